@@ -1,0 +1,318 @@
+//! ClusterQueue: quota for the workloads of a team, and who may preempt whom for it.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::quota::{FairSharing, FairSharingStatus, FlavorUsage, ResourceGroup};
+use crate::schema;
+
+/// Quota for workloads, the order in which they are admitted, and the preemption they may cause.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[kube(
+    group = "lockkeeper.dev",
+    version = "v1alpha1",
+    kind = "ClusterQueue",
+    plural = "clusterqueues",
+    shortname = "lkcq",
+    category = "lockkeeper",
+    status = "ClusterQueueStatus",
+    derive = "PartialEq",
+    doc = "Quota for the workloads of a team, and who may preempt whom for it.",
+    printcolumn(name = "Cohort", type_ = "string", json_path = ".spec.cohortName"),
+    printcolumn(
+        name = "Strategy",
+        type_ = "string",
+        json_path = ".spec.queueingStrategy"
+    ),
+    printcolumn(
+        name = "Pending",
+        type_ = "integer",
+        json_path = ".status.pendingWorkloads"
+    ),
+    printcolumn(
+        name = "Admitted",
+        type_ = "integer",
+        json_path = ".status.admittedWorkloads"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterQueueSpec {
+    /// The cohort to borrow from and lend to. Without it the queue neither borrows nor lends. The
+    /// cohort need not exist as an object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::subdomain")]
+    pub cohort_name: Option<String>,
+
+    /// The quota, by groups of resources.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic"))]
+    pub resource_groups: Vec<ResourceGroup>,
+
+    /// The order of the pending workloads. BestEffortFIFO (the default): one that does not fit
+    /// lets later ones pass. StrictFIFO: one that does not fit holds up those behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "BestEffortFIFO"))]
+    pub queueing_strategy: Option<QueueingStrategy>,
+
+    /// The namespaces whose workloads may use this queue. Empty selects all; absent selects none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<LabelSelector>,
+
+    /// When to try the next flavor instead of borrowing or preempting in the current one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flavor_fungibility: Option<FlavorFungibility>,
+
+    /// Whom workloads of this queue may preempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemption: Option<Preemption>,
+
+    /// None (the default) admits. Hold stops admission. HoldAndDrain also evicts what is admitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "None"))]
+    pub stop_policy: Option<StopPolicy>,
+
+    /// How much this queue counts when the cohort's unused quota is shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair_sharing: Option<FairSharing>,
+
+    /// Makes this an elastic quota: non-preemptible workloads stay within the nominal quota
+    /// (its min), all together within nominal quota plus borrowing limit (its max).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elastic: Option<Elastic>,
+}
+
+/// The order in which pending workloads are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum QueueingStrategy {
+    /// A workload that cannot be admitted blocks those behind it.
+    StrictFIFO,
+    /// A workload that cannot be admitted lets others pass.
+    #[default]
+    BestEffortFIFO,
+}
+
+/// Whether a queue admits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum StopPolicy {
+    /// Workloads are admitted.
+    #[default]
+    None,
+    /// No new workload is admitted; admitted ones run on.
+    Hold,
+    /// No new workload is admitted; admitted ones are evicted.
+    HoldAndDrain,
+}
+
+/// When to try the next flavor.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FlavorFungibility {
+    /// What to do when a workload fits a flavor by borrowing; MayStopSearch by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "MayStopSearch"))]
+    pub when_can_borrow: Option<FlavorSearch>,
+
+    /// What to do when a workload would fit a flavor by preempting; TryNextFlavor by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "TryNextFlavor"))]
+    pub when_can_preempt: Option<FlavorSearch>,
+
+    /// Which of the two is better when the search goes on through all flavors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preference: Option<FungibilityPreference>,
+}
+
+/// Whether the search for a flavor may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum FlavorSearch {
+    /// Take the flavor, unless a later one must be tried.
+    MayStopSearch,
+    /// Go on to the next flavor.
+    TryNextFlavor,
+}
+
+/// What is better: to borrow or to preempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum FungibilityPreference {
+    /// Borrow rather than preempt.
+    BorrowingOverPreemption,
+    /// Preempt rather than borrow.
+    PreemptionOverBorrowing,
+}
+
+/// Whom workloads of a queue may preempt.
+///
+/// A field that is absent means `Never`, except in an elastic queue, where the first two mean
+/// `LowerPriority`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Preemption {
+    /// Which workloads of the same queue may be preempted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_cluster_queue: Option<WithinClusterQueue>,
+
+    /// Which workloads of other queues in the cohort may be preempted to take back nominal quota
+    /// that they borrow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
+
+    /// Whether a workload that must borrow may preempt borrowing workloads of other queues. It
+    /// needs reclaimWithinCohort other than Never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub borrow_within_cohort: Option<BorrowWithinCohort>,
+}
+
+/// Victims within the same queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum WithinClusterQueue {
+    /// Nobody.
+    #[default]
+    Never,
+    /// Workloads of lower priority.
+    LowerPriority,
+    /// Workloads of lower priority, or of equal priority that are newer.
+    LowerOrNewerEqualPriority,
+}
+
+/// Victims when nominal quota is taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum ReclaimWithinCohort {
+    /// Nobody.
+    #[default]
+    Never,
+    /// Borrowing workloads of lower priority.
+    LowerPriority,
+    /// Any borrowing workload.
+    Any,
+}
+
+/// Preemption while borrowing.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BorrowWithinCohort {
+    /// Which workloads may be preempted while borrowing; Never by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<BorrowWithinCohortPolicy>,
+
+    /// Only workloads with at most this priority may be preempted while borrowing. Without it only
+    /// the preemptor's own priority counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_priority_threshold: Option<i32>,
+}
+
+/// Victims while borrowing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum BorrowWithinCohortPolicy {
+    /// Nobody.
+    #[default]
+    Never,
+    /// Borrowing workloads of lower priority.
+    LowerPriority,
+}
+
+/// The switches of an elastic quota (Koordinator, job-level preemption).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Elastic {
+    /// Whether pods without the label quota.scheduling.koordinator.sh/preemptible are
+    /// non-preemptible; by default they are preemptible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disable_default_preemptiable: Option<bool>,
+
+    /// Whether pods without the label quota.scheduling.koordinator.sh/can-preempt may not trigger
+    /// preemption; by default they may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disable_default_trigger_preemption: Option<bool>,
+
+    /// Whether victims are deleted; by default they are only marked for soft eviction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_should_be_deleted_when_preempted: Option<bool>,
+}
+
+impl ClusterQueueSpec {
+    /// The policy within the queue, its default filled in.
+    #[must_use]
+    pub fn within_cluster_queue(&self) -> WithinClusterQueue {
+        let given = self
+            .preemption
+            .as_ref()
+            .and_then(|p| p.within_cluster_queue);
+        given.unwrap_or(match self.elastic {
+            Some(_) => WithinClusterQueue::LowerPriority,
+            None => WithinClusterQueue::Never,
+        })
+    }
+
+    /// The policy for taking back nominal quota, its default filled in.
+    #[must_use]
+    pub fn reclaim_within_cohort(&self) -> ReclaimWithinCohort {
+        let given = self
+            .preemption
+            .as_ref()
+            .and_then(|p| p.reclaim_within_cohort);
+        given.unwrap_or(match self.elastic {
+            Some(_) => ReclaimWithinCohort::LowerPriority,
+            None => ReclaimWithinCohort::Never,
+        })
+    }
+
+    /// The policy for preemption while borrowing, its default filled in.
+    #[must_use]
+    pub fn borrow_within_cohort(&self) -> BorrowWithinCohortPolicy {
+        let given = self
+            .preemption
+            .as_ref()
+            .and_then(|p| p.borrow_within_cohort.as_ref());
+        given.and_then(|b| b.policy).unwrap_or_default()
+    }
+}
+
+/// What a queue holds now.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterQueueStatus {
+    /// The quota reserved by workloads, admitted or not yet, by flavor and resource.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub flavors_reservation: Vec<FlavorUsage>,
+
+    /// The quota used by admitted workloads, by flavor and resource.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub flavors_usage: Vec<FlavorUsage>,
+
+    /// The number of workloads that wait.
+    #[serde(default)]
+    pub pending_workloads: i32,
+
+    /// The number of workloads that hold quota.
+    #[serde(default)]
+    pub reserving_workloads: i32,
+
+    /// The number of admitted workloads that have not finished.
+    #[serde(default)]
+    pub admitted_workloads: i32,
+
+    /// The share under fair sharing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fair_sharing: Option<FairSharingStatus>,
+
+    /// The generation of the spec that this status reflects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Whether the queue works: Active, Misconfigured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}

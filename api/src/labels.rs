@@ -1,0 +1,26 @@
+//! Labels, annotations and finalizers that carry meaning.
+
+/// On a Job or pod: the LocalQueue it is submitted to.
+pub const QUEUE_NAME: &str = "lockkeeper.dev/queue-name";
+
+/// On a Job or pod: the class that gives its scheduling priority.
+pub const PRIORITY_CLASS: &str = "lockkeeper.dev/priority-class";
+
+/// On a Job or pod: the class that gives its preemption priority.
+pub const PREEMPTION_PRIORITY_CLASS: &str = "lockkeeper.dev/preemption-priority-class";
+
+/// On a Job or pod: `Pod` or `PodGroup`, what is disrupted together.
+pub const DISRUPTION_MODE: &str = "lockkeeper.dev/disruption-mode";
+
+/// Keeps an object that others refer to until nothing uses it any more.
+pub const RESOURCE_IN_USE: &str = "lockkeeper.dev/resource-in-use";
+
+/// Koordinator's label on a pod: whether it may be a victim. Only the exact value `false` makes it
+/// non-preemptible (Koordinator `apis/extension`, `IsPodNonPreemptible`).
+pub const PREEMPTIBLE: &str = "quota.scheduling.koordinator.sh/preemptible";
+
+/// Koordinator's label on a pod: whether it may trigger preemption.
+pub const CAN_PREEMPT: &str = "quota.scheduling.koordinator.sh/can-preempt";
+
+/// The label whose value names the job that a pod belongs to (Koordinator, job-level preemption).
+pub const JOB: &str = "pod-group.scheduling.sigs.k8s.io";

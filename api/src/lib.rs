@@ -1,0 +1,35 @@
+//! What lockkeeper's objects are.
+//!
+//! The five kinds of the group `lockkeeper.dev` ([`ClusterQueue`], [`Cohort`], [`LocalQueue`],
+//! [`ResourceFlavor`], [`Workload`]), the configuration of the processes ([`config`]), exact
+//! [`quantity::Quantity`] values, the well-known [`labels`], and [`field_path::FieldPath`] as
+//! Kubernetes prints it. Types only: nothing here talks to a cluster, reads a clock or decides
+//! whether an object is good.
+//!
+//! Doc comments on the fields become the descriptions in the CRDs, so they are written for the
+//! person who reads `kubectl explain`.
+#![deny(clippy::arithmetic_side_effects)]
+
+pub mod cluster_queue;
+pub mod cohort;
+pub mod config;
+pub mod field_path;
+pub mod labels;
+pub mod local_queue;
+pub mod quantity;
+pub mod quota;
+pub mod resource_flavor;
+mod schema;
+pub mod workload;
+
+pub use cluster_queue::ClusterQueue;
+pub use cohort::Cohort;
+pub use local_queue::LocalQueue;
+pub use resource_flavor::ResourceFlavor;
+pub use workload::Workload;
+
+/// The API group of lockkeeper's own kinds.
+pub const GROUP: &str = "lockkeeper.dev";
+
+/// The API version of lockkeeper's own kinds.
+pub const VERSION: &str = "v1alpha1";

@@ -1,0 +1,82 @@
+//! LocalQueue: the door of a namespace to a ClusterQueue.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::cluster_queue::StopPolicy;
+use crate::schema;
+
+/// Where the workloads of a namespace are submitted.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[kube(
+    group = "lockkeeper.dev",
+    version = "v1alpha1",
+    kind = "LocalQueue",
+    plural = "localqueues",
+    namespaced,
+    shortname = "lkq",
+    category = "lockkeeper",
+    status = "LocalQueueStatus",
+    derive = "PartialEq",
+    doc = "The door of a namespace to a ClusterQueue.",
+    printcolumn(
+        name = "ClusterQueue",
+        type_ = "string",
+        json_path = ".spec.clusterQueue"
+    ),
+    printcolumn(
+        name = "Pending",
+        type_ = "integer",
+        json_path = ".status.pendingWorkloads"
+    ),
+    printcolumn(
+        name = "Admitted",
+        type_ = "integer",
+        json_path = ".status.admittedWorkloads"
+    ),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct LocalQueueSpec {
+    /// The ClusterQueue that the workloads are admitted by.
+    #[schemars(schema_with = "schema::subdomain")]
+    pub cluster_queue: String,
+
+    /// None (the default) admits. Hold stops admission. HoldAndDrain also evicts what is admitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "None"))]
+    pub stop_policy: Option<StopPolicy>,
+}
+
+/// What a local queue holds now.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LocalQueueStatus {
+    /// The number of workloads that wait.
+    #[serde(default)]
+    pub pending_workloads: i32,
+
+    /// The number of workloads that hold quota.
+    #[serde(default)]
+    pub reserving_workloads: i32,
+
+    /// The number of admitted workloads that have not finished.
+    #[serde(default)]
+    pub admitted_workloads: i32,
+
+    /// The generation of the spec that this status reflects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Whether the queue works: Active, Misconfigured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,42 @@
+//! ResourceFlavor: a kind of node that provides resources.
+
+use k8s_openapi::api::core::v1::{Taint, Toleration};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The nodes that a flavor stands for, and what pods need to run there.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[kube(
+    group = "lockkeeper.dev",
+    version = "v1alpha1",
+    kind = "ResourceFlavor",
+    plural = "resourceflavors",
+    shortname = "lkrf",
+    category = "lockkeeper",
+    derive = "PartialEq",
+    doc = "A kind of node that provides resources, such as spot instances or one model of GPU.",
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceFlavorSpec {
+    /// The labels of the nodes. Pods admitted with this flavor get them as node selector.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 8))]
+    pub node_labels: BTreeMap<String, String>,
+
+    /// The taints of the nodes. A workload must tolerate those that keep pods away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "atomic"))]
+    pub node_taints: Vec<Taint>,
+
+    /// Tolerations that pods admitted with this flavor get besides their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "atomic"))]
+    pub tolerations: Vec<Toleration>,
+}

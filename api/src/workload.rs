@@ -1,0 +1,277 @@
+//! Workload: pods that are admitted, preempted and requeued together.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::quantity::Quantity;
+use crate::schema;
+
+/// The name of a pod set that gives none.
+pub const POD_SET_NAME_DEFAULT: &str = "main";
+
+/// The pods of one job, admitted together against quota.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[kube(
+    group = "lockkeeper.dev",
+    version = "v1alpha1",
+    kind = "Workload",
+    plural = "workloads",
+    namespaced,
+    shortname = "lkwl",
+    category = "lockkeeper",
+    status = "WorkloadStatus",
+    derive = "PartialEq",
+    doc = "Pods that are admitted, preempted and requeued together.",
+    printcolumn(name = "Queue", type_ = "string", json_path = ".spec.queueName"),
+    printcolumn(
+        name = "Reserved In",
+        type_ = "string",
+        json_path = ".status.admission.clusterQueue"
+    ),
+    printcolumn(
+        name = "Admitted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Admitted')].status"
+    ),
+    printcolumn(name = "Priority", type_ = "integer", json_path = ".status.priority"),
+    printcolumn(
+        name = "Age",
+        type_ = "date",
+        json_path = ".metadata.creationTimestamp"
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadSpec {
+    /// The kinds of pods that the workload consists of.
+    #[schemars(length(min = 1, max = 18))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub pod_sets: Vec<PodSet>,
+
+    /// Groups of pods that are placed together and disrupted in one way. A pod set without a group
+    /// is a group of its own whose pods are disrupted one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 18))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub pod_groups: Vec<PodGroup>,
+
+    /// The LocalQueue, in the same namespace, that the workload waits in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::subdomain")]
+    pub queue_name: Option<String>,
+
+    /// The PriorityClass that gives the priority used when this workload is scheduled. Without it
+    /// the class marked globalDefault is filled in; without such a class the priority is 0.
+    /// system-node-critical and system-cluster-critical can be used. Immutable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::subdomain")]
+    pub priority_class_name: Option<String>,
+
+    /// The PriorityClass that gives the priority used when somebody wants to preempt this workload.
+    /// Without it priorityClassName is filled in. Its value is at least that of
+    /// priorityClassName. Immutable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::subdomain")]
+    pub preemption_priority_class_name: Option<String>,
+
+    /// Whether the workload may be admitted; true by default. Setting it to false evicts an
+    /// admitted workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = true))]
+    pub active: Option<bool>,
+
+    /// How long the workload may run once admitted, in seconds. After that it is deactivated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub maximum_execution_time_seconds: Option<i32>,
+}
+
+/// Pods of one template.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSet {
+    /// The name of the pod set; main by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "pod_set_name")]
+    pub name: Option<String>,
+
+    /// The number of pods; 1 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0), extend("default" = 1))]
+    pub count: Option<i32>,
+
+    /// The number of pods that is enough to start with, when all do not fit. Without it all are
+    /// needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub min_count: Option<i32>,
+
+    /// The pods, as in a Job.
+    #[schemars(schema_with = "schema::pod_template")]
+    pub template: PodTemplateSpec,
+
+    /// The pod group that these pods belong to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::label")]
+    pub pod_group_name: Option<String>,
+}
+
+impl PodSet {
+    /// The name, its default filled in.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(POD_SET_NAME_DEFAULT)
+    }
+}
+
+fn pod_set_name(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mut schema = schema::label(generator);
+    schema.insert("default".into(), POD_SET_NAME_DEFAULT.into());
+    schema
+}
+
+/// Pods that are placed together.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PodGroup {
+    /// The name that pod sets refer to.
+    #[schemars(schema_with = "schema::label")]
+    pub name: String,
+
+    /// The number of like groups; 1 by default. Each has count / replicas pods of every pod set
+    /// that names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), extend("default" = 1))]
+    pub replicas: Option<i32>,
+
+    /// The number of pods of a replica that must run together (the gang); all by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub min_count: Option<i32>,
+
+    /// What is disrupted together: single pods (Pod, the default) or a whole replica (PodGroup).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "Pod"))]
+    pub disruption_mode: Option<DisruptionMode>,
+}
+
+/// The unit of disruption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum DisruptionMode {
+    /// Each pod by itself.
+    #[default]
+    Pod,
+    /// All pods of one replica of the group.
+    PodGroup,
+}
+
+/// Where a workload stands.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadStatus {
+    /// The priority used when the workload is scheduled, from priorityClassName.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i32>,
+
+    /// The priority used when somebody wants to preempt the workload, from
+    /// preemptionPriorityClassName.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemption_priority: Option<i32>,
+
+    /// The quota that the workload holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission: Option<Admission>,
+
+    /// How often and until when the workload was put back after its pods were not ready in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue_state: Option<RequeueState>,
+
+    /// The nodes held for the workload while its victims go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nominated_placement: Option<NominatedPlacement>,
+
+    /// QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Requeued, Finished,
+    /// PodsNotMatchingPriority.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}
+
+/// The quota that a workload holds.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Admission {
+    /// The ClusterQueue that admitted the workload.
+    #[schemars(schema_with = "schema::subdomain")]
+    pub cluster_queue: String,
+
+    /// What each pod set got.
+    #[serde(default)]
+    #[schemars(length(max = 18))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub pod_set_assignments: Vec<PodSetAssignment>,
+}
+
+/// What a pod set got.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSetAssignment {
+    /// The name of the pod set.
+    #[schemars(schema_with = "schema::label")]
+    pub name: String,
+
+    /// The flavor of each resource.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub flavors: BTreeMap<String, String>,
+
+    /// The amount of each resource that all pods of the pod set use together.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub resource_usage: BTreeMap<String, Quantity>,
+
+    /// The number of pods admitted.
+    #[schemars(range(min = 0))]
+    pub count: i32,
+}
+
+/// The state of requeueing after a pods-ready timeout.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RequeueState {
+    /// How many times the workload was put back since it was last active.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub count: i32,
+
+    /// When the workload may be tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue_at: Option<Time>,
+}
+
+/// Nodes held for a workload.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NominatedPlacement {
+    /// The nodes of each pod set.
+    #[schemars(length(max = 18))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub pod_sets: Vec<PodSetPlacement>,
+}
+
+/// The nodes of a pod set.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSetPlacement {
+    /// The name of the pod set.
+    #[schemars(schema_with = "schema::label")]
+    pub name: String,
+
+    /// The number of pods on each node, by the node's name.
+    #[schemars(extend("maxProperties" = 5000))]
+    pub nodes: BTreeMap<String, i32>,
+}

@@ -1,0 +1,73 @@
+#![doc = include_str!("covered_resources_mismatch.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::quota;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::ClusterQueue;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup};
+
+pub(super) const RULE: Rule<ClusterQueue> = Rule {
+    id: "CQ004",
+    name: "covered-resources-mismatch",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &[
+        "cq-resources-len-eq-covered",
+        "cq-resources-order-eq-covered",
+    ],
+    layers: &[Layer::Webhook],
+    doc: include_str!("covered_resources_mismatch.md"),
+    check: Check::Object(check),
+};
+
+fn check(queue: &ClusterQueue, out: &mut Findings) {
+    for (group_index, group) in queue.spec.resource_groups.iter().enumerate() {
+        for (flavor_index, flavor) in group.flavors.iter().enumerate() {
+            let place = quota::flavor(group_index, flavor_index, flavor).field("resources");
+            compare(group, flavor, |position, seen, accepted| match position {
+                Some(position) => {
+                    out.invalid(place.clone().index(position).field("name"), seen, accepted)
+                }
+                None => out.invalid(place.clone(), seen, accepted),
+            });
+        }
+    }
+}
+
+/// Reports a different number of resources, or else each resource out of place.
+fn compare(
+    group: &ResourceGroup,
+    flavor: &FlavorQuotas,
+    mut report: impl FnMut(Option<usize>, String, String),
+) {
+    let covered = &group.covered_resources;
+    let names: Vec<&str> = flavor
+        .resources
+        .iter()
+        .map(|quota| quota.name.as_str())
+        .collect();
+    if names.len() != covered.len() {
+        report(
+            None,
+            names.join(", "),
+            format!(
+                "must list the coveredResources of the group, in order: {}",
+                covered.join(", ")
+            ),
+        );
+        return;
+    }
+    for (position, (name, expected)) in names.iter().zip(covered).enumerate() {
+        if name != expected {
+            report(
+                Some(position),
+                (*name).to_owned(),
+                format!(
+                    "must be {}, as at this place of coveredResources",
+                    quoted(expected)
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What is filled in for a ClusterQueue.
+
+use crate::defaulting::Defaults;
+use lockkeeper_api::ClusterQueue;
+use lockkeeper_api::cluster_queue::{
+    BorrowWithinCohortPolicy, FlavorSearch, Preemption, QueueingStrategy, StopPolicy,
+};
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::json;
+
+/// The policies, and on creation the finalizer. A finalizer that was taken away stays away.
+pub(super) fn fill(queue: &ClusterQueue, old: Option<&ClusterQueue>) -> Defaults {
+    let mut out = Defaults::default();
+    let spec = &queue.spec;
+    if old.is_none() {
+        out.finalizer(queue.metadata.finalizers.as_ref());
+    }
+    if spec.queueing_strategy.is_none() {
+        let field = FieldPath::new("spec.queueingStrategy");
+        out.set(field, QueueingStrategy::default());
+    }
+    if spec.stop_policy.is_none() {
+        out.set(FieldPath::new("spec.stopPolicy"), StopPolicy::default());
+    }
+    fungibility(queue, &mut out);
+    match &spec.preemption {
+        None => {
+            let policies = json!({
+                "withinClusterQueue": spec.within_cluster_queue(),
+                "reclaimWithinCohort": spec.reclaim_within_cohort(),
+                "borrowWithinCohort": {"policy": BorrowWithinCohortPolicy::default()},
+            });
+            out.set(FieldPath::new("spec.preemption"), policies);
+        }
+        Some(given) => preemption(queue, given, &mut out),
+    }
+    if let Some(weighted) = &spec.fair_sharing
+        && weighted.weight.is_none()
+    {
+        out.set(FieldPath::new("spec.fairSharing.weight"), "1");
+    }
+    out
+}
+
+fn fungibility(queue: &ClusterQueue, out: &mut Defaults) {
+    let (borrow, preempt) = (FlavorSearch::MayStopSearch, FlavorSearch::TryNextFlavor);
+    let field = FieldPath::new("spec.flavorFungibility");
+    let Some(given) = &queue.spec.flavor_fungibility else {
+        out.set(
+            field,
+            json!({"whenCanBorrow": borrow, "whenCanPreempt": preempt}),
+        );
+        return;
+    };
+    if given.when_can_borrow.is_none() {
+        out.set(field.clone().field("whenCanBorrow"), borrow);
+    }
+    if given.when_can_preempt.is_none() {
+        out.set(field.field("whenCanPreempt"), preempt);
+    }
+}
+
+fn preemption(queue: &ClusterQueue, given: &Preemption, out: &mut Defaults) {
+    let spec = &queue.spec;
+    let field = FieldPath::new("spec.preemption");
+    if given.within_cluster_queue.is_none() {
+        let within = spec.within_cluster_queue();
+        out.set(field.clone().field("withinClusterQueue"), within);
+    }
+    if given.reclaim_within_cohort.is_none() {
+        let reclaim = spec.reclaim_within_cohort();
+        out.set(field.clone().field("reclaimWithinCohort"), reclaim);
+    }
+    let borrow = field.field("borrowWithinCohort");
+    let policy = BorrowWithinCohortPolicy::default();
+    match &given.borrow_within_cohort {
+        None => out.set(borrow, json!({"policy": policy})),
+        Some(given) if given.policy.is_none() => out.set(borrow.field("policy"), policy),
+        Some(_) => {}
+    }
+}

@@ -1,0 +1,39 @@
+#![doc = include_str!("flavor_listed_twice.md")]
+
+use crate::finding::Findings;
+use crate::quota;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::ClusterQueue;
+use lockkeeper_api::config::Action;
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule<ClusterQueue> = Rule {
+    id: "CQ006",
+    name: "flavor-listed-twice",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["cq-flavor-unique-across-groups"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("flavor_listed_twice.md"),
+    check: Check::Object(check),
+};
+
+fn check(queue: &ClusterQueue, out: &mut Findings) {
+    let mut first = BTreeMap::new();
+    for (group_index, group) in queue.spec.resource_groups.iter().enumerate() {
+        for (position, flavor) in group.flavors.iter().enumerate() {
+            let Some(earlier) = first.get(flavor.name.as_str()) else {
+                first.insert(flavor.name.as_str(), group_index);
+                continue;
+            };
+            out.duplicate(
+                quota::flavor(group_index, position, flavor).field("name"),
+                &flavor.name,
+                format!(
+                    "spec.resourceGroups[{earlier}] lists it already; list it once, with all its \
+                     resources in one group"
+                ),
+            );
+        }
+    }
+}

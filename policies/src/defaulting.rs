@@ -1,0 +1,63 @@
+//! What is filled in where an object says nothing.
+
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::labels;
+use serde::Serialize;
+use serde_json::Value;
+
+/// One value that is filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filled {
+    /// The field as a person reads it.
+    pub field: FieldPath,
+    /// The JSON pointer (RFC 6901) at which the value is added; it ends in `/-` when the value is
+    /// appended to a list.
+    pub pointer: String,
+    /// The value.
+    pub value: Value,
+}
+
+/// Everything that is filled in, in the order in which it must be applied.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Defaults {
+    items: Vec<Filled>,
+}
+
+impl Defaults {
+    /// What is filled in.
+    #[must_use]
+    pub fn items(&self) -> &[Filled] {
+        &self.items
+    }
+
+    /// Fills in a field whose parent exists.
+    pub(crate) fn set(&mut self, field: FieldPath, value: impl Serialize) {
+        let pointer = field.pointer();
+        self.add(field, pointer, value);
+    }
+
+    /// Adds the finalizer that keeps an object in use from going away.
+    pub(crate) fn finalizer(&mut self, present: Option<&Vec<String>>) {
+        let field = FieldPath::new("metadata.finalizers");
+        match present {
+            None => self.set(field, [labels::RESOURCE_IN_USE]),
+            Some(list) if list.iter().any(|name| name == labels::RESOURCE_IN_USE) => {}
+            Some(_) => {
+                let pointer = format!("{}/-", field.pointer());
+                self.add(field, pointer, labels::RESOURCE_IN_USE);
+            }
+        }
+    }
+
+    fn add(&mut self, field: FieldPath, pointer: String, value: impl Serialize) {
+        // Only strings, numbers, flags and lists and maps of them are filled in: they always have a
+        // JSON form.
+        if let Ok(value) = serde_json::to_value(value) {
+            self.items.push(Filled {
+                field,
+                pointer,
+                value,
+            });
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Runs the rules of an object.
+
+use crate::finding::{Finding, Findings};
+use crate::guarded::Guarded;
+use crate::rule::{Change, Check, Context, Rule};
+use lockkeeper_api::config::Action;
+
+/// The most findings that one review reports. The rest is counted.
+pub const FINDINGS_MAX: usize = 100;
+
+/// What is to be judged.
+pub enum Subject<'a, T> {
+    /// An object that would be made.
+    Create(&'a T),
+    /// An object that would be changed.
+    Update(Change<'a, T>),
+    /// An object that would be deleted.
+    Delete(&'a T),
+}
+
+/// The findings, sorted by what happens to them. A refused object is a value, not an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// For these the object is refused.
+    pub denials: Vec<Finding>,
+    /// These the client is warned of.
+    pub warnings: Vec<Finding>,
+    /// These are noted in the audit log.
+    pub audits: Vec<Finding>,
+    /// How many more there were past [`FINDINGS_MAX`], whatever their action.
+    pub omitted: usize,
+}
+
+impl Verdict {
+    /// Whether the object is accepted.
+    #[must_use]
+    pub fn allowed(&self) -> bool {
+        self.denials.is_empty()
+    }
+
+    fn take(&mut self, action: Action, findings: Vec<Finding>) {
+        for finding in findings {
+            let taken = self.denials.len() + self.warnings.len() + self.audits.len();
+            // A refusal without its reason would be worse than one finding too many.
+            let first_denial = action == Action::Enforce && self.denials.is_empty();
+            if taken >= FINDINGS_MAX && !first_denial {
+                self.omitted += 1;
+                continue;
+            }
+            match action {
+                Action::Enforce => self.denials.push(finding),
+                Action::Warn => self.warnings.push(finding),
+                Action::Audit => self.audits.push(finding),
+                Action::Off => {}
+            }
+        }
+    }
+}
+
+/// Judges an object by every rule of its kind.
+///
+/// An update is not refused for what the stored object already has: a finding counts only if the
+/// old object does not give the same one (same rule, place, value and text; list items are matched
+/// by their key). So a rule that came later never stands in the way of an unrelated change, such as
+/// the removal of a finalizer, and no update makes an object worse.
+#[must_use]
+pub fn review<T: Guarded>(subject: &Subject<'_, T>, context: &Context<'_>) -> Verdict {
+    let object = match subject {
+        Subject::Create(object) | Subject::Delete(object) => object,
+        Subject::Update(change) => change.new,
+    };
+    let namespace = object.meta().namespace.as_deref();
+    let mut verdict = Verdict::default();
+    for rule in T::rules() {
+        let action = context.settings.action(rule.id, rule.action, namespace);
+        if action != Action::Off {
+            verdict.take(action, run(rule, subject, context));
+        }
+    }
+    verdict
+}
+
+/// The findings of one rule.
+fn run<T>(rule: &Rule<T>, subject: &Subject<'_, T>, context: &Context<'_>) -> Vec<Finding> {
+    match (&rule.check, subject) {
+        (Check::Object(_) | Check::Context(_), Subject::Create(object)) => {
+            state(rule, object, context)
+        }
+        (Check::Object(_) | Check::Context(_), Subject::Update(change)) => {
+            let mut findings = state(rule, change.new, context);
+            if !findings.is_empty() {
+                let before = state(rule, change.old, context);
+                findings.retain(|new| before.iter().all(|old| old.identity() != new.identity()));
+            }
+            findings
+        }
+        (Check::Change(check), Subject::Update(change)) => {
+            let mut out = Findings::new(rule.id);
+            check(change, &mut out);
+            out.into_items()
+        }
+        (Check::Delete(check), Subject::Delete(object)) => {
+            let mut out = Findings::new(rule.id);
+            check(object, context, &mut out);
+            out.into_items()
+        }
+        (Check::Change(_), Subject::Create(_) | Subject::Delete(_))
+        | (Check::Delete(_), Subject::Create(_) | Subject::Update(_))
+        | (Check::Object(_) | Check::Context(_), Subject::Delete(_)) => Vec::new(),
+    }
+}
+
+/// The findings of a rule in one state of an object.
+fn state<T>(rule: &Rule<T>, object: &T, context: &Context<'_>) -> Vec<Finding> {
+    let mut out = Findings::new(rule.id);
+    match rule.check {
+        Check::Object(check) => check(object, &mut out),
+        Check::Context(check) => check(object, context, &mut out),
+        Check::Change(_) | Check::Delete(_) => {}
+    }
+    out.into_items()
+}

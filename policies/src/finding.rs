@@ -1,0 +1,182 @@
+//! What a rule found: where, what was seen, and what would be accepted.
+
+use lockkeeper_api::field_path::FieldPath;
+use std::fmt;
+
+/// The kinds of field errors, those of apimachinery's `field.ErrorType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The value is not allowed.
+    Invalid,
+    /// A value is missing.
+    Required,
+    /// The field may not be set here, or the operation may not be done.
+    Forbidden,
+    /// The value is not one of a known set.
+    NotSupported,
+    /// The value stands in a list twice.
+    Duplicate,
+    /// The value refers to something that does not exist.
+    NotFound,
+    /// The value has too many characters.
+    TooLong,
+    /// The list has too many items.
+    TooMany,
+    /// The value has the wrong JSON type.
+    TypeInvalid,
+}
+
+impl ErrorKind {
+    /// The machine-readable reason in a `Status` cause.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Invalid => "FieldValueInvalid",
+            Self::Required => "FieldValueRequired",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::NotFound => "FieldValueNotFound",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    /// The words that Kubernetes prints for it.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::Required => "Required value",
+            Self::Forbidden => "Forbidden",
+            Self::NotSupported => "Unsupported value",
+            Self::Duplicate => "Duplicate value",
+            Self::NotFound => "Not found",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+        }
+    }
+}
+
+/// One thing that is wrong with an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The id of the rule, such as `CQ007`.
+    pub rule: &'static str,
+    /// Where it is.
+    pub field: FieldPath,
+    /// What kind of error it is.
+    pub kind: ErrorKind,
+    /// The value seen, as it is to be printed. Errors of the kinds Required and Forbidden have none.
+    pub value: Option<String>,
+    /// What is wrong and what would be accepted: lower-case, no full stop.
+    pub detail: String,
+}
+
+impl Finding {
+    /// The text without the field: what a `Status` cause carries. It ends in the rule's id.
+    #[must_use]
+    pub fn message(&self) -> String {
+        format!("{self:#}")
+    }
+
+    /// What makes two findings the same one when an object was updated: the rule, the place (list
+    /// items by their key), the value seen and what was said of it.
+    pub(crate) fn identity(&self) -> (&'static str, String, &Option<String>, &str) {
+        (self.rule, self.field.identity(), &self.value, &self.detail)
+    }
+}
+
+impl fmt::Display for Finding {
+    /// `field: Invalid value: "5": what is accepted [CQ007]`; without the field in the alternate
+    /// form.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(self.kind.words())?;
+        if let Some(value) = &self.value {
+            write!(f, ": {value}")?;
+        }
+        if !self.detail.is_empty() {
+            write!(f, ": {}", self.detail)?;
+        }
+        write!(f, " [{}]", self.rule)
+    }
+}
+
+/// The most characters of a value that a message repeats.
+const VALUE_LENGTH_MAX: usize = 64;
+
+/// A string as it is printed in a message: quoted, escaped and cut at a bound.
+#[must_use]
+pub fn quoted(value: &str) -> String {
+    match value.char_indices().nth(VALUE_LENGTH_MAX) {
+        None => format!("{value:?}"),
+        Some((end, _)) => format!("{:?}…", value.get(..end).unwrap_or_default()),
+    }
+}
+
+/// Where a rule puts what it finds.
+#[derive(Debug)]
+pub struct Findings {
+    rule: &'static str,
+    items: Vec<Finding>,
+}
+
+impl Findings {
+    /// An empty collection for the rule with this id.
+    #[must_use]
+    pub fn new(rule: &'static str) -> Self {
+        Self {
+            rule,
+            items: Vec::new(),
+        }
+    }
+
+    /// Everything found, in the order in which it was found.
+    #[must_use]
+    pub fn into_items(self) -> Vec<Finding> {
+        self.items
+    }
+
+    /// The value is not allowed. `value` is printed in quotes.
+    pub fn invalid(&mut self, field: FieldPath, value: impl fmt::Display, detail: String) {
+        self.push(
+            field,
+            ErrorKind::Invalid,
+            Some(quoted(&value.to_string())),
+            detail,
+        );
+    }
+
+    /// A value is missing.
+    pub fn required(&mut self, field: FieldPath, detail: String) {
+        self.push(field, ErrorKind::Required, None, detail);
+    }
+
+    /// The field may not be set here, or the operation may not be done.
+    pub fn forbidden(&mut self, field: FieldPath, detail: String) {
+        self.push(field, ErrorKind::Forbidden, None, detail);
+    }
+
+    /// The value stands in a list twice.
+    pub fn duplicate(&mut self, field: FieldPath, value: &str, detail: String) {
+        self.push(field, ErrorKind::Duplicate, Some(quoted(value)), detail);
+    }
+
+    /// The value refers to something that does not exist.
+    pub fn not_found(&mut self, field: FieldPath, value: &str, detail: String) {
+        self.push(field, ErrorKind::NotFound, Some(quoted(value)), detail);
+    }
+
+    fn push(&mut self, field: FieldPath, kind: ErrorKind, value: Option<String>, detail: String) {
+        self.items.push(Finding {
+            rule: self.rule,
+            field,
+            kind,
+            value,
+            detail,
+        });
+    }
+}

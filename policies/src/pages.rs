@@ -1,0 +1,271 @@
+//! Runs every page: its bad examples must give exactly the findings listed, its good ones none under
+//! any rule.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use crate::engine::{Subject, Verdict, review};
+use crate::facts;
+use crate::guarded::Guarded;
+use crate::index::Index;
+use crate::registry::{self, RuleInfo};
+use crate::rule::{Change, Context, Operation};
+use crate::settings::Settings;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::config::{Action, Config};
+use lockkeeper_api::{ClusterQueue, Cohort, Workload};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// A fenced block of a page: the words behind the fence, and what it holds.
+struct Block {
+    info: String,
+    text: String,
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let mut out = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else {
+            continue;
+        };
+        let text: Vec<&str> = lines
+            .by_ref()
+            .take_while(|line| !line.starts_with("```"))
+            .collect();
+        out.push(Block {
+            info: info.to_owned(),
+            text: text.join("\n"),
+        });
+    }
+    out
+}
+
+fn documents(yaml: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(yaml).expect("a yaml block of a page")
+}
+
+fn world(yaml: &str) -> Index {
+    let mut index = Index::default();
+    for document in documents(yaml) {
+        facts::observe(&mut index, &document).expect("an object of the world of a page");
+    }
+    index
+}
+
+/// The object of a block; a page need not give it a name.
+fn object<T: Guarded>(yaml: &str) -> T {
+    let mut value = documents(yaml).remove(0);
+    if value["metadata"].is_null() {
+        value["metadata"] = json!({"name": "example"});
+    }
+    value["apiVersion"] = T::api_version(&()).into();
+    value["kind"] = T::kind(&()).into();
+    serde_json::from_value(value).expect("an object of a page")
+}
+
+/// Runs the page of one rule.
+fn run<T: Guarded>(rule: &RuleInfo) {
+    let (mut bad, mut good) = (0, 0);
+    let (mut index, mut settings) = (Index::default(), Settings::default());
+    let mut old: Option<T> = None;
+    let mut blocks = blocks(rule.doc).into_iter().peekable();
+    while let Some(block) = blocks.next() {
+        let context = Context {
+            world: &index,
+            settings: &settings,
+        };
+        let words: Vec<&str> = block.info.split(' ').collect();
+        match words[..] {
+            ["yaml", "world"] => index = world(&block.text),
+            ["yaml", "config"] => {
+                let config: Config = serde_saphyr::from_str(&block.text).expect("a configuration");
+                settings = Settings::new(&config).expect("a configuration that names rules");
+            }
+            ["yaml", "old"] => old = Some(object(&block.text)),
+            ["yaml", kind, ref rest @ ..] => {
+                let verdict = judge(&object(&block.text), old.take(), rest, &context);
+                let seen = texts(&verdict);
+                if kind == "good" {
+                    good += 1;
+                    assert_eq!(seen, Vec::<String>::new(), "{}: a good example", rule.id);
+                } else {
+                    bad += 1;
+                    let expected = blocks.next().expect("findings after a bad example");
+                    assert_eq!(expected.info, "finding");
+                    assert_eq!(
+                        seen.join("\n"),
+                        expected.text,
+                        "{}: {}",
+                        rule.id,
+                        block.text
+                    );
+                }
+            }
+            _ => panic!("{}: a block of kind {:?}", rule.id, block.info),
+        }
+    }
+    assert!(
+        bad > 0 && good > 0,
+        "{}: a page has a bad and a good example",
+        rule.id
+    );
+}
+
+fn judge<T: Guarded>(new: &T, old: Option<T>, words: &[&str], context: &Context<'_>) -> Verdict {
+    match (old, words) {
+        (None, ["delete"]) => review(&Subject::Delete(new), context),
+        (None, _) => review(&Subject::Create(new), context),
+        (Some(old), _) => review(&Subject::Update(Change { old: &old, new }), context),
+    }
+}
+
+fn texts(verdict: &Verdict) -> Vec<String> {
+    let all = verdict
+        .denials
+        .iter()
+        .chain(&verdict.warnings)
+        .chain(&verdict.audits);
+    all.map(|finding| format!("{} {finding}", finding.rule))
+        .collect()
+}
+
+#[test]
+fn pages_hold() {
+    for rule in registry::all() {
+        match rule.kind.as_str() {
+            "ClusterQueue" => run::<ClusterQueue>(&rule),
+            "Cohort" => run::<Cohort>(&rule),
+            "Workload" => run::<Workload>(&rule),
+            "PriorityClass" => run::<PriorityClass>(&rule),
+            "Pod" => run::<Pod>(&rule),
+            "*" => undecodable(&rule),
+            other => panic!("no runner for pages of {other}"),
+        }
+    }
+}
+
+fn undecodable(rule: &RuleInfo) {
+    let mut seen = BTreeSet::new();
+    for block in blocks(rule.doc) {
+        let decoded = serde_json::from_str::<Workload>(&format!(
+            "{{\"metadata\":{{}},{}",
+            block.text.trim_start_matches('{')
+        ));
+        assert_eq!(
+            decoded.is_ok(),
+            block.info == "json decodable",
+            "{decoded:?}"
+        );
+        seen.insert(block.info);
+    }
+    assert_eq!(seen.len(), 2, "a page has a bad and a good example");
+}
+
+#[test]
+fn pages_say_what_the_declaration_says() {
+    for rule in registry::all() {
+        let title = format!("# {} {}\n", rule.id, rule.name);
+        assert!(
+            rule.doc.starts_with(&title),
+            "{}: the page starts with {title:?}",
+            rule.id
+        );
+        let operations: Vec<&str> = rule.operations.iter().map(|o| o.as_str()).collect();
+        let layers: Vec<String> = rule.layers.iter().map(ToString::to_string).collect();
+        let line = format!(
+            "Layers: {}. Operations: {}. Default action: {}.",
+            layers.join(", "),
+            operations.join(", "),
+            action(rule.action)
+        );
+        assert!(
+            rule.doc.contains(&line),
+            "{}: the page says {line:?}",
+            rule.id
+        );
+        assert!(
+            rule.doc.contains("\nSource: "),
+            "{}: the page names its source",
+            rule.id
+        );
+    }
+}
+
+fn action(action: Action) -> String {
+    serde_json::to_value(action)
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn ids_and_names_are_well_formed_and_unique() {
+    let (mut ids, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for rule in registry::all() {
+        let (letters, digits) = rule.id.split_at(2);
+        assert!(
+            letters.bytes().all(|b| b.is_ascii_uppercase()),
+            "{}",
+            rule.id
+        );
+        assert!(
+            digits.len() == 3 && digits.bytes().all(|b| b.is_ascii_digit()),
+            "{}",
+            rule.id
+        );
+        assert!(
+            rule.name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b == b'-'),
+            "{}",
+            rule.name
+        );
+        assert!(!rule.since.is_empty(), "{}", rule.id);
+        assert!(ids.insert(rule.id), "{} stands twice", rule.id);
+        assert!(names.insert(rule.name), "{} stands twice", rule.name);
+    }
+}
+
+#[test]
+fn messages_are_worded_alike() {
+    for rule in registry::all() {
+        for block in blocks(rule.doc)
+            .iter()
+            .filter(|block| block.info == "finding")
+        {
+            for line in block.text.lines() {
+                let end = format!(" [{}]", rule.id);
+                let message = line.strip_suffix(&end).expect("a finding ends in its rule");
+                let detail = message.rsplit(": ").next().unwrap();
+                assert!(!message.ends_with('.'), "a full stop: {line}");
+                assert!(!message.to_lowercase().contains("please"), "{line}");
+                let first = detail.chars().next().unwrap();
+                assert!(
+                    !first.is_uppercase() || detail.starts_with("PriorityClass"),
+                    "{line}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn deleting_is_registered_only_where_a_rule_asks_for_it() {
+    for registration in registry::registrations() {
+        let deletes = registration.validated_on.contains(&Operation::Delete);
+        assert_eq!(
+            deletes,
+            registration.kind == "PriorityClass",
+            "{}",
+            registration.kind
+        );
+    }
+}

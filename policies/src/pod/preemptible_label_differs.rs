@@ -1,0 +1,50 @@
+#![doc = include_str!("preemptible_label_differs.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::preemptible::{is_preemptible, label, remedy, shown, value, word};
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::world::PreemptibleLabel;
+use k8s_openapi::api::core::v1::Pod;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::labels;
+
+pub(super) const RULE: Rule<Pod> = Rule {
+    id: "PO001",
+    name: "preemptible-label-differs-from-job",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["seed-job-homogeneous-preemptible"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("preemptible_label_differs.md"),
+    check: Check::Context(check),
+};
+
+fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
+    let own = pod.metadata.labels.as_ref();
+    let Some(job) = own.and_then(|map| map.get(labels::JOB)) else {
+        return;
+    };
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    let preemptible = is_preemptible(label(own), context.settings);
+    let other = PreemptibleLabel::ALL
+        .into_iter()
+        .filter(|other| is_preemptible(*other, context.settings) != preemptible)
+        .find_map(|other| context.world.job_pod(namespace, job, other, name));
+    if let Some(other) = other {
+        out.invalid(
+            FieldPath::new("metadata.labels").key(labels::PREEMPTIBLE),
+            shown(value(own)),
+            format!(
+                "makes this pod {}, while pod {} of job {} is {}; one job's pods must agree, so \
+                 set it to {}",
+                word(preemptible),
+                quoted(&other),
+                quoted(job),
+                word(!preemptible),
+                remedy(!preemptible),
+            ),
+        );
+    }
+}

@@ -1,0 +1,48 @@
+#![doc = include_str!("deleted_while_used.md")]
+
+use crate::finding::Findings;
+use crate::rule::{Check, Context, Layer, Rule};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+/// How many users a message names.
+const USERS_MAX: usize = 2;
+
+pub(super) const RULE: Rule<PriorityClass> = Rule {
+    id: "PC002",
+    name: "priority-class-deleted-while-used",
+    since: "0.1.0",
+    action: Action::Warn,
+    covers: &[],
+    layers: &[Layer::Webhook],
+    doc: include_str!("deleted_while_used.md"),
+    check: Check::Delete(check),
+};
+
+fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
+    let name = class.metadata.name.as_deref().unwrap_or_default();
+    let users = context.world.priority_class_users(name, USERS_MAX);
+    if users.total == 0 {
+        return;
+    }
+    let named: Vec<String> = users.first.iter().map(ToString::to_string).collect();
+    let noun = if users.total == 1 {
+        "Workload"
+    } else {
+        "Workloads"
+    };
+    let more = if users.total > named.len() {
+        ", …"
+    } else {
+        ""
+    };
+    out.forbidden(
+        FieldPath::new("metadata.name"),
+        format!(
+            "{} {noun} still name it ({}{more})",
+            users.total,
+            named.join(", ")
+        ),
+    );
+}

@@ -1,0 +1,49 @@
+//! Walks over the quota of a ClusterQueue or Cohort.
+
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup, ResourceQuota};
+
+/// One quota and where it stands.
+pub(crate) struct Place<'a> {
+    group_index: usize,
+    flavor_index: usize,
+    flavor: &'a FlavorQuotas,
+    quota_index: usize,
+    /// The quota.
+    pub(crate) quota: &'a ResourceQuota,
+}
+
+impl Place<'_> {
+    /// The path of a field of this quota. Paths are made only for findings.
+    pub(crate) fn field(&self, name: &'static str) -> FieldPath {
+        flavor(self.group_index, self.flavor_index, self.flavor)
+            .field("resources")
+            .item(self.quota_index, &self.quota.name)
+            .field(name)
+    }
+}
+
+/// The path of a flavor in a group.
+pub(crate) fn flavor(group: usize, index: usize, flavor: &FlavorQuotas) -> FieldPath {
+    FieldPath::new("spec.resourceGroups")
+        .index(group)
+        .field("flavors")
+        .item(index, &flavor.name)
+}
+
+/// Visits every quota, in the order of the object.
+pub(crate) fn each<'a>(groups: &'a [ResourceGroup], mut visit: impl FnMut(Place<'a>)) {
+    for (group_index, group) in groups.iter().enumerate() {
+        for (flavor_index, flavor) in group.flavors.iter().enumerate() {
+            for (quota_index, quota) in flavor.resources.iter().enumerate() {
+                visit(Place {
+                    group_index,
+                    flavor_index,
+                    flavor,
+                    quota_index,
+                    quota,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The rule as a unit.
+
+use crate::finding::Findings;
+use crate::settings::Settings;
+use crate::world::World;
+use lockkeeper_api::config::Action;
+use std::fmt;
+
+/// What is allowed of objects of kind `T`: one declaration, from which the check, the reference
+/// page, the tests and the registration at the API server are derived.
+pub struct Rule<T: 'static> {
+    /// The stable code, two letters and three digits. It is never reused, even after removal.
+    pub id: &'static str,
+    /// The name of the bad thing in kebab-case; it reads well after "allow".
+    pub name: &'static str,
+    /// The version of lockkeeper that had it first.
+    pub since: &'static str,
+    /// What happens to its findings unless the configuration says otherwise.
+    pub action: Action,
+    /// The rules of Kueue, Kubernetes, Koordinator or the design documents that it covers.
+    pub covers: &'static [&'static str],
+    /// Where it is checked.
+    pub layers: &'static [Layer],
+    /// The page: documentation, fixtures and test at once.
+    pub doc: &'static str,
+    /// The check itself.
+    pub check: Check<T>,
+}
+
+/// How a rule looks at an object. Object and context checks run on CREATE and UPDATE.
+pub enum Check<T: 'static> {
+    /// At the object alone.
+    Object(fn(&T, &mut Findings)),
+    /// At the object, other objects and the administrator's settings.
+    Context(fn(&T, &Context<'_>, &mut Findings)),
+    /// At what an update changes.
+    Change(fn(&Change<'_, T>, &mut Findings)),
+    /// At the deletion of the object.
+    Delete(fn(&T, &Context<'_>, &mut Findings)),
+}
+
+impl<T> Check<T> {
+    /// The operations that it runs on.
+    #[must_use]
+    pub fn operations(&self) -> &'static [Operation] {
+        match self {
+            Self::Object(_) | Self::Context(_) => &[Operation::Create, Operation::Update],
+            Self::Change(_) => &[Operation::Update],
+            Self::Delete(_) => &[Operation::Delete],
+        }
+    }
+}
+
+/// An update: the object as it was stored and as it would be.
+pub struct Change<'a, T> {
+    /// As it is stored.
+    pub old: &'a T,
+    /// As it would be stored.
+    pub new: &'a T,
+}
+
+/// What rules may ask besides the object.
+pub struct Context<'a> {
+    /// The other objects.
+    pub world: &'a dyn World,
+    /// The administrator's settings.
+    pub settings: &'a Settings,
+}
+
+/// Where a rule is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// By the webhook, and by everything else that runs the rules in Rust.
+    Webhook,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Webhook => f.write_str("webhook"),
+        }
+    }
+}
+
+/// What a request does to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    /// It is made.
+    Create,
+    /// It is changed.
+    Update,
+    /// It is deleted.
+    Delete,
+}
+
+impl Operation {
+    /// As it is written in an admission review.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}

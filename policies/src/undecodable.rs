@@ -1,0 +1,39 @@
+//! The finding for a value that does not fit its type. It comes from whoever decodes the object, not
+//! from a check.
+
+use crate::finding::{ErrorKind, Finding, quoted};
+use crate::registry::RuleInfo;
+use crate::rule::{Layer, Operation};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+const ID: &str = "SC001";
+
+/// What is known of it.
+pub(crate) fn info() -> RuleInfo {
+    RuleInfo {
+        id: ID,
+        name: "undecodable-value",
+        kind: "*".to_owned(),
+        since: "0.1.0",
+        action: Action::Enforce,
+        covers: &["mutating-decode-error"],
+        layers: &[Layer::Webhook],
+        operations: &[Operation::Create, Operation::Update],
+        doc: include_str!("undecodable.md"),
+    }
+}
+
+impl Finding {
+    /// A value of an object does not fit its type; `reason` says how.
+    #[must_use]
+    pub fn undecodable(field: FieldPath, reason: &str) -> Self {
+        Self {
+            rule: ID,
+            field,
+            kind: ErrorKind::TypeInvalid,
+            value: None,
+            detail: quoted(reason).trim_matches('"').to_owned(),
+        }
+    }
+}

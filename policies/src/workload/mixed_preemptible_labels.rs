@@ -1,0 +1,53 @@
+#![doc = include_str!("mixed_preemptible_labels.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::preemptible::{is_preemptible, label, remedy, shown, value, word};
+use crate::rule::{Check, Context, Layer, Rule};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::workload::PodSet;
+use lockkeeper_api::{Workload, labels};
+use std::collections::BTreeMap;
+
+pub(super) const RULE: Rule<Workload> = Rule {
+    id: "WL006",
+    name: "mixed-preemptible-labels",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["seed-job-homogeneous-preemptible"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("mixed_preemptible_labels.md"),
+    check: Check::Context(check),
+};
+
+fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
+    let mut pod_sets = workload.spec.pod_sets.iter().enumerate();
+    let Some((_, first)) = pod_sets.next() else {
+        return;
+    };
+    let expected = is_preemptible(label(labels_of(first)), context.settings);
+    for (position, pod_set) in pod_sets {
+        let preemptible = is_preemptible(label(labels_of(pod_set)), context.settings);
+        if preemptible != expected {
+            out.invalid(
+                FieldPath::new("spec.podSets")
+                    .item(position, pod_set.name())
+                    .field("template.metadata.labels")
+                    .key(labels::PREEMPTIBLE),
+                shown(value(labels_of(pod_set))),
+                format!(
+                    "makes these pods {}, while those of pod set {} are {}; one job's pods must \
+                     agree, so set it to {} here, or change the others",
+                    word(preemptible),
+                    quoted(first.name()),
+                    word(expected),
+                    remedy(expected),
+                ),
+            );
+        }
+    }
+}
+
+fn labels_of(pod_set: &PodSet) -> Option<&BTreeMap<String, String>> {
+    pod_set.template.metadata.as_ref()?.labels.as_ref()
+}

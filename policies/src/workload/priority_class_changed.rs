@@ -1,0 +1,47 @@
+#![doc = include_str!("priority_class_changed.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::rule::{Change, Check, Layer, Rule};
+use lockkeeper_api::Workload;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+pub(super) const RULE: Rule<Workload> = Rule {
+    id: "WL005",
+    name: "priority-class-changed",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["seed-preemption-priority-class-name"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("priority_class_changed.md"),
+    check: Check::Change(check),
+};
+
+fn check(change: &Change<'_, Workload>, out: &mut Findings) {
+    let (old, new) = (&change.old.spec, &change.new.spec);
+    let fields = [
+        (
+            "spec.priorityClassName",
+            &old.priority_class_name,
+            &new.priority_class_name,
+        ),
+        (
+            "spec.preemptionPriorityClassName",
+            &old.preemption_priority_class_name,
+            &new.preemption_priority_class_name,
+        ),
+    ];
+    for (field, before, after) in fields {
+        if before != after {
+            let kept = match before {
+                Some(name) => format!("keep {}", quoted(name)),
+                None => "leave it out".to_owned(),
+            };
+            out.invalid(
+                FieldPath::new(field),
+                after.as_deref().unwrap_or(""),
+                format!("field is immutable; {kept}, or delete the workload and make a new one"),
+            );
+        }
+    }
+}

@@ -1,0 +1,54 @@
+#![doc = include_str!("unknown_priority_class.md")]
+
+use super::priorities::class;
+use crate::finding::{Findings, quoted};
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::world::Lookup;
+use lockkeeper_api::Workload;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+/// How many classes a message names.
+const NAMES_MAX: usize = 8;
+
+pub(super) const RULE: Rule<Workload> = Rule {
+    id: "WL004",
+    name: "unknown-priority-class",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["seed-system-classes-for-workloads"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("unknown_priority_class.md"),
+    check: Check::Context(check),
+};
+
+fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
+    let spec = &workload.spec;
+    let fields = [
+        ("spec.priorityClassName", &spec.priority_class_name),
+        (
+            "spec.preemptionPriorityClassName",
+            &spec.preemption_priority_class_name,
+        ),
+    ];
+    for (field, name) in fields {
+        let Some(name) = name else { continue };
+        if class(context.world, name) == Lookup::Absent {
+            out.not_found(FieldPath::new(field), name, known(context));
+        }
+    }
+}
+
+fn known(context: &Context<'_>) -> String {
+    let names = context.world.priority_class_names(NAMES_MAX);
+    let list = names
+        .iter()
+        .map(|name| quoted(name))
+        .collect::<Vec<_>>()
+        .join(", ");
+    match names.len() {
+        0 => "there is no PriorityClass in the cluster; create this one first".to_owned(),
+        NAMES_MAX => format!("create this PriorityClass first, or name another, such as {list}"),
+        _ => format!("create this PriorityClass first, or name one of {list}"),
+    }
+}

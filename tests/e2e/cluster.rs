@@ -1,0 +1,227 @@
+//! etcd and kube-apiserver on free ports, for one run of the tests.
+
+use std::env;
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use crate::ROOT;
+use crate::https::Endpoint;
+use crate::kubectl::Kubectl;
+use crate::process::Process;
+
+const TOKEN: &str = "minicluster";
+
+/// A running control plane. Dropping it ends it and removes what it stored.
+pub struct Cluster {
+    kubectl: Kubectl,
+    // Dropped in this order: the API server, what it writes to, their files.
+    _api_server: Process,
+    _etcd: Process,
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// Starts the control plane and waits until it can be used.
+    pub fn start() -> Result<Self, String> {
+        let programs = Programs::find()?;
+        let folder = TempDir::with_prefix("lockkeeper-e2e-").map_err(|e| e.to_string())?;
+        let [client, peer, secure] = free_ports().map_err(|e| format!("no free port: {e}"))?;
+
+        let etcd = start_etcd(&programs, folder.path(), client, peer)?;
+        let api_server = start_api_server(&programs, folder.path(), client, secure)?;
+        let kubectl = Kubectl::new(
+            programs,
+            write_kubeconfig(folder.path(), secure).map_err(|e| e.to_string())?,
+            folder.path().join("home"),
+        );
+        Ok(Self {
+            kubectl,
+            _api_server: api_server,
+            _etcd: etcd,
+            folder,
+        })
+    }
+
+    /// kubectl as the administrator of this cluster.
+    pub fn kubectl(&self) -> &Kubectl {
+        &self.kubectl
+    }
+
+    /// Where the cluster's files are, and those of the servers tested on it.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Where the programs of the control plane come from.
+#[derive(Clone)]
+pub enum Programs {
+    /// One binary; its first argument is the program.
+    Minicluster(PathBuf),
+    /// A folder with a binary for each.
+    Folder(PathBuf),
+}
+
+impl Programs {
+    fn find() -> Result<Self, String> {
+        if let Some(path) = env::var_os("LOCKKEEPER_MINICLUSTER") {
+            return Ok(Self::Minicluster(path.into()));
+        }
+        if let Some(path) = env::var_os("KUBEBUILDER_ASSETS") {
+            return Ok(Self::Folder(path.into()));
+        }
+        let output = Command::new("tests/minicluster/build.sh")
+            .current_dir(ROOT)
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|e| format!("tests/minicluster/build.sh does not start: {e}"))?;
+        let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if output.status.success() && !path.is_empty() {
+            Ok(Self::Minicluster(path.into()))
+        } else {
+            Err(format!(
+                "tests/minicluster/build.sh ended with {}",
+                output.status
+            ))
+        }
+    }
+
+    /// A command that runs `program`.
+    pub fn command(&self, program: &str) -> Command {
+        match self {
+            Self::Minicluster(path) => {
+                let mut command = Command::new(path);
+                command.arg(program);
+                command
+            }
+            Self::Folder(path) => Command::new(path.join(program)),
+        }
+    }
+}
+
+fn start_etcd(
+    programs: &Programs,
+    folder: &Path,
+    client: u16,
+    peer: u16,
+) -> Result<Process, String> {
+    let client_url = format!("http://127.0.0.1:{client}");
+    let peer_url = format!("http://127.0.0.1:{peer}");
+    let mut command = programs.command("etcd");
+    command
+        .env("MINICLUSTER_EXIT_WITH_STDIN", "1")
+        .arg("--name=e2e")
+        .arg(format!("--data-dir={}", folder.join("etcd").display()))
+        .arg(format!("--listen-client-urls={client_url}"))
+        .arg(format!("--advertise-client-urls={client_url}"))
+        .arg(format!("--listen-peer-urls={peer_url}"))
+        .arg(format!("--initial-advertise-peer-urls={peer_url}"))
+        .arg(format!("--initial-cluster=e2e={peer_url}"))
+        .arg("--log-level=warn")
+        .arg("--unsafe-no-fsync");
+    let mut etcd = Process::start("etcd", command, &folder.join("etcd.log"), None)?;
+    etcd.wait_ready(|| TcpStream::connect((Ipv4Addr::LOCALHOST, client)).ok())?;
+    Ok(etcd)
+}
+
+fn start_api_server(
+    programs: &Programs,
+    folder: &Path,
+    etcd: u16,
+    port: u16,
+) -> Result<Process, String> {
+    write_credentials(folder).map_err(|e| e.to_string())?;
+    let file = |name: &str| folder.join(name).display().to_string();
+    let mut command = programs.command("kube-apiserver");
+    command
+        .env("MINICLUSTER_EXIT_WITH_STDIN", "1")
+        .arg(format!("--etcd-servers=http://127.0.0.1:{etcd}"))
+        .arg(format!("--secure-port={port}"))
+        .arg("--bind-address=127.0.0.1")
+        .arg("--advertise-address=127.0.0.1")
+        // A loopback address cannot be an endpoint of the `kubernetes` service.
+        .arg("--endpoint-reconciler-type=none")
+        .arg(format!("--cert-dir={}", file("certificates")))
+        .arg("--authorization-mode=RBAC")
+        .arg(format!("--token-auth-file={}", file("tokens.csv")))
+        .arg("--service-account-issuer=https://e2e.invalid")
+        .arg(format!(
+            "--service-account-key-file={}",
+            file("account.pub")
+        ))
+        .arg(format!(
+            "--service-account-signing-key-file={}",
+            file("account.key")
+        ))
+        .arg("--service-cluster-ip-range=10.0.0.0/24")
+        .arg("--runtime-config=api/all=true")
+        .arg("--feature-gates=GenericWorkload=true")
+        // No controller makes service accounts or unmarks nodes here.
+        .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition");
+    let log = folder.join("kube-apiserver.log");
+    let mut server = Process::start("kube-apiserver", command, &log, None)?;
+
+    let certificate = certificate(folder);
+    let endpoint = Endpoint {
+        port,
+        ca: &certificate,
+        token: Some(TOKEN),
+    };
+    server.wait_ready(|| {
+        let ready = endpoint.get("/readyz")? == (200, "ok".to_owned());
+        // Made by a loop of the server that readiness does not wait for.
+        let populated = endpoint.get("/api/v1/namespaces/default")?.0 == 200;
+        (ready && populated).then_some(())
+    })?;
+    Ok(server)
+}
+
+/// The administrator's token and the key of service accounts.
+fn write_credentials(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let key = rcgen::KeyPair::generate()?;
+    fs::write(folder.join("account.key"), key.serialize_pem())?;
+    fs::write(folder.join("account.pub"), key.public_key_pem())?;
+    fs::write(
+        folder.join("tokens.csv"),
+        format!("{TOKEN},admin,admin,system:masters\n"),
+    )?;
+    Ok(())
+}
+
+fn write_kubeconfig(folder: &Path, port: u16) -> std::io::Result<PathBuf> {
+    let kubeconfig = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "e2e", "cluster": {
+            "server": format!("https://127.0.0.1:{port}"),
+            "certificate-authority": certificate(folder),
+        }}],
+        "users": [{"name": "admin", "user": {"token": TOKEN}}],
+        "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "admin"}}],
+        "current-context": "e2e",
+    });
+    let path = folder.join("kubeconfig");
+    fs::write(&path, format!("{kubeconfig:#}\n"))?;
+    Ok(path)
+}
+
+/// The API server makes this file itself; the last certificate in it is its CA.
+fn certificate(folder: &Path) -> PathBuf {
+    folder.join("certificates").join("apiserver.crt")
+}
+
+/// Ports that were free a moment ago. All are held until the last is known, so
+/// that they differ.
+fn free_ports() -> std::io::Result<[u16; 3]> {
+    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let held = [open()?, open()?, open()?];
+    let mut ports = [0; 3];
+    for (port, listener) in ports.iter_mut().zip(&held) {
+        *port = listener.local_addr()?.port();
+    }
+    Ok(ports)
+}

@@ -1,0 +1,146 @@
+//! kubectl: what a user types, and what it prints.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::ROOT;
+use crate::cluster::Programs;
+
+/// kubectl with the credentials of one cluster and a home of its own.
+#[derive(Clone)]
+pub struct Kubectl {
+    programs: Programs,
+    kubeconfig: PathBuf,
+    home: PathBuf,
+}
+
+impl Kubectl {
+    pub fn new(programs: Programs, kubeconfig: PathBuf, home: PathBuf) -> Self {
+        Self {
+            programs,
+            kubeconfig,
+            home,
+        }
+    }
+
+    /// The credentials, for other clients of the same cluster.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Runs kubectl at the root of the repository.
+    #[track_caller]
+    pub fn run(&self, arguments: &[&str]) -> Reply {
+        self.with_input(arguments, "")
+    }
+
+    /// `kubectl apply` of manifests given as text; `flags` follow.
+    #[track_caller]
+    pub fn apply(&self, manifests: &str, flags: &[&str]) -> Reply {
+        let mut arguments = vec!["apply", "-f", "-"];
+        arguments.extend(flags);
+        self.with_input(&arguments, manifests)
+    }
+
+    /// The object or list that `kubectl get` prints.
+    #[track_caller]
+    pub fn get(&self, arguments: &[&str]) -> Value {
+        let mut all = vec!["get", "-o", "json"];
+        all.extend(arguments);
+        let reply = self.run(&all).accepted();
+        serde_json::from_str(&reply.stdout).unwrap()
+    }
+
+    /// Whether there is no such object.
+    #[track_caller]
+    pub fn absent(&self, arguments: &[&str]) -> bool {
+        let mut all = vec!["get", "--ignore-not-found", "-o", "name"];
+        all.extend(arguments);
+        self.run(&all).accepted().stdout.is_empty()
+    }
+
+    /// Runs kubectl with `input` as its standard input.
+    #[track_caller]
+    pub fn with_input(&self, arguments: &[&str], input: &str) -> Reply {
+        let mut child = self
+            .command()
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("kubectl does not start: {e}"));
+        // Fails when kubectl ends before it has read all; its reply says why.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Reply {
+            command: arguments.join(" "),
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = self.programs.command("kubectl");
+        command
+            .current_dir(ROOT)
+            .env_remove("KUBECONFIG")
+            .env_remove("KUBECACHEDIR")
+            .env_remove("MINICLUSTER_EXIT_WITH_STDIN")
+            .env("HOME", &self.home)
+            .arg("--kubeconfig")
+            .arg(&self.kubeconfig)
+            .arg("--request-timeout=60s");
+        command
+    }
+}
+
+/// What one run of kubectl printed.
+#[derive(Debug)]
+pub struct Reply {
+    command: String,
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Reply {
+    /// Itself, if kubectl succeeded.
+    #[track_caller]
+    pub fn accepted(self) -> Self {
+        assert_eq!(
+            self.code,
+            Some(0),
+            "kubectl {}:\n{}",
+            self.command,
+            self.stderr
+        );
+        self
+    }
+
+    /// Itself, if kubectl succeeded and had nothing to remark.
+    #[track_caller]
+    pub fn accepted_silently(self) -> Self {
+        let reply = self.accepted();
+        assert_eq!(reply.stderr, "", "kubectl {}", reply.command);
+        reply
+    }
+
+    /// Itself, if the API server said no.
+    #[track_caller]
+    pub fn refused(self) -> Self {
+        assert_eq!(
+            self.code,
+            Some(1),
+            "kubectl {} was to be refused:\n{}{}",
+            self.command,
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+}

@@ -1,0 +1,141 @@
+//! The binary under test.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::https::Endpoint;
+use crate::process::{self, Process};
+
+/// The HTTP versions the server is tested with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// What the API server chooses when the webhook is on its own machine and
+    /// offers both.
+    Http2,
+    /// What it always uses for a webhook behind a Service.
+    Http1,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Http2 => "HTTP/2",
+            Self::Http1 => "HTTP/1.1",
+        })
+    }
+}
+
+/// A running `lockkeeper serve`. Dropping it kills it.
+pub struct Lockkeeper {
+    process: Process,
+    port: u16,
+    ca: PathBuf,
+}
+
+impl Lockkeeper {
+    /// Starts the server with its files in `folder` and waits until it is
+    /// ready. An empty `config` starts it without a configuration file.
+    pub fn start(
+        kubeconfig: &Path,
+        folder: &Path,
+        protocol: Protocol,
+        config: &str,
+    ) -> Result<Self, String> {
+        let tls = folder.join("tls");
+        fs::create_dir_all(&tls).map_err(|e| format!("{}: {e}", tls.display()))?;
+        let stdout = folder.join("stdout");
+
+        let mut command = binary();
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"])
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .arg("--tls-dir")
+            .arg(&tls);
+        if protocol == Protocol::Http1 {
+            command.arg("--http1-only");
+        }
+        if !config.is_empty() {
+            let path = folder.join("config.yaml");
+            fs::write(&path, config).map_err(|e| format!("{}: {e}", path.display()))?;
+            command.arg("--config").arg(path);
+        }
+        let mut process = Process::start(
+            "lockkeeper serve",
+            command,
+            &folder.join("stderr"),
+            Some(process::create(&stdout)?),
+        )?;
+
+        let port = process.wait_ready(|| announced_port(&stdout))?;
+        let ca = tls.join("ca.crt");
+        let endpoint = endpoint(port, &ca);
+        process.wait_ready(|| (endpoint.get("/readyz")?.0 == 200).then_some(()))?;
+        Ok(Self { process, port, ca })
+    }
+
+    /// Where the API server is to send its reviews.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// The file with the certificate that the server's own is signed by.
+    pub fn ca(&self) -> &Path {
+        &self.ca
+    }
+
+    /// The server as an HTTPS client sees it.
+    pub fn endpoint(&self) -> Endpoint<'_> {
+        endpoint(self.port, &self.ca)
+    }
+
+    /// Stops the server as Kubernetes does; an error unless it ends well.
+    pub fn stop(self) -> Result<(), String> {
+        let status = self.process.terminate()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!(
+                "lockkeeper serve ended with {status} when asked to stop"
+            ))
+        }
+    }
+}
+
+/// What the binary prints when run with `arguments`.
+#[track_caller]
+pub fn output(arguments: &[&str]) -> String {
+    let output = binary().args(arguments).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "lockkeeper {}:\n{stderr}",
+        arguments.join(" ")
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn binary() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
+    command.env_remove("KUBECONFIG").env_remove("RUST_LOG");
+    command
+}
+
+fn endpoint(port: u16, ca: &Path) -> Endpoint<'_> {
+    Endpoint {
+        port,
+        ca,
+        token: None,
+    }
+}
+
+/// The port in the line that says where the server listens, once the line is
+/// there in full.
+fn announced_port(stdout: &Path) -> Option<u16> {
+    let text = fs::read_to_string(stdout).ok()?;
+    let (_, rest) = text.split_once("serving on https://127.0.0.1:")?;
+    let (port, _) = rest.split_once('\n')?;
+    port.trim_end().parse().ok()
+}

@@ -1,0 +1,78 @@
+//! End-to-end tests: a real API server, the real binary, and kubectl as the user.
+//!
+//! `cargo test -p lockkeeper --test e2e` runs them all; words after `--` choose
+//! trials by name. The control plane starts with the first trial that needs it
+//! and ends with the run. Snapshots are kept with insta: `INSTA_UPDATE=always`
+//! accepts what is printed now.
+//!
+//! Environment: `LOCKKEEPER_MINICLUSTER` names a built control plane,
+//! `KUBEBUILDER_ASSETS` a folder with `etcd`, `kube-apiserver` and `kubectl`;
+//! with neither, `tests/minicluster/build.sh` builds one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and prints"
+)]
+
+mod cluster;
+mod https;
+mod kubectl;
+mod lockkeeper;
+mod manifests;
+mod process;
+mod scenarios;
+mod snapshot;
+mod stage;
+mod wait;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libtest_mimic::{Arguments, Trial};
+
+use crate::lockkeeper::Protocol;
+use crate::scenarios::Scenario;
+use crate::stage::Stage;
+
+/// The root of the repository. kubectl runs there, so that the paths in its
+/// messages are the same everywhere.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // The trials share one API server, and each begins by emptying it.
+    arguments.test_threads = Some(1);
+
+    let stage = Arc::new(Mutex::new(Stage::default()));
+    let conclusion = libtest_mimic::run(&arguments, trials(&stage));
+    // A failed trial panics with the lock held; what it leaves is still ours to end.
+    stage.lock().unwrap_or_else(PoisonError::into_inner).end();
+    conclusion.exit_code()
+}
+
+/// Every scenario over HTTP/2, then every one over HTTP/1.1: the fewest changes
+/// of server.
+fn trials(stage: &Arc<Mutex<Stage>>) -> Vec<Trial> {
+    [Protocol::Http2, Protocol::Http1]
+        .into_iter()
+        .flat_map(|protocol| {
+            scenarios::all(Path::new(ROOT))
+                .into_iter()
+                .map(move |scenario| trial(stage, protocol, scenario))
+        })
+        .collect()
+}
+
+fn trial(stage: &Arc<Mutex<Stage>>, protocol: Protocol, scenario: Scenario) -> Trial {
+    let stage = Arc::clone(stage);
+    Trial::test(format!("{} ({protocol})", scenario.name), move || {
+        let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
+        (scenario.run)(&mut stage, protocol);
+        Ok(())
+    })
+}

@@ -1,0 +1,43 @@
+//! The scenarios: what a user does, and what the cluster says.
+
+mod configuration;
+mod examples;
+mod guarded;
+mod objects;
+mod setup;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use crate::lockkeeper::Protocol;
+use crate::stage::Stage;
+
+/// One trial. It runs once for each protocol.
+pub struct Scenario {
+    pub name: Cow<'static, str>,
+    pub run: Box<dyn FnOnce(&mut Stage, Protocol) + Send>,
+}
+
+impl Scenario {
+    fn new(
+        name: impl Into<Cow<'static, str>>,
+        run: impl FnOnce(&mut Stage, Protocol) + Send + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            run: Box::new(run),
+        }
+    }
+}
+
+/// All scenarios; those that need a configuration of their own, and with it
+/// another server, come last.
+pub fn all(root: &Path) -> Vec<Scenario> {
+    let mut scenarios = setup::scenarios();
+    scenarios.extend(examples::scenarios(root));
+    scenarios.extend(objects::scenarios());
+    scenarios.extend(guarded::scenarios());
+    scenarios.extend(configuration::scenarios());
+    scenarios.push(setup::stop());
+    scenarios
+}

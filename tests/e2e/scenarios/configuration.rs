@@ -1,0 +1,120 @@
+//! Servers with a configuration of their own, and objects older than a rule.
+
+use super::Scenario;
+use crate::kubectl::{Kubectl, Reply};
+use crate::lockkeeper::Protocol;
+use crate::manifests::{self, WORLD};
+use crate::snapshot;
+use crate::stage::{DEFAULTS, Stage};
+
+const WARN: &str = "rules: {actions: {WL004: warn}}\n";
+const WARN_IN_DEV: &str = "rules: {namespaces: {dev: {actions: {WL004: warn}}}}\n";
+const OFF: &str = "rules: {actions: {WL004: off}}\n";
+const CAPS: &str = "
+priority:
+  maxPreemptionAboveScheduling: 1000
+  separatePreemptionAllowedFor: [high]
+";
+
+pub fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new("a rule that only warns lets the object pass", warned),
+        Scenario::new(
+            "a rule may warn in one namespace alone",
+            warned_in_one_namespace,
+        ),
+        Scenario::new("the caps on priority hold", capped),
+        Scenario::new("an object older than a rule can still be changed", ratchet),
+    ]
+}
+
+fn warned(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = stage.fresh(protocol, WARN);
+    kubectl.apply(WORLD, &[]).accepted_silently();
+    let workload = manifests::workload_of_class("team", "train", "unheard-of");
+    let reply = kubectl.apply(&workload, &[]).accepted();
+    assert!(reply.stderr.starts_with("Warning: "), "{}", reply.stderr);
+    snapshot::check("rule-that-only-warns", &reply.stderr);
+    let stored = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
+    assert_eq!(stored["spec"]["priorityClassName"], "unheard-of");
+}
+
+fn warned_in_one_namespace(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = stage.fresh(protocol, WARN_IN_DEV);
+    kubectl.apply(WORLD, &[]).accepted_silently();
+    let here = manifests::workload_of_class("dev", "train", "unheard-of");
+    let reply = kubectl.apply(&here, &[]).accepted();
+    assert!(reply.stderr.starts_with("Warning: "), "{}", reply.stderr);
+    let elsewhere = manifests::workload_of_class("team", "train", "unheard-of");
+    kubectl.apply(&elsewhere, &[]).refused();
+}
+
+fn capped(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = stage.fresh(protocol, CAPS);
+    kubectl.apply(WORLD, &[]).accepted_silently();
+    let workload = |class: &str, preemption: &str| {
+        format!(
+            "{}  preemptionPriorityClassName: {preemption}\n",
+            manifests::workload_of_class("team", "train", class)
+        )
+    };
+    let dry_run = ["--dry-run=server"];
+    kubectl
+        .apply(&workload("low", "low"), &dry_run)
+        .accepted_silently();
+    let reply = kubectl.apply(&workload("low", "high"), &dry_run).refused();
+    snapshot::check("class-without-separate-preemption", &reply.stderr);
+    let reply = kubectl
+        .apply(&workload("high", "system-cluster-critical"), &dry_run)
+        .refused();
+    snapshot::check("preemption-too-far-above-scheduling", &reply.stderr);
+}
+
+/// The object names a class that does not exist, from a time when the rule was
+/// off. What it already had is not held against it; what is new is.
+fn ratchet(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = stage.fresh(protocol, OFF);
+    kubectl.apply(WORLD, &[]).accepted_silently();
+    let held = manifests::workload_of_class("team", "old", "unheard-of")
+        .replace("metadata: {", "metadata: {finalizers: [example.com/hold], ");
+    kubectl.apply(&held, &[]).accepted_silently();
+
+    let kubectl = stage.serve(protocol, DEFAULTS);
+    let new = manifests::workload_of_class("team", "new", "unheard-of");
+    kubectl.apply(&new, &["--dry-run=server"]).refused();
+
+    patch(&kubectl, r#"{"metadata":{"labels":{"team":"vision"}}}"#).accepted_silently();
+    patch(&kubectl, r#"{"metadata":{"finalizers":null}}"#).accepted_silently();
+    patch(&kubectl, r#"{"spec":{"active":false}}"#).accepted_silently();
+    let reply = patch(&kubectl, MIXED_POD_SETS).refused();
+    snapshot::check("old-object-made-worse", &reply.stderr);
+
+    let stored = kubectl.get(&["workloads.lockkeeper.dev", "old", "-n", "team"]);
+    assert!(stored["metadata"]["finalizers"].is_null());
+    assert_eq!(stored["metadata"]["labels"]["team"], "vision");
+    assert_eq!(stored["spec"]["active"], false);
+}
+
+/// Two pod sets, of which one says that it may be a victim and one that it may not.
+const MIXED_POD_SETS: &str = r#"{"spec":{"podSets":[
+    {"name":"main","template":{
+        "metadata":{"labels":{"quota.scheduling.koordinator.sh/preemptible":"true"}},
+        "spec":{"containers":[{"name":"train","image":"registry.example.com/train:1"}]}}},
+    {"name":"second","template":{
+        "metadata":{"labels":{"quota.scheduling.koordinator.sh/preemptible":"false"}},
+        "spec":{"containers":[{"name":"train","image":"registry.example.com/train:1"}]}}}]}}"#;
+
+#[track_caller]
+fn patch(kubectl: &Kubectl, patch: &str) -> Reply {
+    let old = [
+        "patch",
+        "-n",
+        "team",
+        "workloads.lockkeeper.dev",
+        "old",
+        "--type=merge",
+    ];
+    let mut arguments = old.to_vec();
+    arguments.extend(["--patch", patch]);
+    kubectl.run(&arguments)
+}

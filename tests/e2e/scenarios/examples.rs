@@ -1,0 +1,129 @@
+//! The examples that users read: the good ones are accepted, the bad ones are
+//! refused with the message that is kept as a snapshot.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::Scenario;
+use crate::ROOT;
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::Protocol;
+use crate::snapshot;
+use crate::stage::{DEFAULTS, Stage};
+
+const GOOD: &str = "examples/good";
+const BAD: &str = "examples/bad";
+
+pub fn scenarios(root: &Path) -> Vec<Scenario> {
+    let mut scenarios = vec![Scenario::new("the good examples are accepted", good)];
+    scenarios.extend(files(root, BAD).into_iter().map(|file| {
+        Scenario::new(format!("{file} is refused"), move |stage, protocol| {
+            bad(stage, protocol, &file);
+        })
+    }));
+    scenarios.push(Scenario::new(
+        "the bad examples are refused together",
+        bad_together,
+    ));
+    scenarios.push(Scenario::new("every snapshot has its example", |_, _| {
+        orphans()
+    }));
+    scenarios
+}
+
+fn good(stage: &mut Stage, protocol: Protocol) {
+    let files = files(Path::new(ROOT), GOOD);
+    assert!(!files.is_empty(), "no file in {GOOD}");
+    let kubectl = stage.fresh(protocol, DEFAULTS);
+    for file in &files {
+        kubectl.run(&["apply", "-f", file]).accepted_silently();
+    }
+    for file in &files {
+        snapshot::check(&name("good", file), &stored(&kubectl, file));
+    }
+}
+
+/// What the API server has of a file: what the user wrote and what was filled in.
+fn stored(kubectl: &Kubectl, file: &str) -> String {
+    let reply = kubectl.get(&["-f", file]);
+    let objects = match &reply["items"] {
+        Value::Array(items) => items.clone(),
+        _ => vec![reply],
+    };
+    let mut text = String::new();
+    for object in objects {
+        let metadata = &object["metadata"];
+        let kept = json!({
+            "kind": object["kind"],
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "finalizers": metadata["finalizers"],
+            "spec": object["spec"],
+        });
+        writeln!(text, "{kept:#}").unwrap();
+    }
+    text
+}
+
+fn bad(stage: &mut Stage, protocol: Protocol, file: &str) {
+    let kubectl = stage.fresh(protocol, DEFAULTS);
+    let reply = kubectl.run(&["apply", "-f", file]).refused();
+    snapshot::check(&name("bad", file), &reply.stderr);
+}
+
+fn bad_together(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = stage.fresh(protocol, DEFAULTS);
+    let reply = kubectl.run(&["apply", "-f", BAD]).refused();
+    snapshot::check("bad-together", &reply.stderr);
+}
+
+/// A snapshot of an example that is gone would never be looked at again.
+fn orphans() {
+    let root = Path::new(ROOT);
+    let expected: BTreeSet<String> = files(root, GOOD)
+        .iter()
+        .map(|file| name("good", file))
+        .chain(files(root, BAD).iter().map(|file| name("bad", file)))
+        .collect();
+    for entry in fs::read_dir(root.join("tests/e2e/snapshots")).unwrap() {
+        let file = entry.unwrap().file_name().into_string().unwrap();
+        let Some(name) = file.strip_suffix(".snap") else {
+            continue;
+        };
+        let of_example = name.starts_with("good--") || name.starts_with("bad--");
+        assert!(
+            !of_example || expected.contains(name),
+            "no example has the snapshot {file}"
+        );
+    }
+}
+
+/// The manifests in a folder, in the order in which kubectl would apply them;
+/// the paths begin at the root of the repository.
+fn files(root: &Path, folder: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(root.join(folder)) else {
+        return Vec::new();
+    };
+    let names: BTreeSet<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| {
+            Path::new(name)
+                .extension()
+                .is_some_and(|kind| kind == "yaml" || kind == "yml")
+        })
+        .collect();
+    names
+        .into_iter()
+        .map(|name| format!("{folder}/{name}"))
+        .collect()
+}
+
+/// The name of a file's snapshot.
+fn name(prefix: &str, file: &str) -> String {
+    let stem = Path::new(file).file_stem().unwrap().to_str().unwrap();
+    format!("{prefix}--{stem}")
+}

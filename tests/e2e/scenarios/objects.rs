@@ -1,0 +1,149 @@
+//! lockkeeper's own objects through their lives.
+
+use super::Scenario;
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::Protocol;
+use crate::manifests::{self, BAD_CLUSTER_QUEUE, GLOBAL_DEFAULT, WORLD};
+use crate::snapshot;
+use crate::stage::{self, DEFAULTS, Stage};
+use crate::wait;
+
+pub fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new("what is left out is filled in", filled_in),
+        Scenario::new("an update that breaks a rule is refused", broken_update),
+        Scenario::new("a change of the priority class is refused", class_change),
+        Scenario::new("objects can be deleted", deleted),
+        Scenario::new("a dry run stores nothing", dry_run),
+        Scenario::new(
+            "a class and its user are accepted in one file",
+            class_and_user,
+        ),
+    ]
+}
+
+fn world(stage: &mut Stage, protocol: Protocol) -> Kubectl {
+    let kubectl = stage.fresh(protocol, DEFAULTS);
+    kubectl.apply(WORLD, &[]).accepted_silently();
+    kubectl
+}
+
+fn filled_in(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = world(stage, protocol);
+    kubectl.apply(GLOBAL_DEFAULT, &[]).accepted_silently();
+    // The webhook hears of a default class a moment after it was made.
+    let workload = manifests::workload("team", "train");
+    wait::until(
+        || {
+            let reply = kubectl
+                .apply(&workload, &["--dry-run=server", "-o", "json"])
+                .accepted();
+            Ok(reply.stdout.contains("usual").then_some(()))
+        },
+        || "the default class is not filled in".to_owned(),
+    )
+    .unwrap();
+    kubectl.apply(&workload, &[]).accepted_silently();
+
+    let stored = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
+    assert_eq!(stored["spec"]["priorityClassName"], "usual");
+    assert_eq!(stored["spec"]["preemptionPriorityClassName"], "usual");
+    assert_eq!(stored["spec"]["podSets"][0]["name"], "main");
+
+    let queue = kubectl.get(&["clusterqueues.lockkeeper.dev", "research"]);
+    assert_eq!(
+        queue["metadata"]["finalizers"][0],
+        "lockkeeper.dev/resource-in-use"
+    );
+    snapshot::check("filled-in-cluster-queue", &format!("{:#}", queue["spec"]));
+    let flavor = kubectl.get(&["resourceflavors.lockkeeper.dev", "default"]);
+    assert_eq!(
+        flavor["metadata"]["finalizers"][0],
+        "lockkeeper.dev/resource-in-use"
+    );
+    // What was filled in once is not filled in again.
+    let again = kubectl.apply(&workload, &[]).accepted_silently();
+    assert!(again.stdout.ends_with("unchanged\n"), "{}", again.stdout);
+}
+
+fn broken_update(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = world(stage, protocol);
+    let more = WORLD.replace("lendingLimit: 4", "lendingLimit: 9");
+    let reply = kubectl.apply(&more, &[]).refused();
+    snapshot::check("update-that-breaks-a-rule", &reply.stderr);
+    let queue = kubectl.get(&["clusterqueues.lockkeeper.dev", "research"]);
+    let quota = &queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0];
+    assert_eq!(quota["lendingLimit"].to_string().trim_matches('"'), "4");
+
+    let less = WORLD.replace("lendingLimit: 4", "lendingLimit: 8");
+    kubectl.apply(&less, &[]).accepted_silently();
+}
+
+fn class_change(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = world(stage, protocol);
+    let low = manifests::workload_of_class("team", "train", "low");
+    kubectl.apply(&low, &[]).accepted_silently();
+    let high = manifests::workload_of_class("team", "train", "high");
+    let reply = kubectl.apply(&high, &[]).refused();
+    snapshot::check("change-of-the-priority-class", &reply.stderr);
+}
+
+fn deleted(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = world(stage, protocol);
+    let workload = manifests::workload_of_class("team", "train", "low");
+    kubectl.apply(&workload, &[]).accepted_silently();
+    let train = ["workloads.lockkeeper.dev", "train", "-n", "team"];
+    let delete = ["delete", "-n", "team", "workloads.lockkeeper.dev", "train"];
+    kubectl.run(&delete).accepted_silently();
+    assert!(kubectl.absent(&train));
+
+    // The finalizer holds a queue until somebody says that it is not in use.
+    let research = ["clusterqueues.lockkeeper.dev", "research"];
+    let delete = ["delete", "--wait=false", research[0], research[1]];
+    kubectl.run(&delete).accepted_silently();
+    let held = kubectl.get(&research);
+    assert!(held["metadata"]["deletionTimestamp"].is_string());
+    stage::release(&kubectl, &held);
+    assert!(kubectl.absent(&research));
+}
+
+fn dry_run(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = world(stage, protocol);
+    let train = ["workloads.lockkeeper.dev", "train", "-n", "team"];
+    let good = manifests::workload_of_class("team", "train", "low");
+    let reply = kubectl
+        .apply(&good, &["--dry-run=server"])
+        .accepted_silently();
+    assert!(
+        reply.stdout.ends_with("created (server dry run)\n"),
+        "{}",
+        reply.stdout
+    );
+    assert!(kubectl.absent(&train));
+
+    let bad = manifests::workload_of_class("team", "train", "unheard-of");
+    let reply = kubectl.apply(&bad, &["--dry-run=server"]).refused();
+    snapshot::check("unknown-priority-class", &reply.stderr);
+    assert!(kubectl.absent(&train));
+
+    kubectl
+        .apply(BAD_CLUSTER_QUEUE, &["--dry-run=server"])
+        .refused();
+    assert!(kubectl.absent(&["clusterqueues.lockkeeper.dev", "generous"]));
+}
+
+fn class_and_user(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = world(stage, protocol);
+    let class = "
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: brand-new}
+value: 300
+";
+    let user = manifests::workload_of_class("team", "train", "brand-new");
+    kubectl
+        .apply(&manifests::file(&[class, &user]), &[])
+        .accepted_silently();
+    let stored = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
+    assert_eq!(stored["spec"]["preemptionPriorityClassName"], "brand-new");
+}

@@ -1,0 +1,104 @@
+//! The cluster, the CRDs, the registration, and the server's own manners.
+
+use serde_json::Value;
+
+use super::Scenario;
+use crate::lockkeeper::{self, Protocol};
+use crate::stage::{DEFAULTS, Stage};
+
+pub fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new("the API server answers", answers),
+        Scenario::new(
+            "the definitions and the webhook configurations are accepted",
+            installed,
+        ),
+        Scenario::new("the server speaks the protocol that it should", speaks),
+    ]
+}
+
+/// Apart from the others, because it has to be the last one of its protocol.
+pub fn stop() -> Scenario {
+    Scenario::new("the server stops when it is asked to", |stage, protocol| {
+        stage.fresh(protocol, DEFAULTS);
+        stage.stop();
+    })
+}
+
+fn answers(stage: &mut Stage, _: Protocol) {
+    let kubectl = stage.cluster().kubectl();
+    let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: answers}}";
+    kubectl.apply(namespace, &[]).accepted_silently();
+    let stored = kubectl.get(&["namespace", "answers"]);
+    assert_eq!(stored["status"]["phase"], "Active");
+}
+
+fn installed(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = stage.fresh(protocol, DEFAULTS);
+    let list = kubectl.get(&["customresourcedefinitions"]);
+    let mut names = Vec::new();
+    for definition in list["items"].as_array().unwrap() {
+        names.push(definition["metadata"]["name"].as_str().unwrap().to_owned());
+        assert_eq!(
+            condition(definition, "Established"),
+            "True",
+            "{definition:#}"
+        );
+        assert_ne!(
+            condition(definition, "NonStructuralSchema"),
+            "True",
+            "{definition:#}"
+        );
+    }
+    names.sort();
+    let kinds = [
+        "clusterqueues",
+        "cohorts",
+        "localqueues",
+        "resourceflavors",
+        "workloads",
+    ];
+    assert_eq!(names, kinds.map(|kind| format!("{kind}.lockkeeper.dev")));
+
+    // Each kind is reached by the category.
+    kubectl
+        .run(&["get", "lockkeeper", "--all-namespaces"])
+        .accepted();
+    // A second installation changes nothing.
+    let again = kubectl
+        .apply(
+            &lockkeeper::output(&["crds", "definitions"]),
+            &["--server-side"],
+        )
+        .accepted_silently();
+    assert!(
+        again
+            .stdout
+            .lines()
+            .all(|line| line.ends_with("serverside-applied"))
+    );
+}
+
+fn condition<'a>(definition: &'a Value, kind: &str) -> &'a str {
+    definition["status"]["conditions"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == kind)
+        .and_then(|condition| condition["status"].as_str())
+        .unwrap_or("absent")
+}
+
+fn speaks(stage: &mut Stage, protocol: Protocol) {
+    stage.fresh(protocol, DEFAULTS);
+    let chosen = stage
+        .server()
+        .endpoint()
+        .negotiate(&["h2", "http/1.1"])
+        .unwrap();
+    let expected = match protocol {
+        Protocol::Http2 => "h2",
+        Protocol::Http1 => "http/1.1",
+    };
+    assert_eq!(chosen.as_deref(), Some(expected));
+}

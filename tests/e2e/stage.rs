@@ -1,0 +1,245 @@
+//! What the trials share: one cluster, and the one server registered with it.
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::{self, Lockkeeper, Protocol};
+use crate::wait;
+
+/// No configuration file: every default.
+pub const DEFAULTS: &str = "";
+
+/// The kinds a trial may leave objects of.
+const KINDS: &str = "workloads.lockkeeper.dev,localqueues.lockkeeper.dev,\
+    clusterqueues.lockkeeper.dev,cohorts.lockkeeper.dev,resourceflavors.lockkeeper.dev,\
+    pods,jobs.batch,priorityclasses.scheduling.k8s.io";
+
+/// The cluster and the server, each started when first needed.
+#[derive(Default)]
+pub struct Stage {
+    // The server ends before the API server it watches.
+    serving: Option<Serving>,
+    /// A start that failed is not tried again: it would fail as slowly.
+    cluster: Option<Result<Cluster, String>>,
+    /// How many servers were started; each has a folder of its own.
+    servers: usize,
+}
+
+struct Serving {
+    server: Lockkeeper,
+    protocol: Protocol,
+    config: String,
+}
+
+impl Stage {
+    /// The cluster, and nothing of lockkeeper promised on it.
+    #[track_caller]
+    pub fn cluster(&mut self) -> &Cluster {
+        match self.cluster.get_or_insert_with(Cluster::start) {
+            Ok(cluster) => cluster,
+            Err(e) => panic!("no cluster: {e}"),
+        }
+    }
+
+    /// A cluster without objects of earlier trials, where a server with this
+    /// protocol and configuration reviews every request.
+    #[track_caller]
+    pub fn fresh(&mut self, protocol: Protocol, config: &str) -> Kubectl {
+        let kubectl = self.serve(protocol, config);
+        sweep(&kubectl);
+        kubectl
+    }
+
+    /// Puts a server with this protocol and configuration in charge, and
+    /// leaves the objects as they are.
+    #[track_caller]
+    pub fn serve(&mut self, protocol: Protocol, config: &str) -> Kubectl {
+        let first = self.servers == 0;
+        let kubectl = self.cluster().kubectl().clone();
+        if let Some(serving) = &self.serving
+            && serving.protocol == protocol
+            && serving.config == config
+        {
+            return kubectl;
+        }
+        if first {
+            define(&kubectl);
+        }
+        self.stop();
+        self.servers += 1;
+        let name = format!("server-{}", self.servers);
+        let folder = self.cluster().folder().join(name);
+        let server = Lockkeeper::start(kubectl.kubeconfig(), &folder, protocol, config)
+            .unwrap_or_else(|e| panic!("{e}"));
+        register(&kubectl, &server);
+        self.serving = Some(Serving {
+            server,
+            protocol,
+            config: config.to_owned(),
+        });
+        kubectl
+    }
+
+    /// The server in charge.
+    #[track_caller]
+    pub fn server(&self) -> &Lockkeeper {
+        &self.serving.as_ref().expect("a server was started").server
+    }
+
+    /// Stops the server, if there is one; it has to end well.
+    #[track_caller]
+    pub fn stop(&mut self) {
+        if let Some(serving) = self.serving.take() {
+            serving.server.stop().unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+
+    /// Ends everything.
+    pub fn end(&mut self) {
+        self.serving = None;
+        self.cluster = None;
+    }
+}
+
+/// Installs the CRDs and waits until they are served.
+#[track_caller]
+fn define(kubectl: &Kubectl) {
+    let definitions = lockkeeper::output(&["crds", "definitions"]);
+    kubectl
+        .apply(&definitions, &["--server-side"])
+        .accepted_silently();
+    kubectl
+        .with_input(
+            &[
+                "wait",
+                "--for=condition=Established",
+                "--timeout=60s",
+                "-f",
+                "-",
+            ],
+            &definitions,
+        )
+        .accepted();
+}
+
+/// Registers `server` and waits until the API server asks it.
+#[track_caller]
+fn register(kubectl: &Kubectl, server: &Lockkeeper) {
+    let ca = server.ca().to_str().unwrap();
+    let webhooks = lockkeeper::output(&[
+        "crds",
+        "webhooks",
+        "--url",
+        &server.url(),
+        "--ca-bundle",
+        ca,
+    ]);
+    kubectl.apply(&webhooks, &[]).accepted_silently();
+
+    // The two configurations are noticed apart, so each is asked for.
+    let mut last = String::new();
+    let asked = wait::until(
+        || {
+            let validated = kubectl.apply(VALIDATED, &["--dry-run=server"]);
+            let mutated = kubectl.apply(MUTATED, &["--dry-run=server", "-o", "json"]);
+            let both = validated.stderr.contains("WL001")
+                && mutated.stdout.contains("lockkeeper.dev/resource-in-use");
+            last = format!("{}{}{}", validated.stderr, mutated.stderr, mutated.stdout);
+            Ok(both.then_some(()))
+        },
+        || "the API server did not ask the webhook in time".to_owned(),
+    );
+    asked.unwrap_or_else(|e| panic!("{e}; last:\n{last}"));
+}
+
+/// Only the webhook can refuse this: it knows the values of the classes.
+const VALIDATED: &str = r"
+apiVersion: lockkeeper.dev/v1alpha1
+kind: Workload
+metadata:
+  name: probe
+  namespace: default
+spec:
+  priorityClassName: system-node-critical
+  preemptionPriorityClassName: system-cluster-critical
+  podSets:
+    - count: 1
+      template:
+        spec:
+          containers:
+            - name: probe
+              image: registry.example.com/probe:1
+";
+
+/// The webhook gives this a finalizer.
+const MUTATED: &str = r"
+apiVersion: lockkeeper.dev/v1alpha1
+kind: ResourceFlavor
+metadata:
+  name: probe
+";
+
+/// Removes what earlier trials left.
+#[track_caller]
+fn sweep(kubectl: &Kubectl) {
+    let left = leftovers(kubectl);
+    if left.is_empty() {
+        return;
+    }
+    let names: Vec<Value> = left.iter().map(reference).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": names}).to_string();
+    kubectl
+        .with_input(
+            &["delete", "-f", "-", "--wait=false", "--ignore-not-found"],
+            &list,
+        )
+        .accepted();
+    // No controller runs that would remove the finalizers.
+    for object in left
+        .iter()
+        .filter(|o| o["metadata"]["finalizers"].is_array())
+    {
+        release(kubectl, object);
+    }
+    wait::until(
+        || Ok(leftovers(kubectl).is_empty().then_some(())),
+        || "objects of an earlier trial do not go away".to_owned(),
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// All objects of `KINDS` that the API server did not make itself.
+#[track_caller]
+fn leftovers(kubectl: &Kubectl) -> Vec<Value> {
+    let mut list = kubectl.get(&[KINDS, "--all-namespaces"]);
+    let Value::Array(mut items) = list["items"].take() else {
+        panic!("kubectl get prints no list");
+    };
+    items.retain(|item| {
+        let name = item["metadata"]["name"].as_str().unwrap_or_default();
+        item["kind"] != "PriorityClass" || !name.starts_with("system-")
+    });
+    items
+}
+
+/// Removes the finalizers of an object that is being deleted.
+#[track_caller]
+pub fn release(kubectl: &Kubectl, object: &Value) {
+    let patch = r#"{"metadata":{"finalizers":null}}"#;
+    let reference = reference(object).to_string();
+    let flags = ["patch", "-f", "-", "--type=merge", "--patch", patch];
+    kubectl.with_input(&flags, &reference).accepted();
+}
+
+/// As much of an object as names it.
+fn reference(object: &Value) -> Value {
+    json!({
+        "apiVersion": object["apiVersion"],
+        "kind": object["kind"],
+        "metadata": {
+            "name": object["metadata"]["name"],
+            "namespace": object["metadata"]["namespace"],
+        },
+    })
+}

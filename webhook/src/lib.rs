@@ -1,0 +1,5 @@
+//! x
+
+pub mod bootstrap;
+pub mod listener;
+pub mod tls;

@@ -1,0 +1,161 @@
+//! One connection, from the handshake to its close.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
+use tracing::debug;
+
+use super::{Limits, Shared};
+use crate::tls;
+
+/// A connection that was accepted, and what its task needs.
+pub(super) struct Connection {
+    pub(super) peer: SocketAddr,
+    pub(super) shared: Arc<Shared>,
+    /// Changes once, when the server begins to close.
+    pub(super) closing: watch::Receiver<()>,
+}
+
+/// Why a connection ended with work undone. hyper's own text names only the
+/// kind of failure; its sources are left out, as they may quote the client.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl Connection {
+    /// Serves the connection to its end.
+    pub(super) async fn run(self, tcp: TcpStream) {
+        let peer = self.peer;
+        if let Err(error) = tcp.set_nodelay(true) {
+            debug!(%peer, %error, "cannot set TCP_NODELAY");
+        }
+        let handshake = self.shared.tls.accept(tcp);
+        match timeout(self.shared.limits.handshake_timeout, handshake).await {
+            Err(_) => debug!(%peer, "handshake not finished in time"),
+            Ok(Err(error)) => debug!(%peer, %error, "handshake failed"),
+            Ok(Ok(stream)) => {
+                if let Err(error) = self.exchange(stream).await {
+                    debug!(%peer, %error, "connection failed");
+                }
+            }
+        }
+    }
+
+    /// Answers requests until one side closes.
+    async fn exchange(mut self, stream: TlsStream<TcpStream>) -> Result<(), Failure> {
+        let limits = &self.shared.limits;
+        let http = http(limits, stream.get_ref().1.alpn_protocol());
+        let (requests, seen) = watch::channel(Requests::default());
+        let router = TowerToHyperService::new(self.shared.router.clone());
+        let service = service_fn(move |request: Request<Incoming>| {
+            let open = OpenRequest::new(&requests);
+            let answer = router.call(request);
+            async move {
+                let answer = answer.await;
+                drop(open);
+                answer
+            }
+        });
+        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+        tokio::select! {
+            // The connection first: a request that has arrived is seen before
+            // the wish to close, and so is answered.
+            biased;
+            ended = connection.as_mut() => return ended,
+            // This end is bounded by the drain of the whole server.
+            _ = self.closing.changed() => {}
+            () = quiet(seen, limits) => {
+                connection.as_mut().graceful_shutdown();
+                return timeout(limits.drain_timeout, connection).await?;
+            }
+        }
+        connection.as_mut().graceful_shutdown();
+        connection.await
+    }
+}
+
+/// HTTP as the client chose it in the handshake. It isn't guessed from the first
+/// bytes: that would let a client wait there unseen, and speak HTTP/2 where only
+/// HTTP/1.1 is offered.
+fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // hyper counts the idle time before a request into this.
+        .header_read_timeout(at_most_a_day(limits.idle_timeout));
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams_max)
+        .keep_alive_interval(at_most_a_day(limits.ping_interval))
+        .keep_alive_timeout(at_most_a_day(limits.ping_timeout));
+    if tls::chose_http2(alpn) {
+        builder.http2_only()
+    } else {
+        builder.http1_only()
+    }
+}
+
+/// hyper adds durations to the clock unchecked, and would panic on a huge one.
+fn at_most_a_day(duration: Duration) -> Duration {
+    duration.min(Duration::from_secs(24 * 60 * 60))
+}
+
+/// The requests of one connection so far.
+#[derive(Clone, Copy, Default)]
+struct Requests {
+    any: bool,
+    open: usize,
+}
+
+/// A request that is being answered; ends when dropped, also by a panic.
+struct OpenRequest(watch::Sender<Requests>);
+
+impl OpenRequest {
+    fn new(requests: &watch::Sender<Requests>) -> Self {
+        requests.send_modify(|requests| {
+            requests.any = true;
+            requests.open = requests.open.saturating_add(1);
+        });
+        Self(requests.clone())
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.0
+            .send_modify(|requests| requests.open = requests.open.saturating_sub(1));
+    }
+}
+
+/// Completes when the client has had no request open for longer than it may.
+async fn quiet(mut requests: watch::Receiver<Requests>, limits: &Limits) {
+    loop {
+        let now = *requests.borrow_and_update();
+        let changed = requests.changed();
+        let changed = if now.open > 0 {
+            Ok(changed.await)
+        } else if now.any {
+            timeout(limits.idle_timeout, changed).await
+        } else {
+            timeout(limits.header_timeout, changed).await
+        };
+        match changed {
+            Ok(Ok(())) => {}
+            // The service is gone, and with it the connection.
+            Ok(Err(_)) => std::future::pending().await,
+            Err(_) => return,
+        }
+    }
+}

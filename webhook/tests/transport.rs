@@ -1,0 +1,524 @@
+//! The server's transport over real sockets: TLS, HTTP, bad clients, the end.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::get;
+use http_body_util::BodyExt;
+use hyper::client::conn::{http1, http2};
+use hyper::{Request, Response, StatusCode, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use lockkeeper_webhook::bootstrap::{self, Files};
+use lockkeeper_webhook::listener::{Drained, Limits, serve};
+use lockkeeper_webhook::tls::{MinimumTls, TlsOptions, server_config};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, NamedGroup, ProtocolVersion, RootCertStore};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+const SHORT: Duration = Duration::from_millis(100);
+
+const BOTH: &[&str] = &["h2", "http/1.1"];
+const H2: &[&str] = &["h2"];
+const HTTP1: &[&str] = &["http/1.1"];
+
+/// What the handler of `/wait` waits for.
+#[derive(Default)]
+struct Gate {
+    entered: Notify,
+    open: Notify,
+}
+
+/// A running server with certificates of its own.
+struct Server {
+    address: SocketAddr,
+    gate: Arc<Gate>,
+    files: Files,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Drained>,
+    _directory: TempDir,
+}
+
+impl Server {
+    async fn start(options: TlsOptions, limits: Limits) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let names = ["localhost".to_owned()];
+        let files = bootstrap::ensure(directory.path(), &names, SystemTime::now()).unwrap();
+        let tls = server_config(&files.certificate, &files.key, &options).unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = tcp.local_addr().unwrap();
+        let gate = Arc::new(Gate::default());
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async { stopped.await.unwrap() };
+        let task = tokio::spawn(serve(tcp, tls, router(&gate), limits, stopped));
+        Self {
+            address,
+            gate,
+            files,
+            stop,
+            task,
+            _directory: directory,
+        }
+    }
+
+    async fn with(limits: Limits) -> Self {
+        Self::start(TlsOptions::default(), limits).await
+    }
+
+    async fn default() -> Self {
+        Self::with(Limits::default()).await
+    }
+
+    async fn tcp(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    async fn tls(&self, client: Client) -> std::io::Result<TlsStream<TcpStream>> {
+        let config = Arc::new(client.config(&self.files));
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(config)
+            .connect(name, self.tcp().await)
+            .await
+    }
+
+    /// A connection speaking what the handshake settled on.
+    async fn connect(&self, alpn: &'static [&'static str]) -> Sender {
+        let stream = self.tls(Client::new(alpn)).await.unwrap();
+        Sender::over(stream).await
+    }
+
+    /// The server works, for a client that comes now.
+    async fn assert_serves(&self) {
+        let answer = self.connect(BOTH).await.get("/").await.unwrap();
+        assert_eq!(answer, (Version::HTTP_2, StatusCode::OK, "fine".to_owned()));
+    }
+
+    /// Tells the server to stop, and waits until it accepts no more.
+    async fn stop(self) -> (Arc<Gate>, JoinHandle<Drained>) {
+        self.stop.send(()).unwrap();
+        while TcpStream::connect(self.address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        (self.gate, self.task)
+    }
+}
+
+fn router(gate: &Arc<Gate>) -> Router {
+    let gate = Arc::clone(gate);
+    let wait = || async move {
+        gate.entered.notify_one();
+        gate.open.notified().await;
+        "late"
+    };
+    Router::new()
+        .route("/", get(async || "fine"))
+        .route("/wait", get(wait))
+        .route("/never", get(async || pending::<&str>().await))
+        .route("/panic", get(async || -> &str { panic!("on purpose") }))
+}
+
+/// A TLS client: what it offers.
+struct Client {
+    alpn: &'static [&'static str],
+    version: &'static rustls::SupportedProtocolVersion,
+    provider: CryptoProvider,
+}
+
+impl Client {
+    fn new(alpn: &'static [&'static str]) -> Self {
+        Self {
+            alpn,
+            version: &TLS13,
+            provider: aws_lc_rs::default_provider(),
+        }
+    }
+
+    fn config(self, files: &Files) -> ClientConfig {
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_file(&files.ca).unwrap())
+            .unwrap();
+        let mut config = ClientConfig::builder_with_provider(self.provider.into())
+            .with_protocol_versions(&[self.version])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = self.alpn.iter().map(|&name| name.into()).collect();
+        config
+    }
+}
+
+/// An HTTP connection of either version, and the task that drives it.
+enum Sender {
+    Http1(http1::SendRequest<Body>, JoinHandle<hyper::Result<()>>),
+    Http2(http2::SendRequest<Body>, JoinHandle<hyper::Result<()>>),
+}
+
+impl Sender {
+    async fn over(stream: TlsStream<TcpStream>) -> Self {
+        let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let io = TokioIo::new(stream);
+        if is_h2 {
+            let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
+            Self::Http2(sender, tokio::spawn(connection))
+        } else {
+            let (sender, connection) = http1::handshake(io).await.unwrap();
+            Self::Http1(sender, tokio::spawn(connection))
+        }
+    }
+
+    async fn get(&mut self, path: &str) -> hyper::Result<(Version, StatusCode, String)> {
+        let request = Request::get(format!("https://localhost{path}"))
+            .header("host", "localhost")
+            .body(Body::empty())
+            .unwrap();
+        let answer: Response<_> = match self {
+            Self::Http1(sender, _) => sender.send_request(request).await?,
+            Self::Http2(sender, _) => sender.send_request(request).await?,
+        };
+        let (version, status) = (answer.version(), answer.status());
+        let body = answer.into_body().collect().await?.to_bytes();
+        Ok((version, status, String::from_utf8(body.into()).unwrap()))
+    }
+
+    /// Waits until the server closes the connection.
+    async fn closed(self) {
+        match self {
+            Self::Http1(sender, connection) => {
+                connection.await.unwrap().unwrap();
+                drop(sender);
+            }
+            Self::Http2(sender, connection) => {
+                connection.await.unwrap().unwrap();
+                drop(sender);
+            }
+        }
+    }
+}
+
+/// Waits until the server closes, however it does.
+async fn closed(mut stream: impl tokio::io::AsyncRead + Unpin) {
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest).await;
+}
+
+#[tokio::test]
+async fn answers_over_tls_1_3_with_http2_and_http1() {
+    let server = Server::default().await;
+    for (alpn, version) in [
+        (BOTH, Version::HTTP_2),
+        (HTTP1, Version::HTTP_11),
+        (&[], Version::HTTP_11),
+    ] {
+        let stream = server.tls(Client::new(alpn)).await.unwrap();
+        let protocol = stream.get_ref().1.protocol_version();
+        assert_eq!(protocol, Some(ProtocolVersion::TLSv1_3));
+        let mut sender = Sender::over(stream).await;
+        for _ in 0..2 {
+            let answer = sender.get("/").await.unwrap();
+            assert_eq!(answer, (version, StatusCode::OK, "fine".to_owned()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn http2_is_refused_where_only_http1_is_offered() {
+    let options = TlsOptions {
+        http1_only: true,
+        ..TlsOptions::default()
+    };
+    let server = Server::start(options, Limits::default()).await;
+    assert!(server.tls(Client::new(H2)).await.is_err());
+    let (version, ..) = server.connect(BOTH).await.get("/").await.unwrap();
+    assert_eq!(version, Version::HTTP_11);
+
+    // Nor without asking: HTTP/2's preface, and no ALPN.
+    let mut stream = server.tls(Client::new(&[])).await.unwrap();
+    stream
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    assert!(!answer.starts_with(&[0, 0]), "no SETTINGS frame");
+    assert!(!answer.starts_with(b"HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn tls_1_2_is_refused_unless_allowed() {
+    let old = || Client {
+        version: &TLS12,
+        ..Client::new(BOTH)
+    };
+    let server = Server::default().await;
+    assert!(server.tls(old()).await.is_err());
+    server.assert_serves().await;
+
+    let options = TlsOptions {
+        minimum: MinimumTls::V1_2,
+        ..TlsOptions::default()
+    };
+    let server = Server::start(options, Limits::default()).await;
+    let stream = server.tls(old()).await.unwrap();
+    let protocol = stream.get_ref().1.protocol_version();
+    assert_eq!(protocol, Some(ProtocolVersion::TLSv1_2));
+    Sender::over(stream).await.get("/").await.unwrap();
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_post_quantum_client_is_served() {
+    let server = Server::default().await;
+    let mut client = Client::new(BOTH);
+    client.provider.kx_groups = vec![aws_lc_rs::kx_group::X25519MLKEM768];
+    let stream = server.tls(client).await.unwrap();
+    let group = stream.get_ref().1.negotiated_key_exchange_group().unwrap();
+    assert_eq!(group.name(), NamedGroup::X25519MLKEM768);
+}
+
+#[tokio::test]
+async fn garbage_plain_http_and_early_leavers_disturb_nobody() {
+    let server = Server::default().await;
+    let garbage = [0xff; 4096];
+    let plain = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    for bytes in [&garbage[..], &plain[..]] {
+        let mut stream = server.tcp().await;
+        // The server may close while this is on its way.
+        let _ = stream.write_all(bytes).await;
+        closed(stream).await;
+        server.assert_serves().await;
+    }
+    drop(server.tcp().await);
+    let mut stream = server.tls(Client::new(BOTH)).await.unwrap();
+    let _ = stream.write_all(&garbage).await;
+    closed(stream).await;
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_hanging_handshake_is_dropped_while_others_are_served() {
+    let server = Server::with(Limits {
+        handshake_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    let silent = server.tcp().await;
+    let mut halfway = server.tcp().await;
+    // The head of a ClientHello whose rest never comes.
+    halfway
+        .write_all(&[22, 3, 1, 2, 0, 1, 0, 1, 252])
+        .await
+        .unwrap();
+    server.assert_serves().await;
+    closed(silent).await;
+    closed(halfway).await;
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_client_that_never_asks_is_dropped() {
+    let server = Server::with(Limits {
+        header_timeout: SHORT,
+        drain_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    for alpn in [HTTP1, H2] {
+        closed(server.tls(Client::new(alpn)).await.unwrap()).await;
+    }
+    let mut slow = server.tls(Client::new(HTTP1)).await.unwrap();
+    slow.write_all(b"GET / HTTP/1.1\r\nhost: loc")
+        .await
+        .unwrap();
+    closed(slow).await;
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_in_good_order() {
+    let server = Server::with(Limits {
+        idle_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    for alpn in [HTTP1, H2] {
+        let mut sender = server.connect(alpn).await;
+        sender.get("/").await.unwrap();
+        sender.closed().await;
+    }
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_not_idleness() {
+    let server = Server::with(Limits {
+        header_timeout: SHORT,
+        idle_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    for alpn in [HTTP1, H2] {
+        let mut sender = server.connect(alpn).await;
+        let idle = server.connect(alpn).await;
+        let (answer, ()) = tokio::join!(sender.get("/wait"), async {
+            server.gate.entered.notified().await;
+            // Closed for the same limit, which began to run no later.
+            let mut idle = idle;
+            idle.get("/").await.unwrap();
+            idle.closed().await;
+            server.gate.open.notify_one();
+        });
+        assert_eq!(answer.unwrap().2, "late");
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_answers_the_request_in_flight() {
+    for alpn in [HTTP1, H2] {
+        let server = Server::default().await;
+        let mut sender = server.connect(alpn).await;
+        let request = tokio::spawn(async move {
+            let answer = sender.get("/wait").await;
+            sender.closed().await;
+            answer
+        });
+        server.gate.entered.notified().await;
+        let (gate, task) = server.stop().await;
+        gate.open.notify_one();
+        assert_eq!(request.await.unwrap().unwrap().2, "late");
+        assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_closes_idle_connections() {
+    let server = Server::default().await;
+    let mut senders = Vec::new();
+    for alpn in [HTTP1, H2] {
+        let mut sender = server.connect(alpn).await;
+        sender.get("/").await.unwrap();
+        senders.push(sender);
+    }
+    let (_, task) = server.stop().await;
+    for sender in senders {
+        sender.closed().await;
+    }
+    assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+}
+
+#[tokio::test]
+async fn a_client_in_its_handshake_at_the_shutdown_is_answered() {
+    for alpn in [HTTP1, H2] {
+        let server = Server::default().await;
+        let config = Arc::new(Client::new(alpn).config(&server.files));
+        let tcp = server.tcp().await;
+        // Accepted in order: when a later one is served, this one is accepted.
+        server.assert_serves().await;
+        let (_, task) = server.stop().await;
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut stream = TlsConnector::from(config).connect(name, tcp).await.unwrap();
+        if alpn == HTTP1 {
+            // With the handshake's last message, as a client sends it.
+            stream
+                .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .await
+                .unwrap();
+            closed(stream).await;
+        } else {
+            let answer = Sender::over(stream).await.get("/").await.unwrap();
+            assert_eq!(answer.2, "fine");
+        }
+        assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+    }
+}
+
+#[tokio::test]
+async fn a_shutdown_cuts_what_does_not_end_and_says_so() {
+    let server = Server::with(Limits {
+        drain_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    let mut senders = [server.connect(HTTP1).await, server.connect(H2).await];
+    let [first, second] = &mut senders;
+    let (first, second, drained) = tokio::join!(first.get("/never"), second.get("/never"), async {
+        // Both requests are open once the server has read what was sent before this.
+        server.assert_serves().await;
+        let (_, task) = server.stop().await;
+        task.await.unwrap()
+    });
+    assert!(first.is_err() && second.is_err());
+    assert_eq!(drained, Drained { cut: 2 });
+}
+
+#[tokio::test]
+async fn a_connection_over_the_limit_waits_for_a_place() {
+    let server = Server::with(Limits {
+        connections_max: 1,
+        ..Limits::default()
+    })
+    .await;
+    let mut first = server.connect(H2).await;
+    let first = tokio::spawn(async move {
+        first.get("/wait").await.unwrap();
+        drop(first);
+    });
+    server.gate.entered.notified().await;
+    let ((), ()) = tokio::join!(server.assert_serves(), async {
+        // The kernel takes the second one; nobody answers it.
+        tokio::task::yield_now().await;
+        assert!(!first.is_finished());
+        server.gate.open.notify_one();
+    });
+    first.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_in_a_handler_stays_with_its_client() {
+    let server = Server::default().await;
+    for alpn in [HTTP1, H2] {
+        assert!(server.connect(alpn).await.get("/panic").await.is_err());
+        server.assert_serves().await;
+    }
+    let (_, task) = server.stop().await;
+    assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+}
+
+#[tokio::test]
+async fn endless_limits_do_no_harm() {
+    let server = Server::with(Limits {
+        handshake_timeout: Duration::MAX,
+        header_timeout: Duration::MAX,
+        idle_timeout: Duration::MAX,
+        drain_timeout: Duration::MAX,
+        connections_max: usize::MAX,
+        streams_max: u32::MAX,
+        ping_interval: Duration::MAX,
+        ping_timeout: Duration::MAX,
+    })
+    .await;
+    for alpn in [HTTP1, H2] {
+        server.connect(alpn).await.get("/").await.unwrap();
+    }
+    let (_, task) = server.stop().await;
+    assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+}

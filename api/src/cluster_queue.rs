@@ -9,6 +9,10 @@ use crate::quota::{FairSharing, FairSharingStatus, FlavorUsage, ResourceGroup};
 use crate::schema;
 
 /// Quota for workloads, the order in which they are admitted, and the preemption they may cause.
+#[allow(
+    clippy::duplicated_attributes,
+    reason = "printer columns of one type are not the same attribute"
+)]
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
     group = "lockkeeper.dev",
@@ -55,25 +59,26 @@ pub struct ClusterQueueSpec {
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic"))]
     pub resource_groups: Vec<ResourceGroup>,
 
-    /// The order of the pending workloads. BestEffortFIFO (the default): one that does not fit
-    /// lets later ones pass. StrictFIFO: one that does not fit holds up those behind it.
+    /// The order in which pending workloads are tried; BestEffortFIFO by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "BestEffortFIFO"))]
     pub queueing_strategy: Option<QueueingStrategy>,
 
     /// The namespaces whose workloads may use this queue. Empty selects all; absent selects none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::label_selector")]
     pub namespace_selector: Option<LabelSelector>,
 
     /// When to try the next flavor instead of borrowing or preempting in the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = {}))]
     pub flavor_fungibility: Option<FlavorFungibility>,
 
     /// Whom workloads of this queue may preempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption: Option<Preemption>,
 
-    /// None (the default) admits. Hold stops admission. HoldAndDrain also evicts what is admitted.
+    /// Whether the queue admits; None, which means that it does, by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "None"))]
     pub stop_policy: Option<StopPolicy>,
@@ -154,12 +159,13 @@ pub enum FungibilityPreference {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Preemption {
-    /// Which workloads of the same queue may be preempted.
+    /// Which workloads of the same queue may be preempted; Never by default, LowerPriority in an
+    /// elastic queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_cluster_queue: Option<WithinClusterQueue>,
 
     /// Which workloads of other queues in the cohort may be preempted to take back nominal quota
-    /// that they borrow.
+    /// that they borrow; Never by default, LowerPriority in an elastic queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
 
@@ -312,7 +318,6 @@ pub struct ClusterQueueStatus {
 
     /// Whether the queue works: Active, Misconfigured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 }

@@ -9,6 +9,10 @@ use crate::cluster_queue::StopPolicy;
 use crate::schema;
 
 /// Where the workloads of a namespace are submitted.
+#[allow(
+    clippy::duplicated_attributes,
+    reason = "printer columns of one type are not the same attribute"
+)]
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
     group = "lockkeeper.dev",
@@ -48,7 +52,7 @@ pub struct LocalQueueSpec {
     #[schemars(schema_with = "schema::subdomain")]
     pub cluster_queue: String,
 
-    /// None (the default) admits. Hold stops admission. HoldAndDrain also evicts what is admitted.
+    /// Whether the queue admits; None, which means that it does, by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "None"))]
     pub stop_policy: Option<StopPolicy>,
@@ -76,7 +80,6 @@ pub struct LocalQueueStatus {
 
     /// Whether the queue works: Active, Misconfigured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 }

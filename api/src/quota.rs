@@ -67,7 +67,7 @@ pub struct FairSharing {
     /// The weight relative to the siblings in the cohort; 1 by default. With weight 0 anything
     /// borrowed is the first to be taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = 1))]
+    #[schemars(extend("default" = "1"))]
     pub weight: Option<Quantity>,
 }
 

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use crate::schema;
+
 /// The nodes that a flavor stands for, and what pods need to run there.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
@@ -27,16 +29,16 @@ use std::collections::BTreeMap;
 pub struct ResourceFlavorSpec {
     /// The labels of the nodes. Pods admitted with this flavor get them as node selector.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 8))]
+    #[schemars(schema_with = "schema::node_labels")]
     pub node_labels: BTreeMap<String, String>,
 
     /// The taints of the nodes. A workload must tolerate those that keep pods away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(schema_with = "schema::taints")]
     pub node_taints: Vec<Taint>,
 
     /// Tolerations that pods admitted with this flavor get besides their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "atomic"))]
+    #[schemars(schema_with = "schema::tolerations")]
     pub tolerations: Vec<Toleration>,
 }

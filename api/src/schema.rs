@@ -8,6 +8,16 @@ pub(crate) const SUBDOMAIN_LENGTH_MAX: usize = 253;
 /// The longest DNS-1123 label, in characters.
 pub(crate) const LABEL_LENGTH_MAX: usize = 63;
 
+/// The longest name of a resource, label key, taint key or condition type, in characters: a
+/// subdomain, a slash and a name of 63.
+pub(crate) const QUALIFIED_NAME_LENGTH_MAX: usize = 317;
+
+/// The most requirements of one label selector. Kubernetes has no bound; nobody needs this many.
+const SELECTOR_REQUIREMENTS_MAX: usize = 64;
+
+/// The most values of one requirement, such as the names of namespaces.
+const SELECTOR_VALUES_MAX: usize = 1024;
+
 /// A pod template without a schema. An API server's cost per write grows with the schema, and the
 /// full pod template is most of it; the webhook decodes it typed instead.
 pub(crate) fn pod_template(_: &mut SchemaGenerator) -> Schema {
@@ -34,6 +44,205 @@ pub(crate) fn label(_: &mut SchemaGenerator) -> Schema {
         "type": "string",
         "maxLength": LABEL_LENGTH_MAX,
         "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    })
+}
+
+/// The flavors of a pod set, by resource.
+pub(crate) fn flavor_names(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 64,
+        "additionalProperties": subdomain(generator),
+    })
+}
+
+/// Labels of nodes.
+pub(crate) fn node_labels(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 8,
+        "x-kubernetes-map-type": "atomic",
+        "additionalProperties": {"type": "string", "maxLength": LABEL_LENGTH_MAX},
+    })
+}
+
+/// A label selector. k8s-openapi has the type; the bounds, the operators and what is atomic are
+/// only in Kubernetes' own schema.
+pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "x-kubernetes-map-type": "atomic",
+        "properties": {
+            "matchLabels": {
+                "type": "object",
+                "description": "Labels that must be there with exactly these values.",
+                "maxProperties": SELECTOR_REQUIREMENTS_MAX,
+                "additionalProperties": {"type": "string", "maxLength": LABEL_LENGTH_MAX},
+            },
+            "matchExpressions": {
+                "type": "array",
+                "description": "Requirements that must all hold, besides matchLabels.",
+                "maxItems": SELECTOR_REQUIREMENTS_MAX,
+                "x-kubernetes-list-type": "atomic",
+                "items": requirement(),
+            },
+        },
+    })
+}
+
+fn requirement() -> Schema {
+    json_schema!({
+        "type": "object",
+        "required": ["key", "operator"],
+        "properties": {
+            "key": {
+                "type": "string",
+                "description": "The key of the label.",
+                "maxLength": QUALIFIED_NAME_LENGTH_MAX,
+            },
+            "operator": {
+                "type": "string",
+                "description": "How the label relates to the values.",
+                "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
+            },
+            "values": {
+                "type": "array",
+                "description": "The values for In and NotIn, at least one; none for Exists and \
+                    DoesNotExist.",
+                "maxItems": SELECTOR_VALUES_MAX,
+                "x-kubernetes-list-type": "atomic",
+                "items": {"type": "string", "maxLength": LABEL_LENGTH_MAX},
+            },
+        },
+    })
+}
+
+/// Conditions, with the bounds that Kubernetes gives them (`metav1.Condition`).
+pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 16,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "description": "One aspect of the object's state.",
+            "required": ["lastTransitionTime", "message", "reason", "status", "type"],
+            "properties": {
+                "lastTransitionTime": {
+                    "type": "string",
+                    "format": "date-time",
+                    "description": "When the status last changed.",
+                },
+                "message": {
+                    "type": "string",
+                    "maxLength": 32768,
+                    "description": "Details for a person; may be empty.",
+                },
+                "observedGeneration": {
+                    "type": "integer",
+                    "format": "int64",
+                    "minimum": 0,
+                    "description": "The generation of the spec that the condition was set for.",
+                },
+                "reason": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 1024,
+                    "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                    "description": "Why the status last changed, as one word in CamelCase.",
+                },
+                "status": {
+                    "type": "string",
+                    "enum": ["True", "False", "Unknown"],
+                    "description": "Whether the condition holds.",
+                },
+                "type": {
+                    "type": "string",
+                    "maxLength": QUALIFIED_NAME_LENGTH_MAX,
+                    "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+                    "description": "The name of the aspect, in CamelCase.",
+                },
+            },
+        },
+    })
+}
+
+/// Taints of nodes. A misspelt effect would let pods through without a word.
+pub(crate) fn taints(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 8,
+        "x-kubernetes-list-type": "atomic",
+        "items": {
+            "type": "object",
+            "description": "A taint, as in the spec of a node.",
+            "required": ["effect", "key"],
+            "properties": {
+                "effect": taint_effect("What happens to pods that do not tolerate the taint."),
+                "key": taint_key("The key of the taint."),
+                "value": taint_value("The value of the taint."),
+                "timeAdded": {
+                    "type": "string",
+                    "format": "date-time",
+                    "description": "When the taint was added.",
+                },
+            },
+        },
+    })
+}
+
+/// Tolerations of pods.
+pub(crate) fn tolerations(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 8,
+        "x-kubernetes-list-type": "atomic",
+        "items": {
+            "type": "object",
+            "description": "A toleration, as in the spec of a pod.",
+            "properties": {
+                "effect": taint_effect("The effect that is tolerated; all when absent."),
+                "key": taint_key("The key that is tolerated; all when absent, with Exists."),
+                "operator": {
+                    "type": "string",
+                    "enum": ["Equal", "Exists"],
+                    "description": "Whether the value must be equal, as by default, or does not \
+                        matter.",
+                },
+                "value": taint_value("The value that is tolerated, with Equal."),
+                "tolerationSeconds": {
+                    "type": "integer",
+                    "format": "int64",
+                    "description": "How long NoExecute is tolerated, in seconds; for ever when \
+                        absent.",
+                },
+            },
+        },
+    })
+}
+
+fn taint_effect(description: &str) -> Schema {
+    json_schema!({
+        "type": "string",
+        "description": description,
+        "enum": ["NoSchedule", "PreferNoSchedule", "NoExecute"],
+    })
+}
+
+fn taint_key(description: &str) -> Schema {
+    json_schema!({
+        "type": "string",
+        "description": description,
+        "maxLength": QUALIFIED_NAME_LENGTH_MAX,
+    })
+}
+
+fn taint_value(description: &str) -> Schema {
+    json_schema!({
+        "type": "string",
+        "description": description,
+        "maxLength": LABEL_LENGTH_MAX,
     })
 }
 

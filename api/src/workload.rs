@@ -14,6 +14,10 @@ use crate::schema;
 pub const POD_SET_NAME_DEFAULT: &str = "main";
 
 /// The pods of one job, admitted together against quota.
+#[allow(
+    clippy::duplicated_attributes,
+    reason = "printer columns of one type are not the same attribute"
+)]
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
     group = "lockkeeper.dev",
@@ -152,7 +156,7 @@ pub struct PodGroup {
     #[schemars(range(min = 1))]
     pub min_count: Option<i32>,
 
-    /// What is disrupted together: single pods (Pod, the default) or a whole replica (PodGroup).
+    /// What is disrupted together; Pod by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "Pod"))]
     pub disruption_mode: Option<DisruptionMode>,
@@ -196,8 +200,7 @@ pub struct WorkloadStatus {
     /// QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Requeued, Finished,
     /// PodsNotMatchingPriority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 }
 
@@ -226,7 +229,7 @@ pub struct PodSetAssignment {
 
     /// The flavor of each resource.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 64))]
+    #[schemars(schema_with = "schema::flavor_names")]
     pub flavors: BTreeMap<String, String>,
 
     /// The amount of each resource that all pods of the pod set use together.

@@ -1,2 +1,64 @@
-//! x
-fn main() {}
+//! The binary `lockkeeper`.
+
+mod configuration;
+mod serve;
+mod world;
+
+use anyhow::Error;
+use clap::{Parser, Subcommand};
+use std::io::{Write, stderr, stdout};
+use std::process::ExitCode;
+
+/// Keeps quota and priority objects of batch and AI workloads on Kubernetes sane.
+///
+/// Exit codes: 0 done, 1 it could not be done, 2 the command line or the configuration is wrong.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answer admission reviews over TLS
+    Serve(Box<serve::Arguments>),
+    /// Print the CRDs and the webhook configurations
+    Crds {
+        #[command(subcommand)]
+        command: Option<lockkeeper_crdgen::cli::Command>,
+    },
+}
+
+/// Why the process ends with an error.
+enum Failure {
+    /// The user asked for something that makes no sense: exit code 2.
+    Usage(Error),
+    /// It could not be done: exit code 1.
+    Other(Error),
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::Serve(arguments) => serve::run(*arguments),
+        Command::Crds { command } => {
+            lockkeeper_crdgen::cli::run(command.unwrap_or_default(), &mut stdout().lock())
+                .map_err(Failure::from)
+        }
+    };
+    let (error, code) = match done {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Usage(error)) => (error, 2),
+        Err(Failure::Other(error)) => (error, 1),
+    };
+    // Whoever closed standard error does not want to read it.
+    let _ = writeln!(stderr(), "error: {error:#}");
+    ExitCode::from(code)
+}

@@ -1,1 +1,14 @@
-//! x
+//! Emits what is derived from the types and the rules, so that nothing is written down twice: the
+//! CustomResourceDefinitions of lockkeeper's kinds ([`definitions`]) and the webhook configurations
+//! that send their objects to the webhook ([`webhooks`]).
+//!
+//! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
+
+pub mod cli;
+pub mod webhooks;
+
+mod definitions;
+mod structural;
+mod yaml;
+
+pub use definitions::definitions;

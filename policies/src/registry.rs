@@ -102,9 +102,10 @@ fn infos<T: Guarded>(out: &mut Vec<RuleInfo>) {
 
 fn registration<T: Guarded>() -> Registration {
     let operations = T::rules().iter().flat_map(|rule| rule.check.operations());
-    let defaulted_on = match T::DEFAULTED {
-        true => BTreeSet::from([Operation::Create, Operation::Update]),
-        false => BTreeSet::new(),
+    let defaulted_on = if T::DEFAULTED {
+        BTreeSet::from([Operation::Create, Operation::Update])
+    } else {
+        BTreeSet::new()
     };
     Registration {
         group: T::group(&()).into_owned(),

@@ -1,13 +1,16 @@
 //! The finding for a value that does not fit its type. It comes from whoever decodes the object, not
 //! from a check.
 
-use crate::finding::{ErrorKind, Finding, quoted};
+use crate::finding::{ErrorKind, Finding};
 use crate::registry::RuleInfo;
 use crate::rule::{Layer, Operation};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
 const ID: &str = "SC001";
+
+/// The most characters of a decoder's message that are repeated: it may quote the input.
+const REASON_LENGTH_MAX: usize = 200;
 
 /// What is known of it.
 pub(crate) fn info() -> RuleInfo {
@@ -33,7 +36,7 @@ impl Finding {
             field,
             kind: ErrorKind::TypeInvalid,
             value: None,
-            detail: quoted(reason).trim_matches('"').to_owned(),
+            detail: reason.chars().take(REASON_LENGTH_MAX).collect(),
         }
     }
 }

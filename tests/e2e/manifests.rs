@@ -54,7 +54,7 @@ metadata: {name: main, namespace: dev}
 spec: {clusterQueue: research}
 ";
 
-/// A ClusterQueue that lends more than it has, outside any cohort.
+/// A `ClusterQueue` that lends more than it has, outside any cohort.
 pub const BAD_CLUSTER_QUEUE: &str = r"
 apiVersion: lockkeeper.dev/v1alpha1
 kind: ClusterQueue

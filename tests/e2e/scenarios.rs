@@ -15,8 +15,11 @@ use crate::stage::Stage;
 /// One trial. It runs once for each protocol.
 pub struct Scenario {
     pub name: Cow<'static, str>,
-    pub run: Box<dyn FnOnce(&mut Stage, Protocol) + Send>,
+    pub run: Run,
 }
+
+/// What a trial does; it fails by panicking.
+type Run = Box<dyn FnOnce(&mut Stage, Protocol) + Send>;
 
 impl Scenario {
     fn new(

@@ -1,5 +1,21 @@
-//! x
+//! The TLS server: an admission review in, an admission review out.
+//!
+//! A request goes through [`listener`] (TLS, HTTP), [`http`] (limits, envelope), a route (its kind's
+//! types) and the rules of `lockkeeper-policies`; the answer carries the uid, whatever happened. Rules
+//! that need other objects read [`stores`], and ask the API server once when those miss something.
+//!
+//! There is no rule text here, and nothing here decides what is allowed.
 
+pub mod app;
 pub mod bootstrap;
+pub mod http;
 pub mod listener;
+pub mod live;
+pub mod stores;
 pub mod tls;
+
+mod answer;
+mod deadline;
+mod envelope;
+mod route;
+mod world;

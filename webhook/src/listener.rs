@@ -61,7 +61,8 @@ const ACCEPT_BACKOFF_MS: u64 = 100;
 pub struct Limits {
     /// Longest a client may take for the TLS handshake.
     pub handshake_timeout: Duration,
-    /// Longest from the handshake to the head of the first request.
+    /// Longest from the handshake to the head of the first request. Of a later
+    /// one, the head may take this much longer than [`Self::idle_timeout`].
     pub header_timeout: Duration,
     /// Longest between two requests on one connection; then it is closed in good order.
     pub idle_timeout: Duration,

@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lockkeeper_api::config::MinimumTls;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -36,17 +37,6 @@ pub struct TlsOptions {
     pub minimum: MinimumTls,
     /// Offer HTTP/1.1 only, for a proxy in between that cannot do HTTP/2.
     pub http1_only: bool,
-}
-
-/// The oldest version of TLS that a client may speak.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MinimumTls {
-    /// TLS 1.3 and nothing else.
-    #[default]
-    V1_3,
-    /// TLS 1.2 as well. Every API server in support speaks 1.3; this is for
-    /// what stands in between.
-    V1_2,
 }
 
 /// Why a certificate, its key, or the two together cannot be served.

@@ -25,11 +25,12 @@ fn check(queue: &ClusterQueue, out: &mut Findings) {
     for (group_index, group) in queue.spec.resource_groups.iter().enumerate() {
         for (flavor_index, flavor) in group.flavors.iter().enumerate() {
             let place = quota::flavor(group_index, flavor_index, flavor).field("resources");
-            compare(group, flavor, |position, seen, accepted| match position {
-                Some(position) => {
-                    out.invalid(place.clone().index(position).field("name"), seen, accepted)
-                }
-                None => out.invalid(place.clone(), seen, accepted),
+            compare(group, flavor, |position, seen, accepted| {
+                let field = match position {
+                    Some(position) => place.clone().index(position).field("name"),
+                    None => place.clone(),
+                };
+                out.invalid(field, seen, accepted);
             });
         }
     }

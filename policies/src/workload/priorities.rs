@@ -51,14 +51,16 @@ pub(super) fn separate<'a>(workload: &'a Workload, world: &dyn World) -> Option<
     if scheduling_class == Some(preemption_class) {
         return None;
     }
-    let scheduling = match scheduling_class {
-        None => 0,
-        Some(name) => class(world, name).found()?.value,
-    };
+    // Both are asked for before either is missed, so that whoever fetches them fetches both.
+    let scheduling = scheduling_class.map(|name| class(world, name).found());
+    let preemption = class(world, preemption_class).found()?;
     Some(Separate {
         scheduling_class,
-        scheduling,
+        scheduling: match scheduling {
+            None => 0,
+            Some(found) => found?.value,
+        },
         preemption_class,
-        preemption: class(world, preemption_class).found()?.value,
+        preemption: preemption.value,
     })
 }

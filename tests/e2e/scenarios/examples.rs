@@ -30,7 +30,7 @@ pub fn scenarios(root: &Path) -> Vec<Scenario> {
         bad_together,
     ));
     scenarios.push(Scenario::new("every snapshot has its example", |_, _| {
-        orphans()
+        orphans();
     }));
     scenarios
 }
@@ -76,6 +76,7 @@ fn bad(stage: &mut Stage, protocol: Protocol, file: &str) {
 }
 
 fn bad_together(stage: &mut Stage, protocol: Protocol) {
+    assert!(!files(Path::new(ROOT), BAD).is_empty(), "no file in {BAD}");
     let kubectl = stage.fresh(protocol, DEFAULTS);
     let reply = kubectl.run(&["apply", "-f", BAD]).refused();
     snapshot::check("bad-together", &reply.stderr);
@@ -89,7 +90,10 @@ fn orphans() {
         .map(|file| name("good", file))
         .chain(files(root, BAD).iter().map(|file| name("bad", file)))
         .collect();
-    for entry in fs::read_dir(root.join("tests/e2e/snapshots")).unwrap() {
+    let Ok(entries) = fs::read_dir(root.join("tests/e2e/snapshots")) else {
+        return;
+    };
+    for entry in entries {
         let file = entry.unwrap().file_name().into_string().unwrap();
         let Some(name) = file.strip_suffix(".snap") else {
             continue;

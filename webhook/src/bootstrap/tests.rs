@@ -21,6 +21,15 @@ use x509_parser::prelude::FromDer;
 use super::*;
 use crate::tls;
 
+/// A new directory with mode 0700.
+fn private() -> TempDir {
+    let mode = fs::Permissions::from_mode(0o700);
+    tempfile::Builder::new()
+        .permissions(mode)
+        .tempdir()
+        .unwrap()
+}
+
 /// A fixed now: 2026-01-01.
 fn day(days: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_767_225_600 + days * DAY_S)
@@ -102,7 +111,7 @@ fn only_the_user_can_read_keys() {
 
 #[test]
 fn the_certificates_say_what_they_are_for() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     let files = local(&directory, day(0)).unwrap();
     let ca = tls::read_certificates(&files.ca).unwrap().remove(0);
     let (_, ca) = X509Certificate::from_der(&ca).unwrap();
@@ -135,7 +144,7 @@ fn the_certificates_say_what_they_are_for() {
 
 #[test]
 fn a_good_directory_is_left_as_it_is() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     let all = names(&["localhost", "127.0.0.1"]);
     ensure(directory.path(), &all, day(0)).unwrap();
     let before = content(&directory);
@@ -147,7 +156,7 @@ fn a_good_directory_is_left_as_it_is() {
 #[test]
 fn a_serving_certificate_that_ends_is_renewed_under_its_ca() {
     for days in [336, 400] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = private();
         local(&directory, day(0)).unwrap();
         let before = content(&directory);
         let files = local(&directory, day(days)).unwrap();
@@ -158,7 +167,7 @@ fn a_serving_certificate_that_ends_is_renewed_under_its_ca() {
 
 #[test]
 fn a_ca_that_ends_is_renewed_with_everything() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     local(&directory, day(0)).unwrap();
     let before = content(&directory);
 
@@ -186,7 +195,7 @@ fn a_ca_that_ends_is_renewed_with_everything() {
 
 #[test]
 fn a_new_name_makes_a_new_serving_certificate() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     local(&directory, day(0)).unwrap();
     let before = content(&directory);
     let files = ensure(directory.path(), &names(&["localhost", "10.0.0.1"]), day(0)).unwrap();
@@ -196,8 +205,8 @@ fn a_new_name_makes_a_new_serving_certificate() {
 
 #[test]
 fn the_key_of_another_certificate_makes_a_new_pair() {
-    let directory = tempfile::tempdir().unwrap();
-    let other = tempfile::tempdir().unwrap();
+    let directory = private();
+    let other = private();
     local(&directory, day(0)).unwrap();
     let foreign = local(&other, day(0)).unwrap();
     fs::copy(&foreign.key, directory.path().join(KEY)).unwrap();
@@ -208,8 +217,8 @@ fn the_key_of_another_certificate_makes_a_new_pair() {
 
 #[test]
 fn a_pair_of_another_ca_makes_a_new_pair() {
-    let directory = tempfile::tempdir().unwrap();
-    let other = tempfile::tempdir().unwrap();
+    let directory = private();
+    let other = private();
     local(&directory, day(0)).unwrap();
     let foreign = local(&other, day(0)).unwrap();
     fs::copy(&foreign.certificate, directory.path().join(CERTIFICATE)).unwrap();
@@ -222,7 +231,7 @@ fn a_pair_of_another_ca_makes_a_new_pair() {
 #[test]
 fn half_a_pair_is_completed() {
     for missing in [CERTIFICATE, KEY] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = private();
         local(&directory, day(0)).unwrap();
         let before = content(&directory);
         fs::remove_file(directory.path().join(missing)).unwrap();
@@ -233,7 +242,7 @@ fn half_a_pair_is_completed() {
 
 #[test]
 fn a_ca_key_kept_elsewhere_is_needed_for_a_renewal_only() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     local(&directory, day(0)).unwrap();
     fs::remove_file(directory.path().join(CA_KEY)).unwrap();
     local(&directory, day(1)).unwrap();
@@ -249,7 +258,7 @@ fn a_ca_key_kept_elsewhere_is_needed_for_a_renewal_only() {
 #[test]
 fn files_without_a_ca_are_not_touched() {
     for name in [CA_KEY, CERTIFICATE, KEY] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = private();
         let file = directory.path().join(name);
         fs::write(&file, "mine").unwrap();
         let error = local(&directory, day(0)).unwrap_err();
@@ -261,7 +270,7 @@ fn files_without_a_ca_are_not_touched() {
 #[test]
 fn garbage_is_named_and_not_touched() {
     for name in [CA_CERTIFICATE, CERTIFICATE, KEY] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = private();
         local(&directory, day(0)).unwrap();
         let file = directory.path().join(name);
         fs::write(&file, "garbage").unwrap();
@@ -277,7 +286,7 @@ fn garbage_is_named_and_not_touched() {
 
 #[test]
 fn a_ca_file_that_is_no_ca_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     let files = local(&directory, day(0)).unwrap();
     fs::copy(&files.certificate, &files.ca).unwrap();
     let error = local(&directory, day(0)).unwrap_err();
@@ -286,8 +295,8 @@ fn a_ca_file_that_is_no_ca_is_refused() {
 
 #[test]
 fn another_cas_key_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let other = tempfile::tempdir().unwrap();
+    let directory = private();
+    let other = private();
     local(&directory, day(0)).unwrap();
     local(&other, day(0)).unwrap();
     fs::copy(other.path().join(CA_KEY), directory.path().join(CA_KEY)).unwrap();
@@ -298,7 +307,7 @@ fn another_cas_key_is_refused() {
 #[test]
 fn a_directory_open_to_others_is_refused_with_the_command_to_run() {
     for mode in [0o777, 0o770, 0o755, 0o750, 0o710, 0o701] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = private();
         let permissions = fs::Permissions::from_mode(mode);
         fs::set_permissions(directory.path(), permissions).unwrap();
         let error = local(&directory, day(0)).unwrap_err();
@@ -320,7 +329,7 @@ fn a_file_in_the_directorys_place_is_refused() {
 
 #[test]
 fn what_is_no_name_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     let error = ensure(directory.path(), &[], day(0)).unwrap_err();
     assert!(matches!(error, BootstrapError::NoNames));
     for bad in [
@@ -340,7 +349,7 @@ fn what_is_no_name_is_refused() {
 
 #[test]
 fn a_clock_that_is_wrong_is_told() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     for now in [UNIX_EPOCH - Duration::from_secs(1), day(4_000_000)] {
         let error = local(&directory, now).unwrap_err();
         assert!(matches!(error, BootstrapError::BadClock));
@@ -354,7 +363,7 @@ fn a_clock_that_is_wrong_is_told() {
 
 #[test]
 fn an_interrupted_write_does_not_matter() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     for name in [CA_KEY, CA_CERTIFICATE, KEY, CERTIFICATE] {
         fs::write(directory.path().join(format!(".{name}.new")), "half").unwrap();
     }
@@ -366,7 +375,7 @@ fn an_interrupted_write_does_not_matter() {
 
 #[test]
 fn starts_at_the_same_time_agree() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     let together = Barrier::new(4);
     let seen = std::thread::scope(|scope| {
         let start = || {

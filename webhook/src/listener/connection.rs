@@ -20,6 +20,11 @@ use tracing::debug;
 use super::{Limits, Shared};
 use crate::tls;
 
+/// How long a server that closes waits for the first request of a new
+/// connection. Clients send again what an old connection failed to carry, but not
+/// what a new one did.
+const FIRST_REQUEST_WAIT: Duration = Duration::from_secs(1);
+
 /// A connection that was accepted, and what its task needs.
 pub(super) struct Connection {
     pub(super) peer: SocketAddr,
@@ -54,6 +59,7 @@ impl Connection {
     /// Answers requests until one side closes.
     async fn exchange(mut self, stream: TlsStream<TcpStream>) -> Result<(), Failure> {
         let limits = &self.shared.limits;
+        let closing = &mut self.closing;
         let http = http(limits, stream.get_ref().1.alpn_protocol());
         let (requests, seen) = watch::channel(Requests::default());
         let router = TowerToHyperService::new(self.shared.router.clone());
@@ -73,7 +79,7 @@ impl Connection {
             biased;
             ended = connection.as_mut() => return ended,
             // This end is bounded by the drain of the whole server.
-            _ = self.closing.changed() => {}
+            () = told_to_close(closing, seen.clone()) => {}
             () = quiet(seen, limits) => {
                 connection.as_mut().graceful_shutdown();
                 return timeout(limits.drain_timeout, connection).await?;
@@ -92,8 +98,11 @@ fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // hyper counts the idle time before a request into this.
-        .header_read_timeout(at_most_a_day(limits.idle_timeout));
+        // hyper counts the idle time before a request into this, and ends the
+        // connection without TLS's goodbye: `quiet` is to come first.
+        .header_read_timeout(at_most_a_day(
+            limits.idle_timeout.saturating_add(limits.header_timeout),
+        ));
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -109,7 +118,7 @@ fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
 
 /// hyper adds durations to the clock unchecked, and would panic on a huge one.
 fn at_most_a_day(duration: Duration) -> Duration {
-    duration.min(Duration::from_secs(24 * 60 * 60))
+    duration.min(Duration::from_hours(24))
 }
 
 /// The requests of one connection so far.
@@ -137,6 +146,14 @@ impl Drop for OpenRequest {
         self.0
             .send_modify(|requests| requests.open = requests.open.saturating_sub(1));
     }
+}
+
+/// Completes when the server closes and this client is not about to ask.
+async fn told_to_close(closing: &mut watch::Receiver<()>, mut requests: watch::Receiver<Requests>) {
+    // An error means that the server is gone already.
+    let _ = closing.changed().await;
+    let asked = requests.wait_for(|requests| requests.any);
+    let _ = timeout(FIRST_REQUEST_WAIT, asked).await;
 }
 
 /// Completes when the client has had no request open for longer than it may.

@@ -19,7 +19,8 @@ use crate::bootstrap;
 fn pair() -> (TempDir, PathBuf, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let names = ["localhost".to_owned()];
-    let files = bootstrap::ensure(directory.path(), &names, SystemTime::now()).unwrap();
+    let files =
+        bootstrap::ensure(&directory.path().join("tls"), &names, SystemTime::now()).unwrap();
     (directory, files.certificate, files.key)
 }
 
@@ -54,7 +55,7 @@ fn offers_the_post_quantum_hybrid() {
 fn a_chain_and_text_between_sections_are_accepted() {
     let (directory, certificate, key) = pair();
     let leaf = fs::read_to_string(&certificate).unwrap();
-    let ca = fs::read_to_string(directory.path().join("ca.crt")).unwrap();
+    let ca = fs::read_to_string(directory.path().join("tls/ca.crt")).unwrap();
     fs::write(&certificate, format!("subject=one\n{leaf}issuer=two\n{ca}")).unwrap();
     assert_eq!(read_certificates(&certificate).unwrap().len(), 2);
     server_config(&certificate, &key, &TlsOptions::default()).unwrap();

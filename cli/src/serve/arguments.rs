@@ -1,0 +1,108 @@
+//! The flags of `lockkeeper serve`.
+
+use clap::{Args, ValueEnum};
+use lockkeeper_api::config::{Config, MinimumTls};
+use std::io::stderr;
+use std::path::PathBuf;
+use tracing_subscriber::EnvFilter;
+
+/// What is logged unless the environment says otherwise. h2 logs every frame at debug.
+const LOG_DEFAULT: &str = "info,h2=info";
+
+/// The environment variable that says what is logged, such as `lockkeeper_webhook=debug`.
+const LOG_VARIABLE: &str = "LOCKKEEPER_LOG";
+
+/// Flags; those that the configuration file has too go before it.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Configuration file (YAML)
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+
+    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:9443]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+
+    /// Read other objects from the API server of this kubeconfig; in a pod its service account is
+    /// used without this
+    #[arg(long, value_name = "FILE", conflicts_with = "world")]
+    pub(super) kubeconfig: Option<PathBuf>,
+
+    /// Read other objects from the YAML and JSON files of this folder [default: examples/world,
+    /// where there is one and no cluster]
+    #[arg(long, value_name = "DIR")]
+    pub(super) world: Option<PathBuf>,
+
+    /// Private folder for the certificates that are made when none are given [default:
+    /// lockkeeper/tls in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "DIR", conflicts_with = "tls_certificate")]
+    pub(super) tls_dir: Option<PathBuf>,
+
+    /// One more name or IP address for the certificate that is made; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "tls_certificate")]
+    pub(super) tls_name: Vec<String>,
+
+    /// Certificate chain to serve (PEM)
+    #[arg(long = "tls-cert", value_name = "FILE", requires = "tls_key")]
+    pub(super) tls_certificate: Option<PathBuf>,
+
+    /// Private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(super) tls_key: Option<PathBuf>,
+
+    /// Oldest TLS version to speak [default: 1.3]
+    #[arg(long, value_name = "VERSION")]
+    tls_min_version: Option<TlsVersion>,
+
+    /// Do not offer HTTP/2
+    #[arg(long)]
+    http1_only: bool,
+
+    /// How log lines on standard error look
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TlsVersion {
+    #[value(name = "1.2")]
+    V1_2,
+    #[value(name = "1.3")]
+    V1_3,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl Arguments {
+    /// Puts what the flags say into the configuration.
+    pub(super) fn apply(&self, config: &mut Config) {
+        let webhook = &mut config.webhook;
+        if let Some(listen) = &self.listen {
+            webhook.listen.clone_from(listen);
+        }
+        match self.tls_min_version {
+            Some(TlsVersion::V1_2) => webhook.minimum_tls = MinimumTls::V1_2,
+            Some(TlsVersion::V1_3) => webhook.minimum_tls = MinimumTls::V1_3,
+            None => {}
+        }
+        webhook.http1_only |= self.http1_only;
+    }
+
+    /// Starts logging to standard error.
+    pub(super) fn log(&self) {
+        let filter = EnvFilter::try_from_env(LOG_VARIABLE);
+        let filter = filter.unwrap_or_else(|_| EnvFilter::new(LOG_DEFAULT));
+        let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(stderr)
+            .with_ansi(std::io::IsTerminal::is_terminal(&stderr()));
+        match self.log_format {
+            LogFormat::Text => subscriber.init(),
+            LogFormat::Json => subscriber.json().init(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Reads a world from files.
+
+use anyhow::{Context, Error, bail};
+use lockkeeper_policies::facts;
+use lockkeeper_policies::index::{Index, IndexedKind};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read, in bytes: 64 MiB.
+const FILE_SIZE_MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The deepest folder that is entered.
+const DEPTH_MAX: usize = 16;
+
+/// Takes every object in the YAML and JSON files of a folder into an index. What is not there does
+/// not exist.
+pub(crate) fn read(folder: &Path) -> Result<Index, Error> {
+    let mut files = Vec::new();
+    collect(folder, DEPTH_MAX, &mut files)?;
+    let mut index = Index::default();
+    for kind in [
+        IndexedKind::PriorityClass,
+        IndexedKind::Workload,
+        IndexedKind::Pod,
+    ] {
+        index.declare_known(kind);
+    }
+    for file in files {
+        let shown = file.display().to_string();
+        let objects = documents(&file).with_context(|| shown.clone())?;
+        for object in &objects {
+            take(&mut index, object).with_context(|| shown.clone())?;
+        }
+    }
+    Ok(index)
+}
+
+/// The files below a folder, in the order of their names.
+fn collect(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), Error> {
+    let shown = folder.display();
+    if depth == 0 {
+        bail!("{shown}: folders are nested more than {DEPTH_MAX} deep");
+    }
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read the folder {shown}"))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        paths.push(
+            entry
+                .with_context(|| format!("cannot read the folder {shown}"))?
+                .path(),
+        );
+    }
+    paths.sort();
+    for path in paths {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if path.is_dir() {
+            collect(&path, depth.saturating_sub(1), out)?;
+        } else if matches!(extension, Some("yaml" | "yml" | "json")) {
+            out.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn documents(file: &Path) -> Result<Vec<Value>, Error> {
+    let size = fs::metadata(file)?.len();
+    if size > FILE_SIZE_MAX_BYTES {
+        bail!("the file has {size} bytes; at most {FILE_SIZE_MAX_BYTES} are read");
+    }
+    Ok(serde_saphyr::from_multiple(&fs::read_to_string(file)?)?)
+}
+
+/// Takes one object, or every item of a list.
+fn take(index: &mut Index, object: &Value) -> Result<(), Error> {
+    match object.get("items").and_then(Value::as_array) {
+        Some(items) => items.iter().try_for_each(|item| take(index, item)),
+        None => {
+            facts::observe(index, object).with_context(|| describe(object))?;
+            Ok(())
+        }
+    }
+}
+
+fn describe(object: &Value) -> String {
+    let text = |pointer| {
+        object
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or("?")
+    };
+    format!("{} {}", text("/kind"), text("/metadata/name"))
+}

@@ -1,0 +1,56 @@
+//! The CustomResourceDefinitions.
+
+use crate::structural;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceValidation, JSON, JSONSchemaProps,
+};
+use kube::CustomResourceExt;
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use schemars::JsonSchema;
+use serde_json::json;
+
+/// The definitions of lockkeeper's kinds, in the order of their names.
+#[must_use]
+pub fn definitions() -> Vec<CustomResourceDefinition> {
+    vec![
+        definition::<ClusterQueue>(structural::schema::<ClusterQueue>()),
+        definition::<Cohort>(structural::schema::<Cohort>()),
+        definition::<LocalQueue>(structural::schema::<LocalQueue>()),
+        definition::<ResourceFlavor>(with_optional_spec(structural::schema::<ResourceFlavor>())),
+        definition::<Workload>(structural::schema::<Workload>()),
+    ]
+}
+
+/// What the derive knows of a kind, with another schema: the derive's own has quantities that may
+/// be anything, and fields of a policy that are described as the type of the policy is.
+fn definition<T: CustomResourceExt + JsonSchema>(
+    schema: JSONSchemaProps,
+) -> CustomResourceDefinition {
+    let mut definition = T::crd();
+    for version in &mut definition.spec.versions {
+        version.schema = Some(CustomResourceValidation {
+            open_api_v3_schema: Some(schema.clone()),
+        });
+    }
+    definition
+}
+
+/// Makes a missing spec an empty one. A flavor without a spec stands for any node, which is all
+/// that many clusters need; a spec that is missing elsewhere is a mistake.
+fn with_optional_spec(mut schema: JSONSchemaProps) -> JSONSchemaProps {
+    if let Some(required) = &mut schema.required {
+        required.retain(|name| name != "spec");
+    }
+    schema.required = schema.required.filter(|names| !names.is_empty());
+    if let Some(spec) = schema
+        .properties
+        .as_mut()
+        .and_then(|properties| properties.get_mut("spec"))
+    {
+        spec.default = Some(JSON(json!({})));
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Structural schemas, as CustomResourceDefinitions need them, from the types.
+//!
+//! schemars speaks JSON Schema 2020-12; a structural schema knows one type a node, no `const`, no
+//! `oneOf` that carries a type, and no null type.
+//!
+//! No field is `nullable`: as with Kubernetes' own kinds, the API server drops an explicit null, and
+//! then fills in the default if there is one. So whoever templates `cohortName: null` gets an object
+//! without a cohort, nobody meets a stored null, and a null where a field is required is refused.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// The most characters of a quantity that is written as a string. The longest that means anything
+/// has 40 digits; Kubernetes has no bound, and without one the cost of reading it has none either.
+const QUANTITY_LENGTH_MAX: usize = 64;
+
+/// A schema, or a part of one.
+type Node = Map<String, Value>;
+
+/// The schema of a kind.
+pub(crate) fn schema<T: JsonSchema>() -> JSONSchemaProps {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut root = settings.into_generator().into_root_schema_for::<T>();
+    let mut root = root.ensure_object().clone();
+    make_structural(&mut root);
+    // The input is fixed when this is compiled, and a test reads each schema back: it always fits.
+    serde_json::from_value(root.into()).unwrap_or_default()
+}
+
+/// Rewrites a node and what is below it.
+fn make_structural(node: &mut Node) {
+    drop_null(node);
+    list_values(node);
+    bound_quantity(node);
+    join_lines(node);
+    node.remove("title");
+    // The API server warns of formats that it does not know.
+    if text(node, "format").is_some_and(|format| format.starts_with("uint")) {
+        node.remove("format");
+    }
+    if let Some(Value::Object(properties)) = node.get_mut("properties") {
+        properties.values_mut().for_each(make_child_structural);
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(child) = node.get_mut(key) {
+            make_child_structural(child);
+        }
+    }
+}
+
+fn make_child_structural(child: &mut Value) {
+    if let Value::Object(node) = child {
+        make_structural(node);
+    }
+}
+
+/// Takes out that an optional value may be null. What is said of the field goes before what is said
+/// of its type.
+fn drop_null(node: &mut Node) {
+    if let Some(Value::Array(types)) = node.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [single] = types.as_slice() {
+            let single = single.clone();
+            node.insert("type".to_owned(), single);
+        }
+    }
+    if node.get("default") == Some(&Value::Null) {
+        node.remove("default");
+    }
+    let Some(Value::Array(branches)) = node.get("anyOf") else {
+        return;
+    };
+    if let [Value::Object(inner), null] | [null, Value::Object(inner)] = branches.as_slice()
+        && *null == json!({"type": "null"})
+    {
+        let inner = inner.clone();
+        node.remove("anyOf");
+        for (key, value) in inner {
+            node.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// Makes an enum of strings one list of values, and appends what each means to the description.
+fn list_values(node: &mut Node) {
+    let Some(Value::Array(variants)) = node.get("oneOf") else {
+        return;
+    };
+    let mut values = Vec::new();
+    let mut lines = Vec::new();
+    for variant in variants {
+        let Some(value) = variant.get("const").and_then(Value::as_str) else {
+            return;
+        };
+        let meaning = variant.get("description").and_then(Value::as_str);
+        lines.push(format!(
+            "- {value}: {}",
+            joined(meaning.unwrap_or_default())
+        ));
+        values.push(value.to_owned());
+    }
+    let description = text(node, "description").unwrap_or_default();
+    let description = format!("{}\n\n{}", joined(description), lines.join("\n"));
+    node.remove("oneOf");
+    node.insert("type".to_owned(), "string".into());
+    node.insert("enum".to_owned(), values.into());
+    node.insert("description".to_owned(), description.into());
+}
+
+/// Bounds a quantity that is written as a string.
+fn bound_quantity(node: &mut Node) {
+    if node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+        node.insert("maxLength".to_owned(), QUANTITY_LENGTH_MAX.into());
+    }
+}
+
+/// Undoes the line breaks of the source in a description that has none of its own.
+fn join_lines(node: &mut Node) {
+    if let Some(description) = text(node, "description")
+        && !description.contains("\n- ")
+    {
+        let description = joined(description);
+        node.insert("description".to_owned(), description.into());
+    }
+}
+
+/// Paragraphs with one line each.
+fn joined(text: &str) -> String {
+    let paragraphs: Vec<String> = text.split("\n\n").map(|p| p.replace('\n', " ")).collect();
+    paragraphs.join("\n\n")
+}
+
+fn text<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    node.get(key).and_then(Value::as_str)
+}

@@ -1,0 +1,253 @@
+//! The webhook configurations: what the API server asks the webhook about, and how.
+//!
+//! They are as narrow as the rules allow, because whatever is sent waits for the webhook: one entry
+//! a kind, exactly the operations that some rule or default needs, never a subresource. Controllers
+//! write `/status` all the time, and no rule reads it.
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations,
+    ServiceReference, ValidatingWebhook, ValidatingWebhookConfiguration, WebhookClientConfig,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    LabelSelector, LabelSelectorRequirement, ObjectMeta,
+};
+use lockkeeper_api::GROUP;
+use lockkeeper_policies::registry::{Registration, registrations};
+use lockkeeper_policies::rule::Operation;
+use std::collections::BTreeSet;
+
+/// The name of both configurations.
+pub const NAME: &str = "lockkeeper";
+
+/// The path that objects to be validated are sent to.
+pub const VALIDATE_PATH: &str = "/validate";
+
+/// The path that objects to be defaulted are sent to.
+pub const MUTATE_PATH: &str = "/mutate";
+
+/// How long the API server waits for the webhook, in seconds. Kubernetes' own default is 10, which
+/// is long for something that every write of an object waits for; the webhook needs milliseconds.
+/// It gives up a second before this, so that the user reads its reason and not that of a timeout.
+pub const TIMEOUT_SECONDS: i32 = 5;
+
+/// Where the API server finds the webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Behind a Service of the cluster.
+    Service {
+        /// The namespace of the Service.
+        namespace: String,
+        /// The name of the Service.
+        name: String,
+        /// The port of the Service.
+        port: u16,
+    },
+    /// At a URL, such as `https://lockkeeper.example.com:9443`; the paths are appended to it.
+    Url(String),
+}
+
+/// What is said of a webhook in either configuration.
+struct Entry {
+    name: String,
+    client: WebhookClientConfig,
+    rule: RuleWithOperations,
+    failure_policy: &'static str,
+    object_selector: Option<LabelSelector>,
+    match_conditions: Vec<MatchCondition>,
+}
+
+/// The configurations for a webhook at `endpoint`. `ca_bundle` holds the certificates, as PEM, that
+/// its own may be signed by; without them the API server trusts those of its machine.
+#[must_use]
+pub fn configurations(
+    endpoint: &Endpoint,
+    ca_bundle: Option<&[u8]>,
+) -> (ValidatingWebhookConfiguration, MutatingWebhookConfiguration) {
+    let client = |path| client(endpoint, path, ca_bundle);
+    let mut validating = Vec::new();
+    let mut mutating = Vec::new();
+    for kind in registrations() {
+        let name = |verb| format!("{}.{verb}.{GROUP}", kind.plural);
+        if !kind.validated_on.is_empty() {
+            let entry = Entry::new(
+                name("validate"),
+                client(VALIDATE_PATH),
+                &kind,
+                &kind.validated_on,
+            );
+            validating.push(entry.validating());
+        }
+        if !kind.defaulted_on.is_empty() {
+            let entry = Entry::new(
+                name("default"),
+                client(MUTATE_PATH),
+                &kind,
+                &kind.defaulted_on,
+            );
+            mutating.push(entry.mutating());
+        }
+    }
+    let metadata = ObjectMeta {
+        name: Some(NAME.to_owned()),
+        ..ObjectMeta::default()
+    };
+    (
+        ValidatingWebhookConfiguration {
+            metadata: metadata.clone(),
+            webhooks: Some(validating),
+        },
+        MutatingWebhookConfiguration {
+            metadata,
+            webhooks: Some(mutating),
+        },
+    )
+}
+
+impl Entry {
+    fn new(
+        name: String,
+        client: WebhookClientConfig,
+        kind: &Registration,
+        operations: &BTreeSet<Operation>,
+    ) -> Self {
+        Self {
+            name,
+            client,
+            rule: rule(kind, operations),
+            // Nobody but us guards our own kinds. Pods and PriorityClasses belong to everybody: the
+            // cluster must go on while the webhook is away.
+            failure_policy: if kind.own { "Fail" } else { "Ignore" },
+            object_selector: kind.selected_by.map(has_label),
+            match_conditions: match_conditions(kind),
+        }
+    }
+
+    fn validating(self) -> ValidatingWebhook {
+        ValidatingWebhook {
+            admission_review_versions: review_versions(),
+            client_config: self.client,
+            failure_policy: Some(self.failure_policy.to_owned()),
+            match_conditions: Some(self.match_conditions),
+            match_policy: Some(MATCH_POLICY.to_owned()),
+            name: self.name,
+            namespace_selector: None,
+            object_selector: self.object_selector,
+            rules: Some(vec![self.rule]),
+            side_effects: SIDE_EFFECTS.to_owned(),
+            timeout_seconds: Some(TIMEOUT_SECONDS),
+        }
+    }
+
+    fn mutating(self) -> MutatingWebhook {
+        MutatingWebhook {
+            admission_review_versions: review_versions(),
+            client_config: self.client,
+            failure_policy: Some(self.failure_policy.to_owned()),
+            match_conditions: Some(self.match_conditions),
+            match_policy: Some(MATCH_POLICY.to_owned()),
+            name: self.name,
+            namespace_selector: None,
+            object_selector: self.object_selector,
+            // Another webhook may add what needs defaults after ours has run, such as a pod set.
+            // Filling in twice changes nothing, so being asked again does no harm.
+            reinvocation_policy: Some("IfNeeded".to_owned()),
+            rules: Some(vec![self.rule]),
+            side_effects: SIDE_EFFECTS.to_owned(),
+            timeout_seconds: Some(TIMEOUT_SECONDS),
+        }
+    }
+}
+
+/// An object that comes in by another version of its kind is converted and sent all the same.
+const MATCH_POLICY: &str = "Equivalent";
+
+/// The webhook only answers, so that a dry run may ask it too.
+const SIDE_EFFECTS: &str = "None";
+
+fn review_versions() -> Vec<String> {
+    vec!["v1".to_owned()]
+}
+
+fn rule(kind: &Registration, operations: &BTreeSet<Operation>) -> RuleWithOperations {
+    let scope = if kind.namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
+    let operations = operations.iter().map(|operation| operation.as_str());
+    RuleWithOperations {
+        api_groups: Some(vec![kind.group.clone()]),
+        api_versions: Some(vec![kind.version.clone()]),
+        operations: Some(operations.map(str::to_owned).collect()),
+        resources: Some(vec![kind.plural.clone()]),
+        scope: Some(scope.to_owned()),
+    }
+}
+
+/// Selects objects that have the label, before or after an update.
+fn has_label(key: &str) -> LabelSelector {
+    LabelSelector {
+        match_expressions: Some(vec![LabelSelectorRequirement {
+            key: key.to_owned(),
+            operator: "Exists".to_owned(),
+            values: None,
+        }]),
+        match_labels: None,
+    }
+}
+
+/// What must hold for an object to be sent.
+fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
+    let mut conditions = vec![condition(
+        "not-by-the-api-server",
+        "request.userInfo.username != 'system:apiserver'",
+    )];
+    // The API server makes these classes itself and lets nobody else make others. They live in no
+    // namespace, so a namespace selector could not exempt them. On DELETE there is only the old
+    // object; an object with generateName has no name yet.
+    if kind.group == "scheduling.k8s.io" && kind.kind == "PriorityClass" {
+        conditions.push(condition(
+            "not-a-system-class",
+            "request.operation == 'DELETE' \
+             ? !oldObject.metadata.name.startsWith('system-') \
+             : !has(object.metadata.name) || !object.metadata.name.startsWith('system-')",
+        ));
+    }
+    conditions
+}
+
+fn condition(name: &str, expression: &str) -> MatchCondition {
+    MatchCondition {
+        expression: expression.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn client(endpoint: &Endpoint, path: &str, ca_bundle: Option<&[u8]>) -> WebhookClientConfig {
+    let ca_bundle = ca_bundle.map(|pem| ByteString(pem.to_vec()));
+    match endpoint {
+        Endpoint::Service {
+            namespace,
+            name,
+            port,
+        } => WebhookClientConfig {
+            ca_bundle,
+            service: Some(ServiceReference {
+                name: name.clone(),
+                namespace: namespace.clone(),
+                path: Some(path.to_owned()),
+                port: Some((*port).into()),
+            }),
+            url: None,
+        },
+        Endpoint::Url(base) => WebhookClientConfig {
+            ca_bundle,
+            service: None,
+            url: Some(format!("{}{path}", base.trim_end_matches('/'))),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

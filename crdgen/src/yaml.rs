@@ -1,0 +1,43 @@
+//! YAML as people of Kubernetes write it.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Why an object has no YAML form.
+#[derive(Debug, thiserror::Error)]
+pub enum YamlError {
+    /// It has no JSON form, such as a map whose keys are lists.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// It cannot be written as YAML.
+    #[error(transparent)]
+    Yaml(#[from] serde_saphyr::ser::Error),
+}
+
+/// One document, without a separator. The keys are in alphabetical order, which for an object of
+/// Kubernetes means apiVersion, kind, metadata, spec.
+pub(crate) fn document(object: &impl Serialize) -> Result<String, YamlError> {
+    let value = normal(serde_json::to_value(object)?);
+    Ok(serde_saphyr::to_string(&value)?)
+}
+
+/// The value with keys in order, without a fraction where a number is whole.
+fn normal(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> = map.into_iter().collect();
+            // A map of serde_json keeps this order whether or not its features make it keep others.
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            let entries = entries.into_iter().map(|(key, value)| (key, normal(value)));
+            Value::Object(entries.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.into_iter().map(normal).collect(),
+        Value::Number(number) => whole(&number).map_or(Value::Number(number), Value::from),
+        other => other,
+    }
+}
+
+/// `minimum` and `maximum` are floats in the types of a schema.
+fn whole(number: &serde_json::Number) -> Option<i64> {
+    number.to_string().strip_suffix(".0")?.parse().ok()
+}

@@ -1,0 +1,123 @@
+//! The arrows between our crates, and what each may use. ARCHITECTURE.md draws them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// Who may use whom. A crate that is not here may not exist.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("lockkeeper-api", &[]),
+    ("lockkeeper-policies", &["lockkeeper-api"]),
+    (
+        "lockkeeper-webhook",
+        &["lockkeeper-api", "lockkeeper-policies"],
+    ),
+    (
+        "lockkeeper-crdgen",
+        &["lockkeeper-api", "lockkeeper-policies"],
+    ),
+    (
+        "lockkeeper",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-crdgen",
+            "lockkeeper-policies",
+            "lockkeeper-webhook",
+        ],
+    ),
+];
+
+/// The crates that do no I/O, and what must not be below them.
+const PURE: &[&str] = &["lockkeeper-api", "lockkeeper-policies"];
+const IMPURE: &[&str] = &[
+    "tokio",
+    "hyper",
+    "rustls",
+    "kube-client",
+    "kube-runtime",
+    "rand",
+    "tracing",
+];
+
+fn metadata() -> Metadata {
+    MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .expect("cargo metadata")
+}
+
+#[test]
+fn no_crate_uses_another_that_it_must_not_know() {
+    let metadata = metadata();
+    let members: BTreeSet<&str> = metadata.packages.iter().map(|p| p.name.as_str()).collect();
+    let drawn: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(members, drawn, "a crate is drawn if and only if it exists");
+    for package in &metadata.packages {
+        let (_, allowed) = ARROWS
+            .iter()
+            .find(|(name, _)| *name == package.name.as_str())
+            .unwrap();
+        for dependency in &package.dependencies {
+            let ours = members.contains(dependency.name.as_str());
+            if ours && dependency.kind != DependencyKind::Development {
+                let (from, to) = (&package.name, &dependency.name);
+                assert!(allowed.contains(&to.as_str()), "{from} must not use {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_pure_crates_stand_on_nothing_that_does_io() {
+    for name in PURE {
+        let output = Command::new(env!("CARGO"))
+            .args([
+                "tree",
+                "--locked",
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+                "--package",
+                name,
+            ])
+            .args([
+                "--format",
+                "{p}",
+                "--manifest-path",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+            ])
+            .output()
+            .expect("cargo tree");
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let tree = String::from_utf8(output.stdout).unwrap();
+        assert!(tree.starts_with(name), "{tree}");
+        for line in tree.lines() {
+            let below = line.split(' ').next().unwrap();
+            assert!(!IMPURE.contains(&below), "{name} stands on {below}");
+        }
+    }
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    for package in metadata().packages {
+        let manifest = std::fs::read_to_string(&package.manifest_path).unwrap();
+        assert!(
+            manifest.contains("[lints]\nworkspace = true\n"),
+            "{}",
+            package.name
+        );
+    }
+}

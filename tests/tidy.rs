@@ -1,0 +1,123 @@
+//! The tree as a reader meets it: file sizes, words, pages and papers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The longest file, without its tests, in lines.
+const FILE_LINES_MAX: usize = 500;
+
+/// The longest rule, in lines.
+const RULE_LINES_MAX: usize = 200;
+
+/// Words that have a better one in this field.
+const WORDS: &[(&str, &str)] = &[
+    ("evictee", "victim"),
+    ("headcount", "count"),
+    ("wl_", "workload_"),
+];
+
+const CRATES: &[&str] = &["api", "policies", "webhook", "crdgen", "cli"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
+fn files(folder: &Path, extension: &str, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, extension, out);
+        } else if path.extension().is_some_and(|e| e == extension) {
+            out.push(path);
+        }
+    }
+}
+
+fn sources(extension: &str) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    for name in CRATES {
+        files(&root().join(name).join("src"), extension, &mut out);
+    }
+    files(&root().join("tests"), extension, &mut out);
+    assert!(!out.is_empty());
+    out
+}
+
+#[test]
+fn no_file_is_too_long_to_hold_in_mind() {
+    for path in sources("rs") {
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.split("\n#[cfg(test)]\nmod ").next().unwrap();
+        let lines = code.lines().count();
+        assert!(lines <= FILE_LINES_MAX, "{}: {lines} lines", path.display());
+        if path.with_extension("md").exists() {
+            assert!(lines <= RULE_LINES_MAX, "{}: {lines} lines", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_terms_are_those_of_the_field() {
+    for path in sources("rs") {
+        if path.ends_with("tests/tidy.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        for (word, better) in WORDS {
+            assert!(
+                !text.contains(word),
+                "{}: {word}, better {better}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn every_page_belongs_to_a_rule() {
+    let pages: Vec<&str> = lockkeeper_policies::registry::all()
+        .iter()
+        .map(|rule| rule.doc)
+        .collect();
+    let mut found = Vec::new();
+    files(&root().join("policies/src"), "md", &mut found);
+    for path in &found {
+        let text = fs::read_to_string(path).unwrap();
+        assert!(
+            pages.contains(&text.as_str()),
+            "{}: no rule has this page",
+            path.display()
+        );
+    }
+    assert_eq!(found.len(), pages.len());
+}
+
+#[test]
+fn the_papers_are_in_order() {
+    let read = |name: &str| fs::read_to_string(root().join(name)).expect(name);
+    let architecture = read("ARCHITECTURE.md");
+    for name in CRATES {
+        let start = architecture.find(&format!("### {name}/")).expect(name);
+        let section = &architecture[start..];
+        let end = section[1..].find("\n### ").unwrap_or(section.len() - 1);
+        assert!(
+            section[..=end].contains("Must not know"),
+            "{name} says what it must not know"
+        );
+    }
+    assert!(read("CHANGELOG.md").contains("## Unreleased"));
+    assert!(read("LICENSE").contains("Apache License"));
+    assert!(read("README.md").contains("cargo run --release -- serve"));
+    assert!(read("README.md").contains("tests/run"));
+    assert!(read("CONTRIBUTING.md").contains("first rule in fifteen minutes"));
+}

@@ -1,0 +1,291 @@
+//! The admission review as it is answered.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use lockkeeper_policies::defaulting::Defaults;
+use lockkeeper_policies::engine::Verdict;
+use lockkeeper_policies::finding::Finding;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The longest warning, in characters. Kubernetes asks for at most 120.
+pub(crate) const WARNING_LENGTH_MAX: usize = 120;
+
+/// The most warnings in one answer. The API server drops what is past 4,096 characters in all.
+pub(crate) const WARNINGS_MAX: usize = 30;
+
+/// The longest audit annotation, in characters.
+const ANNOTATION_LENGTH_MAX: usize = 1024;
+
+/// The object that is judged, as messages name it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) name: &'a str,
+}
+
+/// What is answered to one request.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Answer {
+    uid: String,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    audit_annotations: BTreeMap<String, String>,
+}
+
+/// Why a request is refused: Kubernetes' `Status`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Status {
+    #[serde(rename = "status")]
+    outcome: &'static str,
+    message: String,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details>,
+    code: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct Details {
+    name: String,
+    group: String,
+    kind: String,
+    causes: Vec<Cause>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cause {
+    reason: &'static str,
+    message: String,
+    field: String,
+}
+
+impl Answer {
+    /// Accepts.
+    pub(crate) fn allow(uid: &str) -> Self {
+        Self {
+            uid: uid.to_owned(),
+            allowed: true,
+            ..Self::default()
+        }
+    }
+
+    /// Refuses a request that makes no sense: 400.
+    pub(crate) fn bad_request(uid: &str, message: String) -> Self {
+        Self {
+            uid: uid.to_owned(),
+            status: Some(Status {
+                outcome: "Failure",
+                message,
+                reason: "BadRequest",
+                details: None,
+                code: 400,
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// Accepts or refuses by the verdict.
+    pub(crate) fn judged(uid: &str, object: Named<'_>, verdict: &Verdict) -> Self {
+        let mut answer = Self::allow(uid);
+        for warning in &verdict.warnings {
+            answer.warn(format!("{} {warning}", warning.rule));
+        }
+        for (rule, text) in by_rule(&verdict.audits) {
+            answer.annotate(rule, &text);
+        }
+        if !verdict.allowed() {
+            answer.allowed = false;
+            answer.status = Some(invalid(object, &verdict.denials, verdict.omitted));
+            let rules: Vec<&str> = by_rule(&verdict.denials).into_keys().collect();
+            answer.annotate("denied-by", &rules.join(","));
+        }
+        answer
+    }
+
+    /// Adds a warning for the client, cut at [`WARNING_LENGTH_MAX`].
+    pub(crate) fn warn(&mut self, text: String) {
+        if self.warnings.len() < WARNINGS_MAX {
+            self.warnings.push(cut(text, WARNING_LENGTH_MAX));
+        }
+    }
+
+    /// Adds an annotation for the audit log. The API server puts the webhook's name before the key.
+    fn annotate(&mut self, key: &str, text: &str) {
+        let text = cut(text.to_owned(), ANNOTATION_LENGTH_MAX);
+        self.audit_annotations.insert(key.to_owned(), text);
+    }
+
+    /// Adds what is filled in, as a JSON patch. An empty one is left out.
+    pub(crate) fn fill(&mut self, defaults: &Defaults) -> Result<(), serde_json::Error> {
+        if defaults.items().is_empty() {
+            return Ok(());
+        }
+        let operations: Vec<PatchOperation<'_>> = defaults
+            .items()
+            .iter()
+            .map(|filled| PatchOperation {
+                op: "add",
+                path: &filled.pointer,
+                value: &filled.value,
+            })
+            .collect();
+        self.patch = Some(BASE64_STANDARD.encode(serde_json::to_vec(&operations)?));
+        self.patch_type = Some("JSONPatch");
+        let fields: Vec<String> = defaults
+            .items()
+            .iter()
+            .map(|f| f.field.to_string())
+            .collect();
+        self.annotate("defaulted", &fields.join(","));
+        Ok(())
+    }
+
+    /// Whether the request is accepted.
+    pub(crate) fn allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// Whether the request itself made no sense.
+    pub(crate) fn is_bad_request(&self) -> bool {
+        self.status
+            .as_ref()
+            .is_some_and(|status| status.code == 400)
+    }
+
+    /// The ids of the rules for which it is refused, with commas; empty when accepted.
+    pub(crate) fn denied_by(&self) -> &str {
+        self.audit_annotations
+            .get("denied-by")
+            .map_or("", String::as_str)
+    }
+
+    /// The whole `AdmissionReview` as JSON.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(&Answered {
+            kind: "AdmissionReview",
+            api_version: crate::envelope::API_VERSION,
+            response: self,
+        })
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answered<'a> {
+    kind: &'static str,
+    api_version: &'static str,
+    response: &'a Answer,
+}
+
+/// One operation of a JSON patch (RFC 6902).
+#[derive(Serialize)]
+struct PatchOperation<'a> {
+    op: &'static str,
+    path: &'a str,
+    value: &'a serde_json::Value,
+}
+
+/// The status for an object that is refused. kubectl prints the causes when one file is applied and
+/// the message when there are several, so both say everything.
+fn invalid(object: Named<'_>, denials: &[Finding], omitted: usize) -> Status {
+    let kind = match object.group {
+        "" => object.kind.to_owned(),
+        group => format!("{}.{group}", object.kind),
+    };
+    let mut message = format!("{kind} {:?} is invalid: ", object.name);
+    match denials {
+        [only] if omitted == 0 => {
+            let _ = write!(message, "{only}");
+        }
+        several => {
+            let _ = write!(
+                message,
+                "{} problems:",
+                several.len().saturating_add(omitted)
+            );
+            for finding in several {
+                let _ = write!(message, "\n* {finding}");
+            }
+        }
+    }
+    let mut causes: Vec<Cause> = denials.iter().map(cause).collect();
+    if omitted > 0 {
+        let more = format!("and {omitted} more, not shown");
+        let _ = write!(message, "\n* {more}");
+        causes.push(Cause {
+            reason: "FieldValueInvalid",
+            message: more,
+            field: "<nil>".to_owned(),
+        });
+    }
+    Status {
+        outcome: "Failure",
+        message,
+        reason: "Invalid",
+        details: Some(Details {
+            name: object.name.to_owned(),
+            group: object.group.to_owned(),
+            kind: object.kind.to_owned(),
+            causes,
+        }),
+        code: 422,
+    }
+}
+
+fn cause(finding: &Finding) -> Cause {
+    Cause {
+        reason: finding.kind.reason(),
+        message: finding.message(),
+        field: finding.field.to_string(),
+    }
+}
+
+fn by_rule(findings: &[Finding]) -> BTreeMap<&'static str, String> {
+    let mut out: BTreeMap<&'static str, String> = BTreeMap::new();
+    for finding in findings {
+        let text = out.entry(finding.rule).or_default();
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        let _ = write!(text, "{finding}");
+    }
+    out
+}
+
+/// Cuts a text at a number of characters; the cut shows.
+fn cut(mut text: String, most: usize) -> String {
+    if text.chars().nth(most).is_some() {
+        let end = text
+            .char_indices()
+            .nth(most.saturating_sub(1))
+            .map_or(0, |(end, _)| end);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_and_shows_it() {
+        assert_eq!(cut("ä".repeat(120), 120), "ä".repeat(120));
+        let long = cut("ä".repeat(121), 120);
+        assert_eq!(long.chars().count(), 120);
+        assert!(long.ends_with('…'));
+    }
+}

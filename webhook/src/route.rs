@@ -1,0 +1,256 @@
+//! From a kind in a request to the rules and defaults of its type.
+
+use crate::answer::{Answer, Named};
+use crate::app::App;
+use crate::envelope::Request;
+use crate::world::{Fetched, RequestWorld};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
+use lockkeeper_policies::engine::{Subject, Verdict, review};
+use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::rule::{Change, Context, Operation};
+use lockkeeper_policies::world::Lookup;
+use serde_json::value::RawValue;
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+type Judge = for<'a> fn(&'a App, &'a Request<'a>, Operation, Instant) -> BoxFuture<'a, Answer>;
+
+/// What is done with requests for one kind of object.
+pub(crate) struct Route {
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    pub(crate) validate: Judge,
+    pub(crate) mutate: Judge,
+}
+
+static ROUTES: &[Route] = &[
+    Route::of::<ClusterQueue>("lockkeeper.dev", "v1alpha1", "ClusterQueue"),
+    Route::of::<Cohort>("lockkeeper.dev", "v1alpha1", "Cohort"),
+    Route::of::<ResourceFlavor>("lockkeeper.dev", "v1alpha1", "ResourceFlavor"),
+    Route::of::<Workload>("lockkeeper.dev", "v1alpha1", "Workload"),
+    Route::of::<PriorityClass>("scheduling.k8s.io", "v1", "PriorityClass"),
+    Route::of::<Pod>("", "v1", "Pod"),
+];
+
+impl Route {
+    const fn of<T: Guarded + Send + Sync>(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+    ) -> Self {
+        Self {
+            group,
+            version,
+            kind,
+            validate: |app, request, operation, deadline| {
+                validate::<T>(app, request, operation, deadline).boxed()
+            },
+            mutate: |app, request, operation, _| {
+                let answer = mutate::<T>(app, request, operation);
+                std::future::ready(answer).boxed()
+            },
+        }
+    }
+
+    /// The route for the kind that a request names.
+    pub(crate) fn find(request: &Request<'_>) -> Option<&'static Self> {
+        ROUTES.iter().find(|route| {
+            let kind = &request.kind;
+            route.kind == kind.name && route.version == kind.version && route.group == kind.group
+        })
+    }
+}
+
+/// The objects of a request, decoded.
+enum Decoded<T> {
+    Create(T),
+    Update { old: T, new: T },
+    Delete(T),
+}
+
+impl<T> Decoded<T> {
+    fn subject(&self) -> Subject<'_, T> {
+        match self {
+            Self::Create(object) => Subject::Create(object),
+            Self::Update { old, new } => Subject::Update(Change { old, new }),
+            Self::Delete(object) => Subject::Delete(object),
+        }
+    }
+}
+
+async fn validate<T: Guarded + Send + Sync>(
+    app: &App,
+    request: &Request<'_>,
+    operation: Operation,
+    deadline: Instant,
+) -> Answer {
+    let decoded = match decode::<T>(request, operation) {
+        Ok(decoded) => decoded,
+        Err(answer) => return *answer,
+    };
+    let (verdict, missed) = judge(app, &decoded, &Fetched::new());
+    let live = match &app.live {
+        Some(live) if !missed.is_empty() => live,
+        _ => return Answer::judged(&request.uid, named(request), &verdict),
+    };
+    let fetched = live.fetch(missed, deadline).await;
+    let (verdict, _) = judge(app, &decoded, &fetched);
+    let mut answer = Answer::judged(&request.uid, named(request), &verdict);
+    for (name, looked_up) in &fetched {
+        if *looked_up == Lookup::Unknown {
+            answer.warn(format!(
+                "not checked: PriorityClass {name:?} could not be looked up in time"
+            ));
+        }
+    }
+    answer
+}
+
+/// Runs the rules once. The stores are locked for that long, which is microseconds.
+fn judge<T: Guarded>(
+    app: &App,
+    decoded: &Decoded<T>,
+    fetched: &Fetched,
+) -> (Verdict, BTreeSet<String>) {
+    let index = app.index.read().unwrap_or_else(PoisonError::into_inner);
+    let world = RequestWorld::new(&index, fetched);
+    let context = Context {
+        world: &world,
+        settings: &app.settings,
+    };
+    let verdict = review(&decoded.subject(), &context);
+    (verdict, world.into_missed())
+}
+
+/// Fills in defaults. An object that does not decode is let through as it is: the schema, or the
+/// validation after it, says what is wrong better than a refusal here could.
+fn mutate<T: Guarded>(app: &App, request: &Request<'_>, operation: Operation) -> Answer {
+    let mut answer = Answer::allow(&request.uid);
+    let (object, old) = match decode::<T>(request, operation) {
+        Ok(Decoded::Create(object)) => (object, None),
+        Ok(Decoded::Update { old, new }) => (new, Some(old)),
+        Err(refused) if refused.is_bad_request() => return *refused,
+        Ok(Decoded::Delete(_)) | Err(_) => return answer,
+    };
+    let index = app.index.read().unwrap_or_else(PoisonError::into_inner);
+    let context = Context {
+        world: &*index,
+        settings: &app.settings,
+    };
+    let defaults = T::defaults(&object, old.as_ref(), &context);
+    match answer.fill(&defaults) {
+        Ok(()) => answer,
+        Err(error) => Answer::bad_request(&request.uid, format!("no patch could be made: {error}")),
+    }
+}
+
+/// Decodes what the operation needs.
+fn decode<T: Guarded>(
+    request: &Request<'_>,
+    operation: Operation,
+) -> Result<Decoded<T>, Box<Answer>> {
+    let missing = |field: &str| {
+        let message = format!(
+            "request.{field} is null, which {} must not have",
+            operation.as_str()
+        );
+        Box::new(Answer::bad_request(&request.uid, message))
+    };
+    if operation == Operation::Delete {
+        let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
+        // Whatever is stored may be deleted: rules see it only if they can.
+        return typed(raw).map(Decoded::Delete).map_err(|finding| {
+            let mut answer = Answer::allow(&request.uid);
+            answer.warn(format!(
+                "not checked: the stored object does not decode: {finding}"
+            ));
+            Box::new(answer)
+        });
+    }
+    let raw = request.object.ok_or_else(|| missing("object"))?;
+    let new = match typed::<T>(raw) {
+        Ok(new) => new,
+        Err(finding) => return Err(Box::new(undecodable::<T>(request, finding))),
+    };
+    if operation == Operation::Create {
+        return Ok(Decoded::Create(new));
+    }
+    let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
+    Ok(match typed(raw) {
+        Ok(old) => Decoded::Update { old, new },
+        // Nothing can be held against the stored object, so the new one is judged by itself.
+        Err(_) => Decoded::Create(new),
+    })
+}
+
+/// Refuses an object that does not decode, unless the stored one has the same fault: then the update
+/// did not cause it, and a finalizer can still be removed.
+fn undecodable<T: Guarded>(request: &Request<'_>, finding: Finding) -> Answer {
+    let before = request.old_object.and_then(|raw| typed::<T>(raw).err());
+    if before.as_ref() == Some(&finding) {
+        let mut answer = Answer::allow(&request.uid);
+        answer.warn(format!("not checked: {finding}"));
+        return answer;
+    }
+    let verdict = Verdict {
+        denials: vec![finding],
+        ..Verdict::default()
+    };
+    Answer::judged(&request.uid, named(request), &verdict)
+}
+
+/// Decodes an object; what does not fit is a finding with its path. The path is tracked only in a
+/// second pass, so that good objects don't pay for it.
+fn typed<T: Guarded>(raw: &RawValue) -> Result<T, Finding> {
+    let first = match serde_json::from_str::<T>(raw.get()) {
+        Ok(object) => return Ok(object),
+        Err(error) => error,
+    };
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+        Ok(_) => Err(Finding::undecodable(FieldPath::default(), &reason(&first))),
+        Err(error) => {
+            let field = field_path(error.path());
+            Err(Finding::undecodable(field, &reason(error.inner())))
+        }
+    }
+}
+
+/// The error without line and column: they count within the request, which nobody has seen.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}
+
+fn field_path(path: &serde_path_to_error::Path) -> FieldPath {
+    use serde_path_to_error::Segment;
+    let mut out = FieldPath::default();
+    for segment in path {
+        out = match segment {
+            Segment::Seq { index } => out.index(*index),
+            Segment::Map { key } => out.named(key.as_str()),
+            Segment::Enum { variant } => out.named(variant.as_str()),
+            Segment::Unknown => out,
+        };
+    }
+    out
+}
+
+fn named<'a>(request: &'a Request<'a>) -> Named<'a> {
+    Named {
+        group: &request.kind.group,
+        kind: &request.kind.name,
+        name: &request.name,
+    }
+}

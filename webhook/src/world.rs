@@ -1,0 +1,68 @@
+//! The world as one request sees it: the stores, and what was fetched live for it.
+
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::world::{Lookup, PreemptibleLabel, PriorityClassFacts, Users, World};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// PriorityClasses that were asked for at the API server for one request.
+pub(crate) type Fetched = BTreeMap<String, Lookup<PriorityClassFacts>>;
+
+/// The stores first, then what was fetched. It remembers what neither had, so that the caller can
+/// fetch it and ask again: rules themselves never wait.
+pub(crate) struct RequestWorld<'a> {
+    index: &'a Index,
+    fetched: &'a Fetched,
+    missed: RefCell<BTreeSet<String>>,
+}
+
+impl<'a> RequestWorld<'a> {
+    pub(crate) fn new(index: &'a Index, fetched: &'a Fetched) -> Self {
+        Self {
+            index,
+            fetched,
+            missed: RefCell::default(),
+        }
+    }
+
+    /// The PriorityClasses that were asked for and are nowhere.
+    pub(crate) fn into_missed(self) -> BTreeSet<String> {
+        self.missed.into_inner()
+    }
+}
+
+impl World for RequestWorld<'_> {
+    fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts> {
+        let stored = self.index.priority_class(name);
+        if let Lookup::Found(_) = stored {
+            return stored;
+        }
+        if let Some(fetched) = self.fetched.get(name) {
+            return fetched.clone();
+        }
+        self.missed.borrow_mut().insert(name.to_owned());
+        stored
+    }
+
+    fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
+        self.index.global_default()
+    }
+
+    fn priority_class_names(&self, limit: usize) -> Vec<String> {
+        self.index.priority_class_names(limit)
+    }
+
+    fn priority_class_users(&self, name: &str, limit: usize) -> Users {
+        self.index.priority_class_users(name, limit)
+    }
+
+    fn job_pod(
+        &self,
+        namespace: &str,
+        job: &str,
+        label: PreemptibleLabel,
+        except: &str,
+    ) -> Option<String> {
+        self.index.job_pod(namespace, job, label, except)
+    }
+}

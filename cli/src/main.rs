@@ -1,5 +1,6 @@
 //! The binary `lockkeeper`.
 
+mod certificate;
 mod configuration;
 mod serve;
 mod world;
@@ -23,6 +24,8 @@ struct Arguments {
 enum Command {
     /// Answer admission reviews over TLS
     Serve(Box<serve::Arguments>),
+    /// Make a CA and a serving certificate in a private folder
+    Certificate(certificate::Arguments),
     /// Print the CRDs and the webhook configurations
     Crds {
         #[command(subcommand)]
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Serve(arguments) => serve::run(*arguments),
+        Command::Certificate(arguments) => certificate::run(&arguments).map_err(Failure::from),
         Command::Crds { command } => {
             lockkeeper_crdgen::cli::run(command.unwrap_or_default(), &mut stdout().lock())
                 .map_err(Failure::from)

@@ -1,0 +1,43 @@
+# The ways to work on lockkeeper. `just` alone lists them.
+
+default:
+    @just --list
+
+# What CI runs first; no cluster, no network once the dependencies are there
+check: fmt-check lint deny
+    cargo test --locked --workspace
+
+# Everything, the end-to-end tests included
+test:
+    tests/run
+
+# The end-to-end tests alone
+e2e *words:
+    cargo test --locked --package lockkeeper --test e2e -- {{words}}
+
+fmt:
+    cargo fmt --all
+
+fmt-check:
+    cargo fmt --all --check
+
+lint:
+    cargo clippy --locked --workspace --all-targets -- -D warnings
+    cargo clippy --locked --package lockkeeper --test e2e -- -D warnings
+
+# Licences, sources and duplicate versions of dependencies; unused ones
+deny:
+    cargo deny --all-features check bans licenses sources
+    cargo machete
+
+# A rule's file and page, registered: just new-rule workload toleration-without-key
+new-rule kind name:
+    policies/new-rule {{kind}} {{name}}
+
+# What the webhook costs a request, beside a do-nothing path
+bench:
+    tests/bench/webhook
+
+# Serve the examples without a cluster
+serve:
+    cargo run --release -- serve

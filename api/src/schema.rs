@@ -23,8 +23,6 @@ const SELECTOR_VALUES_MAX: usize = 1024;
 pub(crate) fn pod_template(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
-        "description": "The pods of this pod set, as in a Job's spec.template. It has no schema \
-            here: the webhook decodes it and reports what does not fit.",
         "x-kubernetes-preserve-unknown-fields": true,
     })
 }

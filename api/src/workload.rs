@@ -113,7 +113,8 @@ pub struct PodSet {
     #[schemars(range(min = 1))]
     pub min_count: Option<i32>,
 
-    /// The pods, as in a Job.
+    /// The pods, as in the spec.template of a Job. It has no schema here: the webhook decodes it and
+    /// reports what does not fit.
     #[schemars(schema_with = "schema::pod_template")]
     pub template: PodTemplateSpec,
 

@@ -26,18 +26,18 @@ pub(crate) fn schema<T: JsonSchema>() -> JSONSchemaProps {
         settings.meta_schema = None;
     });
     let mut root = settings.into_generator().into_root_schema_for::<T>();
-    let mut root = root.ensure_object().clone();
-    make_structural(&mut root);
+    let root = root.ensure_object();
+    make_structural(root);
     // The input is fixed when this is compiled, and a test reads each schema back: it always fits.
-    serde_json::from_value(root.into()).unwrap_or_default()
+    serde_json::from_value(root.clone().into()).unwrap_or_default()
 }
 
 /// Rewrites a node and what is below it.
 fn make_structural(node: &mut Node) {
     drop_null(node);
     list_values(node);
-    bound_quantity(node);
     join_lines(node);
+    explain_quantity(node);
     node.remove("title");
     // The API server warns of formats that it does not know.
     if text(node, "format").is_some_and(|format| format.starts_with("uint")) {
@@ -112,19 +112,25 @@ fn list_values(node: &mut Node) {
     node.insert("description".to_owned(), description.into());
 }
 
-/// Bounds a quantity that is written as a string.
-fn bound_quantity(node: &mut Node) {
-    if node.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
-        node.insert("maxLength".to_owned(), QUANTITY_LENGTH_MAX.into());
-    }
-}
-
 /// Undoes the line breaks of the source in a description that has none of its own.
 fn join_lines(node: &mut Node) {
     if let Some(description) = text(node, "description")
         && !description.contains("\n- ")
     {
         let description = joined(description);
+        node.insert("description".to_owned(), description.into());
+    }
+}
+
+/// Bounds a quantity that is written as a string. `kubectl explain` calls it an object, so the
+/// description says what to write.
+fn explain_quantity(node: &mut Node) {
+    if node.get("x-kubernetes-int-or-string") != Some(&Value::Bool(true)) {
+        return;
+    }
+    node.insert("maxLength".to_owned(), QUANTITY_LENGTH_MAX.into());
+    if let Some(description) = text(node, "description") {
+        let description = format!("{description} A quantity, such as 500m, 4 or 16Gi.");
         node.insert("description".to_owned(), description.into());
     }
 }

@@ -44,7 +44,8 @@ impl Lockkeeper {
         config: &str,
     ) -> Result<Self, String> {
         let tls = folder.join("tls");
-        fs::create_dir_all(&tls).map_err(|e| format!("{}: {e}", tls.display()))?;
+        // The server makes its own private folder in this one.
+        fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let stdout = folder.join("stdout");
 
         let mut command = binary();

@@ -86,6 +86,22 @@ impl<T> Decoded<T> {
     }
 }
 
+impl<T: Guarded> Decoded<T> {
+    /// How messages name the object: by its own name, or by what its name will begin with.
+    fn named<'a>(&'a self, request: &'a Request<'a>) -> Named<'a> {
+        let object = match self {
+            Self::Create(object) | Self::Delete(object) => object,
+            Self::Update { new, .. } => new,
+        };
+        let metadata = object.meta();
+        let own = metadata.name.as_deref().or(metadata.generate_name.as_deref());
+        Named {
+            name: own.unwrap_or(&request.name),
+            ..named(request)
+        }
+    }
+}
+
 async fn validate<T: Guarded + Send + Sync>(
     app: &App,
     request: &Request<'_>,
@@ -99,11 +115,11 @@ async fn validate<T: Guarded + Send + Sync>(
     let (verdict, missed) = judge(app, &decoded, &Fetched::new());
     let live = match &app.live {
         Some(live) if !missed.is_empty() => live,
-        _ => return Answer::judged(&request.uid, named(request), &verdict),
+        _ => return Answer::judged(&request.uid, decoded.named(request), &verdict),
     };
     let fetched = live.fetch(missed, deadline).await;
     let (verdict, _) = judge(app, &decoded, &fetched);
-    let mut answer = Answer::judged(&request.uid, named(request), &verdict);
+    let mut answer = Answer::judged(&request.uid, decoded.named(request), &verdict);
     for (name, looked_up) in &fetched {
         if *looked_up == Lookup::Unknown {
             answer.warn(format!(

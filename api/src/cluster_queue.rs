@@ -159,13 +159,13 @@ pub enum FungibilityPreference {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Preemption {
-    /// Which workloads of the same queue may be preempted; Never by default, LowerPriority in an
-    /// elastic queue.
+    /// Which workloads of the same queue may be preempted; by default none, in an elastic queue
+    /// those of lower priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_cluster_queue: Option<WithinClusterQueue>,
 
     /// Which workloads of other queues in the cohort may be preempted to take back nominal quota
-    /// that they borrow; Never by default, LowerPriority in an elastic queue.
+    /// that they borrow; by default none, in an elastic queue those of lower priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
 

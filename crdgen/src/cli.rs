@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// What is to be emitted.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Emit the CustomResourceDefinitions of lockkeeper's kinds
+    /// Emit the CRDs of lockkeeper's kinds
     Definitions(Definitions),
     /// Emit the webhook configurations that send objects to `lockkeeper serve`
     Webhooks(Webhooks),

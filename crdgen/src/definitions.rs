@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions.
+//! The definitions of lockkeeper's kinds.
 
 use crate::structural;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -13,18 +13,18 @@ use serde_json::json;
 #[must_use]
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     vec![
-        definition::<ClusterQueue>(structural::schema::<ClusterQueue>()),
-        definition::<Cohort>(structural::schema::<Cohort>()),
-        definition::<LocalQueue>(structural::schema::<LocalQueue>()),
-        definition::<ResourceFlavor>(with_optional_spec(structural::schema::<ResourceFlavor>())),
-        definition::<Workload>(structural::schema::<Workload>()),
+        definition::<ClusterQueue>(&structural::schema::<ClusterQueue>()),
+        definition::<Cohort>(&structural::schema::<Cohort>()),
+        definition::<LocalQueue>(&structural::schema::<LocalQueue>()),
+        definition::<ResourceFlavor>(&with_optional_spec(structural::schema::<ResourceFlavor>())),
+        definition::<Workload>(&structural::schema::<Workload>()),
     ]
 }
 
 /// What the derive knows of a kind, with another schema: the derive's own has quantities that may
 /// be anything, and fields of a policy that are described as the type of the policy is.
 fn definition<T: CustomResourceExt + JsonSchema>(
-    schema: JSONSchemaProps,
+    schema: &JSONSchemaProps,
 ) -> CustomResourceDefinition {
     let mut definition = T::crd();
     for version in &mut definition.spec.versions {

@@ -1,4 +1,4 @@
-//! Structural schemas, as CustomResourceDefinitions need them, from the types.
+//! Structural schemas, which are what a CRD needs, from the types.
 //!
 //! schemars speaks JSON Schema 2020-12; a structural schema knows one type a node, no `const`, no
 //! `oneOf` that carries a type, and no null type.
@@ -75,7 +75,7 @@ fn drop_null(node: &mut Node) {
     let Some(Value::Array(branches)) = node.get("anyOf") else {
         return;
     };
-    if let [Value::Object(inner), null] | [null, Value::Object(inner)] = branches.as_slice()
+    if let [Value::Object(inner), null] = branches.as_slice()
         && *null == json!({"type": "null"})
     {
         let inner = inner.clone();
@@ -112,7 +112,7 @@ fn list_values(node: &mut Node) {
     node.insert("description".to_owned(), description.into());
 }
 
-/// Undoes the line breaks of the source in a description that has none of its own.
+/// Undoes the line breaks of the source in a description, unless it has a list of values.
 fn join_lines(node: &mut Node) {
     if let Some(description) = text(node, "description")
         && !description.contains("\n- ")
@@ -144,3 +144,6 @@ fn joined(text: &str) -> String {
 fn text<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
     node.get(key).and_then(Value::as_str)
 }
+
+#[cfg(test)]
+mod tests;

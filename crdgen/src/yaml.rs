@@ -41,3 +41,6 @@ fn normal(value: Value) -> Value {
 fn whole(number: &serde_json::Number) -> Option<i64> {
     number.to_string().strip_suffix(".0")?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;

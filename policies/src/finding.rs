@@ -80,6 +80,27 @@ impl Finding {
         format!("{self:#}")
     }
 
+    /// The text without the rule's id.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{}: {}", self.field, self.body())
+    }
+
+    /// What is wrong, in Kubernetes' words.
+    fn body(&self) -> String {
+        let mut out = self.kind.words().to_owned();
+        for part in [self.value.as_deref(), Some(self.detail.as_str())]
+            .into_iter()
+            .flatten()
+        {
+            if !part.is_empty() {
+                out.push_str(": ");
+                out.push_str(part);
+            }
+        }
+        out
+    }
+
     /// What makes two findings the same one when an object was updated: the rule, the place (list
     /// items by their key), the value seen and what was said of it.
     pub(crate) fn identity(&self) -> (&'static str, String, &Option<String>, &str) {
@@ -94,13 +115,7 @@ impl fmt::Display for Finding {
         if !f.alternate() {
             write!(f, "{}: ", self.field)?;
         }
-        f.write_str(self.kind.words())?;
-        if let Some(value) = &self.value {
-            write!(f, ": {value}")?;
-        }
-        if !self.detail.is_empty() {
-            write!(f, ": {}", self.detail)?;
-        }
+        f.write_str(&self.body())?;
         write!(f, " [{}]", self.rule)
     }
 }

@@ -3,6 +3,9 @@
 use crate::world::{Lookup, ObjectName, PreemptibleLabel, PriorityClassFacts, Users, World};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What the names of Kubernetes' own PriorityClasses begin with.
+const SYSTEM_PREFIX: &str = "system-";
+
 /// The kinds of objects that an [`Index`] holds facts of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexedKind {
@@ -200,8 +203,10 @@ impl World for Index {
         self.objects
             .keys()
             .take_while(|(kind, _)| *kind == IndexedKind::PriorityClass)
-            .map(|(_, name)| name.name.clone())
+            .map(|(_, name)| &name.name)
+            .filter(|name| !name.starts_with(SYSTEM_PREFIX))
             .take(limit)
+            .cloned()
             .collect()
     }
 

@@ -28,14 +28,9 @@ pub struct UnknownRule {
 impl fmt::Display for UnknownRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, key } = self;
-        write!(
-            f,
-            "{key}: there is no rule {id:?}; rules are named by their id"
-        )?;
-        match registry::all().first() {
-            Some(rule) => write!(f, ", such as {}", rule.id),
-            None => Ok(()),
-        }
+        let ids: Vec<&str> = registry::all().iter().map(|rule| rule.id).collect();
+        let ids = ids.join(", ");
+        write!(f, "{key}: there is no rule {id:?}; the rules are {ids}")
     }
 }
 

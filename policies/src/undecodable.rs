@@ -1,11 +1,12 @@
 //! The finding for a value that does not fit its type. It comes from whoever decodes the object, not
 //! from a check.
 
-use crate::finding::{ErrorKind, Finding};
+use crate::finding::{ErrorKind, Finding, quoted};
 use crate::registry::RuleInfo;
 use crate::rule::{Layer, Operation};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
 
 const ID: &str = "SC001";
 
@@ -28,15 +29,38 @@ pub(crate) fn info() -> RuleInfo {
 }
 
 impl Finding {
-    /// A value of an object does not fit its type; `reason` says how.
+    /// A value of an object does not fit its type. `value` is the value seen, as JSON, where it is
+    /// known; `reason` is what the decoder said.
     #[must_use]
-    pub fn undecodable(field: FieldPath, reason: &str) -> Self {
+    pub fn undecodable(field: FieldPath, value: Option<&Value>, reason: &str) -> Self {
+        let value = match value {
+            Some(Value::String(text)) => Some(quoted(text)),
+            Some(Value::Array(_)) => Some("a list".to_owned()),
+            Some(Value::Object(_)) => Some("an object".to_owned()),
+            other => other.map(Value::to_string),
+        };
         Self {
             rule: ID,
             field,
             kind: ErrorKind::TypeInvalid,
-            value: None,
-            detail: reason.chars().take(REASON_LENGTH_MAX).collect(),
+            detail: match &value {
+                Some(_) => accepted(reason),
+                None => reason.to_owned(),
+            }
+            .chars()
+            .take(REASON_LENGTH_MAX)
+            .collect(),
+            value,
         }
+    }
+}
+
+/// What a decoder's message says would be accepted; the value that it repeats is shown already.
+fn accepted(reason: &str) -> String {
+    let typed = ["invalid type: ", "invalid value: ", "unknown variant `"];
+    let repeats = typed.iter().any(|start| reason.starts_with(start));
+    match reason.rsplit_once("expected ") {
+        Some((_, expected)) if repeats => format!("must be {}", expected.replace('`', "\"")),
+        _ => reason.to_owned(),
     }
 }

@@ -95,7 +95,8 @@ pub trait World {
     /// as in Kubernetes; of those the first by name.
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)>;
 
-    /// The names of some PriorityClasses, for a message that says what there is.
+    /// The names of some PriorityClasses, for a message that says what there is. Kubernetes' own
+    /// `system-` classes are not meant for everybody and are left out.
     fn priority_class_names(&self, limit: usize) -> Vec<String>;
 
     /// The unfinished Workloads that name this PriorityClass.

@@ -13,11 +13,17 @@ use crate::https::Endpoint;
 use crate::kubectl::Kubectl;
 use crate::process::Process;
 
+/// The administrator's token.
 const TOKEN: &str = "minicluster";
+
+/// The token of the account that `examples/install/server.yaml` gives rights to.
+const SERVER_TOKEN: &str = "lockkeeper";
+const SERVER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockkeeper";
 
 /// A running control plane. Dropping it ends it and removes what it stored.
 pub struct Cluster {
     kubectl: Kubectl,
+    server: PathBuf,
     // Dropped in this order: the API server, what it writes to, their files.
     _api_server: Process,
     _etcd: Process,
@@ -35,11 +41,13 @@ impl Cluster {
         let api_server = start_api_server(&programs, folder.path(), client, secure)?;
         let kubectl = Kubectl::new(
             programs,
-            write_kubeconfig(folder.path(), secure).map_err(|e| e.to_string())?,
+            write_kubeconfig(folder.path(), "admin", TOKEN, secure)?,
             folder.path().join("home"),
         );
+        let server = write_kubeconfig(folder.path(), "server", SERVER_TOKEN, secure)?;
         Ok(Self {
             kubectl,
+            server,
             _api_server: api_server,
             _etcd: etcd,
             folder,
@@ -49,6 +57,11 @@ impl Cluster {
     /// kubectl as the administrator of this cluster.
     pub fn kubectl(&self) -> &Kubectl {
         &self.kubectl
+    }
+
+    /// The credentials of the server: no more rights than an installation gives it.
+    pub fn server(&self) -> &Path {
+        &self.server
     }
 
     /// Where the cluster's files are, and those of the servers tested on it.
@@ -187,12 +200,12 @@ fn write_credentials(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     fs::write(folder.join("account.pub"), key.public_key_pem())?;
     fs::write(
         folder.join("tokens.csv"),
-        format!("{TOKEN},admin,admin,system:masters\n"),
+        format!("{TOKEN},admin,admin,system:masters\n{SERVER_TOKEN},{SERVER_ACCOUNT},server\n"),
     )?;
     Ok(())
 }
 
-fn write_kubeconfig(folder: &Path, port: u16) -> std::io::Result<PathBuf> {
+fn write_kubeconfig(folder: &Path, user: &str, token: &str, port: u16) -> Result<PathBuf, String> {
     let kubeconfig = serde_json::json!({
         "apiVersion": "v1",
         "kind": "Config",
@@ -200,12 +213,12 @@ fn write_kubeconfig(folder: &Path, port: u16) -> std::io::Result<PathBuf> {
             "server": format!("https://127.0.0.1:{port}"),
             "certificate-authority": certificate(folder),
         }}],
-        "users": [{"name": "admin", "user": {"token": TOKEN}}],
-        "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "admin"}}],
+        "users": [{"name": user, "user": {"token": token}}],
+        "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": user}}],
         "current-context": "e2e",
     });
-    let path = folder.join("kubeconfig");
-    fs::write(&path, format!("{kubeconfig:#}\n"))?;
+    let path = folder.join(format!("kubeconfig-{user}"));
+    fs::write(&path, format!("{kubeconfig:#}\n")).map_err(|e| e.to_string())?;
     Ok(path)
 }
 

@@ -1,7 +1,7 @@
 //! kubectl: what a user types, and what it prints.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -24,11 +24,6 @@ impl Kubectl {
             kubeconfig,
             home,
         }
-    }
-
-    /// The credentials, for other clients of the same cluster.
-    pub fn kubeconfig(&self) -> &Path {
-        &self.kubeconfig
     }
 
     /// Runs kubectl at the root of the repository.

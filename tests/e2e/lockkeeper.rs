@@ -3,8 +3,9 @@
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
+use crate::ROOT;
 use crate::https::Endpoint;
 use crate::process::{self, Process};
 
@@ -32,11 +33,12 @@ pub struct Lockkeeper {
     process: Process,
     port: u16,
     ca: PathBuf,
+    stdout: PathBuf,
 }
 
 impl Lockkeeper {
-    /// Starts the server with its files in `folder` and waits until it is
-    /// ready. An empty `config` starts it without a configuration file.
+    /// Starts the server on a cluster, with its files in `folder`, and waits until it is ready. An
+    /// empty `config` starts it without a configuration file.
     pub fn start(
         kubeconfig: &Path,
         folder: &Path,
@@ -44,17 +46,9 @@ impl Lockkeeper {
         config: &str,
     ) -> Result<Self, String> {
         let tls = folder.join("tls");
-        // The server makes its own private folder in this one.
-        fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let stdout = folder.join("stdout");
-
-        let mut command = binary();
-        command
-            .args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"])
-            .arg("--kubeconfig")
-            .arg(kubeconfig)
-            .arg("--tls-dir")
-            .arg(&tls);
+        let mut command = serve(folder)?;
+        command.arg("--kubeconfig").arg(kubeconfig);
+        command.arg("--tls-dir").arg(&tls);
         if protocol == Protocol::Http1 {
             command.arg("--http1-only");
         }
@@ -63,18 +57,40 @@ impl Lockkeeper {
             fs::write(&path, config).map_err(|e| format!("{}: {e}", path.display()))?;
             command.arg("--config").arg(path);
         }
+        Self::wait(command, folder, tls.join("ca.crt"))
+    }
+
+    /// Starts the server without a cluster, at the root of the repository.
+    pub fn alone(folder: &Path, flags: &[&str]) -> Result<Self, String> {
+        let mut command = serve(folder)?;
+        command.args(flags).current_dir(ROOT);
+        let tls = flags.windows(2).find(|pair| pair[0] == "--tls-dir");
+        let tls = tls.map_or_else(|| folder.join("tls"), |pair| PathBuf::from(pair[1]));
+        Self::wait(command, folder, tls.join("ca.crt"))
+    }
+
+    fn wait(command: Command, folder: &Path, ca: PathBuf) -> Result<Self, String> {
+        let stdout = folder.join("stdout");
         let mut process = Process::start(
             "lockkeeper serve",
             command,
             &folder.join("stderr"),
             Some(process::create(&stdout)?),
         )?;
-
         let port = process.wait_ready(|| announced_port(&stdout))?;
-        let ca = tls.join("ca.crt");
         let endpoint = endpoint(port, &ca);
         process.wait_ready(|| (endpoint.get("/readyz")?.0 == 200).then_some(()))?;
-        Ok(Self { process, port, ca })
+        Ok(Self {
+            process,
+            port,
+            ca,
+            stdout,
+        })
+    }
+
+    /// What the server has printed.
+    pub fn printed(&self) -> String {
+        fs::read_to_string(&self.stdout).unwrap()
     }
 
     /// Where the API server is to send its reviews.
@@ -105,10 +121,24 @@ impl Lockkeeper {
     }
 }
 
+/// `lockkeeper serve` on a free port, with its files in `folder`.
+fn serve(folder: &Path) -> Result<Command, String> {
+    // The server makes its own private folder in this one.
+    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut command = binary();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    Ok(command)
+}
+
+/// One run of the binary with `arguments`.
+pub fn run(arguments: &[&str]) -> Output {
+    binary().args(arguments).output().unwrap()
+}
+
 /// What the binary prints when run with `arguments`.
 #[track_caller]
 pub fn output(arguments: &[&str]) -> String {
-    let output = binary().args(arguments).output().unwrap();
+    let output = run(arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
@@ -120,7 +150,9 @@ pub fn output(arguments: &[&str]) -> String {
 
 fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    command.env_remove("KUBECONFIG").env_remove("RUST_LOG");
+    command
+        .env_remove("KUBECONFIG")
+        .env_remove("LOCKKEEPER_LOG");
     command
 }
 

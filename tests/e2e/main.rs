@@ -37,6 +37,7 @@ use libtest_mimic::{Arguments, Trial};
 
 use crate::lockkeeper::Protocol;
 use crate::scenarios::Scenario;
+use crate::scenarios::alone::Alone;
 use crate::stage::Stage;
 
 /// The root of the repository. kubectl runs there, so that the paths in its
@@ -49,10 +50,24 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
 
     let stage = Arc::new(Mutex::new(Stage::default()));
-    let conclusion = libtest_mimic::run(&arguments, trials(&stage));
+    let mut all = alone();
+    all.extend(trials(&stage));
+    let conclusion = libtest_mimic::run(&arguments, all);
     // A failed trial panics with the lock held; what it leaves is still ours to end.
     stage.lock().unwrap_or_else(PoisonError::into_inner).end();
     conclusion.exit_code()
+}
+
+/// What needs no cluster.
+fn alone() -> Vec<Trial> {
+    let scenarios = scenarios::alone::scenarios().into_iter();
+    let trial = |scenario: Alone| {
+        Trial::test(scenario.name, move || {
+            scenarios::alone::run(&scenario);
+            Ok(())
+        })
+    };
+    scenarios.map(trial).collect()
 }
 
 /// Every scenario over HTTP/2, then every one over HTTP/1.1: the fewest changes

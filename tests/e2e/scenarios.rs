@@ -1,5 +1,6 @@
 //! The scenarios: what a user does, and what the cluster says.
 
+pub mod alone;
 mod configuration;
 mod examples;
 mod guarded;

@@ -65,12 +65,13 @@ impl Stage {
         }
         if first {
             define(&kubectl);
+            install(&kubectl);
         }
         self.stop();
         self.servers += 1;
         let name = format!("server-{}", self.servers);
         let folder = self.cluster().folder().join(name);
-        let server = Lockkeeper::start(kubectl.kubeconfig(), &folder, protocol, config)
+        let server = Lockkeeper::start(self.cluster().server(), &folder, protocol, config)
             .unwrap_or_else(|e| panic!("{e}"));
         register(&kubectl, &server);
         self.serving = Some(Serving {
@@ -122,6 +123,27 @@ fn define(kubectl: &Kubectl) {
         )
         .accepted();
 }
+
+/// Applies what the README installs, into a namespace that lets only restricted pods in. Of it the
+/// server gets its rights; no kubelet runs its pods here.
+#[track_caller]
+fn install(kubectl: &Kubectl) {
+    kubectl.apply(NAMESPACE, &[]).accepted_silently();
+    kubectl
+        .run(&["apply", "-f", "examples/install/server.yaml"])
+        .accepted_silently();
+}
+
+/// Its warnings would be seen: nothing is silent that breaks the standard.
+const NAMESPACE: &str = r"
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: lockkeeper-system
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+    pod-security.kubernetes.io/warn: restricted
+";
 
 /// Registers `server` and waits until the API server asks it.
 #[track_caller]

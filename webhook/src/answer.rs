@@ -100,7 +100,8 @@ impl Answer {
     pub(crate) fn judged(uid: &str, object: Named<'_>, verdict: &Verdict) -> Self {
         let mut answer = Self::allow(uid);
         for warning in &verdict.warnings {
-            answer.warn(format!("{} {warning}", warning.rule));
+            // The id goes first: the end may be cut off.
+            answer.warn(format!("{} {}", warning.rule, warning.text()));
         }
         for (rule, text) in by_rule(&verdict.audits) {
             answer.annotate(rule, &text);

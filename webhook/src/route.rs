@@ -15,6 +15,7 @@ use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::guarded::Guarded;
 use lockkeeper_policies::rule::{Change, Context, Operation};
 use lockkeeper_policies::world::Lookup;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::sync::PoisonError;
@@ -94,7 +95,10 @@ impl<T: Guarded> Decoded<T> {
             Self::Update { new, .. } => new,
         };
         let metadata = object.meta();
-        let own = metadata.name.as_deref().or(metadata.generate_name.as_deref());
+        let own = metadata
+            .name
+            .as_deref()
+            .or(metadata.generate_name.as_deref());
         Named {
             name: own.unwrap_or(&request.name),
             ..named(request)
@@ -232,10 +236,18 @@ fn typed<T: Guarded>(raw: &RawValue) -> Result<T, Finding> {
     };
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
     match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
-        Ok(_) => Err(Finding::undecodable(FieldPath::default(), &reason(&first))),
+        Ok(_) => Err(Finding::undecodable(
+            FieldPath::default(),
+            None,
+            &reason(&first),
+        )),
         Err(error) => {
             let field = field_path(error.path());
-            Err(Finding::undecodable(field, &reason(error.inner())))
+            let object = serde_json::from_str::<Value>(raw.get()).ok();
+            let value = object
+                .as_ref()
+                .and_then(|object| object.pointer(&field.pointer()));
+            Err(Finding::undecodable(field, value, &reason(error.inner())))
         }
     }
 }

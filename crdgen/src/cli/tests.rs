@@ -1,1 +1,242 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
 
+use super::*;
+use clap::Parser;
+use clap::error::ErrorKind;
+use serde_json::Value;
+use tempfile::TempDir;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+const SERVICE: &[&str] = &["webhooks", "--service", "lockkeeper-system/lockkeeper"];
+
+fn parse(words: &[&str]) -> Result<Command, clap::Error> {
+    let words = [&["crdgen"], words].concat();
+    Line::try_parse_from(words).map(|line| line.command.unwrap_or_default())
+}
+
+#[track_caller]
+fn printed(words: &[&str]) -> String {
+    let mut out = Vec::new();
+    run(parse(words).unwrap(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn kinds(yaml: &str) -> Vec<String> {
+    let objects: Vec<Value> = serde_saphyr::from_multiple(yaml).unwrap();
+    let kind = |object: &Value| object["kind"].as_str().unwrap().to_owned();
+    objects.iter().map(kind).collect()
+}
+
+#[test]
+fn the_definitions_are_what_is_emitted_without_a_command() {
+    let text = printed(&[]);
+    assert_eq!(text, printed(&["definitions"]));
+    assert_eq!(kinds(&text), ["CustomResourceDefinition"; 5]);
+    assert_eq!(text.matches("\n---\n").count(), 4);
+}
+
+#[test]
+fn both_webhook_configurations_are_emitted() {
+    let text = printed(SERVICE);
+    let expected = [
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+    ];
+    assert_eq!(kinds(&text), expected);
+    assert!(text.contains("port: 443\n"), "{text}");
+    assert!(!text.contains("caBundle"), "{text}");
+    assert!(!text.contains("null"), "{text}");
+    let order: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once(':').map(|(key, _)| key))
+        .filter(|key| !key.starts_with([' ', '-']))
+        .collect();
+    assert_eq!(
+        order,
+        ["apiVersion", "kind", "metadata", "webhooks"].repeat(2)
+    );
+}
+
+#[test]
+fn files_are_what_would_be_printed() {
+    let folder = TempDir::new().unwrap();
+    let directory = folder.path().join("new/crds");
+    let shown = directory.to_str().unwrap();
+    assert_eq!(printed(&["definitions", "--output-dir", shown]), "");
+    assert_eq!(printed(&[SERVICE, &["--output-dir", shown]].concat()), "");
+
+    let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+    let definitions = [
+        "clusterqueues",
+        "cohorts",
+        "localqueues",
+        "resourceflavors",
+        "workloads",
+    ];
+    let texts: Vec<String> = definitions
+        .iter()
+        .map(|plural| read(&format!("lockkeeper.dev_{plural}.yaml")))
+        .collect();
+    assert_eq!(texts.join("---\n"), printed(&[]));
+    let webhooks = [
+        read("validating-webhook.yaml"),
+        read("mutating-webhook.yaml"),
+    ];
+    assert_eq!(webhooks.join("---\n"), printed(SERVICE));
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 7);
+}
+
+#[test]
+fn wrong_command_lines_are_refused() {
+    let cases: &[(&[&str], ErrorKind)] = &[
+        (&["webhook"], ErrorKind::InvalidSubcommand),
+        (&["webhooks"], ErrorKind::MissingRequiredArgument),
+        (
+            &["webhooks", "--service", "lockkeeper"],
+            ErrorKind::ValueValidation,
+        ),
+        (
+            &["webhooks", "--service", "a/b/c"],
+            ErrorKind::ValueValidation,
+        ),
+        (
+            &["webhooks", "--service", "A/b"],
+            ErrorKind::ValueValidation,
+        ),
+        (&["webhooks", "--service", "a/"], ErrorKind::ValueValidation),
+        (
+            &["webhooks", "--service", "a/b", "--url", "https://c"],
+            ErrorKind::ArgumentConflict,
+        ),
+        (
+            &["webhooks", "--service", "a/b", "--port", "0"],
+            ErrorKind::ValueValidation,
+        ),
+        (
+            &["webhooks", "--url", "https://c", "--port", "1"],
+            ErrorKind::ArgumentConflict,
+        ),
+        (
+            &["webhooks", "--url", "http://c"],
+            ErrorKind::ValueValidation,
+        ),
+        (
+            &["webhooks", "--url", "https://"],
+            ErrorKind::ValueValidation,
+        ),
+        (
+            &["webhooks", "--url", "https:///a"],
+            ErrorKind::ValueValidation,
+        ),
+        (
+            &["webhooks", "--url", "https://a@c"],
+            ErrorKind::ValueValidation,
+        ),
+        (
+            &["webhooks", "--url", "https://c/?a=b"],
+            ErrorKind::ValueValidation,
+        ),
+        (
+            &["webhooks", "--url", "https://c#d"],
+            ErrorKind::ValueValidation,
+        ),
+    ];
+    for (words, kind) in cases {
+        let error = parse(words).unwrap_err();
+        assert_eq!(error.kind(), *kind, "{words:?}: {error}");
+    }
+}
+
+/// What is said of a CA bundle with this content.
+#[track_caller]
+fn bundle(content: &str) -> Result<String, String> {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("ca.crt");
+    fs::write(&path, content).unwrap();
+    let words = [SERVICE, &["--ca-bundle", path.to_str().unwrap()]].concat();
+    let mut out = Vec::new();
+    match run(parse(&words).unwrap(), &mut out) {
+        Ok(()) => Ok(String::from_utf8(out).unwrap()),
+        Err(error) => Err(error.to_string().replace(path.to_str().unwrap(), "PATH")),
+    }
+}
+
+#[test]
+fn a_ca_bundle_holds_certificates_and_no_key() {
+    let text = bundle("-----BEGIN CERTIFICATE-----\n").unwrap();
+    assert_eq!(
+        text.matches("caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==\n")
+            .count(),
+        8
+    );
+    assert_eq!(
+        bundle("lockkeeper\n").unwrap_err(),
+        "the CA bundle PATH holds no certificate; give a PEM file with \
+         \"-----BEGIN CERTIFICATE-----\" in it"
+    );
+    assert_eq!(
+        bundle("-----BEGIN CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----\n").unwrap_err(),
+        "the CA bundle PATH holds a private key; give a PEM file with certificates alone"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_named() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let file = file.to_str().unwrap();
+    let error = |words: &[&str]| run(parse(words).unwrap(), &mut Vec::new()).unwrap_err();
+
+    let refused = error(&["definitions", "--output-dir", file]);
+    assert!(matches!(&refused, Error::Directory { path, .. } if path == Path::new(file)));
+    assert!(refused.to_string().contains(file), "{refused}");
+
+    let missing = format!("{file}.pem");
+    let refused = error(&[SERVICE, &["--ca-bundle", &missing]].concat());
+    assert!(matches!(&refused, Error::ReadBundle { .. }), "{refused}");
+    assert!(refused.to_string().contains(&missing), "{refused}");
+
+    let taken = folder.path().join("lockkeeper.dev_cohorts.yaml");
+    fs::create_dir(&taken).unwrap();
+    let refused = error(&[
+        "definitions",
+        "--output-dir",
+        folder.path().to_str().unwrap(),
+    ]);
+    assert!(
+        matches!(&refused, Error::File { path, .. } if *path == taken),
+        "{refused}"
+    );
+}
+
+/// Fails with this kind of error.
+struct Broken(io::ErrorKind);
+
+impl Write for Broken {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(self.0.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is() {
+    run(Command::default(), &mut Broken(io::ErrorKind::BrokenPipe)).unwrap();
+    let error = run(Command::default(), &mut Broken(io::ErrorKind::StorageFull)).unwrap_err();
+    assert!(matches!(error, Error::Output(_)), "{error}");
+}

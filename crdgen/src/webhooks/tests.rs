@@ -1,1 +1,184 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
 
+use super::*;
+use lockkeeper_policies::registry;
+use serde_json::{Value, json};
+
+const CA: &[u8] = b"-----BEGIN CERTIFICATE-----\n";
+
+fn service() -> Endpoint {
+    Endpoint::Service {
+        namespace: "lockkeeper-system".to_owned(),
+        name: "lockkeeper".to_owned(),
+        port: 8443,
+    }
+}
+
+/// The webhooks of both configurations, the validating ones first.
+fn webhooks(endpoint: &Endpoint) -> Vec<Value> {
+    let (validating, mutating) = configurations(endpoint, Some(CA));
+    let lists = [
+        serde_json::to_value(validating).unwrap(),
+        serde_json::to_value(mutating).unwrap(),
+    ];
+    lists
+        .iter()
+        .flat_map(|list| list["webhooks"].as_array().unwrap().clone())
+        .collect()
+}
+
+fn summary(webhook: &Value) -> String {
+    let rule = &webhook["rules"][0];
+    let words = |key: &str| {
+        let words: Vec<&str> = rule[key]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|w| w.as_str().unwrap())
+            .collect();
+        words.join(",")
+    };
+    let scope = rule["scope"].as_str().unwrap();
+    format!(
+        "{} {} {}/{} {} {scope} {}",
+        webhook["name"].as_str().unwrap(),
+        webhook["failurePolicy"].as_str().unwrap(),
+        words("apiGroups"),
+        words("apiVersions"),
+        words("resources"),
+        words("operations"),
+    )
+}
+
+#[test]
+fn what_is_sent() {
+    let summaries: Vec<String> = webhooks(&service()).iter().map(summary).collect();
+    assert_eq!(
+        summaries,
+        [
+            "clusterqueues.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 clusterqueues Cluster CREATE,UPDATE",
+            "cohorts.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 cohorts Cluster CREATE,UPDATE",
+            "workloads.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 workloads Namespaced CREATE,UPDATE",
+            "priorityclasses.validate.lockkeeper.dev Ignore scheduling.k8s.io/v1 priorityclasses Cluster CREATE,UPDATE,DELETE",
+            "pods.validate.lockkeeper.dev Ignore /v1 pods Namespaced CREATE,UPDATE",
+            "clusterqueues.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 clusterqueues Cluster CREATE,UPDATE",
+            "resourceflavors.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 resourceflavors Cluster CREATE,UPDATE",
+            "workloads.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 workloads Namespaced CREATE,UPDATE",
+        ]
+    );
+}
+
+#[test]
+fn nothing_is_sent_that_no_rule_and_no_default_asks_for() {
+    let expected: usize = registry::registrations()
+        .iter()
+        .map(|kind| {
+            usize::from(!kind.validated_on.is_empty()) + usize::from(!kind.defaulted_on.is_empty())
+        })
+        .sum();
+    let all = webhooks(&service());
+    assert_eq!(all.len(), expected);
+    for webhook in &all {
+        let rules = webhook["rules"].as_array().unwrap();
+        let [rule] = rules.as_slice() else {
+            panic!("{webhook:#}");
+        };
+        let text = rule.to_string();
+        assert!(!text.contains('*'), "{text}");
+        let resources = rule["resources"].to_string();
+        assert!(!resources.contains('/'), "no subresource: {resources}");
+        assert!(webhook["namespaceSelector"].is_null(), "{webhook:#}");
+    }
+}
+
+#[test]
+fn only_a_kind_of_our_own_can_hold_up_a_request() {
+    for webhook in webhooks(&service()) {
+        let own = webhook["rules"][0]["apiGroups"] == json!(["lockkeeper.dev"]);
+        let expected = if own { "Fail" } else { "Ignore" };
+        assert_eq!(webhook["failurePolicy"], expected, "{webhook:#}");
+    }
+}
+
+#[test]
+fn how_it_is_sent() {
+    for webhook in webhooks(&service()) {
+        assert_eq!(webhook["sideEffects"], "None");
+        assert_eq!(webhook["timeoutSeconds"], TIMEOUT_SECONDS);
+        assert_eq!(webhook["admissionReviewVersions"], json!(["v1"]));
+        assert_eq!(webhook["matchPolicy"], "Equivalent");
+        let name = webhook["name"].as_str().unwrap();
+        let again = &webhook["reinvocationPolicy"];
+        if name.contains(".default.") {
+            assert_eq!(again, "IfNeeded");
+        } else {
+            assert!(again.is_null());
+        }
+    }
+}
+
+#[test]
+fn pods_are_sent_by_label_and_the_rest_without_exception() {
+    for webhook in webhooks(&service()) {
+        let selector = &webhook["objectSelector"];
+        if webhook["name"] == "pods.validate.lockkeeper.dev" {
+            let requirement =
+                json!({"key": "pod-group.scheduling.sigs.k8s.io", "operator": "Exists"});
+            assert_eq!(selector, &json!({ "matchExpressions": [requirement] }));
+        } else {
+            assert!(selector.is_null(), "{webhook:#}");
+        }
+    }
+}
+
+#[test]
+fn the_api_server_and_its_classes_are_exempt() {
+    for webhook in webhooks(&service()) {
+        let conditions = webhook["matchConditions"].as_array().unwrap();
+        let names: Vec<&str> = conditions
+            .iter()
+            .map(|c| c["name"].as_str().unwrap())
+            .collect();
+        if webhook["name"] == "priorityclasses.validate.lockkeeper.dev" {
+            assert_eq!(names, ["not-by-the-api-server", "not-a-system-class"]);
+        } else {
+            assert_eq!(names, ["not-by-the-api-server"]);
+        }
+    }
+}
+
+#[test]
+fn a_service_is_named_with_path_and_port() {
+    let all = webhooks(&service());
+    let client = |path: &str| {
+        json!({
+            "caBundle": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==",
+            "service": {
+                "namespace": "lockkeeper-system",
+                "name": "lockkeeper",
+                "path": path,
+                "port": 8443,
+            },
+        })
+    };
+    assert_eq!(all.first().unwrap()["clientConfig"], client("/validate"));
+    assert_eq!(all.last().unwrap()["clientConfig"], client("/mutate"));
+}
+
+#[test]
+fn a_url_gets_the_paths() {
+    for base in ["https://10.0.0.1:9443", "https://10.0.0.1:9443/"] {
+        let all = webhooks(&Endpoint::Url(base.to_owned()));
+        let first = &all.first().unwrap()["clientConfig"];
+        assert_eq!(first["url"], "https://10.0.0.1:9443/validate");
+        assert!(first["service"].is_null());
+        let last = &all.last().unwrap()["clientConfig"];
+        assert_eq!(last["url"], "https://10.0.0.1:9443/mutate");
+    }
+}

@@ -27,10 +27,10 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     let named: Vec<String> = users.first.iter().map(ToString::to_string).collect();
-    let noun = if users.total == 1 {
-        "Workload"
+    let who = if users.total == 1 {
+        "1 Workload still names it".to_owned()
     } else {
-        "Workloads"
+        format!("{} Workloads still name it", users.total)
     };
     let more = if users.total > named.len() {
         ", …"
@@ -39,10 +39,6 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!(
-            "{} {noun} still name it ({}{more})",
-            users.total,
-            named.join(", ")
-        ),
+        format!("{who} ({}{more})", named.join(", ")),
     );
 }

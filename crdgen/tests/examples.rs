@@ -1,0 +1,243 @@
+//! The examples are what they say: the good ones are accepted, each bad one is refused by the rule
+//! that it is named after and by nothing else.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_policies::engine::{Subject, review};
+use lockkeeper_policies::facts;
+use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::index::{Index, IndexedKind};
+use lockkeeper_policies::registry;
+use lockkeeper_policies::rule::{Context, Operation};
+use lockkeeper_policies::settings::Settings;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rules that find nothing until the administrator sets a cap.
+const NEED_SETTINGS: &[&str] = &["WL002", "WL003"];
+
+/// Examples of what the types refuse, besides the one that is named after the rule.
+const UNDECODABLE: &[&str] = &["misspelt-enum-value", "quantity-out-of-range"];
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../examples")
+        .join(name)
+}
+
+/// The names of the files in a folder, without their extension, and their text.
+fn files(name: &str) -> BTreeMap<String, String> {
+    let entries = fs::read_dir(folder(name))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| {
+            let stem = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (stem, fs::read_to_string(&path).unwrap())
+        })
+        .collect()
+}
+
+/// The objects of a file. One without a namespace gets the one that kubectl would give it.
+fn objects(text: &str) -> Vec<Value> {
+    let mut objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
+    for object in &mut objects {
+        if matches!(kind(object), "LocalQueue" | "Workload" | "Pod") {
+            object["metadata"]["namespace"] = "default".into();
+        }
+    }
+    objects
+}
+
+fn kind(object: &Value) -> &str {
+    object["kind"].as_str().unwrap()
+}
+
+/// A cluster with these objects and no others.
+fn world(objects: &[Value]) -> Index {
+    let mut index = Index::default();
+    index.declare_known(IndexedKind::PriorityClass);
+    for object in objects {
+        facts::observe(&mut index, object).unwrap();
+    }
+    index
+}
+
+/// The rules that refuse the creation of an object.
+fn refused_by(object: &Value, world: &Index) -> Vec<&'static str> {
+    match kind(object) {
+        "ClusterQueue" => judge::<ClusterQueue>(object, world),
+        "Cohort" => judge::<Cohort>(object, world),
+        "ResourceFlavor" => judge::<ResourceFlavor>(object, world),
+        "Workload" => judge::<Workload>(object, world),
+        "PriorityClass" => judge::<PriorityClass>(object, world),
+        "Pod" => judge::<Pod>(object, world),
+        "LocalQueue" => match serde_json::from_value::<LocalQueue>(object.clone()) {
+            Ok(_) => Vec::new(),
+            Err(error) => panic!("{error}: {object:#}"),
+        },
+        other => panic!("no example has an object of kind {other}"),
+    }
+}
+
+fn judge<T: Guarded>(object: &Value, world: &Index) -> Vec<&'static str> {
+    let Ok(object) = serde_json::from_value::<T>(object.clone()) else {
+        return vec!["SC001"];
+    };
+    let settings = Settings::default();
+    let context = Context {
+        world,
+        settings: &settings,
+    };
+    let verdict = review(&Subject::Create(&object), &context);
+    verdict.denials.iter().map(|finding| finding.rule).collect()
+}
+
+/// The id and the name of the rule that a bad example is named after.
+fn rule(stem: &str) -> (String, &str) {
+    match stem.split_once('-') {
+        _ if UNDECODABLE.contains(&stem) => ("SC001".to_owned(), "undecodable-value"),
+        Some((id, name)) => (id.to_uppercase(), name),
+        None => panic!("{stem} is not named <id>-<rule>"),
+    }
+}
+
+#[test]
+fn the_good_ones_are_accepted() {
+    let files = files("good");
+    let all: Vec<Value> = files.values().flat_map(|text| objects(text)).collect();
+    let world = world(&all);
+    for object in &all {
+        assert_eq!(refused_by(object, &world), [""; 0], "{object:#}");
+    }
+    let kinds: BTreeSet<&str> = all.iter().map(kind).collect();
+    assert_eq!(
+        kinds.into_iter().collect::<Vec<_>>(),
+        [
+            "ClusterQueue",
+            "Cohort",
+            "LocalQueue",
+            "PriorityClass",
+            "ResourceFlavor",
+            "Workload"
+        ]
+    );
+}
+
+#[test]
+fn the_bad_ones_are_refused_for_one_reason() {
+    for (stem, text) in files("bad") {
+        let (id, name) = rule(&stem);
+        assert_eq!(registry::find(&id).unwrap().name, name, "{stem}");
+        let objects = objects(&text);
+        let (last, before) = objects.split_last().unwrap();
+        let index = world(before);
+        assert_eq!(refused_by(last, &index), [id.as_str()], "{stem}");
+        for object in before {
+            assert_eq!(refused_by(object, &index), [""; 0], "{stem}");
+        }
+    }
+}
+
+#[test]
+fn every_rule_that_can_refuse_a_creation_has_a_bad_example() {
+    let shown: BTreeSet<String> = files("bad").keys().map(|stem| rule(stem).0).collect();
+    let expected: BTreeSet<String> = registry::all()
+        .into_iter()
+        .filter(|rule| rule.operations.contains(&Operation::Create))
+        .map(|rule| rule.id.to_owned())
+        .filter(|id| !NEED_SETTINGS.contains(&id.as_str()))
+        .collect();
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn every_manifest_says_first_what_it_shows() {
+    for name in ["good", "bad", "world"] {
+        for (stem, text) in files(name) {
+            assert!(
+                text.starts_with("# ") && text.ends_with('\n'),
+                "{name}/{stem}"
+            );
+        }
+    }
+}
+
+/// Both may be applied to one cluster.
+#[test]
+fn the_world_and_the_good_ones_agree() {
+    let read = |name| -> Vec<Value> {
+        files(name)
+            .values()
+            .flat_map(|text| objects(text))
+            .collect()
+    };
+    let identity = |object: &Value| {
+        (
+            kind(object).to_owned(),
+            object["metadata"]["name"].to_string(),
+        )
+    };
+    let good: BTreeMap<_, Value> = read("good")
+        .into_iter()
+        .map(|o| (identity(&o), o))
+        .collect();
+    let world = read("world");
+    assert!(!world.is_empty());
+    for object in world {
+        if let Some(same) = good.get(&identity(&object)) {
+            assert_eq!(*same, object);
+        }
+    }
+}
+
+/// The request in a review, and the world that is there as files.
+fn request(stem: &str) -> (Value, Index) {
+    let review: Value = serde_json::from_str(&files("reviews")[stem]).unwrap();
+    assert_eq!(review["apiVersion"], "admission.k8s.io/v1");
+    assert_eq!(review["kind"], "AdmissionReview");
+    let objects: Vec<Value> = files("world")
+        .values()
+        .flat_map(|text| objects(text))
+        .collect();
+    (review["request"].clone(), world(&objects))
+}
+
+#[test]
+fn the_reviews_are_answered_as_they_are_named() {
+    let (queue, world) = request("clusterqueue-refused");
+    assert_eq!(refused_by(&queue["object"], &world), ["CQ001", "CQ007"]);
+    let (workload, world) = request("workload-refused");
+    assert_eq!(refused_by(&workload["object"], &world), ["WL001"]);
+
+    let (request, world) = request("workload-defaulted");
+    let settings = Settings::default();
+    let context = Context {
+        world: &world,
+        settings: &settings,
+    };
+    let workload: Workload = serde_json::from_value(request["object"].clone()).unwrap();
+    let defaults = Workload::defaults(&workload, None, &context);
+    let filled: Vec<_> = defaults
+        .items()
+        .iter()
+        .map(|d| (d.pointer.as_str(), d.value.as_str()))
+        .collect();
+    assert_eq!(
+        filled,
+        [
+            ("/spec/priorityClassName", Some("standard")),
+            ("/spec/preemptionPriorityClassName", Some("standard")),
+        ]
+    );
+}

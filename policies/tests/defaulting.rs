@@ -1,0 +1,379 @@
+//! What is filled in: once, only where nothing was said, and without making anything wrong.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::config::Config;
+use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload, labels};
+use lockkeeper_policies::defaulting::{Defaults, Filled};
+use lockkeeper_policies::engine::{Subject, review};
+use lockkeeper_policies::facts;
+use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::index::{Index, IndexedKind};
+use lockkeeper_policies::rule::{Change, Context};
+use lockkeeper_policies::settings::Settings;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{TestCaseResult, TestRunner};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+// ---- Scenes ------------------------------------------------------------------------------------
+
+/// An object that is made, or changed from `old`, in a world, under a configuration.
+#[derive(Clone, Debug)]
+struct Scene {
+    config: Value,
+    /// The PriorityClasses.
+    classes: Vec<Value>,
+    old: Option<Value>,
+    object: Value,
+}
+
+impl Scene {
+    /// Calls `f` with everything decoded.
+    fn decoded<T: Guarded, R>(&self, f: impl FnOnce(&T, Option<&T>, &Context<'_>) -> R) -> R {
+        let mut index = Index::default();
+        index.declare_known(IndexedKind::PriorityClass);
+        for class in &self.classes {
+            facts::observe(&mut index, class).unwrap();
+        }
+        let config: Config = serde_json::from_value(self.config.clone()).unwrap();
+        let context = Context {
+            world: &index,
+            settings: &Settings::new(&config).unwrap(),
+        };
+        let object = T::deserialize(&self.object).unwrap();
+        let old = self.old.as_ref().map(|old| T::deserialize(old).unwrap());
+        f(&object, old.as_ref(), &context)
+    }
+
+    fn defaults(&self) -> Defaults {
+        match self.object["kind"].as_str().unwrap() {
+            "ClusterQueue" => self.decoded(ClusterQueue::defaults),
+            "Cohort" => self.decoded(Cohort::defaults),
+            "ResourceFlavor" => self.decoded(ResourceFlavor::defaults),
+            "Workload" => self.decoded(Workload::defaults),
+            "PriorityClass" => self.decoded(PriorityClass::defaults),
+            "Pod" => self.decoded(Pod::defaults),
+            other => panic!("no defaults for {other}"),
+        }
+    }
+
+    /// The rules for which the object is refused.
+    fn refused_by(&self) -> BTreeSet<&'static str> {
+        match self.object["kind"].as_str().unwrap() {
+            "ClusterQueue" => self.decoded(denials::<ClusterQueue>),
+            "ResourceFlavor" => self.decoded(denials::<ResourceFlavor>),
+            "Workload" => self.decoded(denials::<Workload>),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// The scene with the defaults in the object, as the API server applies the patch.
+    fn filled(&self) -> Self {
+        let add =
+            |filled: &Filled| json!({"op": "add", "path": filled.pointer, "value": filled.value});
+        let operations = self.defaults().items().iter().map(add).collect();
+        let patch: json_patch::Patch = serde_json::from_value(operations).unwrap();
+        let mut filled = self.clone();
+        json_patch::patch(&mut filled.object, &patch).unwrap();
+        filled
+    }
+}
+
+fn denials<T: Guarded>(new: &T, old: Option<&T>, context: &Context<'_>) -> BTreeSet<&'static str> {
+    let subject = match old {
+        None => Subject::Create(new),
+        Some(old) => Subject::Update(Change { old, new }),
+    };
+    let verdict = review(&subject, context);
+    verdict.denials.iter().map(|finding| finding.rule).collect()
+}
+
+/// Holds a property against generated scenes: before and after the defaults were applied.
+#[track_caller]
+fn check(property: impl Fn(&Scene, &Scene) -> TestCaseResult) {
+    let config = ProptestConfig {
+        cases: 512,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let outcome = TestRunner::new(config).run(&scene(), |scene| property(&scene, &scene.filled()));
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+}
+
+// ---- Properties --------------------------------------------------------------------------------
+
+#[test]
+fn filling_in_twice_changes_nothing() {
+    check(|_, filled| {
+        prop_assert_eq!(filled.defaults(), Defaults::default());
+        Ok(())
+    });
+}
+
+#[test]
+fn what_was_given_stays() {
+    check(|scene, filled| {
+        prop_assert!(stays(&scene.object, &filled.object), "{}", filled.object);
+        Ok(())
+    });
+}
+
+/// Whether everything that `before` says is there in `after`. Null says nothing, and a list may
+/// have grown at its end.
+fn stays(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (Value::Null, _) => true,
+        (Value::Object(before), Value::Object(after)) => before
+            .iter()
+            .all(|(key, value)| stays(value, after.get(key).unwrap_or(&Value::Null))),
+        (Value::Array(before), Value::Array(after)) => {
+            let pairs = before.iter().zip(after);
+            before.len() <= after.len() && pairs.into_iter().all(|(b, a)| stays(b, a))
+        }
+        _ => before == after,
+    }
+}
+
+#[test]
+fn the_policies_mean_what_they_meant() {
+    check(|scene, filled| {
+        if scene.object["kind"] != "ClusterQueue" {
+            return Ok(());
+        }
+        let policies = |object: &Value| {
+            let spec = ClusterQueue::deserialize(object).unwrap().spec;
+            let within = spec.within_cluster_queue();
+            (
+                within,
+                spec.reclaim_within_cohort(),
+                spec.borrow_within_cohort(),
+            )
+        };
+        prop_assert_eq!(policies(&scene.object), policies(&filled.object));
+        Ok(())
+    });
+}
+
+#[test]
+fn what_was_allowed_is_allowed_with_its_defaults() {
+    check(|scene, filled| {
+        let (before, after) = (scene.refused_by(), filled.refused_by());
+        if scene.old.is_some() {
+            prop_assert!(!before.is_empty() || after.is_empty(), "{:?}", after);
+            return Ok(());
+        }
+        let excused = |rule: &&str| before.contains(rule) || is_compared_anew(scene, filled, rule);
+        prop_assert!(after.iter().all(excused), "{:?} after {:?}", after, before);
+        Ok(())
+    });
+}
+
+/// Whether the rule compares the preemption class that was given with a scheduling class that was
+/// filled in.
+fn is_compared_anew(scene: &Scene, filled: &Scene, rule: &str) -> bool {
+    let class = |scene: &Scene, field| scene.object["spec"][field].is_string();
+    ["WL001", "WL002", "WL003"].contains(&rule)
+        && class(scene, "preemptionPriorityClassName")
+        && !class(scene, "priorityClassName")
+        && class(filled, "priorityClassName")
+}
+
+/// The one way in which a default can make an object wrong: the cluster's default class is higher
+/// than the preemption class. Only the filled object is ever stored, so that one is judged.
+#[test]
+fn a_scheduling_class_that_was_filled_in_counts_like_one_that_was_named() {
+    let spec = json!({"podSets": [], "preemptionPriorityClassName": "low"});
+    let scene = Scene {
+        config: json!({}),
+        classes: vec![class("low", 10, false), class("standard", 20, true)],
+        old: None,
+        object: object::<Workload>(json!({"spec": spec})),
+    };
+    assert_eq!(scene.refused_by(), BTreeSet::new());
+    let filled = scene.filled();
+    assert_eq!(filled.object["spec"]["priorityClassName"], "standard");
+    assert_eq!(filled.refused_by(), BTreeSet::from(["WL001"]));
+}
+
+// ---- Generated scenes --------------------------------------------------------------------------
+
+fn scene() -> impl Strategy<Value = Scene> {
+    let kind = prop_oneof![
+        4 => pair(queue()), 4 => pair(workload()), 1 => pair(flavor()),
+        // Nothing is filled in for these.
+        1 => pair(bare::<Cohort>()), 1 => pair(bare::<PriorityClass>()), 1 => pair(bare::<Pod>()),
+    ];
+    (config(), classes(), kind).prop_map(|(config, classes, (object, old))| Scene {
+        config,
+        classes,
+        old,
+        object,
+    })
+}
+
+fn pair(object: BoxedStrategy<Value>) -> BoxedStrategy<(Value, Option<Value>)> {
+    (object.clone(), option::of(object)).boxed()
+}
+
+fn config() -> impl Strategy<Value = Value> {
+    let above = option::of(select(vec![0, 10]));
+    let allowed = option::of(vec(class_name(), 0..2));
+    (above, allowed).prop_map(|(above, allowed)| {
+        json!({"priority": {
+            "maxPreemptionAboveScheduling": above, "separatePreemptionAllowedFor": allowed,
+        }})
+    })
+}
+
+fn class_name() -> impl Strategy<Value = String> {
+    select(vec!["low", "standard", "high", "lost"]).prop_map(str::to_owned)
+}
+
+fn classes() -> impl Strategy<Value = Vec<Value>> {
+    let default = option::of(select(vec!["low", "standard", "high"]));
+    default.prop_map(|default| {
+        let values = [("low", -10), ("standard", 0), ("high", 10)];
+        let classes = values.map(|(name, value)| class(name, value, default == Some(name)));
+        classes.to_vec()
+    })
+}
+
+fn class(name: &str, value: i32, default: bool) -> Value {
+    let mut class = object::<PriorityClass>(json!({"value": value, "globalDefault": default}));
+    class["metadata"]["name"] = name.into();
+    class
+}
+
+// ---- Generated objects -------------------------------------------------------------------------
+
+fn object<T: Guarded>(fields: Value) -> Value {
+    let mut object = fields;
+    object["apiVersion"] = T::api_version(&()).into();
+    object["kind"] = T::kind(&()).into();
+    object["metadata"]["name"] = "example".into();
+    object
+}
+
+/// A map in which each of these fields is absent, null or given.
+fn map(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Value> {
+    let (keys, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+    let maybe = values.into_iter().map(|given| {
+        prop_oneof![
+            1 => Just(None),
+            1 => Just(Some(Value::Null)),
+            2 => given.prop_map(Some),
+        ]
+    });
+    let values = maybe.collect::<Vec<_>>();
+    values
+        .prop_map(move |values| {
+            let fields = keys.iter().zip(values);
+            let said = fields.filter_map(|(key, value)| Some(((*key).to_owned(), value?)));
+            said.collect::<Value>()
+        })
+        .boxed()
+}
+
+fn one_of<V: Into<Value>>(values: impl IntoIterator<Item = V>) -> BoxedStrategy<Value> {
+    let values: Vec<Value> = values.into_iter().map(Into::into).collect();
+    select(values).boxed()
+}
+
+fn finalizers() -> BoxedStrategy<Value> {
+    let ours = labels::RESOURCE_IN_USE;
+    let lists = one_of([
+        json!([]),
+        json!(["a/b"]),
+        json!([ours]),
+        json!(["a/b", ours]),
+    ]);
+    map(vec![("finalizers", lists)])
+}
+
+fn queue() -> BoxedStrategy<Value> {
+    let searches = || one_of(["MayStopSearch", "TryNextFlavor"]);
+    let borrow = map(vec![
+        ("policy", one_of(["Never", "LowerPriority"])),
+        ("maxPriorityThreshold", one_of([5])),
+    ]);
+    let spec = map(vec![
+        ("queueingStrategy", one_of(["StrictFIFO", "BestEffortFIFO"])),
+        ("stopPolicy", one_of(["None", "Hold"])),
+        (
+            "flavorFungibility",
+            map(vec![
+                ("whenCanBorrow", searches()),
+                ("whenCanPreempt", searches()),
+            ]),
+        ),
+        (
+            "preemption",
+            map(vec![
+                (
+                    "withinClusterQueue",
+                    one_of(["Never", "LowerOrNewerEqualPriority"]),
+                ),
+                ("reclaimWithinCohort", one_of(["Never", "Any"])),
+                ("borrowWithinCohort", borrow),
+            ]),
+        ),
+        (
+            "fairSharing",
+            map(vec![("weight", one_of([json!(2), json!("500m")]))]),
+        ),
+        ("elastic", one_of([json!({})])),
+        ("cohortName", one_of(["c"])),
+    ]);
+    let parts = (spec, finalizers());
+    let fields = parts.prop_map(|(spec, metadata)| json!({"spec": spec, "metadata": metadata}));
+    fields.prop_map(object::<ClusterQueue>).boxed()
+}
+
+fn flavor() -> BoxedStrategy<Value> {
+    let fields = finalizers().prop_map(|metadata| json!({"spec": {}, "metadata": metadata}));
+    fields.prop_map(object::<ResourceFlavor>).boxed()
+}
+
+fn workload() -> BoxedStrategy<Value> {
+    let pod_set = map(vec![("name", one_of(["a"])), ("count", one_of([0, 2]))]);
+    let pod_set = pod_set.prop_map(|mut pod_set| {
+        pod_set["template"] = json!({});
+        pod_set
+    });
+    let modes = one_of(["Pod", "PodGroup"]);
+    let group = map(vec![("replicas", one_of([2])), ("disruptionMode", modes)]);
+    let group = group.prop_map(|mut group| {
+        group["name"] = "g".into();
+        group
+    });
+    let class = || class_name().prop_map(Value::from).boxed();
+    let spec = map(vec![
+        ("priorityClassName", class()),
+        ("preemptionPriorityClassName", class()),
+        ("active", one_of([true, false])),
+    ]);
+    (spec, vec(pod_set, 0..3), vec(group, 0..3))
+        .prop_map(|(mut spec, pod_sets, groups)| {
+            spec["podSets"] = pod_sets.into();
+            spec["podGroups"] = groups.into();
+            object::<Workload>(json!({"spec": spec}))
+        })
+        .boxed()
+}
+
+fn bare<T: Guarded>() -> BoxedStrategy<Value> {
+    Just(object::<T>(json!({"spec": {"containers": []}, "value": 0}))).boxed()
+}

@@ -50,7 +50,7 @@ impl<E: Into<Error>> From<E> for Failure {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Command::Serve(arguments) => serve::run(*arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Certificate(arguments) => certificate::run(&arguments).map_err(Failure::from),
         Command::Crds { command } => {
             lockkeeper_crdgen::cli::run(command.unwrap_or_default(), &mut stdout().lock())

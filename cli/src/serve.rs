@@ -39,7 +39,7 @@ enum Source {
 }
 
 /// Runs the server until it is told to stop.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.log();
     let mut config = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
     arguments.apply(&mut config);
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         .with_context(|| file(arguments.config.as_deref()))
         .map_err(Failure::Usage)?;
     let runtime = tokio::runtime::Runtime::new()?;
-    Ok(runtime.block_on(serve(&arguments, &config, settings))?)
+    Ok(runtime.block_on(serve(arguments, &config, settings))?)
 }
 
 /// How a message names the configuration.

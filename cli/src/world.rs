@@ -74,13 +74,11 @@ fn documents(file: &Path) -> Result<Vec<Value>, Error> {
 
 /// Takes one object, or every item of a list.
 fn take(index: &mut Index, object: &Value) -> Result<(), Error> {
-    match object.get("items").and_then(Value::as_array) {
-        Some(items) => items.iter().try_for_each(|item| take(index, item)),
-        None => {
-            facts::observe(index, object).with_context(|| describe(object))?;
-            Ok(())
-        }
+    if let Some(items) = object.get("items").and_then(Value::as_array) {
+        return items.iter().try_for_each(|item| take(index, item));
     }
+    facts::observe(index, object).with_context(|| describe(object))?;
+    Ok(())
 }
 
 fn describe(object: &Value) -> String {

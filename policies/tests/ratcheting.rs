@@ -356,7 +356,8 @@ fn plain() -> Leaves {
 
 /// Anything that decodes.
 fn wild() -> Leaves {
-    let long = "ä".repeat(70);
+    // Three bytes each, so that a cut at a power of two of bytes falls within one.
+    let long = "€".repeat(70);
     let odd = [
         "",
         "].a[0]",

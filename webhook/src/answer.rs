@@ -6,7 +6,7 @@ use lockkeeper_policies::defaulting::Defaults;
 use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::finding::Finding;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// The longest warning, in characters. Kubernetes asks for at most 120.
@@ -109,7 +109,8 @@ impl Answer {
         if !verdict.allowed() {
             answer.allowed = false;
             answer.status = Some(invalid(object, &verdict.denials, verdict.omitted));
-            let rules: Vec<&str> = by_rule(&verdict.denials).into_keys().collect();
+            let rules: BTreeSet<&str> = verdict.denials.iter().map(|found| found.rule).collect();
+            let rules: Vec<&str> = rules.into_iter().collect();
             answer.annotate("denied-by", &rules.join(","));
         }
         answer

@@ -12,7 +12,8 @@ use lockkeeper_policies::facts;
 use lockkeeper_policies::world::{Lookup, PriorityClassFacts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 
 /// How long it is remembered that something does not exist, in milliseconds. A client that applies
 /// a thousand bad objects must not cause a thousand questions.
@@ -20,6 +21,9 @@ const ABSENT_MS: u64 = 1_000;
 
 /// The most names remembered as absent; past it they are all forgotten.
 const ABSENT_NAMES_MAX: usize = 1_024;
+
+/// The longest name of an object, in characters.
+const NAME_LENGTH_MAX: usize = 253;
 
 /// Somebody who can be asked for a PriorityClass.
 pub trait Source: Send + Sync {
@@ -73,7 +77,12 @@ impl Live {
     }
 
     /// Asks for all names at once. What is not answered by the deadline is unknown.
-    pub(crate) async fn fetch(&self, names: BTreeSet<String>, deadline: Instant) -> Fetched {
+    pub(crate) async fn fetch(
+        &self,
+        names: BTreeSet<String>,
+        deadline: impl Into<Instant>,
+    ) -> Fetched {
+        let deadline = deadline.into();
         let answers = names.into_iter().map(async |name| {
             let answer = self.one(&name, deadline).await;
             (name, answer)
@@ -82,11 +91,11 @@ impl Live {
     }
 
     async fn one(&self, name: &str, deadline: Instant) -> Lookup<PriorityClassFacts> {
-        if self.known_absent(name) {
+        if !can_exist(name) || self.known_absent(name) {
             return Lookup::Absent;
         }
         let asked = self.source.priority_class(name);
-        match tokio::time::timeout_at(deadline.into(), asked).await {
+        match timeout_at(deadline, asked).await {
             Ok(Ok(Some(facts))) => Lookup::Found(facts),
             Ok(Ok(None)) => {
                 self.remember_absent(name);
@@ -117,5 +126,204 @@ impl Live {
             absent.clear();
         }
         absent.insert(name.to_owned(), Instant::now());
+    }
+}
+
+/// Whether an object can have this name: a DNS-1123 subdomain. Others must not be asked for, as the
+/// name becomes a part of a URL.
+fn can_exist(name: &str) -> bool {
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let mut labels = name.split('.');
+    name.len() <= NAME_LENGTH_MAX
+        && labels.all(|label| {
+            label.starts_with(edge)
+                && label.ends_with(edge)
+                && label.chars().all(|c| edge(c) || c == '-')
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        reason = "tests fail by panicking"
+    )]
+
+    use super::*;
+    use std::sync::Arc;
+    use tokio::runtime::Builder;
+
+    /// The class that exists.
+    const HIGH: PriorityClassFacts = PriorityClassFacts {
+        value: 1000,
+        global_default: false,
+    };
+
+    const FOUND: Lookup<PriorityClassFacts> = Lookup::Found(HIGH);
+    const ABSENT: Lookup<PriorityClassFacts> = Lookup::Absent;
+    const UNKNOWN: Lookup<PriorityClassFacts> = Lookup::Unknown;
+
+    /// How long the fake source takes, and how long it is waited for, in milliseconds.
+    const ANSWER_MS: u64 = 100;
+    const DEADLINE_MS: u64 = 1_000;
+
+    /// What a question is answered with is in the name: `broken` gives an error, `hanging` never an
+    /// answer; `high` exists, everything else does not.
+    #[derive(Clone, Default)]
+    struct Fake {
+        asked: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Fake {
+        fn questions(&self) -> usize {
+            self.asked.lock().unwrap().len()
+        }
+    }
+
+    impl Source for Fake {
+        fn priority_class<'a>(
+            &'a self,
+            name: &'a str,
+        ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
+            self.asked.lock().unwrap().push(name.to_owned());
+            async move {
+                tokio::time::sleep(Duration::from_millis(ANSWER_MS)).await;
+                match name {
+                    "high" => Ok(Some(HIGH)),
+                    "broken" => Err(kube::Error::TlsRequired),
+                    "hanging" => std::future::pending().await,
+                    _ => Ok(None),
+                }
+            }
+            .boxed()
+        }
+    }
+
+    async fn fetch(live: &Live, names: &[&str]) -> Fetched {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let deadline = Instant::now() + Duration::from_millis(DEADLINE_MS);
+        live.fetch(names, deadline).await
+    }
+
+    /// Runs a future on a clock of its own, which jumps to the next timer when all wait. Gives back
+    /// its value and how long it took, in milliseconds.
+    fn run<T>(future: impl Future<Output = T>) -> (T, u128) {
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let started = Instant::now();
+            let value = future.await;
+            (value, started.elapsed().as_millis())
+        })
+    }
+
+    /// Asks for one name step by step. A step waits some milliseconds first; then come the answer
+    /// and how many questions the source has seen in all.
+    #[track_caller]
+    fn check(name: &str, steps: &[(u64, Lookup<PriorityClassFacts>, usize)]) {
+        let source = Fake::default();
+        let live = Live::new(Box::new(source.clone()));
+        let seen = steps.iter().map(async |(wait_ms, ..)| {
+            tokio::time::sleep(Duration::from_millis(*wait_ms)).await;
+            let answer = fetch(&live, &[name]).await[name].clone();
+            (*wait_ms, answer, source.questions())
+        });
+        let (seen, _) = run(async {
+            let mut out = Vec::new();
+            for step in seen {
+                out.push(step.await);
+            }
+            out
+        });
+        assert_eq!(seen, steps);
+    }
+
+    #[test]
+    fn what_exists_is_found_and_asked_for_again() {
+        check("high", &[(0, FOUND, 1), (0, FOUND, 2)]);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_asked_for_once_a_second() {
+        let last_ms = ABSENT_MS - 1;
+        check(
+            "lost",
+            &[
+                (0, ABSENT, 1),
+                (last_ms, ABSENT, 1),
+                (1, ABSENT, 2),
+                (last_ms, ABSENT, 2),
+            ],
+        );
+    }
+
+    #[test]
+    fn failures_are_unknown_and_not_remembered() {
+        check("broken", &[(0, UNKNOWN, 1), (0, UNKNOWN, 2)]);
+        check("hanging", &[(0, UNKNOWN, 1), (0, UNKNOWN, 2)]);
+    }
+
+    #[test]
+    fn a_name_that_no_object_can_have_is_not_asked_for() {
+        let long = "a".repeat(NAME_LENGTH_MAX + 1);
+        for name in [
+            "",
+            "high?",
+            "../high",
+            "high/status",
+            "..",
+            "a..b",
+            "-a",
+            "High",
+            &long,
+        ] {
+            check(name, &[(0, ABSENT, 0)]);
+        }
+        let longest = "a".repeat(NAME_LENGTH_MAX);
+        for name in ["a", "a-b.c-0", &longest] {
+            check(name, &[(0, ABSENT, 1)]);
+        }
+    }
+
+    #[test]
+    fn all_names_are_asked_for_at_once() {
+        let live = Live::new(Box::new(Fake::default()));
+        let names: Vec<String> = (0..100).map(|number| format!("lost-{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (answers, took_ms) = run(fetch(&live, &names));
+        assert_eq!(answers.len(), names.len());
+        assert_eq!(took_ms, u128::from(ANSWER_MS));
+    }
+
+    #[test]
+    fn one_that_hangs_does_not_spoil_the_others() {
+        let live = Live::new(Box::new(Fake::default()));
+        let (answers, took_ms) = run(fetch(&live, &["broken", "hanging", "high", "lost"]));
+        let answers: Vec<_> = answers.into_values().collect();
+        assert_eq!(answers, [UNKNOWN, UNKNOWN, FOUND, ABSENT]);
+        assert_eq!(took_ms, u128::from(DEADLINE_MS));
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let source = Fake::default();
+        let live = Live::new(Box::new(source.clone()));
+        let names: Vec<String> = (0..=ABSENT_NAMES_MAX)
+            .map(|n| format!("lost-{n}"))
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let (full, one_more) = names.split_at(ABSENT_NAMES_MAX);
+        run(async {
+            fetch(&live, full).await;
+            assert_eq!(live.absent.lock().unwrap().len(), ABSENT_NAMES_MAX);
+            fetch(&live, one_more).await;
+            assert_eq!(live.absent.lock().unwrap().len(), 1);
+            // The last one is still remembered, the first one was forgotten.
+            fetch(&live, &[one_more[0], full[0]]).await;
+        });
+        assert_eq!(source.questions(), ABSENT_NAMES_MAX + 2);
     }
 }

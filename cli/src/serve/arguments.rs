@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     pub(super) world: Option<PathBuf>,
 
     /// Private folder for the certificates that are made when none are given [default:
-    /// lockkeeper/tls in $XDG_STATE_HOME or ~/.local/state]
+    /// `lockkeeper/tls` in `$XDG_STATE_HOME`, or in `~/.local/state`]
     #[arg(long, value_name = "DIR", conflicts_with = "tls_certificate")]
     pub(super) tls_dir: Option<PathBuf>,
 

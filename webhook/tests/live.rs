@@ -1,0 +1,211 @@
+//! What the stores miss is asked for once, live, and a source that does not answer holds nobody up.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+use axum::body::Body;
+use axum::http::Request;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http_body_util::BodyExt;
+use lockkeeper_policies::index::{Facts, Index, IndexedKind};
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::world::{ObjectName, PriorityClassFacts};
+use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::http::router;
+use lockkeeper_webhook::live::Source;
+use lockkeeper_webhook::stores::Readiness;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+use tokio::runtime::Builder;
+use tokio::time::Instant;
+use tower::ServiceExt;
+
+/// What the API server gives in the query, in seconds.
+const TIMEOUT_SECONDS: u64 = 2;
+
+/// An API server that has the classes `low`, `fresh` and `high`. It fails for `broken`, and never
+/// answers for `hanging`.
+#[derive(Clone, Default)]
+struct Fake {
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Source for Fake {
+    fn priority_class<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
+        self.asked.lock().unwrap().push(name.to_owned());
+        async move {
+            let value = match name {
+                "low" => -10,
+                "fresh" => 0,
+                "high" => 10,
+                "broken" => return Err(kube::Error::TlsRequired),
+                "hanging" => std::future::pending().await,
+                _ => return Ok(None),
+            };
+            Ok(Some(class(value)))
+        }
+        .boxed()
+    }
+}
+
+fn class(value: i32) -> PriorityClassFacts {
+    PriorityClassFacts {
+        value,
+        global_default: false,
+    }
+}
+
+/// Stores that have listed everything there was: one class.
+fn stores() -> Index {
+    let mut index = Index::default();
+    index.declare_known(IndexedKind::PriorityClass);
+    let name = ObjectName {
+        namespace: String::new(),
+        name: "stored".to_owned(),
+    };
+    index.apply(name, Facts::PriorityClass(class(0)));
+    index
+}
+
+fn workload(classes: [Option<&str>; 2]) -> Value {
+    let [scheduling, preemption] = classes;
+    json!({
+        "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
+        "metadata": {"name": "example", "namespace": "team"},
+        "spec": {
+            "podSets": [{"template": {}}],
+            "priorityClassName": scheduling, "preemptionPriorityClassName": preemption,
+        },
+    })
+}
+
+fn create(classes: [Option<&str>; 2]) -> Value {
+    json!({"operation": "CREATE", "object": workload(classes)})
+}
+
+/// Sends reviews one after the other to a new server and gives back the last answer. The clock
+/// jumps to the next timer when everything waits, so a deadline costs no time.
+///
+/// Every answer comes before the API server gives up, and the source is asked for these names.
+#[track_caller]
+fn check(requests: &[Value], questions: &[&str]) -> Value {
+    let source = Fake::default();
+    let server = router(Arc::new(App::connected(
+        Settings::default(),
+        Arc::new(RwLock::new(stores())),
+        Readiness::always(),
+        Box::new(source.clone()),
+        64 * 1024,
+    )));
+    let mut builder = Builder::new_current_thread();
+    let runtime = builder.enable_time().start_paused(true).build().unwrap();
+    let mut last = Value::Null;
+    for request in requests {
+        let (answer, took) = runtime.block_on(async {
+            let started = Instant::now();
+            (post(server.clone(), request).await, started.elapsed())
+        });
+        assert!(took < Duration::from_secs(TIMEOUT_SECONDS), "{took:?}");
+        last = answer;
+    }
+    assert_eq!(*source.asked.lock().unwrap(), questions);
+    last
+}
+
+async fn post(server: axum::Router, request: &Value) -> Value {
+    let mut request = request.clone();
+    request["uid"] = "u".into();
+    request["name"] = "example".into();
+    request["kind"] = json!({"group": "lockkeeper.dev", "version": "v1alpha1", "kind": "Workload"});
+    let review = json!({"apiVersion": "admission.k8s.io/v1", "request": request});
+    let request = Request::post(format!("/validate?timeout={TIMEOUT_SECONDS}s"))
+        .header("Content-Type", "application/json")
+        .body(Body::from(review.to_string()));
+    let response = server.oneshot(request.unwrap()).await.unwrap();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    serde_json::from_slice::<Value>(&body).unwrap()["response"].clone()
+}
+
+#[test]
+fn a_class_that_only_the_api_server_knows_is_found_with_one_question() {
+    let answer = check(&[create([Some("fresh"), None])], &["fresh"]);
+    assert_eq!(answer, json!({"uid": "u", "allowed": true}));
+    // Both fields name it, and it is one question all the same.
+    let answer = check(&[create([Some("fresh"), Some("fresh")])], &["fresh"]);
+    assert_eq!(answer, json!({"uid": "u", "allowed": true}));
+}
+
+#[test]
+fn a_class_in_the_stores_is_not_asked_for() {
+    let answer = check(&[create([Some("stored"), None])], &[]);
+    assert_eq!(answer, json!({"uid": "u", "allowed": true}));
+}
+
+#[test]
+fn a_class_that_nobody_knows_is_refused_and_asked_for_once() {
+    let unknown = create([Some("lost"), None]);
+    let answer = check(&[unknown.clone(), unknown], &["lost"]);
+    assert_eq!(answer["allowed"], false);
+    let causes = answer["status"]["details"]["causes"].as_array().unwrap();
+    assert_eq!(causes.len(), 1, "{answer}");
+    assert_eq!(causes[0]["field"], "spec.priorityClassName");
+    let message = causes[0]["message"].as_str().unwrap();
+    assert!(message.contains("[WL004]"), "{message}");
+}
+
+#[test]
+fn what_was_fetched_is_judged_by_every_rule() {
+    let answer = check(&[create([Some("high"), Some("low")])], &["high", "low"]);
+    assert_eq!(answer["auditAnnotations"]["denied-by"], "WL001");
+    let answer = check(&[create([Some("stored"), Some("low")])], &["low"]);
+    assert_eq!(answer["auditAnnotations"]["denied-by"], "WL001");
+    let answer = check(&[create([Some("low"), Some("high")])], &["high", "low"]);
+    assert_eq!(answer, json!({"uid": "u", "allowed": true}));
+}
+
+#[test]
+fn without_an_answer_the_object_passes_with_a_warning() {
+    for name in ["hanging", "broken"] {
+        // Nothing of it is remembered: the next review asks again.
+        let request = create([Some(name), None]);
+        let answer = check(&[request.clone(), request], &[name, name]);
+        assert_eq!(answer["allowed"], true, "{answer}");
+        let warnings = answer["warnings"].as_array().unwrap();
+        assert_eq!(warnings.len(), 1, "{answer}");
+        let expected = format!("not checked: PriorityClass {name:?}");
+        assert!(warnings[0].as_str().unwrap().starts_with(&expected));
+    }
+}
+
+#[test]
+fn one_class_without_an_answer_does_not_excuse_the_other() {
+    let answer = check(
+        &[create([Some("hanging"), Some("lost")])],
+        &["hanging", "lost"],
+    );
+    assert_eq!(answer["auditAnnotations"]["denied-by"], "WL004");
+    let field = &answer["status"]["details"]["causes"][0]["field"];
+    assert_eq!(field, "spec.preemptionPriorityClassName");
+    let warning = answer["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("not checked: PriorityClass \"hanging\""));
+}
+
+#[test]
+fn an_update_is_not_refused_for_a_class_that_went_away() {
+    let old = workload([Some("lost"), None]);
+    let mut new = old.clone();
+    new["spec"]["active"] = false.into();
+    let update = json!({"operation": "UPDATE", "object": new, "oldObject": old});
+    let answer = check(&[update], &["lost"]);
+    assert_eq!(answer, json!({"uid": "u", "allowed": true}));
+}

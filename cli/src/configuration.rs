@@ -1,5 +1,6 @@
 //! Reads the configuration file.
 
+use crate::yaml::place_and_message;
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_api::config::Config;
 use std::fs;
@@ -24,20 +25,9 @@ fn parse(text: &str) -> Result<Config, (String, String)> {
         return Ok(Config::default());
     }
     serde_saphyr::from_str(text).map_err(|error| {
-        let place = match error.location() {
-            Some(place) => format!(":{}:{}", place.line(), place.column()),
-            None => String::new(),
-        };
-        (place, explain(&message(&error)))
+        let (place, message) = place_and_message(&error);
+        (place, explain(&message))
     })
-}
-
-/// The message alone: no source excerpt, no place.
-fn message(error: &serde_saphyr::Error) -> String {
-    let text = error.without_snippet().to_string();
-    let first = text.lines().next().unwrap_or_default();
-    let end = first.rfind(" at line ").unwrap_or(first.len());
-    first.get(..end).unwrap_or(first).to_owned()
 }
 
 /// Says in a message of the parser what is meant: the nearest known key, or the values that fit.

@@ -4,6 +4,7 @@ mod certificate;
 mod configuration;
 mod serve;
 mod world;
+mod yaml;
 
 use anyhow::Error;
 use clap::{Parser, Subcommand};

@@ -11,6 +11,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use lockkeeper_api::config::Config;
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::bootstrap::{self, Files};
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.log();
     let mut config = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
     arguments.apply(&mut config);
-    let settings = Settings::new(&config)
+    let settings = registry::settings(&config)
         .with_context(|| file(arguments.config.as_deref()))
         .map_err(Failure::Usage)?;
     let runtime = tokio::runtime::Runtime::new()?;

@@ -1,6 +1,7 @@
 //! Reads a world from files.
 
-use anyhow::{Context, Error, bail};
+use crate::yaml::place_and_message;
+use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use serde_json::Value;
@@ -27,10 +28,8 @@ pub(crate) fn read(folder: &Path) -> Result<Index, Error> {
         index.declare_known(kind);
     }
     for file in files {
-        let shown = file.display().to_string();
-        let objects = documents(&file).with_context(|| shown.clone())?;
-        for object in &objects {
-            take(&mut index, object).with_context(|| shown.clone())?;
+        for object in &documents(&file)? {
+            take(&mut index, object).with_context(|| file.display().to_string())?;
         }
     }
     Ok(index)
@@ -65,11 +64,17 @@ fn collect(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), Er
 }
 
 fn documents(file: &Path) -> Result<Vec<Value>, Error> {
-    let size = fs::metadata(file)?.len();
+    let shown = file.display();
+    let read = || format!("cannot read {shown}");
+    let size = fs::metadata(file).with_context(read)?.len();
     if size > FILE_SIZE_MAX_BYTES {
-        bail!("the file has {size} bytes; at most {FILE_SIZE_MAX_BYTES} are read");
+        bail!("{shown} has {size} bytes; at most {FILE_SIZE_MAX_BYTES} are read");
     }
-    Ok(serde_saphyr::from_multiple(&fs::read_to_string(file)?)?)
+    let text = fs::read_to_string(file).with_context(read)?;
+    serde_saphyr::from_multiple(&text).map_err(|error| {
+        let (place, message) = place_and_message(&error);
+        anyhow!("{shown}{place}: {message}")
+    })
 }
 
 /// Takes one object, or every item of a list.

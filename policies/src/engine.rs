@@ -1,9 +1,10 @@
 //! Runs the rules of an object.
 
-use crate::finding::{Finding, Findings};
+use crate::finding::{Finding, Findings, Identity};
 use crate::guarded::Guarded;
 use crate::rule::{Change, Check, Context, Rule};
 use lockkeeper_api::config::Action;
+use std::collections::BTreeMap;
 
 /// The most findings that one review reports. The rest is counted.
 pub const FINDINGS_MAX: usize = 100;
@@ -89,8 +90,7 @@ fn run<T>(rule: &Rule<T>, subject: &Subject<'_, T>, context: &Context<'_>) -> Ve
         (Check::Object(_) | Check::Context(_), Subject::Update(change)) => {
             let mut findings = state(rule, change.new, context);
             if !findings.is_empty() {
-                let before = state(rule, change.old, context);
-                findings.retain(|new| before.iter().all(|old| old.identity() != new.identity()));
+                excuse(&mut findings, &state(rule, change.old, context));
             }
             findings
         }
@@ -108,6 +108,23 @@ fn run<T>(rule: &Rule<T>, subject: &Subject<'_, T>, context: &Context<'_>) -> Ve
         | (Check::Delete(_), Subject::Create(_) | Subject::Update(_))
         | (Check::Object(_) | Check::Context(_), Subject::Delete(_)) => Vec::new(),
     }
+}
+
+/// Drops the findings that were there before. Each one before excuses one now, so that a third copy
+/// of what stood there twice is still found. Costs O(n log n).
+fn excuse(findings: &mut Vec<Finding>, before: &[Finding]) {
+    let mut excused: BTreeMap<Identity, usize> = BTreeMap::new();
+    for finding in before {
+        let count = excused.entry(finding.identity()).or_default();
+        *count = count.saturating_add(1);
+    }
+    findings.retain(|finding| match excused.get_mut(&finding.identity()) {
+        Some(count) if *count > 0 => {
+            *count = count.saturating_sub(1);
+            false
+        }
+        _ => true,
+    });
 }
 
 /// The findings of a rule in one state of an object.

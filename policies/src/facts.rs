@@ -4,6 +4,7 @@ use crate::index::{Facts, Index, IndexedKind};
 use crate::world::{ObjectName, PreemptibleLabel, PriorityClassFacts};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::ObjectMeta;
 use lockkeeper_api::{Workload, labels};
 use serde::Deserialize;
@@ -16,6 +17,14 @@ pub fn name_of(metadata: &ObjectMeta) -> ObjectName {
     ObjectName {
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),
+    }
+}
+
+/// The name of an object of a cluster-scoped kind. A namespace that a file gives it means nothing.
+fn cluster_scoped(metadata: &ObjectMeta) -> ObjectName {
+    ObjectName {
+        namespace: String::new(),
+        ..name_of(metadata)
     }
 }
 
@@ -39,6 +48,13 @@ pub fn of_workload(classes: [Option<&str>; 2], finished: bool) -> Facts {
             named.collect()
         },
     }
+}
+
+/// Whether the conditions of a Workload say that it has finished.
+#[must_use]
+pub fn is_finished(conditions: &[Condition]) -> bool {
+    let mut conditions = conditions.iter();
+    conditions.any(|condition| condition.type_ == "Finished" && condition.status == "True")
 }
 
 /// The facts of a pod with these labels; `None` when it belongs to no job.
@@ -72,7 +88,7 @@ pub fn observe(index: &mut Index, object: &Value) -> Result<Observed, serde_json
         (Some("scheduling.k8s.io/v1"), Some("PriorityClass")) => {
             let class = PriorityClass::deserialize(object)?;
             (
-                name_of(&class.metadata),
+                cluster_scoped(&class.metadata),
                 Some(Facts::PriorityClass(of_priority_class(&class))),
             )
         }
@@ -98,14 +114,8 @@ pub fn observe(index: &mut Index, object: &Value) -> Result<Observed, serde_json
 
 fn workload_facts(workload: &Workload) -> Facts {
     let spec = &workload.spec;
-    let conditions = workload
-        .status
-        .as_ref()
-        .map(|status| status.conditions.as_slice());
-    let finished = conditions
-        .unwrap_or_default()
-        .iter()
-        .any(|condition| condition.type_ == "Finished" && condition.status == "True");
+    let status = workload.status.as_ref();
+    let finished = status.is_some_and(|status| is_finished(&status.conditions));
     of_workload(
         [
             spec.priority_class_name.as_deref(),

@@ -101,12 +101,19 @@ impl Finding {
         out
     }
 
-    /// What makes two findings the same one when an object was updated: the rule, the place (list
+    /// What makes two findings of a rule the same one when an object was updated: the place (list
     /// items by their key), the value seen and what was said of it.
-    pub(crate) fn identity(&self) -> (&'static str, String, &Option<String>, &str) {
-        (self.rule, self.field.identity(), &self.value, &self.detail)
+    pub(crate) fn identity(&self) -> Identity {
+        (
+            self.field.identity(),
+            self.value.clone(),
+            self.detail.clone(),
+        )
     }
 }
+
+/// See [`Finding::identity`].
+pub(crate) type Identity = (String, Option<String>, String);
 
 impl fmt::Display for Finding {
     /// `field: Invalid value: "5": what is accepted [CQ007]`; without the field in the alternate

@@ -12,8 +12,8 @@ use crate::engine::{Subject, Verdict, review};
 use crate::facts;
 use crate::guarded::Guarded;
 use crate::index::Index;
-use crate::registry::{self, RuleInfo};
-use crate::rule::{Change, Context, Operation};
+use crate::registry;
+use crate::rule::{Change, Context, Operation, RuleInfo};
 use crate::settings::Settings;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -86,7 +86,7 @@ fn run<T: Guarded>(rule: &RuleInfo) {
             ["yaml", "world"] => index = world(&block.text),
             ["yaml", "config"] => {
                 let config: Config = serde_saphyr::from_str(&block.text).expect("a configuration");
-                settings = Settings::new(&config).expect("a configuration that names rules");
+                settings = registry::settings(&config).expect("a configuration that names rules");
             }
             ["yaml", "old"] => old = Some(object(&block.text)),
             ["yaml", kind, ref rest @ ..] => {

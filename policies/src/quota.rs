@@ -6,6 +6,7 @@ use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup, ResourceQuota};
 /// One quota and where it stands.
 pub(crate) struct Place<'a> {
     group_index: usize,
+    group: &'a ResourceGroup,
     flavor_index: usize,
     flavor: &'a FlavorQuotas,
     quota_index: usize,
@@ -16,17 +17,31 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// The path of a field of this quota. Paths are made only for findings.
     pub(crate) fn field(&self, name: &'static str) -> FieldPath {
-        flavor(self.group_index, self.flavor_index, self.flavor)
+        flavor(self.group_index, self.group, self.flavor_index, self.flavor)
             .field("resources")
             .item(self.quota_index, &self.quota.name)
             .field(name)
     }
 }
 
+/// The path of a group. A group has no name; the first resource that it covers tells it from others
+/// when groups move.
+pub(crate) fn group(index: usize, group: &ResourceGroup) -> FieldPath {
+    let groups = FieldPath::new("spec.resourceGroups");
+    match group.covered_resources.first() {
+        Some(first) => groups.item(index, first),
+        None => groups.index(index),
+    }
+}
+
 /// The path of a flavor in a group.
-pub(crate) fn flavor(group: usize, index: usize, flavor: &FlavorQuotas) -> FieldPath {
-    FieldPath::new("spec.resourceGroups")
-        .index(group)
+pub(crate) fn flavor(
+    group_index: usize,
+    parent: &ResourceGroup,
+    index: usize,
+    flavor: &FlavorQuotas,
+) -> FieldPath {
+    group(group_index, parent)
         .field("flavors")
         .item(index, &flavor.name)
 }
@@ -38,6 +53,7 @@ pub(crate) fn each<'a>(groups: &'a [ResourceGroup], mut visit: impl FnMut(Place<
             for (quota_index, quota) in flavor.resources.iter().enumerate() {
                 visit(Place {
                     group_index,
+                    group,
                     flavor_index,
                     flavor,
                     quota_index,

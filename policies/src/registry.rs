@@ -1,36 +1,15 @@
 //! All rules, and what is registered at the API server for them.
 
 use crate::guarded::Guarded;
-use crate::rule::{Layer, Operation, Rule};
+use crate::rule::{Operation, Rule, RuleInfo};
+use crate::settings::Settings;
 use crate::undecodable;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use lockkeeper_api::config::Action;
+use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
-use std::collections::BTreeSet;
-
-/// What is known of a rule without its check. The fields are those of [`Rule`].
-#[derive(Clone, Debug)]
-pub struct RuleInfo {
-    /// The stable code.
-    pub id: &'static str,
-    /// The name of the bad thing.
-    pub name: &'static str,
-    /// The kind of object; `*` for any.
-    pub kind: String,
-    /// The version of lockkeeper that had it first.
-    pub since: &'static str,
-    /// The default action.
-    pub action: Action,
-    /// What it covers.
-    pub covers: &'static [&'static str],
-    /// Where it is checked.
-    pub layers: &'static [Layer],
-    /// The operations that it runs on.
-    pub operations: &'static [Operation],
-    /// The page.
-    pub doc: &'static str,
-}
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// What the API server is to send for one kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +34,26 @@ pub struct Registration {
     pub defaulted_on: BTreeSet<Operation>,
 }
 
+/// The configuration names a rule that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownRule {
+    /// The id as it was written.
+    pub id: String,
+    /// The key of the configuration that it stands under.
+    pub key: String,
+}
+
+impl fmt::Display for UnknownRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, key } = self;
+        let ids: Vec<&str> = all().iter().map(|rule| rule.id).collect();
+        let ids = ids.join(", ");
+        write!(f, "{key}: there is no rule {id:?}; the rules are {ids}")
+    }
+}
+
+impl std::error::Error for UnknownRule {}
+
 /// Every rule, in the order of kinds and ids.
 #[must_use]
 pub fn all() -> Vec<RuleInfo> {
@@ -71,6 +70,33 @@ pub fn all() -> Vec<RuleInfo> {
 #[must_use]
 pub fn find(id: &str) -> Option<RuleInfo> {
     all().into_iter().find(|rule| rule.id == id)
+}
+
+/// The settings of a configuration.
+///
+/// # Errors
+///
+/// When an action is given for a rule that does not exist.
+pub fn settings(config: &Config) -> Result<Settings, UnknownRule> {
+    let rules = &config.rules;
+    known(&rules.actions, "rules.actions")?;
+    for (namespace, given) in &rules.namespaces {
+        known(
+            &given.actions,
+            &format!("rules.namespaces.{namespace}.actions"),
+        )?;
+    }
+    Ok(Settings::new(config))
+}
+
+fn known(actions: &BTreeMap<String, Action>, key: &str) -> Result<(), UnknownRule> {
+    match actions.keys().find(|id| find(id).is_none()) {
+        None => Ok(()),
+        Some(id) => Err(UnknownRule {
+            id: id.clone(),
+            key: key.to_owned(),
+        }),
+    }
 }
 
 /// What the API server is to send, kind by kind.

@@ -27,6 +27,29 @@ pub struct Rule<T: 'static> {
     pub check: Check<T>,
 }
 
+/// What is known of a rule without its check. The fields are those of [`Rule`].
+#[derive(Clone, Debug)]
+pub struct RuleInfo {
+    /// The stable code.
+    pub id: &'static str,
+    /// The name of the bad thing.
+    pub name: &'static str,
+    /// The kind of object; `*` for any.
+    pub kind: String,
+    /// The version of lockkeeper that had it first.
+    pub since: &'static str,
+    /// The default action.
+    pub action: Action,
+    /// What it covers.
+    pub covers: &'static [&'static str],
+    /// Where it is checked.
+    pub layers: &'static [Layer],
+    /// The operations that it runs on.
+    pub operations: &'static [Operation],
+    /// The page.
+    pub doc: &'static str,
+}
+
 /// How a rule looks at an object. Object and context checks run on CREATE and UPDATE.
 pub enum Check<T: 'static> {
     /// At the object alone.

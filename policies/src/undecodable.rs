@@ -2,8 +2,7 @@
 //! from a check.
 
 use crate::finding::{ErrorKind, Finding, quoted};
-use crate::registry::RuleInfo;
-use crate::rule::{Layer, Operation};
+use crate::rule::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;

@@ -17,8 +17,8 @@ use lockkeeper_policies::engine::{Subject, review};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::guarded::Guarded;
 use lockkeeper_policies::index::{Index, IndexedKind};
+use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context};
-use lockkeeper_policies::settings::Settings;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -51,7 +51,7 @@ impl Scene {
         let config: Config = serde_json::from_value(self.config.clone()).unwrap();
         let context = Context {
             world: &index,
-            settings: &Settings::new(&config).unwrap(),
+            settings: &registry::settings(&config).unwrap(),
         };
         let object = T::deserialize(&self.object).unwrap();
         let old = self.old.as_ref().map(|old| T::deserialize(old).unwrap());

@@ -15,6 +15,7 @@ pub mod stores;
 pub mod tls;
 
 mod answer;
+mod chain;
 mod deadline;
 mod envelope;
 mod route;

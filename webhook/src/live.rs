@@ -3,6 +3,7 @@
 //! `kubectl apply` of a PriorityClass and a Workload that uses it, in one file, sends the second
 //! before the watch has told of the first.
 
+use crate::chain::Chain;
 use crate::world::Fetched;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
@@ -102,7 +103,7 @@ impl Live {
                 Lookup::Absent
             }
             Ok(Err(error)) => {
-                tracing::warn!(class = name, %error, "the API server could not be asked");
+                tracing::warn!(class = name, error = %Chain(&error), "the API server could not be asked");
                 Lookup::Unknown
             }
             Err(_) => {

@@ -1,5 +1,6 @@
 //! Stores fed by watches: the objects that rules ask about, kept down to the facts they use.
 
+use crate::chain::Chain;
 use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -115,14 +116,8 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>) -> Readiness {
 }
 
 fn of_workload(workload: &LeanWorkload) -> Facts {
-    let conditions = workload
-        .status
-        .as_ref()
-        .map(|status| status.conditions.as_slice());
-    let finished = conditions
-        .unwrap_or_default()
-        .iter()
-        .any(|condition| condition.type_ == "Finished" && condition.status == "True");
+    let status = workload.status.as_ref();
+    let finished = status.is_some_and(|status| facts::is_finished(&status.conditions));
     let classes = [
         workload.spec.priority_class_name.as_deref(),
         workload.spec.preemption_priority_class_name.as_deref(),
@@ -156,7 +151,10 @@ fn spawn<K>(
                         readiness.set(name);
                     }
                 }
-                Err(error) => tracing::warn!(store = name, %error, "the watch broke; trying again"),
+                Err(error) => {
+                    let error = Chain(&error);
+                    tracing::warn!(store = name, %error, "the watch broke; trying again");
+                }
             }
         }
     });
@@ -224,9 +222,8 @@ mod tests {
         decoded(json!({"metadata": {"name": name}, "value": 1}))
     }
 
-    fn class_facts(class: &PriorityClass) -> Option<Facts> {
-        Some(Facts::PriorityClass(facts::of_priority_class(class)))
-    }
+    const CLASS_FACTS: fn(&PriorityClass) -> Option<Facts> =
+        |class| Some(Facts::PriorityClass(facts::of_priority_class(class)));
 
     /// A pod of job `j`, or of none.
     fn pod(name: &str, in_job: bool) -> PartialObjectMeta<Pod> {
@@ -243,7 +240,7 @@ mod tests {
     }
 
     /// A workload of class `high`.
-    fn workload(name: &str, status: Value) -> LeanWorkload {
+    fn workload(name: &str, status: &Value) -> LeanWorkload {
         decoded(json!({
             "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
             "metadata": {"name": name, "namespace": "team"},
@@ -268,7 +265,7 @@ mod tests {
     fn check(events: Vec<Event<PriorityClass>>, expected: &[&str]) {
         let mut index = Index::default();
         let kind = IndexedKind::PriorityClass;
-        feed(&mut index, kind, events, class_facts);
+        feed(&mut index, kind, events, CLASS_FACTS);
         assert_eq!(index.priority_class_names(usize::MAX), expected);
     }
 
@@ -308,9 +305,9 @@ mod tests {
     fn an_empty_listing_says_that_there_is_nothing() {
         let mut index = Index::default();
         let kind = IndexedKind::PriorityClass;
-        feed(&mut index, kind, vec![Init], class_facts);
+        feed(&mut index, kind, vec![Init], CLASS_FACTS);
         assert_eq!(index.priority_class("a"), Lookup::Unknown);
-        feed(&mut index, kind, vec![InitDone], class_facts);
+        feed(&mut index, kind, vec![InitDone], CLASS_FACTS);
         assert_eq!(index.priority_class("a"), Lookup::Absent);
     }
 
@@ -318,7 +315,7 @@ mod tests {
     fn a_listing_of_one_kind_leaves_the_others_alone() {
         let mut index = Index::default();
         let classes = vec![Apply(class("a"))];
-        feed(&mut index, IndexedKind::PriorityClass, classes, class_facts);
+        feed(&mut index, IndexedKind::PriorityClass, classes, CLASS_FACTS);
         let pods = vec![Apply(pod("a", true))];
         feed(&mut index, IndexedKind::Pod, pods, pod_facts);
         let nothing = || vec![Init, InitDone];
@@ -327,37 +324,27 @@ mod tests {
         assert_eq!(index.priority_class_names(usize::MAX), ["a"]);
     }
 
+    /// Feeds events of the pod `p`; whether it is a pod of the job in the end.
+    #[track_caller]
+    fn check_pod(events: Vec<Event<PartialObjectMeta<Pod>>>, expected: bool) {
+        let mut index = Index::default();
+        feed(&mut index, IndexedKind::Pod, events, pod_facts);
+        let found = index.job_pod("team", "j", PreemptibleLabel::Missing, "");
+        assert_eq!(found.as_deref(), expected.then_some("p"));
+        assert_eq!(index.count(IndexedKind::Pod), usize::from(expected));
+    }
+
     #[test]
     fn a_pod_without_the_job_label_is_no_pod_of_the_job() {
-        for (events, expected) in [
-            (vec![Apply(pod("p", true))], Some("p")),
-            (vec![Apply(pod("p", true)), Apply(pod("p", false))], None),
-            (
-                vec![Apply(pod("p", false)), Apply(pod("p", true))],
-                Some("p"),
-            ),
-            // Lost while the watch was broken.
-            (
-                vec![
-                    Apply(pod("p", true)),
-                    Init,
-                    InitApply(pod("p", false)),
-                    InitDone,
-                ],
-                None,
-            ),
-            // The API server deletes from a watch by label what has lost the label.
-            (vec![Apply(pod("p", true)), Delete(pod("p", false))], None),
-        ] {
-            let mut index = Index::default();
-            feed(&mut index, IndexedKind::Pod, events, pod_facts);
-            let found = index.job_pod("team", "j", PreemptibleLabel::Missing, "");
-            assert_eq!(found.as_deref(), expected);
-            assert_eq!(
-                index.count(IndexedKind::Pod),
-                usize::from(expected.is_some())
-            );
-        }
+        let (with, without) = (|| pod("p", true), || pod("p", false));
+        check_pod(vec![Apply(with())], true);
+        check_pod(vec![Apply(without()), Apply(with())], true);
+        check_pod(vec![Apply(with()), Apply(without())], false);
+        // Lost while the watch was broken.
+        let listing = vec![Init, InitApply(without()), InitDone];
+        check_pod([vec![Apply(with())], listing].concat(), false);
+        // The API server deletes from a watch by label what has lost the label.
+        check_pod(vec![Apply(with()), Delete(without())], false);
     }
 
     #[test]
@@ -377,8 +364,8 @@ mod tests {
         ] {
             let mut index = Index::default();
             let events = vec![
-                Apply(workload("w", Value::Null)),
-                Apply(workload("w", status)),
+                Apply(workload("w", &Value::Null)),
+                Apply(workload("w", &status)),
             ];
             let facts_of = |workload: &LeanWorkload| Some(of_workload(workload));
             feed(&mut index, IndexedKind::Workload, events, facts_of);
@@ -417,7 +404,7 @@ mod tests {
                 results,
                 &index,
                 &readiness,
-                class_facts,
+                CLASS_FACTS,
             );
             // The clock jumps: the pauses after errors cost nothing.
             tokio::time::sleep(Duration::from_hours(1)).await;

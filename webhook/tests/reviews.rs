@@ -17,7 +17,7 @@ use http_body_util::BodyExt;
 use lockkeeper_api::config::Config;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
-use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::registry;
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::http::router;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ fn server_with(config: &Value) -> Router {
         facts::observe(&mut index, &class).unwrap();
     }
     router(Arc::new(App::offline(
-        Settings::new(&config).unwrap(),
+        registry::settings(&config).unwrap(),
         index,
         BODY_LIMIT_BYTES,
     )))

@@ -6,8 +6,9 @@ use std::io::stderr;
 use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
 
-/// What is logged unless the environment says otherwise. h2 logs every frame at debug.
-const LOG_DEFAULT: &str = "info,h2=info";
+/// What is logged unless the environment says otherwise. kube says at each failed request what our
+/// own lines say with its cause.
+const LOG_DEFAULT: &str = "info,kube_client::client::builder=off";
 
 /// The environment variable that says what is logged, such as `lockkeeper_webhook=debug`.
 const LOG_VARIABLE: &str = "LOCKKEEPER_LOG";

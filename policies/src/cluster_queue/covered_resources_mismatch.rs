@@ -24,7 +24,7 @@ pub(super) const RULE: Rule<ClusterQueue> = Rule {
 fn check(queue: &ClusterQueue, out: &mut Findings) {
     for (group_index, group) in queue.spec.resource_groups.iter().enumerate() {
         for (flavor_index, flavor) in group.flavors.iter().enumerate() {
-            let place = quota::flavor(group_index, flavor_index, flavor).field("resources");
+            let place = quota::flavor(group_index, group, flavor_index, flavor).field("resources");
             compare(group, flavor, |position, seen, accepted| {
                 let field = match position {
                     Some(position) => place.clone().index(position).field("name"),

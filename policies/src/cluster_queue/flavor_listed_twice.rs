@@ -27,7 +27,7 @@ fn check(queue: &ClusterQueue, out: &mut Findings) {
                 continue;
             };
             out.duplicate(
-                quota::flavor(group_index, position, flavor).field("name"),
+                quota::flavor(group_index, group, position, flavor).field("name"),
                 &flavor.name,
                 format!(
                     "spec.resourceGroups[{earlier}] lists it already; list it once, with all its \

@@ -1,10 +1,10 @@
 #![doc = include_str!("resource_covered_twice.md")]
 
 use crate::finding::Findings;
+use crate::quota;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_api::config::Action;
-use lockkeeper_api::field_path::FieldPath;
 use std::collections::BTreeMap;
 
 pub(super) const RULE: Rule<ClusterQueue> = Rule {
@@ -27,8 +27,7 @@ fn check(queue: &ClusterQueue, out: &mut Findings) {
                 continue;
             };
             out.duplicate(
-                FieldPath::new("spec.resourceGroups")
-                    .index(group_index)
+                quota::group(group_index, group)
                     .field("coveredResources")
                     .item(position, name),
                 name,

@@ -21,14 +21,20 @@ pub(super) const RULE: Rule<Workload> = Rule {
 };
 
 fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
-    let mut pod_sets = workload.spec.pod_sets.iter().enumerate();
-    let Some((_, first)) = pod_sets.next() else {
+    let pod_sets = &workload.spec.pod_sets;
+    let preemptible =
+        |pod_set: &PodSet| is_preemptible(label(labels_of(pod_set)), context.settings);
+    // Not with the one that stands first: the order of the list means nothing.
+    let order = |a: &&PodSet, b: &&PodSet| {
+        let by_name = a.name().cmp(b.name());
+        by_name.then(preemptible(a).cmp(&preemptible(b)))
+    };
+    let Some(first) = pod_sets.iter().min_by(order) else {
         return;
     };
-    let expected = is_preemptible(label(labels_of(first)), context.settings);
-    for (position, pod_set) in pod_sets {
-        let preemptible = is_preemptible(label(labels_of(pod_set)), context.settings);
-        if preemptible != expected {
+    let expected = preemptible(first);
+    for (position, pod_set) in pod_sets.iter().enumerate() {
+        if preemptible(pod_set) != expected {
             out.invalid(
                 FieldPath::new("spec.podSets")
                     .item(position, pod_set.name())
@@ -38,7 +44,7 @@ fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
                 format!(
                     "makes these pods {}, while those of pod set {} are {}; one job's pods must \
                      agree, so set it to {} here, or change the others",
-                    word(preemptible),
+                    word(!expected),
                     quoted(first.name()),
                     word(expected),
                     remedy(expected),

@@ -121,3 +121,13 @@ fn the_papers_are_in_order() {
     assert!(read("README.md").contains("tests/run"));
     assert!(read("CONTRIBUTING.md").contains("first rule in fifteen minutes"));
 }
+
+/// The README shows what kubectl prints: the end-to-end tests hold the snapshot, this the copy.
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let snapshot = root().join("tests/e2e/snapshots/bad--cq001-borrow-without-reclaim.snap");
+    let snapshot = fs::read_to_string(snapshot).unwrap();
+    let printed = snapshot.lines().last().unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.contains(printed), "{printed}");
+}

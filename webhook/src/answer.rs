@@ -173,13 +173,15 @@ impl Answer {
             .map_or("", String::as_str)
     }
 
-    /// The whole `AdmissionReview` as JSON.
+    /// The whole `AdmissionReview` as JSON, on a line of its own for those who read it by eye.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(&Answered {
+        let mut line = serde_json::to_vec(&Answered {
             kind: "AdmissionReview",
             api_version: crate::envelope::API_VERSION,
             response: self,
-        })
+        })?;
+        line.push(b'\n');
+        Ok(line)
     }
 }
 

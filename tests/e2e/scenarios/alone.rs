@@ -44,6 +44,13 @@ fn greeting(folder: &Path) {
         printed.contains("examples/world: 3 priority classes"),
         "{printed}"
     );
+    let readme = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    for line in printed
+        .lines()
+        .filter(|line| !line.contains("127.0.0.1") && !line.contains("/tls.crt"))
+    {
+        assert!(readme.contains(line), "the README does not show: {line}");
+    }
     let mut answers = Vec::new();
     for line in printed.lines().filter(|line| line.starts_with("  curl ")) {
         let output = Command::new("sh")

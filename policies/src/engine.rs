@@ -6,7 +6,7 @@ use crate::rule::{Change, Check, Context, Rule};
 use lockkeeper_api::config::Action;
 use std::collections::BTreeMap;
 
-/// The most findings that one review reports. The rest is counted.
+/// The most findings that one review reports. The rest is counted, as far as rules looked.
 pub const FINDINGS_MAX: usize = 100;
 
 /// What is to be judged.
@@ -58,7 +58,7 @@ impl Verdict {
     }
 }
 
-/// Judges an object by every rule of its kind.
+/// Judges an object by every rule of its kind. Costs O(n log n) by the size of the object.
 ///
 /// An update is not refused for what the stored object already has: a finding counts only if the
 /// old object does not give the same one (same rule, place, value and text; list items are matched

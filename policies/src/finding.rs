@@ -139,6 +139,30 @@ pub fn quoted(value: &str) -> String {
     }
 }
 
+/// A list of names as it is printed in a message: cut at a bound.
+#[must_use]
+pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut out = String::new();
+    for (position, name) in names.into_iter().enumerate() {
+        if position > 0 {
+            out.push_str(", ");
+        }
+        if position == NAMES_MAX {
+            out.push('…');
+            break;
+        }
+        out.extend(name.chars().take(VALUE_LENGTH_MAX));
+    }
+    out
+}
+
+/// The most names in a list that a message repeats.
+const NAMES_MAX: usize = 16;
+
+/// The most findings that one rule keeps of one object: whoever sends an object with a million faults
+/// gets an answer in time and little memory. Those past it are not looked for.
+pub const FINDINGS_PER_RULE_MAX: usize = 10_000;
+
 /// Where a rule puts what it finds.
 #[derive(Debug)]
 pub struct Findings {
@@ -160,6 +184,12 @@ impl Findings {
     #[must_use]
     pub fn into_items(self) -> Vec<Finding> {
         self.items
+    }
+
+    /// Whether the rule need not look further: [`FINDINGS_PER_RULE_MAX`] is reached.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.items.len() >= FINDINGS_PER_RULE_MAX
     }
 
     /// The value is not allowed. `value` is printed in quotes.
@@ -193,12 +223,14 @@ impl Findings {
     }
 
     fn push(&mut self, field: FieldPath, kind: ErrorKind, value: Option<String>, detail: String) {
-        self.items.push(Finding {
-            rule: self.rule,
-            field,
-            kind,
-            value,
-            detail,
-        });
+        if !self.is_full() {
+            self.items.push(Finding {
+                rule: self.rule,
+                field,
+                kind,
+                value,
+                detail,
+            });
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Walks over the quota of a ClusterQueue or Cohort.
 
+use crate::finding::Findings;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup, ResourceQuota};
 
@@ -46,19 +47,27 @@ pub(crate) fn flavor(
         .item(index, &flavor.name)
 }
 
-/// Visits every quota, in the order of the object.
-pub(crate) fn each<'a>(groups: &'a [ResourceGroup], mut visit: impl FnMut(Place<'a>)) {
+/// Visits every quota, in the order of the object, until `out` is full.
+pub(crate) fn each<'a>(
+    groups: &'a [ResourceGroup],
+    out: &mut Findings,
+    mut visit: impl FnMut(Place<'a>, &mut Findings),
+) {
     for (group_index, group) in groups.iter().enumerate() {
         for (flavor_index, flavor) in group.flavors.iter().enumerate() {
             for (quota_index, quota) in flavor.resources.iter().enumerate() {
-                visit(Place {
+                if out.is_full() {
+                    return;
+                }
+                let place = Place {
                     group_index,
                     group,
                     flavor_index,
                     flavor,
                     quota_index,
                     quota,
-                });
+                };
+                visit(place, out);
             }
         }
     }

@@ -226,7 +226,7 @@ fn invalid(object: Named<'_>, denials: &[Finding], omitted: usize) -> Status {
     }
     let mut causes: Vec<Cause> = denials.iter().map(cause).collect();
     if omitted > 0 {
-        let more = format!("and {omitted} more, not shown");
+        let more = format!("and at least {omitted} more, not shown");
         let _ = write!(message, "\n* {more}");
         causes.push(Cause {
             reason: "FieldValueInvalid",

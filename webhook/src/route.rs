@@ -155,6 +155,9 @@ fn judge<T: Guarded>(
 fn mutate<T: Guarded>(app: &App, request: &Request<'_>, operation: Operation) -> Answer {
     let mut answer = Answer::allow(&request.uid);
     let (object, old) = match decode::<T>(request, operation) {
+        // What a stored object that does not decode was given cannot be known: nothing is filled in,
+        // or a finalizer that was taken away would come back.
+        Ok(Decoded::Create(_)) if operation == Operation::Update => return answer,
         Ok(Decoded::Create(object)) => (object, None),
         Ok(Decoded::Update { old, new }) => (new, Some(old)),
         Err(refused) if refused.is_bad_request() => return *refused,

@@ -458,6 +458,25 @@ async fn a_stored_object_that_does_not_decode_can_still_be_freed_and_deleted() {
 }
 
 #[tokio::test]
+async fn nothing_is_filled_in_over_a_stored_object_that_does_not_decode() {
+    let old = queue(&quota("1e400"));
+    let new = queue(&quota("1"));
+    let objects = json!({"object": new, "oldObject": old});
+    let update = request(
+        "lockkeeper.dev",
+        "v1alpha1",
+        "ClusterQueue",
+        "UPDATE",
+        &objects,
+    );
+    let answer = review(&server(), "/mutate", &update).await;
+    assert_eq!(answer["allowed"], true);
+    assert!(answer["patch"].is_null());
+    let answer = review(&server(), "/validate", &update).await;
+    assert_eq!(answer["allowed"], true);
+}
+
+#[tokio::test]
 async fn every_answer_carries_the_uid() {
     let object = queue(&json!({}));
     let both = json!({"object": object, "oldObject": object});

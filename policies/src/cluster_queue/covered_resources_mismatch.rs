@@ -1,6 +1,6 @@
 #![doc = include_str!("covered_resources_mismatch.md")]
 
-use crate::finding::{Findings, quoted};
+use crate::finding::{Findings, listed, quoted};
 use crate::quota;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::ClusterQueue;
@@ -24,6 +24,9 @@ pub(super) const RULE: Rule<ClusterQueue> = Rule {
 fn check(queue: &ClusterQueue, out: &mut Findings) {
     for (group_index, group) in queue.spec.resource_groups.iter().enumerate() {
         for (flavor_index, flavor) in group.flavors.iter().enumerate() {
+            if out.is_full() {
+                return;
+            }
             let place = quota::flavor(group_index, group, flavor_index, flavor).field("resources");
             compare(group, flavor, |position, seen, accepted| {
                 let field = match position {
@@ -51,10 +54,10 @@ fn compare(
     if names.len() != covered.len() {
         report(
             None,
-            names.join(", "),
+            listed(names.iter().copied()),
             format!(
                 "must list the coveredResources of the group, in order: {}",
-                covered.join(", ")
+                listed(covered.iter().map(String::as_str))
             ),
         );
         return;

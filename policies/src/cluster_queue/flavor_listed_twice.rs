@@ -22,6 +22,9 @@ fn check(queue: &ClusterQueue, out: &mut Findings) {
     let mut first = BTreeMap::new();
     for (group_index, group) in queue.spec.resource_groups.iter().enumerate() {
         for (position, flavor) in group.flavors.iter().enumerate() {
+            if out.is_full() {
+                return;
+            }
             let Some(earlier) = first.get(flavor.name.as_str()) else {
                 first.insert(flavor.name.as_str(), group_index);
                 continue;

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule<ClusterQueue> = Rule {
 };
 
 fn check(queue: &ClusterQueue, out: &mut Findings) {
-    quota::each(&queue.spec.resource_groups, |place| {
+    quota::each(&queue.spec.resource_groups, out, |place, out| {
         let nominal = place.quota.nominal_quota;
         match place.quota.lending_limit {
             Some(limit) if limit > nominal => out.invalid(

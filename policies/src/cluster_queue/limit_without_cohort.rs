@@ -34,7 +34,7 @@ fn borrowing(queue: &ClusterQueue, out: &mut Findings) {
     if queue.spec.cohort_name.is_some() {
         return;
     }
-    quota::each(&queue.spec.resource_groups, |place| {
+    quota::each(&queue.spec.resource_groups, out, |place, out| {
         if let Some(limit) = place.quota.borrowing_limit {
             out.invalid(
                 place.field("borrowingLimit"),
@@ -51,7 +51,7 @@ fn lending(queue: &ClusterQueue, out: &mut Findings) {
     if queue.spec.cohort_name.is_some() {
         return;
     }
-    quota::each(&queue.spec.resource_groups, |place| {
+    quota::each(&queue.spec.resource_groups, out, |place, out| {
         if let Some(limit) = place.quota.lending_limit {
             out.invalid(
                 place.field("lendingLimit"),

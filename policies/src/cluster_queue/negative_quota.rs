@@ -22,7 +22,7 @@ pub(super) const RULE: Rule<ClusterQueue> = Rule {
 };
 
 fn check(queue: &ClusterQueue, out: &mut Findings) {
-    quota::each(&queue.spec.resource_groups, |place| {
+    quota::each(&queue.spec.resource_groups, out, |place, out| {
         let amounts = [
             ("nominalQuota", Some(place.quota.nominal_quota)),
             ("borrowingLimit", place.quota.borrowing_limit),

@@ -21,7 +21,7 @@ fn check(cohort: &Cohort, out: &mut Findings) {
     if cohort.spec.parent_name.is_some() {
         return;
     }
-    quota::each(&cohort.spec.resource_groups, |place| {
+    quota::each(&cohort.spec.resource_groups, out, |place, out| {
         let limits = [
             ("borrowingLimit", place.quota.borrowing_limit),
             ("lendingLimit", place.quota.lending_limit),

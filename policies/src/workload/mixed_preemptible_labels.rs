@@ -34,7 +34,7 @@ fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
     };
     let expected = preemptible(first);
     for (position, pod_set) in pod_sets.iter().enumerate() {
-        if preemptible(pod_set) != expected {
+        if preemptible(pod_set) != expected && !out.is_full() {
             out.invalid(
                 FieldPath::new("spec.podSets")
                     .item(position, pod_set.name())

@@ -1,0 +1,71 @@
+//! What an object with very many faults costs: a bounded number of findings, and no more work than
+//! grows with its size.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests fail by panicking")]
+
+use lockkeeper_api::ClusterQueue;
+use lockkeeper_policies::engine::{FINDINGS_MAX, Subject, Verdict, review};
+use lockkeeper_policies::finding::FINDINGS_PER_RULE_MAX;
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::rule::{Change, Context};
+use lockkeeper_policies::settings::Settings;
+use serde_json::{Value, json};
+
+/// Well past what one rule keeps.
+const FAULTS: usize = 3 * FINDINGS_PER_RULE_MAX;
+
+fn queue(spec: &Value) -> ClusterQueue {
+    serde_json::from_value(json!({
+        "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ClusterQueue",
+        "metadata": {"name": "q"}, "spec": spec,
+    }))
+    .unwrap()
+}
+
+fn judge(subject: &Subject<'_, ClusterQueue>) -> Verdict {
+    let (world, settings) = (Index::default(), Settings::default());
+    let context = Context {
+        world: &world,
+        settings: &settings,
+    };
+    review(subject, &context)
+}
+
+#[track_caller]
+fn check(spec: &Value) {
+    let bad = queue(spec);
+    let verdict = judge(&Subject::Create(&bad));
+    assert_eq!(verdict.denials.len(), FINDINGS_MAX);
+    assert!(verdict.omitted >= FINDINGS_PER_RULE_MAX - FINDINGS_MAX);
+    assert!(verdict.omitted <= 8 * FINDINGS_PER_RULE_MAX);
+    for finding in &verdict.denials {
+        assert!(finding.to_string().len() < 1_000, "{finding}");
+    }
+    // Whoever stored it before the rules came can still change something else.
+    let mut touched = bad.clone();
+    touched.metadata.finalizers = Some(Vec::new());
+    let update = Subject::Update(Change {
+        old: &bad,
+        new: &touched,
+    });
+    assert_eq!(judge(&update), Verdict::default());
+}
+
+#[test]
+fn one_resource_covered_very_often() {
+    let covered = vec!["cpu"; FAULTS];
+    check(&json!({"resourceGroups": [{"coveredResources": covered, "flavors": []}]}));
+}
+
+#[test]
+fn very_many_quotas_below_zero() {
+    let quota = json!({"name": "cpu", "nominalQuota": "-1", "lendingLimit": "5"});
+    let flavor = json!({"name": "f", "resources": vec![quota; FAULTS]});
+    check(&json!({"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}));
+}
+
+#[test]
+fn very_many_flavors_against_very_many_resources() {
+    let covered: Vec<String> = (0..FAULTS).map(|n| format!("r{n}")).collect();
+    let flavors = vec![json!({"name": "f", "resources": []}); FAULTS];
+    check(&json!({"resourceGroups": [{"coveredResources": covered, "flavors": flavors}]}));
+}

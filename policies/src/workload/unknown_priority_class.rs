@@ -48,7 +48,7 @@ fn known(context: &Context<'_>) -> String {
         .collect::<Vec<_>>()
         .join(", ");
     match names.len() {
-        0 => "there is no PriorityClass in the cluster; create this one first".to_owned(),
+        0 => "no PriorityClass has been made yet; create this one first".to_owned(),
         NAMES_MAX => format!("create this PriorityClass first, or name another, such as {list}"),
         _ => format!("create this PriorityClass first, or name one of {list}"),
     }

@@ -1,5 +1,5 @@
 //! Emits what is derived from the types and the rules, so that nothing is written down twice: the
-//! CRDs of lockkeeper's kinds ([`definitions`]) and the webhook configurations that send their
+//! CRDs of lockkeeper's kinds ([`definitions()`]) and the webhook configurations that send their
 //! objects to the webhook ([`webhooks`]).
 //!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.

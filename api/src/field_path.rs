@@ -81,15 +81,13 @@ impl FieldPath {
     #[must_use]
     pub fn identity(&self) -> String {
         let mut out = String::new();
-        for element in &self.elements {
-            match element {
-                Element::Index { key: Some(key), .. } => {
-                    out.push('[');
-                    out.push_str(key);
-                    out.push(']');
-                }
-                other => write_element(&mut out, other),
-            }
+        for (depth, element) in self.elements.iter().enumerate() {
+            let keyed = match element {
+                Element::Index { key: Some(key), .. } => Some(Element::Key(key.clone())),
+                _ => None,
+            };
+            // Writing to a string does not fail.
+            let _ = write_element(&mut out, depth, keyed.as_ref().unwrap_or(element));
         }
         out
     }
@@ -116,31 +114,26 @@ impl fmt::Display for FieldPath {
         if self.elements.is_empty() {
             return f.write_str("<nil>");
         }
-        let mut out = String::new();
-        for element in &self.elements {
-            write_element(&mut out, element);
+        for (depth, element) in self.elements.iter().enumerate() {
+            write_element(f, depth, element)?;
         }
-        f.write_str(&out)
+        Ok(())
     }
 }
 
-fn write_element(out: &mut String, element: &Element) {
+fn write_element(out: &mut impl fmt::Write, depth: usize, element: &Element) -> fmt::Result {
     match element {
         Element::Field(name) => {
-            if !out.is_empty() {
-                out.push('.');
+            if depth > 0 {
+                out.write_char('.')?;
             }
-            out.push_str(name);
+            out.write_str(name)
         }
-        Element::Index { position, .. } => {
-            out.push('[');
-            out.push_str(&position.to_string());
-            out.push(']');
-        }
+        Element::Index { position, .. } => write!(out, "[{position}]"),
         Element::Key(key) => {
-            out.push('[');
-            out.push_str(key);
-            out.push(']');
+            out.write_char('[')?;
+            out.write_str(key)?;
+            out.write_char(']')
         }
     }
 }

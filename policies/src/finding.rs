@@ -1,7 +1,7 @@
 //! What a rule found: where, what was seen, and what would be accepted.
 
 use lockkeeper_api::field_path::FieldPath;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 /// The kinds of field errors, those of apimachinery's `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,22 +83,25 @@ impl Finding {
     /// The text without the rule's id.
     #[must_use]
     pub fn text(&self) -> String {
-        format!("{}: {}", self.field, self.body())
+        let mut out = String::new();
+        // Writing to a string does not fail.
+        let _ = write!(out, "{}: ", self.field).and_then(|()| self.body(&mut out));
+        out
     }
 
-    /// What is wrong, in Kubernetes' words.
-    fn body(&self) -> String {
-        let mut out = self.kind.words().to_owned();
+    /// Writes what is wrong, in Kubernetes' words.
+    fn body(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_str(self.kind.words())?;
         for part in [self.value.as_deref(), Some(self.detail.as_str())]
             .into_iter()
             .flatten()
         {
             if !part.is_empty() {
-                out.push_str(": ");
-                out.push_str(part);
+                out.write_str(": ")?;
+                out.write_str(part)?;
             }
         }
-        out
+        Ok(())
     }
 
     /// What makes two findings of a rule the same one when an object was updated: the place (list
@@ -122,7 +125,7 @@ impl fmt::Display for Finding {
         if !f.alternate() {
             write!(f, "{}: ", self.field)?;
         }
-        f.write_str(&self.body())?;
+        self.body(f)?;
         write!(f, " [{}]", self.rule)
     }
 }

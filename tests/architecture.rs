@@ -23,6 +23,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         "lockkeeper-crdgen",
         &["lockkeeper-api", "lockkeeper-policies"],
     ),
+    // It measures the webhook; nobody uses it.
+    (
+        "lockkeeper-bench",
+        &["lockkeeper-policies", "lockkeeper-webhook"],
+    ),
     (
         "lockkeeper",
         &[

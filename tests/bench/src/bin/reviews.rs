@@ -1,0 +1,75 @@
+//! Answers one review over and over, without a socket: what valgrind counts instructions of.
+//!
+//! `reviews PATH FILE COUNT`: PATH is /validate, /mutate or /noop, FILE holds a review.
+
+use anyhow::{Context, Result, ensure};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use clap::Parser;
+use http_body_util::BodyExt;
+use lockkeeper_policies::facts;
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::http::router;
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tower::ServiceExt;
+
+/// The largest body that is read, in bytes.
+const BODY_LIMIT_BYTES: usize = 1024 * 1024;
+
+/// Answers one review over and over.
+#[derive(Parser)]
+struct Arguments {
+    /// The path: /validate, /mutate or /noop
+    path: String,
+    /// The file with the review
+    review: PathBuf,
+    /// How many times
+    count: usize,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let shown = arguments.review.display();
+    let body = std::fs::read(&arguments.review).with_context(|| format!("cannot read {shown}"))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
+    runtime.block_on(answer(&arguments, &body))
+}
+
+async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
+    let app = App::offline(Settings::default(), world()?, BODY_LIMIT_BYTES);
+    let router = router(Arc::new(app));
+    for _ in 0..arguments.count {
+        let request = Request::post(&arguments.path).header("Content-Type", "application/json");
+        let request = request.body(Body::from(body.to_vec()))?;
+        let response = router.clone().oneshot(request).await?;
+        ensure!(
+            response.status() == StatusCode::OK,
+            "answered with {}",
+            response.status()
+        );
+        response.into_body().collect().await?;
+    }
+    Ok(())
+}
+
+/// The priority classes that the reviews name.
+fn world() -> Result<Index> {
+    let mut index = Index::default();
+    for (name, value) in [("low", 100), ("standard", 500), ("high", 1000)] {
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+            "globalDefault": name == "standard",
+        });
+        facts::observe(&mut index, &class)?;
+    }
+    Ok(index)
+}

@@ -2,19 +2,35 @@
 //!
 //! An unknown key is refused: a misspelt setting that is silently ignored is worse than none.
 
+mod listen;
+
+pub use listen::{AddressError, ListenAddress, OptionalListen};
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// The largest request body that the webhook reads by default, in bytes: 8 MiB. The API server's
 /// own limit for an object is 3 MiB, and an update carries two.
 pub const BODY_LIMIT_BYTES_DEFAULT: u64 = 8 * 1024 * 1024;
 
+/// The body limits that make sense, in bytes: 64 KiB to 64 MiB. Under it ordinary workloads would be
+/// turned away; what is over it no API server sends.
+pub const BODY_LIMIT_BYTES_RANGE: RangeInclusive<u64> = 64 * 1024..=64 * 1024 * 1024;
+
 /// How long a stopping webhook waits for requests in flight by default, in seconds.
 pub const DRAIN_SECONDS_DEFAULT: u64 = 10;
 
+/// The waits for requests in flight that make sense, in seconds: none of them takes an hour.
+pub const DRAIN_SECONDS_RANGE: RangeInclusive<u64> = 0..=3600;
+
 /// The address that the webhook listens on by default.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:9443";
+
+/// The address that metrics are shown on by default.
+pub const METRICS_LISTEN_DEFAULT: &str = "127.0.0.1:9444";
 
 /// The whole configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -89,27 +105,85 @@ pub struct JobSettings {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WebhookSettings {
     /// The address and port to listen on. Port 0 takes a free one.
-    pub listen: String,
+    pub listen: ListenAddress,
+    /// The address and port that metrics are shown on, over plain HTTP; `off` opens none. Port 0
+    /// takes a free one. In a pod it must be `0.0.0.0:9444`, or nobody outside it can ask.
+    pub metrics_listen: OptionalListen,
     /// The oldest TLS version that is spoken.
     pub minimum_tls: MinimumTls,
     /// Whether HTTP/2 is left out of the handshake.
     pub http1_only: bool,
-    /// The largest request body that is read, in bytes. A larger one is answered with 413.
+    /// The PEM file of the CA whose certificates clients must present for a review: the API server's.
+    /// It is read again when it changes. Absent, every client is answered. `/livez` and `/readyz`
+    /// never ask. Take a CA that signs nothing else, or give `clientNames`.
+    pub client_ca: Option<String>,
+    /// The names that a client's certificate may have, as a DNS name or as the common name of its
+    /// subject; one is enough. Empty accepts every certificate of the CA. Names without
+    /// `clientCa` are refused.
+    pub client_names: Vec<String>,
+    /// The largest request body that is read, in bytes, from 65536 (64 KiB) to 67108864 (64 MiB). A
+    /// larger one is answered with 413.
+    #[serde(deserialize_with = "body_limit_bytes")]
+    #[schemars(range(min = *BODY_LIMIT_BYTES_RANGE.start(), max = *BODY_LIMIT_BYTES_RANGE.end()))]
     pub body_limit_bytes: u64,
-    /// How long a stopping process waits for requests in flight, in seconds.
+    /// How long a stopping process waits for requests in flight, in seconds; at most 3600.
+    #[serde(deserialize_with = "drain_seconds")]
+    #[schemars(range(min = *DRAIN_SECONDS_RANGE.start(), max = *DRAIN_SECONDS_RANGE.end()))]
     pub drain_seconds: u64,
+    /// How long a process that is told to stop is unready and serves on before it accepts no more, in
+    /// seconds; at most 3600. Absent is 5 in a pod, where others must hear of it first, and else 0.
+    #[serde(
+        deserialize_with = "shutdown_delay_seconds",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(max = *DRAIN_SECONDS_RANGE.end()))]
+    pub shutdown_delay_seconds: Option<u64>,
 }
 
 impl Default for WebhookSettings {
     fn default() -> Self {
         Self {
-            listen: LISTEN_DEFAULT.to_owned(),
+            listen: ListenAddress::of_default(LISTEN_DEFAULT),
+            metrics_listen: OptionalListen::At(ListenAddress::of_default(METRICS_LISTEN_DEFAULT)),
             minimum_tls: MinimumTls::default(),
             http1_only: false,
+            client_ca: None,
+            client_names: Vec::new(),
             body_limit_bytes: BODY_LIMIT_BYTES_DEFAULT,
             drain_seconds: DRAIN_SECONDS_DEFAULT,
+            shutdown_delay_seconds: None,
         }
     }
+}
+
+fn body_limit_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    within(&BODY_LIMIT_BYTES_RANGE, deserializer)
+}
+
+fn drain_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    within(&DRAIN_SECONDS_RANGE, deserializer)
+}
+
+fn shutdown_delay_seconds<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    within(&DRAIN_SECONDS_RANGE, deserializer).map(Some)
+}
+
+/// A number within a range. The error is a custom one: only to those does the parser of YAML add the
+/// place of the value.
+fn within<'de, D: Deserializer<'de>>(
+    range: &RangeInclusive<u64>,
+    deserializer: D,
+) -> Result<u64, D::Error> {
+    let number = u64::deserialize(deserializer)?;
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = (range.start(), range.end());
+    Err(D::Error::custom(format!(
+        "{number} is not in the range from {least} to {most}"
+    )))
 }
 
 /// The oldest TLS version that is spoken.
@@ -122,4 +196,19 @@ pub enum MinimumTls {
     #[default]
     #[serde(rename = "1.3")]
     V1_3,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_values_that_a_file_may_hold() {
+        let default = Config::default();
+        let written = serde_json::to_value(&default);
+        let read = written.and_then(serde_json::from_value::<Config>);
+        assert_eq!(read.ok(), Some(default));
+        assert!(BODY_LIMIT_BYTES_RANGE.contains(&BODY_LIMIT_BYTES_DEFAULT));
+        assert!(DRAIN_SECONDS_RANGE.contains(&DRAIN_SECONDS_DEFAULT));
+    }
 }

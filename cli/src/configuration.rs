@@ -1,33 +1,126 @@
 //! Reads the configuration file.
 
 use crate::yaml::place_and_message;
-use anyhow::{Context, Error, anyhow};
-use lockkeeper_api::config::Config;
-use std::fs;
+use anyhow::{Context, Error, anyhow, bail};
+use lockkeeper_api::config::{Action, Config};
+use lockkeeper_policies::registry;
+use lockkeeper_policies::settings::Settings;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// How alike two keys must be, from 0 to 1, for one to be meant by the other.
 const ALIKE: f64 = 0.6;
 
+/// The largest file that is read, in bytes: 1 MiB.
+const SIZE_MAX_BYTES: u64 = 1024 * 1024;
+
+/// A configuration as it stands in the file.
+#[derive(Debug, Default)]
+pub(crate) struct Loaded {
+    /// The whole file.
+    pub(crate) text: String,
+    /// What it says.
+    pub(crate) config: Config,
+    /// What it says to rules.
+    pub(crate) settings: Settings,
+}
+
 /// Reads the file; without one everything is as by default.
-pub(crate) fn read(path: Option<&Path>) -> Result<Config, Error> {
-    let Some(path) = path else {
-        return Ok(Config::default());
-    };
+pub(crate) fn read(path: Option<&Path>) -> Result<Loaded, Error> {
+    match path {
+        Some(path) => load(path, text(path)?),
+        None => Ok(Loaded::default()),
+    }
+}
+
+/// The content of the file.
+pub(crate) fn text(path: &Path) -> Result<String, Error> {
     let shown = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    parse(&text).map_err(|(place, message)| anyhow!("{shown}{place}: {message}"))
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(SIZE_MAX_BYTES + 1).read_to_string(&mut text))
+        .with_context(|| format!("cannot read {shown}; check the path and its rights"))?;
+    if u64::try_from(text.len())? > SIZE_MAX_BYTES {
+        bail!("{shown} is larger than {SIZE_MAX_BYTES} bytes; is it the configuration file?");
+    }
+    Ok(text)
+}
+
+/// Checks what was read. The error names the file, the place, and what is wrong.
+pub(crate) fn load(path: &Path, text: String) -> Result<Loaded, Error> {
+    let (config, settings) =
+        parse(&text).map_err(|(place, message)| anyhow!("{}{place}: {message}", path.display()))?;
+    Ok(Loaded {
+        text,
+        config,
+        settings,
+    })
 }
 
 /// Parses the text. The error has the place as `:line:column` and what is wrong.
-fn parse(text: &str) -> Result<Config, (String, String)> {
+fn parse(text: &str) -> Result<(Config, Settings), (String, String)> {
     if text.trim().is_empty() {
-        return Ok(Config::default());
+        return Ok(Default::default());
     }
+    let config: Config = from_yaml(text)?;
+    match registry::settings(&config) {
+        Ok(settings) => Ok((config, settings)),
+        Err(unknown) => {
+            from_yaml::<RuleNames>(text)?;
+            Err((String::new(), unknown.to_string()))
+        }
+    }
+}
+
+fn from_yaml<T: DeserializeOwned>(text: &str) -> Result<T, (String, String)> {
     serde_saphyr::from_str(text).map_err(|error| {
         let (place, message) = place_and_message(&error);
         (place, explain(&message))
     })
+}
+
+/// The parts of the file that name rules. It is read when one of the names is wrong: then the parser
+/// says where.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RuleNames {
+    rules: Rules,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Rules {
+    actions: BTreeMap<KnownRule, Action>,
+    namespaces: BTreeMap<String, Namespace>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Namespace {
+    actions: BTreeMap<KnownRule, Action>,
+}
+
+/// The id of a rule that exists.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(try_from = "String")]
+struct KnownRule(String);
+
+impl TryFrom<String> for KnownRule {
+    type Error = String;
+
+    fn try_from(id: String) -> Result<Self, String> {
+        let rules = registry::all();
+        if rules.iter().any(|rule| rule.id == id) {
+            return Ok(Self(id));
+        }
+        let ids: Vec<&str> = rules.iter().map(|rule| rule.id).collect();
+        let ids = ids.join(", ");
+        Err(format!("there is no rule {id:?}; the rules are {ids}"))
+    }
 }
 
 /// Says in a message of the parser what is meant: the nearest known key, or the values that fit.
@@ -61,7 +154,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use lockkeeper_api::config::Action;
 
     #[track_caller]
     fn refused(text: &str, place: &str, part: &str) {
@@ -76,10 +168,10 @@ mod tests {
         let config = parse(
             "rules:\n  actions: {CQ007: warn}\npriority:\n  maxPreemptionAboveScheduling: 9\n",
         );
-        let config = config.unwrap();
+        let (config, _) = config.unwrap();
         assert_eq!(config.rules.actions.get("CQ007"), Some(&Action::Warn));
         assert_eq!(config.priority.max_preemption_above_scheduling, Some(9));
-        assert_eq!(parse(" \n").unwrap(), Config::default());
+        assert_eq!(parse(" \n").unwrap().0, Config::default());
     }
 
     #[test]
@@ -101,5 +193,57 @@ mod tests {
             "a whole number, 0 or more",
         );
         refused("webhook: [\n", ":1:10", "expected mapping");
+    }
+
+    #[test]
+    fn a_wrong_value_is_said_with_its_place() {
+        refused(
+            "rules:\n  actions:\n    CQ007: warn\n    CQ999: warn\n",
+            ":4:5",
+            "there is no rule \"CQ999\"; the rules are SC001, CQ001",
+        );
+        refused(
+            "rules: {namespaces: {team: {actions: {cq007: off}}}}\n",
+            ":1:39",
+            "there is no rule \"cq007\"",
+        );
+        refused(
+            "webhook:\n  listen: 127.0.0.1\n",
+            ":2:11",
+            "\"127.0.0.1\" does not end in a port",
+        );
+        refused(
+            "webhook:\n  listen: 9443\n",
+            ":2:11",
+            "such as 127.0.0.1:9443",
+        );
+        refused(
+            "webhook:\n  metricsListen: :9444\n",
+            ":2:18",
+            "0.0.0.0:9443 for all",
+        );
+        for limit in ["0", "65535", "67108865"] {
+            refused(
+                &format!("webhook:\n  bodyLimitBytes: {limit}\n"),
+                ":2:19",
+                "not in the range from 65536 to 67108864",
+            );
+        }
+        refused("webhook: {drainSeconds: 3601}\n", ":1:25", "from 0 to 3600");
+    }
+
+    #[test]
+    fn what_is_printed_reads_back_equal() {
+        for text in [
+            "",
+            "rules:\n  actions: {CQ007: off, CQ001: audit}\n  namespaces:\n    \"no\": {actions: {WL004: warn}}\n    \"1\": {}\n",
+            "priority: {maxPreemptionAboveScheduling: 0, separatePreemptionAllowedFor: [\"yes\", \"\", \"a: b\"]}\n",
+            "priority: {separatePreemptionAllowedFor: []}\njob: {disableDefaultPreemptiable: true}\n",
+            "webhook: {listen: \"[::]:1\", metricsListen: off, minimumTls: \"1.2\", http1Only: true, bodyLimitBytes: 65536, drainSeconds: 0}\n",
+        ] {
+            let (config, _) = parse(text).unwrap();
+            let printed = serde_saphyr::to_string(&config).unwrap();
+            assert_eq!(parse(&printed).unwrap().0, config, "{printed}");
+        }
     }
 }

@@ -2,35 +2,49 @@
 
 mod arguments;
 mod greeting;
+mod reload;
 
 pub(crate) use arguments::Arguments;
 
-use crate::{Failure, configuration, world};
+use crate::configuration::{self, Loaded};
+use crate::{Failure, world};
 use anyhow::{Context, Error, anyhow};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use lockkeeper_api::config::Config;
+use lockkeeper_api::config::{Config, ListenAddress, OptionalListen, WebhookSettings};
 use lockkeeper_policies::index::Index;
-use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::bootstrap::{self, Files};
+use lockkeeper_webhook::limits::Load;
 use lockkeeper_webhook::listener::{self, Limits};
 use lockkeeper_webhook::live::ApiServer;
-use lockkeeper_webhook::tls::{self, TlsOptions};
+use lockkeeper_webhook::metrics::{self, CertificateProbe};
+use lockkeeper_webhook::readiness::{self, Health, SelfCheck, Trust};
+use lockkeeper_webhook::tls::{CertificateStatus, ClientVerification, Serving, TlsOptions};
 use lockkeeper_webhook::{http, stores};
+use reload::Reloader;
 use std::env;
+use std::io::{Write, stdout};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The folder whose objects are the world when there is no cluster.
 const WORLD_DEFAULT: &str = "examples/world";
 
 /// Set in every pod: there is an API server to ask.
 const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
+
+/// How long a pod that is told to stop is unready and serves on, in seconds: until all who send
+/// requests have heard of it. Outside a pod nobody asks, and it is nothing.
+const SHUTDOWN_DELAY_SECONDS: u64 = 5;
+
+/// A process that dies of a signal has its number and this one as its exit code.
+const SIGNAL_CODE: i32 = 128;
 
 /// Where the world comes from.
 enum Source {
@@ -42,50 +56,65 @@ enum Source {
 /// Runs the server until it is told to stop.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.log();
-    let mut config = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
+    let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
+    let mut config = loaded.config.clone();
     arguments.apply(&mut config);
-    let settings = registry::settings(&config)
-        .with_context(|| file(arguments.config.as_deref()))
-        .map_err(Failure::Usage)?;
+    let clients = clients(&config.webhook).map_err(Failure::Usage)?;
+    if arguments.print_config {
+        let yaml = serde_saphyr::to_string(&config)?;
+        return Ok(stdout().lock().write_all(yaml.as_bytes())?);
+    }
     let runtime = tokio::runtime::Runtime::new()?;
-    Ok(runtime.block_on(serve(arguments, &config, settings))?)
+    Ok(runtime.block_on(serve(arguments, &config, loaded, clients))?)
 }
 
-/// How a message names the configuration.
-fn file(path: Option<&Path>) -> String {
-    path.map_or_else(
-        || "configuration".to_owned(),
-        |path| path.display().to_string(),
-    )
-}
-
-async fn serve(arguments: &Arguments, config: &Config, settings: Settings) -> Result<(), Error> {
+async fn serve(
+    arguments: &Arguments,
+    config: &Config,
+    loaded: Loaded,
+    clients: Option<ClientVerification>,
+) -> Result<(), Error> {
     let source = source(arguments).await?;
     let files = certificate(arguments)?;
     let options = TlsOptions {
         minimum: config.webhook.minimum_tls,
         http1_only: config.webhook.http1_only,
     };
-    let tls = tls::server_config(&files.certificate, &files.key, &options)?;
-    let listen = &config.webhook.listen;
-    let tcp = TcpListener::bind(listen).await.with_context(|| {
-        format!(
-            "cannot listen on {listen}; is another process there? --listen takes another address"
-        )
-    })?;
+    let serving = Serving::load(&files.certificate, &files.key, &options, clients.as_ref())?;
+    let tcp = bind(&config.webhook.listen, "--listen takes another address").await?;
+    let metrics = match &config.webhook.metrics_listen {
+        OptionalListen::At(address) => {
+            Some(bind(address, "--metrics-listen takes another address, or off").await?)
+        }
+        OptionalListen::Off => None,
+    };
     // Signals are taken from here on, so that none is lost between the greeting and the first wait.
-    let stopped = stopped()?;
-    greeting::print(tcp.local_addr()?, &files, &source)?;
-    let app = app(
-        settings,
-        source,
-        usize::try_from(config.webhook.body_limit_bytes)?,
-    );
+    let signals = Signals::take()?;
+    let address = tcp.local_addr()?;
+    let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
+    greeting::print(address, metrics_address, &files, &source)?;
+    let body_limit_bytes = usize::try_from(config.webhook.body_limit_bytes)?;
+    let app = app(loaded.settings.clone(), source, body_limit_bytes);
+    let app = Arc::new(app.with_certificate(certificate_probe(&serving.status())));
     let limits = Limits {
         drain_timeout: Duration::from_secs(config.webhook.drain_seconds),
         ..Limits::default()
     };
-    let drained = listener::serve(tcp, tls, http::router(Arc::new(app)), limits, stopped).await;
+    // These go on until the runtime ends.
+    if let Some(metrics) = metrics {
+        tokio::spawn(metrics::serve(metrics, Arc::clone(&app)));
+    }
+    if let Some(path) = &arguments.config {
+        tokio::spawn(Reloader::new(path, loaded, Arc::clone(&app)).watch());
+    }
+    tokio::spawn(serving.watch());
+    let health = Arc::new(Health::unchecked());
+    tokio::spawn(self_check(arguments, &files, address)?.watch(Arc::clone(&health)));
+    let stopped = readiness::farewell(Arc::clone(&health), signals.first(), shutdown_delay(config));
+    let load = Arc::new(Load::default());
+    let router = http::router_with(app, load, health);
+    let router = serving.guard(router);
+    let drained = listener::serve(tcp, serving.config(), router, limits, stopped).await;
     if drained.cut > 0 {
         tracing::warn!(connections = drained.cut, "cut off after the drain timeout");
     }
@@ -93,16 +122,80 @@ async fn serve(arguments: &Arguments, config: &Config, settings: Settings) -> Re
     Ok(())
 }
 
-/// Resolves at the first SIGINT or SIGTERM.
-fn stopped() -> Result<impl Future<Output = ()>, Error> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
+async fn bind(address: &ListenAddress, remedy: &str) -> Result<TcpListener, Error> {
+    TcpListener::bind(address.as_str())
+        .await
+        .with_context(|| format!("cannot listen on {address}; is another process there? {remedy}"))
+}
+
+/// What metrics say of the serving certificate.
+fn certificate_probe(status: &CertificateStatus) -> CertificateProbe {
+    let read = |number: fn(&CertificateStatus) -> u64| {
+        let status = status.clone();
+        Box::new(move || i64::try_from(number(&status)).unwrap_or(i64::MAX))
+    };
+    CertificateProbe {
+        not_after_seconds: read(CertificateStatus::not_after),
+        applied: read(CertificateStatus::reloads),
+        refused: read(CertificateStatus::failures),
+        refused_clients: read(CertificateStatus::refused_clients),
+    }
+}
+
+/// SIGINT and SIGTERM.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn take() -> Result<Self, Error> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Resolves at the first one. The second one ends the process at once.
+    async fn first(mut self) {
+        self.next().await;
+        tracing::info!("stopping: answering what was accepted; a second signal cuts that short");
+        tokio::spawn(async move {
+            let kind = self.next().await;
+            tracing::warn!("a second signal: ended with requests unanswered");
+            std::process::exit(SIGNAL_CODE.saturating_add(kind.as_raw_value()));
+        });
+    }
+
+    async fn next(&mut self) -> SignalKind {
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
         }
-        tracing::info!("stopping: answering what was accepted");
+    }
+}
+
+/// How long the server is unready before it accepts no more.
+fn shutdown_delay(config: &Config) -> Duration {
+    let is_pod = env::var_os(IN_CLUSTER_VARIABLE).is_some();
+    let usual = if is_pod { SHUTDOWN_DELAY_SECONDS } else { 0 };
+    Duration::from_secs(config.webhook.shutdown_delay_seconds.unwrap_or(usual))
+}
+
+/// How the server looks at itself. Who signed a certificate that was given is not known here.
+fn self_check(
+    arguments: &Arguments,
+    files: &Files,
+    address: SocketAddr,
+) -> Result<SelfCheck, Error> {
+    let trust = match &arguments.tls_certificate {
+        Some(_) => Trust::Anything,
+        None => Trust::Ca(files.ca.clone()),
+    };
+    Ok(SelfCheck {
+        address,
+        name: "localhost".try_into()?,
+        trust,
     })
 }
 
@@ -161,6 +254,21 @@ fn certificate(arguments: &Arguments) -> Result<Files, Error> {
     ];
     names.extend(arguments.tls_name.iter().cloned());
     Ok(bootstrap::ensure(&directory, &names, SystemTime::now())?)
+}
+
+/// Which clients' certificates are accepted, if they are asked for one.
+fn clients(settings: &WebhookSettings) -> Result<Option<ClientVerification>, Error> {
+    let names = settings.client_names.clone();
+    match &settings.client_ca {
+        Some(ca) => Ok(Some(ClientVerification {
+            ca: PathBuf::from(ca),
+            names,
+        })),
+        None if names.is_empty() => Ok(None),
+        None => Err(anyhow!(
+            "names of clients are given, but no CA that vouches for them; give --client-ca"
+        )),
+    }
 }
 
 /// Where a user's programs keep what they make (XDG Base Directory Specification).

@@ -126,7 +126,8 @@ fn serve(folder: &Path) -> Result<Command, String> {
     // The server makes its own private folder in this one.
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut command = binary();
-    command.args(["serve", "--listen", "127.0.0.1:0", "--log-format", "json"]);
+    command.args(["serve", "--log-format", "json"]);
+    command.args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"]);
     Ok(command)
 }
 

@@ -1,5 +1,6 @@
 //! The admission review as it is answered.
 
+use crate::metrics::Hits;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use lockkeeper_policies::defaulting::Defaults;
@@ -7,7 +8,7 @@ use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::finding::Finding;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// The longest warning, in characters. Kubernetes asks for at most 120.
 pub(crate) const WARNING_LENGTH_MAX: usize = 120;
@@ -42,6 +43,8 @@ pub(crate) struct Answer {
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     audit_annotations: BTreeMap<String, String>,
+    #[serde(skip)]
+    hits: Hits,
 }
 
 /// Why a request is refused: Kubernetes' `Status`.
@@ -99,6 +102,7 @@ impl Answer {
     /// Accepts or refuses by the verdict.
     pub(crate) fn judged(uid: &str, object: Named<'_>, verdict: &Verdict) -> Self {
         let mut answer = Self::allow(uid);
+        answer.hits = Hits::of(verdict);
         for warning in &verdict.warnings {
             // The id goes first: the end may be cut off.
             answer.warn(format!("{} {}", warning.rule, warning.text()));
@@ -159,11 +163,21 @@ impl Answer {
         self.allowed
     }
 
+    /// Whether the client is told of something.
+    pub(crate) fn warned(&self) -> bool {
+        !self.warnings.is_empty()
+    }
+
     /// Whether the request itself made no sense.
     pub(crate) fn is_bad_request(&self) -> bool {
         self.status
             .as_ref()
             .is_some_and(|status| status.code == 400)
+    }
+
+    /// The rules that found something.
+    pub(crate) fn hits(&self) -> &Hits {
+        &self.hits
     }
 
     /// The ids of the rules for which it is refused, with commas; empty when accepted.
@@ -208,32 +222,20 @@ fn invalid(object: Named<'_>, denials: &[Finding], omitted: usize) -> Status {
         "" => object.kind.to_owned(),
         group => format!("{}.{group}", object.kind),
     };
-    let mut message = format!("{kind} {:?} is invalid: ", object.name);
-    match denials {
-        [only] if omitted == 0 => {
-            let _ = write!(message, "{only}");
-        }
-        several => {
-            let _ = write!(
-                message,
-                "{} problems:",
-                several.len().saturating_add(omitted)
-            );
-            for finding in several {
-                let _ = write!(message, "\n* {finding}");
-            }
-        }
-    }
     let mut causes: Vec<Cause> = denials.iter().map(cause).collect();
     if omitted > 0 {
-        let more = format!("and at least {omitted} more, not shown");
-        let _ = write!(message, "\n* {more}");
         causes.push(Cause {
             reason: "FieldValueInvalid",
-            message: more,
+            message: format!("and at least {omitted} more, not shown"),
             field: "<nil>".to_owned(),
         });
     }
+    let mut message = format!("{kind} {:?} is invalid: ", object.name);
+    // Writing to a string does not fail.
+    let _ = match causes.as_slice() {
+        [only] => write!(message, "{}: {}", only.field, only.message),
+        several => listed(&mut message, several, denials.len(), omitted),
+    };
     Status {
         outcome: "Failure",
         message,
@@ -246,6 +248,22 @@ fn invalid(object: Named<'_>, denials: &[Finding], omitted: usize) -> Status {
         }),
         code: 422,
     }
+}
+
+/// All causes, one a line, as kubectl prints them.
+fn listed(out: &mut String, causes: &[Cause], shown: usize, omitted: usize) -> fmt::Result {
+    let count = shown.saturating_add(omitted);
+    let bound = if omitted > 0 { "at least " } else { "" };
+    write!(out, "{bound}{count} problems:")?;
+    for cause in causes {
+        out.push_str("\n* ");
+        if cause.field != "<nil>" {
+            out.push_str(&cause.field);
+            out.push_str(": ");
+        }
+        out.push_str(&cause.message);
+    }
+    Ok(())
 }
 
 fn cause(finding: &Finding) -> Cause {

@@ -1,31 +1,30 @@
 //! What the handlers share.
 
 use crate::live::{Live, Source};
+use crate::metrics::{CertificateProbe, Metrics};
 use crate::stores::Readiness;
+use arc_swap::ArcSwap;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use std::sync::{Arc, RwLock};
 
-/// The state of the server: settings, stores, and whom to ask when they miss something.
+/// The state of the server: settings, stores, whom to ask when they miss something, and what was
+/// counted.
 pub struct App {
-    pub(crate) settings: Settings,
+    settings: ArcSwap<Settings>,
     pub(crate) index: Arc<RwLock<Index>>,
     pub(crate) live: Option<Live>,
     pub(crate) readiness: Readiness,
     pub(crate) body_limit_bytes: usize,
+    pub(crate) metrics: Metrics,
 }
 
 impl App {
     /// A server that knows the world as it is given and asks nobody.
     #[must_use]
     pub fn offline(settings: Settings, index: Index, body_limit_bytes: usize) -> Self {
-        Self {
-            settings,
-            index: Arc::new(RwLock::new(index)),
-            live: None,
-            readiness: Readiness::always(),
-            body_limit_bytes,
-        }
+        let index = Arc::new(RwLock::new(index));
+        Self::new(settings, index, Readiness::always(), body_limit_bytes)
     }
 
     /// A server whose stores are fed by others, and which asks `source` when they miss something.
@@ -37,12 +36,51 @@ impl App {
         source: Box<dyn Source>,
         body_limit_bytes: usize,
     ) -> Self {
+        let app = Self::new(settings, index, readiness, body_limit_bytes);
+        let live = Live::new(source).counted(app.metrics.lookups());
         Self {
-            settings,
+            live: Some(live),
+            ..app
+        }
+    }
+
+    fn new(
+        settings: Settings,
+        index: Arc<RwLock<Index>>,
+        readiness: Readiness,
+        body_limit_bytes: usize,
+    ) -> Self {
+        Self {
+            settings: ArcSwap::from_pointee(settings),
+            metrics: Metrics::new(&index, &readiness),
             index,
-            live: Some(Live::new(source)),
+            live: None,
             readiness,
             body_limit_bytes,
         }
+    }
+
+    /// Adds the serving certificate to what is measured.
+    #[must_use]
+    pub fn with_certificate(mut self, probe: CertificateProbe) -> Self {
+        self.metrics.add_certificate(probe);
+        self
+    }
+
+    /// The settings that hold now. A request takes them once, so that it is judged by one state.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    /// Puts other settings in force, for the requests that come from now on.
+    pub fn set_settings(&self, settings: Settings) {
+        self.settings.store(Arc::new(settings));
+    }
+
+    /// What was counted and measured.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 }

@@ -1,6 +1,9 @@
 //! How long a request may take.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
+
+pub(crate) mod missed;
 
 /// What the API server waits when it says nothing, in seconds.
 const TIMEOUT_SECONDS_DEFAULT: u64 = 10;
@@ -10,6 +13,9 @@ const TIMEOUT_SECONDS_MAX: u64 = 30;
 
 /// How much sooner the answer is given, in seconds: it has a way to go.
 const RESERVE_SECONDS: u64 = 1;
+
+/// The most that rules may take of the reserve when they run again after a lookup, in milliseconds.
+const SECOND_LOOK_MAX_MS: u64 = 500;
 
 /// When the work must end: a second before the `timeout` in the query, at least half of it.
 pub(crate) fn of(query: Option<&str>, started: Instant) -> Instant {
@@ -26,6 +32,14 @@ pub(crate) fn of(query: Option<&str>, started: Instant) -> Instant {
         .min(most);
     let reserve = Duration::from_secs(RESERVE_SECONDS).min(timeout / 2);
     started + timeout.saturating_sub(reserve)
+}
+
+/// When the rules must be done that run again after a lookup. A lookup may go on to the deadline, so
+/// a part of the reserve is theirs.
+pub(crate) fn for_second_look(started: Instant, deadline: Instant) -> Instant {
+    let given = deadline.saturating_duration_since(started);
+    // The reserve is at most as long as the time before it: `of` sees to that.
+    deadline + (given / 2).min(Duration::from_millis(SECOND_LOOK_MAX_MS))
 }
 
 /// Reads a Go duration of hours, minutes, seconds and milliseconds, such as `10s` or `1m30s`.
@@ -75,6 +89,17 @@ mod tests {
         check(Some("timeout=500ms"), 250);
         check(Some("timeout=1m0s"), 29_000);
         check(Some("timeout=30s"), 29_000);
+    }
+
+    #[test]
+    fn a_second_look_ends_before_the_timeout() {
+        for (timeout, expected_ms) in [("10s", 9_500), ("2s", 1_500), ("1s", 750), ("30s", 29_500)]
+        {
+            let now = Instant::now();
+            let deadline = of(Some(&format!("timeout={timeout}")), now);
+            let left = for_second_look(now, deadline).saturating_duration_since(now);
+            assert_eq!(left, Duration::from_millis(expected_ms), "{timeout}");
+        }
     }
 
     #[test]

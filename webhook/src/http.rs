@@ -1,21 +1,25 @@
-//! The HTTP side: paths, limits, and what is logged.
+//! The HTTP side: paths, limits, and what is refused before it is a review.
 
-use crate::answer::Answer;
 use crate::app::App;
 use crate::deadline;
-use crate::envelope::{self, EnvelopeError, Request, Review};
-use crate::route::Route;
+use crate::envelope::EnvelopeError;
+use crate::limits::{Full, Load, RETRY_AFTER_SECONDS};
+use crate::metrics::{Observed, Path};
+use crate::readiness::Health;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use lockkeeper_api::GROUP;
 use std::sync::Arc;
-use std::time::Instant;
+use tokio::time::Instant;
+
+mod body;
+mod work;
+
+use work::Work;
 
 /// Which of the two questions a path asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,136 +28,137 @@ enum Question {
     Mutate,
 }
 
+impl Question {
+    fn path(self) -> Path {
+        match self {
+            Self::Validate => Path::Validate,
+            Self::Mutate => Path::Mutate,
+        }
+    }
+}
+
+/// What all handlers share.
+#[derive(Clone)]
+struct Server {
+    app: Arc<App>,
+    load: Arc<Load>,
+    health: Arc<Health>,
+}
+
+/// The paths of a server with the usual limits that nobody tells to stop.
+pub fn router(app: Arc<App>) -> Router {
+    router_with(app, Arc::default(), Arc::default())
+}
+
 /// The paths of the server. `/noop` reads a request and answers with a constant: what the transport
 /// costs by itself, for measurements.
-pub fn router(app: Arc<App>) -> Router {
+///
+/// The probes have no limit: a server that is busy is neither dead nor of no use.
+pub fn router_with(app: Arc<App>, load: Arc<Load>, health: Arc<Health>) -> Router {
     Router::new()
         .route("/validate", post(validate))
         .route("/mutate", post(mutate))
         .route("/noop", post(noop))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(readyz))
-        .with_state(app)
+        .with_state(Server { app, load, health })
 }
 
-async fn readyz(State(app): State<Arc<App>>) -> Response {
-    let missing = app.readiness.missing();
-    if missing.is_empty() {
+async fn readyz(State(server): State<Server>) -> Response {
+    let mut reasons = server.health.problems();
+    let missing = server.app.readiness.missing();
+    if !missing.is_empty() {
+        reasons.push(format!("still listing {}", missing.join(", ")));
+    }
+    if reasons.is_empty() {
         return "ok\n".into_response();
     }
-    let text = format!("not ready: still listing {}\n", missing.join(", "));
+    let text = format!("not ready: {}\n", reasons.join("; "));
     (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
 }
 
 async fn validate(
-    State(app): State<Arc<App>>,
+    State(server): State<Server>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    answer(&app, Question::Validate, query.as_deref(), &headers, body).await
+    let answer = answer(
+        &server,
+        Question::Validate,
+        query.as_deref(),
+        &headers,
+        body,
+    );
+    answer.await.into_response()
 }
 
 async fn mutate(
-    State(app): State<Arc<App>>,
+    State(server): State<Server>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    answer(&app, Question::Mutate, query.as_deref(), &headers, body).await
+    let answer = answer(&server, Question::Mutate, query.as_deref(), &headers, body);
+    answer.await.into_response()
 }
 
-async fn noop(State(app): State<Arc<App>>, headers: HeaderMap, body: Body) -> Response {
-    let deadline = deadline::of(None, Instant::now());
-    match read(&app, &headers, body, deadline).await {
-        Ok(_) => json(Bytes::from_static(b"{}")),
-        Err(refused) => refused.into_response(),
-    }
+async fn noop(State(server): State<Server>, headers: HeaderMap, body: Body) -> Response {
+    let answer = async {
+        let _place = server.load.enter()?;
+        let deadline = deadline::of(None, Instant::now());
+        body::read(&server, &headers, body, deadline).await?;
+        Ok::<_, Refused>(Json(Bytes::from_static(b"{}")))
+    };
+    answer.await.into_response()
 }
 
 /// Answers one review.
 async fn answer(
-    app: &App,
+    server: &Server,
     question: Question,
     query: Option<&str>,
     headers: &HeaderMap,
     body: Body,
-) -> Response {
+) -> Result<Json, Refused> {
     let started = Instant::now();
-    let deadline = deadline::of(query, started);
-    let body = match read(app, headers, body, deadline).await {
-        Ok(body) => body,
-        Err(refused) => return refused.into_response(),
+    let observed = Observed::new(&server.app, question.path());
+    let answer = async {
+        let _place = server.load.enter()?;
+        let deadline = deadline::of(query, started);
+        let body = body::read(server, headers, body, deadline).await?;
+        observed.body(body.bytes().len());
+        let work = Work {
+            app: Arc::clone(&server.app),
+            settings: server.app.settings(),
+            observed,
+            question,
+            body,
+            started,
+            deadline,
+        };
+        work.run(server).await.map(Json)
     };
-    let (review, request) = match envelope::decode(&body) {
-        Ok(decoded) => decoded,
-        Err(error) => return Refused::Envelope(error).into_response(),
-    };
-    let answer = judge(app, question, &review, &request, deadline).await;
-    log(question, &request, &answer, started);
-    match answer.encode() {
-        Ok(bytes) => json(bytes.into()),
-        Err(error) => Refused::Encoding(error).into_response(),
+    let answer = answer.await;
+    if matches!(answer, Err(Refused::Full(_))) {
+        server.app.metrics.shed();
     }
-}
-
-async fn judge(
-    app: &App,
-    question: Question,
-    review: &Review<'_>,
-    request: &Request<'_>,
-    deadline: Instant,
-) -> Answer {
-    let version = review.api_version.as_deref().unwrap_or_default();
-    if version != envelope::API_VERSION {
-        let spoken = envelope::API_VERSION;
-        let message = format!("apiVersion {version:?} is not spoken here; send {spoken}");
-        return Answer::bad_request(&request.uid, message);
-    }
-    let has_subresource = request
-        .sub_resource
-        .as_ref()
-        .is_some_and(|name| !name.is_empty());
-    let Some(operation) = request.operation().filter(|_| !has_subresource) else {
-        // Rules are about whole objects that are made, changed or deleted.
-        return Answer::allow(&request.uid);
-    };
-    match (Route::find(request), question) {
-        (Some(route), Question::Validate) => {
-            (route.validate)(app, request, operation, deadline).await
-        }
-        (Some(route), Question::Mutate) => (route.mutate)(app, request, operation, deadline).await,
-        (None, _) => unknown_kind(request),
-    }
-}
-
-/// A kind that no rule is about. One of another group passes: somebody registered more than needed.
-/// One of our own group is of a version or kind that this build does not know, and must not pass
-/// unguarded.
-fn unknown_kind(request: &Request<'_>) -> Answer {
-    let kind = &request.kind;
-    let what = format!("{}/{} {}", kind.group, kind.version, kind.name);
-    if kind.group == GROUP {
-        let message = format!("{what} is not known to this version of lockkeeper; upgrade it");
-        return Answer::bad_request(&request.uid, message);
-    }
-    let mut answer = Answer::allow(&request.uid);
-    answer.warn(format!(
-        "lockkeeper has no rule for {what}; do not register it"
-    ));
     answer
 }
 
 /// Why a request is answered with an HTTP error instead of a review.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
+    /// Too much is in work already.
+    #[error(transparent)]
+    Full(#[from] Full),
     /// Not JSON by its header.
     #[error("the content type is {0:?}; send application/json")]
     ContentType(String),
     /// More bytes than the limit.
     #[error("the body is larger than the limit of {0} bytes")]
     TooLarge(usize),
-    /// The client stopped sending.
+    /// The client sends too slowly, or stopped.
     #[error("the body did not arrive in time")]
     TooSlow,
     /// The connection broke.
@@ -161,7 +166,7 @@ enum Refused {
     Broken(String),
     /// There is no request to answer.
     #[error(transparent)]
-    Envelope(EnvelopeError),
+    Envelope(#[from] EnvelopeError),
     /// The answer has no JSON form.
     #[error("the answer could not be written: {0}")]
     Encoding(serde_json::Error),
@@ -169,7 +174,14 @@ enum Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        let code = match self {
+        let code = match &self {
+            Self::Full(_) => {
+                // Logged once a second where it is counted: there may be many.
+                let wait = HeaderValue::from(RETRY_AFTER_SECONDS);
+                let headers = [(RETRY_AFTER, wait)];
+                let text = format!("{self}\n");
+                return (StatusCode::TOO_MANY_REQUESTS, headers, text).into_response();
+            }
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
@@ -181,76 +193,12 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Reads the body, at most to the limit and the deadline.
-async fn read(
-    app: &App,
-    headers: &HeaderMap,
-    body: Body,
-    deadline: Instant,
-) -> Result<Bytes, Refused> {
-    content_type(headers)?;
-    let limit = app.body_limit_bytes;
-    let declared = headers
-        .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse().ok());
-    if declared.is_some_and(|length: usize| length > limit) {
-        return Err(Refused::TooLarge(limit));
-    }
-    let collected = Limited::new(body, limit).collect();
-    match tokio::time::timeout_at(deadline.into(), collected).await {
-        Err(_) => Err(Refused::TooSlow),
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refused::TooLarge(limit)),
-        Ok(Err(error)) => Err(Refused::Broken(error.to_string())),
-    }
-}
+/// A body that is JSON already.
+struct Json(Bytes);
 
-fn content_type(headers: &HeaderMap) -> Result<(), Refused> {
-    let value = headers
-        .get(CONTENT_TYPE)
-        .map(HeaderValue::as_bytes)
-        .unwrap_or_default();
-    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
-    if essence
-        .trim_ascii()
-        .eq_ignore_ascii_case(b"application/json")
-    {
-        return Ok(());
-    }
-    Err(Refused::ContentType(
-        String::from_utf8_lossy(value).into_owned(),
-    ))
-}
-
-fn json(body: Bytes) -> Response {
-    (
-        [(CONTENT_TYPE, HeaderValue::from_static("application/json"))],
-        body,
-    )
-        .into_response()
-}
-
-/// Names what was judged, never what it holds.
-fn log(question: Question, request: &Request<'_>, answer: &Answer, started: Instant) {
-    let duration_ms = started.elapsed().as_secs_f64() * 1e3;
-    macro_rules! event {
-        ($level:ident, $text:literal) => {
-            tracing::$level!(
-                uid = %request.uid,
-                kind = %request.kind.name,
-                namespace = %request.namespace,
-                name = %request.name,
-                operation = %request.operation,
-                question = ?question,
-                rules = answer.denied_by(),
-                duration_ms,
-                $text
-            )
-        };
-    }
-    if answer.allowed() {
-        event!(debug, "allowed");
-    } else {
-        event!(info, "denied");
+impl IntoResponse for Json {
+    fn into_response(self) -> Response {
+        let kind = HeaderValue::from_static("application/json");
+        ([(CONTENT_TYPE, kind)], self.0).into_response()
     }
 }

@@ -4,13 +4,18 @@
 //! types) and the rules of `lockkeeper-policies`; the answer carries the uid, whatever happened. Rules
 //! that need other objects read [`stores`], and ask the API server once when those miss something.
 //!
+//! What happened is counted in [`metrics`], which have a port of their own.
+//!
 //! There is no rule text here, and nothing here decides what is allowed.
 
 pub mod app;
 pub mod bootstrap;
 pub mod http;
+pub mod limits;
 pub mod listener;
 pub mod live;
+pub mod metrics;
+pub mod readiness;
 pub mod stores;
 pub mod tls;
 

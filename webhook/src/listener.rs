@@ -20,7 +20,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{debug, error, warn};
 
+use crate::limits::Throttle;
+
 mod connection;
+mod requests;
 
 use connection::Connection;
 
@@ -44,6 +47,32 @@ const CONNECTIONS_MAX: usize = 4_096;
 
 /// Requests open at once on one connection of HTTP/2, as many as Go's own servers take.
 const STREAMS_MAX: u32 = 250;
+
+/// Longest for a client to take an answer that is ready, in seconds. HTTP/2 lets it refuse the bytes
+/// for as long as it likes.
+const ANSWER_TIMEOUT_S: u64 = 10;
+
+/// The largest head of a request, in bytes: 16 KiB. The API server's are below 1 KiB.
+const HEAD_MAX_BYTES: u32 = 16 * 1024;
+
+/// Header fields of a request on HTTP/1.1.
+const HEADER_FIELDS_MAX: usize = 64;
+
+/// The largest frame of HTTP/2 that is taken, in bytes: the smallest limit there is.
+const FRAME_MAX_BYTES: u32 = 16 * 1024;
+
+/// What an HTTP/2 client may send ahead on one request, in bytes: 1 MiB.
+const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
+
+/// What it may send ahead on all of a connection's requests together, in bytes: 1 MiB.
+const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
+
+/// Requests of HTTP/2 that a client may open and take back before anybody has looked at them; the
+/// next one ends the connection (CVE-2023-44487).
+const PENDING_RESETS_MAX: usize = 20;
+
+/// Requests of HTTP/2 on one connection that may break the protocol; the next one ends it.
+const FAULTY_STREAMS_MAX: usize = 1_024;
 
 /// Quiet time before an HTTP/2 client is asked whether it lives, in seconds.
 const PING_INTERVAL_S: u64 = 20;
@@ -74,6 +103,8 @@ pub struct Limits {
     /// Requests open at once on one connection of HTTP/2; a client may exceed it
     /// only by opening another.
     pub streams_max: u32,
+    /// Longest for a client to take an answer; then the connection is closed.
+    pub answer_timeout: Duration,
     /// Quiet time before an HTTP/2 client is sent a ping.
     pub ping_interval: Duration,
     /// Longest for it to answer the ping; then the connection is dropped.
@@ -89,6 +120,7 @@ impl Default for Limits {
             drain_timeout: Duration::from_secs(DRAIN_TIMEOUT_S),
             connections_max: CONNECTIONS_MAX,
             streams_max: STREAMS_MAX,
+            answer_timeout: Duration::from_secs(ANSWER_TIMEOUT_S),
             ping_interval: Duration::from_secs(PING_INTERVAL_S),
             ping_timeout: Duration::from_secs(PING_TIMEOUT_S),
         }
@@ -135,9 +167,10 @@ pub async fn serve(
     });
     let (closing, _) = watch::channel(());
     let mut connections = JoinSet::new();
+    let told = Throttle::default();
     tokio::pin!(shutdown);
     loop {
-        if places.available_permits() == 0 {
+        if places.available_permits() == 0 && told.is_due() {
             warn!(
                 connections_max,
                 "every place is taken; new connections wait"

@@ -4,6 +4,7 @@
 //! before the watch has told of the first.
 
 use crate::chain::Chain;
+use crate::metrics::{self, Lookups};
 use crate::world::Fetched;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
@@ -67,6 +68,7 @@ impl Source for ApiServer {
 pub(crate) struct Live {
     source: Box<dyn Source>,
     absent: Mutex<BTreeMap<String, Instant>>,
+    lookups: Lookups,
 }
 
 impl Live {
@@ -74,7 +76,14 @@ impl Live {
         Self {
             source,
             absent: Mutex::default(),
+            lookups: Lookups::default(),
         }
+    }
+
+    /// Counts what comes of each question.
+    pub(crate) fn counted(mut self, lookups: Lookups) -> Self {
+        self.lookups = lookups;
+        self
     }
 
     /// Asks for all names at once. What is not answered by the deadline is unknown.
@@ -85,30 +94,40 @@ impl Live {
     ) -> Fetched {
         let deadline = deadline.into();
         let answers = names.into_iter().map(async |name| {
-            let answer = self.one(&name, deadline).await;
+            let (answer, result) = self.one(&name, deadline).await;
+            self.lookups.count(result);
             (name, answer)
         });
         join_all(answers).await.into_iter().collect()
     }
 
-    async fn one(&self, name: &str, deadline: Instant) -> Lookup<PriorityClassFacts> {
-        if !can_exist(name) || self.known_absent(name) {
-            return Lookup::Absent;
+    /// The answer, and how it was come by.
+    async fn one(
+        &self,
+        name: &str,
+        deadline: Instant,
+    ) -> (Lookup<PriorityClassFacts>, metrics::Lookup) {
+        use metrics::Lookup as Result;
+        if !can_exist(name) {
+            return (Lookup::Absent, Result::Absent);
+        }
+        if self.known_absent(name) {
+            return (Lookup::Absent, Result::Remembered);
         }
         let asked = self.source.priority_class(name);
         match timeout_at(deadline, asked).await {
-            Ok(Ok(Some(facts))) => Lookup::Found(facts),
+            Ok(Ok(Some(facts))) => (Lookup::Found(facts), Result::Found),
             Ok(Ok(None)) => {
                 self.remember_absent(name);
-                Lookup::Absent
+                (Lookup::Absent, Result::Absent)
             }
             Ok(Err(error)) => {
                 tracing::warn!(class = name, error = %Chain(&error), "the API server could not be asked");
-                Lookup::Unknown
+                (Lookup::Unknown, Result::Failed)
             }
             Err(_) => {
                 tracing::warn!(class = name, "the API server did not answer in time");
-                Lookup::Unknown
+                (Lookup::Unknown, Result::Late)
             }
         }
     }

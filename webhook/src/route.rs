@@ -1,11 +1,8 @@
 //! From a kind in a request to the rules and defaults of its type.
 
 use crate::answer::{Answer, Named};
-use crate::app::App;
 use crate::envelope::Request;
 use crate::world::{Fetched, RequestWorld};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
@@ -13,15 +10,39 @@ use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
 use lockkeeper_policies::engine::{Subject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::{Change, Context, Operation};
+use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::world::Lookup;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
-use std::time::Instant;
+use std::sync::{PoisonError, RwLock};
 
-type Judge = for<'a> fn(&'a App, &'a Request<'a>, Operation, Instant) -> BoxFuture<'a, Answer>;
+type Judge = fn(&Basis<'_>, &Request<'_>, Operation) -> Judged;
+
+/// What a request is judged by: one state of the settings, the stores, and what was fetched for it.
+pub(crate) struct Basis<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) index: &'a RwLock<Index>,
+    pub(crate) fetched: &'a Fetched,
+}
+
+/// What comes of judging once.
+pub(crate) struct Judged {
+    pub(crate) answer: Answer,
+    /// The PriorityClasses that neither the stores nor what was fetched had.
+    pub(crate) missed: BTreeSet<String>,
+}
+
+impl From<Answer> for Judged {
+    fn from(answer: Answer) -> Self {
+        Self {
+            answer,
+            missed: BTreeSet::new(),
+        }
+    }
+}
 
 /// What is done with requests for one kind of object.
 pub(crate) struct Route {
@@ -42,7 +63,7 @@ static ROUTES: &[Route] = &[
 ];
 
 impl Route {
-    const fn of<T: Guarded + Send + Sync>(
+    const fn of<T: Guarded>(
         group: &'static str,
         version: &'static str,
         kind: &'static str,
@@ -51,13 +72,8 @@ impl Route {
             group,
             version,
             kind,
-            validate: |app, request, operation, deadline| {
-                validate::<T>(app, request, operation, deadline).boxed()
-            },
-            mutate: |app, request, operation, _| {
-                let answer = mutate::<T>(app, request, operation);
-                std::future::ready(answer).boxed()
-            },
+            validate: validate::<T>,
+            mutate: |basis, request, operation| mutate::<T>(basis, request, operation).into(),
         }
     }
 
@@ -106,45 +122,31 @@ impl<T: Guarded> Decoded<T> {
     }
 }
 
-async fn validate<T: Guarded + Send + Sync>(
-    app: &App,
-    request: &Request<'_>,
-    operation: Operation,
-    deadline: Instant,
-) -> Answer {
+/// Runs the rules, with what was fetched for them. What could not be fetched was not checked.
+fn validate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Operation) -> Judged {
     let decoded = match decode::<T>(request, operation) {
         Ok(decoded) => decoded,
-        Err(answer) => return *answer,
+        Err(answer) => return (*answer).into(),
     };
-    let (verdict, missed) = judge(app, &decoded, &Fetched::new());
-    let live = match &app.live {
-        Some(live) if !missed.is_empty() => live,
-        _ => return Answer::judged(&request.uid, decoded.named(request), &verdict),
-    };
-    let fetched = live.fetch(missed, deadline).await;
-    let (verdict, _) = judge(app, &decoded, &fetched);
+    let (verdict, missed) = judge(basis, &decoded);
     let mut answer = Answer::judged(&request.uid, decoded.named(request), &verdict);
-    for (name, looked_up) in &fetched {
+    for (name, looked_up) in basis.fetched {
         if *looked_up == Lookup::Unknown {
             answer.warn(format!(
                 "not checked: PriorityClass {name:?} could not be looked up in time"
             ));
         }
     }
-    answer
+    Judged { answer, missed }
 }
 
-/// Runs the rules once. The stores are locked for that long, which is microseconds.
-fn judge<T: Guarded>(
-    app: &App,
-    decoded: &Decoded<T>,
-    fetched: &Fetched,
-) -> (Verdict, BTreeSet<String>) {
-    let index = app.index.read().unwrap_or_else(PoisonError::into_inner);
-    let world = RequestWorld::new(&index, fetched);
+/// Runs the rules once. The stores are locked for that long, which is microseconds for most objects.
+fn judge<T: Guarded>(basis: &Basis<'_>, decoded: &Decoded<T>) -> (Verdict, BTreeSet<String>) {
+    let index = basis.index.read().unwrap_or_else(PoisonError::into_inner);
+    let world = RequestWorld::new(&index, basis.fetched);
     let context = Context {
         world: &world,
-        settings: &app.settings,
+        settings: basis.settings,
     };
     let verdict = review(&decoded.subject(), &context);
     (verdict, world.into_missed())
@@ -152,7 +154,7 @@ fn judge<T: Guarded>(
 
 /// Fills in defaults. An object that does not decode is let through as it is: the schema, or the
 /// validation after it, says what is wrong better than a refusal here could.
-fn mutate<T: Guarded>(app: &App, request: &Request<'_>, operation: Operation) -> Answer {
+fn mutate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Operation) -> Answer {
     let mut answer = Answer::allow(&request.uid);
     let (object, old) = match decode::<T>(request, operation) {
         // What a stored object that does not decode was given cannot be known: nothing is filled in,
@@ -163,10 +165,10 @@ fn mutate<T: Guarded>(app: &App, request: &Request<'_>, operation: Operation) ->
         Err(refused) if refused.is_bad_request() => return *refused,
         Ok(Decoded::Delete(_)) | Err(_) => return answer,
     };
-    let index = app.index.read().unwrap_or_else(PoisonError::into_inner);
+    let index = basis.index.read().unwrap_or_else(PoisonError::into_inner);
     let context = Context {
         world: &*index,
-        settings: &app.settings,
+        settings: basis.settings,
     };
     let defaults = T::defaults(&object, old.as_ref(), &context);
     match answer.fill(&defaults) {

@@ -17,7 +17,14 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
+use std::time::Duration;
+
+/// Between two tries to lock the index for a change, in milliseconds.
+const LOCK_PAUSE_MS: u64 = 1;
+
+/// Tries before a change insists: about a second.
+const LOCK_TRIES_MAX: u32 = 1_000;
 
 /// Which stores have listed everything once.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +84,13 @@ type LeanWorkload = Object<WorkloadSpec, WorkloadStatus>;
 const PRIORITY_CLASSES: &str = "priorityclasses";
 const WORKLOADS: &str = "workloads";
 const PODS: &str = "pods";
+
+/// All stores, and what they hold.
+pub(crate) const STORES: [(&str, IndexedKind); 3] = [
+    (PRIORITY_CLASSES, IndexedKind::PriorityClass),
+    (WORKLOADS, IndexedKind::Workload),
+    (PODS, IndexedKind::Pod),
+];
 
 /// Starts the watches. They go on until the runtime ends; a broken watch is taken up again with
 /// growing pauses, and meanwhile the stores answer from what they have.
@@ -144,7 +158,7 @@ fn spawn<K>(
             match event {
                 Ok(event) => {
                     let done = matches!(event, Event::InitDone);
-                    let mut index = index.write().unwrap_or_else(PoisonError::into_inner);
+                    let mut index = locked(&index).await;
                     take(&mut index, kind, &mut listed, event, &facts_of);
                     drop(index);
                     if done {
@@ -158,6 +172,22 @@ fn spawn<K>(
             }
         }
     });
+}
+
+/// Locks the index for a change. Where this can wait, it does so without standing in the lock's own
+/// queue: who stands there holds up every request that comes after, and a large object is judged for
+/// a tenth of a second and more.
+async fn locked(index: &RwLock<Index>) -> RwLockWriteGuard<'_, Index> {
+    for _ in 0..LOCK_TRIES_MAX {
+        match index.try_write() {
+            Ok(index) => return index,
+            Err(TryLockError::Poisoned(index)) => return index.into_inner(),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        tokio::time::sleep(Duration::from_millis(LOCK_PAUSE_MS)).await;
+    }
+    // The stores must not fall behind for ever.
+    index.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes one event into the index. `listed` holds the names of a listing that is under way.
@@ -208,11 +238,10 @@ mod tests {
 
     use super::*;
     use Event::{Apply, Delete, Init, InitApply, InitDone};
-    use futures_util::stream;
+    use futures_util::{FutureExt, stream};
     use lockkeeper_policies::world::{Lookup, PreemptibleLabel, World};
     use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
-    use std::time::Duration;
 
     fn decoded<T: DeserializeOwned>(object: Value) -> T {
         serde_json::from_value(object).unwrap()
@@ -422,6 +451,17 @@ mod tests {
         check_watch(vec![broken(), Ok(Init)], &[], false);
         check_watch(vec![Ok(Init), Ok(InitApply(class("a")))], &["a"], false);
         check_watch(vec![Ok(Init), Ok(InitDone)], &[], true);
+    }
+
+    #[tokio::test]
+    async fn a_change_that_waits_holds_up_no_request() {
+        let index = RwLock::new(Index::default());
+        let judging = index.read().unwrap();
+        let mut waiting = pin!(locked(&index));
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(index.try_read().unwrap());
+        drop(judging);
+        drop(waiting.await);
     }
 
     #[test]

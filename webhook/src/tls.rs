@@ -15,16 +15,20 @@ use lockkeeper_api::config::MinimumTls;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::ServerSessionMemoryCache;
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, ServerConfig};
 
-/// Sessions kept for resumption. The callers are a few API servers; the rest is slack.
-const SESSIONS_MAX: usize = 256;
+mod client;
+mod guard;
+mod serving;
+mod status;
+mod watching;
 
-/// Tickets sent after a handshake of TLS 1.3. A ticket serves once, and a
-/// caller that holds its connection open for long hardly needs one.
-const TICKETS_PER_HANDSHAKE: usize = 1;
+pub use client::ClientVerification;
+pub use guard::Peer;
+pub use serving::Serving;
+pub use status::CertificateStatus;
+pub use watching::{POLL_SECONDS, Watching};
 
 /// Protocols offered by ALPN, the preferred one first.
 const ALPN_H2: &[u8] = b"h2";
@@ -68,7 +72,9 @@ pub enum TlsError {
         path: PathBuf,
     },
     /// When a PEM file has sections, but none is a certificate.
-    #[error("{path} has no CERTIFICATE section; it must hold the serving certificate first")]
+    #[error(
+        "{path} has no CERTIFICATE section; it must hold a certificate, the one to serve first"
+    )]
     NoCertificate {
         /// The file.
         path: PathBuf,
@@ -86,6 +92,12 @@ pub enum TlsError {
         path: PathBuf,
         /// What rustls said.
         reason: rustls::Error,
+    },
+    /// When a section in the file of the clients' CA is not a CA's certificate.
+    #[error("{path} holds a certificate that cannot be a CA's; write the CA's own there")]
+    BadAuthority {
+        /// The file.
+        path: PathBuf,
     },
     /// When the key is of a kind that TLS servers don't use, or damaged.
     #[error("{path} holds no usable key; use ECDSA P-256 or P-384, Ed25519, or RSA of 2048 bits")]
@@ -106,13 +118,8 @@ pub enum TlsError {
     Configuration(rustls::Error),
 }
 
-/// Reads a certificate (or a chain, the serving certificate first) and its
-/// key, both PEM, and makes the server's configuration of them.
-///
-/// Sessions can be resumed, from memory of this configuration only: there is
-/// no key for tickets that would have to be rotated or could leak, and a new
-/// configuration after a renewal starts with none. Early data is never
-/// accepted, because it can be replayed. Clients aren't asked for a certificate.
+/// The configuration of a [`Serving`] whose files stay as they are, and which
+/// asks no client for a certificate.
 ///
 /// # Errors
 ///
@@ -122,24 +129,7 @@ pub fn server_config(
     key: &Path,
     options: &TlsOptions,
 ) -> Result<Arc<ServerConfig>, TlsError> {
-    let certified = certified_key(certificate, key)?;
-    let versions = match options.minimum {
-        MinimumTls::V1_3 => &[&rustls::version::TLS13][..],
-        MinimumTls::V1_2 => &[&rustls::version::TLS13, &rustls::version::TLS12][..],
-    };
-    let mut config = ServerConfig::builder_with_provider(provider())
-        .with_protocol_versions(versions)
-        .map_err(TlsError::Configuration)?
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
-    config.alpn_protocols = if options.http1_only {
-        vec![ALPN_HTTP1.to_vec()]
-    } else {
-        vec![ALPN_H2.to_vec(), ALPN_HTTP1.to_vec()]
-    };
-    config.session_storage = ServerSessionMemoryCache::new(SESSIONS_MAX);
-    config.send_tls13_tickets = TICKETS_PER_HANDSHAKE;
-    Ok(Arc::new(config))
+    Ok(Serving::load(certificate, key, options, None)?.config())
 }
 
 /// True when the client chose HTTP/2 in the handshake.

@@ -511,6 +511,169 @@ async fn a_connection_over_the_limit_waits_for_a_place() {
     first.await.unwrap();
 }
 
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut out = length[1..].to_vec();
+    out.extend([kind, flags]);
+    out.extend(stream.to_be_bytes());
+    out.extend(payload);
+    out
+}
+
+/// What an HTTP/2 client begins with: these settings.
+fn preface(settings: &[(u16, u32)]) -> Vec<u8> {
+    let settings: Vec<u8> = settings
+        .iter()
+        .flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat())
+        .collect();
+    let mut out = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    out.extend(frame(SETTINGS, 0, 0, &settings));
+    out
+}
+
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+const CONTINUATION: u8 = 9;
+
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+const INITIAL_WINDOW_SIZE: u16 = 4;
+const CANCEL: u32 = 8;
+const ENHANCE_YOUR_CALM: u32 = 11;
+
+/// `GET https://localhost/`, in HPACK.
+const GET: &[u8] = b"\x82\x87\x84\x41\x09localhost";
+
+/// Reads frames to the end; the error code of the GOAWAY, if there was one.
+async fn goaway(mut stream: TlsStream<TcpStream>) -> Option<u32> {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes).await;
+    let mut rest = &bytes[..];
+    let mut code = None;
+    while let [a, b, c, kind, _, _, _, _, _, tail @ ..] = rest {
+        let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+        let payload = tail.get(..length)?;
+        if *kind == GOAWAY {
+            code = Some(u32::from_be_bytes(payload[4..8].try_into().unwrap()));
+        }
+        rest = &tail[length..];
+    }
+    code
+}
+
+#[tokio::test]
+async fn requests_that_are_taken_back_as_fast_as_made_end_their_connection() {
+    let server = Server::default().await;
+    let mut other = server.connect(H2).await;
+    other.get("/").await.unwrap();
+
+    // All in one piece, so that nobody can look at a request before it is taken back.
+    let mut bytes = preface(&[]);
+    for number in 0..200 {
+        let stream = 2 * number + 1;
+        bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, stream, GET));
+        bytes.extend(frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+    }
+    let mut stream = server.tls(Client::new(H2)).await.unwrap();
+    stream.write_all(&bytes).await.unwrap();
+    assert_eq!(goaway(stream).await, Some(ENHANCE_YOUR_CALM));
+
+    assert_eq!(other.get("/").await.unwrap().2, "fine");
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_head_that_goes_on_and_on_ends_its_connection() {
+    let server = Server::default().await;
+    let mut other = server.connect(H2).await;
+    other.get("/").await.unwrap();
+
+    // A field without indexing: its name is `a`, its value 100 bytes.
+    let field = [&b"\0\x01a\x64"[..], &[b'x'; 100]].concat();
+    let mut stream = server.tls(Client::new(H2)).await.unwrap();
+    let mut begin = preface(&[]);
+    begin.extend(frame(HEADERS, END_STREAM, 1, GET));
+    stream.write_all(&begin).await.unwrap();
+    // The server closes at some point; what is sent then cannot be written.
+    let endless = frame(CONTINUATION, 0, 1, &field.repeat(100));
+    while stream.write_all(&endless).await.is_ok() {}
+
+    assert_eq!(other.get("/").await.unwrap().2, "fine");
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_take_its_answer_is_dropped() {
+    let server = Server::with(Limits {
+        answer_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    let mut bytes = preface(&[(INITIAL_WINDOW_SIZE, 0)]);
+    bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, 1, GET));
+    let mut stream = server.tls(Client::new(H2)).await.unwrap();
+    stream.write_all(&bytes).await.unwrap();
+    closed(stream).await;
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_slow_answer_is_not_one_that_is_not_taken() {
+    let server = Server::with(Limits {
+        answer_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    let mut sender = server.connect(H2).await;
+    let (answer, ()) = tokio::join!(sender.get("/wait"), async {
+        server.gate.entered(1).await;
+        // Another connection runs into the limit meanwhile.
+        let mut bytes = preface(&[(INITIAL_WINDOW_SIZE, 0)]);
+        bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, 1, GET));
+        let mut stream = server.tls(Client::new(H2)).await.unwrap();
+        stream.write_all(&bytes).await.unwrap();
+        closed(stream).await;
+        server.gate.open.notify_one();
+    });
+    assert_eq!(answer.unwrap().2, "late");
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let server = Server::default().await;
+    let long = format!("a: {}\r\n", "x".repeat(17 * 1024));
+    let many = "a: x\r\n".repeat(64);
+    for fields in [long, many] {
+        let mut stream = server.tls(Client::new(HTTP1)).await.unwrap();
+        let head = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        assert!(answer.starts_with(b"HTTP/1.1 431 "));
+        server.assert_serves().await;
+    }
+
+    let Sender::Http2(mut sender, _) = server.connect(H2).await else {
+        panic!("HTTP/2 was asked for");
+    };
+    // The connection itself goes on.
+    for (bytes, expected) in [
+        (17 * 1024, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
+        (1024, StatusCode::OK),
+    ] {
+        let request = Request::get("https://localhost/")
+            .header("a", "x".repeat(bytes))
+            .body(Body::empty())
+            .unwrap();
+        let answer = sender.send_request(request).await.unwrap();
+        assert_eq!(answer.status(), expected);
+    }
+}
+
 #[tokio::test]
 async fn a_panic_in_a_handler_stays_with_its_client() {
     let server = Server::default().await;
@@ -531,6 +694,7 @@ async fn endless_limits_do_no_harm() {
         drain_timeout: Duration::MAX,
         connections_max: usize::MAX,
         streams_max: u32::MAX,
+        answer_timeout: Duration::MAX,
         ping_interval: Duration::MAX,
         ping_timeout: Duration::MAX,
     })

@@ -1,7 +1,7 @@
 //! The flags of `lockkeeper serve`.
 
 use clap::{Args, ValueEnum};
-use lockkeeper_api::config::{Config, MinimumTls};
+use lockkeeper_api::config::{Config, ListenAddress, MinimumTls, OptionalListen};
 use std::io::stderr;
 use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
@@ -20,9 +20,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 
+    /// Print the configuration that holds, file and flags taken together, and exit
+    #[arg(long)]
+    pub(super) print_config: bool,
+
     /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:9443]
     #[arg(long, value_name = "ADDRESS")]
-    listen: Option<String>,
+    listen: Option<ListenAddress>,
+
+    /// Address and port to show metrics on, over plain HTTP; `off` opens none [default:
+    /// 127.0.0.1:9444]
+    #[arg(long, value_name = "ADDRESS")]
+    metrics_listen: Option<OptionalListen>,
 
     /// Read other objects from the API server of this kubeconfig; in a pod its service account is
     /// used without this
@@ -59,6 +68,16 @@ pub(crate) struct Arguments {
     #[arg(long)]
     http1_only: bool,
 
+    /// CA of the client certificates that reviews must come with (PEM); probes need none. Read again
+    /// when it changes
+    #[arg(long, value_name = "FILE")]
+    client_ca: Option<String>,
+
+    /// Name that a client certificate may have, as a DNS name or as its common name; may be repeated
+    /// [default: any of the CA]
+    #[arg(long, value_name = "NAME")]
+    client_name: Vec<String>,
+
     /// How log lines on standard error look
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
@@ -85,12 +104,21 @@ impl Arguments {
         if let Some(listen) = &self.listen {
             webhook.listen.clone_from(listen);
         }
+        if let Some(listen) = &self.metrics_listen {
+            webhook.metrics_listen.clone_from(listen);
+        }
         match self.tls_min_version {
             Some(TlsVersion::V1_2) => webhook.minimum_tls = MinimumTls::V1_2,
             Some(TlsVersion::V1_3) => webhook.minimum_tls = MinimumTls::V1_3,
             None => {}
         }
         webhook.http1_only |= self.http1_only;
+        if let Some(ca) = &self.client_ca {
+            webhook.client_ca = Some(ca.clone());
+        }
+        if !self.client_name.is_empty() {
+            webhook.client_names.clone_from(&self.client_name);
+        }
     }
 
     /// Starts logging to standard error.

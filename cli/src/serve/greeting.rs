@@ -24,10 +24,19 @@ const EXAMPLES: [(&str, &str, &str); 2] = [
 
 /// Says where the server is and how to try it. The first line is for programs too: it does not
 /// change.
-pub(super) fn print(address: SocketAddr, files: &Files, source: &Source) -> Result<()> {
+pub(super) fn print(
+    address: SocketAddr,
+    metrics: Option<SocketAddr>,
+    files: &Files,
+    source: &Source,
+) -> Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "serving on https://{address}")?;
     writeln!(out, "  certificate  {}", files.certificate.display())?;
+    match metrics {
+        Some(address) => writeln!(out, "  metrics      http://{address}/metrics")?,
+        None => writeln!(out, "  metrics      off")?,
+    }
     writeln!(out, "  world        {}", world(source))?;
     writeln!(out, "  rules        {}", registry::all().len())?;
     let there = EXAMPLES

@@ -28,6 +28,8 @@ pub fn scenarios() -> Vec<Alone> {
             configuration,
         ),
         trial("a certificate of one's own is served", own_certificate),
+        trial("metrics count what was answered", metrics),
+        trial("the printed configuration reads back equal", print_config),
     ]
 }
 
@@ -110,7 +112,11 @@ fn configuration(folder: &Path) {
         ),
         (
             "rules: {actions: {CQ999: warn}}\n",
-            ["config.yaml", "CQ001"],
+            ["config.yaml:1:19", "CQ001"],
+        ),
+        (
+            "webhook: {listen: localhost}\n",
+            ["config.yaml:1:19", "127.0.0.1:9443"],
         ),
         ("rules: [\n", [":1:8", "expected mapping"]),
     ] {
@@ -148,6 +154,70 @@ fn own_certificate(folder: &Path) {
     let key = other.join("tls.key");
     let flags = ["serve", "--tls-cert", path(&chain), "--tls-key", path(&key)];
     fails(&lockkeeper::run(&flags), 1, &["tls.key"]);
+}
+
+fn metrics(folder: &Path) {
+    let tls = folder.join("tls");
+    let server = Lockkeeper::alone(folder, &["--tls-dir", path(&tls)]).unwrap();
+    let review = format!("{}/validate", server.url());
+    let refused = "@examples/reviews/clusterqueue-refused.json";
+    let kind = "Content-Type: application/json";
+    let ca = path(server.ca());
+    curl(&["--cacert", ca, "-H", kind, "--data", refused, &review]);
+    let printed = server.printed();
+    let (_, rest) = printed.split_once("metrics      ").unwrap();
+    let url = rest.lines().next().unwrap();
+    let text = curl(&[url]);
+    for line in [
+        r#"requests_total{kind="ClusterQueue",operation="create",path="validate",verdict="denied"} 1"#,
+        r#"rule_hits_total{rule="CQ007",action="enforce"} 1"#,
+        r#"request_duration_seconds_count{path="validate"} 1"#,
+        r#"store_objects{store="priorityclasses"} 3"#,
+        "requests_in_flight 0",
+    ] {
+        let line = format!("\nlockkeeper_webhook_{line}\n");
+        assert!(text.contains(&line), "{line} is not in:\n{text}");
+    }
+    let ends = "\nlockkeeper_webhook_certificate_not_after_seconds ";
+    let (_, ends_s) = text.split_once(ends).unwrap();
+    let ends_s: i64 = ends_s.lines().next().unwrap().parse().unwrap();
+    assert!(ends_s > 1_700_000_000, "{ends_s}");
+    assert_eq!(curl(&[&url.replace("/metrics", "/healthz")]), "ok\n");
+    server.stop().unwrap();
+}
+
+/// The flags go before the file, and what is printed is a file that says both.
+fn print_config(folder: &Path) {
+    let file = folder.join("config.yaml");
+    let yaml = "rules: {actions: {CQ007: warn}}\nwebhook: {metricsListen: off, drainSeconds: 1}\n";
+    fs::write(&file, yaml).unwrap();
+    let flags = ["--listen", "127.0.0.1:1", "--tls-min-version", "1.2"];
+    let arguments = ["serve", "--print-config", "--config", path(&file)];
+    let printed = lockkeeper::output(&[&arguments[..], &flags].concat());
+    for part in [
+        "CQ007: warn",
+        "127.0.0.1:1",
+        "off",
+        "1.2",
+        "drainSeconds: 1",
+    ] {
+        assert!(printed.contains(part), "{part} is not in:\n{printed}");
+    }
+    fs::write(&file, &printed).unwrap();
+    assert_eq!(lockkeeper::output(&arguments), printed);
+}
+
+/// What a request is answered with.
+#[track_caller]
+fn curl(arguments: &[&str]) -> String {
+    let output = Command::new("curl")
+        .args(["--silent", "--show-error", "--fail"])
+        .args(arguments)
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
 }
 
 #[track_caller]

@@ -17,7 +17,11 @@ use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 use tracing::debug;
 
-use super::{Limits, Shared};
+use super::requests::{self, OpenRequest, Requests, Taken};
+use super::{
+    CONNECTION_WINDOW_BYTES, FAULTY_STREAMS_MAX, FRAME_MAX_BYTES, HEAD_MAX_BYTES,
+    HEADER_FIELDS_MAX, Limits, PENDING_RESETS_MAX, STREAM_WINDOW_BYTES, Shared,
+};
 use crate::tls;
 
 /// How long a server that closes waits for the first request of a new
@@ -63,13 +67,15 @@ impl Connection {
         let http = http(limits, stream.get_ref().1.alpn_protocol());
         let (requests, seen) = watch::channel(Requests::default());
         let router = TowerToHyperService::new(self.shared.router.clone());
-        let service = service_fn(move |request: Request<Incoming>| {
+        let peer = tls::Peer::of(stream.get_ref().1, self.peer);
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
             let open = OpenRequest::new(&requests);
             let answer = router.call(request);
             async move {
                 let answer = answer.await;
-                drop(open);
-                answer
+                let taken = open.answered();
+                answer.map(|answer| answer.map(|body| Taken::new(body, taken)))
             }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
@@ -80,7 +86,8 @@ impl Connection {
             ended = connection.as_mut() => return ended,
             // This end is bounded by the drain of the whole server.
             () = told_to_close(closing, seen.clone()) => {}
-            () = quiet(seen, limits) => {
+            () = requests::overdue(seen.clone(), limits) => return Err(Stalled.into()),
+            () = requests::quiet(seen, limits) => {
                 connection.as_mut().graceful_shutdown();
                 return timeout(limits.drain_timeout, connection).await?;
             }
@@ -98,6 +105,9 @@ fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
+        .max_headers(HEADER_FIELDS_MAX)
+        // A head must fit; a body goes through in pieces.
+        .max_buf_size(usize::try_from(HEAD_MAX_BYTES).unwrap_or(usize::MAX))
         // hyper counts the idle time before a request into this, and ends the
         // connection without TLS's goodbye: `quiet` is to come first.
         .header_read_timeout(at_most_a_day(
@@ -107,6 +117,12 @@ fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_max)
+        .max_header_list_size(HEAD_MAX_BYTES)
+        .max_frame_size(FRAME_MAX_BYTES)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
+        .max_local_error_reset_streams(FAULTY_STREAMS_MAX)
         .keep_alive_interval(at_most_a_day(limits.ping_interval))
         .keep_alive_timeout(at_most_a_day(limits.ping_timeout));
     if tls::chose_http2(alpn) {
@@ -121,32 +137,10 @@ fn at_most_a_day(duration: Duration) -> Duration {
     duration.min(Duration::from_hours(24))
 }
 
-/// The requests of one connection so far.
-#[derive(Clone, Copy, Default)]
-struct Requests {
-    any: bool,
-    open: usize,
-}
-
-/// A request that is being answered; ends when dropped, also by a panic.
-struct OpenRequest(watch::Sender<Requests>);
-
-impl OpenRequest {
-    fn new(requests: &watch::Sender<Requests>) -> Self {
-        requests.send_modify(|requests| {
-            requests.any = true;
-            requests.open = requests.open.saturating_add(1);
-        });
-        Self(requests.clone())
-    }
-}
-
-impl Drop for OpenRequest {
-    fn drop(&mut self) {
-        self.0
-            .send_modify(|requests| requests.open = requests.open.saturating_sub(1));
-    }
-}
+/// The client does not take what it asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("an answer was not taken in time")]
+struct Stalled;
 
 /// Completes when the server closes and this client is not about to ask.
 async fn told_to_close(closing: &mut watch::Receiver<()>, mut requests: watch::Receiver<Requests>) {
@@ -154,25 +148,4 @@ async fn told_to_close(closing: &mut watch::Receiver<()>, mut requests: watch::R
     let _ = closing.changed().await;
     let asked = requests.wait_for(|requests| requests.any);
     let _ = timeout(FIRST_REQUEST_WAIT, asked).await;
-}
-
-/// Completes when the client has had no request open for longer than it may.
-async fn quiet(mut requests: watch::Receiver<Requests>, limits: &Limits) {
-    loop {
-        let now = *requests.borrow_and_update();
-        let changed = requests.changed();
-        let changed = if now.open > 0 {
-            Ok(changed.await)
-        } else if now.any {
-            timeout(limits.idle_timeout, changed).await
-        } else {
-            timeout(limits.header_timeout, changed).await
-        };
-        match changed {
-            Ok(Ok(())) => {}
-            // The service is gone, and with it the connection.
-            Ok(Err(_)) => std::future::pending().await,
-            Err(_) => return,
-        }
-    }
 }

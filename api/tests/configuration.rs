@@ -1,0 +1,129 @@
+//! The reference of the configuration, made from the types that read it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+use lockkeeper_api::config::Config;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+const HEAD: &str = "# Configuration
+
+`lockkeeper serve --config FILE` reads one YAML file. Every key is optional; an unknown key or a value
+that cannot be is an error that says file, line and column. Flags go before the file. `--print-config`
+prints what holds in the end, as a file that reads back the same.
+
+The file is read again when it changes, within five seconds, also when it is a mounted ConfigMap. What is
+under `rules`, `priority` and `job` then holds for the next request; what is under `webhook` needs a
+restart, and the log says so. A file that is broken changes nothing: the log says what is wrong with it,
+and `lockkeeper_webhook_config_reloads_total{result=\"refused\"}` goes up.
+
+This page is made from the types in `api/src/config.rs`;
+`UPDATE_DOCS=1 cargo test -p lockkeeper-api --test configuration` makes it anew.
+
+";
+
+/// The keys below one type, as rows. A map's keys are whatever the user names.
+fn rows(schema: &Value, root: &Value, key: &str, default: &Value, out: &mut Vec<[String; 4]>) {
+    let schema = resolved(schema, root);
+    if let Some(properties) = schema["properties"].as_object() {
+        for (name, property) in properties {
+            let key = if key.is_empty() {
+                name.clone()
+            } else {
+                format!("{key}.{name}")
+            };
+            row(property, root, &key, &default[name], out);
+        }
+    } else if let Some(values) = schema.get("additionalProperties").filter(|v| v.is_object()) {
+        rows(values, root, &format!("{key}.*"), &Value::Null, out);
+    }
+}
+
+fn row(property: &Value, root: &Value, key: &str, default: &Value, out: &mut Vec<[String; 4]>) {
+    let description = property["description"].as_str().expect(key);
+    let shown = match default {
+        Value::Null => String::new(),
+        value => format!("`{value}`"),
+    };
+    let is_section = resolved(property, root)["properties"].is_object();
+    let shown = if is_section { String::new() } else { shown };
+    let text = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    out.push([format!("`{key}`"), kind(property, root), shown, text]);
+    rows(property, root, key, default, out);
+}
+
+/// What a value looks like.
+fn kind(schema: &Value, root: &Value) -> String {
+    let schema = resolved(schema, root);
+    if let Some(values) = words(schema) {
+        return values.join(", ");
+    }
+    if let Some(values) = schema.get("additionalProperties").filter(|v| v.is_object()) {
+        return format!("map of {}", kind(values, root));
+    }
+    let name = match &schema["type"] {
+        Value::Array(names) => names[0].as_str().unwrap(),
+        name => name.as_str().expect("a type"),
+    };
+    match name {
+        "array" => format!("list of {}", kind(&schema["items"], root)),
+        "integer" => "whole number".to_owned(),
+        "boolean" => "`true`, `false`".to_owned(),
+        "object" => "section".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// The values of a closed set.
+fn words(schema: &Value) -> Option<Vec<String>> {
+    let values: Vec<&Value> = match (&schema["enum"], &schema["oneOf"]) {
+        (Value::Array(values), _) => values.iter().collect(),
+        (_, Value::Array(cases)) => cases.iter().map(|case| &case["const"]).collect(),
+        _ => return None,
+    };
+    let quoted = values
+        .iter()
+        .map(|value| format!("`{}`", value.as_str().unwrap()));
+    Some(quoted.collect())
+}
+
+fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    match schema["$ref"].as_str() {
+        Some(path) => root.pointer(path.trim_start_matches('#')).expect(path),
+        None => schema,
+    }
+}
+
+fn reference() -> String {
+    let schema = json!(schemars::schema_for!(Config));
+    let default = json!(Config::default());
+    let mut table = Vec::new();
+    rows(&schema, &schema, "", &default, &mut table);
+    let mut out = HEAD.to_owned();
+    out.push_str("| key | type | default | meaning |\n| --- | --- | --- | --- |\n");
+    for cells in table {
+        writeln!(out, "| {} |", cells.join(" | ")).unwrap();
+    }
+    out
+}
+
+/// `UPDATE_DOCS=1` writes the page anew.
+#[test]
+fn the_reference_says_what_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
+    let new = reference();
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &new).unwrap();
+    }
+    let now = fs::read_to_string(&path).unwrap_or_default();
+    let remedy = "UPDATE_DOCS=1 cargo test -p lockkeeper-api --test configuration";
+    assert_eq!(now, new, "docs/configuration.md is behind; {remedy}");
+}

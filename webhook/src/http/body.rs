@@ -1,0 +1,63 @@
+//! Reading a body, within all limits.
+
+use super::{Refused, Server};
+use crate::limits::Held;
+use axum::body::Body;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
+use http_body_util::BodyExt;
+use tokio::time::{Instant, timeout_at};
+
+/// Reads the body, at most to the limits of size and time.
+pub(super) async fn read(
+    server: &Server,
+    headers: &HeaderMap,
+    body: Body,
+    deadline: Instant,
+) -> Result<Held, Refused> {
+    content_type(headers)?;
+    let limit = server.app.body_limit_bytes;
+    let declared = headers
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
+    if declared.is_some_and(|length: usize| length > limit) {
+        return Err(Refused::TooLarge(limit));
+    }
+    let patience = Instant::now().checked_add(server.load.bounds().body_timeout);
+    let deadline = patience.map_or(deadline, |patience| patience.min(deadline));
+    timeout_at(deadline, collect(server, body, limit))
+        .await
+        .map_err(|_| Refused::TooSlow)?
+}
+
+async fn collect(server: &Server, mut body: Body, limit: usize) -> Result<Held, Refused> {
+    let mut held = Held::new(&server.load);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Refused::Broken(error.to_string()))?;
+        let Ok(piece) = frame.into_data() else {
+            continue;
+        };
+        if held.bytes().len().saturating_add(piece.len()) > limit {
+            return Err(Refused::TooLarge(limit));
+        }
+        held.push(piece)?;
+    }
+    Ok(held)
+}
+
+fn content_type(headers: &HeaderMap) -> Result<(), Refused> {
+    let value = headers
+        .get(CONTENT_TYPE)
+        .map(HeaderValue::as_bytes)
+        .unwrap_or_default();
+    let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    if essence
+        .trim_ascii()
+        .eq_ignore_ascii_case(b"application/json")
+    {
+        return Ok(());
+    }
+    Err(Refused::ContentType(
+        String::from_utf8_lossy(value).into_owned(),
+    ))
+}

@@ -1,0 +1,184 @@
+//! One review, from its bytes to its answer.
+
+use super::{Question, Refused, Server};
+use crate::answer::Answer;
+use crate::app::App;
+use crate::deadline::{self, missed};
+use crate::envelope::{self, EnvelopeError, Request, Review};
+use crate::limits::Held;
+use crate::metrics::Observed;
+use crate::route::{Basis, Judged, Route};
+use crate::world::Fetched;
+use axum::body::Bytes;
+use lockkeeper_api::GROUP;
+use lockkeeper_policies::settings::Settings;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use tokio::time::{Instant, timeout_at};
+
+/// What is to be done. It owns its bytes, so that it can be done on any thread.
+pub(super) struct Work {
+    pub(super) app: Arc<App>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) observed: Observed,
+    pub(super) question: Question,
+    pub(super) body: Held,
+    pub(super) started: Instant,
+    pub(super) deadline: Instant,
+}
+
+impl Work {
+    /// Judges; asks the API server for what the stores missed, and judges again.
+    pub(super) async fn run(self, server: &Server) -> Result<Bytes, Refused> {
+        let work = Arc::new(self);
+        if Instant::now() >= work.deadline {
+            return work.give_up();
+        }
+        let Some(judged) = Self::step(&work, server, Fetched::new(), work.deadline).await? else {
+            return work.give_up();
+        };
+        let judged = match &work.app.live {
+            Some(live) if !judged.missed.is_empty() => {
+                let fetched = live.fetch(judged.missed, work.deadline).await;
+                // The API server may have taken all the time there was.
+                let deadline = deadline::for_second_look(work.started, work.deadline);
+                match Self::step(&work, server, fetched, deadline).await? {
+                    Some(judged) => judged,
+                    // What the stores missed may exist: the first answer does not count.
+                    None => return work.give_up(),
+                }
+            }
+            _ => judged,
+        };
+        let bytes = judged.answer.encode().map_err(Refused::Encoding)?;
+        Ok(bytes.into())
+    }
+
+    /// Judges once. A large body is judged on a thread of its own: the threads that serve the
+    /// connections must not be held up by it. `None` when that was not done in time; a thread that
+    /// has begun goes on to its end.
+    async fn step(
+        work: &Arc<Self>,
+        server: &Server,
+        fetched: Fetched,
+        deadline: Instant,
+    ) -> Result<Option<Judged>, Refused> {
+        if work.body.bytes().len() <= server.load.bounds().light_body_max_bytes {
+            return Ok(Some(work.judge(&fetched)?));
+        }
+        let Some(place) = server.load.enter_heavy(deadline).await else {
+            return Ok(None);
+        };
+        let work = Arc::clone(work);
+        let judged = tokio::task::spawn_blocking(move || {
+            let judged = work.judge(&fetched);
+            // Here, not with the request: a client that leaves does not end this thread.
+            drop(place);
+            judged
+        });
+        let Ok(judged) = timeout_at(deadline, judged).await else {
+            return Ok(None);
+        };
+        match judged {
+            Ok(judged) => Ok(Some(judged?)),
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // Only the end of the runtime stops a thread that has not begun.
+                Err(_) => Ok(None),
+            },
+        }
+    }
+
+    fn judge(&self, fetched: &Fetched) -> Result<Judged, EnvelopeError> {
+        let (review, request) = envelope::decode(self.body.bytes())?;
+        let basis = Basis {
+            settings: &self.settings,
+            index: &self.app.index,
+            fetched,
+        };
+        let judged = judge(&basis, self.question, &review, &request);
+        let is_last = judged.missed.is_empty() || self.app.live.is_none() || !fetched.is_empty();
+        if is_last {
+            self.observed.judged(&request, &judged.answer);
+            self.log(&request, &judged.answer);
+        }
+        Ok(judged)
+    }
+
+    /// The time is over, and what was checked does not count.
+    fn give_up(&self) -> Result<Bytes, Refused> {
+        let uid = missed::uid_of(self.body.bytes()).ok_or(EnvelopeError::NoUid)?;
+        let waited = self.started.elapsed();
+        tracing::warn!(%uid, question = ?self.question, "the rules were not done in time");
+        Ok(missed::answer(&uid, waited).into())
+    }
+
+    /// Names what was judged, never what it holds.
+    fn log(&self, request: &Request<'_>, answer: &Answer) {
+        let duration_ms = self.started.elapsed().as_secs_f64() * 1e3;
+        macro_rules! event {
+            ($level:ident, $text:literal) => {
+                tracing::$level!(
+                    uid = %request.uid,
+                    kind = %request.kind.name,
+                    namespace = %request.namespace,
+                    name = %request.name,
+                    operation = %request.operation,
+                    question = ?self.question,
+                    rules = answer.denied_by(),
+                    duration_ms,
+                    $text
+                )
+            };
+        }
+        if answer.allowed() {
+            event!(debug, "allowed");
+        } else {
+            event!(info, "denied");
+        }
+    }
+}
+
+fn judge(
+    basis: &Basis<'_>,
+    question: Question,
+    review: &Review<'_>,
+    request: &Request<'_>,
+) -> Judged {
+    let version = review.api_version.as_deref().unwrap_or_default();
+    if version != envelope::API_VERSION {
+        let spoken = envelope::API_VERSION;
+        let message = format!("apiVersion {version:?} is not spoken here; send {spoken}");
+        return Answer::bad_request(&request.uid, message).into();
+    }
+    let has_subresource = request
+        .sub_resource
+        .as_ref()
+        .is_some_and(|name| !name.is_empty());
+    let Some(operation) = request.operation().filter(|_| !has_subresource) else {
+        // Rules are about whole objects that are made, changed or deleted.
+        return Answer::allow(&request.uid).into();
+    };
+    match (Route::find(request), question) {
+        (Some(route), Question::Validate) => (route.validate)(basis, request, operation),
+        (Some(route), Question::Mutate) => (route.mutate)(basis, request, operation),
+        (None, _) => unknown_kind(request).into(),
+    }
+}
+
+/// A kind that no rule is about. One of another group passes: somebody registered more than needed.
+/// One of our own group is of a version or kind that this build does not know, and must not pass
+/// unguarded.
+fn unknown_kind(request: &Request<'_>) -> Answer {
+    let kind = &request.kind;
+    let what = format!("{}/{} {}", kind.group, kind.version, kind.name);
+    if kind.group == GROUP {
+        let message = format!("{what} is not known to this version of lockkeeper; upgrade it");
+        return Answer::bad_request(&request.uid, message);
+    }
+    let mut answer = Answer::allow(&request.uid);
+    answer.warn(format!(
+        "lockkeeper has no rule for {what}; do not register it"
+    ));
+    answer
+}

@@ -1,0 +1,154 @@
+//! The requests of one connection: which are open, and how long it has none.
+
+use super::Limits;
+use hyper::body::{Body, Frame, SizeHint};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+/// The requests of one connection so far.
+#[derive(Default)]
+pub(super) struct Requests {
+    pub(super) any: bool,
+    /// Those without an answer.
+    open: usize,
+    /// Since when the answers wait that the client has not taken, the oldest first.
+    waiting: BTreeMap<u64, Instant>,
+    answers: u64,
+}
+
+/// A request that is being answered; ends when dropped, also by a panic.
+pub(super) struct OpenRequest(watch::Sender<Requests>);
+
+impl OpenRequest {
+    pub(super) fn new(requests: &watch::Sender<Requests>) -> Self {
+        requests.send_modify(|requests| {
+            requests.any = true;
+            requests.open = requests.open.saturating_add(1);
+        });
+        Self(requests.clone())
+    }
+
+    /// The answer is ready; it waits from now on.
+    pub(super) fn answered(self) -> Waiting {
+        let mut number = 0;
+        self.0.send_modify(|requests| {
+            number = requests.answers;
+            requests.answers = number.wrapping_add(1);
+            requests.waiting.insert(number, Instant::now());
+        });
+        Waiting {
+            requests: self.0.clone(),
+            number,
+        }
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.0
+            .send_modify(|requests| requests.open = requests.open.saturating_sub(1));
+    }
+}
+
+/// An answer that the client has not taken; taken when dropped.
+pub(super) struct Waiting {
+    requests: watch::Sender<Requests>,
+    number: u64,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.requests.send_modify(|requests| {
+            requests.waiting.remove(&self.number);
+        });
+    }
+}
+
+/// The body of an answer, which hyper drops when all of it is on its way.
+pub(super) struct Taken<B> {
+    body: B,
+    _waiting: Waiting,
+}
+
+impl<B> Taken<B> {
+    pub(super) fn new(body: B, waiting: Waiting) -> Self {
+        Self {
+            body,
+            _waiting: waiting,
+        }
+    }
+}
+
+impl<B: Body + Unpin> Body for Taken<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Completes when the client has had no request open for longer than it may.
+pub(super) async fn quiet(mut requests: watch::Receiver<Requests>, limits: &Limits) {
+    loop {
+        let (any, open) = {
+            let now = requests.borrow_and_update();
+            (now.any, now.open)
+        };
+        let changed = requests.changed();
+        let changed = if open > 0 {
+            Ok(changed.await)
+        } else if any {
+            timeout(limits.idle_timeout, changed).await
+        } else {
+            timeout(limits.header_timeout, changed).await
+        };
+        match changed {
+            Ok(Ok(())) => {}
+            // The service is gone, and with it the connection.
+            Ok(Err(_)) => std::future::pending().await,
+            Err(_) => return,
+        }
+    }
+}
+
+/// Completes when an answer has waited for longer than it may.
+pub(super) async fn overdue(mut requests: watch::Receiver<Requests>, limits: &Limits) {
+    loop {
+        let oldest = {
+            let now = requests.borrow_and_update();
+            now.waiting.first_key_value().map(|(_, since)| *since)
+        };
+        let changed = requests.changed();
+        let changed = match oldest {
+            None => Ok(changed.await),
+            Some(since) if since.elapsed() >= limits.answer_timeout => return,
+            Some(since) => {
+                timeout(
+                    limits.answer_timeout.saturating_sub(since.elapsed()),
+                    changed,
+                )
+                .await
+            }
+        };
+        match changed {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => std::future::pending().await,
+            Err(_) => return,
+        }
+    }
+}

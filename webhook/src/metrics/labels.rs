@@ -1,0 +1,104 @@
+//! The values that labels can have. Nothing a client sends becomes one.
+
+use super::series;
+
+/// A closed set of values of one label.
+macro_rules! label {
+    ($(#[$doc:meta])* $type:ident, $label:literal, {
+        $($(#[$value_doc:meta])* $value:ident => $text:literal,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $type {
+            $($(#[$value_doc])* $value,)+
+        }
+
+        impl $type {
+            /// The label with its values, in the order of the variants.
+            pub(super) fn label() -> series::Label {
+                ($label, vec![$($text.to_owned(),)+])
+            }
+
+            /// Where its value stands among them.
+            pub(super) fn place(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+
+label!(
+    /// What came of a request.
+    Outcome, "verdict", {
+        /// Accepted, and nothing was said.
+        Allowed => "allowed",
+        /// Refused for what the object is.
+        Denied => "denied",
+        /// Accepted with warnings.
+        Warned => "warned",
+        /// No verdict: the request could not be read or made no sense, or the client went away.
+        Error => "error",
+    }
+);
+
+label!(
+    /// What a request does to an object.
+    Operation, "operation", {
+        /// It is made.
+        Create => "create",
+        /// It is changed.
+        Update => "update",
+        /// It is deleted.
+        Delete => "delete",
+        /// Something no rule runs on, or it could not be read.
+        Other => "other",
+    }
+);
+
+label!(
+    /// The path that was asked.
+    Path, "path", {
+        /// Whether it is good.
+        Validate => "validate",
+        /// What is filled in.
+        Mutate => "mutate",
+    }
+);
+
+label!(
+    /// What was done about a finding.
+    HitAction, "action", {
+        /// The object was refused.
+        Enforce => "enforce",
+        /// The client was warned.
+        Warn => "warn",
+        /// The audit log was told.
+        Audit => "audit",
+    }
+);
+
+label!(
+    /// What came of looking for an object that the stores do not have.
+    Lookup, "result", {
+        /// The API server has it.
+        Found => "found",
+        /// The API server does not have it, or no object can have that name.
+        Absent => "absent",
+        /// It was absent a moment ago, so nobody was asked.
+        Remembered => "remembered",
+        /// The API server refused or could not be reached.
+        Failed => "failed",
+        /// The API server did not answer in time.
+        Late => "late",
+    }
+);
+
+label!(
+    /// What came of reading something anew.
+    Reload, "result", {
+        /// It holds from now on.
+        Applied => "applied",
+        /// It is broken, and the old one goes on.
+        Refused => "refused",
+    }
+);

@@ -1,0 +1,88 @@
+//! One request, from its head to its answer.
+
+use super::labels::{Operation, Outcome, Path};
+use crate::answer::Answer;
+use crate::app::App;
+use crate::envelope::Request;
+use lockkeeper_policies::rule;
+use prometheus_client::metrics::counter::Counter;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+/// A request that is being answered. When it is dropped, it is counted: as an error unless it was
+/// judged, also when the client has gone away in the middle or a handler has panicked.
+#[must_use = "it measures until it is dropped"]
+pub(crate) struct Observed {
+    app: Arc<App>,
+    path: Path,
+    started: Instant,
+    judged: OnceLock<(usize, Operation, Outcome)>,
+}
+
+impl Observed {
+    /// A request has come in.
+    pub(crate) fn new(app: &Arc<App>, path: Path) -> Self {
+        app.metrics().in_flight.inc();
+        Self {
+            app: Arc::clone(app),
+            path,
+            started: Instant::now(),
+            judged: OnceLock::new(),
+        }
+    }
+
+    /// The body has been read.
+    pub(crate) fn body(&self, bytes: usize) {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a body is far smaller than 2^52 bytes"
+        )]
+        self.app.metrics().body_bytes.observe(bytes as f64);
+    }
+
+    /// This is the answer that will be sent.
+    pub(crate) fn judged(&self, request: &Request<'_>, answer: &Answer) {
+        let metrics = self.app.metrics();
+        let asked = &request.kind;
+        let known = metrics.kinds.iter().position(|kind| {
+            kind.name == asked.name && kind.version == asked.version && kind.group == asked.group
+        });
+        let operation = match request.operation() {
+            Some(rule::Operation::Create) => Operation::Create,
+            Some(rule::Operation::Update) => Operation::Update,
+            Some(rule::Operation::Delete) => Operation::Delete,
+            None => Operation::Other,
+        };
+        let outcome = if answer.is_bad_request() {
+            Outcome::Error
+        } else if !answer.allowed() {
+            Outcome::Denied
+        } else if answer.warned() {
+            Outcome::Warned
+        } else {
+            Outcome::Allowed
+        };
+        let kind = known.unwrap_or(metrics.kinds.len());
+        if self.judged.set((kind, operation, outcome)).is_ok() {
+            metrics.hit(answer.hits());
+        }
+    }
+}
+
+impl Drop for Observed {
+    fn drop(&mut self) {
+        let metrics = self.app.metrics();
+        let unjudged = (metrics.kinds.len(), Operation::Other, Outcome::Error);
+        let (kind, operation, outcome) = self.judged.get().copied().unwrap_or(unjudged);
+        let path = self.path.place();
+        let counter = metrics
+            .requests
+            .at([kind, operation.place(), path, outcome.place()]);
+        counter.map(Counter::inc);
+        let seconds = self.started.elapsed().as_secs_f64();
+        if let Some(durations) = metrics.durations.at([path]) {
+            durations.observe(seconds);
+        }
+        metrics.in_flight.dec();
+    }
+}

@@ -1,0 +1,205 @@
+//! Whether the server should be sent requests: it is not about to stop, and who connects as the API
+//! server does gets through.
+//!
+//! Whether the stores are complete is known to [`crate::stores::Readiness`].
+
+use crate::chain::Chain;
+use rustls::pki_types::ServerName;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::{MissedTickBehavior, interval};
+
+mod handshake;
+
+pub use handshake::CheckError;
+
+/// How often the server connects to itself, in seconds.
+pub const SELF_CHECK_SECONDS: u64 = 10;
+
+/// Longest for such a connection, in seconds. A server that takes longer is of no use to the API
+/// server either.
+pub const SELF_CHECK_TIMEOUT_SECONDS: u64 = 5;
+
+/// What the server knows about itself.
+#[derive(Debug, Default)]
+pub struct Health {
+    is_stopping: AtomicBool,
+    /// Why no connection gets through; `None` when one does, or when nobody checks.
+    fault: Mutex<Option<String>>,
+}
+
+impl Health {
+    /// A server that is not ready before its first self-check.
+    #[must_use]
+    pub fn unchecked() -> Self {
+        Self {
+            is_stopping: AtomicBool::new(false),
+            fault: Mutex::new(Some("not checked yet".to_owned())),
+        }
+    }
+
+    /// From now on the server is not ready, whatever else holds.
+    pub fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+    }
+
+    /// Whether the server is about to stop.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Why the server should not be sent requests; empty when it should.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.is_stopping() {
+            problems.push("stopping".to_owned());
+        }
+        let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fault) = &*fault {
+            problems.push(format!("self-check: {fault}"));
+        }
+        problems
+    }
+
+    /// Takes the outcome of a self-check; a change is logged.
+    fn take(&self, outcome: Result<(), CheckError>) {
+        let now = outcome.err().map(|error| Chain(&error).to_string());
+        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if *fault != now {
+            if let Some(reason) = &now {
+                tracing::warn!(reason, "the server does not reach itself: unready");
+            } else {
+                tracing::info!("the server reaches itself");
+            }
+        }
+        *fault = now;
+    }
+}
+
+/// By what the certificate is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It must be signed by a certificate of this PEM file, which is read again at each check.
+    Ca(PathBuf),
+    /// Any will do: who checks it is not known here. The server must still have its key.
+    Anything,
+}
+
+/// Where the server connects to itself, and what it expects there.
+#[derive(Clone, Debug)]
+pub struct SelfCheck {
+    /// The listener's own address.
+    pub address: SocketAddr,
+    /// A name that the certificate must hold.
+    pub name: ServerName<'static>,
+    /// By what the certificate is judged.
+    pub trust: Trust,
+}
+
+impl SelfCheck {
+    /// Connects again and again and tells `health`, until the server is about to stop.
+    pub async fn watch(self, health: Arc<Health>) {
+        let mut ticks = interval(Duration::from_secs(SELF_CHECK_SECONDS));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if health.is_stopping() {
+                return;
+            }
+            let outcome = self.run().await;
+            // The listener may have closed meanwhile, which is no fault.
+            if !health.is_stopping() {
+                health.take(outcome);
+            }
+        }
+    }
+
+    /// Connects once.
+    ///
+    /// # Errors
+    ///
+    /// A [`CheckError`] when no handshake succeeds in time.
+    pub async fn run(&self) -> Result<(), CheckError> {
+        let limit = Duration::from_secs(SELF_CHECK_TIMEOUT_SECONDS);
+        let handshake = handshake::with(reachable(self.address), self.name.clone(), &self.trust);
+        tokio::time::timeout(limit, handshake)
+            .await
+            .map_err(|_| CheckError::TooSlow)?
+    }
+}
+
+/// The address to connect to for one that is listened on: all addresses include the own one.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
+/// Completes when the server is to accept no more: some time after `told`. Until then it is unready
+/// and goes on serving, so that nobody is sent to a closed door.
+pub async fn farewell(health: Arc<Health>, told: impl Future<Output = ()>, delay: Duration) {
+    told.await;
+    health.stop();
+    tokio::time::sleep(delay).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_address(listened: &str, reached: &str) {
+        let parsed = |text: &str| text.parse::<SocketAddr>();
+        assert_eq!(parsed(listened).map(reachable), parsed(reached));
+    }
+
+    #[test]
+    fn the_own_address_can_be_reached() {
+        check_address("0.0.0.0:1", "127.0.0.1:1");
+        check_address("[::]:1", "[::1]:1");
+        check_address("10.0.0.1:1", "10.0.0.1:1");
+    }
+
+    #[test]
+    fn problems_come_and_go() {
+        let health = Health::unchecked();
+        assert_eq!(health.problems(), ["self-check: not checked yet"]);
+        health.take(Ok(()));
+        assert_eq!(health.problems(), [""; 0]);
+        health.take(Err(CheckError::TooSlow));
+        let fault = "self-check: no handshake within 5 s";
+        assert_eq!(health.problems(), [fault]);
+        health.stop();
+        assert_eq!(health.problems(), ["stopping", fault]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_farewell_is_unready_first_and_closes_later() {
+        let health = Arc::new(Health::default());
+        let (tell, told) = tokio::sync::oneshot::channel::<()>();
+        let told = async {
+            let _ = told.await;
+        };
+        let delay = Duration::from_secs(5);
+        let leaving = tokio::spawn(farewell(Arc::clone(&health), told, delay));
+        tokio::task::yield_now().await;
+        assert!(!health.is_stopping());
+
+        let started = tokio::time::Instant::now();
+        drop(tell);
+        tokio::task::yield_now().await;
+        assert!(health.is_stopping());
+        assert!(!leaving.is_finished());
+        assert!(leaving.await.is_ok());
+        assert_eq!(started.elapsed(), delay);
+    }
+}

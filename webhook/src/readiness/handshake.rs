@@ -1,0 +1,127 @@
+//! A handshake with the own listener, as a client that trusts what it was given.
+
+use super::{SELF_CHECK_TIMEOUT_SECONDS, Trust};
+use crate::tls::{self, TlsError};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, DistinguishedName, RootCertStore, SignatureScheme,
+};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+/// Why the server does not reach itself.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// When the CA cannot be read.
+    #[error(transparent)]
+    Ca(#[from] TlsError),
+    /// When rustls can make nothing of the CA.
+    #[error("the CA cannot be used: {0}; make or mount it again")]
+    Unusable(String),
+    /// When nothing listens, or the handshake fails: with a certificate of another CA, for another
+    /// name, or out of date.
+    #[error("no handshake: {0}; is the certificate signed by the CA, for this name, and in date?")]
+    Handshake(io::Error),
+    /// When it takes too long.
+    #[error("no handshake within {SELF_CHECK_TIMEOUT_SECONDS} s")]
+    TooSlow,
+}
+
+/// Connects, shakes hands, and takes its leave.
+pub(super) async fn with(
+    address: SocketAddr,
+    name: ServerName<'static>,
+    trust: &Trust,
+) -> Result<(), CheckError> {
+    let connector = TlsConnector::from(Arc::new(config(trust)?));
+    let tcp = TcpStream::connect(address)
+        .await
+        .map_err(CheckError::Handshake)?;
+    let mut stream = connector
+        .connect(name, tcp)
+        .await
+        .map_err(CheckError::Handshake)?;
+    // The handshake has shown all there is to see, whether the goodbye arrives or not.
+    let _ = stream.shutdown().await;
+    Ok(())
+}
+
+fn config(trust: &Trust) -> Result<ClientConfig, CheckError> {
+    let unusable = |error: &dyn std::error::Error| CheckError::Unusable(error.to_string());
+    let provider = tls::provider();
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust::Anything => Arc::new(AnyCertificate(Arc::clone(&provider))),
+        Trust::Ca(path) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in tls::read_certificates(path)? {
+                roots.add(certificate).map_err(|error| unusable(&error))?;
+            }
+            let roots = Arc::new(roots);
+            WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
+                .build()
+                .map_err(|error| unusable(&error))?
+        }
+    };
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(&error))?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    // A resumed session would not look at the certificate.
+    config.resumption = Resumption::disabled();
+    Ok(config)
+}
+
+/// Takes any certificate, but only from who has its key.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+
+    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
+        None
+    }
+}

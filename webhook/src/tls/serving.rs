@@ -1,0 +1,300 @@
+//! What is served, and how new files take its place while connections are open.
+//!
+//! There is one configuration of rustls from the start to the end. It asks for
+//! the certificate at every handshake, and what it is given changes: a
+//! connection that is open keeps what it began with, the next one gets the new.
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use axum::Router;
+use lockkeeper_api::config::MinimumTls;
+use rustls::ServerConfig;
+use rustls::server::{
+    ClientHello, NoClientAuth, NoServerSessionStorage, ResolvesServerCert, ServerSessionMemoryCache,
+};
+use rustls::sign::CertifiedKey;
+use tracing::{error, info, warn};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::client::{ClientVerification, Clients};
+use super::watching::{Changes, LastFailure, Watching};
+use super::{ALPN_H2, ALPN_HTTP1, CertificateStatus, TlsError, TlsOptions, guard};
+
+/// Sessions kept for resumption. The callers are a few API servers; the rest is slack.
+const SESSIONS_MAX: usize = 256;
+
+/// Tickets sent after a handshake of TLS 1.3. A ticket serves once, and a
+/// caller that holds its connection open for long hardly needs one.
+const TICKETS_PER_HANDSHAKE: usize = 1;
+
+/// The server's side of TLS, made of files that may change.
+#[derive(Debug)]
+pub struct Serving {
+    config: Arc<ServerConfig>,
+    pair: Arc<Pair>,
+    clients: Option<Arc<Clients>>,
+    status: CertificateStatus,
+}
+
+impl Serving {
+    /// Reads a certificate (or a chain, the serving certificate first) and its
+    /// key, both PEM, and the CA of the clients if they are to be verified.
+    ///
+    /// Sessions can be resumed, from memory only: there is no key for tickets that
+    /// would have to be rotated or could leak. Where clients are verified they
+    /// cannot, because a resumed session is not verified again and would outlive
+    /// the certificate and the CA that it began with. Early data is never
+    /// accepted, because it can be replayed.
+    ///
+    /// Blocks on the disk: call it before the server starts.
+    ///
+    /// # Errors
+    ///
+    /// A [`TlsError`] naming the file at fault and what to do about it.
+    pub fn load(
+        certificate: &Path,
+        key: &Path,
+        options: &TlsOptions,
+        client: Option<&ClientVerification>,
+    ) -> Result<Self, TlsError> {
+        let status = CertificateStatus::default();
+        let pair = Arc::new(Pair::load(certificate, key, &status)?);
+        let clients = client
+            .map(|client| Clients::load(client, &status).map(Arc::new))
+            .transpose()?;
+        let config = configuration(&pair, clients.as_ref(), *options)?;
+        Ok(Self {
+            config: Arc::new(config),
+            pair,
+            clients,
+            status,
+        })
+    }
+
+    /// The one configuration, good for as long as the server runs.
+    #[must_use]
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
+    }
+
+    /// A handle on the numbers.
+    #[must_use]
+    pub fn status(&self) -> CertificateStatus {
+        self.status.clone()
+    }
+
+    /// Puts the rule "reviews come with a client certificate" before a router, if
+    /// clients are verified. Probes need none.
+    pub fn guard(&self, router: Router) -> Router {
+        match &self.clients {
+            Some(_) => guard::guard(router, self.status()),
+            None => router,
+        }
+    }
+
+    /// Looks at the files when they change and every [`super::POLL_SECONDS`], and
+    /// takes over what is new and good. Files that cannot be used change nothing.
+    /// To be spawned; ends when dropped.
+    pub fn watch(&self) -> impl Future<Output = Infallible> + Send + use<> {
+        self.watch_by(Watching::default())
+    }
+
+    /// [`Self::watch`] with another way to notice changes.
+    pub fn watch_by(&self, watching: Watching) -> impl Future<Output = Infallible> + Send + use<> {
+        let mut sources = vec![Watched::new(Arc::clone(&self.pair) as _)];
+        sources.extend(
+            self.clients
+                .iter()
+                .map(|clients| Watched::new(Arc::clone(clients) as _)),
+        );
+        let files: Vec<PathBuf> = sources.iter().flat_map(|it| it.source.files()).collect();
+        let reloader = Arc::new(Reloader {
+            sources,
+            changes: Changes::of(&files, watching),
+            status: self.status(),
+        });
+        async move {
+            loop {
+                let looking = Arc::clone(&reloader);
+                // Files may be on a slow disk, and handshakes must not wait for it.
+                let looked = tokio::task::spawn_blocking(move || looking.look()).await;
+                if looked.is_err() {
+                    error!("a look at the certificates panicked; the old ones are kept");
+                }
+                reloader.changes.next().await;
+            }
+        }
+    }
+}
+
+fn configuration(
+    pair: &Arc<Pair>,
+    clients: Option<&Arc<Clients>>,
+    options: TlsOptions,
+) -> Result<ServerConfig, TlsError> {
+    let versions = match options.minimum {
+        MinimumTls::V1_3 => &[&rustls::version::TLS13][..],
+        MinimumTls::V1_2 => &[&rustls::version::TLS13, &rustls::version::TLS12][..],
+    };
+    let mut config = ServerConfig::builder_with_provider(super::provider())
+        .with_protocol_versions(versions)
+        .map_err(TlsError::Configuration)?
+        .with_client_cert_verifier(match clients {
+            Some(clients) => Arc::clone(clients) as _,
+            None => Arc::new(NoClientAuth),
+        })
+        .with_cert_resolver(Arc::clone(pair) as _);
+    config.alpn_protocols = if options.http1_only {
+        vec![ALPN_HTTP1.to_vec()]
+    } else {
+        vec![ALPN_H2.to_vec(), ALPN_HTTP1.to_vec()]
+    };
+    if clients.is_some() {
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    } else {
+        config.session_storage = ServerSessionMemoryCache::new(SESSIONS_MAX);
+        config.send_tls13_tickets = TICKETS_PER_HANDSHAKE;
+    }
+    Ok(config)
+}
+
+/// Something made of files that can be made again.
+pub(super) trait Source: Send + Sync {
+    /// What a log line calls it.
+    fn name(&self) -> &'static str;
+
+    /// The files it is made of.
+    fn files(&self) -> Vec<PathBuf>;
+
+    /// Takes over what the files hold now. False if that is what it has.
+    ///
+    /// On an error it stays what it was.
+    fn refresh(&self) -> Result<bool, TlsError>;
+}
+
+/// The certificate and its key, as they are given to new connections.
+#[derive(Debug)]
+struct Pair {
+    certificate: PathBuf,
+    key: PathBuf,
+    current: RwLock<Arc<CertifiedKey>>,
+    status: CertificateStatus,
+}
+
+impl Pair {
+    fn load(certificate: &Path, key: &Path, status: &CertificateStatus) -> Result<Self, TlsError> {
+        let pair = super::certified_key(certificate, key)?;
+        status.set_not_after(not_after(&pair, certificate)?);
+        Ok(Self {
+            certificate: certificate.into(),
+            key: key.into(),
+            current: RwLock::new(Arc::new(pair)),
+            status: status.clone(),
+        })
+    }
+
+    fn current(&self) -> Arc<CertifiedKey> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+}
+
+impl ResolvesServerCert for Pair {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.current())
+    }
+}
+
+impl Source for Pair {
+    fn name(&self) -> &'static str {
+        "serving certificate"
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        vec![self.certificate.clone(), self.key.clone()]
+    }
+
+    fn refresh(&self) -> Result<bool, TlsError> {
+        let read = super::certified_key(&self.certificate, &self.key)?;
+        // The chain tells all: its first certificate names the key, and the key
+        // that was read is known to be that one.
+        if read.cert == self.current().cert {
+            return Ok(false);
+        }
+        let not_after = not_after(&read, &self.certificate)?;
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(read);
+        self.status.set_not_after(not_after);
+        Ok(true)
+    }
+}
+
+/// The last second of the first certificate.
+fn not_after(pair: &CertifiedKey, path: &Path) -> Result<u64, TlsError> {
+    pair.cert
+        .first()
+        .and_then(|leaf| X509Certificate::from_der(leaf).ok())
+        .map(|(_, leaf)| u64::try_from(leaf.validity().not_after.timestamp()).unwrap_or(0))
+        .ok_or_else(|| TlsError::BadCertificate {
+            path: path.into(),
+            reason: rustls::CertificateError::BadEncoding.into(),
+        })
+}
+
+/// Looks at the files.
+struct Reloader {
+    sources: Vec<Watched>,
+    changes: Changes,
+    status: CertificateStatus,
+}
+
+impl Reloader {
+    fn look(&self) {
+        self.changes.arm();
+        for watched in &self.sources {
+            watched.look(&self.status);
+        }
+    }
+}
+
+/// A source, and what was wrong with it.
+struct Watched {
+    source: Arc<dyn Source>,
+    failure: LastFailure,
+}
+
+impl Watched {
+    fn new(source: Arc<dyn Source>) -> Self {
+        Self {
+            source,
+            failure: LastFailure::default(),
+        }
+    }
+
+    fn look(&self, status: &CertificateStatus) {
+        let what = self.source.name();
+        match self.source.refresh() {
+            Ok(changed) => {
+                if changed {
+                    status.count_reload();
+                    let not_after = status.not_after();
+                    info!(what, not_after, "took over new files");
+                }
+                self.failure.clear();
+            }
+            Err(error) => {
+                status.count_failure();
+                let reason = error.to_string();
+                if self.failure.is_new(&reason) {
+                    warn!(
+                        what,
+                        reason, "cannot use the files as they are; the old ones are kept"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Too many, too large, too slow: who is over a limit is told so, and the others are served.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+#[allow(dead_code, reason = "shared with the tests of readiness")]
+mod support;
+
+use axum::body::{Body, Bytes};
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use hyper::StatusCode;
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::world::PriorityClassFacts;
+use lockkeeper_webhook::limits::{Bounds, RETRY_AFTER_SECONDS};
+use lockkeeper_webhook::live::Source;
+use std::convert::Infallible;
+use std::sync::{Arc, RwLock, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use support::{H2, HTTP1, Plan, Webhook, post, until, workload};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{Notify, Semaphore};
+
+/// A limit to run into. Long enough for good clients, also on a busy machine.
+const SHORT: Duration = Duration::from_millis(500);
+
+const LIGHT_BODY_MAX_BYTES: usize = 2_000;
+const HEAVY_BYTES: usize = 2 * LIGHT_BODY_MAX_BYTES;
+
+const PROTOCOLS: [&str; 2] = [HTTP1, H2];
+
+/// An API server that has every class, and answers when it is let.
+#[derive(Clone)]
+struct Gate {
+    entered: Arc<Semaphore>,
+    open: Arc<Notify>,
+}
+
+impl Gate {
+    fn closed() -> Self {
+        Self {
+            entered: Arc::new(Semaphore::new(0)),
+            open: Arc::default(),
+        }
+    }
+
+    async fn entered(&self, requests: u32) {
+        self.entered.acquire_many(requests).await.unwrap().forget();
+    }
+}
+
+impl Source for Gate {
+    fn priority_class<'a>(
+        &'a self,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
+        async move {
+            self.entered.add_permits(1);
+            self.open.notified().await;
+            Ok(Some(PriorityClassFacts {
+                value: 0,
+                global_default: false,
+            }))
+        }
+        .boxed()
+    }
+}
+
+/// Keeps the stores locked, so that no rule can run, until it is told to let go.
+struct Lock {
+    release: mpsc::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Lock {
+    fn take(index: &Arc<RwLock<Index>>) -> Self {
+        let (taken, is_taken) = mpsc::channel();
+        let (release, released) = mpsc::channel();
+        let index = Arc::clone(index);
+        let thread = std::thread::spawn(move || {
+            let _locked = index.write().unwrap();
+            taken.send(()).unwrap();
+            released.recv().unwrap();
+        });
+        is_taken.recv().unwrap();
+        Self { release, thread }
+    }
+
+    fn release(self) {
+        self.release.send(()).unwrap();
+        self.thread.join().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn one_request_too_many_is_refused_at_once_and_the_next_is_served() {
+    let gate = Gate::closed();
+    let webhook = Webhook::start(Plan {
+        bounds: Bounds {
+            requests_max: 2,
+            ..Bounds::default()
+        },
+        source: Some(Box::new(gate.clone())),
+        ..Plan::default()
+    })
+    .await;
+    let (first, second, ()) = tokio::join!(
+        webhook.post(HTTP1, "/validate", workload("a", 0)),
+        webhook.post(H2, "/validate", workload("b", 0)),
+        async {
+            gate.entered(2).await;
+            assert_eq!(webhook.load.in_flight(), 2);
+            for alpn in PROTOCOLS {
+                // Its body never ends: the answer does not wait for it.
+                let endless = stream::once(async { Ok::<_, Infallible>(Bytes::from("{")) });
+                let endless = Body::from_stream(endless.chain(stream::pending()));
+                let refused = webhook.post(alpn, "/mutate", endless).await;
+                assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+                let wait = refused.headers["retry-after"].to_str().unwrap();
+                assert_eq!(wait, RETRY_AFTER_SECONDS.to_string());
+                assert_eq!(
+                    refused.body,
+                    "2 requests are in work, and no more are taken; try again in 1 s\n"
+                );
+                // The probes are answered all the same.
+                assert_eq!(webhook.get(alpn, "/readyz").await.status, StatusCode::OK);
+            }
+            assert_eq!(webhook.load.shed(), 2);
+            gate.open.notify_waiters();
+        }
+    );
+    assert_eq!(first.review()["uid"], "a");
+    assert_eq!(second.review()["uid"], "b");
+    until(|| webhook.load.in_flight() == 0).await;
+    let next = webhook.post(H2, "/mutate", workload("c", 0)).await;
+    assert_eq!(next.review()["uid"], "c");
+    assert_eq!(webhook.load.shed(), 2);
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_much_together_are_refused() {
+    let webhook = Webhook::with(Bounds {
+        bodies_max_bytes: HEAVY_BYTES,
+        ..Bounds::default()
+    })
+    .await;
+    for alpn in PROTOCOLS {
+        let large = workload("large", HEAVY_BYTES);
+        let refused = webhook.post(alpn, "/mutate", large).await;
+        assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(refused.headers.contains_key("retry-after"));
+        let small = webhook.post(alpn, "/mutate", workload("small", 0)).await;
+        assert_eq!(small.review()["uid"], "small");
+    }
+    until(|| webhook.load.held_bytes() == 0).await;
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_in_ends_with_its_time() {
+    let webhook = Webhook::with(Bounds {
+        body_timeout: SHORT,
+        ..Bounds::default()
+    })
+    .await;
+    for alpn in PROTOCOLS {
+        let trickle = stream::repeat(()).then(|()| async {
+            tokio::time::sleep(SHORT / 10).await;
+            Ok::<_, Infallible>(Bytes::from("{"))
+        });
+        let slow = webhook
+            .post(alpn, "/mutate", Body::from_stream(trickle))
+            .await;
+        assert_eq!(slow.status, StatusCode::REQUEST_TIMEOUT);
+        assert_eq!(slow.body, "the body did not arrive in time\n");
+    }
+    until(|| webhook.load.in_flight() == 0 && webhook.load.held_bytes() == 0).await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_half_way_leaves_nothing_behind() {
+    let webhook = Webhook::with(Bounds::default()).await;
+    let mut http1 = webhook.tls(HTTP1).await;
+    http1
+        .write_all(
+            b"POST /validate HTTP/1.1\r\nhost: localhost\r\n\
+              content-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"request\"",
+        )
+        .await
+        .unwrap();
+    until(|| webhook.load.held_bytes() > 0).await;
+    drop(http1);
+    until(|| webhook.load.in_flight() == 0 && webhook.load.held_bytes() == 0).await;
+
+    let half = stream::once(async { Ok::<_, Infallible>(Bytes::from("{")) });
+    let half = Body::from_stream(half.chain(stream::pending()));
+    tokio::select! {
+        _ = webhook.send(H2, post("/validate", half)) => panic!("half a request was answered"),
+        () = until(|| webhook.load.held_bytes() > 0) => {}
+    }
+    until(|| webhook.load.in_flight() == 0 && webhook.load.held_bytes() == 0).await;
+}
+
+#[tokio::test]
+async fn small_requests_are_answered_while_large_ones_are_in_work() {
+    let heavy_max = 2;
+    let webhook = Webhook::with(Bounds {
+        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        heavy_max,
+        ..Bounds::default()
+    })
+    .await;
+    let lock = Lock::take(&webhook.index);
+    // One more than there are places for.
+    let large = || webhook.post(H2, "/mutate", workload("large", HEAVY_BYTES));
+    let (first, second, third, ()) = tokio::join!(large(), large(), large(), async {
+        until(|| webhook.load.heavy_in_work() == heavy_max && webhook.load.in_flight() == 3).await;
+        for alpn in PROTOCOLS {
+            // A kind without rules: it needs no store.
+            let small = workload("small", 0).replace("lockkeeper.dev", "example.com");
+            let small = webhook.post(alpn, "/validate", small).await.review();
+            assert_eq!(
+                (&small["uid"], &small["allowed"]),
+                (&"small".into(), &true.into())
+            );
+            assert_eq!(webhook.get(alpn, "/livez").await.status, StatusCode::OK);
+        }
+        assert_eq!(webhook.load.heavy_in_work(), heavy_max);
+        lock.release();
+    });
+    for large in [first, second, third] {
+        assert_eq!(large.review()["uid"], "large");
+    }
+    until(|| webhook.load.heavy_in_work() == 0).await;
+}
+
+#[tokio::test]
+async fn a_large_request_that_never_gets_its_turn_is_answered_in_time() {
+    let webhook = Webhook::with(Bounds {
+        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        heavy_max: 1,
+        ..Bounds::default()
+    })
+    .await;
+    let lock = Lock::take(&webhook.index);
+    let (first, ()) = tokio::join!(
+        webhook.post(H2, "/mutate", workload("first", HEAVY_BYTES)),
+        async {
+            until(|| webhook.load.heavy_in_work() == 1).await;
+            for path in ["/validate?timeout=1s", "/mutate?timeout=1s"] {
+                let late = workload("late", HEAVY_BYTES);
+                let late = webhook.post(HTTP1, path, late).await.review();
+                assert_eq!(late["uid"], "late");
+                assert_eq!(late["allowed"], false);
+                let status = &late["status"];
+                assert_eq!(
+                    (&status["code"], &status["reason"]),
+                    (&504.into(), &"Timeout".into())
+                );
+                let message = status["message"].as_str().unwrap();
+                assert!(message.starts_with("not checked: the rules were not done within 0.5 s"));
+                assert!(message.contains("raise timeoutSeconds"), "{message}");
+            }
+            lock.release();
+        }
+    );
+    assert_eq!(first.review()["uid"], "first");
+}
+
+#[tokio::test]
+async fn a_large_request_that_takes_too_long_is_answered_in_time() {
+    let webhook = Webhook::with(Bounds {
+        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        ..Bounds::default()
+    })
+    .await;
+    let lock = Lock::take(&webhook.index);
+    for alpn in PROTOCOLS {
+        let large = workload("large", HEAVY_BYTES);
+        let late = webhook.post(alpn, "/validate?timeout=1s", large).await;
+        let late = late.review();
+        assert_eq!(
+            (&late["uid"], &late["status"]["code"]),
+            (&"large".into(), &504.into())
+        );
+    }
+    assert_eq!(webhook.load.heavy_in_work(), 2, "the threads go on");
+    lock.release();
+    until(|| webhook.load.heavy_in_work() == 0).await;
+}
+
+#[tokio::test]
+async fn a_large_request_whose_lookup_hangs_is_judged_with_a_warning() {
+    let webhook = Webhook::start(Plan {
+        bounds: Bounds {
+            light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+            ..Bounds::default()
+        },
+        source: Some(Box::new(Gate::closed())),
+        ..Plan::default()
+    })
+    .await;
+    let large = workload("large", HEAVY_BYTES);
+    let answer = webhook.post(H2, "/validate?timeout=1s", large).await;
+    let answer = answer.review();
+    assert_eq!(answer["uid"], "large");
+    let warning = r#"not checked: PriorityClass "large" could not be looked up in time"#;
+    assert_eq!(answer["warnings"], serde_json::json!([warning]));
+}
+
+#[tokio::test]
+async fn a_large_request_keeps_its_place_when_its_client_has_left() {
+    let webhook = Webhook::with(Bounds {
+        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        heavy_max: 1,
+        ..Bounds::default()
+    })
+    .await;
+    let lock = Lock::take(&webhook.index);
+    tokio::select! {
+        _ = webhook.post(H2, "/mutate", workload("large", HEAVY_BYTES)) => panic!("no rule can run"),
+        () = until(|| webhook.load.heavy_in_work() == 1) => {}
+    }
+    until(|| webhook.load.in_flight() == 0).await;
+    assert_eq!(webhook.load.heavy_in_work(), 1, "the thread goes on");
+    assert!(webhook.load.held_bytes() > HEAVY_BYTES);
+    lock.release();
+    until(|| webhook.load.heavy_in_work() == 0 && webhook.load.held_bytes() == 0).await;
+}
+
+#[tokio::test]
+async fn what_is_over_a_limit_of_http_1_is_refused_by_its_head() {
+    let webhook = Webhook::with(Bounds::default()).await;
+    let mut stream = webhook.tls(HTTP1).await;
+    stream
+        .write_all(
+            b"POST /validate HTTP/1.1\r\nhost: localhost\r\n\
+              content-type: application/json\r\ncontent-length: 99999999\r\n\r\n",
+        )
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    assert!(answer.starts_with(b"HTTP/1.1 413 "));
+}

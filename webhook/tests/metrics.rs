@@ -1,0 +1,438 @@
+//! Metrics through the router: which series a request moves, and what the documentation says.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http_body_util::BodyExt;
+use lockkeeper_api::config::Config;
+use lockkeeper_policies::index::{Index, IndexedKind};
+use lockkeeper_policies::registry;
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::world::PriorityClassFacts;
+use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::http::{router, router_with};
+use lockkeeper_webhook::limits::{Bounds, Load};
+use lockkeeper_webhook::live::Source;
+use lockkeeper_webhook::metrics::{self, CertificateProbe};
+use lockkeeper_webhook::stores::Readiness;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+use std::{env, fs};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tower::ServiceExt;
+
+const BODY_LIMIT_BYTES: usize = 64 * 1024;
+
+fn app(config: &Value) -> Arc<App> {
+    let config: Config = serde_json::from_value(config.clone()).unwrap();
+    let settings = registry::settings(&config).unwrap();
+    let app = App::offline(settings, Index::default(), BODY_LIMIT_BYTES);
+    Arc::new(app.with_certificate(CertificateProbe {
+        not_after_seconds: Box::new(|| 1_800_000_000),
+        applied: Box::new(|| 3),
+        refused: Box::new(|| 1),
+        refused_clients: Box::new(|| 2),
+    }))
+}
+
+/// A review of a ClusterQueue that lends more than it has.
+fn review() -> Value {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "1", "operation": "CREATE", "name": "q",
+        "kind": {"group": "lockkeeper.dev", "version": "v1alpha1", "kind": "ClusterQueue"},
+        "object": {
+            "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ClusterQueue", "metadata": {"name": "q"},
+            "spec": {"cohortName": "c", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+                {"name": "f", "resources": [
+                    {"name": "cpu", "nominalQuota": "4", "lendingLimit": "5"}]}
+            ]}]},
+        },
+    }})
+}
+
+async fn post(router: Router, path: &str, body: String) {
+    let request = Request::post(path).header("Content-Type", "application/json");
+    let response = router
+        .oneshot(request.body(Body::from(body)).unwrap())
+        .await;
+    response.unwrap().into_body().collect().await.unwrap();
+}
+
+/// Every series that is not zero, but for durations and what does not change.
+fn moved(app: &App) -> BTreeMap<String, String> {
+    let still = [
+        "build_info",
+        "store_synced",
+        "certificate_",
+        "clients_refused",
+    ];
+    let text = app.metrics().prometheus();
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    samples
+        .map(|line| line.strip_prefix("lockkeeper_webhook_").expect(line))
+        .filter(|line| {
+            !line.starts_with("request_duration_seconds_sum") && !line.contains("_bucket{")
+        })
+        .filter(|line| !still.iter().any(|prefix| line.starts_with(prefix)))
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .filter(|(_, value)| *value != "0" && *value != "0.0")
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+#[track_caller]
+fn check(moved: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
+    let expected = expected.iter();
+    let expected = expected.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    assert_eq!(*moved, expected.collect());
+}
+
+/// Posts one body and checks the series that it moves, those of every request aside.
+async fn check_review(config: Value, path: &str, body: String, expected: &[(&str, &str)]) {
+    let app = app(&config);
+    let length = body.len().to_string();
+    post(router(Arc::clone(&app)), &format!("/{path}"), body).await;
+    let durations = format!("request_duration_seconds_count{{path=\"{path}\"}}");
+    let mut all = vec![
+        ("body_bytes_count", "1"),
+        ("body_bytes_sum", length.as_str()),
+        (durations.as_str(), "1"),
+    ];
+    all.extend(expected);
+    let mut moved = moved(&app);
+    if let Some(sum) = moved.get_mut("body_bytes_sum") {
+        *sum = sum.trim_end_matches(".0").to_owned();
+    }
+    check(&moved, &all);
+}
+
+const QUEUE: &str = r#"requests_total{kind="ClusterQueue",operation="create",path="validate""#;
+
+#[tokio::test]
+async fn a_denied_review_counts_with_its_rule() {
+    let series = format!(r#"{QUEUE},verdict="denied"}}"#);
+    let hit = r#"rule_hits_total{rule="CQ007",action="enforce"}"#;
+    let expected = [(series.as_str(), "1"), (hit, "1")];
+    check_review(json!({}), "validate", review().to_string(), &expected).await;
+}
+
+#[tokio::test]
+async fn a_warned_review_counts_with_its_rule() {
+    let config = json!({"rules": {"actions": {"CQ007": "warn"}}});
+    let series = format!(r#"{QUEUE},verdict="warned"}}"#);
+    let hit = r#"rule_hits_total{rule="CQ007",action="warn"}"#;
+    let expected = [(series.as_str(), "1"), (hit, "1")];
+    check_review(config, "validate", review().to_string(), &expected).await;
+}
+
+#[tokio::test]
+async fn an_audited_review_is_allowed() {
+    let config = json!({"rules": {"actions": {"CQ007": "audit"}}});
+    let series = format!(r#"{QUEUE},verdict="allowed"}}"#);
+    let hit = r#"rule_hits_total{rule="CQ007",action="audit"}"#;
+    let expected = [(series.as_str(), "1"), (hit, "1")];
+    check_review(config, "validate", review().to_string(), &expected).await;
+}
+
+#[tokio::test]
+async fn an_allowed_review_moves_no_rule() {
+    let mut review = review();
+    review["request"]["object"]["spec"]["resourceGroups"] = json!([]);
+    let series = format!(r#"{QUEUE},verdict="allowed"}}"#);
+    let expected = [(series.as_str(), "1")];
+    check_review(json!({}), "validate", review.to_string(), &expected).await;
+}
+
+#[tokio::test]
+async fn many_findings_of_a_rule_count_once() {
+    let mut review = review();
+    let group = review["request"]["object"]["spec"]["resourceGroups"][0].clone();
+    let flavor = |name: &str| {
+        let mut flavor = group["flavors"][0].clone();
+        flavor["name"] = json!(name);
+        flavor
+    };
+    review["request"]["object"]["spec"]["resourceGroups"][0]["flavors"] =
+        json!([flavor("f"), flavor("g")]);
+    let series = format!(r#"{QUEUE},verdict="denied"}}"#);
+    let hit = r#"rule_hits_total{rule="CQ007",action="enforce"}"#;
+    let expected = [(series.as_str(), "1"), (hit, "1")];
+    check_review(json!({}), "validate", review.to_string(), &expected).await;
+}
+
+#[tokio::test]
+async fn a_broken_body_is_an_error_of_no_kind() {
+    for path in ["validate", "mutate"] {
+        let series = format!(
+            r#"requests_total{{kind="other",operation="other",path="{path}",verdict="error"}}"#
+        );
+        let expected = [(series.as_str(), "1")];
+        check_review(json!({}), path, "{".to_owned(), &expected).await;
+    }
+}
+
+/// Label values come from us: what a client makes up is `other`.
+#[tokio::test]
+async fn an_unknown_kind_makes_no_series() {
+    let mut review = review();
+    review["request"]["kind"]["kind"] = json!("MadeUp");
+    review["request"]["operation"] = json!("PAINT");
+    let series =
+        r#"requests_total{kind="other",operation="other",path="validate",verdict="allowed"}"#;
+    check_review(json!({}), "validate", review.to_string(), &[(series, "1")]).await;
+}
+
+#[tokio::test]
+async fn what_is_turned_away_is_counted() {
+    let app = app(&json!({}));
+    let bounds = Bounds {
+        requests_max: 0,
+        ..Bounds::default()
+    };
+    let load = Arc::new(Load::new(bounds));
+    let router = router_with(Arc::clone(&app), load, Arc::default());
+    post(router, "/validate", review().to_string()).await;
+    let series =
+        r#"requests_total{kind="other",operation="other",path="validate",verdict="error"}"#;
+    let expected = [
+        ("requests_shed_total", "1"),
+        (r#"request_duration_seconds_count{path="validate"}"#, "1"),
+        (series, "1"),
+    ];
+    check(&moved(&app), &expected);
+}
+
+/// A client that leaves in the middle is not in flight for ever.
+#[tokio::test]
+async fn a_client_that_leaves_is_an_error() {
+    let app = app(&json!({}));
+    let request = Request::post("/mutate").header("Content-Type", "application/json");
+    let (never, body) = tokio::io::duplex(1);
+    let body = futures_util::stream::unfold(body, |mut body| async move {
+        let mut byte = [0];
+        body.read_exact(&mut byte).await.ok()?;
+        Some((Ok::<_, std::io::Error>(byte.to_vec()), body))
+    });
+    let request = request.body(Body::from_stream(body)).unwrap();
+    let mut answer = router(Arc::clone(&app)).oneshot(request);
+    let pending = futures_util::poll!(&mut answer);
+    assert!(pending.is_pending());
+    assert_eq!(moved(&app)["requests_in_flight"], "1");
+    drop((answer, never));
+    let series = r#"requests_total{kind="other",operation="other",path="mutate",verdict="error"}"#;
+    let expected = [
+        (r#"request_duration_seconds_count{path="mutate"}"#, "1"),
+        (series, "1"),
+    ];
+    check(&moved(&app), &expected);
+}
+
+/// An API server that has the class `there`, and fails for `broken`.
+struct Fake;
+
+impl Source for Fake {
+    fn priority_class<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
+        let facts = PriorityClassFacts {
+            value: 1,
+            global_default: false,
+        };
+        let answer = match name {
+            "there" => Ok(Some(facts)),
+            "broken" => Err(kube::Error::TlsRequired),
+            _ => Ok(None),
+        };
+        std::future::ready(answer).boxed()
+    }
+}
+
+/// A review is judged twice when the stores miss something, and counts once.
+#[tokio::test]
+async fn live_lookups_count_by_what_came_of_them() {
+    let mut index = Index::default();
+    index.declare_known(IndexedKind::PriorityClass);
+    let app = Arc::new(App::connected(
+        Settings::default(),
+        Arc::new(RwLock::new(index)),
+        Readiness::always(),
+        Box::new(Fake),
+        BODY_LIMIT_BYTES,
+    ));
+    for class in ["there", "broken", "lost", "lost"] {
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "request": {
+            "uid": "1", "operation": "CREATE",
+            "kind": {"group": "lockkeeper.dev", "version": "v1alpha1", "kind": "Workload"},
+            "object": {
+                "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
+                "metadata": {"name": "w", "namespace": "team"},
+                "spec": {"podSets": [{"template": {}}], "priorityClassName": class,
+                    "preemptionPriorityClassName": class},
+            },
+        }});
+        post(router(Arc::clone(&app)), "/validate", review.to_string()).await;
+    }
+    let mut moved = moved(&app);
+    moved.retain(|name, _| !name.starts_with("body_bytes"));
+    let workload = r#"requests_total{kind="Workload",operation="create",path="validate",verdict="#;
+    let denied = format!("{workload}\"denied\"}}");
+    let warned = format!("{workload}\"warned\"}}");
+    let allowed = format!("{workload}\"allowed\"}}");
+    let expected = [
+        (r#"live_lookups_total{result="found"}"#, "1"),
+        (r#"live_lookups_total{result="failed"}"#, "1"),
+        (r#"live_lookups_total{result="absent"}"#, "1"),
+        (r#"live_lookups_total{result="remembered"}"#, "1"),
+        (r#"request_duration_seconds_count{path="validate"}"#, "4"),
+        (r#"rule_hits_total{rule="WL004",action="enforce"}"#, "2"),
+        (&allowed, "1"),
+        (&warned, "1"),
+        (&denied, "2"),
+    ];
+    check(&moved, &expected);
+}
+
+/// One exchange with the port for scrapers.
+async fn ask(path: &str, accept: &str) -> String {
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = tcp.local_addr().unwrap();
+    let server = tokio::spawn(metrics::serve(tcp, app(&json!({}))));
+    let mut client = TcpStream::connect(address).await.unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\nAccept: {accept}\r\n\r\n");
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    // The end comes from the server: one request a connection.
+    client.read_to_string(&mut answer).await.unwrap();
+    server.abort();
+    answer
+}
+
+#[tokio::test]
+async fn the_port_speaks_both_formats_and_nothing_else() {
+    let plain = ask("/metrics", "*/*").await;
+    assert!(
+        plain.contains("content-type: text/plain; version=0.0.4; charset=utf-8"),
+        "{plain}"
+    );
+    assert!(
+        plain.contains("# TYPE lockkeeper_webhook_requests_total counter\n"),
+        "{plain}"
+    );
+    assert!(plain.contains("\nlockkeeper_webhook_certificate_not_after_seconds 1800000000\n"));
+    assert!(
+        plain.contains("\nlockkeeper_webhook_certificate_reloads_total{result=\"applied\"} 3\n")
+    );
+    assert!(plain.contains("\nlockkeeper_webhook_store_synced{store=\"pods\"} 1\n"));
+    let open = ask("/metrics", "application/openmetrics-text; version=1.0.0").await;
+    assert!(
+        open.contains("content-type: application/openmetrics-text"),
+        "{open}"
+    );
+    assert!(open.ends_with("# EOF\n"), "{open}");
+    assert!(ask("/healthz", "*/*").await.ends_with("\r\n\r\nok\n"));
+    for path in ["/", "/validate", "/readyz"] {
+        assert!(
+            ask(path, "*/*").await.starts_with("HTTP/1.1 404 "),
+            "{path}"
+        );
+    }
+}
+
+/// What the metrics say of themselves, as two tables.
+fn described(text: &str) -> String {
+    let mut metrics: Vec<(String, String, String)> = Vec::new();
+    let mut labels: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    let mut help = String::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            rest.split_once(' ').unwrap().1.clone_into(&mut help);
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            metrics.push((name.to_owned(), kind.to_owned(), help.clone()));
+        } else if let Some((_, rest)) = line.split_once('{') {
+            let of = labels.entry(metrics.last().unwrap().0.clone()).or_default();
+            for pair in rest.split_once('}').unwrap().0.split(',') {
+                let (label, value) = pair.split_once('=').unwrap();
+                let values = of.entry(label.to_owned()).or_default();
+                values.insert(value.trim_matches('"').to_owned());
+            }
+        }
+    }
+    metrics.sort();
+    let mut out = String::from("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n");
+    let mut values: BTreeMap<&str, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
+    for (name, kind, help) in &metrics {
+        let of = labels.get(name).into_iter().flatten();
+        let of: Vec<_> = of.filter(|(label, _)| *label != "le").collect();
+        for (label, known) in &of {
+            let known = shown(label, known);
+            values
+                .entry(label)
+                .or_default()
+                .entry(known)
+                .or_default()
+                .push(name);
+        }
+        let of: Vec<String> = of.iter().map(|(label, _)| format!("`{label}`")).collect();
+        writeln!(out, "| `{name}` | {kind} | {} | {help} |", of.join(", ")).unwrap();
+    }
+    out.push_str("\n| label | values |\n| --- | --- |\n");
+    for (label, known) in values {
+        let differs = known.len() > 1;
+        for (known, names) in known {
+            let of = if differs {
+                format!(" of `{}`", names.join("`, `"))
+            } else {
+                String::new()
+            };
+            writeln!(out, "| `{label}`{of} | {known} |").unwrap();
+        }
+    }
+    out
+}
+
+fn shown(label: &str, known: &BTreeSet<String>) -> String {
+    match label {
+        "version" => "the version of lockkeeper".to_owned(),
+        "rule" => "the ids of all rules".to_owned(),
+        _ => {
+            let known: Vec<String> = known.iter().map(|value| format!("`{value}`")).collect();
+            known.join(", ")
+        }
+    }
+}
+
+/// `UPDATE_DOCS=1` writes the tables anew.
+#[test]
+fn every_metric_is_documented_and_no_other() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
+    let old = fs::read_to_string(&path).unwrap();
+    let (begin, end) = ("<!-- begin generated -->\n\n", "\n<!-- end generated -->");
+    let (head, rest) = old.split_once(begin).expect(begin);
+    let (_, tail) = rest.split_once(end).expect(end);
+    let tables = described(&app(&json!({})).metrics().prometheus());
+    let new = format!("{head}{begin}{tables}{end}{tail}");
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &new).unwrap();
+    }
+    let now = fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        now, new,
+        "docs/metrics.md is behind; UPDATE_DOCS=1 cargo test -p lockkeeper-webhook --test metrics"
+    );
+}

@@ -1,0 +1,170 @@
+//! Ready means that requests are served: the self-check, and the order of the end.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "tests fail by panicking"
+)]
+
+#[allow(dead_code, reason = "shared with the tests of limits")]
+mod support;
+
+use hyper::StatusCode;
+use lockkeeper_webhook::bootstrap;
+use lockkeeper_webhook::listener::Drained;
+use lockkeeper_webhook::readiness::{CheckError, Health, SelfCheck, Trust};
+use rustls::pki_types::ServerName;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use support::{H2, HTTP1, Plan, Webhook, post, until, workload};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Longer than any test.
+const FOREVER: Duration = Duration::from_hours(1);
+
+fn self_check(webhook: &Webhook, name: &str, trust: Trust) -> SelfCheck {
+    SelfCheck {
+        address: webhook.address,
+        name: ServerName::try_from(name.to_owned()).unwrap(),
+        trust,
+    }
+}
+
+#[tokio::test]
+async fn ready_is_who_reaches_itself() {
+    let webhook = Webhook::start(Plan {
+        health: Health::unchecked(),
+        ..Plan::default()
+    })
+    .await;
+    let answer = webhook.get(H2, "/readyz").await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.body, "not ready: self-check: not checked yet\n");
+
+    let trust = Trust::Ca(webhook.files.ca.clone());
+    let check = self_check(&webhook, "localhost", trust);
+    let watching = tokio::spawn(check.watch(Arc::clone(&webhook.health)));
+    until(|| webhook.health.problems().is_empty()).await;
+    let answer = webhook.get(HTTP1, "/readyz").await;
+    assert_eq!(
+        (answer.status, answer.body.as_str()),
+        (StatusCode::OK, "ok\n")
+    );
+    watching.abort();
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_ca_or_name_makes_unready() {
+    let webhook = Webhook::start(Plan::default()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let names = ["localhost".to_owned()];
+    let private = directory.path().join("tls");
+    let other = bootstrap::ensure(&private, &names, SystemTime::now()).unwrap();
+
+    let cases = [
+        ("localhost", Trust::Ca(other.ca), "no handshake: "),
+        (
+            "example.com",
+            Trust::Ca(webhook.files.ca.clone()),
+            "no handshake: ",
+        ),
+        (
+            "localhost",
+            Trust::Ca(directory.path().join("lost")),
+            "cannot read ",
+        ),
+    ];
+    for (name, trust, reason) in cases {
+        let check = self_check(&webhook, name, trust);
+        let error = check.run().await.unwrap_err();
+        assert!(error.to_string().starts_with(reason), "{error}");
+
+        let watching = tokio::spawn(check.watch(Arc::clone(&webhook.health)));
+        until(|| !webhook.health.problems().is_empty()).await;
+        let answer = webhook.get(H2, "/readyz").await;
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+        let told = format!("not ready: self-check: {reason}");
+        assert!(answer.body.starts_with(&told), "{}", answer.body);
+        watching.abort();
+
+        // Whoever is trusted in the next case makes it ready again.
+        let good = Trust::Ca(webhook.files.ca.clone());
+        let good = self_check(&webhook, "localhost", good);
+        let watching = tokio::spawn(good.watch(Arc::clone(&webhook.health)));
+        until(|| webhook.health.problems().is_empty()).await;
+        watching.abort();
+    }
+}
+
+#[tokio::test]
+async fn where_no_ca_is_known_a_handshake_is_enough_and_needed() {
+    let webhook = Webhook::start(Plan::default()).await;
+    let check = self_check(&webhook, "example.com", Trust::Anything);
+    check.run().await.unwrap();
+
+    // Somebody who listens and hangs up.
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = tcp.local_addr().unwrap();
+    let check = SelfCheck { address, ..check };
+    let (outcome, ()) = tokio::join!(check.run(), async { drop(tcp.accept().await.unwrap()) });
+    assert!(matches!(outcome, Err(CheckError::Handshake(_))));
+    drop(tcp);
+    assert!(matches!(check.run().await, Err(CheckError::Handshake(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_never_answers_makes_unready() {
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let check = SelfCheck {
+        address: tcp.local_addr().unwrap(),
+        name: ServerName::try_from("localhost").unwrap(),
+        trust: Trust::Anything,
+    };
+    assert!(matches!(check.run().await, Err(CheckError::TooSlow)));
+}
+
+#[tokio::test]
+async fn who_stops_is_unready_first_and_serves_until_the_door_closes() {
+    let webhook = Webhook::start(Plan {
+        delay: FOREVER,
+        ..Plan::default()
+    })
+    .await;
+    assert_eq!(webhook.get(H2, "/readyz").await.status, StatusCode::OK);
+    webhook.stop.notify_one();
+    until(|| webhook.health.is_stopping()).await;
+    for alpn in [HTTP1, H2] {
+        let answer = webhook.get(alpn, "/readyz").await;
+        assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.body, "not ready: stopping\n");
+        assert_eq!(webhook.get(alpn, "/livez").await.status, StatusCode::OK);
+        // New connections and new requests are still answered.
+        let answer = webhook.post(alpn, "/mutate", workload("late", 0)).await;
+        assert_eq!(answer.review()["uid"], "late");
+    }
+    assert!(!webhook.task.is_finished());
+}
+
+#[tokio::test]
+async fn the_door_closes_after_the_delay_and_what_was_accepted_is_answered() {
+    let webhook = Webhook::start(Plan {
+        delay: Duration::from_millis(100),
+        ..Plan::default()
+    })
+    .await;
+    let idle = webhook.tls(HTTP1).await;
+    webhook.stop.notify_one();
+    while TcpStream::connect(webhook.address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(
+        webhook.health.is_stopping(),
+        "unready before the door closes"
+    );
+    let answer = Webhook::send_over(HTTP1, idle, post("/mutate", workload("late", 0))).await;
+    assert_eq!(answer.unwrap().review()["uid"], "late");
+    assert_eq!(webhook.task.await.unwrap(), Drained { cut: 0 });
+}

@@ -1,0 +1,245 @@
+//! The whole webhook behind a real socket, and clients of it.
+
+use axum::body::Body;
+use futures_util::future::BoxFuture;
+use http_body_util::BodyExt;
+use hyper::client::conn::{http1, http2};
+use hyper::{HeaderMap, Request, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use lockkeeper_policies::index::{Index, IndexedKind};
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::world::PriorityClassFacts;
+use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::bootstrap::{self, Files};
+use lockkeeper_webhook::http::router_with;
+use lockkeeper_webhook::limits::{Bounds, Load};
+use lockkeeper_webhook::listener::{Drained, Limits, serve};
+use lockkeeper_webhook::live::Source;
+use lockkeeper_webhook::readiness::{Health, farewell};
+use lockkeeper_webhook::stores::Readiness;
+use lockkeeper_webhook::tls::{TlsOptions, server_config};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, SystemTime};
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+pub const H2: &str = "h2";
+pub const HTTP1: &str = "http/1.1";
+
+const BODY_LIMIT_BYTES: usize = 1024 * 1024;
+
+/// A running webhook with certificates of its own.
+pub struct Webhook {
+    pub address: SocketAddr,
+    pub files: Files,
+    pub load: Arc<Load>,
+    pub health: Arc<Health>,
+    pub index: Arc<RwLock<Index>>,
+    /// Tells it to stop.
+    pub stop: Arc<Notify>,
+    pub task: JoinHandle<Drained>,
+    _directory: TempDir,
+}
+
+/// How a webhook is started.
+pub struct Plan {
+    pub bounds: Bounds,
+    pub source: Option<Box<dyn Source>>,
+    pub health: Health,
+    pub delay: Duration,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            bounds: Bounds::default(),
+            source: None,
+            health: Health::default(),
+            delay: Duration::ZERO,
+        }
+    }
+}
+
+impl Webhook {
+    pub async fn start(plan: Plan) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let names = ["localhost".to_owned()];
+        let private = directory.path().join("tls");
+        let files = bootstrap::ensure(&private, &names, SystemTime::now()).unwrap();
+        let options = TlsOptions::default();
+        let tls = server_config(&files.certificate, &files.key, &options).unwrap();
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = tcp.local_addr().unwrap();
+
+        let mut index = Index::default();
+        index.declare_known(IndexedKind::PriorityClass);
+        let index = Arc::new(RwLock::new(index));
+        let (settings, ready) = (Settings::default(), Readiness::always());
+        let source = plan.source.unwrap_or_else(|| Box::new(Nothing));
+        let app = App::connected(
+            settings,
+            Arc::clone(&index),
+            ready,
+            source,
+            BODY_LIMIT_BYTES,
+        );
+        let (load, health) = (Arc::new(Load::new(plan.bounds)), Arc::new(plan.health));
+        let router = router_with(Arc::new(app), Arc::clone(&load), Arc::clone(&health));
+        let stop = Arc::new(Notify::new());
+        let told = Arc::clone(&stop).notified_owned();
+        let shutdown = farewell(Arc::clone(&health), told, plan.delay);
+        let task = tokio::spawn(serve(tcp, tls, router, Limits::default(), shutdown));
+        Self {
+            address,
+            files,
+            load,
+            health,
+            index,
+            stop,
+            task,
+            _directory: directory,
+        }
+    }
+
+    pub async fn with(bounds: Bounds) -> Self {
+        let plan = Plan {
+            bounds,
+            ..Plan::default()
+        };
+        Self::start(plan).await
+    }
+
+    pub async fn tls(&self, alpn: &str) -> TlsStream<TcpStream> {
+        let mut roots = RootCertStore::empty();
+        let ca = CertificateDer::from_pem_file(&self.files.ca).unwrap();
+        roots.add(ca).unwrap();
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![alpn.into()];
+        let tcp = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let connector = TlsConnector::from(Arc::new(config));
+        connector.connect(name, tcp).await.unwrap()
+    }
+
+    /// Sends one request on a connection of its own.
+    pub async fn send(&self, alpn: &str, request: Request<Body>) -> hyper::Result<Answer> {
+        Self::send_over(alpn, self.tls(alpn).await, request).await
+    }
+
+    pub async fn send_over(
+        alpn: &str,
+        stream: TlsStream<TcpStream>,
+        request: Request<Body>,
+    ) -> hyper::Result<Answer> {
+        let io = TokioIo::new(stream);
+        let answer = if alpn == H2 {
+            let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await?;
+            tokio::spawn(connection);
+            sender.send_request(request).await?
+        } else {
+            let (mut sender, connection) = http1::handshake(io).await?;
+            tokio::spawn(connection);
+            sender.send_request(request).await?
+        };
+        let (head, body) = answer.into_parts();
+        let body = body.collect().await?.to_bytes();
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body: String::from_utf8(body.into()).unwrap(),
+        })
+    }
+
+    pub async fn get(&self, alpn: &str, path: &str) -> Answer {
+        let request = Request::get(uri(path)).header("host", "localhost");
+        let request = request.body(Body::empty()).unwrap();
+        self.send(alpn, request).await.unwrap()
+    }
+
+    pub async fn post(&self, alpn: &str, path: &str, body: impl Into<Body>) -> Answer {
+        self.send(alpn, post(path, body)).await.unwrap()
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Answer {
+    /// The response of the review that it must be.
+    #[track_caller]
+    pub fn review(&self) -> Value {
+        assert_eq!(self.status, StatusCode::OK, "{}", self.body);
+        serde_json::from_str::<Value>(&self.body).unwrap()["response"].clone()
+    }
+}
+
+/// An API server that has nothing.
+struct Nothing;
+
+impl Source for Nothing {
+    fn priority_class<'a>(
+        &'a self,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+}
+
+fn uri(path: &str) -> String {
+    format!("https://localhost{path}")
+}
+
+pub fn post(path: &str, body: impl Into<Body>) -> Request<Body> {
+    Request::post(uri(path))
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .body(body.into())
+        .unwrap()
+}
+
+/// The creation of a workload of this class; its uid is the class too.
+pub fn workload(class: &str, padding_bytes: usize) -> String {
+    json!({
+        "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
+        "request": {
+            "uid": class, "operation": "CREATE", "name": "example", "namespace": "team",
+            "kind": {"group": "lockkeeper.dev", "version": "v1alpha1", "kind": "Workload"},
+            "object": {
+                "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
+                "metadata": {
+                    "name": "example", "namespace": "team",
+                    "annotations": {"padding": "x".repeat(padding_bytes)},
+                },
+                "spec": {"priorityClassName": class, "podSets": []},
+            },
+        },
+    })
+    .to_string()
+}
+
+/// Waits until it holds; other tasks run meanwhile.
+pub async fn until(holds: impl Fn() -> bool) {
+    while !holds() {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,618 @@
+//! Certificates that change while the server runs, and certificates of clients:
+//! real files, real handshakes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use std::fs;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::get;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use lockkeeper_api::config::MinimumTls;
+use lockkeeper_webhook::listener::{Limits, serve};
+use lockkeeper_webhook::tls::{
+    CertificateStatus, ClientVerification, Serving, TlsError, TlsOptions, Watching,
+};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
+
+/// Far more than any of this takes; what waits for it has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Only events: the clock would come too late for the test.
+const EVENTS: Watching = Watching {
+    events: true,
+    poll: Duration::from_hours(1),
+};
+
+/// Only the clock.
+const CLOCK: Watching = Watching {
+    events: false,
+    poll: Duration::from_millis(10),
+};
+
+const CERTIFICATE: &str = "tls.crt";
+const KEY: &str = "tls.key";
+const CA: &str = "ca.crt";
+
+/// A CA that signs what the tests need.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self {
+            issuer: Issuer::new(params, key),
+            pem,
+        }
+    }
+
+    fn server(&self) -> Pair {
+        self.sign("server", &["localhost"], false, 1)
+    }
+
+    fn client(&self, common_name: &str, names: &[&str]) -> Pair {
+        self.sign(common_name, names, true, 1)
+    }
+
+    /// A certificate that ends in that many days.
+    fn sign(&self, common_name: &str, names: &[&str], client: bool, days: i32) -> Pair {
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params
+            .distinguished_name
+            .push(DnType::CommonName, common_name);
+        params.extended_key_usages = vec![if client {
+            ExtendedKeyUsagePurpose::ClientAuth
+        } else {
+            ExtendedKeyUsagePurpose::ServerAuth
+        }];
+        let day = Duration::from_hours(24);
+        params.not_before = (SystemTime::now() - 10 * day).into();
+        params.not_after = if days < 0 {
+            SystemTime::now() - days.unsigned_abs() * day
+        } else {
+            SystemTime::now() + days.unsigned_abs() * day
+        }
+        .into();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Pair {
+            der: certificate.der().clone(),
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        }
+    }
+}
+
+/// A certificate and its key.
+#[derive(Clone)]
+struct Pair {
+    der: CertificateDer<'static>,
+    certificate: String,
+    key: String,
+}
+
+impl Pair {
+    fn write(&self, directory: &Path) {
+        fs::write(directory.join(CERTIFICATE), &self.certificate).unwrap();
+        fs::write(directory.join(KEY), &self.key).unwrap();
+    }
+
+    fn rename_over(&self, directory: &Path) {
+        replace(&directory.join(KEY), &self.key);
+        replace(&directory.join(CERTIFICATE), &self.certificate);
+    }
+}
+
+/// Puts a whole new file in the place of another.
+fn replace(path: &Path, content: &str) {
+    let temporary = path.with_extension("new");
+    fs::write(&temporary, content).unwrap();
+    fs::rename(temporary, path).unwrap();
+}
+
+/// Mounts a pair as a kubelet does: `tls.crt` → `..data/tls.crt`, and `..data` →
+/// a new directory, by a rename. (pkg/volume/util, `AtomicWriter`.)
+fn kubelet_writes(volume: &Path, generation: &str, pair: &Pair) {
+    let directory = volume.join(generation);
+    fs::create_dir(&directory).unwrap();
+    pair.write(&directory);
+    let old = fs::read_link(volume.join("..data")).ok();
+    symlink(generation, volume.join("..data_tmp")).unwrap();
+    fs::rename(volume.join("..data_tmp"), volume.join("..data")).unwrap();
+    match old {
+        Some(old) => fs::remove_dir_all(volume.join(old)).unwrap(),
+        None => {
+            for name in [CERTIFICATE, KEY] {
+                symlink(Path::new("..data").join(name), volume.join(name)).unwrap();
+            }
+        }
+    }
+}
+
+/// A running server whose files may be changed.
+struct Server {
+    authority: Authority,
+    directory: TempDir,
+    address: SocketAddr,
+    status: CertificateStatus,
+}
+
+impl Server {
+    /// A server with a certificate, and that certificate.
+    async fn start(watching: Watching) -> (Self, Pair) {
+        let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+        let pair = authority.server();
+        pair.write(directory.path());
+        (Self::over(authority, directory, watching, None).await, pair)
+    }
+
+    /// A server that verifies clients.
+    async fn verifying(clients: &Authority, names: &[&str], watching: Watching) -> Self {
+        let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+        authority.server().write(directory.path());
+        fs::write(directory.path().join(CA), &clients.pem).unwrap();
+        let client = ClientVerification {
+            ca: directory.path().join(CA),
+            names: names.iter().map(ToString::to_string).collect(),
+        };
+        Self::over(authority, directory, watching, Some(client)).await
+    }
+
+    async fn over(
+        authority: Authority,
+        directory: TempDir,
+        watching: Watching,
+        client: Option<ClientVerification>,
+    ) -> Self {
+        let file = |name| directory.path().join(name);
+        let options = TlsOptions {
+            minimum: MinimumTls::V1_2,
+            http1_only: true,
+        };
+        let (certificate, key) = (file(CERTIFICATE), file(KEY));
+        let serving = Serving::load(&certificate, &key, &options, client.as_ref()).unwrap();
+        let router = Router::new()
+            .route("/validate", get(async || "judged"))
+            .route("/mutate", get(async || "changed"))
+            .route("/livez", get(async || "ok"))
+            .route("/readyz", get(async || "ok"));
+        let router = serving.guard(router);
+        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = tcp.local_addr().unwrap();
+        let status = serving.status();
+        tokio::spawn(serving.watch_by(watching));
+        tokio::spawn(async move {
+            serve(tcp, serving.config(), router, Limits::default(), pending()).await
+        });
+        Self {
+            authority,
+            directory,
+            address,
+            status,
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// What a client trusts, and what it shows.
+    fn client(
+        &self,
+        version: &'static SupportedProtocolVersion,
+        shows: Option<&Pair>,
+    ) -> Arc<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        let ca = CertificateDer::from_pem_slice(self.authority.pem.as_bytes()).unwrap();
+        roots.add(ca).unwrap();
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_root_certificates(roots);
+        Arc::new(match shows {
+            None => client.with_no_client_auth(),
+            Some(pair) => {
+                let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
+                let chain = vec![pair.der.clone()];
+                client.with_client_auth_cert(chain, key).unwrap()
+            }
+        })
+    }
+
+    async fn connect(&self, client: &Arc<ClientConfig>) -> std::io::Result<Connection> {
+        let tcp = TcpStream::connect(self.address).await?;
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = TlsConnector::from(Arc::clone(client))
+            .connect(name, tcp)
+            .await?;
+        let served = stream.get_ref().1.peer_certificates().unwrap()[0].clone();
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        Ok(Connection {
+            sender,
+            served: served.into_owned(),
+        })
+    }
+
+    /// A connection of a client that shows no certificate.
+    async fn open(&self) -> Connection {
+        self.connect(&self.client(&TLS13, None)).await.unwrap()
+    }
+
+    /// What a new connection is given.
+    async fn served(&self) -> CertificateDer<'static> {
+        let mut connection = self.open().await;
+        assert_eq!(connection.get("/livez").await, Some(StatusCode::OK));
+        connection.served
+    }
+
+    async fn until_served(&self, pair: &Pair) {
+        until("the new certificate is served", async || {
+            self.served().await == pair.der
+        })
+        .await;
+    }
+
+    /// Breaks the files, and waits until a look found them unusable.
+    async fn broken_by(&self, change: impl FnOnce()) {
+        let before = self.status.failures();
+        change();
+        until("the files are found unusable", async || {
+            self.status.failures() > before
+        })
+        .await;
+    }
+
+    async fn until_reloads(&self, reloads: u64) {
+        until("the new files are taken over", async || {
+            self.status.reloads() == reloads
+        })
+        .await;
+    }
+
+    /// The answer to a client that shows this certificate; none if the
+    /// connection is refused.
+    async fn ask(&self, client: &Arc<ClientConfig>, path: &str) -> Option<StatusCode> {
+        // With TLS 1.3 the client is done before the server has seen its certificate.
+        let mut connection = self.connect(client).await.ok()?;
+        connection.get(path).await
+    }
+}
+
+/// A client's open connection, and the certificate that it was given.
+struct Connection {
+    sender: SendRequest<Body>,
+    served: CertificateDer<'static>,
+}
+
+impl Connection {
+    async fn get(&mut self, path: &str) -> Option<StatusCode> {
+        self.sender.ready().await.ok()?;
+        let request = Request::get(path).header("host", "localhost");
+        let request = request.body(Body::empty()).unwrap();
+        let answer = self.sender.send_request(request).await.ok()?;
+        Some(answer.status())
+    }
+}
+
+/// Waits until something is so.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let wait = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, wait).await;
+    waited.unwrap_or_else(|_| panic!("not in time: {what}"));
+}
+
+#[tokio::test]
+async fn files_written_anew_are_served() {
+    let (server, first) = Server::start(EVENTS).await;
+    assert_eq!(server.served().await, first.der);
+    for rotation in 1..=2 {
+        let next = server.authority.server();
+        next.write(server.path());
+        server.until_served(&next).await;
+        assert_eq!(server.status.reloads(), rotation);
+    }
+}
+
+#[tokio::test]
+async fn files_renamed_over_the_old_ones_are_served() {
+    let (server, _) = Server::start(EVENTS).await;
+    for _ in 0..2 {
+        let next = server.authority.server();
+        next.rename_over(server.path());
+        server.until_served(&next).await;
+    }
+    assert_eq!(server.status.reloads(), 2);
+}
+
+#[tokio::test]
+async fn a_kubelet_swaps_the_volume_twice() {
+    let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+    let volume = directory.path();
+    let first = authority.server();
+    kubelet_writes(volume, "..2026_01", &first);
+    let server = Server::over(authority, directory, EVENTS, None).await;
+    assert_eq!(server.served().await, first.der);
+    for generation in ["..2026_02", "..2026_03"] {
+        let next = server.authority.server();
+        kubelet_writes(server.path(), generation, &next);
+        server.until_served(&next).await;
+    }
+    assert_eq!(server.status.reloads(), 2);
+}
+
+#[tokio::test]
+async fn the_clock_sees_what_no_watch_does() {
+    let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+    kubelet_writes(directory.path(), "..2026_01", &authority.server());
+    let server = Server::over(authority, directory, CLOCK, None).await;
+    for generation in ["..2026_02", "..2026_03"] {
+        let next = server.authority.server();
+        kubelet_writes(server.path(), generation, &next);
+        server.until_served(&next).await;
+    }
+    assert_eq!(server.status.reloads(), 2);
+}
+
+#[tokio::test]
+async fn half_a_file_changes_nothing_until_it_is_whole() {
+    let (server, first) = Server::start(EVENTS).await;
+    let next = server.authority.server();
+    let half = &next.certificate[..next.certificate.len() / 2];
+    server
+        .broken_by(|| fs::write(server.path().join(CERTIFICATE), half).unwrap())
+        .await;
+    assert_eq!(server.served().await, first.der);
+    server
+        .broken_by(|| fs::write(server.path().join(CERTIFICATE), &next.certificate).unwrap())
+        .await;
+    assert_eq!(server.served().await, first.der, "its key is not there yet");
+    assert_eq!(server.status.reloads(), 0);
+    fs::write(server.path().join(KEY), &next.key).unwrap();
+    server.until_served(&next).await;
+}
+
+#[tokio::test]
+async fn the_key_of_another_certificate_changes_nothing() {
+    let (server, first) = Server::start(EVENTS).await;
+    let other = server.authority.server();
+    server
+        .broken_by(|| replace(&server.path().join(KEY), &other.key))
+        .await;
+    assert_eq!(server.served().await, first.der);
+    replace(&server.path().join(KEY), &first.key);
+    // Nothing is to be seen of that, so that the next one is waited for.
+    let next = server.authority.server();
+    next.rename_over(server.path());
+    server.until_served(&next).await;
+    assert_eq!(server.status.reloads(), 1);
+}
+
+#[tokio::test]
+async fn a_file_may_be_gone_for_a_while() {
+    let (server, first) = Server::start(EVENTS).await;
+    server
+        .broken_by(|| fs::remove_file(server.path().join(KEY)).unwrap())
+        .await;
+    assert_eq!(server.served().await, first.der);
+    first.rename_over(server.path());
+    let next = server.authority.server();
+    next.rename_over(server.path());
+    server.until_served(&next).await;
+    assert_eq!(server.status.reloads(), 1);
+}
+
+#[tokio::test]
+async fn a_directory_may_be_gone_for_a_while() {
+    let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+    authority.server().write(directory.path());
+    let watching = Watching {
+        events: true,
+        ..CLOCK
+    };
+    let server = Server::over(authority, directory, watching, None).await;
+    server
+        .broken_by(|| fs::remove_dir_all(server.path()).unwrap())
+        .await;
+    fs::create_dir(server.path()).unwrap();
+    let next = server.authority.server();
+    next.write(server.path());
+    server.until_served(&next).await;
+}
+
+#[tokio::test]
+async fn the_same_content_is_no_reload() {
+    let (server, first) = Server::start(EVENTS).await;
+    first.rename_over(server.path());
+    let (next, last) = (server.authority.server(), server.authority.server());
+    next.rename_over(server.path());
+    server.until_served(&next).await;
+    next.rename_over(server.path());
+    last.rename_over(server.path());
+    server.until_served(&last).await;
+    assert_eq!(server.status.reloads(), 2);
+}
+
+#[tokio::test]
+async fn a_failure_that_stays_is_counted_for_as_long() {
+    let (server, _) = Server::start(CLOCK).await;
+    fs::write(server.path().join(KEY), "").unwrap();
+    until("it is counted again", async || server.status.failures() > 3).await;
+}
+
+#[tokio::test]
+async fn an_open_connection_survives_a_rotation() {
+    let (server, first) = Server::start(EVENTS).await;
+    let mut old = server.open().await;
+    assert_eq!(old.get("/validate").await, Some(StatusCode::OK));
+    let next = server.authority.server();
+    next.rename_over(server.path());
+    server.until_served(&next).await;
+    assert_eq!(old.get("/validate").await, Some(StatusCode::OK));
+    assert_eq!(old.served, first.der);
+}
+
+#[tokio::test]
+async fn the_end_of_the_served_certificate_is_known() {
+    let (server, _) = Server::start(EVENTS).await;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now_s = now.unwrap().as_secs();
+    let ends_in_days = || (server.status.not_after() + 60 - now_s) / (24 * 60 * 60);
+    assert_eq!(ends_in_days(), 1);
+    let next = server.authority.sign("server", &["localhost"], false, 30);
+    next.rename_over(server.path());
+    server.until_reloads(1).await;
+    assert_eq!(ends_in_days(), 30);
+}
+
+#[tokio::test]
+async fn a_client_of_the_ca_is_answered() {
+    let ca = Authority::new("clients");
+    let server = Server::verifying(&ca, &[], EVENTS).await;
+    for version in [&TLS12, &TLS13] {
+        let client = server.client(version, Some(&ca.client("anybody", &[])));
+        for path in ["/validate", "/mutate", "/livez"] {
+            let answer = server.ask(&client, path).await;
+            assert_eq!(answer, Some(StatusCode::OK), "{path}");
+        }
+    }
+    assert_eq!(server.status.refused_clients(), 0);
+}
+
+#[tokio::test]
+async fn a_client_without_a_certificate_may_only_probe() {
+    let ca = Authority::new("clients");
+    let server = Server::verifying(&ca, &[], EVENTS).await;
+    let client = server.client(&TLS13, None);
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(server.ask(&client, path).await, Some(StatusCode::OK));
+    }
+    assert_eq!(server.status.refused_clients(), 0);
+    for path in ["/validate", "/mutate", "/livez/", "//validate", "/"] {
+        let answer = server.ask(&client, path).await;
+        assert_eq!(answer, Some(StatusCode::FORBIDDEN), "{path}");
+    }
+    assert_eq!(server.status.refused_clients(), 5);
+}
+
+#[tokio::test]
+async fn clients_of_another_ca_or_out_of_date_are_refused() {
+    let ca = Authority::new("clients");
+    // The same name does not make it the same CA.
+    let other = Authority::new("clients");
+    let server = Server::verifying(&ca, &[], EVENTS).await;
+    let bad = [
+        other.client("anybody", &[]),
+        ca.sign("anybody", &[], true, -1),
+        ca.sign("anybody", &[], false, 1),
+    ];
+    let mut refused = 0;
+    for pair in &bad {
+        for version in [&TLS12, &TLS13] {
+            let client = server.client(version, Some(pair));
+            assert_eq!(server.ask(&client, "/validate").await, None);
+            refused += 1;
+            assert_eq!(server.status.refused_clients(), refused);
+        }
+    }
+}
+
+#[tokio::test]
+async fn names_are_alternative_names_or_the_common_name() {
+    let ca = Authority::new("clients");
+    let server = Server::verifying(&ca, &["kube-apiserver", "API.example"], EVENTS).await;
+    let ask = async |common_name: &str, names: &[&str]| {
+        let client = server.client(&TLS13, Some(&ca.client(common_name, names)));
+        server.ask(&client, "/validate").await
+    };
+    assert_eq!(ask("kube-apiserver", &[]).await, Some(StatusCode::OK));
+    let named = ["other", "api.EXAMPLE"];
+    assert_eq!(ask("other", &named).await, Some(StatusCode::OK));
+
+    assert_eq!(ask("other", &["other"]).await, None);
+    assert_eq!(ask("Kube-Apiserver", &[]).await, None);
+    assert_eq!(ask("kube-apiserver.evil", &["*.example"]).await, None);
+    assert_eq!(server.status.refused_clients(), 3);
+}
+
+#[tokio::test]
+async fn the_ca_of_the_clients_is_rotated() {
+    let (old, new) = (Authority::new("old"), Authority::new("new"));
+    let server = Server::verifying(&old, &[], EVENTS).await;
+    // One configuration each: a client that could would resume its session.
+    let old_client = server.client(&TLS13, Some(&old.client("anybody", &[])));
+    let new_client = server.client(&TLS13, Some(&new.client("anybody", &[])));
+    let ok = Some(StatusCode::OK);
+    assert_eq!(server.ask(&old_client, "/validate").await, ok);
+    assert_eq!(server.ask(&new_client, "/validate").await, None);
+
+    let file = server.path().join(CA);
+    server.broken_by(|| replace(&file, "no PEM")).await;
+    assert_eq!(server.ask(&old_client, "/validate").await, ok);
+
+    replace(&file, &format!("{}{}", old.pem, new.pem));
+    server.until_reloads(1).await;
+    assert_eq!(server.ask(&old_client, "/validate").await, ok);
+    assert_eq!(server.ask(&new_client, "/validate").await, ok);
+
+    replace(&file, &new.pem);
+    server.until_reloads(2).await;
+    assert_eq!(server.ask(&old_client, "/validate").await, None);
+    assert_eq!(server.ask(&new_client, "/validate").await, ok);
+}
+
+#[test]
+fn a_bad_ca_is_refused_at_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    Authority::new("CA").server().write(directory.path());
+    let file = |name| -> PathBuf { directory.path().join(name) };
+    let load = || {
+        let client = ClientVerification {
+            ca: file(CA),
+            names: vec![],
+        };
+        let options = TlsOptions::default();
+        Serving::load(&file(CERTIFICATE), &file(KEY), &options, Some(&client)).unwrap_err()
+    };
+    assert!(matches!(load(), TlsError::Read { path, .. } if path == file(CA)));
+    let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    fs::write(file(CA), text).unwrap();
+    assert!(matches!(load(), TlsError::BadAuthority { path } if path == file(CA)));
+}

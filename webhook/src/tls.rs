@@ -21,6 +21,7 @@ use rustls::{InconsistentKeys, ServerConfig};
 mod client;
 mod guard;
 mod serving;
+mod source;
 mod status;
 mod watching;
 

@@ -14,7 +14,7 @@ use rustls::{
 use tracing::info;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-use super::serving::Source;
+use super::source::Source;
 use super::{CertificateStatus, TlsError};
 
 /// The most of a refused client's name that is logged, in characters.

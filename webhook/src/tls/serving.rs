@@ -15,11 +15,12 @@ use rustls::server::{
     ClientHello, NoClientAuth, NoServerSessionStorage, ResolvesServerCert, ServerSessionMemoryCache,
 };
 use rustls::sign::CertifiedKey;
-use tracing::{error, info, warn};
+use tracing::error;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::client::{ClientVerification, Clients};
-use super::watching::{Changes, LastFailure, Watching};
+use super::source::{Reloader, Source, Watched};
+use super::watching::{Changes, Watching};
 use super::{ALPN_H2, ALPN_HTTP1, CertificateStatus, TlsError, TlsOptions, guard};
 
 /// Sessions kept for resumption. The callers are a few API servers; the rest is slack.
@@ -161,20 +162,6 @@ fn configuration(
     Ok(config)
 }
 
-/// Something made of files that can be made again.
-pub(super) trait Source: Send + Sync {
-    /// What a log line calls it.
-    fn name(&self) -> &'static str;
-
-    /// The files it is made of.
-    fn files(&self) -> Vec<PathBuf>;
-
-    /// Takes over what the files hold now. False if that is what it has.
-    ///
-    /// On an error it stays what it was.
-    fn refresh(&self) -> Result<bool, TlsError>;
-}
-
 /// The certificate and its key, as they are given to new connections.
 #[derive(Debug)]
 struct Pair {
@@ -242,59 +229,4 @@ fn not_after(pair: &CertifiedKey, path: &Path) -> Result<u64, TlsError> {
             path: path.into(),
             reason: rustls::CertificateError::BadEncoding.into(),
         })
-}
-
-/// Looks at the files.
-struct Reloader {
-    sources: Vec<Watched>,
-    changes: Changes,
-    status: CertificateStatus,
-}
-
-impl Reloader {
-    fn look(&self) {
-        self.changes.arm();
-        for watched in &self.sources {
-            watched.look(&self.status);
-        }
-    }
-}
-
-/// A source, and what was wrong with it.
-struct Watched {
-    source: Arc<dyn Source>,
-    failure: LastFailure,
-}
-
-impl Watched {
-    fn new(source: Arc<dyn Source>) -> Self {
-        Self {
-            source,
-            failure: LastFailure::default(),
-        }
-    }
-
-    fn look(&self, status: &CertificateStatus) {
-        let what = self.source.name();
-        match self.source.refresh() {
-            Ok(changed) => {
-                if changed {
-                    status.count_reload();
-                    let not_after = status.not_after();
-                    info!(what, not_after, "took over new files");
-                }
-                self.failure.clear();
-            }
-            Err(error) => {
-                status.count_failure();
-                let reason = error.to_string();
-                if self.failure.is_new(&reason) {
-                    warn!(
-                        what,
-                        reason, "cannot use the files as they are; the old ones are kept"
-                    );
-                }
-            }
-        }
-    }
 }

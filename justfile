@@ -38,6 +38,14 @@ new-rule kind name:
 bench:
     tests/bench/webhook
 
+# What a review costs in instructions, against what it cost before
+instructions *flags:
+    tests/bench/instructions {{flags}}
+
+# Fuzz every parser: just fuzz SECONDS [TARGET...]
+fuzz *arguments:
+    tests/fuzz/run {{arguments}}
+
 # Serve the examples without a cluster
 serve:
     cargo run --release -- serve

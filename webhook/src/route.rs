@@ -2,13 +2,14 @@
 
 use crate::answer::{Answer, Named};
 use crate::envelope::Request;
+use crate::unique::{self, Fault};
 use crate::world::{Fetched, RequestWorld};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
 use lockkeeper_policies::engine::{Subject, Verdict, review};
-use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::finding::{Finding, quoted};
 use lockkeeper_policies::guarded::Guarded;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::{Change, Context, Operation};
@@ -60,6 +61,7 @@ static ROUTES: &[Route] = &[
     Route::of::<Workload>("lockkeeper.dev", "v1alpha1", "Workload"),
     Route::of::<PriorityClass>("scheduling.k8s.io", "v1", "PriorityClass"),
     Route::of::<Pod>("", "v1", "Pod"),
+    Route::without_rules("lockkeeper.dev", "v1alpha1", "LocalQueue"),
 ];
 
 impl Route {
@@ -74,6 +76,19 @@ impl Route {
             kind,
             validate: validate::<T>,
             mutate: |basis, request, operation| mutate::<T>(basis, request, operation).into(),
+        }
+    }
+
+    /// A kind that is known and that nothing is said about. Nobody registers it by default; who does is
+    /// not told that it is strange.
+    const fn without_rules(group: &'static str, version: &'static str, kind: &'static str) -> Self {
+        let allow: Judge = |_, request, _| Answer::allow(&request.uid).into();
+        Self {
+            group,
+            version,
+            kind,
+            validate: allow,
+            mutate: allow,
         }
     }
 
@@ -191,36 +206,50 @@ fn decode<T: Guarded>(
     };
     if operation == Operation::Delete {
         let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
-        // Whatever is stored may be deleted: rules see it only if they can.
-        return typed(raw).map(Decoded::Delete).map_err(|finding| {
-            let mut answer = Answer::allow(&request.uid);
-            answer.warn(format!(
-                "not checked: the stored object does not decode: {finding}"
-            ));
-            Box::new(answer)
-        });
+        return match typed(raw) {
+            Ok(object) => Ok(Decoded::Delete(object)),
+            Err(Undecodable::Twice(key)) => Err(twice(request, "oldObject", &key)),
+            // Whatever is stored may be deleted: rules see it only if they can.
+            Err(Undecodable::Unfit(finding)) => {
+                let mut answer = Answer::allow(&request.uid);
+                answer.warn(format!(
+                    "not checked: the stored object does not decode: {finding}"
+                ));
+                Err(Box::new(answer))
+            }
+        };
     }
     let raw = request.object.ok_or_else(|| missing("object"))?;
     let new = match typed::<T>(raw) {
         Ok(new) => new,
-        Err(finding) => return Err(Box::new(undecodable::<T>(request, finding))),
+        Err(Undecodable::Twice(key)) => return Err(twice(request, "object", &key)),
+        Err(Undecodable::Unfit(finding)) => return Err(Box::new(unfit::<T>(request, finding))),
     };
     if operation == Operation::Create {
         return Ok(Decoded::Create(new));
     }
     let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
-    Ok(match typed(raw) {
-        Ok(old) => Decoded::Update { old, new },
+    match typed(raw) {
+        Ok(old) => Ok(Decoded::Update { old, new }),
+        Err(Undecodable::Twice(key)) => Err(twice(request, "oldObject", &key)),
         // Nothing can be held against the stored object, so the new one is judged by itself.
-        Err(_) => Decoded::Create(new),
-    })
+        Err(Undecodable::Unfit(_)) => Ok(Decoded::Create(new)),
+    }
+}
+
+/// Refuses a request whose object holds a key twice: nobody can say which one would be stored.
+fn twice(request: &Request<'_>, field: &str, key: &str) -> Box<Answer> {
+    let key = quoted(key);
+    let message =
+        format!("request.{field} holds the key {key} twice; an API server sends each once");
+    Box::new(Answer::bad_request(&request.uid, message))
 }
 
 /// Refuses an object that does not decode, unless the stored one has the same fault: then the update
 /// did not cause it, and a finalizer can still be removed.
-fn undecodable<T: Guarded>(request: &Request<'_>, finding: Finding) -> Answer {
+fn unfit<T: Guarded>(request: &Request<'_>, finding: Finding) -> Answer {
     let before = request.old_object.and_then(|raw| typed::<T>(raw).err());
-    if before.as_ref() == Some(&finding) {
+    if matches!(before, Some(Undecodable::Unfit(before)) if before == finding) {
         let mut answer = Answer::allow(&request.uid);
         answer.warn(format!("not checked: {finding}"));
         return answer;
@@ -232,27 +261,35 @@ fn undecodable<T: Guarded>(request: &Request<'_>, finding: Finding) -> Answer {
     Answer::judged(&request.uid, named(request), &verdict)
 }
 
-/// Decodes an object; what does not fit is a finding with its path. The path is tracked only in a
-/// second pass, so that good objects don't pay for it.
-fn typed<T: Guarded>(raw: &RawValue) -> Result<T, Finding> {
-    let first = match serde_json::from_str::<T>(raw.get()) {
-        Ok(object) => return Ok(object),
-        Err(error) => error,
-    };
+/// Why an object has no type.
+enum Undecodable {
+    /// It holds this key twice.
+    Twice(String),
+    /// It does not fit its type.
+    Unfit(Finding),
+}
+
+/// Decodes an object.
+fn typed<T: Guarded>(raw: &RawValue) -> Result<T, Undecodable> {
+    unique::from_str(raw.get()).map_err(|fault| match fault {
+        Fault::Twice(key) => Undecodable::Twice(key),
+        Fault::Json(error) => Undecodable::Unfit(misfit::<T>(raw, &error)),
+    })
+}
+
+/// What does not fit, with its path. The path is tracked only in this second pass, so that good objects
+/// don't pay for it.
+fn misfit<T: Guarded>(raw: &RawValue, first: &serde_json::Error) -> Finding {
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
     match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
-        Ok(_) => Err(Finding::undecodable(
-            FieldPath::default(),
-            None,
-            &reason(&first),
-        )),
+        Ok(_) => Finding::undecodable(FieldPath::default(), None, &reason(first)),
         Err(error) => {
             let field = field_path(error.path());
             let object = serde_json::from_str::<Value>(raw.get()).ok();
             let value = object
                 .as_ref()
                 .and_then(|object| object.pointer(&field.pointer()));
-            Err(Finding::undecodable(field, value, &reason(error.inner())))
+            Finding::undecodable(field, value, &reason(error.inner()))
         }
     }
 }

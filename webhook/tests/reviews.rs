@@ -529,6 +529,94 @@ async fn every_answer_carries_the_uid() {
     }
 }
 
+/// Puts a pair of a key and a value wherever `mark` stands, before it.
+fn with_pair(review_of: &Value, mark: &str, pair: &str) -> Vec<u8> {
+    let text = review_of.to_string();
+    assert!(text.contains(mark), "{mark} is not in {text}");
+    text.replace(mark, &format!("{pair},{mark}")).into_bytes()
+}
+
+#[tokio::test]
+async fn a_key_that_stands_twice_is_never_guessed_at() {
+    let server = server();
+    let json = "application/json";
+    let review_of = create(&queue(&quota("1")));
+    for (mark, pair) in [
+        (r#""apiVersion":"admission"#, r#""apiVersion":"v1""#),
+        (r#""request":"#, r#""request":{"uid":"other"}"#),
+        (r#""uid":"#, r#""uid":"other""#),
+        (r#""operation":"#, r#""operation":"DELETE""#),
+        (r#""object":"#, r#""object":{}"#),
+        (r#""group":"#, r#""group":"example.com""#),
+    ] {
+        for path in ["/validate", "/mutate"] {
+            let body = with_pair(&review_of, mark, pair);
+            let (status, text) = post(&server, path, json, body).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
+            assert!(text.contains("duplicate field"), "{text}");
+        }
+    }
+
+    let object = queue(&quota("1"));
+    let both = json!({"object": object, "oldObject": object});
+    for (operation, field) in [
+        ("CREATE", "object"),
+        ("DELETE", "oldObject"),
+        ("UPDATE", "object"),
+    ] {
+        let own = request(
+            "lockkeeper.dev",
+            "v1alpha1",
+            "ClusterQueue",
+            operation,
+            &both,
+        );
+        for (mark, pair, key) in [
+            (r#""spec":"#, r#""spec":{}"#, "spec"),
+            (r#""metadata":"#, r#""metadata":{"name":"b"}"#, "metadata"),
+            (r#""name":"example"}"#, r#""name":"b""#, "name"),
+            (r#""cohortName":"#, r#""cohortName":"b""#, "cohortName"),
+        ] {
+            // In both objects, so that the stored one could be an excuse.
+            let body = with_pair(&own, mark, pair);
+            for path in ["/validate", "/mutate"] {
+                let (status, body) = post(&server, path, json, body.clone()).await;
+                assert_eq!(status, StatusCode::OK);
+                let answer: Value = serde_json::from_str(&body).unwrap();
+                let status = &answer["response"]["status"];
+                assert_eq!(answer["response"]["allowed"], false, "{body}");
+                assert_eq!(status["code"], 400, "{body}");
+                let message = format!("request.{field} holds the key \"{key}\" twice");
+                let told = status["message"].as_str().unwrap();
+                assert!(told.starts_with(&message), "{told}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_known_kind_without_rules_is_allowed_and_nothing_is_said() {
+    let local = json!({
+        "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "LocalQueue",
+        "metadata": {"name": "example", "namespace": "team"}, "spec": {"clusterQueue": "q"},
+    });
+    let both = json!({"object": local, "oldObject": local});
+    for operation in ["CREATE", "UPDATE", "DELETE"] {
+        for path in ["/validate", "/mutate"] {
+            let known = request("lockkeeper.dev", "v1alpha1", "LocalQueue", operation, &both);
+            let answer = review(&server(), path, &known).await;
+            let uid = &known["request"]["uid"];
+            assert_eq!(answer, json!({"uid": uid, "allowed": true}));
+            for (version, kind) in [("v1alpha1", "RemoteQueue"), ("v9", "LocalQueue")] {
+                let unknown = request("lockkeeper.dev", version, kind, operation, &both);
+                let answer = review(&server(), path, &unknown).await;
+                let message = answer["status"]["message"].as_str().unwrap();
+                assert!(message.contains("not known to this version"), "{message}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_review_gets_an_http_error_and_the_next_request_is_served() {
     let server = server();

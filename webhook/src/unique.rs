@@ -1,0 +1,330 @@
+//! Objects that hold no key twice.
+//!
+//! Where a key stands twice, readers of JSON differ in which one counts. The API server writes none
+//! twice, so who does is not the API server, and must not have one object judged and another stored.
+
+use serde::de::value::CowStrDeserializer;
+use serde::de::{
+    self, Deserialize, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess,
+    SeqAccess, Visitor,
+};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// How many levels are looked at: the object, its parts such as `metadata` and `spec`, and what stands
+/// in those, such as `labels`. Below, lockkeeper's own types refuse a key that stands twice.
+const LEVELS: u8 = 3;
+
+/// Why an object could not be decoded.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// A key stands there twice.
+    Twice(String),
+    /// It does not fit the type.
+    Json(serde_json::Error),
+}
+
+/// Decodes an object.
+pub(crate) fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Fault> {
+    let twice = Cell::new(None);
+    let mut json = serde_json::Deserializer::from_str(text);
+    let decoded = T::deserialize(Unique {
+        inner: &mut json,
+        look: Look {
+            levels: LEVELS,
+            twice: &twice,
+        },
+    });
+    decoded
+        .and_then(|object| json.end().map(|()| object))
+        .map_err(|error| twice.take().map_or(Fault::Json(error), Fault::Twice))
+}
+
+/// How far it is still looked, and where to tell.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    levels: u8,
+    twice: &'a Cell<Option<String>>,
+}
+
+/// A deserializer that looks at the keys that go through it.
+struct Unique<'a, D> {
+    inner: D,
+    look: Look<'a>,
+}
+
+/// What holds no keys at this level goes through as it is.
+macro_rules! plain {
+    ($($method:ident($($name:ident: $type:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(
+            self,
+            $($name: $type,)*
+            visitor: V,
+        ) -> Result<V::Value, D::Error> {
+            self.inner.$method($($name,)* visitor)
+        }
+    )*};
+}
+
+/// What may hold keys is looked at.
+macro_rules! looked_at {
+    ($($method:ident($($name:ident: $type:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(
+            self,
+            $($name: $type,)*
+            visitor: V,
+        ) -> Result<V::Value, D::Error> {
+            let look = self.look;
+            self.inner.$method($($name,)* Looking { visitor, look })
+        }
+    )*};
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Unique<'_, D> {
+    type Error = D::Error;
+
+    looked_at! {
+        deserialize_map();
+        deserialize_option();
+        deserialize_newtype_struct(name: &'static str);
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
+    }
+
+    plain! {
+        deserialize_any();
+        deserialize_bool();
+        deserialize_i8();
+        deserialize_i16();
+        deserialize_i32();
+        deserialize_i64();
+        deserialize_i128();
+        deserialize_u8();
+        deserialize_u16();
+        deserialize_u32();
+        deserialize_u64();
+        deserialize_u128();
+        deserialize_f32();
+        deserialize_f64();
+        deserialize_char();
+        deserialize_str();
+        deserialize_string();
+        deserialize_bytes();
+        deserialize_byte_buf();
+        deserialize_unit();
+        deserialize_unit_struct(name: &'static str);
+        deserialize_seq();
+        deserialize_tuple(length: usize);
+        deserialize_tuple_struct(name: &'static str, length: usize);
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
+        deserialize_identifier();
+        deserialize_ignored_any();
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.inner.is_human_readable()
+    }
+}
+
+/// A visitor whose map is looked at.
+struct Looking<'a, V> {
+    visitor: V,
+    look: Look<'a>,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Looking<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_map(Keys {
+            map,
+            seen: BTreeSet::new(),
+            look: self.look,
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_seq(seq)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_none()
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        let look = self.look;
+        self.visitor.visit_some(Unique { inner, look })
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        let look = self.look;
+        self.visitor.visit_newtype_struct(Unique { inner, look })
+    }
+}
+
+/// A map whose keys are remembered.
+struct Keys<'a, 'de, A> {
+    map: A,
+    seen: BTreeSet<Cow<'de, str>>,
+    look: Look<'a>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Keys<'_, 'de, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        let Some(key) = self.map.next_key_seed(Key)? else {
+            return Ok(None);
+        };
+        if !self.seen.insert(key.clone()) {
+            let error = A::Error::custom(format_args!("duplicate field `{key}`"));
+            self.look.twice.set(Some(key.into_owned()));
+            return Err(error);
+        }
+        let key: CowStrDeserializer<'_, A::Error> = key.into_deserializer();
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        match self.look.levels.checked_sub(1) {
+            None | Some(0) => self.map.next_value_seed(seed),
+            Some(levels) => self.map.next_value_seed(Below {
+                seed,
+                look: Look {
+                    levels,
+                    ..self.look
+                },
+            }),
+        }
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.map.size_hint()
+    }
+}
+
+/// A key, borrowed from the text where it can be.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+/// A value one level further down.
+struct Below<'a, S> {
+    seed: S,
+    look: Look<'a>,
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Below<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
+        let look = self.look;
+        self.seed.deserialize(Unique { inner, look })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+    use super::*;
+    use k8s_openapi::api::core::v1::Pod;
+    use lockkeeper_api::ClusterQueue;
+    use serde::de::DeserializeOwned;
+
+    #[track_caller]
+    fn refused<T: DeserializeOwned>(text: &str, key: &str) {
+        match from_str::<T>(text) {
+            Err(Fault::Twice(found)) => assert_eq!(found, key, "{text}"),
+            Err(Fault::Json(error)) => panic!("{text}: {error}"),
+            Ok(_) => panic!("{text} was taken"),
+        }
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_found() {
+        for (text, key) in [
+            (r#"{"metadata": {}, "metadata": {}}"#, "metadata"),
+            (r#"{"spec": null, "x": 1, "spec": null}"#, "spec"),
+            (r#"{"x": 1, "x": 1}"#, "x"),
+            (r#"{"metadata": {"name": "a", "\u006eame": "b"}}"#, "name"),
+            (
+                r#"{"metadata": {"labels": {"a/b": "1", "a/b": "1"}}}"#,
+                "a/b",
+            ),
+            (
+                r#"{"spec": {"nodeName": "a", "containers": [], "nodeName": "b"}}"#,
+                "nodeName",
+            ),
+        ] {
+            refused::<Pod>(text, key);
+        }
+        refused::<ClusterQueue>(
+            r#"{"metadata": {"name": "q"}, "spec": {}, "spec": {"cohortName": "c"}}"#,
+            "spec",
+        );
+        refused::<ClusterQueue>(
+            r#"{"metadata": {}, "spec": {"cohortName": "c", "cohortName": "c"}}"#,
+            "cohortName",
+        );
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_read_without_looking() {
+        for text in [
+            r#"{"metadata": {"name": "a", "labels": {"name": "b", "": "c"}}, "spec": null}"#,
+            r#"{"metadata": {"name": "\u00e4\n", "generation": 5}, "spec": {"containers": [
+                {"name": "a", "env": [{"name": "b", "value": "c"}],
+                 "resources": {"limits": {"cpu": "1"}}, "ports": [{"containerPort": 1}]}]}}"#,
+            r#"{"metadata": null}"#,
+            r#"{"metadata": {"name": 5}}"#,
+            r#"{"metadata": []}"#,
+            r#"[{}]"#,
+            "{} x",
+            "{\"a\"",
+            "",
+            "null",
+        ] {
+            let plain = serde_json::from_str::<Pod>(text).map_err(|error| error.to_string());
+            let looked = from_str::<Pod>(text).map_err(|fault| match fault {
+                Fault::Json(error) => error.to_string(),
+                Fault::Twice(key) => panic!("{text}: {key}"),
+            });
+            assert_eq!(looked, plain, "{text}");
+        }
+    }
+}

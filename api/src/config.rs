@@ -2,9 +2,13 @@
 //!
 //! An unknown key is refused: a misspelt setting that is silently ignored is worse than none.
 
+mod limits;
 mod listen;
+mod within;
 
+pub use limits::{Contradiction, Http2Limits, LimitSettings, MetricsLimits};
 pub use listen::{AddressError, ListenAddress, OptionalListen};
+pub use within::Within;
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -138,6 +142,18 @@ pub struct WebhookSettings {
     )]
     #[schemars(range(max = *DRAIN_SECONDS_RANGE.end()))]
     pub shutdown_delay_seconds: Option<u64>,
+    /// How often the server connects to itself to see whether it is reached, in seconds.
+    pub self_check_seconds: Within<1, 3_600>,
+    /// Longest for such a connection, in seconds. A server that takes longer is not ready: it is of no
+    /// use to the API server either.
+    pub self_check_timeout_seconds: Within<1, 60>,
+    /// How often the files of the certificates are looked at in any case, in seconds: for what no watch
+    /// sees, such as a change on a network's file system.
+    pub tls_poll_seconds: Within<1, 3_600>,
+    /// How often this file is read again, in seconds.
+    pub config_poll_seconds: Within<1, 3_600>,
+    /// What clients may take of the server.
+    pub limits: LimitSettings,
 }
 
 impl Default for WebhookSettings {
@@ -152,6 +168,11 @@ impl Default for WebhookSettings {
             body_limit_bytes: BODY_LIMIT_BYTES_DEFAULT,
             drain_seconds: DRAIN_SECONDS_DEFAULT,
             shutdown_delay_seconds: None,
+            self_check_seconds: const { Within::of_default(10) },
+            self_check_timeout_seconds: const { Within::of_default(5) },
+            tls_poll_seconds: const { Within::of_default(30) },
+            config_poll_seconds: const { Within::of_default(5) },
+            limits: LimitSettings::default(),
         }
     }
 }

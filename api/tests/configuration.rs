@@ -20,12 +20,12 @@ const HEAD: &str = "# Configuration
 that cannot be is an error that says file, line and column. Flags go before the file. `--print-config`
 prints what holds in the end, as a file that reads back the same.
 
-The file is read again when it changes, within five seconds, also when it is a mounted ConfigMap. What is
-under `rules`, `priority` and `job` then holds for the next request; what is under `webhook` needs a
-restart, and the log says so. A file that is broken changes nothing: the log says what is wrong with it,
-and `lockkeeper_webhook_config_reloads_total{result=\"refused\"}` goes up.
+The file is read again when it changes, within five seconds (`webhook.configPollSeconds`), also when it
+is a mounted ConfigMap. What is under `rules`, `priority` and `job` then holds for the next request; what
+is under `webhook` needs a restart, and the log says so. A file that is broken changes nothing: the log
+says what is wrong with it, and `lockkeeper_webhook_config_reloads_total{result=\"refused\"}` goes up.
 
-This page is made from the types in `api/src/config.rs`;
+This page is made from the types in `api/src/config.rs` and `api/src/config/`;
 `UPDATE_DOCS=1 cargo test -p lockkeeper-api --test configuration` makes it anew.
 
 ";
@@ -75,10 +75,18 @@ fn kind(schema: &Value, root: &Value) -> String {
     };
     match name {
         "array" => format!("list of {}", kind(&schema["items"], root)),
-        "integer" => "whole number".to_owned(),
+        "integer" => whole_number(schema),
         "boolean" => "`true`, `false`".to_owned(),
         "object" => "section".to_owned(),
         name => name.to_owned(),
+    }
+}
+
+/// The range is that of the schema, so that it stands in one place.
+fn whole_number(schema: &Value) -> String {
+    match (&schema["minimum"], &schema["maximum"]) {
+        (Value::Number(least), Value::Number(most)) => format!("whole number, {least} to {most}"),
+        _ => "whole number".to_owned(),
     }
 }
 

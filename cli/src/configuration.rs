@@ -67,6 +67,8 @@ fn parse(text: &str) -> Result<(Config, Settings), (String, String)> {
         return Ok(Default::default());
     }
     let config: Config = from_yaml(text)?;
+    let checked = config.webhook.check();
+    checked.map_err(|error| (String::new(), error.to_string()))?;
     match registry::settings(&config) {
         Ok(settings) => Ok((config, settings)),
         Err(unknown) => {
@@ -233,6 +235,35 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_out_of_range_is_said_with_its_place() {
+        refused(
+            "webhook:\n  limits:\n    requestsMax: 0\n",
+            ":3:18",
+            "0 is not in the range from 1 to 65536",
+        );
+        refused(
+            "webhook: {limits: {http2: {frameMaxBytes: 16383}}}\n",
+            ":1:43",
+            "from 16384 to 1048576",
+        );
+        refused(
+            "webhook: {limits: {headMaxBytes: 16k}}\n",
+            ":1:34",
+            "a whole number, 0 or more",
+        );
+        refused(
+            "webhook:\n  limits:\n    requestMax: 1\n",
+            ":3:5",
+            "did you mean `requestsMax`?",
+        );
+        refused(
+            "webhook:\n  bodyLimitBytes: 2097152\n  limits: {bodiesMaxBytes: 1048576}\n",
+            "",
+            "webhook.bodyLimitBytes is 2097152, and webhook.limits.bodiesMaxBytes is 1048576",
+        );
+    }
+
+    #[test]
     fn what_is_printed_reads_back_equal() {
         for text in [
             "",
@@ -240,6 +271,7 @@ mod tests {
             "priority: {maxPreemptionAboveScheduling: 0, separatePreemptionAllowedFor: [\"yes\", \"\", \"a: b\"]}\n",
             "priority: {separatePreemptionAllowedFor: []}\njob: {disableDefaultPreemptiable: true}\n",
             "webhook: {listen: \"[::]:1\", metricsListen: off, minimumTls: \"1.2\", http1Only: true, bodyLimitBytes: 65536, drainSeconds: 0}\n",
+            "webhook: {limits: {requestsMax: 1, http2: {streamsMax: 1}, metrics: {connectionsMax: 1}}}\n",
         ] {
             let (config, _) = parse(text).unwrap();
             let printed = serde_saphyr::to_string(&config).unwrap();

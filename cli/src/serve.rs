@@ -16,12 +16,14 @@ use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::bootstrap::{self, Files};
-use lockkeeper_webhook::limits::Load;
+use lockkeeper_webhook::limits::{Bounds, Load};
 use lockkeeper_webhook::listener::{self, Limits};
-use lockkeeper_webhook::live::ApiServer;
-use lockkeeper_webhook::metrics::{self, CertificateProbe};
+use lockkeeper_webhook::live::{ApiServer, Memory};
+use lockkeeper_webhook::metrics::{self, CertificateProbe, PortLimits};
 use lockkeeper_webhook::readiness::{self, Health, SelfCheck, Trust};
-use lockkeeper_webhook::tls::{CertificateStatus, ClientVerification, Serving, TlsOptions};
+use lockkeeper_webhook::tls::{
+    CertificateStatus, ClientVerification, Serving, TlsOptions, Watching,
+};
 use lockkeeper_webhook::{http, stores};
 use reload::Reloader;
 use std::env;
@@ -43,6 +45,9 @@ const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
 /// requests have heard of it. Outside a pod nobody asks, and it is nothing.
 const SHUTDOWN_DELAY_SECONDS: u64 = 5;
 
+/// The name that the server expects of itself, where no other is said.
+const OWN_NAME: &str = "localhost";
+
 /// A process that dies of a signal has its number and this one as its exit code.
 const SIGNAL_CODE: i32 = 128;
 
@@ -60,6 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut config = loaded.config.clone();
     arguments.apply(&mut config);
     let clients = clients(&config.webhook).map_err(Failure::Usage)?;
+    arguments.check().map_err(Failure::Usage)?;
     if arguments.print_config {
         let yaml = serde_saphyr::to_string(&config)?;
         return Ok(stdout().lock().write_all(yaml.as_bytes())?);
@@ -93,27 +99,26 @@ async fn serve(
     let address = tcp.local_addr()?;
     let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
     greeting::print(address, metrics_address, &files, &source)?;
-    let body_limit_bytes = usize::try_from(config.webhook.body_limit_bytes)?;
-    let app = app(loaded.settings.clone(), source, body_limit_bytes);
+    let limits = &config.webhook.limits;
+    let app = app(loaded.settings.clone(), source, &config.webhook)?;
     let app = Arc::new(app.with_certificate(certificate_probe(&serving.status())));
-    let limits = Limits {
-        drain_timeout: Duration::from_secs(config.webhook.drain_seconds),
-        ..Limits::default()
-    };
     // These go on until the runtime ends.
     if let Some(metrics) = metrics {
-        tokio::spawn(metrics::serve(metrics, Arc::clone(&app)));
+        let limits = PortLimits::from(&limits.metrics);
+        tokio::spawn(metrics::serve(metrics, Arc::clone(&app), limits));
     }
     if let Some(path) = &arguments.config {
         tokio::spawn(Reloader::new(path, loaded, Arc::clone(&app)).watch());
     }
-    tokio::spawn(serving.watch());
+    tokio::spawn(serving.watch_by(Watching::from(&config.webhook)));
     let health = Arc::new(Health::unchecked());
-    tokio::spawn(self_check(arguments, &files, address)?.watch(Arc::clone(&health)));
+    let self_check = self_check(arguments, &config.webhook, &files, address)?;
+    tokio::spawn(self_check.watch(Arc::clone(&health)));
     let stopped = readiness::farewell(Arc::clone(&health), signals.first(), shutdown_delay(config));
-    let load = Arc::new(Load::default());
+    let load = Arc::new(Load::new(Bounds::from(limits)));
     let router = http::router_with(app, load, health);
     let router = serving.guard(router);
+    let limits = Limits::from(&config.webhook);
     let drained = listener::serve(tcp, serving.config(), router, limits, stopped).await;
     if drained.cut > 0 {
         tracing::warn!(connections = drained.cut, "cut off after the drain timeout");
@@ -182,34 +187,44 @@ fn shutdown_delay(config: &Config) -> Duration {
     Duration::from_secs(config.webhook.shutdown_delay_seconds.unwrap_or(usual))
 }
 
-/// How the server looks at itself. Who signed a certificate that was given is not known here.
+/// How the server looks at itself. Who signed a certificate that was given is known only if that is
+/// said too.
 fn self_check(
     arguments: &Arguments,
+    settings: &WebhookSettings,
     files: &Files,
     address: SocketAddr,
 ) -> Result<SelfCheck, Error> {
-    let trust = match &arguments.tls_certificate {
-        Some(_) => Trust::Anything,
-        None => Trust::Ca(files.ca.clone()),
+    let (trust, name) = match (&arguments.tls_certificate, &arguments.tls_ca) {
+        (Some(_), None) => (Trust::Anything, None),
+        (Some(_), Some(ca)) => (Trust::Ca(ca.clone()), arguments.tls_name.first()),
+        (None, _) => (Trust::Ca(files.ca.clone()), None),
     };
+    let name = name.map_or(OWN_NAME, String::as_str);
+    let cannot = || format!("--tls-name {name:?} is neither a DNS name nor an IP address");
     Ok(SelfCheck {
         address,
-        name: "localhost".try_into()?,
+        name: name.to_owned().try_into().with_context(cannot)?,
         trust,
+        interval: settings.self_check_seconds.seconds(),
+        timeout: settings.self_check_timeout_seconds.seconds(),
     })
 }
 
-fn app(settings: Settings, source: Source, body_limit_bytes: usize) -> App {
-    match source {
+fn app(settings: Settings, source: Source, webhook: &WebhookSettings) -> Result<App, Error> {
+    let body_limit_bytes = usize::try_from(webhook.body_limit_bytes)?;
+    Ok(match source {
         Source::Cluster(client) => {
             let index = Arc::new(RwLock::new(Index::default()));
-            let readiness = stores::follow(&client, &index);
+            let lag_max = webhook.limits.stores_lag_max_milliseconds.milliseconds();
+            let readiness = stores::follow(&client, &index, lag_max);
             let live = Box::new(ApiServer::new(client));
             App::connected(settings, index, readiness, live, body_limit_bytes)
+                .remembering(Memory::from(&webhook.limits))
         }
         Source::Folder(_, index) => App::offline(settings, *index, body_limit_bytes),
         Source::Nothing => App::offline(settings, Index::default(), body_limit_bytes),
-    }
+    })
 }
 
 async fn source(arguments: &Arguments) -> Result<Source, Error> {
@@ -238,7 +253,7 @@ async fn source(arguments: &Arguments) -> Result<Source, Error> {
 fn certificate(arguments: &Arguments) -> Result<Files, Error> {
     if let (Some(certificate), Some(key)) = (&arguments.tls_certificate, &arguments.tls_key) {
         return Ok(Files {
-            ca: certificate.clone(),
+            ca: arguments.tls_ca.as_ref().unwrap_or(certificate).clone(),
             certificate: certificate.clone(),
             key: key.clone(),
         });
@@ -248,7 +263,7 @@ fn certificate(arguments: &Arguments) -> Result<Files, Error> {
         None => state_directory()?.join("lockkeeper/tls"),
     };
     let mut names = vec![
-        "localhost".to_owned(),
+        OWN_NAME.to_owned(),
         "127.0.0.1".to_owned(),
         "::1".to_owned(),
     ];

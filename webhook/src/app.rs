@@ -1,6 +1,6 @@
 //! What the handlers share.
 
-use crate::live::{Live, Source};
+use crate::live::{Live, Memory, Source};
 use crate::metrics::{CertificateProbe, Metrics};
 use crate::stores::Readiness;
 use arc_swap::ArcSwap;
@@ -58,6 +58,13 @@ impl App {
             readiness,
             body_limit_bytes,
         }
+    }
+
+    /// Remembers in another way what the API server does not have.
+    #[must_use]
+    pub fn remembering(mut self, memory: Memory) -> Self {
+        self.live = self.live.map(|live| live.remembering(memory));
+        self
     }
 
     /// Adds the serving certificate to what is measured.

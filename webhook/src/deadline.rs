@@ -11,14 +11,19 @@ const TIMEOUT_SECONDS_DEFAULT: u64 = 10;
 /// The most that it may say, in seconds.
 const TIMEOUT_SECONDS_MAX: u64 = 30;
 
-/// How much sooner the answer is given, in seconds: it has a way to go.
-const RESERVE_SECONDS: u64 = 1;
+/// What is left of the timeout of a request when it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserve {
+    /// How much sooner than the timeout the answer is given: it has a way to go.
+    pub answer: Duration,
+    /// The most that rules may take of that when they run again after a lookup. At most as long as
+    /// [`Self::answer`], or the answer would be late.
+    pub second_look_max: Duration,
+}
 
-/// The most that rules may take of the reserve when they run again after a lookup, in milliseconds.
-const SECOND_LOOK_MAX_MS: u64 = 500;
-
-/// When the work must end: a second before the `timeout` in the query, at least half of it.
-pub(crate) fn of(query: Option<&str>, started: Instant) -> Instant {
+/// When the work must end: sooner than the `timeout` in the query by the reserve, which is at most
+/// half of it.
+pub(crate) fn of(query: Option<&str>, started: Instant, reserve: &Reserve) -> Instant {
     let given = query.and_then(|query| {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let mut values = pairs
@@ -30,16 +35,16 @@ pub(crate) fn of(query: Option<&str>, started: Instant) -> Instant {
     let timeout = given
         .unwrap_or(Duration::from_secs(TIMEOUT_SECONDS_DEFAULT))
         .min(most);
-    let reserve = Duration::from_secs(RESERVE_SECONDS).min(timeout / 2);
+    let reserve = reserve.answer.min(timeout / 2);
     started + timeout.saturating_sub(reserve)
 }
 
 /// When the rules must be done that run again after a lookup. A lookup may go on to the deadline, so
 /// a part of the reserve is theirs.
-pub(crate) fn for_second_look(started: Instant, deadline: Instant) -> Instant {
+pub(crate) fn for_second_look(started: Instant, deadline: Instant, reserve: &Reserve) -> Instant {
     let given = deadline.saturating_duration_since(started);
     // The reserve is at most as long as the time before it: `of` sees to that.
-    deadline + (given / 2).min(Duration::from_millis(SECOND_LOOK_MAX_MS))
+    deadline + (given / 2).min(reserve.second_look_max)
 }
 
 /// Reads a Go duration of hours, minutes, seconds and milliseconds, such as `10s` or `1m30s`.
@@ -71,11 +76,12 @@ fn duration(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Bounds;
 
     #[track_caller]
     fn check(query: Option<&str>, expected_ms: u64) {
         let now = Instant::now();
-        let left = of(query, now).saturating_duration_since(now);
+        let left = of(query, now, &Bounds::default().reserve).saturating_duration_since(now);
         assert_eq!(left, Duration::from_millis(expected_ms), "{query:?}");
     }
 
@@ -93,12 +99,26 @@ mod tests {
 
     #[test]
     fn a_second_look_ends_before_the_timeout() {
-        for (timeout, expected_ms) in [("10s", 9_500), ("2s", 1_500), ("1s", 750), ("30s", 29_500)]
-        {
+        let usual = Bounds::default().reserve;
+        let large = Reserve {
+            answer: Duration::from_secs(4),
+            second_look_max: Duration::from_secs(4),
+        };
+        for (reserve, timeout, first_ms, second_ms) in [
+            (usual, "10s", 9_000, 9_500),
+            (usual, "2s", 1_000, 1_500),
+            (usual, "1s", 500, 750),
+            (usual, "30s", 29_000, 29_500),
+            (large, "10s", 6_000, 9_000),
+            (large, "5s", 2_500, 3_750),
+            (large, "30s", 26_000, 30_000),
+        ] {
             let now = Instant::now();
-            let deadline = of(Some(&format!("timeout={timeout}")), now);
-            let left = for_second_look(now, deadline).saturating_duration_since(now);
-            assert_eq!(left, Duration::from_millis(expected_ms), "{timeout}");
+            let deadline = of(Some(&format!("timeout={timeout}")), now, &reserve);
+            let second = for_second_look(now, deadline, &reserve);
+            let left = [deadline, second].map(|end| end.saturating_duration_since(now));
+            let expected = [first_ms, second_ms].map(Duration::from_millis);
+            assert_eq!(left, expected, "{timeout}");
         }
     }
 

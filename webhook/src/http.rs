@@ -3,7 +3,7 @@
 use crate::app::App;
 use crate::deadline;
 use crate::envelope::EnvelopeError;
-use crate::limits::{Full, Load, RETRY_AFTER_SECONDS};
+use crate::limits::{Full, Load};
 use crate::metrics::{Observed, Path};
 use crate::readiness::Health;
 use axum::Router;
@@ -106,7 +106,7 @@ async fn mutate(
 async fn noop(State(server): State<Server>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
         let _place = server.load.enter()?;
-        let deadline = deadline::of(None, Instant::now());
+        let deadline = deadline::of(None, Instant::now(), &server.load.bounds().reserve);
         body::read(&server, &headers, body, deadline).await?;
         Ok::<_, Refused>(Json(Bytes::from_static(b"{}")))
     };
@@ -125,7 +125,7 @@ async fn answer(
     let observed = Observed::new(&server.app, question.path());
     let answer = async {
         let _place = server.load.enter()?;
-        let deadline = deadline::of(query, started);
+        let deadline = deadline::of(query, started, &server.load.bounds().reserve);
         let body = body::read(server, headers, body, deadline).await?;
         observed.body(body.bytes().len());
         let work = Work {
@@ -175,9 +175,9 @@ enum Refused {
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let code = match &self {
-            Self::Full(_) => {
+            Self::Full(full) => {
                 // Logged once a second where it is counted: there may be many.
-                let wait = HeaderValue::from(RETRY_AFTER_SECONDS);
+                let wait = HeaderValue::from(full.retry_after_seconds);
                 let headers = [(RETRY_AFTER, wait)];
                 let text = format!("{self}\n");
                 return (StatusCode::TOO_MANY_REQUESTS, headers, text).into_response();

@@ -4,59 +4,58 @@
 //! API server, which has seconds, asks again.
 
 use axum::body::Bytes;
+use lockkeeper_api::config::LimitSettings;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-/// Requests in work at once, those whose body is still on its way included.
-pub const REQUESTS_MAX: usize = 256;
+pub use crate::deadline::Reserve;
 
-/// Bytes of bodies held at once, in all requests together: 128 MiB.
-pub const BODIES_MAX_BYTES: usize = 128 * 1024 * 1024;
-
-/// Longest for a body to arrive, in seconds. The API server sends one in milliseconds; who takes
-/// longer keeps a place from others.
-pub const BODY_TIMEOUT_SECONDS: u64 = 5;
-
-/// The largest body that is judged where the connections are served, in bytes: 256 KiB, a few
-/// milliseconds of work.
-pub const LIGHT_BODY_MAX_BYTES: usize = 256 * 1024;
-
-/// Larger bodies judged at once. The others wait, and the small ones do not wait for them.
-pub const HEAVY_MAX: usize = 2;
-
-/// After how long a refused client is asked to come again, in seconds.
-pub const RETRY_AFTER_SECONDS: u64 = 1;
-
-/// Shortest between two log lines about the same limit, in seconds.
-const LOG_INTERVAL_SECONDS: u64 = 1;
-
-/// The limits that hold for all requests together.
+/// The limits that hold for all requests together, and what each may take of the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Requests in work at once. Zero serves nobody.
     pub requests_max: usize,
     /// Bytes of bodies held at once.
     pub bodies_max_bytes: usize,
+    /// After how long a refused client is asked to come again, in seconds.
+    pub retry_after_seconds: u64,
     /// Longest for a body to arrive; the request's own deadline may be sooner.
     pub body_timeout: Duration,
     /// The largest body that counts as small.
     pub light_body_max_bytes: usize,
     /// Larger bodies judged at once. Zero judges none.
     pub heavy_max: usize,
+    /// What is left of the timeout of a request when it is answered.
+    pub reserve: Reserve,
+    /// Shortest between two log lines about the same limit.
+    pub log_interval: Duration,
+}
+
+impl From<&LimitSettings> for Bounds {
+    fn from(settings: &LimitSettings) -> Self {
+        Self {
+            requests_max: settings.requests_max.count(),
+            bodies_max_bytes: settings.bodies_max_bytes.count(),
+            retry_after_seconds: settings.retry_after_seconds.get(),
+            body_timeout: settings.body_timeout_seconds.seconds(),
+            light_body_max_bytes: settings.light_body_max_bytes.count(),
+            heavy_max: settings.heavy_bodies_max.count(),
+            reserve: Reserve {
+                answer: settings.answer_reserve_milliseconds.milliseconds(),
+                second_look_max: settings.second_look_max_milliseconds.milliseconds(),
+            },
+            log_interval: settings.log_interval_seconds.seconds(),
+        }
+    }
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self {
-            requests_max: REQUESTS_MAX,
-            bodies_max_bytes: BODIES_MAX_BYTES,
-            body_timeout: Duration::from_secs(BODY_TIMEOUT_SECONDS),
-            light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
-            heavy_max: HEAVY_MAX,
-        }
+        Self::from(&LimitSettings::default())
     }
 }
 
@@ -86,10 +85,10 @@ impl Load {
         Self {
             places: Arc::new(Semaphore::new(bounds.requests_max)),
             heavy: Arc::new(Semaphore::new(bounds.heavy_max)),
-            bounds,
             held_bytes: AtomicUsize::new(0),
             shed: AtomicU64::new(0),
-            told: Throttle::default(),
+            told: Throttle::new(bounds.log_interval),
+            bounds,
         }
     }
 
@@ -126,7 +125,7 @@ impl Load {
     /// A place for one request, until it is dropped.
     pub(crate) fn enter(&self) -> Result<OwnedSemaphorePermit, Full> {
         let place = Arc::clone(&self.places).try_acquire_owned();
-        place.map_err(|_| self.refuse(Full::Requests(self.bounds.requests_max)))
+        place.map_err(|_| self.refuse(Limit::Requests(self.bounds.requests_max)))
     }
 
     /// A place for a large body among those that are judged; `None` when none is free by the
@@ -136,7 +135,11 @@ impl Load {
         timeout_at(deadline, place).await.ok()?.ok()
     }
 
-    fn refuse(&self, full: Full) -> Full {
+    fn refuse(&self, limit: Limit) -> Full {
+        let full = Full {
+            limit,
+            retry_after_seconds: self.bounds.retry_after_seconds,
+        };
         let shed = self.shed.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         if self.told.is_due() {
             tracing::warn!(reason = %full, shed, "too much at once; clients are told to come again");
@@ -145,20 +148,31 @@ impl Load {
     }
 }
 
-/// Which limit was reached.
+/// A limit was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Full {
+#[error("{limit} in work, and no more are taken; try again in {retry_after_seconds} s")]
+pub(crate) struct Full {
+    pub(crate) limit: Limit,
+    /// After how long the client is asked to come again, in seconds.
+    pub(crate) retry_after_seconds: u64,
+}
+
+/// Which one it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
     /// There is no place for one more request.
-    #[error(
-        "{0} requests are in work, and no more are taken; try again in {RETRY_AFTER_SECONDS} s"
-    )]
     Requests(usize),
     /// There is no memory for one more body.
-    #[error(
-        "bodies of {0} bytes are in work, and no more are taken; \
-         try again in {RETRY_AFTER_SECONDS} s"
-    )]
     Bytes(usize),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Requests(most) => write!(f, "{most} requests are"),
+            Self::Bytes(most) => write!(f, "bodies of {most} bytes are"),
+        }
+    }
 }
 
 /// A body that grows, and is counted while it is held.
@@ -188,7 +202,7 @@ impl Held {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown)
             .is_err()
         {
-            return Err(self.load.refuse(Full::Bytes(most)));
+            return Err(self.load.refuse(Limit::Bytes(most)));
         }
         self.counted = self.counted.saturating_add(piece.len());
         if self.bytes.is_empty() && self.more.is_empty() {
@@ -222,14 +236,24 @@ impl Drop for Held {
 }
 
 /// Lets through one log line in a while.
-#[derive(Debug, Default)]
-pub(crate) struct Throttle(Mutex<Option<Instant>>);
+#[derive(Debug)]
+pub(crate) struct Throttle {
+    interval: Duration,
+    last: Mutex<Option<Instant>>,
+}
 
 impl Throttle {
+    /// Lets through one line an interval.
+    pub(crate) fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            last: Mutex::new(None),
+        }
+    }
+
     pub(crate) fn is_due(&self) -> bool {
-        let interval = Duration::from_secs(LOG_INTERVAL_SECONDS);
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = last.is_none_or(|last| last.elapsed() >= interval);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| last.elapsed() >= self.interval);
         if is_due {
             *last = Some(Instant::now());
         }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use lockkeeper_api::config::WebhookSettings;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -26,59 +27,6 @@ mod connection;
 mod requests;
 
 use connection::Connection;
-
-/// Longest a client may take for the handshake, in seconds.
-const HANDSHAKE_TIMEOUT_S: u64 = 10;
-
-/// Longest from the handshake to the first request, in seconds.
-const HEADER_TIMEOUT_S: u64 = 10;
-
-/// Longest between two requests, in seconds. Above the 90 seconds after which
-/// Go's client, and with it the API server, drops an idle connection: if the
-/// server closed first, a request could be on its way into the closed door.
-const IDLE_TIMEOUT_S: u64 = 120;
-
-/// Longest for a connection that was told to close, in seconds. Below the 30
-/// that Kubernetes gives a pod to end, above the 10 of an admission request.
-const DRAIN_TIMEOUT_S: u64 = 20;
-
-/// Connections open at once, those in the handshake included.
-const CONNECTIONS_MAX: usize = 4_096;
-
-/// Requests open at once on one connection of HTTP/2, as many as Go's own servers take.
-const STREAMS_MAX: u32 = 250;
-
-/// Longest for a client to take an answer that is ready, in seconds. HTTP/2 lets it refuse the bytes
-/// for as long as it likes.
-const ANSWER_TIMEOUT_S: u64 = 10;
-
-/// The largest head of a request, in bytes: 16 KiB. The API server's are below 1 KiB.
-const HEAD_MAX_BYTES: u32 = 16 * 1024;
-
-/// Header fields of a request on HTTP/1.1.
-const HEADER_FIELDS_MAX: usize = 64;
-
-/// The largest frame of HTTP/2 that is taken, in bytes: the smallest limit there is.
-const FRAME_MAX_BYTES: u32 = 16 * 1024;
-
-/// What an HTTP/2 client may send ahead on one request, in bytes: 1 MiB.
-const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
-
-/// What it may send ahead on all of a connection's requests together, in bytes: 1 MiB.
-const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
-
-/// Requests of HTTP/2 that a client may open and take back before anybody has looked at them; the
-/// next one ends the connection (CVE-2023-44487).
-const PENDING_RESETS_MAX: usize = 20;
-
-/// Requests of HTTP/2 on one connection that may break the protocol; the next one ends it.
-const FAULTY_STREAMS_MAX: usize = 1_024;
-
-/// Quiet time before an HTTP/2 client is asked whether it lives, in seconds.
-const PING_INTERVAL_S: u64 = 20;
-
-/// Longest for it to say so, in seconds.
-const PING_TIMEOUT_S: u64 = 10;
 
 /// Wait after a failed accept, in milliseconds. The usual cause is that the
 /// process is out of file descriptors, and only other connections' ends help.
@@ -109,21 +57,55 @@ pub struct Limits {
     pub ping_interval: Duration,
     /// Longest for it to answer the ping; then the connection is dropped.
     pub ping_timeout: Duration,
+    /// The largest head of a request, in bytes; at least 8 KiB.
+    pub head_max_bytes: u32,
+    /// Header fields of a request on HTTP/1.1; at most 1,024.
+    pub header_fields_max: usize,
+    /// Requests of HTTP/2 that a client may open and take back before anybody has
+    /// looked at them; the next one ends the connection (CVE-2023-44487).
+    pub pending_resets_max: usize,
+    /// Requests of HTTP/2 on one connection that may break the protocol; the next
+    /// one ends it.
+    pub faulty_streams_max: usize,
+    /// The largest frame of HTTP/2 that is taken, in bytes; from 16 KiB to 16 MiB.
+    pub frame_max_bytes: u32,
+    /// What an HTTP/2 client may send ahead on one request, in bytes.
+    pub stream_window_bytes: u32,
+    /// What it may send ahead on all of a connection's requests together, in bytes.
+    pub connection_window_bytes: u32,
+    /// Shortest between two log lines about [`Self::connections_max`].
+    pub log_interval: Duration,
+}
+
+impl From<&WebhookSettings> for Limits {
+    fn from(settings: &WebhookSettings) -> Self {
+        let limits = &settings.limits;
+        let http2 = &limits.http2;
+        Self {
+            handshake_timeout: limits.handshake_timeout_seconds.seconds(),
+            header_timeout: limits.first_request_timeout_seconds.seconds(),
+            idle_timeout: limits.idle_timeout_seconds.seconds(),
+            drain_timeout: Duration::from_secs(settings.drain_seconds),
+            connections_max: limits.connections_max.count(),
+            streams_max: http2.streams_max.count32(),
+            answer_timeout: limits.answer_timeout_seconds.seconds(),
+            ping_interval: http2.ping_interval_seconds.seconds(),
+            ping_timeout: http2.ping_timeout_seconds.seconds(),
+            head_max_bytes: limits.head_max_bytes.count32(),
+            header_fields_max: limits.header_fields_max.count(),
+            pending_resets_max: http2.pending_resets_max.count(),
+            faulty_streams_max: http2.faulty_streams_max.count(),
+            frame_max_bytes: http2.frame_max_bytes.count32(),
+            stream_window_bytes: http2.stream_window_bytes.count32(),
+            connection_window_bytes: http2.connection_window_bytes.count32(),
+            log_interval: limits.log_interval_seconds.seconds(),
+        }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            handshake_timeout: Duration::from_secs(HANDSHAKE_TIMEOUT_S),
-            header_timeout: Duration::from_secs(HEADER_TIMEOUT_S),
-            idle_timeout: Duration::from_secs(IDLE_TIMEOUT_S),
-            drain_timeout: Duration::from_secs(DRAIN_TIMEOUT_S),
-            connections_max: CONNECTIONS_MAX,
-            streams_max: STREAMS_MAX,
-            answer_timeout: Duration::from_secs(ANSWER_TIMEOUT_S),
-            ping_interval: Duration::from_secs(PING_INTERVAL_S),
-            ping_timeout: Duration::from_secs(PING_TIMEOUT_S),
-        }
+        Self::from(&WebhookSettings::default())
     }
 }
 
@@ -159,6 +141,7 @@ pub async fn serve(
 ) -> Drained {
     let drain_timeout = limits.drain_timeout;
     let connections_max = limits.connections_max.min(Semaphore::MAX_PERMITS);
+    let told = Throttle::new(limits.log_interval);
     let places = Arc::new(Semaphore::new(connections_max));
     let shared = Arc::new(Shared {
         tls: tls.into(),
@@ -167,7 +150,6 @@ pub async fn serve(
     });
     let (closing, _) = watch::channel(());
     let mut connections = JoinSet::new();
-    let told = Throttle::default();
     tokio::pin!(shutdown);
     loop {
         if places.available_permits() == 0 && told.is_due() {

@@ -10,19 +10,13 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::{Api, Client};
+use lockkeeper_api::config::LimitSettings;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::world::{Lookup, PriorityClassFacts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
-
-/// How long it is remembered that something does not exist, in milliseconds. A client that applies
-/// a thousand bad objects must not cause a thousand questions.
-const ABSENT_MS: u64 = 1_000;
-
-/// The most names remembered as absent; past it they are all forgotten.
-const ABSENT_NAMES_MAX: usize = 1_024;
 
 /// The longest name of an object, in characters.
 const NAME_LENGTH_MAX: usize = 253;
@@ -64,9 +58,35 @@ impl Source for ApiServer {
     }
 }
 
+/// How it is remembered what does not exist. A client that applies a thousand bad objects must not
+/// cause a thousand questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// How long.
+    pub absent: Duration,
+    /// The most names; past it they are all forgotten.
+    pub names_max: usize,
+}
+
+impl From<&LimitSettings> for Memory {
+    fn from(settings: &LimitSettings) -> Self {
+        Self {
+            absent: settings.absent_memory_milliseconds.milliseconds(),
+            names_max: settings.absent_names_max.count(),
+        }
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::from(&LimitSettings::default())
+    }
+}
+
 /// A source with a short memory for what does not exist.
 pub(crate) struct Live {
     source: Box<dyn Source>,
+    memory: Memory,
     absent: Mutex<BTreeMap<String, Instant>>,
     lookups: Lookups,
 }
@@ -75,9 +95,16 @@ impl Live {
     pub(crate) fn new(source: Box<dyn Source>) -> Self {
         Self {
             source,
+            memory: Memory::default(),
             absent: Mutex::default(),
             lookups: Lookups::default(),
         }
+    }
+
+    /// Remembers in another way.
+    pub(crate) fn remembering(mut self, memory: Memory) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// Counts what comes of each question.
@@ -134,15 +161,14 @@ impl Live {
 
     fn known_absent(&self, name: &str) -> bool {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = Duration::from_millis(ABSENT_MS);
         absent
             .get(name)
-            .is_some_and(|since| since.elapsed() < fresh)
+            .is_some_and(|since| since.elapsed() < self.memory.absent)
     }
 
     fn remember_absent(&self, name: &str) {
         let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
-        if absent.len() >= ABSENT_NAMES_MAX {
+        if absent.len() >= self.memory.names_max {
             absent.clear();
         }
         absent.insert(name.to_owned(), Instant::now());
@@ -189,6 +215,18 @@ mod tests {
     /// How long the fake source takes, and how long it is waited for, in milliseconds.
     const ANSWER_MS: u64 = 100;
     const DEADLINE_MS: u64 = 1_000;
+
+    /// What is remembered, and for how long, in milliseconds. Other than by default.
+    const ABSENT_MS: u64 = 2_000;
+    const ABSENT_NAMES_MAX: usize = 100;
+
+    /// Asks this source.
+    fn live(source: &Fake) -> Live {
+        Live::new(Box::new(source.clone())).remembering(Memory {
+            absent: Duration::from_millis(ABSENT_MS),
+            names_max: ABSENT_NAMES_MAX,
+        })
+    }
 
     /// What a question is answered with is in the name: `broken` gives an error, `hanging` never an
     /// answer; `high` exists, everything else does not.
@@ -245,7 +283,7 @@ mod tests {
     #[track_caller]
     fn check(name: &str, steps: &[(u64, Lookup<PriorityClassFacts>, usize)]) {
         let source = Fake::default();
-        let live = Live::new(Box::new(source.clone()));
+        let live = live(&source);
         let seen = steps.iter().map(async |(wait_ms, ..)| {
             tokio::time::sleep(Duration::from_millis(*wait_ms)).await;
             let answer = fetch(&live, &[name]).await[name].clone();
@@ -267,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_asked_for_once_a_second() {
+    fn what_does_not_exist_is_asked_for_once_in_a_while() {
         let last_ms = ABSENT_MS - 1;
         check(
             "lost",
@@ -310,7 +348,7 @@ mod tests {
 
     #[test]
     fn all_names_are_asked_for_at_once() {
-        let live = Live::new(Box::new(Fake::default()));
+        let live = live(&Fake::default());
         let names: Vec<String> = (0..100).map(|number| format!("lost-{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let (answers, took_ms) = run(fetch(&live, &names));
@@ -320,7 +358,7 @@ mod tests {
 
     #[test]
     fn one_that_hangs_does_not_spoil_the_others() {
-        let live = Live::new(Box::new(Fake::default()));
+        let live = live(&Fake::default());
         let (answers, took_ms) = run(fetch(&live, &["broken", "hanging", "high", "lost"]));
         let answers: Vec<_> = answers.into_values().collect();
         assert_eq!(answers, [UNKNOWN, UNKNOWN, FOUND, ABSENT]);
@@ -330,7 +368,7 @@ mod tests {
     #[test]
     fn the_memory_is_bounded() {
         let source = Fake::default();
-        let live = Live::new(Box::new(source.clone()));
+        let live = live(&source);
         let names: Vec<String> = (0..=ABSENT_NAMES_MAX)
             .map(|n| format!("lost-{n}"))
             .collect();

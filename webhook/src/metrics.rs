@@ -11,7 +11,7 @@ mod port;
 mod series;
 mod text;
 
-pub use port::serve;
+pub use port::{PortLimits, serve};
 
 pub(crate) use hits::Hits;
 pub(crate) use labels::{Lookup, Path};

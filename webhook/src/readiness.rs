@@ -16,13 +16,6 @@ mod handshake;
 
 pub use handshake::CheckError;
 
-/// How often the server connects to itself, in seconds.
-pub const SELF_CHECK_SECONDS: u64 = 10;
-
-/// Longest for such a connection, in seconds. A server that takes longer is of no use to the API
-/// server either.
-pub const SELF_CHECK_TIMEOUT_SECONDS: u64 = 5;
-
 /// What the server knows about itself.
 #[derive(Debug, Default)]
 pub struct Health {
@@ -99,12 +92,16 @@ pub struct SelfCheck {
     pub name: ServerName<'static>,
     /// By what the certificate is judged.
     pub trust: Trust,
+    /// How often the server connects.
+    pub interval: Duration,
+    /// Longest for a connection.
+    pub timeout: Duration,
 }
 
 impl SelfCheck {
     /// Connects again and again and tells `health`, until the server is about to stop.
     pub async fn watch(self, health: Arc<Health>) {
-        let mut ticks = interval(Duration::from_secs(SELF_CHECK_SECONDS));
+        let mut ticks = interval(self.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
@@ -125,11 +122,10 @@ impl SelfCheck {
     ///
     /// A [`CheckError`] when no handshake succeeds in time.
     pub async fn run(&self) -> Result<(), CheckError> {
-        let limit = Duration::from_secs(SELF_CHECK_TIMEOUT_SECONDS);
         let handshake = handshake::with(reachable(self.address), self.name.clone(), &self.trust);
-        tokio::time::timeout(limit, handshake)
+        tokio::time::timeout(self.timeout, handshake)
             .await
-            .map_err(|_| CheckError::TooSlow)?
+            .map_err(|_| CheckError::TooSlow(self.timeout))?
     }
 }
 
@@ -175,7 +171,7 @@ mod tests {
         assert_eq!(health.problems(), ["self-check: not checked yet"]);
         health.take(Ok(()));
         assert_eq!(health.problems(), [""; 0]);
-        health.take(Err(CheckError::TooSlow));
+        health.take(Err(CheckError::TooSlow(Duration::from_secs(5))));
         let fault = "self-check: no handshake within 5 s";
         assert_eq!(health.problems(), [fault]);
         health.stop();

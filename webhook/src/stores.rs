@@ -19,12 +19,10 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Between two tries to lock the index for a change, in milliseconds.
 const LOCK_PAUSE_MS: u64 = 1;
-
-/// Tries before a change insists: about a second.
-const LOCK_TRIES_MAX: u32 = 1_000;
 
 /// Which stores have listed everything once.
 #[derive(Clone, Debug, Default)]
@@ -93,10 +91,16 @@ pub(crate) const STORES: [(&str, IndexedKind); 3] = [
 ];
 
 /// Starts the watches. They go on until the runtime ends; a broken watch is taken up again with
-/// growing pauses, and meanwhile the stores answer from what they have.
-pub fn follow(client: &Client, index: &Arc<RwLock<Index>>) -> Readiness {
+/// growing pauses, and meanwhile the stores answer from what they have. A change waits for at most
+/// `lag_max` for requests that are being judged.
+pub fn follow(client: &Client, index: &Arc<RwLock<Index>>, lag_max: Duration) -> Readiness {
     let readiness = Readiness::of([PRIORITY_CLASSES, WORKLOADS, PODS]);
     let config = Config::default;
+    let feed = Feed {
+        index: Arc::clone(index),
+        lag_max,
+        readiness: readiness.clone(),
+    };
 
     let classes: Api<PriorityClass> = Api::all(client.clone());
     let classes = watcher(classes, config());
@@ -104,8 +108,7 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>) -> Readiness {
         PRIORITY_CLASSES,
         IndexedKind::PriorityClass,
         classes,
-        index,
-        &readiness,
+        &feed,
         |class| Some(Facts::PriorityClass(facts::of_priority_class(class))),
     );
 
@@ -116,14 +119,13 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>) -> Readiness {
         WORKLOADS,
         IndexedKind::Workload,
         workloads,
-        index,
-        &readiness,
+        &feed,
         |workload| Some(of_workload(workload)),
     );
 
     let pods: Api<PartialObjectMeta<Pod>> = Api::all(client.clone());
     let pods = watcher(pods, config().labels(labels::JOB));
-    spawn(PODS, IndexedKind::Pod, pods, index, &readiness, |pod| {
+    spawn(PODS, IndexedKind::Pod, pods, &feed, |pod| {
         facts::of_pod(pod.metadata.labels.as_ref())
     });
     readiness
@@ -139,18 +141,26 @@ fn of_workload(workload: &LeanWorkload) -> Facts {
     facts::of_workload(classes, finished)
 }
 
+/// What all watches feed.
+#[derive(Clone)]
+struct Feed {
+    index: Arc<RwLock<Index>>,
+    /// Longest that a change waits for requests that are being judged.
+    lag_max: Duration,
+    readiness: Readiness,
+}
+
 /// Feeds one watch into the index, in a task of its own.
 fn spawn<K>(
     name: &'static str,
     kind: IndexedKind,
     events: impl Stream<Item = WatchResult<Event<K>>> + Send + 'static,
-    index: &Arc<RwLock<Index>>,
-    readiness: &Readiness,
+    feed: &Feed,
     facts_of: impl Fn(&K) -> Option<Facts> + Send + 'static,
 ) where
     K: Resource + Send + 'static,
 {
-    let (index, readiness) = (Arc::clone(index), readiness.clone());
+    let feed = feed.clone();
     tokio::spawn(async move {
         let mut events = pin!(events.default_backoff());
         let mut listed = BTreeSet::new();
@@ -158,11 +168,11 @@ fn spawn<K>(
             match event {
                 Ok(event) => {
                     let done = matches!(event, Event::InitDone);
-                    let mut index = locked(&index).await;
+                    let mut index = locked(&feed.index, feed.lag_max).await;
                     take(&mut index, kind, &mut listed, event, &facts_of);
                     drop(index);
                     if done {
-                        readiness.set(name);
+                        feed.readiness.set(name);
                     }
                 }
                 Err(error) => {
@@ -177,11 +187,13 @@ fn spawn<K>(
 /// Locks the index for a change. Where this can wait, it does so without standing in the lock's own
 /// queue: who stands there holds up every request that comes after, and a large object is judged for
 /// a tenth of a second and more.
-async fn locked(index: &RwLock<Index>) -> RwLockWriteGuard<'_, Index> {
-    for _ in 0..LOCK_TRIES_MAX {
+async fn locked(index: &RwLock<Index>, lag_max: Duration) -> RwLockWriteGuard<'_, Index> {
+    let started = Instant::now();
+    loop {
         match index.try_write() {
             Ok(index) => return index,
             Err(TryLockError::Poisoned(index)) => return index.into_inner(),
+            Err(TryLockError::WouldBlock) if started.elapsed() >= lag_max => break,
             Err(TryLockError::WouldBlock) => {}
         }
         tokio::time::sleep(Duration::from_millis(LOCK_PAUSE_MS)).await;
@@ -422,24 +434,21 @@ mod tests {
     fn check_watch(results: Vec<WatchResult<Event<PriorityClass>>>, names: &[&str], ready: bool) {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_time().start_paused(true).build().unwrap();
-        let index = Arc::new(RwLock::new(Index::default()));
-        let readiness = Readiness::of([PRIORITY_CLASSES, WORKLOADS, PODS]);
+        let feed = Feed {
+            index: Arc::new(RwLock::new(Index::default())),
+            lag_max: Duration::from_secs(1),
+            readiness: Readiness::of([PRIORITY_CLASSES, WORKLOADS, PODS]),
+        };
         runtime.block_on(async {
             let kind = IndexedKind::PriorityClass;
             let results = stream::iter(results);
-            spawn(
-                PRIORITY_CLASSES,
-                kind,
-                results,
-                &index,
-                &readiness,
-                CLASS_FACTS,
-            );
+            spawn(PRIORITY_CLASSES, kind, results, &feed, CLASS_FACTS);
             // The clock jumps: the pauses after errors cost nothing.
             tokio::time::sleep(Duration::from_hours(1)).await;
         });
-        let index = index.read().unwrap();
+        let index = feed.index.read().unwrap();
         assert_eq!(index.priority_class_names(usize::MAX), names);
+        let readiness = &feed.readiness;
         assert_eq!(!readiness.missing().contains(&PRIORITY_CLASSES), ready);
         assert_eq!(readiness.missing().len(), if ready { 2 } else { 3 });
     }
@@ -457,7 +466,7 @@ mod tests {
     async fn a_change_that_waits_holds_up_no_request() {
         let index = RwLock::new(Index::default());
         let judging = index.read().unwrap();
-        let mut waiting = pin!(locked(&index));
+        let mut waiting = pin!(locked(&index, Duration::from_secs(1)));
         assert!((&mut waiting).now_or_never().is_none());
         drop(index.try_read().unwrap());
         drop(judging);

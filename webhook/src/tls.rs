@@ -29,7 +29,7 @@ pub use client::ClientVerification;
 pub use guard::Peer;
 pub use serving::Serving;
 pub use status::CertificateStatus;
-pub use watching::{POLL_SECONDS, Watching};
+pub use watching::Watching;
 
 /// Protocols offered by ALPN, the preferred one first.
 const ALPN_H2: &[u8] = b"h2";

@@ -18,7 +18,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use hyper::StatusCode;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::world::PriorityClassFacts;
-use lockkeeper_webhook::limits::{Bounds, RETRY_AFTER_SECONDS};
+use lockkeeper_webhook::limits::Bounds;
 use lockkeeper_webhook::live::Source;
 use std::convert::Infallible;
 use std::sync::{Arc, RwLock, mpsc};
@@ -105,6 +105,7 @@ async fn one_request_too_many_is_refused_at_once_and_the_next_is_served() {
     let webhook = Webhook::start(Plan {
         bounds: Bounds {
             requests_max: 2,
+            retry_after_seconds: 3,
             ..Bounds::default()
         },
         source: Some(Box::new(gate.clone())),
@@ -124,10 +125,10 @@ async fn one_request_too_many_is_refused_at_once_and_the_next_is_served() {
                 let refused = webhook.post(alpn, "/mutate", endless).await;
                 assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
                 let wait = refused.headers["retry-after"].to_str().unwrap();
-                assert_eq!(wait, RETRY_AFTER_SECONDS.to_string());
+                assert_eq!(wait, "3");
                 assert_eq!(
                     refused.body,
-                    "2 requests are in work, and no more are taken; try again in 1 s\n"
+                    "2 requests are in work, and no more are taken; try again in 3 s\n"
                 );
                 // The probes are answered all the same.
                 assert_eq!(webhook.get(alpn, "/readyz").await.status, StatusCode::OK);

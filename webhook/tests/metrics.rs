@@ -23,7 +23,7 @@ use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::http::{router, router_with};
 use lockkeeper_webhook::limits::{Bounds, Load};
 use lockkeeper_webhook::live::Source;
-use lockkeeper_webhook::metrics::{self, CertificateProbe};
+use lockkeeper_webhook::metrics::{self, CertificateProbe, PortLimits};
 use lockkeeper_webhook::stores::Readiness;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -311,7 +311,7 @@ async fn live_lookups_count_by_what_came_of_them() {
 async fn ask(path: &str, accept: &str) -> String {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
-    let server = tokio::spawn(metrics::serve(tcp, app(&json!({}))));
+    let server = tokio::spawn(metrics::serve(tcp, app(&json!({})), PortLimits::default()));
     let mut client = TcpStream::connect(address).await.unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\nAccept: {accept}\r\n\r\n");
     client.write_all(head.as_bytes()).await.unwrap();

@@ -30,6 +30,8 @@ fn self_check(webhook: &Webhook, name: &str, trust: Trust) -> SelfCheck {
         address: webhook.address,
         name: ServerName::try_from(name.to_owned()).unwrap(),
         trust,
+        interval: Duration::from_secs(10),
+        timeout: Duration::from_secs(5),
     }
 }
 
@@ -122,8 +124,11 @@ async fn a_listener_that_never_answers_makes_unready() {
         address: tcp.local_addr().unwrap(),
         name: ServerName::try_from("localhost").unwrap(),
         trust: Trust::Anything,
+        interval: FOREVER,
+        timeout: FOREVER,
     };
-    assert!(matches!(check.run().await, Err(CheckError::TooSlow)));
+    let outcome = check.run().await;
+    assert!(matches!(outcome, Err(CheckError::TooSlow(FOREVER))));
 }
 
 #[tokio::test]

@@ -697,6 +697,14 @@ async fn endless_limits_do_no_harm() {
         answer_timeout: Duration::MAX,
         ping_interval: Duration::MAX,
         ping_timeout: Duration::MAX,
+        head_max_bytes: u32::MAX,
+        header_fields_max: usize::MAX,
+        pending_resets_max: usize::MAX,
+        faulty_streams_max: usize::MAX,
+        frame_max_bytes: u32::MAX,
+        stream_window_bytes: u32::MAX,
+        connection_window_bytes: u32::MAX,
+        log_interval: Duration::MAX,
     })
     .await;
     for alpn in [HTTP1, H2] {

@@ -1,5 +1,6 @@
 //! The flags of `lockkeeper serve`.
 
+use anyhow::{Error, bail};
 use clap::{Args, ValueEnum};
 use lockkeeper_api::config::{Config, ListenAddress, MinimumTls, OptionalListen};
 use std::io::stderr;
@@ -48,8 +49,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with = "tls_certificate")]
     pub(super) tls_dir: Option<PathBuf>,
 
-    /// One more name or IP address for the certificate that is made; may be repeated
-    #[arg(long, value_name = "NAME", conflicts_with = "tls_certificate")]
+    /// One more name or IP address for the certificate that is made; may be repeated. With --tls-ca,
+    /// the name of the given certificate that the server checks itself by [default: localhost]
+    #[arg(long, value_name = "NAME")]
     pub(super) tls_name: Vec<String>,
 
     /// Certificate chain to serve (PEM)
@@ -59,6 +61,11 @@ pub(crate) struct Arguments {
     /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(super) tls_key: Option<PathBuf>,
+
+    /// CA that the given certificate is signed by (PEM); the server is ready only while the certificate
+    /// fits it. Read again at each check [default: any certificate will do]
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(super) tls_ca: Option<PathBuf>,
 
     /// Oldest TLS version to speak [default: 1.3]
     #[arg(long, value_name = "VERSION")]
@@ -119,6 +126,17 @@ impl Arguments {
         if !self.client_name.is_empty() {
             webhook.client_names.clone_from(&self.client_name);
         }
+    }
+
+    /// Checks what the flags say together.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.tls_certificate.is_some() && self.tls_ca.is_none() && !self.tls_name.is_empty() {
+            bail!(
+                "--tls-name with --tls-cert is the name to check that certificate by, and nothing says \
+                 who signed it; give --tls-ca, or leave --tls-name out"
+            );
+        }
+        Ok(())
     }
 
     /// Starts logging to standard error.

@@ -10,12 +10,8 @@ use lockkeeper_webhook::app::App;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
-
-/// How often the file is read, in seconds.
-const POLL_INTERVAL_SECONDS: u64 = 5;
 
 /// What was found at a look: the content, or why there is none.
 type Look = Result<String, String>;
@@ -50,7 +46,7 @@ impl Reloader {
             tracing::info!(%path, "the configuration is not a regular file: it is read only once");
             return;
         }
-        let mut ticks = interval(Duration::from_secs(POLL_INTERVAL_SECONDS));
+        let mut ticks = interval(self.started.webhook.config_poll_seconds.seconds());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;

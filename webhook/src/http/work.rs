@@ -41,7 +41,8 @@ impl Work {
             Some(live) if !judged.missed.is_empty() => {
                 let fetched = live.fetch(judged.missed, work.deadline).await;
                 // The API server may have taken all the time there was.
-                let deadline = deadline::for_second_look(work.started, work.deadline);
+                let reserve = &server.load.bounds().reserve;
+                let deadline = deadline::for_second_look(work.started, work.deadline, reserve);
                 match Self::step(&work, server, fetched, deadline).await? {
                     Some(judged) => judged,
                     // What the stores missed may exist: the first answer does not count.

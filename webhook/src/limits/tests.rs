@@ -21,7 +21,7 @@ fn places_are_taken_and_given_back() {
     let load = load(2, 0);
     let first = load.enter().unwrap();
     let _second = load.enter().unwrap();
-    assert_eq!(load.enter().unwrap_err(), Full::Requests(2));
+    assert_eq!(load.enter().unwrap_err().limit, Limit::Requests(2));
     assert_eq!((load.in_flight(), load.shed()), (2, 1));
     drop(first);
     assert_eq!((load.in_flight(), load.shed()), (1, 1));
@@ -71,7 +71,7 @@ fn bodies_of_all_requests_count_together() {
     let (mut first, mut second) = (Held::new(&load), Held::new(&load));
     first.push(Bytes::from_static(b"abc")).unwrap();
     let refused = second.push(Bytes::from_static(b"de"));
-    assert_eq!(refused, Err(Full::Bytes(4)));
+    assert_eq!(refused.unwrap_err().limit, Limit::Bytes(4));
     assert_eq!(load.shed(), 1);
     drop(first);
     second.push(Bytes::from_static(b"de")).unwrap();
@@ -79,8 +79,8 @@ fn bodies_of_all_requests_count_together() {
 
 #[tokio::test(start_paused = true)]
 async fn one_line_in_a_second() {
-    let throttle = Throttle::default();
-    let interval = Duration::from_secs(LOG_INTERVAL_SECONDS);
+    let interval = Bounds::default().log_interval;
+    let throttle = Throttle::new(interval);
     assert!(throttle.is_due());
     assert!(!throttle.is_due());
     tokio::time::advance(interval.checked_sub(Duration::from_millis(1)).unwrap()).await;

@@ -18,16 +18,26 @@ use tokio_rustls::server::TlsStream;
 use tracing::debug;
 
 use super::requests::{self, OpenRequest, Requests, Taken};
-use super::{
-    CONNECTION_WINDOW_BYTES, FAULTY_STREAMS_MAX, FRAME_MAX_BYTES, HEAD_MAX_BYTES,
-    HEADER_FIELDS_MAX, Limits, PENDING_RESETS_MAX, STREAM_WINDOW_BYTES, Shared,
-};
+use super::{Limits, Shared};
 use crate::tls;
 
 /// How long a server that closes waits for the first request of a new
 /// connection. Clients send again what an old connection failed to carry, but not
 /// what a new one did.
 const FIRST_REQUEST_WAIT: Duration = Duration::from_secs(1);
+
+/// What hyper takes for the largest head, in bytes. It panics below.
+const HEAD_MAX_BYTES_LEAST: u32 = 8 * 1024;
+
+/// The most header fields of HTTP/1.1. hyper makes room for all of them at each request.
+const HEADER_FIELDS_MAX_MOST: usize = 1_024;
+
+/// The sizes of frames that HTTP/2 knows, in bytes (RFC 9113, section 4.2).
+const FRAME_MAX_BYTES_LEAST: u32 = 16_384;
+const FRAME_MAX_BYTES_MOST: u32 = 16_777_215;
+
+/// The largest window of HTTP/2, in bytes (RFC 9113, section 6.9.1).
+const WINDOW_BYTES_MOST: u32 = 0x7fff_ffff;
 
 /// A connection that was accepted, and what its task needs.
 pub(super) struct Connection {
@@ -102,12 +112,15 @@ impl Connection {
 /// HTTP/1.1 is offered.
 fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
+    let head_max_bytes = limits.head_max_bytes.max(HEAD_MAX_BYTES_LEAST);
+    let window = |bytes: u32| bytes.min(WINDOW_BYTES_MOST);
+    let frame = |bytes: u32| bytes.clamp(FRAME_MAX_BYTES_LEAST, FRAME_MAX_BYTES_MOST);
     builder
         .http1()
         .timer(TokioTimer::new())
-        .max_headers(HEADER_FIELDS_MAX)
+        .max_headers(limits.header_fields_max.min(HEADER_FIELDS_MAX_MOST))
         // A head must fit; a body goes through in pieces.
-        .max_buf_size(usize::try_from(HEAD_MAX_BYTES).unwrap_or(usize::MAX))
+        .max_buf_size(usize::try_from(head_max_bytes).unwrap_or(usize::MAX))
         // hyper counts the idle time before a request into this, and ends the
         // connection without TLS's goodbye: `quiet` is to come first.
         .header_read_timeout(at_most_a_day(
@@ -117,12 +130,12 @@ fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams_max)
-        .max_header_list_size(HEAD_MAX_BYTES)
-        .max_frame_size(FRAME_MAX_BYTES)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_pending_accept_reset_streams(PENDING_RESETS_MAX)
-        .max_local_error_reset_streams(FAULTY_STREAMS_MAX)
+        .max_header_list_size(head_max_bytes)
+        .max_frame_size(frame(limits.frame_max_bytes))
+        .initial_stream_window_size(window(limits.stream_window_bytes))
+        .initial_connection_window_size(window(limits.connection_window_bytes))
+        .max_pending_accept_reset_streams(limits.pending_resets_max)
+        .max_local_error_reset_streams(limits.faulty_streams_max)
         .keep_alive_interval(at_most_a_day(limits.ping_interval))
         .keep_alive_timeout(at_most_a_day(limits.ping_timeout));
     if tls::chose_http2(alpn) {

@@ -14,20 +14,39 @@ use axum::routing::get;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use lockkeeper_api::config::MetricsLimits;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Connections open at once; the next ones wait in the kernel's queue.
-const CONNECTIONS_MAX: usize = 16;
+/// What scrapers may take of the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortLimits {
+    /// Connections open at once; the next ones wait in the kernel's queue.
+    pub connections_max: usize,
+    /// Longest for the head of the request to arrive.
+    pub header_timeout: Duration,
+    /// Longest for a connection in all.
+    pub connection_timeout: Duration,
+}
 
-/// Longest for the head of the request to arrive, in seconds.
-const HEADER_TIMEOUT_S: u64 = 5;
+impl From<&MetricsLimits> for PortLimits {
+    fn from(settings: &MetricsLimits) -> Self {
+        Self {
+            connections_max: settings.connections_max.count(),
+            header_timeout: settings.head_timeout_seconds.seconds(),
+            connection_timeout: settings.connection_timeout_seconds.seconds(),
+        }
+    }
+}
 
-/// Longest for a connection in all, in seconds: Prometheus gives up after ten by default.
-const CONNECTION_TIMEOUT_S: u64 = 10;
+impl Default for PortLimits {
+    fn default() -> Self {
+        Self::from(&MetricsLimits::default())
+    }
+}
 
 /// Wait after a failed accept, in milliseconds.
 const ACCEPT_BACKOFF_MS: u64 = 100;
@@ -52,9 +71,10 @@ async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
 }
 
 /// Answers scrapes on `tcp`. It goes on until it is dropped.
-pub async fn serve(tcp: TcpListener, app: Arc<App>) {
+pub async fn serve(tcp: TcpListener, app: Arc<App>, limits: PortLimits) {
     let router = router(app);
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let connections_max = limits.connections_max.min(Semaphore::MAX_PERMITS);
+    let places = Arc::new(Semaphore::new(connections_max));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
             return;
@@ -63,7 +83,7 @@ pub async fn serve(tcp: TcpListener, app: Arc<App>) {
             Ok((stream, _)) => {
                 let router = router.clone();
                 tokio::spawn(async move {
-                    connection(stream, router).await;
+                    connection(stream, router, limits).await;
                     drop(place);
                 });
             }
@@ -76,14 +96,14 @@ pub async fn serve(tcp: TcpListener, app: Arc<App>) {
 }
 
 /// Answers one request and closes.
-async fn connection(stream: TcpStream, router: Router) {
+async fn connection(stream: TcpStream, router: Router, limits: PortLimits) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_secs(HEADER_TIMEOUT_S))
+        .header_read_timeout(limits.header_timeout)
         .keep_alive(false);
     let service = TowerToHyperService::new(router);
     let served = http.serve_connection(TokioIo::new(stream), service);
-    match timeout(Duration::from_secs(CONNECTION_TIMEOUT_S), served).await {
+    match timeout(limits.connection_timeout, served).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "a connection for metrics failed"),
         Err(_) => tracing::debug!("a connection for metrics was not finished in time"),

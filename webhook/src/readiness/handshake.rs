@@ -1,6 +1,6 @@
 //! A handshake with the own listener, as a client that trusts what it was given.
 
-use super::{SELF_CHECK_TIMEOUT_SECONDS, Trust};
+use super::Trust;
 use crate::tls::{self, TlsError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
@@ -12,6 +12,7 @@ use rustls::{
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -31,8 +32,8 @@ pub enum CheckError {
     #[error("no handshake: {0}; is the certificate signed by the CA, for this name, and in date?")]
     Handshake(io::Error),
     /// When it takes too long.
-    #[error("no handshake within {SELF_CHECK_TIMEOUT_SECONDS} s")]
-    TooSlow,
+    #[error("no handshake within {} s", .0.as_secs_f64())]
+    TooSlow(Duration),
 }
 
 /// Connects, shakes hands, and takes its leave.

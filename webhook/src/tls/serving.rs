@@ -95,7 +95,7 @@ impl Serving {
         }
     }
 
-    /// Looks at the files when they change and every [`super::POLL_SECONDS`], and
+    /// Looks at the files when they change and every [`Watching::poll`], and
     /// takes over what is new and good. Files that cannot be used change nothing.
     /// To be spawned; ends when dropped.
     pub fn watch(&self) -> impl Future<Output = Infallible> + Send + use<> {

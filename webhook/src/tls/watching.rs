@@ -8,16 +8,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use lockkeeper_api::config::WebhookSettings;
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
-
-/// Longest between two looks at the files, in seconds. For what no watch sees:
-/// a network's file system, a directory that was replaced as a whole, a link
-/// into a directory elsewhere, a system that is out of watches.
-pub const POLL_SECONDS: u64 = 30;
 
 /// After an event the files are left alone until there was none for this long:
 /// a certificate and its key are two files.
@@ -31,16 +27,24 @@ const QUIET_WAIT_MAX: Duration = Duration::from_secs(1);
 pub struct Watching {
     /// Watch the directories of the files.
     pub events: bool,
-    /// Look at the files this often in any case.
+    /// Look at the files this often in any case. For what no watch sees: a network's
+    /// file system, a directory that was replaced as a whole, a link into a
+    /// directory elsewhere, a system that is out of watches.
     pub poll: Duration,
+}
+
+impl From<&WebhookSettings> for Watching {
+    fn from(settings: &WebhookSettings) -> Self {
+        Self {
+            events: true,
+            poll: settings.tls_poll_seconds.seconds(),
+        }
+    }
 }
 
 impl Default for Watching {
     fn default() -> Self {
-        Self {
-            events: true,
-            poll: Duration::from_secs(POLL_SECONDS),
-        }
+        Self::from(&WebhookSettings::default())
     }
 }
 

@@ -1,0 +1,111 @@
+//! Whole numbers within a range.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// A whole number from `LEAST` to `MOST`, both included. What is outside of them cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Within<const LEAST: u64, const MOST: u64>(u64);
+
+impl<const LEAST: u64, const MOST: u64> Within<LEAST, MOST> {
+    /// A default of ours. In a `const` block one that is out of range does not compile.
+    pub(super) const fn of_default(number: u64) -> Self {
+        assert!(
+            LEAST <= number && number <= MOST,
+            "a default is out of range"
+        );
+        Self(number)
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number as a count or a size in memory; one that is too large for that is the largest.
+    #[must_use]
+    pub fn count(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+
+    /// The number in 32 bits; one that is too large for that is the largest.
+    #[must_use]
+    pub fn count32(self) -> u32 {
+        u32::try_from(self.0).unwrap_or(u32::MAX)
+    }
+
+    /// The number as seconds.
+    #[must_use]
+    pub const fn seconds(self) -> Duration {
+        Duration::from_secs(self.0)
+    }
+
+    /// The number as milliseconds.
+    #[must_use]
+    pub const fn milliseconds(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+}
+
+impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for Within<LEAST, MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        super::within(&(LEAST..=MOST), deserializer).map(Self)
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> JsonSchema for Within<LEAST, MOST> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("WholeNumberFrom{LEAST}To{MOST}").into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": LEAST, "maximum": MOST})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<u64, &str>) {
+        let read = serde_json::from_str::<Within<2, 4>>(text);
+        let read = read.map(Within::get).map_err(|error| error.to_string());
+        match (read, expected) {
+            (Ok(number), Ok(expected)) => assert_eq!(number, expected),
+            (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
+            (read, expected) => assert_eq!(read, expected.map_err(str::to_owned), "{text}"),
+        }
+    }
+
+    #[test]
+    fn both_ends_are_within() {
+        for number in 2..=4 {
+            check(&number.to_string(), Ok(number));
+        }
+        for number in ["0", "1", "5", "18446744073709551615"] {
+            let message = format!("{number} is not in the range from 2 to 4");
+            check(number, Err(&message));
+        }
+        check("-3", Err("invalid value"));
+        check("2.5", Err("invalid type"));
+    }
+
+    #[test]
+    fn numbers_are_given_in_their_units() {
+        let number = Within::<0, { u64::MAX }>::of_default(1_500);
+        assert_eq!(number.milliseconds(), Duration::from_millis(1_500));
+        assert_eq!(number.seconds(), Duration::from_secs(1_500));
+        assert_eq!((number.count(), number.count32()), (1_500, 1_500));
+        let huge = Within::<0, { u64::MAX }>::of_default(u64::MAX);
+        assert_eq!(huge.count32(), u32::MAX);
+    }
+}

@@ -11,6 +11,7 @@
 use std::fs;
 use std::future::pending;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,6 +88,11 @@ impl Authority {
 
     /// A certificate that ends in that many days.
     fn sign(&self, common_name: &str, names: &[&str], client: bool, days: i32) -> Pair {
+        self.sign_from(common_name, names, client, -10..days)
+    }
+
+    /// A certificate that is good from one day to another, today being 0.
+    fn sign_from(&self, common_name: &str, names: &[&str], client: bool, days: Range<i32>) -> Pair {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params
@@ -97,14 +103,16 @@ impl Authority {
         } else {
             ExtendedKeyUsagePurpose::ServerAuth
         }];
-        let day = Duration::from_hours(24);
-        params.not_before = (SystemTime::now() - 10 * day).into();
-        params.not_after = if days < 0 {
-            SystemTime::now() - days.unsigned_abs() * day
-        } else {
-            SystemTime::now() + days.unsigned_abs() * day
-        }
-        .into();
+        let on = |day: i32| {
+            let distance = day.unsigned_abs() * Duration::from_hours(24);
+            if day < 0 {
+                SystemTime::now() - distance
+            } else {
+                SystemTime::now() + distance
+            }
+        };
+        params.not_before = on(days.start).into();
+        params.not_after = on(days.end).into();
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         Pair {
@@ -541,6 +549,7 @@ async fn clients_of_another_ca_or_out_of_date_are_refused() {
     let bad = [
         other.client("anybody", &[]),
         ca.sign("anybody", &[], true, -1),
+        ca.sign_from("anybody", &[], true, 1..2),
         ca.sign("anybody", &[], false, 1),
     ];
     let mut refused = 0;

@@ -8,235 +8,35 @@
     reason = "tests fail by panicking"
 )]
 
-use std::future::pending;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+#[allow(dead_code, reason = "shared with the tests of HTTP/2")]
+#[path = "support/frames.rs"]
+mod frames;
+#[allow(dead_code, reason = "shared with the tests of HTTP/2")]
+#[path = "support/server.rs"]
+mod server;
 
-use axum::Router;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use axum::body::Body;
-use axum::routing::get;
-use http_body_util::BodyExt;
-use hyper::client::conn::{http1, http2};
-use hyper::{Request, Response, StatusCode, Version};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use frames::{
+    CONTINUATION, END_HEADERS, END_STREAM, GET, HEADERS, INITIAL_WINDOW_SIZE, frame, preface,
+};
+use hyper::{Request, StatusCode, Version};
 use lockkeeper_api::config::MinimumTls;
-use lockkeeper_webhook::bootstrap::{self, Files};
-use lockkeeper_webhook::listener::{Drained, Limits, serve};
-use lockkeeper_webhook::tls::{TlsOptions, server_config};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, NamedGroup, ProtocolVersion, RootCertStore};
-use tempfile::TempDir;
+use lockkeeper_webhook::listener::{Drained, Limits};
+use lockkeeper_webhook::tls::TlsOptions;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
+use rustls::version::TLS12;
+use rustls::{NamedGroup, ProtocolVersion};
+use server::{BOTH, Client, H2, HTTP1, Sender, Server, closed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore, oneshot};
-use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
 /// A limit to run into. Long enough for good clients, also on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);
-
-const BOTH: &[&str] = &["h2", "http/1.1"];
-const H2: &[&str] = &["h2"];
-const HTTP1: &[&str] = &["http/1.1"];
-
-/// What the handlers of `/wait` and `/never` tell, and `/wait` waits for.
-struct Gate {
-    entered: Semaphore,
-    open: Notify,
-}
-
-impl Gate {
-    /// Waits until that many more requests are with their handlers.
-    async fn entered(&self, requests: u32) {
-        self.entered.acquire_many(requests).await.unwrap().forget();
-    }
-}
-
-/// A running server with certificates of its own.
-struct Server {
-    address: SocketAddr,
-    gate: Arc<Gate>,
-    files: Files,
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<Drained>,
-    _directory: TempDir,
-}
-
-impl Server {
-    async fn start(options: TlsOptions, limits: Limits) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let names = ["localhost".to_owned()];
-        let private = directory.path().join("tls");
-        let files = bootstrap::ensure(&private, &names, SystemTime::now()).unwrap();
-        let tls = server_config(&files.certificate, &files.key, &options).unwrap();
-        let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = tcp.local_addr().unwrap();
-        let gate = Arc::new(Gate {
-            entered: Semaphore::new(0),
-            open: Notify::new(),
-        });
-        let (stop, stopped) = oneshot::channel();
-        let stopped = async { stopped.await.unwrap() };
-        let task = tokio::spawn(serve(tcp, tls, router(&gate), limits, stopped));
-        Self {
-            address,
-            gate,
-            files,
-            stop,
-            task,
-            _directory: directory,
-        }
-    }
-
-    async fn with(limits: Limits) -> Self {
-        Self::start(TlsOptions::default(), limits).await
-    }
-
-    async fn default() -> Self {
-        Self::with(Limits::default()).await
-    }
-
-    async fn tcp(&self) -> TcpStream {
-        TcpStream::connect(self.address).await.unwrap()
-    }
-
-    async fn tls(&self, client: Client) -> std::io::Result<TlsStream<TcpStream>> {
-        let config = Arc::new(client.config(&self.files));
-        let name = ServerName::try_from("localhost").unwrap();
-        TlsConnector::from(config)
-            .connect(name, self.tcp().await)
-            .await
-    }
-
-    /// A connection speaking what the handshake settled on.
-    async fn connect(&self, alpn: &'static [&'static str]) -> Sender {
-        let stream = self.tls(Client::new(alpn)).await.unwrap();
-        Sender::over(stream).await
-    }
-
-    /// The server works, for a client that comes now.
-    async fn assert_serves(&self) {
-        let answer = self.connect(BOTH).await.get("/").await.unwrap();
-        assert_eq!(answer, (Version::HTTP_2, StatusCode::OK, "fine".to_owned()));
-    }
-
-    /// Tells the server to stop, and waits until it accepts no more.
-    async fn stop(self) -> (Arc<Gate>, JoinHandle<Drained>) {
-        self.stop.send(()).unwrap();
-        while TcpStream::connect(self.address).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
-        (self.gate, self.task)
-    }
-}
-
-fn router(gate: &Arc<Gate>) -> Router {
-    let (waiting, stuck) = (Arc::clone(gate), Arc::clone(gate));
-    let wait = || async move {
-        waiting.entered.add_permits(1);
-        waiting.open.notified().await;
-        "late"
-    };
-    let never = || async move {
-        stuck.entered.add_permits(1);
-        pending::<&str>().await
-    };
-    Router::new()
-        .route("/", get(async || "fine"))
-        .route("/wait", get(wait))
-        .route("/never", get(never))
-        .route("/panic", get(async || -> &str { panic!("on purpose") }))
-}
-
-/// A TLS client: what it offers.
-struct Client {
-    alpn: &'static [&'static str],
-    version: &'static rustls::SupportedProtocolVersion,
-    provider: CryptoProvider,
-}
-
-impl Client {
-    fn new(alpn: &'static [&'static str]) -> Self {
-        Self {
-            alpn,
-            version: &TLS13,
-            provider: aws_lc_rs::default_provider(),
-        }
-    }
-
-    fn config(self, files: &Files) -> ClientConfig {
-        let mut roots = RootCertStore::empty();
-        roots
-            .add(CertificateDer::from_pem_file(&files.ca).unwrap())
-            .unwrap();
-        let mut config = ClientConfig::builder_with_provider(self.provider.into())
-            .with_protocol_versions(&[self.version])
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        config.alpn_protocols = self.alpn.iter().map(|&name| name.into()).collect();
-        config
-    }
-}
-
-/// An HTTP connection of either version, and the task that drives it.
-enum Sender {
-    Http1(http1::SendRequest<Body>, JoinHandle<hyper::Result<()>>),
-    Http2(http2::SendRequest<Body>, JoinHandle<hyper::Result<()>>),
-}
-
-impl Sender {
-    async fn over(stream: TlsStream<TcpStream>) -> Self {
-        let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-        let io = TokioIo::new(stream);
-        if is_h2 {
-            let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
-            Self::Http2(sender, tokio::spawn(connection))
-        } else {
-            let (sender, connection) = http1::handshake(io).await.unwrap();
-            Self::Http1(sender, tokio::spawn(connection))
-        }
-    }
-
-    async fn get(&mut self, path: &str) -> hyper::Result<(Version, StatusCode, String)> {
-        let request = Request::get(format!("https://localhost{path}"))
-            .header("host", "localhost")
-            .body(Body::empty())
-            .unwrap();
-        let answer: Response<_> = match self {
-            Self::Http1(sender, _) => sender.send_request(request).await?,
-            Self::Http2(sender, _) => sender.send_request(request).await?,
-        };
-        let (version, status) = (answer.version(), answer.status());
-        let body = answer.into_body().collect().await?.to_bytes();
-        Ok((version, status, String::from_utf8(body.into()).unwrap()))
-    }
-
-    /// Waits until the server closes the connection.
-    async fn closed(self) {
-        match self {
-            Self::Http1(sender, connection) => {
-                connection.await.unwrap().unwrap();
-                drop(sender);
-            }
-            Self::Http2(sender, connection) => {
-                connection.await.unwrap().unwrap();
-                drop(sender);
-            }
-        }
-    }
-}
-
-/// Waits until the server closes, however it does.
-async fn closed(mut stream: impl tokio::io::AsyncRead + Unpin) {
-    let mut rest = Vec::new();
-    let _ = stream.read_to_end(&mut rest).await;
-}
 
 #[tokio::test]
 async fn answers_over_tls_1_3_with_http2_and_http1() {
@@ -511,79 +311,59 @@ async fn a_connection_over_the_limit_waits_for_a_place() {
     first.await.unwrap();
 }
 
-/// A frame of HTTP/2 (RFC 9113, section 4.1).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    let mut out = length[1..].to_vec();
-    out.extend([kind, flags]);
-    out.extend(stream.to_be_bytes());
-    out.extend(payload);
-    out
-}
+/// What is logged by this thread, in lines.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
 
-/// What an HTTP/2 client begins with: these settings.
-fn preface(settings: &[(u16, u32)]) -> Vec<u8> {
-    let settings: Vec<u8> = settings
-        .iter()
-        .flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat())
-        .collect();
-    let mut out = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    out.extend(frame(SETTINGS, 0, 0, &settings));
-    out
-}
-
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const GOAWAY: u8 = 7;
-const CONTINUATION: u8 = 9;
-
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
-
-const INITIAL_WINDOW_SIZE: u16 = 4;
-const CANCEL: u32 = 8;
-const ENHANCE_YOUR_CALM: u32 = 11;
-
-/// `GET https://localhost/`, in HPACK.
-const GET: &[u8] = b"\x82\x87\x84\x41\x09localhost";
-
-/// Reads frames to the end; the error code of the GOAWAY, if there was one.
-async fn goaway(mut stream: TlsStream<TcpStream>) -> Option<u32> {
-    let mut bytes = Vec::new();
-    let _ = stream.read_to_end(&mut bytes).await;
-    let mut rest = &bytes[..];
-    let mut code = None;
-    while let [a, b, c, kind, _, _, _, _, _, tail @ ..] = rest {
-        let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
-        let payload = tail.get(..length)?;
-        if *kind == GOAWAY {
-            code = Some(u32::from_be_bytes(payload[4..8].try_into().unwrap()));
-        }
-        rest = &tail[length..];
+impl Log {
+    /// Takes what is logged until the guard is dropped.
+    fn take() -> (Self, tracing::subscriber::DefaultGuard) {
+        let log = Self::default();
+        let sink = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(move || sink.clone())
+            .finish();
+        (log, tracing::subscriber::set_default(subscriber))
     }
-    code
+
+    fn count(&self, part: &str) -> usize {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().filter(|line| line.contains(part)).count()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[tokio::test]
-async fn requests_that_are_taken_back_as_fast_as_made_end_their_connection() {
-    let server = Server::default().await;
-    let mut other = server.connect(H2).await;
-    other.get("/").await.unwrap();
-
-    // All in one piece, so that nobody can look at a request before it is taken back.
-    let mut bytes = preface(&[]);
-    for number in 0..200 {
-        let stream = 2 * number + 1;
-        bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, stream, GET));
-        bytes.extend(frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes()));
+async fn that_every_place_is_taken_is_logged_once_in_a_while() {
+    for (log_interval, often) in [(Duration::MAX, false), (Duration::ZERO, true)] {
+        let (log, _guard) = Log::take();
+        let server = Server::with(Limits {
+            connections_max: 1,
+            log_interval,
+            ..Limits::default()
+        })
+        .await;
+        // Each takes the only place, and is served when the one before it has ended.
+        for _ in 0..3 {
+            server.connect(HTTP1).await.get("/").await.unwrap();
+        }
+        let lines = log.count("every place is taken");
+        assert!(lines >= 1);
+        assert_eq!(lines > 1, often, "{lines} lines");
+        let full = log.count("connections_max=1");
+        assert_eq!(full, lines);
     }
-    let mut stream = server.tls(Client::new(H2)).await.unwrap();
-    stream.write_all(&bytes).await.unwrap();
-    assert_eq!(goaway(stream).await, Some(ENHANCE_YOUR_CALM));
-
-    assert_eq!(other.get("/").await.unwrap().2, "fine");
-    server.assert_serves().await;
 }
 
 #[tokio::test]

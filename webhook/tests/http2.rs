@@ -1,0 +1,257 @@
+//! What a client of HTTP/2 may do, and what ends its stream or its connection: every limit at its
+//! boundary, with frames written by hand.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+#[allow(dead_code, reason = "shared with the tests of the transport")]
+#[path = "support/frames.rs"]
+mod frames;
+#[allow(dead_code, reason = "shared with the tests of the transport")]
+#[path = "support/server.rs"]
+mod server;
+
+use axum::body::Body;
+use frames::{
+    CANCEL, Connection, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR,
+    FRAME_SIZE_ERROR, GET, HEADERS, PROTOCOL_ERROR, REFUSED_STREAM, RST_STREAM, WINDOW_UPDATE,
+    fields, frame, post_never,
+};
+use hyper::{Request, StatusCode};
+use lockkeeper_webhook::listener::Limits;
+use server::{Client, H2, Sender, Server};
+
+/// The payload of a frame that everybody takes.
+const PIECE: [u8; 16 * 1024] = [b' '; 16 * 1024];
+const PIECE_BYTES: u32 = 16 * 1024;
+
+async fn connect(server: &Server) -> Connection {
+    let stream = server.tls(Client::new(H2)).await.unwrap();
+    Connection::begin(stream, &[]).await
+}
+
+/// A request to `/never` with a body to come.
+fn open(stream: u32) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS, stream, &post_never())
+}
+
+fn reset(stream: u32, code: u32) -> Vec<u8> {
+    frame(RST_STREAM, 0, stream, &code.to_be_bytes())
+}
+
+#[tokio::test]
+async fn a_request_over_the_limit_is_refused_and_may_be_sent_again() {
+    let server = Server::with(Limits {
+        streams_max: 2,
+        ..Limits::default()
+    })
+    .await;
+    let mut connection = connect(&server).await;
+    connection.send(&[open(1), open(3), open(5)].concat()).await;
+    let refused = connection.next_of(RST_STREAM).await.unwrap();
+    assert_eq!((refused.stream, refused.code()), (5, REFUSED_STREAM));
+    server.gate.entered(2).await;
+
+    // One ends, and what was refused is served, on the same connection.
+    connection.send(&reset(1, CANCEL)).await;
+    connection.assert_serves(7).await;
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn who_goes_on_over_the_limit_loses_the_connection() {
+    let server = Server::with(Limits {
+        streams_max: 1,
+        faulty_streams_max: 3,
+        ..Limits::default()
+    })
+    .await;
+    let mut connection = connect(&server).await;
+    connection.send(&open(1)).await;
+    for stream in [3, 5, 7] {
+        connection.send(&open(stream)).await;
+        let refused = connection.next_of(RST_STREAM).await.unwrap();
+        assert_eq!((refused.stream, refused.code()), (stream, REFUSED_STREAM));
+    }
+    connection.quiet().await;
+    connection.send(&open(9)).await;
+    assert_eq!(connection.goaway().await, Some(ENHANCE_YOUR_CALM));
+    server.assert_serves().await;
+}
+
+/// Requests that are taken back at once, all in one piece, so that nobody can look at one before.
+fn taken_back(count: u32) -> Vec<u8> {
+    let pairs = (0..count).map(|number| {
+        let stream = 2 * number + 1;
+        let get = frame(HEADERS, END_STREAM | END_HEADERS, stream, GET);
+        [get, reset(stream, CANCEL)].concat()
+    });
+    pairs.collect::<Vec<_>>().concat()
+}
+
+#[tokio::test]
+async fn requests_that_are_taken_back_as_fast_as_made_end_their_connection() {
+    let most = 5;
+    let server = Server::with(Limits {
+        pending_resets_max: usize::try_from(most).unwrap(),
+        ..Limits::default()
+    })
+    .await;
+    let mut other = server.connect(H2).await;
+    other.get("/").await.unwrap();
+
+    let mut connection = connect(&server).await;
+    connection.send(&taken_back(most)).await;
+    connection.quiet().await;
+    connection.assert_serves(2 * most + 1).await;
+
+    let mut connection = connect(&server).await;
+    connection.send(&taken_back(most + 1)).await;
+    assert_eq!(connection.goaway().await, Some(ENHANCE_YOUR_CALM));
+
+    assert_eq!(other.get("/").await.unwrap().2, "fine");
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_requests_that_are_taken_back_ends_by_default() {
+    let server = Server::default().await;
+    let mut connection = connect(&server).await;
+    connection.send(&taken_back(200)).await;
+    assert_eq!(connection.goaway().await, Some(ENHANCE_YOUR_CALM));
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn requests_that_break_the_protocol_end_their_connection() {
+    let server = Server::with(Limits {
+        faulty_streams_max: 3,
+        ..Limits::default()
+    })
+    .await;
+    // A field that only HTTP/1.1 has.
+    let bad = fields(&[
+        (":method", "GET"),
+        (":scheme", "https"),
+        (":path", "/"),
+        ("connection", "close"),
+    ]);
+    let bad = |stream| frame(HEADERS, END_STREAM | END_HEADERS, stream, &bad);
+    let mut connection = connect(&server).await;
+    for stream in [1, 3, 5] {
+        connection.send(&bad(stream)).await;
+        let ended = connection.next_of(RST_STREAM).await.unwrap();
+        assert_eq!((ended.stream, ended.code()), (stream, PROTOCOL_ERROR));
+    }
+    connection.assert_serves(7).await;
+    connection.send(&bad(9)).await;
+    assert_eq!(connection.goaway().await, Some(ENHANCE_YOUR_CALM));
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_read_is_held_to_the_window_of_its_request() {
+    let server = Server::with(Limits {
+        stream_window_bytes: 8 * PIECE_BYTES,
+        connection_window_bytes: 16 * PIECE_BYTES,
+        ..Limits::default()
+    })
+    .await;
+    let mut connection = connect(&server).await;
+    connection.send(&open(1)).await;
+    server.gate.entered(1).await;
+    for _ in 0..8 {
+        connection.send(&frame(DATA, 0, 1, &PIECE)).await;
+    }
+    let seen = connection.quiet().await;
+    assert!(
+        seen.iter().all(|frame| frame.kind != WINDOW_UPDATE),
+        "{seen:?}"
+    );
+
+    // One byte more than there is credit for.
+    connection.send(&frame(DATA, 0, 1, b"x")).await;
+    let ended = connection.next_of(RST_STREAM).await.unwrap();
+    assert_eq!((ended.stream, ended.code()), (1, FLOW_CONTROL_ERROR));
+    connection.assert_serves(3).await;
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_read_are_held_to_the_window_of_their_connection() {
+    let server = Server::with(Limits {
+        stream_window_bytes: 8 * PIECE_BYTES,
+        connection_window_bytes: 8 * PIECE_BYTES,
+        ..Limits::default()
+    })
+    .await;
+    let mut connection = connect(&server).await;
+    connection.send(&[open(1), open(3)].concat()).await;
+    server.gate.entered(2).await;
+    for _ in 0..4 {
+        connection.send(&frame(DATA, 0, 1, &PIECE)).await;
+        connection.send(&frame(DATA, 0, 3, &PIECE)).await;
+    }
+    let seen = connection.quiet().await;
+    assert!(
+        seen.iter().all(|frame| frame.kind != WINDOW_UPDATE),
+        "{seen:?}"
+    );
+
+    connection.send(&frame(DATA, 0, 3, b"x")).await;
+    assert_eq!(connection.goaway().await, Some(FLOW_CONTROL_ERROR));
+    server.assert_serves().await;
+}
+
+#[tokio::test]
+async fn a_frame_over_the_limit_ends_the_connection() {
+    for most in [16 * 1024, 32 * 1024] {
+        let server = Server::with(Limits {
+            frame_max_bytes: most,
+            ..Limits::default()
+        })
+        .await;
+        let data = |bytes: u32| frame(DATA, 0, 1, &vec![b' '; usize::try_from(bytes).unwrap()]);
+        let mut connection = connect(&server).await;
+        connection.send(&open(1)).await;
+        connection.send(&data(most)).await;
+        connection.assert_serves(3).await;
+        connection.send(&data(most + 1)).await;
+        assert_eq!(connection.goaway().await, Some(FRAME_SIZE_ERROR));
+        server.assert_serves().await;
+    }
+}
+
+#[tokio::test]
+async fn a_head_over_the_limit_is_refused_and_the_connection_goes_on() {
+    for (most, good, bad) in [
+        (8 * 1024, 7 * 1024, 8 * 1024),
+        (32 * 1024, 31 * 1024, 32 * 1024),
+    ] {
+        let server = Server::with(Limits {
+            head_max_bytes: most,
+            ..Limits::default()
+        })
+        .await;
+        let Sender::Http2(mut sender, _) = server.connect(H2).await else {
+            panic!("HTTP/2 was asked for");
+        };
+        for (bytes, expected) in [
+            (good, StatusCode::OK),
+            (bad, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
+            (good, StatusCode::OK),
+        ] {
+            let request = Request::get("https://localhost/")
+                .header("a", "x".repeat(bytes))
+                .body(Body::empty())
+                .unwrap();
+            let answer = sender.send_request(request).await.unwrap();
+            assert_eq!(answer.status(), expected, "{bytes} of {most}");
+        }
+    }
+}

@@ -5,9 +5,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Request;
+use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
+use hyper::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING};
 use hyper::service::{Service, service_fn};
+use hyper::{Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -81,9 +83,13 @@ impl Connection {
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
             let open = OpenRequest::new(&requests);
-            let answer = router.call(request);
+            let is_clear = is_clear(&request);
+            let answer = is_clear.then(|| router.call(request));
             async move {
-                let answer = answer.await;
+                let answer = match answer {
+                    Some(answer) => answer.await,
+                    None => Ok(unclear()),
+                };
                 let taken = open.answered();
                 answer.map(|answer| answer.map(|body| Taken::new(body, taken)))
             }
@@ -143,6 +149,20 @@ fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
     } else {
         builder.http1_only()
     }
+}
+
+/// Whether everybody sees the end of this body in the same place. hyper refuses most of what is not
+/// clear. It takes any coding before `chunked`, and a proxy in front may not.
+fn is_clear(request: &Request<Incoming>) -> bool {
+    let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
+    let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+    codings.next().is_none_or(is_chunked) && codings.next().is_none()
+}
+
+/// The answer to one that is not clear. What comes after it on the connection is not read.
+fn unclear() -> Response {
+    let text = "transfer-encoding can only be chunked, once\n";
+    (StatusCode::BAD_REQUEST, [(CONNECTION, "close")], text).into_response()
 }
 
 /// hyper adds durations to the clock unchecked, and would panic on a huge one.

@@ -13,6 +13,9 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 /// A server that does not answer for this long is asked again.
 const TIMEOUT_S: u64 = 10;
 
+/// TLS over TCP.
+pub type Stream = StreamOwned<ClientConnection, TcpStream>;
+
 /// A server on this machine.
 pub struct Endpoint<'a> {
     pub port: u16,
@@ -37,6 +40,11 @@ impl Endpoint<'_> {
         Ok(chosen.map(|name| String::from_utf8_lossy(name).into_owned()))
     }
 
+    /// A connection to write HTTP/1.1 to by hand.
+    pub fn open(&self) -> io::Result<Stream> {
+        self.connect(&["http/1.1"])
+    }
+
     fn try_get(&self, path: &str) -> io::Result<(u16, String)> {
         let mut stream = self.connect(&["http/1.1"])?;
         write!(
@@ -58,7 +66,7 @@ impl Endpoint<'_> {
         parse(&String::from_utf8_lossy(&answer)).ok_or(io::ErrorKind::InvalidData.into())
     }
 
-    fn connect(&self, offered: &[&str]) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+    fn connect(&self, offered: &[&str]) -> io::Result<Stream> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(
             CertificateDer::pem_file_iter(self.ca)

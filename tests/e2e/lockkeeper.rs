@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use rustix::process::Signal;
+
 use crate::ROOT;
 use crate::https::Endpoint;
 use crate::process::{self, Process};
@@ -57,19 +59,24 @@ impl Lockkeeper {
             fs::write(&path, config).map_err(|e| format!("{}: {e}", path.display()))?;
             command.arg("--config").arg(path);
         }
-        Self::wait(command, folder, tls.join("ca.crt"))
+        Self::started(command, folder, tls.join("ca.crt"))?.ready()
     }
 
     /// Starts the server without a cluster, at the root of the repository.
     pub fn alone(folder: &Path, flags: &[&str]) -> Result<Self, String> {
+        Self::listening(folder, flags)?.ready()
+    }
+
+    /// Like [`Self::alone`], and waits only until it listens.
+    pub fn listening(folder: &Path, flags: &[&str]) -> Result<Self, String> {
         let mut command = serve(folder)?;
         command.args(flags).current_dir(ROOT);
         let tls = flags.windows(2).find(|pair| pair[0] == "--tls-dir");
         let tls = tls.map_or_else(|| folder.join("tls"), |pair| PathBuf::from(pair[1]));
-        Self::wait(command, folder, tls.join("ca.crt"))
+        Self::started(command, folder, tls.join("ca.crt"))
     }
 
-    fn wait(command: Command, folder: &Path, ca: PathBuf) -> Result<Self, String> {
+    fn started(command: Command, folder: &Path, ca: PathBuf) -> Result<Self, String> {
         let stdout = folder.join("stdout");
         let mut process = Process::start(
             "lockkeeper serve",
@@ -78,14 +85,26 @@ impl Lockkeeper {
             Some(process::create(&stdout)?),
         )?;
         let port = process.wait_ready(|| announced_port(&stdout))?;
-        let endpoint = endpoint(port, &ca);
-        process.wait_ready(|| (endpoint.get("/readyz")?.0 == 200).then_some(()))?;
         Ok(Self {
             process,
             port,
             ca,
             stdout,
         })
+    }
+
+    fn ready(mut self) -> Result<Self, String> {
+        self.until(|endpoint| (endpoint.get("/readyz")?.0 == 200).then_some(()))?;
+        Ok(self)
+    }
+
+    /// Waits until `holds` gives a value.
+    pub fn until<T>(
+        &mut self,
+        mut holds: impl FnMut(&Endpoint<'_>) -> Option<T>,
+    ) -> Result<T, String> {
+        let endpoint = endpoint(self.port, &self.ca);
+        self.process.wait_ready(|| holds(&endpoint))
     }
 
     /// What the server has printed.
@@ -106,6 +125,21 @@ impl Lockkeeper {
     /// The server as an HTTPS client sees it.
     pub fn endpoint(&self) -> Endpoint<'_> {
         endpoint(self.port, &self.ca)
+    }
+
+    /// Sends the server a signal, and waits until it says that it took it.
+    pub fn signal(&mut self, signal: Signal) -> Result<(), String> {
+        self.process.signal(signal)?;
+        let log = self.stdout.with_file_name("stderr");
+        self.until(|_| {
+            let log = fs::read_to_string(&log).ok()?;
+            log.contains("stopping: ").then_some(())
+        })
+    }
+
+    /// The process, to see how it ends.
+    pub fn into_process(self) -> Process {
+        self.process
     }
 
     /// Stops the server as Kubernetes does; an error unless it ends well.

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
+use rustix::process::Signal;
+
 use crate::wait;
 
 /// How much of a log is shown when a server fails.
@@ -65,13 +67,23 @@ impl Process {
     }
 
     /// Asks the process to end, as Kubernetes does, and waits for it.
-    pub fn terminate(mut self) -> Result<ExitStatus, String> {
+    pub fn terminate(self) -> Result<ExitStatus, String> {
+        self.signal(Signal::TERM)?;
+        self.ended()
+    }
+
+    /// Sends the process a signal.
+    pub fn signal(&self, signal: Signal) -> Result<(), String> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal)
+            .map_err(|e| failure(&self.name, &format!("takes no signal: {e}"), &self.log))
+    }
+
+    /// Waits until the process has ended.
+    pub fn ended(mut self) -> Result<ExitStatus, String> {
         let Self {
             name, child, log, ..
         } = &mut self;
-        let pid = rustix::process::Pid::from_child(child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM)
-            .map_err(|e| failure(name, &format!("takes no signal: {e}"), log))?;
         wait::until(
             || child.try_wait().map_err(|e| format!("{name} is lost: {e}")),
             || failure(name, "did not end when asked", log),

@@ -1,9 +1,11 @@
 //! The server without a cluster: what the README shows first, and what goes wrong first.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -28,6 +30,11 @@ pub fn scenarios() -> Vec<Alone> {
             configuration,
         ),
         trial("a certificate of one's own is served", own_certificate),
+        trial(
+            "a certificate that does not fit its CA makes unready",
+            checked_certificate,
+        ),
+        trial("one signal ends it well, and a second one at once", signals),
         trial("metrics count what was answered", metrics),
         trial("the printed configuration reads back equal", print_config),
     ]
@@ -119,6 +126,14 @@ fn configuration(folder: &Path) {
             ["config.yaml:1:19", "127.0.0.1:9443"],
         ),
         ("rules: [\n", [":1:8", "expected mapping"]),
+        (
+            "webhook: {limits: {requestsMax: 0}}\n",
+            ["config.yaml:1:33", "from 1 to 65536"],
+        ),
+        (
+            "webhook: {bodyLimitBytes: 2097152, limits: {bodiesMaxBytes: 1048576}}\n",
+            ["webhook.bodyLimitBytes", "webhook.limits.bodiesMaxBytes"],
+        ),
     ] {
         fs::write(&file, yaml).unwrap();
         fails(
@@ -156,6 +171,96 @@ fn own_certificate(folder: &Path) {
     fails(&lockkeeper::run(&flags), 1, &["tls.key"]);
 }
 
+/// With `--tls-ca` the server is ready only with a certificate of that CA and for that name.
+fn checked_certificate(folder: &Path) {
+    let (own, other) = (folder.join("tls"), folder.join("other"));
+    certificate(
+        &["--name", "lockkeeper.team.svc", "--name", "127.0.0.1"],
+        &own,
+    );
+    certificate(&["--name", "lockkeeper.team.svc"], &other);
+    let (chain, key) = (own.join("tls.crt"), own.join("tls.key"));
+    let given = ["--tls-cert", path(&chain), "--tls-key", path(&key)];
+    let (own, other) = (own.join("ca.crt"), other.join("ca.crt"));
+    for (ca, names, ready) in [
+        (&own, &["--tls-name", "lockkeeper.team.svc"][..], true),
+        (&own, &["--tls-name", "127.0.0.1"], true),
+        (&own, &["--tls-name", "example.com"], false),
+        // `localhost` is expected, and the certificate does not have it.
+        (&own, &[], false),
+        (&other, &["--tls-name", "lockkeeper.team.svc"], false),
+    ] {
+        let flags = [&given[..], &["--tls-ca", path(ca)], names].concat();
+        let mut server = Lockkeeper::listening(folder, &flags).unwrap();
+        server
+            .until(|endpoint| {
+                let (code, reasons) = endpoint.get("/readyz")?;
+                let is_checked = code == 200 || reasons.contains("self-check: no handshake: ");
+                is_checked.then(|| assert_eq!(code == 200, ready, "{names:?}: {reasons}"))
+            })
+            .unwrap();
+        server.stop().unwrap();
+    }
+
+    let without = [&["serve"], &given[..], &["--tls-name", "example.com"]].concat();
+    fails(&lockkeeper::run(&without), 2, &["--tls-name", "--tls-ca"]);
+    let alone = ["serve", "--tls-ca", path(&own)];
+    fails(&lockkeeper::run(&alone), 2, &["--tls-cert"]);
+}
+
+/// Signals that are sent while a request is in work, and how the server ends.
+fn signals(folder: &Path) {
+    for (number, first, second, code) in [
+        (1, Signal::TERM, None, 0),
+        (2, Signal::INT, None, 0),
+        (3, Signal::TERM, Some(Signal::TERM), 143),
+        (4, Signal::TERM, Some(Signal::INT), 130),
+        (5, Signal::INT, Some(Signal::INT), 130),
+        (6, Signal::INT, Some(Signal::TERM), 143),
+    ] {
+        let home = folder.join(number.to_string());
+        fs::create_dir(&home).unwrap();
+        let config = home.join("config.yaml");
+        let yaml = "webhook: {drainSeconds: 3600, limits: {bodyTimeoutSeconds: 60}}\n";
+        fs::write(&config, yaml).unwrap();
+        let tls = home.join("tls");
+        let flags = ["--tls-dir", path(&tls), "--config", path(&config)];
+        let mut server = Lockkeeper::alone(&home, &flags).unwrap();
+
+        // The server does not end before it has the other half of the body.
+        let file = Path::new(ROOT).join("examples/reviews/workload-defaulted.json");
+        let review = fs::read(file).unwrap();
+        let (half, rest) = review.split_at(review.len() / 2);
+        let mut stream = server.endpoint().open().unwrap();
+        let head = format!(
+            "POST /mutate?timeout=30s HTTP/1.1\r\nHost: localhost\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            review.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(half).unwrap();
+        let metrics = metrics_url(&server);
+        let in_flight = "\nlockkeeper_webhook_requests_in_flight 1\n";
+        let is_there = || curl(&[&metrics]).contains(in_flight);
+        server.until(|_| is_there().then_some(())).unwrap();
+
+        server.signal(first).unwrap();
+        if let Some(second) = second {
+            let process = server.into_process();
+            process.signal(second).unwrap();
+            assert_eq!(process.ended().unwrap().code(), Some(code), "{number}");
+            continue;
+        }
+        stream.write_all(rest).unwrap();
+        let mut answer = Vec::new();
+        // The server may close the connection without closing TLS first.
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", text(&answer));
+        let status = server.into_process().ended().unwrap();
+        assert_eq!(status.code(), Some(code), "{number}");
+    }
+}
+
 fn metrics(folder: &Path) {
     let tls = folder.join("tls");
     let server = Lockkeeper::alone(folder, &["--tls-dir", path(&tls)]).unwrap();
@@ -164,10 +269,8 @@ fn metrics(folder: &Path) {
     let kind = "Content-Type: application/json";
     let ca = path(server.ca());
     curl(&["--cacert", ca, "-H", kind, "--data", refused, &review]);
-    let printed = server.printed();
-    let (_, rest) = printed.split_once("metrics      ").unwrap();
-    let url = rest.lines().next().unwrap();
-    let text = curl(&[url]);
+    let url = metrics_url(&server);
+    let text = curl(&[&url]);
     for line in [
         r#"requests_total{kind="ClusterQueue",operation="create",path="validate",verdict="denied"} 1"#,
         r#"rule_hits_total{rule="CQ007",action="enforce"} 1"#,
@@ -205,6 +308,13 @@ fn print_config(folder: &Path) {
     }
     fs::write(&file, &printed).unwrap();
     assert_eq!(lockkeeper::output(&arguments), printed);
+}
+
+/// Where the server says that its metrics are.
+fn metrics_url(server: &Lockkeeper) -> String {
+    let printed = server.printed();
+    let (_, rest) = printed.split_once("metrics      ").unwrap();
+    rest.lines().next().unwrap().to_owned()
 }
 
 /// What a request is answered with.

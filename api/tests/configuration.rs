@@ -135,3 +135,34 @@ fn the_reference_says_what_is_read() {
     let remedy = "UPDATE_DOCS=1 cargo test -p lockkeeper-api --test configuration";
     assert_eq!(now, new, "docs/configuration.md is behind; {remedy}");
 }
+
+/// The keys below a section that are not sections themselves.
+fn leaves(section: &Value, key: &str, out: &mut Vec<String>) {
+    for (name, value) in section.as_object().unwrap() {
+        let key = format!("{key}{name}");
+        if value.is_object() {
+            leaves(value, &format!("{key}."), out);
+        } else {
+            out.push(key);
+        }
+    }
+}
+
+#[test]
+fn every_limit_is_explained_where_overload_is() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reliability.md");
+    let text = fs::read_to_string(path).unwrap();
+    let mut keys = Vec::new();
+    leaves(
+        &json!(Config::default())["webhook"]["limits"],
+        "",
+        &mut keys,
+    );
+    assert!(keys.len() > 20, "{keys:?}");
+    for key in keys {
+        assert!(
+            text.contains(&format!("`{key}`")),
+            "{key} is not in docs/reliability.md"
+        );
+    }
+}

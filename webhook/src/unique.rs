@@ -313,7 +313,7 @@ mod tests {
             r#"{"metadata": null}"#,
             r#"{"metadata": {"name": 5}}"#,
             r#"{"metadata": []}"#,
-            r#"[{}]"#,
+            "[{}]",
             "{} x",
             "{\"a\"",
             "",

@@ -212,7 +212,7 @@ async fn a_chunk_that_is_not_well_formed_is_refused() {
         format!("{size}_0\r\n{review}\r\n0\r\n\r\n"),
         format!("{size}\r{review}\r\n0\r\n\r\n"),
         format!("\r\n{review}\r\n0\r\n\r\n"),
-        format!("1{:0>16}\r\n{review}\r\n0\r\n\r\n", size),
+        format!("1{size:0>16}\r\n{review}\r\n0\r\n\r\n"),
         // A size that its chunk does not have.
         format!("1\r\n{review}\r\n0\r\n\r\n"),
         // Fields behind the last chunk.

@@ -101,10 +101,10 @@ mod tests {
 
     #[test]
     fn numbers_are_given_in_their_units() {
-        let number = Within::<0, { u64::MAX }>::of_default(1_500);
-        assert_eq!(number.milliseconds(), Duration::from_millis(1_500));
-        assert_eq!(number.seconds(), Duration::from_secs(1_500));
-        assert_eq!((number.count(), number.count32()), (1_500, 1_500));
+        let number = Within::<0, { u64::MAX }>::of_default(1_501);
+        assert_eq!(number.milliseconds(), Duration::from_millis(1_501));
+        assert_eq!(number.seconds(), Duration::from_secs(1_501));
+        assert_eq!((number.count(), number.count32()), (1_501, 1_501));
         let huge = Within::<0, { u64::MAX }>::of_default(u64::MAX);
         assert_eq!(huge.count32(), u32::MAX);
     }

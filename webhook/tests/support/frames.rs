@@ -97,7 +97,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The error code of a RST_STREAM or GOAWAY.
+    /// The error code of a `RST_STREAM` or `GOAWAY`.
     pub fn code(&self) -> u32 {
         let at = if self.kind == GOAWAY { 4 } else { 0 };
         u32::from_be_bytes(self.payload[at..at + 4].try_into().unwrap())

@@ -4,12 +4,13 @@
 //! Whether the stores are complete is known to [`crate::stores::Readiness`].
 
 use crate::chain::Chain;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 mod handshake;
@@ -29,6 +30,8 @@ pub struct Health {
     is_stopping: AtomicBool,
     /// Why no connection gets through; `None` when one does, or when nobody checks.
     fault: Mutex<Option<String>>,
+    /// What is wrong with certificates that come from a Secret.
+    certificates: Mutex<Option<String>>,
 }
 
 impl Health {
@@ -38,6 +41,7 @@ impl Health {
         Self {
             is_stopping: AtomicBool::new(false),
             fault: Mutex::new(Some("not checked yet".to_owned())),
+            certificates: Mutex::default(),
         }
     }
 
@@ -59,11 +63,22 @@ impl Health {
         if self.is_stopping() {
             problems.push("stopping".to_owned());
         }
+        let certificates = &self.certificates;
+        let certificates = certificates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fault) = &*certificates {
+            problems.push(format!("certificates: {fault}"));
+        }
         let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fault) = &*fault {
             problems.push(format!("self-check: {fault}"));
         }
         problems
+    }
+
+    /// Takes what is wrong with the certificates; `None` when all is well.
+    pub(crate) fn set_certificates(&self, fault: Option<String>) {
+        let certificates = &self.certificates;
+        *certificates.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
     /// Takes the outcome of a self-check; a change is logged.
@@ -81,13 +96,31 @@ impl Health {
     }
 }
 
+/// A CA bundle in memory; `None` when there is none yet.
+pub type Bundle = Option<Arc<[CertificateDer<'static>]>>;
+
 /// By what the certificate is judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Trust {
     /// It must be signed by a certificate of this PEM file, which is read again at each check.
     Ca(PathBuf),
+    /// It must be signed by a certificate of this bundle, as it is at each check. When the bundle
+    /// changes it is time for one.
+    Held(watch::Receiver<Bundle>),
     /// Any will do: who checks it is not known here. The server must still have its key.
     Anything,
+}
+
+impl Trust {
+    /// Completes when another bundle is in force.
+    async fn changed(&mut self) {
+        if let Self::Held(bundle) = self
+            && bundle.changed().await.is_ok()
+        {
+            return;
+        }
+        std::future::pending().await
+    }
 }
 
 /// Where the server connects to itself, and what it expects there.
@@ -103,11 +136,14 @@ pub struct SelfCheck {
 
 impl SelfCheck {
     /// Connects again and again and tells `health`, until the server is about to stop.
-    pub async fn watch(self, health: Arc<Health>) {
+    pub async fn watch(mut self, health: Arc<Health>) {
         let mut ticks = interval(Duration::from_secs(SELF_CHECK_SECONDS));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            ticks.tick().await;
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.trust.changed() => {}
+            }
             if health.is_stopping() {
                 return;
             }

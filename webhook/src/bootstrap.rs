@@ -18,10 +18,13 @@ use crate::tls::TlsError;
 mod authority;
 mod directory;
 pub(crate) mod issue;
+mod renewal;
 mod serving;
 
 use authority::Authority;
 use directory::Directory;
+
+pub use renewal::{RENEWAL_CHECK_SECONDS, Renewal};
 
 /// A CA or a serving certificate with less than this left is made anew.
 pub(crate) const RENEWAL_DAYS: u64 = 30;

@@ -39,6 +39,7 @@ pub struct Settings {
     secret: SecretName,
     inject: Vec<InjectionTarget>,
     overlap: Duration,
+    name: ServerName<'static>,
     maker: Maker,
 }
 
@@ -70,12 +71,15 @@ impl Settings {
         let Some(secret) = settings.secret.clone() else {
             return Ok(None);
         };
+        let names = bootstrap::server_names(names)?;
+        let name = names.first().cloned().ok_or(BootstrapError::NoNames)?;
         Ok(Some(Self {
             secret,
             inject: settings.inject.clone(),
             overlap: Duration::from_secs(settings.overlap_seconds),
+            name,
             maker: Maker {
-                names: bootstrap::server_names(names)?,
+                names,
                 lives: Lives {
                     ca_days: settings.ca_days,
                     serving_days: settings.serving_days,
@@ -92,8 +96,8 @@ impl Settings {
 
     /// A name that the serving certificate will have: the first one.
     #[must_use]
-    pub fn name(&self) -> Option<ServerName<'static>> {
-        self.maker.names.first().cloned()
+    pub fn name(&self) -> ServerName<'static> {
+        self.name.clone()
     }
 
     /// A server's side of TLS that answers before the Secret has been read, with a certificate that

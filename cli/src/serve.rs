@@ -90,7 +90,7 @@ async fn serve(
         minimum: config.webhook.minimum_tls,
         http1_only: config.webhook.http1_only,
     };
-    let serving = certificates.serving(&options, clients.as_ref())?;
+    let serving = certificates.serving(options, clients.as_ref())?;
     let tcp = bind(&config.webhook.listen, "--listen takes another address").await?;
     let metrics = match &config.webhook.metrics_listen {
         OptionalListen::At(address) => {

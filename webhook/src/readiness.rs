@@ -119,7 +119,7 @@ impl Trust {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -127,7 +127,7 @@ impl Settings {
         })?;
         let pair = made.pair().as_ref().clone();
         let ends_s = made.validity().ends_s;
-        Ok(Serving::given(pair, ends_s, options, client)?)
+        Ok(Serving::given(pair, ends_s, *options, client)?)
     }
 }
 

@@ -38,6 +38,7 @@ pub struct CertificateSettings {
     /// The Secret that holds the CA and the serving certificate, as `namespace/name`. The server
     /// makes what is in it, renews it and rotates the CA. Absent, certificates come from files.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub secret: Option<SecretName>,
     /// The objects that get the CA bundle of the Secret, as `kind/name`, such as
     /// `customresourcedefinitions/workloads.lockkeeper.dev`. One that does not exist is waited for.

@@ -90,15 +90,15 @@ impl Certificates {
     /// The server's side of TLS.
     pub(super) fn serving(
         &self,
-        options: &TlsOptions,
+        options: TlsOptions,
         clients: Option<&ClientVerification>,
     ) -> Result<Serving, Error> {
         match self {
             Self::Given(files) | Self::Directory { files, .. } => {
                 let (certificate, key) = (&files.certificate, &files.key);
-                Ok(Serving::load(certificate, key, options, clients)?)
+                Ok(Serving::load(certificate, key, &options, clients)?)
             }
-            Self::Secret(settings, _) => Ok(settings.serving(options, clients)?),
+            Self::Secret(settings, _) => Ok(settings.serving(&options, clients)?),
         }
     }
 

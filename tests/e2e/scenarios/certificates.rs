@@ -104,6 +104,23 @@ impl Server {
         text(&output.unwrap().stdout)
     }
 
+    /// One of its numbers.
+    #[track_caller]
+    fn metric(&self, name: &str) -> u64 {
+        let printed = fs::read_to_string(self.folder.join("stdout")).unwrap();
+        let (_, rest) = printed.split_once("metrics      ").unwrap();
+        let url = rest.lines().next().unwrap();
+        let output = Command::new("curl").args(["--silent", url]).output();
+        let all = text(&output.unwrap().stdout);
+        let name = format!("lockkeeper_webhook_{name} ");
+        let mut values = all.lines().filter_map(|line| line.strip_prefix(&name));
+        values
+            .next()
+            .unwrap_or_else(|| panic!("{all}"))
+            .parse()
+            .unwrap()
+    }
+
     #[track_caller]
     fn until_ready(&mut self) {
         self.until_it_says("ok\n");
@@ -399,6 +416,8 @@ fn mended(stage: &mut Stage, protocol: Protocol) {
         until("what was served is written back", || data(&kubectl) == good);
         assert_eq!(server.readyz(), "ok\n");
     }
+    let refused = server.metric("certificate_reloads_total{result=\"refused\"}");
+    assert!(refused >= 3, "{refused}");
     assert!(
         server.log().contains("tls.key is not PEM"),
         "{}",

@@ -41,23 +41,20 @@ pub(super) fn patch(kind: InjectionKind, object: &DynamicObject, bundle: &str) -
     let has =
         |entry: &&Value| entry.get(CLIENT).and_then(|client| client.get(BUNDLE)) == Some(&bundle);
     let all = entries(kind, &object.data);
-    if all.iter().all(|entry| has(entry)) {
+    if all.iter().all(has) {
         return None;
     }
-    let mut patch = match kind {
-        InjectionKind::CustomResourceDefinition => {
-            json!({"spec": {"conversion": {"webhook": {CLIENT: {BUNDLE: bundle}}}}})
-        }
+    let mut patch = if kind == InjectionKind::CustomResourceDefinition {
+        json!({"spec": {"conversion": {"webhook": {CLIENT: {BUNDLE: bundle}}}}})
+    } else {
         // A merge patch replaces a list as a whole.
-        _ => {
-            let with_bundle = all.into_iter().cloned().map(|mut entry| {
-                if let Some(client) = entry.get_mut(CLIENT).and_then(Value::as_object_mut) {
-                    client.insert(BUNDLE.to_owned(), bundle.clone());
-                }
-                entry
-            });
-            json!({"webhooks": with_bundle.collect::<Vec<_>>()})
-        }
+        let with_bundle = all.into_iter().cloned().map(|mut entry| {
+            if let Some(client) = entry.get_mut(CLIENT).and_then(Value::as_object_mut) {
+                client.insert(BUNDLE.to_owned(), bundle.clone());
+            }
+            entry
+        });
+        json!({"webhooks": with_bundle.collect::<Vec<_>>()})
     };
     let version = &object.metadata.resource_version;
     if let Some(patch) = patch.as_object_mut() {
@@ -68,17 +65,15 @@ pub(super) fn patch(kind: InjectionKind, object: &DynamicObject, bundle: &str) -
 
 /// What has a bundle in the object. A definition that converts nothing has none.
 fn entries(kind: InjectionKind, object: &Value) -> Vec<&Value> {
-    match kind {
-        InjectionKind::CustomResourceDefinition => object
-            .pointer(CONVERSION)
+    if kind == InjectionKind::CustomResourceDefinition {
+        let webhook = object.pointer(CONVERSION);
+        return webhook
             .filter(|webhook| webhook.get(CLIENT).is_some())
             .into_iter()
-            .collect(),
-        _ => {
-            let list = object.pointer(WEBHOOKS).and_then(Value::as_array);
-            list.into_iter().flatten().collect()
-        }
+            .collect();
     }
+    let list = object.pointer(WEBHOOKS).and_then(Value::as_array);
+    list.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -103,6 +103,8 @@ struct World {
 
 #[derive(Clone, Debug)]
 enum Action {
+    /// A replica hears of everything and does what it wants to do.
+    Run(usize),
     Pass(u64),
     Jump(u64),
     Watch(usize),
@@ -118,7 +120,9 @@ enum Action {
 
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        3 => (1..OVERLAP_S).prop_map(Action::Pass),
+        6 => (0..4_usize).prop_map(Action::Run),
+        2 => (1..OVERLAP_S).prop_map(Action::Pass),
+        3 => Just(Action::Pass(OVERLAP_S)),
         1 => (1..20_u64).prop_map(Action::Jump),
         4 => (0..4_usize).prop_map(Action::Watch),
         3 => (0..4_usize, 0..2_usize).prop_map(|(replica, target)| Action::WatchTarget(replica, target)),
@@ -126,7 +130,7 @@ fn action() -> impl Strategy<Value = Action> {
         8 => (0..4_usize).prop_map(Action::Decide),
         6 => (0..4_usize).prop_map(Action::Land),
         1 => (0..4_usize).prop_map(Action::Crash),
-        1 => Just(Action::Renew),
+        2 => Just(Action::Renew),
         1 => (0..2_usize).prop_map(Action::Remove),
         2 => (0..2_usize).prop_map(Action::Make),
     ]
@@ -162,6 +166,7 @@ impl World {
         let (replicas, targets, servers) =
             (self.replicas.len(), self.targets.len(), self.servers.len());
         match *action {
+            Action::Run(place) => self.run(place % replicas),
             Action::Pass(seconds) => self.pass(seconds),
             Action::Jump(days) => {
                 self.settle();
@@ -377,19 +382,25 @@ impl World {
             if !self.replicas[place].lives {
                 self.crash(place);
             }
-            for tries in 0.. {
-                assert!(tries < FIGHT, "replica {place} never comes to rest");
-                self.replicas[place].watched = self.secret.len() - 1;
-                self.see(place, self.secret.len() - 1);
-                for (view, history) in self.replicas[place].targets.iter_mut().zip(&self.targets) {
-                    *view = history.len() - 1;
-                }
-                self.decide(place);
-                if self.replicas[place].pending.is_none() {
-                    break;
-                }
-                self.land(place);
-                self.check();
+            self.run(place);
+        }
+    }
+
+    fn run(&mut self, place: usize) {
+        for tries in 0.. {
+            assert!(tries < FIGHT, "replica {place} never comes to rest");
+            // What is on its way comes first.
+            self.land(place);
+            self.check();
+            self.replicas[place].watched = self.secret.len() - 1;
+            self.see(place, self.secret.len() - 1);
+            let views = self.replicas[place].targets.iter_mut();
+            for (view, history) in views.zip(&self.targets) {
+                *view = history.len() - 1;
+            }
+            self.decide(place);
+            if self.replicas[place].pending.is_none() {
+                break;
             }
         }
     }
@@ -420,8 +431,14 @@ fn authorities(contents: &Contents) -> Authorities {
     all.map(|authority| authority.certificate.clone()).collect()
 }
 
-fn run(replicas: usize, targets: usize, servers: usize, actions: &[Action]) {
+fn run([replicas, targets, servers]: [usize; 3], is_settled: bool, actions: &[Action]) {
     let mut world = World::new(replicas, targets, servers);
+    if is_settled {
+        for target in 0..targets {
+            world.act(&Action::Make(target));
+        }
+        world.settle();
+    }
     for action in actions {
         world.act(action);
         world.check();
@@ -460,7 +477,7 @@ fn run(replicas: usize, targets: usize, servers: usize, actions: &[Action]) {
         world.secret_writes
     );
     let made = count(|action| matches!(action, Action::Make(_))) + targets;
-    let most = made + targets * most;
+    let most = made + targets * (most + 1);
     assert!(
         world.target_writes <= most,
         "{} writes of targets",
@@ -476,9 +493,10 @@ proptest! {
         replicas in 1..=4_usize,
         targets in 1..=2_usize,
         servers in 1..=3_usize,
+        is_settled in any::<bool>(),
         actions in vec(action(), 0..120),
     ) {
-        run(replicas, targets, servers, &actions);
+        run([replicas, targets, servers], is_settled, &actions);
     }
 }
 
@@ -494,4 +512,68 @@ fn a_rotation_asked_for_is_completed() {
     assert_eq!(world.settle(), 5);
     let second = world.replicas[0].held.as_ref().unwrap();
     assert_ne!(second.authorities(), first.authorities());
+}
+
+/// A world of two replicas in which one has sent a bundle to the target and the other has rotated
+/// the CA meanwhile, and who sent what.
+fn with_a_late_bundle() -> World {
+    let mut world = World::new(2, 1, 1);
+    world.settle();
+    world.act(&Action::Make(0));
+    world.act(&Action::WatchTarget(1, 0));
+    world.act(&Action::Decide(1));
+    assert!(matches!(
+        world.replicas[1].pending,
+        Some(Pending::Target { .. })
+    ));
+    world.act(&Action::Renew);
+    for _ in 0..3 {
+        world.act(&Action::Run(0));
+        world.act(&Action::Pass(OVERLAP_S));
+    }
+    assert_eq!(
+        world
+            .secret
+            .last()
+            .unwrap()
+            .what
+            .contents
+            .as_ref()
+            .unwrap()
+            .authorities()
+            .len(),
+        1
+    );
+    world
+}
+
+#[test]
+fn a_bundle_that_arrives_late_takes_the_place_of_none() {
+    let mut world = with_a_late_bundle();
+    let before = world.targets[0].len();
+    world.act(&Action::Land(1));
+    assert_eq!(world.targets[0].len(), before);
+    world.act(&Action::Serve(0, 0));
+    world.check();
+}
+
+#[test]
+fn a_replica_that_lags_injects_what_the_secret_holds_now() {
+    let mut world = World::new(2, 1, 1);
+    world.act(&Action::Make(0));
+    world.settle();
+    world.act(&Action::Renew);
+    world.act(&Action::Run(0));
+    // It has not heard of the new CA, and sees a bundle that is not the one it knows.
+    world.act(&Action::WatchTarget(1, 0));
+    world.act(&Action::Decide(1));
+    if let Some(Pending::Target { bundle, .. }) = &world.replicas[1].pending {
+        assert_eq!(bundle.len(), 2);
+    } else {
+        panic!("it wants to write the target");
+    }
+    let before = world.target_writes;
+    world.act(&Action::Land(1));
+    world.act(&Action::Run(0));
+    assert_eq!(world.target_writes, before + 1);
 }

@@ -18,7 +18,7 @@ use crate::bootstrap::DAY_S;
 /// In 2027, long before anything of a test ends.
 pub(super) const NOW_S: u64 = 1_800_000_000;
 
-const OVERLAP: Duration = Duration::from_secs(600);
+const OVERLAP: Duration = Duration::from_mins(10);
 
 pub(super) fn maker(names: &[&str]) -> Maker {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -251,7 +251,7 @@ fn a_rotation_goes_step_by_step() {
     let announced = after(Step::Announce, &one);
     let now = quiet(&announced, &names);
     check(&now, Step::Issue, AT_ONCE);
-    let part = OVERLAP - Duration::from_secs(1);
+    let part = OVERLAP.saturating_sub(Duration::from_secs(1));
     let standing = |standing| Situation { standing, ..now };
     check(&standing(Some(part)), Step::Rest, Duration::from_secs(1));
     check(&standing(Some(AT_ONCE)), Step::Rest, OVERLAP);

@@ -71,12 +71,12 @@ impl Serving {
     pub(crate) fn given(
         pair: CertifiedKey,
         not_after: u64,
-        options: &TlsOptions,
+        options: TlsOptions,
         client: Option<&ClientVerification>,
     ) -> Result<Self, TlsError> {
         let status = CertificateStatus::default();
         let pair = Arc::new(Pair::new(Arc::new(pair), not_after, &status));
-        Self::new(pair, None, *options, client, status)
+        Self::new(pair, None, options, client, status)
     }
 
     fn new(

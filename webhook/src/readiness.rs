@@ -214,7 +214,12 @@ mod tests {
         health.take(Err(CheckError::TooSlow));
         let fault = "self-check: no handshake within 5 s";
         assert_eq!(health.problems(), [fault]);
+        health.set_certificates(Some("no Secret".to_owned()));
+        let certificates = "certificates: no Secret";
+        assert_eq!(health.problems(), [certificates, fault]);
         health.stop();
+        assert_eq!(health.problems(), ["stopping", certificates, fault]);
+        health.set_certificates(None);
         assert_eq!(health.problems(), ["stopping", fault]);
     }
 

@@ -14,10 +14,12 @@ use crate::tls::{ClientVerification, Serving, TlsError, TlsOptions};
 
 mod cluster;
 mod contents;
+mod events;
 mod injection;
 mod keeper;
 mod names;
 mod plan;
+mod seen;
 mod steps;
 mod targets;
 

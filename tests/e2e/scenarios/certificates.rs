@@ -273,6 +273,12 @@ fn injected(stage: &mut Stage, protocol: Protocol) {
     // What is not registered yet keeps nobody from being ready.
     server.until_ready();
     register(&kubectl, &server, &server);
+    // As the README waits for it.
+    let bundle = "--for=jsonpath={.webhooks[0].clientConfig.caBundle}";
+    let object = "validatingwebhookconfiguration/lockkeeper";
+    kubectl
+        .run(&["wait", object, bundle, "--timeout=60s"])
+        .accepted_silently();
     until_asked(&kubectl);
     // Made again without a bundle, and with another one.
     for kind in CONFIGURATIONS {

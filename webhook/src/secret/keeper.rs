@@ -7,25 +7,26 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use futures_util::stream::{BoxStream, SelectAll};
 use futures_util::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
-use kube::core::DynamicObject;
-use kube::runtime::{WatchStreamExt, watcher};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use super::cluster::{self, Refusal, Store};
-use super::contents::{Contents, ContentsError};
+use super::Settings;
+use super::cluster::{self, Store};
+use super::contents::Contents;
+use super::events::{self, Event};
 use super::plan::{Plan, Since, Situation, Step, Stored};
+use super::seen::Seen;
 use super::targets::Target;
-use super::{RENEW_ANNOTATION, RENEW_CA, Settings};
 use crate::bootstrap;
 use crate::readiness::{Bundle, Health};
 use crate::tls::{CertificateStatus, LastFailure, Serving, Slot};
+
+mod writing;
 
 /// The most writes in one round. A whole rotation is fewer; what needs more is a fight.
 const WRITES_MAX: u32 = 8;
@@ -63,18 +64,6 @@ struct Logged {
     watch: LastFailure,
     contents: LastFailure,
     trouble: LastFailure,
-}
-
-/// The Secret as it was read, and what is in it.
-struct Seen {
-    secret: Option<Secret>,
-    contents: Result<Option<Arc<Contents>>, ContentsError>,
-}
-
-/// What a watch tells.
-enum Event {
-    Secret(Result<Option<Secret>, watcher::Error>),
-    Target(usize, Result<Option<DynamicObject>, watcher::Error>),
 }
 
 /// What goes wrong, in full: it stands in an answer of `/readyz`.
@@ -119,7 +108,7 @@ impl Keeper {
     /// Keeps it for as long as the process lives.
     pub async fn run(mut self) {
         self.tell(None);
-        let mut events = self.events();
+        let mut events = events::of(self.store.api(), self.settings.secret.name(), &self.targets);
         let mut pause = Duration::MAX;
         loop {
             tokio::select! {
@@ -138,23 +127,18 @@ impl Keeper {
         }
     }
 
-    fn events(&self) -> SelectAll<BoxStream<'static, Event>> {
-        let name = self.settings.secret.name();
-        let secrets = watcher::watch_object(self.store.api(), name).default_backoff();
-        let mut all = SelectAll::new();
-        all.push(secrets.map(Event::Secret).boxed());
-        for (place, target) in self.targets.iter().enumerate() {
-            let objects = watcher::watch_object(target.api(), target.name()).default_backoff();
-            all.push(objects.map(move |it| Event::Target(place, it)).boxed());
-        }
-        all
-    }
-
     fn take(&mut self, event: Event) {
         match event {
             Event::Secret(Ok(secret)) => {
                 self.logged.watch.clear();
-                self.see(secret);
+                // What this replica wrote meanwhile is newer than what a watch is about to tell.
+                if !self
+                    .seen
+                    .as_ref()
+                    .is_some_and(|seen| seen.is_newer_than(secret.as_ref()))
+                {
+                    self.see(secret);
+                }
             }
             Event::Secret(Err(error)) => {
                 self.unread = cluster::watch_reason(&error);
@@ -182,20 +166,11 @@ impl Keeper {
 
     /// Takes what was read of the Secret, and serves it if it is good and new.
     fn see(&mut self, secret: Option<Secret>) {
-        let data = secret.as_ref().and_then(|secret| secret.data.as_ref());
-        let contents = match data.map_or(Ok(None), Contents::read) {
-            // The same contents again need not be held twice.
-            Ok(Some(new)) => match &self.held {
-                Some(held) if **held == new => Ok(Some(Arc::clone(held))),
-                _ => Ok(Some(Arc::new(new))),
-            },
-            Ok(None) => Ok(None),
-            Err(error) => Err(error),
-        };
-        if let Ok(Some(contents)) = &contents {
+        let seen = Seen::new(secret, self.held.as_ref());
+        if let Some(contents) = seen.good() {
             self.take_over(&Arc::clone(contents));
         }
-        self.seen = Some(Seen { secret, contents });
+        self.seen = Some(seen);
     }
 
     fn take_over(&mut self, contents: &Arc<Contents>) {
@@ -253,7 +228,9 @@ impl Keeper {
                 let secret = &self.settings.secret;
                 return Err(format!("cannot read Secret {secret}: {}", self.unread));
             };
-            match self.fault_of_contents() {
+            let held = self.held.is_some();
+            let secret = &self.settings.secret;
+            match self.seen.as_ref().and_then(|seen| seen.fault(secret, held)) {
                 None => self.logged.contents.clear(),
                 Some(fault) => {
                     self.status.count_failure();
@@ -279,14 +256,11 @@ impl Keeper {
     fn plan(&mut self) -> Option<Plan> {
         let seen = self.seen.as_ref()?;
         let now = self.started.elapsed();
-        let stored = match &seen.contents {
-            Ok(Some(contents)) => Stored::Good(contents),
-            Ok(None) => Stored::Nothing,
-            Err(_) => Stored::Broken,
-        };
-        let contents = match stored {
-            Stored::Good(contents) => Some(contents),
-            _ => None,
+        let contents = seen.good().map(|contents| &**contents);
+        let stored = match contents {
+            Some(contents) => Stored::Good(contents),
+            None if seen.is_broken() => Stored::Broken,
+            None => Stored::Nothing,
         };
         let newest = contents.and_then(|contents| contents.authorities().first());
         let newest = newest.map(|authority| authority.certificate.clone());
@@ -296,113 +270,13 @@ impl Keeper {
             now_s: bootstrap::seconds(SystemTime::now()).unwrap_or(0),
             stored,
             held: self.held.as_deref(),
-            renewal_asked: asks_for_renewal(seen.secret.as_ref()),
+            renewal_asked: seen.asks_for_renewal(),
             names: &self.settings.maker.names,
             overlap: self.settings.overlap,
             standing: self.standing.observe(now, in_all),
             served: self.served.observe(now, leaf).unwrap_or_default(),
         };
         Some(situation.plan())
-    }
-
-    /// What is wrong with what the Secret holds, and what to do about it.
-    fn fault_of_contents(&self) -> Option<Trouble> {
-        let seen = self.seen.as_ref()?;
-        let secret = &self.settings.secret;
-        let (namespace, name) = (secret.namespace(), secret.name());
-        let error = match (&seen.contents, &self.held) {
-            (Err(error), _) => error,
-            (Ok(None), Some(_)) if seen.secret.is_none() => {
-                return Some(format!("Secret {secret} is gone"));
-            }
-            (Ok(None), Some(_)) => return Some(format!("Secret {secret} was emptied")),
-            _ => return None,
-        };
-        Some(format!(
-            "cannot use Secret {secret}: {error}; put it right, or remove what it holds, and a new \
-             CA is made: kubectl -n {namespace} patch secret {name} --type=merge -p '{{\"data\":null}}'"
-        ))
-    }
-
-    /// Makes what the step asks for and writes it.
-    async fn carry_out(&mut self, step: Step) -> Result<(), Trouble> {
-        let Some(seen) = &self.seen else {
-            return Ok(());
-        };
-        let stored = seen.contents.as_ref().ok().and_then(Option::as_deref);
-        let secret = &self.settings.secret;
-        let now_s = bootstrap::seconds(SystemTime::now()).map_err(|error| error.to_string())?;
-        let contents = self
-            .settings
-            .maker
-            .after(step, stored, self.held.as_deref(), now_s)
-            .map_err(|error| format!("cannot renew Secret {secret}: {error}"))?;
-        let is_granted = matches!(step, Step::Found | Step::Announce | Step::Acknowledge);
-        let written = match &seen.secret {
-            Some(before) => self.store.replace(before, &contents, is_granted).await,
-            None => self.store.create(&contents).await,
-        };
-        match written {
-            Ok(written) => {
-                info!(secret = secret.to_string(), ?step, "the Secret was written");
-                self.see(Some(written));
-                Ok(())
-            }
-            Err(Refusal::Outrun) => self.read_again().await,
-            Err(Refusal::Forbidden(reason)) if seen.secret.is_none() => Err(format!(
-                "Secret {secret} does not exist: {reason}; apply the installation again \
-                 (examples/install/server.yaml), which has it, empty"
-            )),
-            Err(Refusal::Forbidden(reason)) => Err(format!(
-                "cannot write Secret {secret}: {reason}; give the account the verb patch on it"
-            )),
-            Err(Refusal::Failed(reason)) => Err(format!("cannot write Secret {secret}: {reason}")),
-        }
-    }
-
-    async fn read_again(&mut self) -> Result<(), Trouble> {
-        match self.store.read().await {
-            Ok(secret) => {
-                self.see(secret);
-                Ok(())
-            }
-            Err(Refusal::Outrun) => Ok(()),
-            Err(Refusal::Forbidden(reason) | Refusal::Failed(reason)) => {
-                let secret = &self.settings.secret;
-                Err(format!("cannot read Secret {secret}: {reason}"))
-            }
-        }
-    }
-
-    /// Gives the bundle to every target that lacks it. What the Secret holds is read just before:
-    /// a replica that lags behind must not put an old bundle in place of a new one.
-    async fn inject(&mut self) -> Result<(), Trouble> {
-        for _ in 0..WRITES_MAX {
-            let Some(bundle) = self.stored_bundle() else {
-                return Ok(());
-            };
-            if !self.targets.iter().any(|target| target.lacks(&bundle)) {
-                return Ok(());
-            }
-            self.read_again().await?;
-            let Some(bundle) = self.stored_bundle() else {
-                return Ok(());
-            };
-            let mut result = Ok(());
-            for target in &mut self.targets {
-                result = result.and(target.inject(&bundle).await.map(drop));
-            }
-            if result.is_err() {
-                let troubles = self.targets.iter().filter_map(Target::trouble);
-                return Err(troubles.collect::<Vec<_>>().join("; "));
-            }
-        }
-        Err("the CA bundles are changed by others again and again; who writes them?".to_owned())
-    }
-
-    fn stored_bundle(&self) -> Option<String> {
-        let contents = self.seen.as_ref()?.contents.as_ref().ok()?.as_deref()?;
-        Some(contents.bundle().to_owned())
     }
 
     /// Says whether the server should be sent requests, and what went wrong.
@@ -429,11 +303,4 @@ impl Keeper {
         self.health
             .set_certificates(problems.filter(|problems| !problems.is_empty()));
     }
-}
-
-fn asks_for_renewal(secret: Option<&Secret>) -> bool {
-    let annotations = secret.and_then(|secret| secret.metadata.annotations.as_ref());
-    annotations
-        .and_then(|all| all.get(RENEW_ANNOTATION))
-        .is_some_and(|what| what == RENEW_CA)
 }

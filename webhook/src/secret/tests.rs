@@ -375,7 +375,11 @@ fn a_server_answers_before_the_secret_is_read() {
     let names = ["localhost".to_owned()];
     let settings = Settings::new(&configured, &names).unwrap().unwrap();
     let serving = settings.serving(&TlsOptions::default(), None).unwrap();
-    assert!(serving.slot().is_some());
+    let (slot, status) = (serving.slot().unwrap(), serving.status());
+    let contents = found();
+    assert!(slot.put(contents.pair(), 7));
+    assert!(!slot.put(contents.pair(), 8));
+    assert_eq!(status.not_after(), 7);
     let bad = ["*.example.com".to_owned()];
     assert!(Settings::new(&configured, &bad).is_err());
     let none = CertificateSettings::default();

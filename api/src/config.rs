@@ -2,10 +2,14 @@
 //!
 //! An unknown key is refused: a misspelt setting that is silently ignored is worse than none.
 
+mod certificates;
 mod limits;
 mod listen;
 mod within;
 
+pub use certificates::{
+    CertificateSettings, InjectionKind, InjectionTarget, ReferenceError, SecretName,
+};
 pub use limits::{Contradiction, Http2Limits, LimitSettings, MetricsLimits};
 pub use listen::{AddressError, ListenAddress, OptionalListen};
 pub use within::Within;
@@ -125,6 +129,8 @@ pub struct WebhookSettings {
     /// subject; one is enough. Empty accepts every certificate of the CA. Names without
     /// `clientCa` are refused.
     pub client_names: Vec<String>,
+    /// Certificates in a Secret that all replicas share.
+    pub certificates: CertificateSettings,
     /// The largest request body that is read, in bytes, from 65536 (64 KiB) to 67108864 (64 MiB). A
     /// larger one is answered with 413.
     #[serde(deserialize_with = "body_limit_bytes")]
@@ -165,6 +171,7 @@ impl Default for WebhookSettings {
             http1_only: false,
             client_ca: None,
             client_names: Vec::new(),
+            certificates: CertificateSettings::default(),
             body_limit_bytes: BODY_LIMIT_BYTES_DEFAULT,
             drain_seconds: DRAIN_SECONDS_DEFAULT,
             shutdown_delay_seconds: None,

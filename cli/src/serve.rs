@@ -1,6 +1,7 @@
 //! `lockkeeper serve`.
 
 mod arguments;
+mod certificates;
 mod greeting;
 mod reload;
 
@@ -9,29 +10,26 @@ pub(crate) use arguments::Arguments;
 use crate::configuration::{self, Loaded};
 use crate::{Failure, world};
 use anyhow::{Context, Error, anyhow};
+use certificates::Certificates;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use lockkeeper_api::config::{Config, ListenAddress, OptionalListen, WebhookSettings};
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app::App;
-use lockkeeper_webhook::bootstrap::{self, Files};
 use lockkeeper_webhook::limits::{Bounds, Load};
 use lockkeeper_webhook::listener::{self, Limits};
 use lockkeeper_webhook::live::{ApiServer, Memory};
 use lockkeeper_webhook::metrics::{self, CertificateProbe, PortLimits};
-use lockkeeper_webhook::readiness::{self, Health, SelfCheck, Trust};
-use lockkeeper_webhook::tls::{
-    CertificateStatus, ClientVerification, Serving, TlsOptions, Watching,
-};
+use lockkeeper_webhook::readiness::{self, Health};
+use lockkeeper_webhook::tls::{CertificateStatus, ClientVerification, TlsOptions, Watching};
 use lockkeeper_webhook::{http, stores};
 use reload::Reloader;
 use std::env;
 use std::io::{Write, stdout};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -45,9 +43,6 @@ const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
 /// requests have heard of it. Outside a pod nobody asks, and it is nothing.
 const SHUTDOWN_DELAY_SECONDS: u64 = 5;
 
-/// The name that the server expects of itself, where no other is said.
-const OWN_NAME: &str = "localhost";
-
 /// A process that dies of a signal has its number and this one as its exit code.
 const SIGNAL_CODE: i32 = 128;
 
@@ -56,6 +51,15 @@ enum Source {
     Cluster(Client),
     Folder(PathBuf, Box<Index>),
     Nothing,
+}
+
+impl Source {
+    fn client(&self) -> Option<&Client> {
+        match self {
+            Self::Cluster(client) => Some(client),
+            _ => None,
+        }
+    }
 }
 
 /// Runs the server until it is told to stop.
@@ -70,6 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let yaml = serde_saphyr::to_string(&config)?;
         return Ok(stdout().lock().write_all(yaml.as_bytes())?);
     }
+    certificates::check(arguments, &config)?;
     let runtime = tokio::runtime::Runtime::new()?;
     Ok(runtime.block_on(serve(arguments, &config, loaded, clients))?)
 }
@@ -81,12 +86,12 @@ async fn serve(
     clients: Option<ClientVerification>,
 ) -> Result<(), Error> {
     let source = source(arguments).await?;
-    let files = certificate(arguments)?;
+    let certificates = Certificates::of(arguments, config, source.client())?;
     let options = TlsOptions {
         minimum: config.webhook.minimum_tls,
         http1_only: config.webhook.http1_only,
     };
-    let serving = Serving::load(&files.certificate, &files.key, &options, clients.as_ref())?;
+    let serving = certificates.serving(options, clients.as_ref())?;
     let tcp = bind(&config.webhook.listen, "--listen takes another address").await?;
     let metrics = match &config.webhook.metrics_listen {
         OptionalListen::At(address) => {
@@ -98,7 +103,7 @@ async fn serve(
     let signals = Signals::take()?;
     let address = tcp.local_addr()?;
     let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    greeting::print(address, metrics_address, &files, &source)?;
+    greeting::print(address, metrics_address, &certificates, &source)?;
     let limits = &config.webhook.limits;
     let app = app(loaded.settings.clone(), source, &config.webhook)?;
     let app = Arc::new(app.with_certificate(certificate_probe(&serving.status())));
@@ -112,7 +117,7 @@ async fn serve(
     }
     tokio::spawn(serving.watch_by(Watching::from(&config.webhook)));
     let health = Arc::new(Health::unchecked());
-    let self_check = self_check(arguments, &config.webhook, &files, address)?;
+    let self_check = certificates.keep(&serving, &health, address, &config.webhook)?;
     tokio::spawn(self_check.watch(Arc::clone(&health)));
     let stopped = readiness::farewell(Arc::clone(&health), signals.first(), shutdown_delay(config));
     let load = Arc::new(Load::new(Bounds::from(limits)));
@@ -187,30 +192,6 @@ fn shutdown_delay(config: &Config) -> Duration {
     Duration::from_secs(config.webhook.shutdown_delay_seconds.unwrap_or(usual))
 }
 
-/// How the server looks at itself. Who signed a certificate that was given is known only if that is
-/// said too.
-fn self_check(
-    arguments: &Arguments,
-    settings: &WebhookSettings,
-    files: &Files,
-    address: SocketAddr,
-) -> Result<SelfCheck, Error> {
-    let (trust, name) = match (&arguments.tls_certificate, &arguments.tls_ca) {
-        (Some(_), None) => (Trust::Anything, None),
-        (Some(_), Some(ca)) => (Trust::Ca(ca.clone()), arguments.tls_name.first()),
-        (None, _) => (Trust::Ca(files.ca.clone()), None),
-    };
-    let name = name.map_or(OWN_NAME, String::as_str);
-    let cannot = || format!("--tls-name {name:?} is neither a DNS name nor an IP address");
-    Ok(SelfCheck {
-        address,
-        name: name.to_owned().try_into().with_context(cannot)?,
-        trust,
-        interval: settings.self_check_seconds.seconds(),
-        timeout: settings.self_check_timeout_seconds.seconds(),
-    })
-}
-
 fn app(settings: Settings, source: Source, webhook: &WebhookSettings) -> Result<App, Error> {
     let body_limit_bytes = usize::try_from(webhook.body_limit_bytes)?;
     Ok(match source {
@@ -249,28 +230,6 @@ async fn source(arguments: &Arguments) -> Result<Source, Error> {
     Ok(Source::Folder(folder, Box::new(index)))
 }
 
-/// The certificate that was given, or one of our own making.
-fn certificate(arguments: &Arguments) -> Result<Files, Error> {
-    if let (Some(certificate), Some(key)) = (&arguments.tls_certificate, &arguments.tls_key) {
-        return Ok(Files {
-            ca: arguments.tls_ca.as_ref().unwrap_or(certificate).clone(),
-            certificate: certificate.clone(),
-            key: key.clone(),
-        });
-    }
-    let directory = match &arguments.tls_dir {
-        Some(directory) => directory.clone(),
-        None => state_directory()?.join("lockkeeper/tls"),
-    };
-    let mut names = vec![
-        OWN_NAME.to_owned(),
-        "127.0.0.1".to_owned(),
-        "::1".to_owned(),
-    ];
-    names.extend(arguments.tls_name.iter().cloned());
-    Ok(bootstrap::ensure(&directory, &names, SystemTime::now())?)
-}
-
 /// Which clients' certificates are accepted, if they are asked for one.
 fn clients(settings: &WebhookSettings) -> Result<Option<ClientVerification>, Error> {
     let names = settings.client_names.clone();
@@ -284,16 +243,4 @@ fn clients(settings: &WebhookSettings) -> Result<Option<ClientVerification>, Err
             "names of clients are given, but no CA that vouches for them; give --client-ca"
         )),
     }
-}
-
-/// Where a user's programs keep what they make (XDG Base Directory Specification).
-fn state_directory() -> Result<PathBuf, Error> {
-    let absolute = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    absolute("XDG_STATE_HOME")
-        .or_else(|| Some(absolute("HOME")?.join(".local/state")))
-        .ok_or_else(|| anyhow!("neither XDG_STATE_HOME nor HOME is set; give --tls-dir"))
 }

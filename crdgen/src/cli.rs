@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::definitions;
-use crate::webhooks::{Endpoint, configurations};
+use crate::webhooks::{Authorities, Endpoint, configurations};
 use crate::yaml::{self, YamlError};
 use clap::{ArgGroup, Args, Subcommand};
 use serde::Serialize;
@@ -43,10 +43,14 @@ pub struct Webhooks {
 
     /// A PEM file with the certificates that the webhook's own may be signed by
     ///
-    /// Without it the API server trusts the authorities of its own machine, unless something else,
-    /// such as cert-manager, fills in the bundle.
+    /// Without it the API server trusts the authorities of its own machine, unless `lockkeeper serve
+    /// --tls-secret` or cert-manager fills in the bundle.
     #[arg(long, value_name = "FILE")]
     ca_bundle: Option<PathBuf>,
+
+    /// The Certificate of cert-manager whose CA bundle is to be filled in by it
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = certificate, conflicts_with = "ca_bundle")]
+    cert_manager: Option<String>,
 
     #[command(flatten)]
     output: Output,
@@ -169,7 +173,12 @@ fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
     let Some(endpoint) = arguments.endpoint() else {
         return Ok(Vec::new());
     };
-    let (validating, mutating) = configurations(&endpoint, ca_bundle.as_deref());
+    let authorities = match (&ca_bundle, &arguments.cert_manager) {
+        (Some(pem), _) => Authorities::Given(pem),
+        (None, Some(certificate)) => Authorities::CertManager(certificate),
+        (None, None) => Authorities::Absent,
+    };
+    let (validating, mutating) = configurations(&endpoint, authorities);
     Ok(vec![
         document("validating-webhook.yaml".to_owned(), &validating)?,
         document("mutating-webhook.yaml".to_owned(), &mutating)?,
@@ -244,6 +253,18 @@ fn service(text: &str) -> Result<(String, String), String> {
             Ok((namespace.to_owned(), name.to_owned()))
         }
         _ => Err("give the namespace and the name, as in lockkeeper-system/lockkeeper".to_owned()),
+    }
+}
+
+/// Checks `NAMESPACE/NAME` of a Certificate.
+fn certificate(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if is_label(namespace) && name.split('.').all(is_label) => {
+            Ok(text.to_owned())
+        }
+        _ => Err("give the namespace and the name of the Certificate, as in \
+                  lockkeeper-system/lockkeeper"
+            .to_owned()),
     }
 }
 

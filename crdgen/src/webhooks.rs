@@ -57,13 +57,33 @@ struct Entry {
     match_conditions: Vec<MatchCondition>,
 }
 
-/// The configurations for a webhook at `endpoint`. `ca_bundle` holds the certificates, as PEM, that
-/// its own may be signed by; without them the API server trusts those of its machine.
+/// Where the certificates come from, as PEM, that the webhook's own may be signed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Authorities<'a> {
+    /// They are left out: the webhook puts them in itself, or the API server trusts those of its
+    /// machine.
+    #[default]
+    Absent,
+    /// They are these.
+    Given(&'a [u8]),
+    /// cert-manager puts in those of this Certificate, given as `namespace/name`.
+    CertManager(&'a str),
+}
+
+/// The annotation by which cert-manager knows where it is to put a bundle, and of which Certificate.
+const CERT_MANAGER: &str = "cert-manager.io/inject-ca-from";
+
+/// The configurations for a webhook at `endpoint` whose certificate is signed by one of `authorities`.
 #[must_use]
 pub fn configurations(
     endpoint: &Endpoint,
-    ca_bundle: Option<&[u8]>,
+    authorities: Authorities<'_>,
 ) -> (ValidatingWebhookConfiguration, MutatingWebhookConfiguration) {
+    let (ca_bundle, certificate) = match authorities {
+        Authorities::Absent => (None, None),
+        Authorities::Given(pem) => (Some(pem), None),
+        Authorities::CertManager(certificate) => (None, Some(certificate)),
+    };
     let client = |path| client(endpoint, path, ca_bundle);
     let mut validating = Vec::new();
     let mut mutating = Vec::new();
@@ -90,6 +110,7 @@ pub fn configurations(
     }
     let metadata = ObjectMeta {
         name: Some(NAME.to_owned()),
+        annotations: certificate.map(|it| [(CERT_MANAGER.to_owned(), it.to_owned())].into()),
         ..ObjectMeta::default()
     };
     (

@@ -156,7 +156,7 @@ impl Lockkeeper {
 }
 
 /// `lockkeeper serve` on a free port, with its files in `folder`.
-fn serve(folder: &Path) -> Result<Command, String> {
+pub fn serve(folder: &Path) -> Result<Command, String> {
     // The server makes its own private folder in this one.
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut command = binary();
@@ -183,7 +183,7 @@ pub fn output(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn binary() -> Command {
+pub fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
     command
         .env_remove("KUBECONFIG")
@@ -201,7 +201,7 @@ fn endpoint(port: u16, ca: &Path) -> Endpoint<'_> {
 
 /// The port in the line that says where the server listens, once the line is
 /// there in full.
-fn announced_port(stdout: &Path) -> Option<u16> {
+pub fn announced_port(stdout: &Path) -> Option<u16> {
     let text = fs::read_to_string(stdout).ok()?;
     let (_, rest) = text.split_once("serving on https://127.0.0.1:")?;
     let (port, _) = rest.split_once('\n')?;

@@ -1,6 +1,7 @@
 //! The scenarios: what a user does, and what the cluster says.
 
 pub mod alone;
+mod certificates;
 mod configuration;
 mod examples;
 mod guarded;
@@ -42,6 +43,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
     scenarios.extend(configuration::scenarios());
+    scenarios.extend(certificates::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

@@ -1,5 +1,7 @@
 //! What the trials share: one cluster, and the one server registered with it.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -24,6 +26,7 @@ pub struct Stage {
     cluster: Option<Result<Cluster, String>>,
     /// How many servers were started; each has a folder of its own.
     servers: usize,
+    is_installed: bool,
 }
 
 struct Serving {
@@ -55,22 +58,15 @@ impl Stage {
     /// leaves the objects as they are.
     #[track_caller]
     pub fn serve(&mut self, protocol: Protocol, config: &str) -> Kubectl {
-        let first = self.servers == 0;
-        let kubectl = self.cluster().kubectl().clone();
+        let kubectl = self.installed();
         if let Some(serving) = &self.serving
             && serving.protocol == protocol
             && serving.config == config
         {
             return kubectl;
         }
-        if first {
-            define(&kubectl);
-            install(&kubectl);
-        }
         self.stop();
-        self.servers += 1;
-        let name = format!("server-{}", self.servers);
-        let folder = self.cluster().folder().join(name);
+        let folder = self.new_folder();
         let server = Lockkeeper::start(self.cluster().server(), &folder, protocol, config)
             .unwrap_or_else(|e| panic!("{e}"));
         register(&kubectl, &server);
@@ -80,6 +76,37 @@ impl Stage {
             config: config.to_owned(),
         });
         kubectl
+    }
+
+    /// A cluster with the definitions, the rights and the Secret of an installation.
+    #[track_caller]
+    fn installed(&mut self) -> Kubectl {
+        let kubectl = self.cluster().kubectl().clone();
+        if !self.is_installed {
+            define(&kubectl);
+            install(&kubectl);
+            self.is_installed = true;
+        }
+        kubectl
+    }
+
+    /// The same, and no server in charge: nothing is reviewed.
+    #[track_caller]
+    pub fn bare(&mut self) -> Kubectl {
+        let kubectl = self.installed();
+        self.stop();
+        let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
+        let delete = ["delete", kinds, "lockkeeper", "--ignore-not-found"];
+        kubectl.run(&delete).accepted();
+        kubectl
+    }
+
+    /// A folder for another server.
+    #[track_caller]
+    pub fn new_folder(&mut self) -> PathBuf {
+        self.servers += 1;
+        let name = format!("server-{}", self.servers);
+        self.cluster().folder().join(name)
     }
 
     /// The server in charge.
@@ -127,7 +154,7 @@ fn define(kubectl: &Kubectl) {
 /// Applies what the README installs, into a namespace that lets only restricted pods in. Of it the
 /// server gets its rights; no kubelet runs its pods here.
 #[track_caller]
-fn install(kubectl: &Kubectl) {
+pub fn install(kubectl: &Kubectl) {
     kubectl.apply(NAMESPACE, &[]).accepted_silently();
     kubectl
         .run(&["apply", "-f", "examples/install/server.yaml"])
@@ -176,7 +203,7 @@ fn register(kubectl: &Kubectl, server: &Lockkeeper) {
 }
 
 /// Only the webhook can refuse this: it knows the values of the classes.
-const VALIDATED: &str = r"
+pub const VALIDATED: &str = r"
 apiVersion: lockkeeper.dev/v1alpha1
 kind: Workload
 metadata:
@@ -195,7 +222,7 @@ spec:
 ";
 
 /// The webhook gives this a finalizer.
-const MUTATED: &str = r"
+pub const MUTATED: &str = r"
 apiVersion: lockkeeper.dev/v1alpha1
 kind: ResourceFlavor
 metadata:

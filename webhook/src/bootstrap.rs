@@ -17,16 +17,19 @@ use crate::tls::TlsError;
 
 mod authority;
 mod directory;
-mod issue;
+pub(crate) mod issue;
+mod renewal;
 mod serving;
 
 use authority::Authority;
 use directory::Directory;
 
-/// A CA or a serving certificate with less than this left is made anew.
-const RENEWAL_DAYS: u64 = 30;
+pub use renewal::{RENEWAL_CHECK_SECONDS, Renewal};
 
-const DAY_S: u64 = 24 * 60 * 60;
+/// A CA or a serving certificate with less than this left is made anew.
+pub(crate) const RENEWAL_DAYS: u64 = 30;
+
+pub(crate) const DAY_S: u64 = 24 * 60 * 60;
 
 const CA_CERTIFICATE: &str = "ca.crt";
 const CA_KEY: &str = "ca.key";
@@ -175,7 +178,7 @@ pub fn ensure(
 }
 
 /// The names as a client would check them, in the caller's order.
-fn server_names(names: &[String]) -> Result<Vec<ServerName<'static>>, BootstrapError> {
+pub(crate) fn server_names(names: &[String]) -> Result<Vec<ServerName<'static>>, BootstrapError> {
     if names.is_empty() {
         return Err(BootstrapError::NoNames);
     }
@@ -191,7 +194,7 @@ fn server_names(names: &[String]) -> Result<Vec<ServerName<'static>>, BootstrapE
 }
 
 /// Whole seconds since 1970, with room for a CA's life before X.509's last year.
-fn seconds(now: SystemTime) -> Result<u64, BootstrapError> {
+pub(crate) fn seconds(now: SystemTime) -> Result<u64, BootstrapError> {
     const LAST_S: u64 = 250_000_000_000; // in the year 9892
     let since = now
         .duration_since(UNIX_EPOCH)

@@ -16,6 +16,7 @@ pub mod listener;
 pub mod live;
 pub mod metrics;
 pub mod readiness;
+pub mod secret;
 pub mod stores;
 pub mod tls;
 

@@ -175,7 +175,7 @@ impl Metrics {
         let mut reads = [Some(probe.applied), Some(probe.refused)].into_iter();
         let reloads = Series::new(
             "certificate_reloads",
-            "Looks at the certificate's files: a new one was taken, or they could not be used.",
+            "Looks at the certificate's files or its Secret: a new one was taken, or it could not be used.",
             MetricType::Counter,
             &[Reload::label()],
             |_| Probe::counter(reads.next().flatten().unwrap_or_else(|| Box::new(|| 0))),

@@ -4,12 +4,13 @@
 //! Whether the stores are complete is known to [`crate::stores::Readiness`].
 
 use crate::chain::Chain;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 mod handshake;
@@ -22,6 +23,8 @@ pub struct Health {
     is_stopping: AtomicBool,
     /// Why no connection gets through; `None` when one does, or when nobody checks.
     fault: Mutex<Option<String>>,
+    /// What is wrong with certificates that come from a Secret.
+    certificates: Mutex<Option<String>>,
 }
 
 impl Health {
@@ -31,6 +34,7 @@ impl Health {
         Self {
             is_stopping: AtomicBool::new(false),
             fault: Mutex::new(Some("not checked yet".to_owned())),
+            certificates: Mutex::default(),
         }
     }
 
@@ -52,11 +56,22 @@ impl Health {
         if self.is_stopping() {
             problems.push("stopping".to_owned());
         }
+        let certificates = &self.certificates;
+        let certificates = certificates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fault) = &*certificates {
+            problems.push(format!("certificates: {fault}"));
+        }
         let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fault) = &*fault {
             problems.push(format!("self-check: {fault}"));
         }
         problems
+    }
+
+    /// Takes what is wrong with the certificates; `None` when all is well.
+    pub(crate) fn set_certificates(&self, fault: Option<String>) {
+        let certificates = &self.certificates;
+        *certificates.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
     /// Takes the outcome of a self-check; a change is logged.
@@ -74,13 +89,31 @@ impl Health {
     }
 }
 
+/// A CA bundle in memory; `None` when there is none yet.
+pub type Bundle = Option<Arc<[CertificateDer<'static>]>>;
+
 /// By what the certificate is judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Trust {
     /// It must be signed by a certificate of this PEM file, which is read again at each check.
     Ca(PathBuf),
+    /// It must be signed by a certificate of this bundle, as it is at each check. When the bundle
+    /// changes it is time for one.
+    Held(watch::Receiver<Bundle>),
     /// Any will do: who checks it is not known here. The server must still have its key.
     Anything,
+}
+
+impl Trust {
+    /// Completes when another bundle is in force.
+    async fn changed(&mut self) {
+        if let Self::Held(bundle) = self
+            && bundle.changed().await.is_ok()
+        {
+            return;
+        }
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Where the server connects to itself, and what it expects there.
@@ -100,11 +133,14 @@ pub struct SelfCheck {
 
 impl SelfCheck {
     /// Connects again and again and tells `health`, until the server is about to stop.
-    pub async fn watch(self, health: Arc<Health>) {
+    pub async fn watch(mut self, health: Arc<Health>) {
         let mut ticks = interval(self.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            ticks.tick().await;
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = self.trust.changed() => {}
+            }
             if health.is_stopping() {
                 return;
             }
@@ -174,7 +210,12 @@ mod tests {
         health.take(Err(CheckError::TooSlow(Duration::from_secs(5))));
         let fault = "self-check: no handshake within 5 s";
         assert_eq!(health.problems(), [fault]);
+        health.set_certificates(Some("no Secret".to_owned()));
+        let certificates = "certificates: no Secret";
+        assert_eq!(health.problems(), [certificates, fault]);
         health.stop();
+        assert_eq!(health.problems(), ["stopping", certificates, fault]);
+        health.set_certificates(None);
         assert_eq!(health.problems(), ["stopping", fault]);
     }
 

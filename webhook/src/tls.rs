@@ -20,6 +20,7 @@ use rustls::{InconsistentKeys, ServerConfig};
 
 mod client;
 mod guard;
+mod pair;
 mod serving;
 mod source;
 mod status;
@@ -27,8 +28,10 @@ mod watching;
 
 pub use client::ClientVerification;
 pub use guard::Peer;
+pub(crate) use pair::Slot;
 pub use serving::Serving;
 pub use status::CertificateStatus;
+pub(crate) use watching::LastFailure;
 pub use watching::Watching;
 
 /// Protocols offered by ALPN, the preferred one first.

@@ -16,11 +16,13 @@ use hyper::StatusCode;
 use lockkeeper_webhook::bootstrap;
 use lockkeeper_webhook::listener::Drained;
 use lockkeeper_webhook::readiness::{CheckError, Health, SelfCheck, Trust};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use support::{H2, HTTP1, Plan, Webhook, post, until, workload};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// Longer than any test.
 const FOREVER: Duration = Duration::from_hours(1);
@@ -99,6 +101,42 @@ async fn a_certificate_of_another_ca_or_name_makes_unready() {
         until(|| webhook.health.problems().is_empty()).await;
         watching.abort();
     }
+}
+
+#[tokio::test]
+async fn a_bundle_in_memory_is_gone_by_as_soon_as_it_changes() {
+    let webhook = Webhook::start(Plan {
+        health: Health::unchecked(),
+        ..Plan::default()
+    })
+    .await;
+    let read = |path| CertificateDer::from_pem_file(path).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let names = ["localhost".to_owned()];
+    let private = directory.path().join("tls");
+    let other = bootstrap::ensure(&private, &names, SystemTime::now()).unwrap();
+
+    let (bundle, held) = watch::channel(None);
+    let check = self_check(&webhook, "localhost", Trust::Held(held));
+    let error = check.run().await.unwrap_err();
+    assert!(matches!(error, CheckError::NoCa), "{error}");
+    let watching = tokio::spawn(check.watch(Arc::clone(&webhook.health)));
+    let told = |part: &'static str| {
+        let health = Arc::clone(&webhook.health);
+        move || {
+            health
+                .problems()
+                .iter()
+                .any(|problem| problem.contains(part))
+        }
+    };
+    until(told("there is no CA yet")).await;
+    bundle.send_replace(Some([read(&other.ca)].into()));
+    until(told("no handshake")).await;
+    let both = [read(&other.ca), read(&webhook.files.ca)];
+    bundle.send_replace(Some(both.into()));
+    until(|| webhook.health.problems().is_empty()).await;
+    watching.abort();
 }
 
 #[tokio::test]

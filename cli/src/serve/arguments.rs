@@ -2,7 +2,9 @@
 
 use anyhow::{Error, bail};
 use clap::{Args, ValueEnum};
-use lockkeeper_api::config::{Config, ListenAddress, MinimumTls, OptionalListen};
+use lockkeeper_api::config::{
+    Config, InjectionTarget, ListenAddress, MinimumTls, OptionalListen, SecretName,
+};
 use std::io::stderr;
 use std::path::PathBuf;
 use tracing_subscriber::EnvFilter;
@@ -10,6 +12,10 @@ use tracing_subscriber::EnvFilter;
 /// What is logged unless the environment says otherwise. kube says at each failed request what our
 /// own lines say with its cause.
 const LOG_DEFAULT: &str = "info,kube_client::client::builder=off";
+
+/// Holds whatever the environment says: at lower levels whole answers of the API server are logged,
+/// and Secrets are among them.
+const LOG_NO_BODIES: &str = "kube_client::client=error";
 
 /// The environment variable that says what is logged, such as `lockkeeper_webhook=debug`.
 const LOG_VARIABLE: &str = "LOCKKEEPER_LOG";
@@ -53,6 +59,17 @@ pub(crate) struct Arguments {
     /// the name of the given certificate that the server checks itself by [default: localhost]
     #[arg(long, value_name = "NAME")]
     pub(super) tls_name: Vec<String>,
+
+    /// Secret that all replicas share, for certificates that the server makes, renews and rotates by
+    /// itself; give the name of the Service with --tls-name, such as
+    /// lockkeeper.lockkeeper-system.svc
+    #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["tls_certificate", "tls_dir", "world"])]
+    tls_secret: Option<SecretName>,
+
+    /// Object that gets the CA bundle of the Secret; may be repeated [default:
+    /// validatingwebhookconfigurations/lockkeeper and mutatingwebhookconfigurations/lockkeeper]
+    #[arg(long, value_name = "KIND/NAME", conflicts_with_all = ["tls_certificate", "tls_dir"])]
+    inject: Vec<InjectionTarget>,
 
     /// Certificate chain to serve (PEM)
     #[arg(long = "tls-cert", value_name = "FILE", requires = "tls_key")]
@@ -123,6 +140,16 @@ impl Arguments {
         if let Some(ca) = &self.client_ca {
             webhook.client_ca = Some(ca.clone());
         }
+        let certificates = &mut webhook.certificates;
+        if self.tls_certificate.is_some() || self.tls_dir.is_some() {
+            certificates.secret = None;
+        }
+        if let Some(secret) = &self.tls_secret {
+            certificates.secret = Some(secret.clone());
+        }
+        if !self.inject.is_empty() {
+            certificates.inject.clone_from(&self.inject);
+        }
         if !self.client_name.is_empty() {
             webhook.client_names.clone_from(&self.client_name);
         }
@@ -142,7 +169,10 @@ impl Arguments {
     /// Starts logging to standard error.
     pub(super) fn log(&self) {
         let filter = EnvFilter::try_from_env(LOG_VARIABLE);
-        let filter = filter.unwrap_or_else(|_| EnvFilter::new(LOG_DEFAULT));
+        let mut filter = filter.unwrap_or_else(|_| EnvFilter::new(LOG_DEFAULT));
+        if let Ok(no_bodies) = LOG_NO_BODIES.parse() {
+            filter = filter.add_directive(no_bodies);
+        }
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(stderr)

@@ -1,9 +1,9 @@
 //! What `lockkeeper serve` prints when it is up.
 
 use super::Source;
+use super::certificates::Certificates;
 use lockkeeper_policies::index::IndexedKind;
 use lockkeeper_policies::registry;
-use lockkeeper_webhook::bootstrap::Files;
 use std::io::{Result, Write, stdout};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,12 +27,13 @@ const EXAMPLES: [(&str, &str, &str); 2] = [
 pub(super) fn print(
     address: SocketAddr,
     metrics: Option<SocketAddr>,
-    files: &Files,
+    certificates: &Certificates,
     source: &Source,
 ) -> Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "serving on https://{address}")?;
-    writeln!(out, "  certificate  {}", files.certificate.display())?;
+    let (certificate, ca) = certificates.shown();
+    writeln!(out, "  certificate  {certificate}")?;
     match metrics {
         Some(address) => writeln!(out, "  metrics      http://{address}/metrics")?,
         None => writeln!(out, "  metrics      off")?,
@@ -42,8 +43,8 @@ pub(super) fn print(
     let there = EXAMPLES
         .iter()
         .all(|(_, review, _)| Path::new(review).is_file());
-    if matches!(source, Source::Folder(..)) && there {
-        let ca = shell_word(&files.ca.display().to_string());
+    if let (Source::Folder(..), Some(ca), true) = (source, ca, there) {
+        let ca = shell_word(&ca.display().to_string());
         for (what, review, path) in EXAMPLES {
             writeln!(out, "\n{what}\n")?;
             writeln!(

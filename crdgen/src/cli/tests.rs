@@ -69,6 +69,29 @@ fn both_webhook_configurations_are_emitted() {
 }
 
 #[test]
+fn cert_manager_finds_both_configurations() {
+    let certificate = ["--cert-manager", "lockkeeper-system/lockkeeper"];
+    let text = printed(&[SERVICE, &certificate].concat());
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    assert_eq!(objects.len(), 2);
+    for object in objects {
+        let annotation = &object["metadata"]["annotations"]["cert-manager.io/inject-ca-from"];
+        assert_eq!(annotation, "lockkeeper-system/lockkeeper");
+    }
+    assert!(!text.contains("caBundle"), "{text}");
+    assert!(!printed(SERVICE).contains("annotations"));
+    for wrong in ["lockkeeper", "/a", "a/", "a/b/c", "A/b", "a/b..c"] {
+        let error = parse(&[SERVICE, &["--cert-manager", wrong]].concat()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ValueValidation, "{wrong}");
+    }
+    let both = [SERVICE, &certificate, &["--ca-bundle", "ca.crt"]].concat();
+    assert_eq!(
+        parse(&both).unwrap_err().kind(),
+        ErrorKind::ArgumentConflict
+    );
+}
+
+#[test]
 fn files_are_what_would_be_printed() {
     let folder = TempDir::new().unwrap();
     let directory = folder.path().join("new/crds");

@@ -22,7 +22,7 @@ fn service() -> Endpoint {
 
 /// The webhooks of both configurations, the validating ones first.
 fn webhooks(endpoint: &Endpoint) -> Vec<Value> {
-    let (validating, mutating) = configurations(endpoint, Some(CA));
+    let (validating, mutating) = configurations(endpoint, Authorities::Given(CA));
     let lists = [
         serde_json::to_value(validating).unwrap(),
         serde_json::to_value(mutating).unwrap(),

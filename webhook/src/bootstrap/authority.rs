@@ -49,7 +49,7 @@ impl Authority {
 
     /// Makes a new CA and writes it down.
     pub(super) fn create(directory: &Directory, now_s: u64) -> Result<Self, BootstrapError> {
-        let (key, certificate, ends_s) = issue::authority(now_s)?;
+        let (key, certificate, ends_s) = issue::authority(now_s, issue::CA_LIFE_DAYS)?;
         // The key first: a new key beside an old `ca.crt` that is about to end is
         // made again at the next start, a new `ca.crt` with no key never could be.
         directory.write(CA_KEY, KEY_MODE, &key.serialize_pem())?;

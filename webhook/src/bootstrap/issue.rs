@@ -11,17 +11,22 @@ use rustls::pki_types::ServerName;
 
 use super::{BootstrapError, DAY_S};
 
-const CA_LIFE_DAYS: u64 = 3_650;
+/// How long a CA is good for unless somebody says otherwise.
+pub(crate) const CA_LIFE_DAYS: u64 = 3_650;
 
-const SERVING_LIFE_DAYS: u64 = 365;
+/// How long a serving certificate is good for unless somebody says otherwise.
+pub(crate) const SERVING_LIFE_DAYS: u64 = 365;
 
 /// Certificates begin this much before they are made, for a client whose clock is late.
 const BACKDATED_S: u64 = 5 * 60;
 
 /// A new CA that may sign servers' certificates only, not further CAs; its
 /// key, and its last second since 1970.
-pub(super) fn authority(now_s: u64) -> Result<(KeyPair, Certificate, u64), BootstrapError> {
-    let ends_s = now_s + CA_LIFE_DAYS * DAY_S;
+pub(crate) fn authority(
+    now_s: u64,
+    life_days: u64,
+) -> Result<(KeyPair, Certificate, u64), BootstrapError> {
+    let ends_s = now_s + life_days * DAY_S;
     let mut params = params("lockkeeper bootstrap CA", now_s, ends_s)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -32,13 +37,14 @@ pub(super) fn authority(now_s: u64) -> Result<(KeyPair, Certificate, u64), Boots
 
 /// A new serving certificate for `names` and its key. It never outlives its
 /// CA, whose last second is `authority_ends_s`.
-pub(super) fn serving(
+pub(crate) fn serving(
     issuer: &Issuer<'_, KeyPair>,
     authority_ends_s: u64,
     names: &[ServerName<'_>],
     now_s: u64,
+    life_days: u64,
 ) -> Result<(KeyPair, Certificate), BootstrapError> {
-    let ends_s = authority_ends_s.min(now_s + SERVING_LIFE_DAYS * DAY_S);
+    let ends_s = authority_ends_s.min(now_s + life_days * DAY_S);
     let mut params = params("lockkeeper webhook", now_s, ends_s)?;
     // Says CA:FALSE, and brings the subject's key identifier along.
     params.is_ca = IsCa::ExplicitNoCa;

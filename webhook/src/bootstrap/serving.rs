@@ -56,7 +56,13 @@ pub(super) fn create(
     now_s: u64,
 ) -> Result<(), BootstrapError> {
     let issuer = authority.issuer(directory)?;
-    let (key, certificate) = issue::serving(&issuer, authority.ends_s, names, now_s)?;
+    let (key, certificate) = issue::serving(
+        &issuer,
+        authority.ends_s,
+        names,
+        now_s,
+        issue::SERVING_LIFE_DAYS,
+    )?;
     // A crash between the two leaves a pair that does not match, which
     // `is_good` finds at the next start.
     directory.write(KEY, KEY_MODE, &key.serialize_pem())?;

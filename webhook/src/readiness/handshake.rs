@@ -24,6 +24,9 @@ pub enum CheckError {
     /// When the CA cannot be read.
     #[error(transparent)]
     Ca(#[from] TlsError),
+    /// When there is no CA to judge by.
+    #[error("there is no CA yet")]
+    NoCa,
     /// When rustls can make nothing of the CA.
     #[error("the CA cannot be used: {0}; make or mount it again")]
     Unusable(String),
@@ -60,15 +63,10 @@ fn config(trust: &Trust) -> Result<ClientConfig, CheckError> {
     let provider = tls::provider();
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
         Trust::Anything => Arc::new(AnyCertificate(Arc::clone(&provider))),
-        Trust::Ca(path) => {
-            let mut roots = RootCertStore::empty();
-            for certificate in tls::read_certificates(path)? {
-                roots.add(certificate).map_err(|error| unusable(&error))?;
-            }
-            let roots = Arc::new(roots);
-            WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
-                .build()
-                .map_err(|error| unusable(&error))?
+        Trust::Ca(path) => signed_by(tls::read_certificates(path)?, &provider)?,
+        Trust::Held(bundle) => {
+            let bundle = bundle.borrow().clone().ok_or(CheckError::NoCa)?;
+            signed_by(bundle.to_vec(), &provider)?
         }
     };
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -80,6 +78,20 @@ fn config(trust: &Trust) -> Result<ClientConfig, CheckError> {
     // A resumed session would not look at the certificate.
     config.resumption = Resumption::disabled();
     Ok(config)
+}
+
+fn signed_by(
+    bundle: Vec<CertificateDer<'static>>,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, CheckError> {
+    let unusable = |error: &dyn std::error::Error| CheckError::Unusable(error.to_string());
+    let mut roots = RootCertStore::empty();
+    for certificate in bundle {
+        roots.add(certificate).map_err(|error| unusable(&error))?;
+    }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| unusable(&error))
 }
 
 /// Takes any certificate, but only from who has its key.

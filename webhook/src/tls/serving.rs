@@ -6,20 +6,18 @@
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use axum::Router;
 use lockkeeper_api::config::MinimumTls;
 use rustls::ServerConfig;
-use rustls::server::{
-    ClientHello, NoClientAuth, NoServerSessionStorage, ResolvesServerCert, ServerSessionMemoryCache,
-};
+use rustls::server::{NoClientAuth, NoServerSessionStorage, ServerSessionMemoryCache};
 use rustls::sign::CertifiedKey;
 use tracing::error;
-use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::client::{ClientVerification, Clients};
-use super::source::{Reloader, Source, Watched};
+use super::pair::{Pair, PairFiles, Slot};
+use super::source::{Reloader, Watched};
 use super::watching::{Changes, Watching};
 use super::{ALPN_H2, ALPN_HTTP1, CertificateStatus, TlsError, TlsOptions, guard};
 
@@ -30,11 +28,13 @@ const SESSIONS_MAX: usize = 256;
 /// caller that holds its connection open for long hardly needs one.
 const TICKETS_PER_HANDSHAKE: usize = 1;
 
-/// The server's side of TLS, made of files that may change.
+/// The server's side of TLS, made of files that may change, or of a pair in
+/// memory that may be replaced.
 #[derive(Debug)]
 pub struct Serving {
     config: Arc<ServerConfig>,
     pair: Arc<Pair>,
+    files: Option<Arc<PairFiles>>,
     clients: Option<Arc<Clients>>,
     status: CertificateStatus,
 }
@@ -61,17 +61,49 @@ impl Serving {
         client: Option<&ClientVerification>,
     ) -> Result<Self, TlsError> {
         let status = CertificateStatus::default();
-        let pair = Arc::new(Pair::load(certificate, key, &status)?);
+        let files = PairFiles::load(certificate, key, &status)?;
+        let pair = files.pair();
+        Self::new(pair, Some(Arc::new(files)), *options, client, status)
+    }
+
+    /// Begins with a pair in memory, whose key must be the certificate's and whose
+    /// last second since 1970 is `not_after`. [`Self::slot`] takes the next ones.
+    pub(crate) fn given(
+        pair: CertifiedKey,
+        not_after: u64,
+        options: TlsOptions,
+        client: Option<&ClientVerification>,
+    ) -> Result<Self, TlsError> {
+        let status = CertificateStatus::default();
+        let pair = Arc::new(Pair::new(Arc::new(pair), not_after, &status));
+        Self::new(pair, None, options, client, status)
+    }
+
+    fn new(
+        pair: Arc<Pair>,
+        files: Option<Arc<PairFiles>>,
+        options: TlsOptions,
+        client: Option<&ClientVerification>,
+        status: CertificateStatus,
+    ) -> Result<Self, TlsError> {
         let clients = client
             .map(|client| Clients::load(client, &status).map(Arc::new))
             .transpose()?;
-        let config = configuration(&pair, clients.as_ref(), *options)?;
+        let config = configuration(&pair, clients.as_ref(), options)?;
         Ok(Self {
             config: Arc::new(config),
             pair,
+            files,
             clients,
             status,
         })
+    }
+
+    /// Where another pair can be put in place; `None` if the files say what is
+    /// served.
+    pub(crate) fn slot(&self) -> Option<Slot> {
+        let from_memory = self.files.is_none();
+        from_memory.then(|| Slot(Arc::clone(&self.pair)))
     }
 
     /// The one configuration, good for as long as the server runs.
@@ -96,7 +128,8 @@ impl Serving {
     }
 
     /// Looks at the files when they change and every [`Watching::poll`], and
-    /// takes over what is new and good. Files that cannot be used change nothing.
+    /// takes over what is new and good. Files that cannot be used change nothing, and
+    /// where there are none it only waits.
     /// To be spawned; ends when dropped.
     pub fn watch(&self) -> impl Future<Output = Infallible> + Send + use<> {
         self.watch_by(Watching::default())
@@ -104,12 +137,9 @@ impl Serving {
 
     /// [`Self::watch`] with another way to notice changes.
     pub fn watch_by(&self, watching: Watching) -> impl Future<Output = Infallible> + Send + use<> {
-        let mut sources = vec![Watched::new(Arc::clone(&self.pair) as _)];
-        sources.extend(
-            self.clients
-                .iter()
-                .map(|clients| Watched::new(Arc::clone(clients) as _)),
-        );
+        let files = self.files.iter().map(|files| Arc::clone(files) as _);
+        let clients = self.clients.iter().map(|clients| Arc::clone(clients) as _);
+        let sources: Vec<_> = files.chain(clients).map(Watched::new).collect();
         let files: Vec<PathBuf> = sources.iter().flat_map(|it| it.source.files()).collect();
         let reloader = Arc::new(Reloader {
             sources,
@@ -160,73 +190,4 @@ fn configuration(
         config.send_tls13_tickets = TICKETS_PER_HANDSHAKE;
     }
     Ok(config)
-}
-
-/// The certificate and its key, as they are given to new connections.
-#[derive(Debug)]
-struct Pair {
-    certificate: PathBuf,
-    key: PathBuf,
-    current: RwLock<Arc<CertifiedKey>>,
-    status: CertificateStatus,
-}
-
-impl Pair {
-    fn load(certificate: &Path, key: &Path, status: &CertificateStatus) -> Result<Self, TlsError> {
-        let pair = super::certified_key(certificate, key)?;
-        status.set_not_after(not_after(&pair, certificate)?);
-        Ok(Self {
-            certificate: certificate.into(),
-            key: key.into(),
-            current: RwLock::new(Arc::new(pair)),
-            status: status.clone(),
-        })
-    }
-
-    fn current(&self) -> Arc<CertifiedKey> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&current)
-    }
-}
-
-impl ResolvesServerCert for Pair {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.current())
-    }
-}
-
-impl Source for Pair {
-    fn name(&self) -> &'static str {
-        "serving certificate"
-    }
-
-    fn files(&self) -> Vec<PathBuf> {
-        vec![self.certificate.clone(), self.key.clone()]
-    }
-
-    fn refresh(&self) -> Result<bool, TlsError> {
-        let read = super::certified_key(&self.certificate, &self.key)?;
-        // The chain tells all: its first certificate names the key, and the key
-        // that was read is known to be that one.
-        if read.cert == self.current().cert {
-            return Ok(false);
-        }
-        let not_after = not_after(&read, &self.certificate)?;
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(read);
-        self.status.set_not_after(not_after);
-        Ok(true)
-    }
-}
-
-/// The last second of the first certificate.
-fn not_after(pair: &CertifiedKey, path: &Path) -> Result<u64, TlsError> {
-    pair.cert
-        .first()
-        .and_then(|leaf| X509Certificate::from_der(leaf).ok())
-        .map(|(_, leaf)| u64::try_from(leaf.validity().not_after.timestamp()).unwrap_or(0))
-        .ok_or_else(|| TlsError::BadCertificate {
-            path: path.into(),
-            reason: rustls::CertificateError::BadEncoding.into(),
-        })
 }

@@ -48,11 +48,11 @@ impl CertificateStatus {
         self.0.not_after.store(at_s, Ordering::Relaxed);
     }
 
-    pub(super) fn count_reload(&self) {
+    pub(crate) fn count_reload(&self) {
         self.0.reloads.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_failure(&self) {
+    pub(crate) fn count_failure(&self) {
         self.0.failures.fetch_add(1, Ordering::Relaxed);
     }
 

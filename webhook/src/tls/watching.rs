@@ -151,11 +151,11 @@ fn is_change(kind: EventKind) -> bool {
 
 /// The failure that was logged last, so that one that stays is logged once.
 #[derive(Debug, Default)]
-pub(super) struct LastFailure(Mutex<Option<String>>);
+pub(crate) struct LastFailure(Mutex<Option<String>>);
 
 impl LastFailure {
     /// Remembers a failure; true if it is another than the last one.
-    pub(super) fn is_new(&self, reason: &str) -> bool {
+    pub(crate) fn is_new(&self, reason: &str) -> bool {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = last.as_deref() != Some(reason);
         *last = Some(reason.to_owned());
@@ -163,7 +163,7 @@ impl LastFailure {
     }
 
     /// Forgets it: all is well.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

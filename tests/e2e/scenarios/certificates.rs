@@ -1,0 +1,661 @@
+//! Certificates in a Secret: made once, injected, rotated while objects are written, and mended.
+//! The servers have the rights of `examples/install/server.yaml` and no others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+
+use serde_json::Value;
+
+use super::Scenario;
+use crate::https::Endpoint;
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::{self, Protocol};
+use crate::process::{self, Process};
+use crate::stage::{self, MUTATED, Stage, VALIDATED};
+use crate::wait;
+
+const NAMESPACE: &str = "lockkeeper-system";
+const SECRET: &str = "lockkeeper-system/lockkeeper-tls";
+
+/// Long enough for the API server to hear of a bundle on a busy machine, and short enough to wait
+/// for twice.
+const OVERLAP: &str = "webhook: {certificates: {overlapSeconds: 5}}\n";
+
+const CONFIGURATIONS: [&str; 2] = [
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+];
+
+pub fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new("servers that start together agree on one CA", one_ca),
+        Scenario::new("a registration without a CA bundle gets it", injected),
+        Scenario::new("a CA is rotated while objects are written", rotated),
+        Scenario::new("a Secret that breaks is mended by who serves it", mended),
+        Scenario::new("a server that starts on garbage says so", garbage),
+        Scenario::new("the installation gives no more rights than it must", rights),
+        Scenario::new("a certificate that cannot be is refused", wrong),
+    ]
+}
+
+/// A server with its certificates in the Secret. Dropping it kills it.
+struct Server {
+    process: Process,
+    port: u16,
+    folder: PathBuf,
+}
+
+impl Server {
+    /// Starts it and waits until it listens; it need not be ready.
+    #[track_caller]
+    fn start(stage: &mut Stage, protocol: Protocol) -> Self {
+        Self::wait(Self::begin(stage, protocol))
+    }
+
+    #[track_caller]
+    fn begin(stage: &mut Stage, protocol: Protocol) -> (Process, PathBuf) {
+        let folder = stage.new_folder();
+        let mut command = lockkeeper::serve(&folder).unwrap();
+        let config = folder.join("config.yaml");
+        fs::write(&config, OVERLAP).unwrap();
+        command.arg("--config").arg(config);
+        command.arg("--kubeconfig").arg(stage.cluster().server());
+        command.args(["--tls-secret", SECRET, "--tls-name", "127.0.0.1"]);
+        if protocol == Protocol::Http1 {
+            command.arg("--http1-only");
+        }
+        let stdout = process::create(&folder.join("stdout")).unwrap();
+        let log = folder.join("stderr");
+        let process = Process::start("lockkeeper serve", command, &log, Some(stdout));
+        (process.unwrap(), folder)
+    }
+
+    #[track_caller]
+    fn wait((mut process, folder): (Process, PathBuf)) -> Self {
+        let stdout = folder.join("stdout");
+        let port = process
+            .wait_ready(|| lockkeeper::announced_port(&stdout))
+            .unwrap();
+        Self {
+            process,
+            port,
+            folder,
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("stderr")).unwrap()
+    }
+
+    /// What `/readyz` says, to a client that trusts anybody.
+    #[track_caller]
+    fn readyz(&self) -> String {
+        let url = format!("{}/readyz", self.url());
+        let output = Command::new("curl")
+            .args(["--silent", "--insecure", &url])
+            .output();
+        text(&output.unwrap().stdout)
+    }
+
+    /// One of its numbers.
+    #[track_caller]
+    fn metric(&self, name: &str) -> u64 {
+        let printed = fs::read_to_string(self.folder.join("stdout")).unwrap();
+        let (_, rest) = printed.split_once("metrics      ").unwrap();
+        let url = rest.lines().next().unwrap();
+        let output = Command::new("curl").args(["--silent", url]).output();
+        let all = text(&output.unwrap().stdout);
+        let name = format!("lockkeeper_webhook_{name} ");
+        let mut values = all.lines().filter_map(|line| line.strip_prefix(&name));
+        values
+            .next()
+            .unwrap_or_else(|| panic!("{all}"))
+            .parse()
+            .unwrap()
+    }
+
+    #[track_caller]
+    fn until_ready(&mut self) {
+        self.until_it_says("ok\n");
+    }
+
+    /// Waits until `/readyz` says this, among other things.
+    #[track_caller]
+    fn until_it_says(&mut self, part: &str) -> String {
+        let url = format!("{}/readyz", self.url());
+        let said = self.process.wait_ready(|| {
+            let output = Command::new("curl")
+                .args(["--silent", "--insecure", &url])
+                .output();
+            let said = text(&output.ok()?.stdout);
+            said.contains(part).then_some(said)
+        });
+        said.unwrap_or_else(|e| panic!("{part}: {}\n{e}", self.readyz()))
+    }
+
+    #[track_caller]
+    fn stop(self) {
+        assert!(self.process.terminate().unwrap().success());
+    }
+}
+
+/// A cluster where nothing is reviewed and the Secret is empty.
+#[track_caller]
+fn begin(stage: &mut Stage) -> Kubectl {
+    let kubectl = stage.bare();
+    patch_secret(&kubectl, r#"{"data":null}"#);
+    kubectl
+}
+
+#[track_caller]
+fn patch_secret(kubectl: &Kubectl, patch: &str) {
+    let words = [
+        "patch",
+        "secret",
+        "lockkeeper-tls",
+        "-n",
+        NAMESPACE,
+        "--type=merge",
+        "-p",
+        patch,
+    ];
+    kubectl.run(&words).accepted();
+}
+
+/// What the Secret holds.
+#[track_caller]
+fn data(kubectl: &Kubectl) -> Value {
+    kubectl.get(&["secret", "lockkeeper-tls", "-n", NAMESPACE])["data"].clone()
+}
+
+/// One of the parts as a file, and how many certificates are in it.
+#[track_caller]
+fn part(kubectl: &Kubectl, name: &str, folder: &Path) -> (PathBuf, usize) {
+    let template = format!("go-template={{{{index .data {name:?} | base64decode}}}}");
+    let words = [
+        "get",
+        "secret",
+        "lockkeeper-tls",
+        "-n",
+        NAMESPACE,
+        "-o",
+        &template,
+    ];
+    let pem = kubectl.run(&words).accepted().stdout;
+    let path = folder.join(name);
+    fs::write(&path, &pem).unwrap();
+    (path, pem.matches("BEGIN CERTIFICATE").count())
+}
+
+/// Registers the first server to validate and the second to mutate, with no CA bundle.
+#[track_caller]
+fn register(kubectl: &Kubectl, validating: &Server, mutating: &Server) {
+    for (server, kind) in [(validating, "Validating"), (mutating, "Mutating")] {
+        let both = lockkeeper::output(&["crds", "webhooks", "--url", &server.url()]);
+        assert!(!both.contains("caBundle"));
+        let one = both.split("---\n").find(|one| one.contains(kind)).unwrap();
+        kubectl.apply(one, &[]).accepted_silently();
+    }
+}
+
+/// Waits until the API server asks both and trusts them.
+#[track_caller]
+fn until_asked(kubectl: &Kubectl) {
+    let mut last = String::new();
+    let asked = wait::until(
+        || {
+            let validated = kubectl.apply(VALIDATED, &["--dry-run=server"]);
+            let mutated = kubectl.apply(MUTATED, &["--dry-run=server", "-o", "json"]);
+            last = format!("{}{}", validated.stderr, mutated.stderr);
+            let both = validated.stderr.contains("WL001")
+                && mutated.stdout.contains("lockkeeper.dev/resource-in-use");
+            Ok(both.then_some(()))
+        },
+        || "the API server does not get through to the webhook".to_owned(),
+    );
+    asked.unwrap_or_else(|e| panic!("{e}; last:\n{last}"));
+}
+
+#[track_caller]
+fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    wait::until(|| Ok(condition().then_some(())), || what.to_owned()).unwrap();
+}
+
+fn one_ca(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage);
+    let begun = [
+        Server::begin(stage, protocol),
+        Server::begin(stage, protocol),
+    ];
+    let mut servers = begun.map(Server::wait);
+    let folder = stage.new_folder();
+    fs::create_dir_all(&folder).unwrap();
+    for server in &mut servers {
+        server.until_ready();
+    }
+    let (ca, count) = part(&kubectl, "ca.crt", &folder);
+    assert_eq!(count, 1);
+    for server in &servers {
+        let endpoint = Endpoint {
+            port: server.port,
+            ca: &ca,
+            token: None,
+        };
+        assert_eq!(endpoint.get("/readyz"), Some((200, "ok\n".to_owned())));
+    }
+    // The first one wrote, the second one took over.
+    let written = servers
+        .iter()
+        .map(|server| server.log().matches("Found").count());
+    assert_eq!(written.sum::<usize>(), 1);
+    // Applying the installation again, and another server, change nothing.
+    let before = data(&kubectl);
+    stage::install(&kubectl);
+    let mut third = Server::start(stage, protocol);
+    third.until_ready();
+    assert_eq!(data(&kubectl), before);
+    for server in servers.into_iter().chain([third]) {
+        assert!(!server.log().contains("PRIVATE KEY"));
+        server.stop();
+    }
+}
+
+fn injected(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage);
+    let mut server = Server::start(stage, protocol);
+    // What is not registered yet keeps nobody from being ready.
+    server.until_ready();
+    register(&kubectl, &server, &server);
+    // As the README waits for it.
+    let bundle = "--for=jsonpath={.webhooks[0].clientConfig.caBundle}";
+    let object = "validatingwebhookconfiguration/lockkeeper";
+    kubectl
+        .run(&["wait", object, bundle, "--timeout=60s"])
+        .accepted_silently();
+    until_asked(&kubectl);
+    // Made again without a bundle, and with another one.
+    for kind in CONFIGURATIONS {
+        kubectl.run(&["delete", kind, "lockkeeper"]).accepted();
+    }
+    register(&kubectl, &server, &server);
+    until_asked(&kubectl);
+    let other =
+        r#"[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]"#;
+    let bundle = data(&kubectl)["ca.crt"].clone();
+    for kind in CONFIGURATIONS {
+        // The API server itself keeps garbage out; a good one of somebody else's does it too.
+        let patch = ["patch", kind, "lockkeeper", "--type=json", "-p", other];
+        kubectl.run(&patch);
+        let remove = other.replace("replace", "remove");
+        let patch = ["patch", kind, "lockkeeper", "--type=json", "-p", &remove];
+        kubectl.run(&patch).accepted();
+        until("every entry has the bundle again", || {
+            let object = kubectl.get(&[kind, "lockkeeper"]);
+            let webhooks = object["webhooks"].as_array().unwrap();
+            webhooks
+                .iter()
+                .all(|webhook| webhook["clientConfig"]["caBundle"] == bundle)
+        });
+    }
+    server.until_ready();
+    left_to_cert_manager(&kubectl);
+    server.stop();
+}
+
+/// An object with cert-manager's annotation is not touched.
+#[track_caller]
+fn left_to_cert_manager(kubectl: &Kubectl) {
+    let [kind, _] = CONFIGURATIONS;
+    let annotation = "cert-manager.io/inject-ca-from=lockkeeper-system/lockkeeper";
+    kubectl
+        .run(&["annotate", kind, "lockkeeper", annotation])
+        .accepted();
+    let remove = r#"[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]"#;
+    let patch = ["patch", kind, "lockkeeper", "--type=json", "-p", remove];
+    kubectl.run(&patch).accepted();
+    // The other one is mended, so the change of this one has been seen too, or it will not be.
+    let [_, other] = CONFIGURATIONS;
+    let patch = ["patch", other, "lockkeeper", "--type=json", "-p", remove];
+    kubectl.run(&patch).accepted();
+    until("the other one is mended", || {
+        let object = kubectl.get(&[other, "lockkeeper"]);
+        object["webhooks"][0]["clientConfig"]["caBundle"].is_string()
+    });
+    let object = kubectl.get(&[kind, "lockkeeper"]);
+    assert!(object["webhooks"][0]["clientConfig"]["caBundle"].is_null());
+}
+
+fn rotated(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage);
+    let mut servers = [
+        Server::start(stage, protocol),
+        Server::start(stage, protocol),
+    ];
+    for server in &mut servers {
+        server.until_ready();
+    }
+    register(&kubectl, &servers[0], &servers[1]);
+    until_asked(&kubectl);
+    let folder = stage.new_folder();
+    fs::create_dir_all(&folder).unwrap();
+    let (first, _) = part(&kubectl, "ca.crt", &folder);
+    let first = fs::read_to_string(first).unwrap();
+
+    let (is_done, writes) = (AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
+        let writing = scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                let refused = kubectl.apply(VALIDATED, &[]);
+                assert!(refused.stderr.contains("WL001"), "{}", refused.stderr);
+                let filled = kubectl.apply(MUTATED, &["--dry-run=server", "-o", "json"]);
+                let is_filled = filled.stdout.contains("lockkeeper.dev/resource-in-use");
+                assert!(is_filled, "{}", filled.stderr);
+                writes.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let renew = [
+            "annotate",
+            "secret",
+            "lockkeeper-tls",
+            "-n",
+            NAMESPACE,
+            "lockkeeper.dev/renew=ca",
+        ];
+        kubectl.run(&renew).accepted();
+        let mut both = false;
+        let rotated = wait::until(
+            || {
+                if writing.is_finished() {
+                    return Err("a write failed".to_owned());
+                }
+                let (path, count) = part(&kubectl, "ca.crt", &folder);
+                both |= count == 2;
+                let now = fs::read_to_string(path).unwrap();
+                Ok((count == 1 && now != first).then_some(()))
+            },
+            || "the CA is never rotated".to_owned(),
+        );
+        is_done.store(true, Ordering::Relaxed);
+        // A failed write tells more than that it failed.
+        if let Err(panic) = writing.join() {
+            std::panic::resume_unwind(panic);
+        }
+        rotated.unwrap();
+        assert!(both, "both CAs stood in the bundle");
+    });
+    assert!(writes.load(Ordering::Relaxed) > 2);
+    for server in &mut servers {
+        server.until_ready();
+    }
+    let secret = kubectl.get(&["secret", "lockkeeper-tls", "-n", NAMESPACE]);
+    assert!(secret["metadata"]["annotations"]["lockkeeper.dev/renew"].is_null());
+    until_asked(&kubectl);
+    let logs = servers.each_ref().map(Server::log).concat();
+    for step in ["Announce", "Issue", "Retire"] {
+        assert_eq!(
+            logs.matches(&format!("\"step\":\"{step}\"")).count(),
+            1,
+            "{step}\n{logs}"
+        );
+    }
+    servers.into_iter().for_each(Server::stop);
+}
+
+fn mended(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage);
+    let mut server = Server::start(stage, protocol);
+    server.until_ready();
+    let good = data(&kubectl);
+    for patch in [
+        r#"{"data":{"tls.key":"Z2FyYmFnZQ=="}}"#,
+        r#"{"data":{"ca.crt":null}}"#,
+        r#"{"data":null}"#,
+    ] {
+        patch_secret(&kubectl, patch);
+        until("what was served is written back", || data(&kubectl) == good);
+        assert_eq!(server.readyz(), "ok\n");
+    }
+    let refused = server.metric("certificate_reloads_total{result=\"refused\"}");
+    assert!(refused >= 3, "{refused}");
+    assert!(
+        server.log().contains("tls.key is not PEM"),
+        "{}",
+        server.log()
+    );
+
+    // It may not make the Secret again; it serves on, says what to do, and fills in the new one.
+    kubectl
+        .run(&["delete", "secret", "lockkeeper-tls", "-n", NAMESPACE])
+        .accepted();
+    until("it says what to do", || {
+        server.log().contains("apply the installation again")
+    });
+    assert_eq!(server.readyz(), "ok\n");
+    stage::install(&kubectl);
+    until("what was served is written back", || data(&kubectl) == good);
+
+    // A pair of another CA that fits together is taken over.
+    server.until_ready();
+    let other = stage.new_folder();
+    let path = other.to_str().unwrap();
+    let names = ["--name", "127.0.0.1", "--name", "localhost"];
+    lockkeeper::output(&[&["certificate", "--output-dir", path][..], &names].concat());
+    let file = |name: &str| fs::read_to_string(other.join(name)).unwrap();
+    let parts = ["ca.crt", "ca.key", "tls.crt", "tls.key"].map(|name| (name, file(name)));
+    let strings: serde_json::Map<String, Value> = parts
+        .map(|(name, text)| (name.to_owned(), text.into()))
+        .into_iter()
+        .collect();
+    patch_secret(
+        &kubectl,
+        &serde_json::json!({"stringData": strings}).to_string(),
+    );
+    let endpoint = Endpoint {
+        port: server.port,
+        ca: &other.join("ca.crt"),
+        token: None,
+    };
+    until("another pair is taken over", || {
+        endpoint.get("/readyz").is_some()
+    });
+    server.until_ready();
+    server.stop();
+}
+
+fn garbage(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage);
+    patch_secret(&kubectl, r#"{"data":{"ca.crt":"Z2FyYmFnZQ=="}}"#);
+    let before = data(&kubectl);
+    let mut server = Server::start(stage, protocol);
+    let said = server.until_it_says("ca.key is missing beside the others");
+    assert!(
+        said.contains(
+            "not ready: certificates: cannot use Secret lockkeeper-system/lockkeeper-tls"
+        ),
+        "{said}"
+    );
+    assert_eq!(data(&kubectl), before);
+    // It says what to do, and that does it.
+    let (_, remedy) = said.split_once("a new CA is made: kubectl ").unwrap();
+    let (words, rest) = remedy.split_once(" -p '").unwrap();
+    let (patch, _) = rest.split_once('\'').unwrap();
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.extend(["-p", patch]);
+    kubectl.run(&words).accepted();
+    server.until_ready();
+    assert_eq!(data(&kubectl).as_object().unwrap().len(), 4);
+    server.stop();
+}
+
+fn rights(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage);
+    let may = |verb: &str, what: &str| {
+        let account = "--as=system:serviceaccount:lockkeeper-system:lockkeeper";
+        let reply = kubectl.run(&["auth", "can-i", verb, what, "-n", NAMESPACE, account]);
+        reply.stdout.trim() == "yes"
+    };
+    for verb in ["get", "list", "watch", "patch"] {
+        assert!(may(verb, "secrets/lockkeeper-tls"), "{verb}");
+        assert!(
+            !may(verb, "secrets/other") && !may(verb, "secrets"),
+            "{verb}"
+        );
+        for kind in CONFIGURATIONS {
+            assert!(may(verb, &format!("{kind}/lockkeeper")), "{verb} {kind}");
+            assert!(!may(verb, &format!("{kind}/other")), "{verb} {kind}");
+        }
+    }
+    for verb in ["create", "delete", "update"] {
+        assert!(!may(verb, "secrets/lockkeeper-tls"), "{verb}");
+        for kind in CONFIGURATIONS {
+            assert!(!may(verb, &format!("{kind}/lockkeeper")), "{verb} {kind}");
+        }
+    }
+
+    // Without the right to change what it must, it is not ready, and says which one it lacks.
+    let mut server = Server::start(stage, protocol);
+    server.until_ready();
+    let role = kubectl.get(&["clusterrole", "lockkeeper"]);
+    let rules = role["rules"].as_array().unwrap();
+    let place = rules
+        .iter()
+        .position(|rule| rule["apiGroups"][0] == "admissionregistration.k8s.io");
+    let patch = format!(
+        r#"[{{"op":"replace","path":"/rules/{}/verbs","value":["get","list","watch"]}}]"#,
+        place.unwrap()
+    );
+    kubectl
+        .run(&[
+            "patch",
+            "clusterrole",
+            "lockkeeper",
+            "--type=json",
+            "-p",
+            &patch,
+        ])
+        .accepted();
+    until("the right is gone", || {
+        !may("patch", "mutatingwebhookconfigurations/lockkeeper")
+    });
+    register(&kubectl, &server, &server);
+    let said =
+        server.until_it_says("does the account have patch on mutatingwebhookconfigurations?");
+    assert!(
+        said.contains("cannot change validatingwebhookconfigurations/lockkeeper"),
+        "{said}"
+    );
+    stage::install(&kubectl);
+    server.until_ready();
+    until_asked(&kubectl);
+    server.stop();
+}
+
+/// What cannot be is said before anything is served.
+fn wrong(stage: &mut Stage, _: Protocol) {
+    let folder = stage.new_folder();
+    fs::create_dir_all(&folder).unwrap();
+    let kubeconfig = stage.cluster().server().to_str().unwrap().to_owned();
+    let usage: [(&[&str], &str); 6] = [
+        (
+            &["--tls-secret", "lockkeeper-tls"],
+            "such as lockkeeper-system/lockkeeper-tls",
+        ),
+        (
+            &["--tls-secret", SECRET, "--inject", "services/lockkeeper"],
+            "customresourcedefinitions/NAME",
+        ),
+        (
+            &[
+                "--tls-secret",
+                SECRET,
+                "--inject",
+                "customresourcedefinitions",
+            ],
+            "its kind and its name",
+        ),
+        (&["--tls-secret", SECRET], "give --kubeconfig"),
+        (
+            &["--tls-secret", SECRET, "--tls-dir", "tls"],
+            "cannot be used with",
+        ),
+        (
+            &[
+                "--tls-secret",
+                SECRET,
+                "--kubeconfig",
+                &kubeconfig,
+                "--tls-name",
+                "*.a",
+            ],
+            "wildcards",
+        ),
+    ];
+    for (flags, part) in usage {
+        fails(&lockkeeper::run(&[&["serve"], flags].concat()), 2, part);
+    }
+    let config = folder.join("config.yaml");
+    for (yaml, part) in [
+        (
+            "secret: lockkeeper-tls",
+            "config.yaml:1:34: \"lockkeeper-tls\" is not the namespace",
+        ),
+        ("inject: [pods/a]", "\"pods/a\" is no kind with a CA bundle"),
+        ("overlapSeconds: 0", "not in the range from 1 to 3600"),
+        ("caDays: 36501", "not in the range from 1 to 36500"),
+        ("servingDays: 0", "not in the range from 1 to 3650"),
+    ] {
+        fs::write(&config, format!("webhook: {{certificates: {{{yaml}}}}}\n")).unwrap();
+        let run = lockkeeper::run(&["serve", "--config", config.to_str().unwrap()]);
+        fails(&run, 2, part);
+    }
+
+    // A directory that is none, one that others may enter, and a disk that takes nothing more.
+    let file = folder.join("file");
+    fs::write(&file, "").unwrap();
+    let inside = file.join("tls");
+    let run = lockkeeper::run(&["serve", "--tls-dir", inside.to_str().unwrap()]);
+    fails(&run, 1, "cannot make the directory");
+    let open = folder.join("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let run = lockkeeper::run(&["serve", "--tls-dir", open.to_str().unwrap()]);
+    fails(&run, 1, "run: chmod 700");
+    let full = folder.join("full");
+    let run = Command::new("sh")
+        // A limit on the size of files that is told like a full disk: the write fails.
+        .args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"])
+        .arg(lockkeeper::binary().get_program())
+        .args(["serve", "--tls-dir", full.to_str().unwrap()])
+        .output()
+        .unwrap();
+    fails(
+        &run,
+        1,
+        "check its owner and free space, or name another directory",
+    );
+    assert_eq!(
+        fs::read_dir(&full).unwrap().count(),
+        0,
+        "nothing is left behind"
+    );
+}
+
+#[track_caller]
+fn fails(output: &Output, code: i32, part: &str) {
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    // clap breaks lines.
+    let flat = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains(part), "{part} is not in:\n{stderr}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

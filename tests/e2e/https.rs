@@ -13,6 +13,9 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 /// A server that does not answer for this long is asked again.
 const TIMEOUT_S: u64 = 10;
 
+/// A connection with TLS.
+pub type Stream = StreamOwned<ClientConnection, TcpStream>;
+
 /// A server on this machine.
 pub struct Endpoint<'a> {
     pub port: u16,
@@ -29,12 +32,26 @@ impl Endpoint<'_> {
 
     /// The application protocol the server picks of those `offered`.
     pub fn negotiate(&self, offered: &[&str]) -> io::Result<Option<String>> {
+        let stream = self.handshake(offered)?;
+        let chosen = stream.conn.alpn_protocol();
+        Ok(chosen.map(|name| String::from_utf8_lossy(name).into_owned()))
+    }
+
+    /// The certificate that a new connection is given.
+    pub fn certificate(&self, offered: &[&str]) -> io::Result<CertificateDer<'static>> {
+        let stream = self.handshake(offered)?;
+        let chain = stream.conn.peer_certificates().unwrap_or_default();
+        let leaf = chain.first().ok_or(io::ErrorKind::InvalidData)?;
+        Ok(leaf.clone().into_owned())
+    }
+
+    /// A connection whose handshake has succeeded.
+    pub fn handshake(&self, offered: &[&str]) -> io::Result<Stream> {
         let mut stream = self.connect(offered)?;
         while stream.conn.is_handshaking() {
             stream.conn.complete_io(&mut stream.sock)?;
         }
-        let chosen = stream.conn.alpn_protocol();
-        Ok(chosen.map(|name| String::from_utf8_lossy(name).into_owned()))
+        Ok(stream)
     }
 
     fn try_get(&self, path: &str) -> io::Result<(u16, String)> {
@@ -58,7 +75,7 @@ impl Endpoint<'_> {
         parse(&String::from_utf8_lossy(&answer)).ok_or(io::ErrorKind::InvalidData.into())
     }
 
-    fn connect(&self, offered: &[&str]) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+    fn connect(&self, offered: &[&str]) -> io::Result<Stream> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(
             CertificateDer::pem_file_iter(self.ca)

@@ -2,6 +2,7 @@
 
 pub mod alone;
 mod configuration;
+mod drills;
 mod examples;
 mod guarded;
 mod objects;
@@ -42,6 +43,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
     scenarios.extend(configuration::scenarios());
+    scenarios.extend(drills::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

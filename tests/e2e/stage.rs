@@ -1,5 +1,7 @@
 //! What the trials share: one cluster, and the one server registered with it.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
@@ -22,6 +24,8 @@ pub struct Stage {
     serving: Option<Serving>,
     /// A start that failed is not tried again: it would fail as slowly.
     cluster: Option<Result<Cluster, String>>,
+    /// Whether the CRDs are there, and the rights of the server.
+    is_installed: bool,
     /// How many servers were started; each has a folder of its own.
     servers: usize,
 }
@@ -55,31 +59,61 @@ impl Stage {
     /// leaves the objects as they are.
     #[track_caller]
     pub fn serve(&mut self, protocol: Protocol, config: &str) -> Kubectl {
-        let first = self.servers == 0;
-        let kubectl = self.cluster().kubectl().clone();
+        let kubectl = self.installed();
         if let Some(serving) = &self.serving
             && serving.protocol == protocol
             && serving.config == config
         {
             return kubectl;
         }
-        if first {
-            define(&kubectl);
-            install(&kubectl);
-        }
         self.stop();
-        self.servers += 1;
-        let name = format!("server-{}", self.servers);
-        let folder = self.cluster().folder().join(name);
+        let folder = self.folder();
         let server = Lockkeeper::start(self.cluster().server(), &folder, protocol, config)
             .unwrap_or_else(|e| panic!("{e}"));
-        register(&kubectl, &server);
+        register(&kubectl, &server.url(), server.ca());
         self.serving = Some(Serving {
             server,
             protocol,
             config: config.to_owned(),
         });
         kubectl
+    }
+
+    /// The cluster with the CRDs and no server in charge, for a trial with servers of its own. The
+    /// next `serve` takes over again.
+    #[track_caller]
+    pub fn vacant(&mut self) -> Kubectl {
+        self.stop();
+        self.installed()
+    }
+
+    #[track_caller]
+    fn installed(&mut self) -> Kubectl {
+        let kubectl = self.cluster().kubectl().clone();
+        if !self.is_installed {
+            define(&kubectl);
+            install(&kubectl);
+            self.is_installed = true;
+        }
+        kubectl
+    }
+
+    /// A folder for another server.
+    #[track_caller]
+    pub fn folder(&mut self) -> PathBuf {
+        self.servers += 1;
+        let name = format!("server-{}", self.servers);
+        self.cluster().folder().join(name)
+    }
+
+    /// The cluster, to stop and start a part of it.
+    #[track_caller]
+    pub fn cluster_mut(&mut self) -> &mut Cluster {
+        self.cluster();
+        match &mut self.cluster {
+            Some(Ok(cluster)) => cluster,
+            _ => unreachable!("it was there a moment ago"),
+        }
     }
 
     /// The server in charge.
@@ -145,18 +179,11 @@ metadata:
     pod-security.kubernetes.io/warn: restricted
 ";
 
-/// Registers `server` and waits until the API server asks it.
+/// Registers the server at `url` and waits until the API server asks it.
 #[track_caller]
-fn register(kubectl: &Kubectl, server: &Lockkeeper) {
-    let ca = server.ca().to_str().unwrap();
-    let webhooks = lockkeeper::output(&[
-        "crds",
-        "webhooks",
-        "--url",
-        &server.url(),
-        "--ca-bundle",
-        ca,
-    ]);
+pub fn register(kubectl: &Kubectl, url: &str, ca: &Path) {
+    let ca = ca.to_str().unwrap();
+    let webhooks = lockkeeper::output(&["crds", "webhooks", "--url", url, "--ca-bundle", ca]);
     kubectl.apply(&webhooks, &[]).accepted_silently();
 
     // The two configurations are noticed apart, so each is asked for.
@@ -204,7 +231,7 @@ metadata:
 
 /// Removes what earlier trials left.
 #[track_caller]
-fn sweep(kubectl: &Kubectl) {
+pub fn sweep(kubectl: &Kubectl) {
     let left = leftovers(kubectl);
     if left.is_empty() {
         return;

@@ -25,7 +25,7 @@ pub struct Answer {
     pub status: u16,
     /// The texts of its warnings, as they stand in the header.
     pub warnings: Vec<String>,
-    /// The object, or the `Status` that says why there is none; null if the body is no JSON.
+    /// The object, or the `Status` that says why there is none.
     pub body: Value,
 }
 
@@ -118,30 +118,31 @@ fn read(connection: &mut impl BufRead) -> io::Result<(Answer, bool)> {
     let status = line(connection)?;
     let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
     let status = status.ok_or(io::ErrorKind::InvalidData)?;
-    let (mut length, mut is_chunked, mut is_last) = (0, false, false);
+    let (mut length, mut is_chunked, mut is_last) = (None, false, false);
     let mut warnings = Vec::new();
     loop {
         let field = line(connection)?;
-        let Some((name, value)) = field.split_once(": ") else {
+        let Some((name, value)) = field.split_once(':') else {
             break;
         };
+        let value = value.trim();
         match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.parse().map_err(io::Error::other)?,
+            "content-length" => length = Some(value.parse().map_err(io::Error::other)?),
             "transfer-encoding" => is_chunked = value == "chunked",
             "connection" => is_last = value == "close",
             "warning" => warnings.push(value.to_owned()),
             _ => {}
         }
     }
-    let body = if is_chunked {
-        chunks(connection)?
-    } else {
-        exactly(connection, length)?
+    let body = match length {
+        Some(length) => exactly(connection, length)?,
+        None if is_chunked => chunks(connection)?,
+        None => rest(connection)?,
     };
     let answer = Answer {
         status,
         warnings,
-        body: serde_json::from_slice(&body).unwrap_or_default(),
+        body: serde_json::from_slice(&body)?,
     };
     Ok((answer, is_last))
 }
@@ -162,6 +163,12 @@ fn chunks(connection: &mut impl BufRead) -> io::Result<Vec<u8>> {
 fn exactly(connection: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     connection.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn rest(connection: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    connection.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::cluster::Cluster;
 use crate::wait;
 
-pub use cases::NEEDED;
+pub use cases::{NEEDED, QUEUES, WORKLOADS, queue, workload};
 pub use counts::Counts;
 
 use cases::Clerk;
@@ -28,9 +28,11 @@ const REQUESTS_DEFAULT: u64 = 150;
 /// The environment variable with another number.
 const REQUESTS_VARIABLE: &str = "LOCKKEEPER_DRILL_REQUESTS";
 
-/// Between two looks of a client that is held, and two requests of one that gets no answers, in
-/// milliseconds.
-const PAUSE_MS: u64 = 2;
+/// Between two looks of a client that is held, in milliseconds.
+const HELD_MS: u64 = 2;
+
+/// Between two requests of a client that gets no answers, in milliseconds.
+const LOST_MS: u64 = 20;
 
 /// Clients at work. Dropping it stops them.
 pub struct Load {
@@ -175,13 +177,13 @@ impl Shared {
 
     /// One client, until the load is stopped.
     fn work(&self, mut clerk: Clerk) -> Clerk {
-        let pause = || thread::sleep(Duration::from_millis(PAUSE_MS));
+        let pause = |pause_ms| thread::sleep(Duration::from_millis(pause_ms));
         while !self.is_stopping.load(Ordering::SeqCst) {
             // Counted first, so that whoever holds the load and sees nobody knows that nobody comes.
             self.under_way.fetch_add(1, Ordering::SeqCst);
             if self.is_held.load(Ordering::SeqCst) {
                 self.under_way.fetch_sub(1, Ordering::SeqCst);
-                pause();
+                pause(HELD_MS);
                 continue;
             }
             let was_away = self.is_away.load(Ordering::SeqCst);
@@ -191,7 +193,7 @@ impl Shared {
             self.tally().count(outcome, is_away);
             self.under_way.fetch_sub(1, Ordering::SeqCst);
             if is_lost {
-                pause();
+                pause(LOST_MS);
             }
         }
         clerk

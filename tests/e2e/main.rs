@@ -84,6 +84,7 @@ fn trials(stage: &Arc<Mutex<Stage>>) -> Vec<Trial> {
         .flat_map(|protocol| {
             scenarios::all(Path::new(ROOT))
                 .into_iter()
+                .filter(move |scenario| scenario.only.is_none_or(|only| only == protocol))
                 .map(move |scenario| trial(stage, protocol, scenario))
         })
         .collect()

@@ -11,8 +11,9 @@ use crate::manifests;
 /// What the objects stand on, as manifests: a namespace, two classes, a flavor and a cohort.
 pub const NEEDED: &str = manifests::WORLD;
 
-const QUEUES: &str = "/apis/lockkeeper.dev/v1alpha1/clusterqueues";
-const WORKLOADS: &str = "/apis/lockkeeper.dev/v1alpha1/namespaces/team/workloads";
+/// The collections that objects are sent to.
+pub const QUEUES: &str = "/apis/lockkeeper.dev/v1alpha1/clusterqueues";
+pub const WORKLOADS: &str = "/apis/lockkeeper.dev/v1alpha1/namespaces/team/workloads";
 
 /// Where the fields are that real updates change: a quota, and an annotation.
 const QUOTA: &str = "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota";
@@ -173,7 +174,8 @@ fn case(number: u64) -> Case {
     }
 }
 
-fn queue(name: &str, quota: u64, lending: u64) -> Value {
+/// A queue with this quota and lending limit.
+pub fn queue(name: &str, quota: u64, lending: u64) -> Value {
     let mut queue = queue_spec(quota, lending);
     queue["apiVersion"] = json!("lockkeeper.dev/v1alpha1");
     queue["kind"] = json!("ClusterQueue");
@@ -189,8 +191,8 @@ fn queue_spec(quota: u64, lending: u64) -> Value {
     }]}})
 }
 
-/// A workload whose second class is left out where it is empty.
-fn workload(name: &str, class: &str, preemption: &str) -> Value {
+/// A workload of these classes; an empty one is left out.
+pub fn workload(name: &str, class: &str, preemption: &str) -> Value {
     let container = json!({"name": "train", "image": "registry.example.com/train:1"});
     let mut workload = json!({
         "apiVersion": "lockkeeper.dev/v1alpha1",
@@ -198,12 +200,16 @@ fn workload(name: &str, class: &str, preemption: &str) -> Value {
         "metadata": {"name": name, "namespace": "team"},
         "spec": {
             "queueName": "main",
-            "priorityClassName": class,
             "podSets": [{"template": {"spec": {"containers": [container]}}}],
         },
     });
-    if !preemption.is_empty() {
-        workload["spec"]["preemptionPriorityClassName"] = json!(preemption);
+    for (field, class) in [
+        ("priorityClassName", class),
+        ("preemptionPriorityClassName", preemption),
+    ] {
+        if !class.is_empty() {
+            workload["spec"][field] = json!(class);
+        }
     }
     workload
 }

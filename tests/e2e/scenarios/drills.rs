@@ -11,21 +11,22 @@ mod site;
 mod stores;
 
 use super::Scenario;
+use crate::lockkeeper::Protocol;
+use crate::stage::Stage;
 
 pub fn scenarios() -> Vec<Scenario> {
+    let drill = |name: &'static str, run: fn(&mut Stage, Protocol)| {
+        Scenario::new(format!("drill: {name}"), run)
+    };
+    // Behind a Service the API server speaks HTTP/1.1.
+    let once = |name, run| drill(name, run).only(Protocol::Http1);
     vec![
-        Scenario::new(
-            "drill: the certificate is rotated twice",
-            certificates::rotated,
-        ),
-        Scenario::new(
-            "drill: a broken certificate is not served",
-            certificates::broken,
-        ),
-        Scenario::new("drill: two replicas are updated in turn", replicas::updated),
-        Scenario::new("drill: one of two replicas is killed", replicas::killed),
-        Scenario::new("drill: the only replica is restarted", replicas::restarted),
-        Scenario::new("drill: the API server is restarted", api_server::restarted),
-        Scenario::new("drill: the stores cannot be filled", stores::empty),
+        drill("the certificate is rotated twice", certificates::rotated),
+        drill("a broken certificate is not served", certificates::broken),
+        drill("two replicas are updated in turn", replicas::updated),
+        drill("one of two replicas is killed", replicas::killed),
+        drill("the only replica is restarted", replicas::restarted),
+        once("the API server is restarted", api_server::restarted),
+        once("the stores cannot be filled", stores::empty),
     ]
 }

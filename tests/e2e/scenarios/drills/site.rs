@@ -1,7 +1,7 @@
 //! What a drill stands on: replicas with one certificate behind a balancer, and the API server that
 //! asks them.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::balancer::Balancer;
 use crate::certificates::{Authority, Pair, Volume};
@@ -32,12 +32,25 @@ impl<'a> Site<'a> {
         config: &'static str,
         replicas: usize,
     ) -> Self {
+        let mut site = Self::vacant(stage, protocol, config);
+        for _ in 0..replicas {
+            site.add();
+        }
+        site.balancer.wait_ready(&site.ports());
+        stage::register(&site.kubectl, &site.balancer.url(), site.volume.ca());
+        site.furnish();
+        site
+    }
+
+    /// A site without a replica.
+    #[track_caller]
+    pub fn vacant(stage: &'a mut Stage, protocol: Protocol, config: &'static str) -> Self {
         let kubectl = stage.vacant();
         let authority = Authority::new();
-        let folder = stage.folder();
-        let volume = Volume::mount(folder.join("tls"), &authority, &authority.pair());
+        let folder = stage.folder().join("tls");
+        let volume = Volume::mount(folder, &authority, &authority.pair());
         let balancer = Balancer::start(volume.ca()).unwrap();
-        let mut site = Self {
+        Self {
             stage,
             kubectl,
             protocol,
@@ -46,24 +59,29 @@ impl<'a> Site<'a> {
             balancer,
             replicas: Vec::new(),
             config,
-        };
-        for _ in 0..replicas {
-            site.add();
         }
-        site.balancer.wait_ready(&site.ports());
-        stage::register(&site.kubectl, &site.balancer.url(), site.volume.ca());
-        stage::sweep(&site.kubectl);
-        site.kubectl.apply(load::NEEDED, &[]).accepted_silently();
-        site
+    }
+
+    /// Removes what earlier trials left, and makes what the load needs.
+    #[track_caller]
+    pub fn furnish(&self) {
+        stage::sweep(&self.kubectl);
+        self.kubectl.apply(load::NEEDED, &[]).accepted_silently();
     }
 
     /// Starts one more replica.
     #[track_caller]
     pub fn add(&mut self) {
+        let credentials = self.stage.cluster().server().to_owned();
+        self.add_as(&credentials);
+    }
+
+    /// Starts one more replica with these credentials.
+    #[track_caller]
+    pub fn add_as(&mut self, credentials: &Path) {
         let folder = self.stage.folder();
-        let credentials: PathBuf = self.stage.cluster().server().to_owned();
         let replica = Lockkeeper::replica(
-            &credentials,
+            credentials,
             &folder,
             self.protocol,
             self.config,

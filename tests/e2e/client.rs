@@ -57,8 +57,8 @@ impl Client {
     }
 
     /// Changes the object at `path` by a merge patch.
-    pub fn patch(&mut self, path: &str, patch: &Value) -> io::Result<Answer> {
-        self.send("PATCH", path, patch)
+    pub fn patch(&mut self, path: &str, change: &Value) -> io::Result<Answer> {
+        self.send("PATCH", path, change)
     }
 
     /// Deletes the object at `path`.

@@ -23,7 +23,7 @@ use counts::Tally;
 const CLIENTS: u64 = 6;
 
 /// Requests for one step of a drill, where the environment names no other number.
-const REQUESTS_DEFAULT: u64 = 150;
+const REQUESTS_DEFAULT: u64 = 80;
 
 /// The environment variable with another number.
 const REQUESTS_VARIABLE: &str = "LOCKKEEPER_DRILL_REQUESTS";
@@ -32,7 +32,7 @@ const REQUESTS_VARIABLE: &str = "LOCKKEEPER_DRILL_REQUESTS";
 const HELD_MS: u64 = 2;
 
 /// Between two requests of a client that gets no answers, in milliseconds.
-const LOST_MS: u64 = 20;
+const LOST_MS: u64 = 50;
 
 /// Clients at work. Dropping it stops them.
 pub struct Load {

@@ -15,6 +15,10 @@ test:
 e2e *words:
     cargo test --locked --package lockkeeper --test e2e -- {{words}}
 
+# The drills under more load than CI gives them: just drills 2000
+drills requests="2000":
+    LOCKKEEPER_DRILL_REQUESTS={{requests}} cargo test --locked --package lockkeeper --test e2e -- drill
+
 fmt:
     cargo fmt --all
 

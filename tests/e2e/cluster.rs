@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use crate::ROOT;
+use crate::client::Client;
 use crate::https::Endpoint;
 use crate::kubectl::Kubectl;
 use crate::process::Process;
@@ -20,12 +21,22 @@ const TOKEN: &str = "minicluster";
 const SERVER_TOKEN: &str = "lockkeeper";
 const SERVER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockkeeper";
 
+/// The token of an account that nobody has given rights to.
+const STRANGER_TOKEN: &str = "stranger";
+
+/// The name of that account.
+pub const STRANGER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:stranger";
+
 /// A running control plane. Dropping it ends it and removes what it stored.
 pub struct Cluster {
+    programs: Programs,
     kubectl: Kubectl,
     server: PathBuf,
+    stranger: PathBuf,
+    /// The ports of etcd and of the API server.
+    ports: [u16; 2],
     // Dropped in this order: the API server, what it writes to, their files.
-    _api_server: Process,
+    api_server: Option<Process>,
     _etcd: Process,
     folder: TempDir,
 }
@@ -38,17 +49,22 @@ impl Cluster {
         let [client, peer, secure] = free_ports().map_err(|e| format!("no free port: {e}"))?;
 
         let etcd = start_etcd(&programs, folder.path(), client, peer)?;
+        write_credentials(folder.path()).map_err(|e| e.to_string())?;
         let api_server = start_api_server(&programs, folder.path(), client, secure)?;
         let kubectl = Kubectl::new(
-            programs,
+            programs.clone(),
             write_kubeconfig(folder.path(), "admin", TOKEN, secure)?,
             folder.path().join("home"),
         );
         let server = write_kubeconfig(folder.path(), "server", SERVER_TOKEN, secure)?;
+        let stranger = write_kubeconfig(folder.path(), "stranger", STRANGER_TOKEN, secure)?;
         Ok(Self {
+            programs,
             kubectl,
             server,
-            _api_server: api_server,
+            stranger,
+            ports: [client, secure],
+            api_server: Some(api_server),
             _etcd: etcd,
             folder,
         })
@@ -62,6 +78,32 @@ impl Cluster {
     /// The credentials of the server: no more rights than an installation gives it.
     pub fn server(&self) -> &Path {
         &self.server
+    }
+
+    /// The credentials of an account that has no rights until a trial gives it some.
+    pub fn stranger(&self) -> &Path {
+        &self.stranger
+    }
+
+    /// The API server as the administrator's programs see it.
+    pub fn client(&self) -> Client {
+        Client::new(self.ports[1], certificate(self.folder.path()), TOKEN)
+    }
+
+    /// Asks the API server to end, and waits until it has. What it stored stays in etcd.
+    pub fn stop_api_server(&mut self) -> Result<(), String> {
+        match self.api_server.take() {
+            Some(server) => server.terminate().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts the API server again, on its port and with what it stored.
+    pub fn start_api_server(&mut self) -> Result<(), String> {
+        let [etcd, secure] = self.ports;
+        let server = start_api_server(&self.programs, self.folder.path(), etcd, secure)?;
+        self.api_server = Some(server);
+        Ok(())
     }
 
     /// Where the cluster's files are, and those of the servers tested on it.
@@ -147,7 +189,6 @@ fn start_api_server(
     etcd: u16,
     port: u16,
 ) -> Result<Process, String> {
-    write_credentials(folder).map_err(|e| e.to_string())?;
     let file = |name: &str| folder.join(name).display().to_string();
     let mut command = programs.command("kube-apiserver");
     command
@@ -193,14 +234,17 @@ fn start_api_server(
     Ok(server)
 }
 
-/// The administrator's token and the key of service accounts.
+/// The tokens of the accounts and the key of service accounts.
 fn write_credentials(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let key = rcgen::KeyPair::generate()?;
     fs::write(folder.join("account.key"), key.serialize_pem())?;
     fs::write(folder.join("account.pub"), key.public_key_pem())?;
     fs::write(
         folder.join("tokens.csv"),
-        format!("{TOKEN},admin,admin,system:masters\n{SERVER_TOKEN},{SERVER_ACCOUNT},server\n"),
+        format!(
+            "{TOKEN},admin,admin,system:masters\n{SERVER_TOKEN},{SERVER_ACCOUNT},server\n\
+             {STRANGER_TOKEN},{STRANGER_ACCOUNT},stranger\n"
+        ),
     )?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 /// A server that does not answer for this long is asked again.
 const TIMEOUT_S: u64 = 10;
 
-/// TLS over TCP.
+/// A connection with TLS.
 pub type Stream = StreamOwned<ClientConnection, TcpStream>;
 
 /// A server on this machine.
@@ -32,12 +32,26 @@ impl Endpoint<'_> {
 
     /// The application protocol the server picks of those `offered`.
     pub fn negotiate(&self, offered: &[&str]) -> io::Result<Option<String>> {
+        let stream = self.handshake(offered)?;
+        let chosen = stream.conn.alpn_protocol();
+        Ok(chosen.map(|name| String::from_utf8_lossy(name).into_owned()))
+    }
+
+    /// The certificate that a new connection is given.
+    pub fn certificate(&self, offered: &[&str]) -> io::Result<CertificateDer<'static>> {
+        let stream = self.handshake(offered)?;
+        let chain = stream.conn.peer_certificates().unwrap_or_default();
+        let leaf = chain.first().ok_or(io::ErrorKind::InvalidData)?;
+        Ok(leaf.clone().into_owned())
+    }
+
+    /// A connection whose handshake has succeeded.
+    pub fn handshake(&self, offered: &[&str]) -> io::Result<Stream> {
         let mut stream = self.connect(offered)?;
         while stream.conn.is_handshaking() {
             stream.conn.complete_io(&mut stream.sock)?;
         }
-        let chosen = stream.conn.alpn_protocol();
-        Ok(chosen.map(|name| String::from_utf8_lossy(name).into_owned()))
+        Ok(stream)
     }
 
     /// A connection to write HTTP/1.1 to by hand.

@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use rustix::process::Signal;
 
 use crate::ROOT;
+use crate::certificates::Volume;
 use crate::https::Endpoint;
 use crate::process::{self, Process};
 
@@ -48,18 +51,24 @@ impl Lockkeeper {
         config: &str,
     ) -> Result<Self, String> {
         let tls = folder.join("tls");
-        let mut command = serve(folder)?;
-        command.arg("--kubeconfig").arg(kubeconfig);
+        let mut command = on_cluster(kubeconfig, folder, protocol, config)?;
         command.arg("--tls-dir").arg(&tls);
-        if protocol == Protocol::Http1 {
-            command.arg("--http1-only");
-        }
-        if !config.is_empty() {
-            let path = folder.join("config.yaml");
-            fs::write(&path, config).map_err(|e| format!("{}: {e}", path.display()))?;
-            command.arg("--config").arg(path);
-        }
         Self::started(command, folder, tls.join("ca.crt"))?.ready()
+    }
+
+    /// Starts one of several servers that serve the same certificate, and does not wait until it is
+    /// ready: that is for those to see who send it requests.
+    pub fn replica(
+        kubeconfig: &Path,
+        folder: &Path,
+        protocol: Protocol,
+        config: &str,
+        volume: &Volume,
+    ) -> Result<Self, String> {
+        let mut command = on_cluster(kubeconfig, folder, protocol, config)?;
+        command.arg("--tls-cert").arg(volume.certificate());
+        command.arg("--tls-key").arg(volume.key());
+        Self::started(command, folder, volume.ca().to_owned())
     }
 
     /// Starts the server without a cluster, at the root of the repository.
@@ -105,6 +114,43 @@ impl Lockkeeper {
     ) -> Result<T, String> {
         let endpoint = endpoint(self.port, &self.ca);
         self.process.wait_ready(|| holds(&endpoint))
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What the server has logged.
+    pub fn logged(&self) -> String {
+        fs::read_to_string(self.stdout.with_file_name("stderr")).unwrap()
+    }
+
+    /// Whether the process still runs.
+    pub fn is_running(&mut self) -> bool {
+        self.process.is_running()
+    }
+
+    /// What one of its metrics says now; `series` is the name without its common beginning, and the
+    /// labels.
+    #[track_caller]
+    pub fn metric(&self, series: &str) -> u64 {
+        let printed = self.printed();
+        let (_, rest) = printed.split_once("metrics      http://").unwrap();
+        let (address, _) = rest.split_once("/metrics").unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        let line = format!("\nlockkeeper_webhook_{series} ");
+        let (_, rest) = text
+            .split_once(&line)
+            .unwrap_or_else(|| panic!("no {series} in\n{text}"));
+        rest.lines().next().unwrap().trim().parse().unwrap()
     }
 
     /// What the server has printed.
@@ -153,6 +199,26 @@ impl Lockkeeper {
             ))
         }
     }
+}
+
+/// `lockkeeper serve` on a cluster. An empty `config` is no configuration file.
+fn on_cluster(
+    kubeconfig: &Path,
+    folder: &Path,
+    protocol: Protocol,
+    config: &str,
+) -> Result<Command, String> {
+    let mut command = serve(folder)?;
+    command.arg("--kubeconfig").arg(kubeconfig);
+    if protocol == Protocol::Http1 {
+        command.arg("--http1-only");
+    }
+    if !config.is_empty() {
+        let path = folder.join("config.yaml");
+        fs::write(&path, config).map_err(|e| format!("{}: {e}", path.display()))?;
+        command.arg("--config").arg(path);
+    }
+    Ok(command)
 }
 
 /// `lockkeeper serve` on a free port, with its files in `folder`.

@@ -7,7 +7,8 @@
 //!
 //! Environment: `LOCKKEEPER_MINICLUSTER` names a built control plane,
 //! `KUBEBUILDER_ASSETS` a folder with `etcd`, `kube-apiserver` and `kubectl`;
-//! with neither, `tests/minicluster/build.sh` builds one.
+//! with neither, `tests/minicluster/build.sh` builds one. `LOCKKEEPER_DRILL_REQUESTS` is how many
+//! requests each step of a drill sends; see `scenarios/drills.rs`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,9 +19,14 @@
     reason = "a test fails by panicking and prints"
 )]
 
+mod balancer;
+mod certificates;
+mod client;
 mod cluster;
+mod dialler;
 mod https;
 mod kubectl;
+mod load;
 mod lockkeeper;
 mod manifests;
 mod process;
@@ -78,6 +84,7 @@ fn trials(stage: &Arc<Mutex<Stage>>) -> Vec<Trial> {
         .flat_map(|protocol| {
             scenarios::all(Path::new(ROOT))
                 .into_iter()
+                .filter(move |scenario| scenario.only.is_none_or(|only| only == protocol))
                 .map(move |scenario| trial(stage, protocol, scenario))
         })
         .collect()

@@ -66,6 +66,11 @@ impl Process {
         )
     }
 
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Asks the process to end, as Kubernetes does, and waits for it.
     pub fn terminate(self) -> Result<ExitStatus, String> {
         self.signal(Signal::TERM)?;

@@ -3,6 +3,7 @@
 pub mod alone;
 mod certificates;
 mod configuration;
+mod drills;
 mod examples;
 mod guarded;
 mod objects;
@@ -14,10 +15,12 @@ use std::path::Path;
 use crate::lockkeeper::Protocol;
 use crate::stage::Stage;
 
-/// One trial. It runs once for each protocol.
+/// One trial. It runs once for each protocol, unless the protocol is nothing to it.
 pub struct Scenario {
     pub name: Cow<'static, str>,
     pub run: Run,
+    /// The one protocol to run it with.
+    pub only: Option<Protocol>,
 }
 
 /// What a trial does; it fails by panicking.
@@ -31,7 +34,13 @@ impl Scenario {
         Self {
             name: name.into(),
             run: Box::new(run),
+            only: None,
         }
+    }
+
+    fn only(mut self, protocol: Protocol) -> Self {
+        self.only = Some(protocol);
+        self
     }
 }
 
@@ -44,6 +53,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(guarded::scenarios());
     scenarios.extend(configuration::scenarios());
     scenarios.extend(certificates::scenarios());
+    scenarios.extend(drills::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

@@ -1,6 +1,6 @@
 //! What the trials share: one cluster, and the one server registered with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -24,9 +24,10 @@ pub struct Stage {
     serving: Option<Serving>,
     /// A start that failed is not tried again: it would fail as slowly.
     cluster: Option<Result<Cluster, String>>,
+    /// Whether the CRDs are there, and the rights of the server.
+    is_installed: bool,
     /// How many servers were started; each has a folder of its own.
     servers: usize,
-    is_installed: bool,
 }
 
 struct Serving {
@@ -69,13 +70,21 @@ impl Stage {
         let folder = self.new_folder();
         let server = Lockkeeper::start(self.cluster().server(), &folder, protocol, config)
             .unwrap_or_else(|e| panic!("{e}"));
-        register(&kubectl, &server);
+        register(&kubectl, &server.url(), server.ca());
         self.serving = Some(Serving {
             server,
             protocol,
             config: config.to_owned(),
         });
         kubectl
+    }
+
+    /// The cluster with the CRDs and no server in charge, for a trial with servers of its own. The
+    /// next `serve` takes over again.
+    #[track_caller]
+    pub fn vacant(&mut self) -> Kubectl {
+        self.stop();
+        self.installed()
     }
 
     /// A cluster with the definitions, the rights and the Secret of an installation.
@@ -107,6 +116,16 @@ impl Stage {
         self.servers += 1;
         let name = format!("server-{}", self.servers);
         self.cluster().folder().join(name)
+    }
+
+    /// The cluster, to stop and start a part of it.
+    #[track_caller]
+    pub fn cluster_mut(&mut self) -> &mut Cluster {
+        self.cluster();
+        match &mut self.cluster {
+            Some(Ok(cluster)) => cluster,
+            _ => unreachable!("it was there a moment ago"),
+        }
     }
 
     /// The server in charge.
@@ -172,18 +191,11 @@ metadata:
     pod-security.kubernetes.io/warn: restricted
 ";
 
-/// Registers `server` and waits until the API server asks it.
+/// Registers the server at `url` and waits until the API server asks it.
 #[track_caller]
-fn register(kubectl: &Kubectl, server: &Lockkeeper) {
-    let ca = server.ca().to_str().unwrap();
-    let webhooks = lockkeeper::output(&[
-        "crds",
-        "webhooks",
-        "--url",
-        &server.url(),
-        "--ca-bundle",
-        ca,
-    ]);
+pub fn register(kubectl: &Kubectl, url: &str, ca: &Path) {
+    let ca = ca.to_str().unwrap();
+    let webhooks = lockkeeper::output(&["crds", "webhooks", "--url", url, "--ca-bundle", ca]);
     kubectl.apply(&webhooks, &[]).accepted_silently();
 
     // The two configurations are noticed apart, so each is asked for.
@@ -231,7 +243,7 @@ metadata:
 
 /// Removes what earlier trials left.
 #[track_caller]
-fn sweep(kubectl: &Kubectl) {
+pub fn sweep(kubectl: &Kubectl) {
     let left = leftovers(kubectl);
     if left.is_empty() {
         return;

@@ -9,8 +9,8 @@ use crate::readiness::Health;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Version};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use std::sync::Arc;
@@ -43,6 +43,19 @@ struct Server {
     app: Arc<App>,
     load: Arc<Load>,
     health: Arc<Health>,
+}
+
+impl Server {
+    /// Once the server is about to stop, an answer on HTTP/1.1 is the last one of its connection. One
+    /// that is closed while it rests may have a request on its way, which nobody sends again; after
+    /// an answer there is none. HTTP/2 can say by itself what it has not taken.
+    fn part(&self, version: Version, mut answer: Response) -> Response {
+        if version < Version::HTTP_2 && self.health.is_stopping() {
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(CONNECTION, close);
+        }
+        answer
+    }
 }
 
 /// The paths of a server with the usual limits that nobody tells to stop.
@@ -80,6 +93,7 @@ async fn readyz(State(server): State<Server>) -> Response {
 async fn validate(
     State(server): State<Server>,
     RawQuery(query): RawQuery,
+    version: Version,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -90,17 +104,18 @@ async fn validate(
         &headers,
         body,
     );
-    answer.await.into_response()
+    server.part(version, answer.await.into_response())
 }
 
 async fn mutate(
     State(server): State<Server>,
     RawQuery(query): RawQuery,
+    version: Version,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
     let answer = answer(&server, Question::Mutate, query.as_deref(), &headers, body);
-    answer.await.into_response()
+    server.part(version, answer.await.into_response())
 }
 
 async fn noop(State(server): State<Server>, headers: HeaderMap, body: Body) -> Response {

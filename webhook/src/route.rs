@@ -181,11 +181,17 @@ fn mutate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Opera
         Ok(Decoded::Delete(_)) | Err(_) => return answer,
     };
     let index = basis.index.read().unwrap_or_else(PoisonError::into_inner);
+    let world = RequestWorld::new(&index, basis.fetched);
     let context = Context {
-        world: &*index,
+        world: &world,
         settings: basis.settings,
     };
     let defaults = T::defaults(&object, old.as_ref(), &context);
+    if world.default_is_unknown() {
+        answer.warn(
+            "not filled in: which PriorityClass is the global default is not known".to_owned(),
+        );
+    }
     match answer.fill(&defaults) {
         Ok(()) => answer,
         Err(error) => Answer::bad_request(&request.uid, format!("no patch could be made: {error}")),

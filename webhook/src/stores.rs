@@ -6,7 +6,8 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::{ApiResource, Object, PartialObjectMeta};
-use kube::runtime::watcher::{Config, Event, Result as WatchResult};
+use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::{Config, DefaultBackoff, Event, Result as WatchResult};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use lockkeeper_api::{Workload, labels};
@@ -23,6 +24,10 @@ use tokio::time::Instant;
 
 /// Between two tries to lock the index for a change, in milliseconds.
 const LOCK_PAUSE_MS: u64 = 1;
+
+/// Longest before a broken watch is tried again, in seconds. Until it is back the stores answer from
+/// what they have, and what they have grows old: kube's own pauses grow to a minute.
+const WATCH_PAUSE_MAX_SECONDS: u64 = 5;
 
 /// Which stores have listed everything once.
 #[derive(Clone, Debug, Default)]
@@ -162,7 +167,7 @@ fn spawn<K>(
 {
     let feed = feed.clone();
     tokio::spawn(async move {
-        let mut events = pin!(events.default_backoff());
+        let mut events = pin!(events.backoff(Pauses::default()));
         let mut listed = BTreeSet::new();
         while let Some(event) = events.next().await {
             match event {
@@ -182,6 +187,25 @@ fn spawn<K>(
             }
         }
     });
+}
+
+/// kube's pauses between two tries, but no longer than [`WATCH_PAUSE_MAX_SECONDS`].
+#[derive(Default)]
+struct Pauses(DefaultBackoff);
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let most = Duration::from_secs(WATCH_PAUSE_MAX_SECONDS);
+        self.0.next().map(|pause| pause.min(most))
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {
+        self.0.reset();
+    }
 }
 
 /// Locks the index for a change. Where this can wait, it does so without standing in the lock's own
@@ -308,6 +332,14 @@ mod tests {
         let kind = IndexedKind::PriorityClass;
         feed(&mut index, kind, events, CLASS_FACTS);
         assert_eq!(index.priority_class_names(usize::MAX), expected);
+    }
+
+    #[test]
+    fn the_pauses_grow_to_their_end() {
+        let first: Vec<Duration> = Pauses::default().take(10).collect();
+        assert!(first[0] < Duration::from_secs(2), "{first:?}");
+        let most = Duration::from_secs(WATCH_PAUSE_MAX_SECONDS);
+        assert_eq!(first[4..], [most; 6], "{first:?}");
     }
 
     #[test]

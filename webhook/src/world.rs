@@ -2,7 +2,7 @@
 
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::world::{Lookup, PreemptibleLabel, PriorityClassFacts, Users, World};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// PriorityClasses that were asked for at the API server for one request.
@@ -14,6 +14,7 @@ pub(crate) struct RequestWorld<'a> {
     index: &'a Index,
     fetched: &'a Fetched,
     missed: RefCell<BTreeSet<String>>,
+    default_is_unknown: Cell<bool>,
 }
 
 impl<'a> RequestWorld<'a> {
@@ -22,7 +23,13 @@ impl<'a> RequestWorld<'a> {
             index,
             fetched,
             missed: RefCell::default(),
+            default_is_unknown: Cell::default(),
         }
+    }
+
+    /// Whether somebody asked for the global default before the classes were listed.
+    pub(crate) fn default_is_unknown(&self) -> bool {
+        self.default_is_unknown.get()
     }
 
     /// The PriorityClasses that were asked for and are nowhere.
@@ -45,7 +52,11 @@ impl World for RequestWorld<'_> {
     }
 
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
-        self.index.global_default()
+        let default = self.index.global_default();
+        if default == Lookup::Unknown {
+            self.default_is_unknown.set(true);
+        }
+        default
     }
 
     fn priority_class_names(&self, limit: usize) -> Vec<String> {

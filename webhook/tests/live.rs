@@ -123,12 +123,16 @@ fn check(requests: &[Value], questions: &[&str]) -> Value {
 }
 
 async fn post(server: axum::Router, request: &Value) -> Value {
+    ask(server, "/validate", request).await
+}
+
+async fn ask(server: axum::Router, path: &str, request: &Value) -> Value {
     let mut request = request.clone();
     request["uid"] = "u".into();
     request["name"] = "example".into();
     request["kind"] = json!({"group": "lockkeeper.dev", "version": "v1alpha1", "kind": "Workload"});
     let review = json!({"apiVersion": "admission.k8s.io/v1", "request": request});
-    let request = Request::post(format!("/validate?timeout={TIMEOUT_SECONDS}s"))
+    let request = Request::post(format!("{path}?timeout={TIMEOUT_SECONDS}s"))
         .header("Content-Type", "application/json")
         .body(Body::from(review.to_string()));
     let response = server.oneshot(request.unwrap()).await.unwrap();
@@ -143,6 +147,29 @@ fn a_class_that_only_the_api_server_knows_is_found_with_one_question() {
     // Both fields name it, and it is one question all the same.
     let answer = check(&[create([Some("fresh"), Some("fresh")])], &["fresh"]);
     assert_eq!(answer, json!({"uid": "u", "allowed": true}));
+}
+
+/// Only a list tells which class is the global default.
+#[tokio::test]
+async fn a_default_that_nobody_has_listed_is_said_not_to_be_filled_in() {
+    let note = "not filled in: which PriorityClass is the global default is not known";
+    for (index, classes, warned) in [
+        (Index::default(), [None, None], true),
+        (Index::default(), [Some("high"), None], false),
+        (stores(), [None, None], false),
+    ] {
+        let server = router(Arc::new(App::connected(
+            Settings::default(),
+            Arc::new(RwLock::new(index)),
+            Readiness::always(),
+            Box::new(Fake::default()),
+            64 * 1024,
+        )));
+        let answer = ask(server, "/mutate", &create(classes)).await;
+        assert_eq!(answer["allowed"], true);
+        let expected = if warned { json!([note]) } else { Value::Null };
+        assert_eq!(answer["warnings"], expected, "{classes:?}");
+    }
 }
 
 #[test]

@@ -177,6 +177,8 @@ async fn who_stops_is_unready_first_and_serves_until_the_door_closes() {
     })
     .await;
     assert_eq!(webhook.get(H2, "/readyz").await.status, StatusCode::OK);
+    let answer = webhook.post(HTTP1, "/mutate", workload("early", 0)).await;
+    assert!(answer.headers.get("connection").is_none());
     webhook.stop.notify_one();
     until(|| webhook.health.is_stopping()).await;
     for alpn in [HTTP1, H2] {
@@ -187,6 +189,12 @@ async fn who_stops_is_unready_first_and_serves_until_the_door_closes() {
         // New connections and new requests are still answered.
         let answer = webhook.post(alpn, "/mutate", workload("late", 0)).await;
         assert_eq!(answer.review()["uid"], "late");
+        // HTTP/2 says goodbye by itself.
+        let parts = answer
+            .headers
+            .get("connection")
+            .is_some_and(|it| it == "close");
+        assert_eq!(parts, alpn == HTTP1);
     }
     assert!(!webhook.task.is_finished());
 }

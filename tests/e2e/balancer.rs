@@ -1,0 +1,248 @@
+//! A Service in the test's own process: it sends new connections to replicas that are ready.
+//!
+//! It does what kube-proxy does with readiness. A new connection goes to a replica whose `/readyz`
+//! was 200 when it was last asked, the next one to the next. A connection that is open stays where it
+//! is, also when its replica is no longer ready, and breaks with its replica. One difference: a
+//! replica that refuses the connection is passed over for the next one at once.
+
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::https::Endpoint;
+use crate::wait;
+
+/// Between two looks at the replicas.
+const PROBE_INTERVAL_MS: u64 = 100;
+
+/// A running balancer. Dropping it breaks its connections.
+pub struct Balancer {
+    port: u16,
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared {
+    ca: PathBuf,
+    is_stopping: AtomicBool,
+    replicas: Mutex<Vec<Replica>>,
+    connections: Mutex<Vec<Arc<Connection>>>,
+    /// Whose turn it is.
+    turn: AtomicUsize,
+    /// Connections that were passed on so far.
+    passed: AtomicU64,
+}
+
+#[derive(Clone, Copy)]
+struct Replica {
+    port: u16,
+    is_ready: bool,
+}
+
+/// An open connection and the replica it goes to.
+struct Connection {
+    replica: u16,
+    client: TcpStream,
+    server: TcpStream,
+    /// The client has closed its side, so it does not take the connection for open any more.
+    is_over: AtomicBool,
+}
+
+impl Balancer {
+    /// A balancer without replicas; their certificates are of `ca`.
+    pub fn start(ca: &Path) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Shared {
+            ca: ca.to_owned(),
+            is_stopping: AtomicBool::new(false),
+            replicas: Mutex::default(),
+            connections: Mutex::default(),
+            turn: AtomicUsize::new(0),
+            passed: AtomicU64::new(0),
+        });
+        let (accepting, probing) = (Arc::clone(&shared), Arc::clone(&shared));
+        let threads = vec![
+            thread::spawn(move || accepting.accept(&listener)),
+            thread::spawn(move || probing.probe()),
+        ];
+        Ok(Self {
+            port,
+            shared,
+            threads,
+        })
+    }
+
+    /// Where the API server is to send its reviews.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// A replica that gets connections once it is ready.
+    pub fn add(&self, port: u16) {
+        let is_ready = false;
+        lock(&self.shared.replicas).push(Replica { port, is_ready });
+    }
+
+    /// Waits until exactly these replicas are ready.
+    #[track_caller]
+    pub fn wait_ready(&self, ports: &[u16]) {
+        let ready = || {
+            let replicas = lock(&self.shared.replicas);
+            let ready = replicas.iter().filter(|replica| replica.is_ready);
+            let ready: Vec<u16> = ready.map(|replica| replica.port).collect();
+            Ok((ready == ports).then_some(()))
+        };
+        let late = || format!("not ready in time: {ports:?}");
+        wait::until(ready, late).unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    /// Connections that go to this replica now.
+    pub fn connections_to(&self, port: u16) -> usize {
+        let connections = lock(&self.shared.connections);
+        connections.iter().filter(|it| it.replica == port).count()
+    }
+
+    /// Connections that were passed on so far.
+    pub fn passed(&self) -> u64 {
+        self.shared.passed.load(Ordering::SeqCst)
+    }
+
+    /// Closes every connection, and waits until the clients have seen it, so that none sends another
+    /// request on one of them. Only to be used while no request is under way.
+    #[track_caller]
+    pub fn renew(&self) {
+        let old: Vec<_> = lock(&self.shared.connections).clone();
+        for connection in &old {
+            // Fails only if it is closed already.
+            let _ = connection.client.shutdown(Shutdown::Write);
+        }
+        let seen = || {
+            let mut all = old.iter();
+            Ok(all
+                .all(|it| it.is_over.load(Ordering::SeqCst))
+                .then_some(()))
+        };
+        wait::until(seen, || "a client keeps a closed connection".to_owned()).unwrap();
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+        for connection in lock(&self.shared.connections).iter() {
+            connection.close();
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn accept(self: &Arc<Self>, listener: &TcpListener) {
+        for client in listener.incoming() {
+            if self.is_stopping.load(Ordering::SeqCst) {
+                return;
+            }
+            // A client for whom there is no replica is dropped, and sees the connection closed.
+            let Ok(client) = client else { continue };
+            let Some((replica, server)) = self.connect() else {
+                continue;
+            };
+            if let Err(error) = self.pass(replica, client, server) {
+                eprintln!("balancer: {error}");
+            }
+        }
+    }
+
+    /// A connection to the next replica that is ready and there.
+    fn connect(&self) -> Option<(u16, TcpStream)> {
+        let replicas = lock(&self.replicas).clone();
+        let ready: Vec<_> = replicas.iter().filter(|it| it.is_ready).collect();
+        let turn = self.turn.fetch_add(1, Ordering::SeqCst);
+        (0..ready.len()).find_map(|step| {
+            let port = ready[(turn + step) % ready.len()].port;
+            let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+            Some((port, server))
+        })
+    }
+
+    fn pass(
+        self: &Arc<Self>,
+        replica: u16,
+        client: TcpStream,
+        server: TcpStream,
+    ) -> io::Result<()> {
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let connection = Arc::new(Connection {
+            replica,
+            client,
+            server,
+            is_over: AtomicBool::new(false),
+        });
+        lock(&self.connections).push(Arc::clone(&connection));
+        self.passed.fetch_add(1, Ordering::SeqCst);
+        let shared = Arc::clone(self);
+        thread::spawn(move || {
+            connection.run();
+            lock(&shared.connections).retain(|it| !Arc::ptr_eq(it, &connection));
+        });
+        Ok(())
+    }
+
+    fn probe(&self) {
+        while !self.is_stopping.load(Ordering::SeqCst) {
+            let ports: Vec<u16> = lock(&self.replicas).iter().map(|it| it.port).collect();
+            for port in ports {
+                let endpoint = Endpoint {
+                    port,
+                    ca: &self.ca,
+                    token: None,
+                };
+                let is_ready = endpoint.get("/readyz").is_some_and(|(code, _)| code == 200);
+                let mut replicas = lock(&self.replicas);
+                for replica in replicas.iter_mut().filter(|it| it.port == port) {
+                    replica.is_ready = is_ready;
+                }
+            }
+            thread::sleep(Duration::from_millis(PROBE_INTERVAL_MS));
+        }
+    }
+}
+
+impl Connection {
+    /// Carries bytes both ways until both sides have closed.
+    fn run(self: &Arc<Self>) {
+        let other = Arc::clone(self);
+        let answers = thread::spawn(move || {
+            if io::copy(&mut &other.server, &mut &other.client).is_err() {
+                other.close();
+            }
+            // A server that closes is heard by the client, which may still be sending.
+            let _ = other.client.shutdown(Shutdown::Write);
+        });
+        if io::copy(&mut &self.client, &mut &self.server).is_err() {
+            self.close();
+        }
+        self.is_over.store(true, Ordering::SeqCst);
+        let _ = self.server.shutdown(Shutdown::Write);
+        let _ = answers.join();
+    }
+
+    fn close(&self) {
+        let _ = self.client.shutdown(Shutdown::Both);
+        let _ = self.server.shutdown(Shutdown::Both);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,182 @@
+//! A client of the API server that keeps its connection, as controllers do.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::https::{Endpoint, Stream};
+
+/// How long an answer may take. The API server gives every request an end after 60 seconds.
+const TIMEOUT_S: u64 = 90;
+
+/// One client. It connects when it first asks, and again after a failure.
+pub struct Client {
+    port: u16,
+    ca: PathBuf,
+    token: &'static str,
+    connection: Option<BufReader<Stream>>,
+}
+
+/// What the API server says.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// The texts of its warnings, as they stand in the header.
+    pub warnings: Vec<String>,
+    /// The object, or the `Status` that says why there is none.
+    pub body: Value,
+}
+
+impl Answer {
+    /// Why a request was refused; empty if it was not.
+    pub fn message(&self) -> &str {
+        self.body["message"].as_str().unwrap_or_default()
+    }
+}
+
+impl Client {
+    pub fn new(port: u16, ca: PathBuf, token: &'static str) -> Self {
+        Self {
+            port,
+            ca,
+            token,
+            connection: None,
+        }
+    }
+
+    /// The object at `path`.
+    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
+        self.send("GET", path, &Value::Null)
+    }
+
+    /// Makes an object in the collection at `path`.
+    pub fn create(&mut self, path: &str, object: &Value) -> io::Result<Answer> {
+        self.send("POST", path, object)
+    }
+
+    /// Changes the object at `path` by a merge patch.
+    pub fn patch(&mut self, path: &str, change: &Value) -> io::Result<Answer> {
+        self.send("PATCH", path, change)
+    }
+
+    /// Deletes the object at `path`.
+    pub fn delete(&mut self, path: &str) -> io::Result<Answer> {
+        self.send("DELETE", path, &Value::Null)
+    }
+
+    /// Sends one request, and never a second time: what comes of it is for the caller to count.
+    fn send(&mut self, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect()?,
+        };
+        let request = self.request(method, path, body);
+        connection.get_mut().write_all(request.as_bytes())?;
+        let (answer, is_last) = read(&mut connection)?;
+        if !is_last {
+            self.connection = Some(connection);
+        }
+        Ok(answer)
+    }
+
+    fn connect(&self) -> io::Result<BufReader<Stream>> {
+        let endpoint = Endpoint {
+            port: self.port,
+            ca: &self.ca,
+            token: None,
+        };
+        let stream = endpoint.handshake(&["http/1.1"])?;
+        let timeout = Duration::from_secs(TIMEOUT_S);
+        stream.sock.set_read_timeout(Some(timeout))?;
+        stream.sock.set_nodelay(true)?;
+        Ok(BufReader::new(stream))
+    }
+
+    fn request(&self, method: &str, path: &str, body: &Value) -> String {
+        let kind = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let body = match body {
+            Value::Null => String::new(),
+            object => object.to_string(),
+        };
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\
+             Accept: application/json\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}",
+            self.port,
+            self.token,
+            body.len()
+        )
+    }
+}
+
+/// One answer, and whether the connection ends with it.
+fn read(connection: &mut impl BufRead) -> io::Result<(Answer, bool)> {
+    let status = line(connection)?;
+    let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let status = status.ok_or(io::ErrorKind::InvalidData)?;
+    let (mut length, mut is_chunked, mut is_last) = (None, false, false);
+    let mut warnings = Vec::new();
+    loop {
+        let field = line(connection)?;
+        let Some((name, value)) = field.split_once(':') else {
+            break;
+        };
+        let value = value.trim();
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = Some(value.parse().map_err(io::Error::other)?),
+            "transfer-encoding" => is_chunked = value == "chunked",
+            "connection" => is_last = value == "close",
+            "warning" => warnings.push(value.to_owned()),
+            _ => {}
+        }
+    }
+    let body = match length {
+        Some(length) => exactly(connection, length)?,
+        None if is_chunked => chunks(connection)?,
+        None => rest(connection)?,
+    };
+    let answer = Answer {
+        status,
+        warnings,
+        body: serde_json::from_slice(&body)?,
+    };
+    Ok((answer, is_last))
+}
+
+fn chunks(connection: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let size = line(connection)?;
+        let size = usize::from_str_radix(&size, 16).map_err(io::Error::other)?;
+        body.extend(exactly(connection, size)?);
+        line(connection)?;
+        if size == 0 {
+            return Ok(body);
+        }
+    }
+}
+
+fn exactly(connection: &mut impl Read, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    connection.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn rest(connection: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    connection.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The next line, without its end.
+fn line(connection: &mut impl BufRead) -> io::Result<String> {
+    let mut line = String::new();
+    if connection.read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(line.trim_end().to_owned())
+}

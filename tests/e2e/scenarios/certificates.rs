@@ -3,26 +3,26 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use serde_json::Value;
 
+mod server;
+mod wrong;
+
+use server::Server;
+use wrong::wrong;
+
 use super::Scenario;
 use crate::https::Endpoint;
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::{self, Protocol};
-use crate::process::{self, Process};
 use crate::stage::{self, MUTATED, Stage, VALIDATED};
 use crate::wait;
 
 const NAMESPACE: &str = "lockkeeper-system";
 const SECRET: &str = "lockkeeper-system/lockkeeper-tls";
-
-/// Long enough for the API server to hear of a bundle on a busy machine, and short enough to wait
-/// for twice.
-const OVERLAP: &str = "webhook: {certificates: {overlapSeconds: 5}}\n";
 
 const CONFIGURATIONS: [&str; 2] = [
     "validatingwebhookconfigurations",
@@ -39,111 +39,6 @@ pub fn scenarios() -> Vec<Scenario> {
         Scenario::new("the installation gives no more rights than it must", rights),
         Scenario::new("a certificate that cannot be is refused", wrong),
     ]
-}
-
-/// A server with its certificates in the Secret. Dropping it kills it.
-struct Server {
-    process: Process,
-    port: u16,
-    folder: PathBuf,
-}
-
-impl Server {
-    /// Starts it and waits until it listens; it need not be ready.
-    #[track_caller]
-    fn start(stage: &mut Stage, protocol: Protocol) -> Self {
-        Self::wait(Self::begin(stage, protocol))
-    }
-
-    #[track_caller]
-    fn begin(stage: &mut Stage, protocol: Protocol) -> (Process, PathBuf) {
-        let folder = stage.new_folder();
-        let mut command = lockkeeper::serve(&folder).unwrap();
-        let config = folder.join("config.yaml");
-        fs::write(&config, OVERLAP).unwrap();
-        command.arg("--config").arg(config);
-        command.arg("--kubeconfig").arg(stage.cluster().server());
-        command.args(["--tls-secret", SECRET, "--tls-name", "127.0.0.1"]);
-        if protocol == Protocol::Http1 {
-            command.arg("--http1-only");
-        }
-        let stdout = process::create(&folder.join("stdout")).unwrap();
-        let log = folder.join("stderr");
-        let process = Process::start("lockkeeper serve", command, &log, Some(stdout));
-        (process.unwrap(), folder)
-    }
-
-    #[track_caller]
-    fn wait((mut process, folder): (Process, PathBuf)) -> Self {
-        let stdout = folder.join("stdout");
-        let port = process
-            .wait_ready(|| lockkeeper::announced_port(&stdout))
-            .unwrap();
-        Self {
-            process,
-            port,
-            folder,
-        }
-    }
-
-    fn url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.port)
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.folder.join("stderr")).unwrap()
-    }
-
-    /// What `/readyz` says, to a client that trusts anybody.
-    #[track_caller]
-    fn readyz(&self) -> String {
-        let url = format!("{}/readyz", self.url());
-        let output = Command::new("curl")
-            .args(["--silent", "--insecure", &url])
-            .output();
-        text(&output.unwrap().stdout)
-    }
-
-    /// One of its numbers.
-    #[track_caller]
-    fn metric(&self, name: &str) -> u64 {
-        let printed = fs::read_to_string(self.folder.join("stdout")).unwrap();
-        let (_, rest) = printed.split_once("metrics      ").unwrap();
-        let url = rest.lines().next().unwrap();
-        let output = Command::new("curl").args(["--silent", url]).output();
-        let all = text(&output.unwrap().stdout);
-        let name = format!("lockkeeper_webhook_{name} ");
-        let mut values = all.lines().filter_map(|line| line.strip_prefix(&name));
-        values
-            .next()
-            .unwrap_or_else(|| panic!("{all}"))
-            .parse()
-            .unwrap()
-    }
-
-    #[track_caller]
-    fn until_ready(&mut self) {
-        self.until_it_says("ok\n");
-    }
-
-    /// Waits until `/readyz` says this, among other things.
-    #[track_caller]
-    fn until_it_says(&mut self, part: &str) -> String {
-        let url = format!("{}/readyz", self.url());
-        let said = self.process.wait_ready(|| {
-            let output = Command::new("curl")
-                .args(["--silent", "--insecure", &url])
-                .output();
-            let said = text(&output.ok()?.stdout);
-            said.contains(part).then_some(said)
-        });
-        said.unwrap_or_else(|e| panic!("{part}: {}\n{e}", self.readyz()))
-    }
-
-    #[track_caller]
-    fn stop(self) {
-        assert!(self.process.terminate().unwrap().success());
-    }
 }
 
 /// A cluster where nothing is reviewed and the Secret is empty.
@@ -352,11 +247,7 @@ fn rotated(stage: &mut Stage, protocol: Protocol) {
     thread::scope(|scope| {
         let writing = scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
-                let refused = kubectl.apply(VALIDATED, &[]);
-                assert!(refused.stderr.contains("WL001"), "{}", refused.stderr);
-                let filled = kubectl.apply(MUTATED, &["--dry-run=server", "-o", "json"]);
-                let is_filled = filled.stdout.contains("lockkeeper.dev/resource-in-use");
-                assert!(is_filled, "{}", filled.stderr);
+                write(&kubectl);
                 writes.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -406,6 +297,16 @@ fn rotated(stage: &mut Stage, protocol: Protocol) {
         );
     }
     servers.into_iter().for_each(Server::stop);
+}
+
+/// Writes an object that must be refused and one that must be filled in, by the right reason.
+#[track_caller]
+fn write(kubectl: &Kubectl) {
+    let refused = kubectl.apply(VALIDATED, &[]);
+    assert!(refused.stderr.contains("WL001"), "{}", refused.stderr);
+    let filled = kubectl.apply(MUTATED, &["--dry-run=server", "-o", "json"]);
+    let is_filled = filled.stdout.contains("lockkeeper.dev/resource-in-use");
+    assert!(is_filled, "{}", filled.stderr);
 }
 
 fn mended(stage: &mut Stage, protocol: Protocol) {
@@ -555,105 +456,6 @@ fn rights(stage: &mut Stage, protocol: Protocol) {
     server.until_ready();
     until_asked(&kubectl);
     server.stop();
-}
-
-/// What cannot be is said before anything is served.
-fn wrong(stage: &mut Stage, _: Protocol) {
-    let folder = stage.new_folder();
-    fs::create_dir_all(&folder).unwrap();
-    let kubeconfig = stage.cluster().server().to_str().unwrap().to_owned();
-    let usage: [(&[&str], &str); 6] = [
-        (
-            &["--tls-secret", "lockkeeper-tls"],
-            "such as lockkeeper-system/lockkeeper-tls",
-        ),
-        (
-            &["--tls-secret", SECRET, "--inject", "services/lockkeeper"],
-            "customresourcedefinitions/NAME",
-        ),
-        (
-            &[
-                "--tls-secret",
-                SECRET,
-                "--inject",
-                "customresourcedefinitions",
-            ],
-            "its kind and its name",
-        ),
-        (&["--tls-secret", SECRET], "give --kubeconfig"),
-        (
-            &["--tls-secret", SECRET, "--tls-dir", "tls"],
-            "cannot be used with",
-        ),
-        (
-            &[
-                "--tls-secret",
-                SECRET,
-                "--kubeconfig",
-                &kubeconfig,
-                "--tls-name",
-                "*.a",
-            ],
-            "wildcards",
-        ),
-    ];
-    for (flags, part) in usage {
-        fails(&lockkeeper::run(&[&["serve"], flags].concat()), 2, part);
-    }
-    let config = folder.join("config.yaml");
-    for (yaml, part) in [
-        (
-            "secret: lockkeeper-tls",
-            "config.yaml:1:34: \"lockkeeper-tls\" is not the namespace",
-        ),
-        ("inject: [pods/a]", "\"pods/a\" is no kind with a CA bundle"),
-        ("overlapSeconds: 0", "not in the range from 1 to 3600"),
-        ("caDays: 36501", "not in the range from 1 to 36500"),
-        ("servingDays: 0", "not in the range from 1 to 3650"),
-    ] {
-        fs::write(&config, format!("webhook: {{certificates: {{{yaml}}}}}\n")).unwrap();
-        let run = lockkeeper::run(&["serve", "--config", config.to_str().unwrap()]);
-        fails(&run, 2, part);
-    }
-
-    // A directory that is none, one that others may enter, and a disk that takes nothing more.
-    let file = folder.join("file");
-    fs::write(&file, "").unwrap();
-    let inside = file.join("tls");
-    let run = lockkeeper::run(&["serve", "--tls-dir", inside.to_str().unwrap()]);
-    fails(&run, 1, "cannot make the directory");
-    let open = folder.join("open");
-    fs::create_dir(&open).unwrap();
-    fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let run = lockkeeper::run(&["serve", "--tls-dir", open.to_str().unwrap()]);
-    fails(&run, 1, "run: chmod 700");
-    let full = folder.join("full");
-    let run = Command::new("sh")
-        // A limit on the size of files that is told like a full disk: the write fails.
-        .args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"])
-        .arg(lockkeeper::binary().get_program())
-        .args(["serve", "--tls-dir", full.to_str().unwrap()])
-        .output()
-        .unwrap();
-    fails(
-        &run,
-        1,
-        "check its owner and free space, or name another directory",
-    );
-    assert_eq!(
-        fs::read_dir(&full).unwrap().count(),
-        0,
-        "nothing is left behind"
-    );
-}
-
-#[track_caller]
-fn fails(output: &Output, code: i32, part: &str) {
-    let stderr = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{stderr}");
-    // clap breaks lines.
-    let flat = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains(part), "{part} is not in:\n{stderr}");
 }
 
 fn text(bytes: &[u8]) -> String {

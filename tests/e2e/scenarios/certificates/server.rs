@@ -1,0 +1,119 @@
+//! A server that keeps its certificates in the Secret of the installation.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{SECRET, text};
+use crate::lockkeeper::{self, Protocol};
+use crate::process::{self, Process};
+use crate::stage::Stage;
+
+/// Long enough for the API server to hear of a bundle on a busy machine, and short enough to wait
+/// for twice.
+const OVERLAP: &str = "webhook: {certificates: {overlapSeconds: 5}}\n";
+
+/// A server with its certificates in the Secret. Dropping it kills it.
+pub struct Server {
+    process: Process,
+    pub port: u16,
+    folder: PathBuf,
+}
+
+impl Server {
+    /// Starts it and waits until it listens; it need not be ready.
+    #[track_caller]
+    pub fn start(stage: &mut Stage, protocol: Protocol) -> Self {
+        Self::wait(Self::begin(stage, protocol))
+    }
+
+    #[track_caller]
+    pub fn begin(stage: &mut Stage, protocol: Protocol) -> (Process, PathBuf) {
+        let folder = stage.new_folder();
+        let mut command = lockkeeper::serve(&folder).unwrap();
+        let config = folder.join("config.yaml");
+        fs::write(&config, OVERLAP).unwrap();
+        command.arg("--config").arg(config);
+        command.arg("--kubeconfig").arg(stage.cluster().server());
+        command.args(["--tls-secret", SECRET, "--tls-name", "127.0.0.1"]);
+        if protocol == Protocol::Http1 {
+            command.arg("--http1-only");
+        }
+        let stdout = process::create(&folder.join("stdout")).unwrap();
+        let log = folder.join("stderr");
+        let process = Process::start("lockkeeper serve", command, &log, Some(stdout));
+        (process.unwrap(), folder)
+    }
+
+    #[track_caller]
+    pub fn wait((mut process, folder): (Process, PathBuf)) -> Self {
+        let stdout = folder.join("stdout");
+        let port = process
+            .wait_ready(|| lockkeeper::announced_port(&stdout))
+            .unwrap();
+        Self {
+            process,
+            port,
+            folder,
+        }
+    }
+
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("stderr")).unwrap()
+    }
+
+    /// What `/readyz` says, to a client that trusts anybody.
+    #[track_caller]
+    pub fn readyz(&self) -> String {
+        let url = format!("{}/readyz", self.url());
+        let output = Command::new("curl")
+            .args(["--silent", "--insecure", &url])
+            .output();
+        text(&output.unwrap().stdout)
+    }
+
+    /// One of its numbers.
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> u64 {
+        let printed = fs::read_to_string(self.folder.join("stdout")).unwrap();
+        let (_, rest) = printed.split_once("metrics      ").unwrap();
+        let url = rest.lines().next().unwrap();
+        let output = Command::new("curl").args(["--silent", url]).output();
+        let all = text(&output.unwrap().stdout);
+        let name = format!("lockkeeper_webhook_{name} ");
+        let mut values = all.lines().filter_map(|line| line.strip_prefix(&name));
+        values
+            .next()
+            .unwrap_or_else(|| panic!("{all}"))
+            .parse()
+            .unwrap()
+    }
+
+    #[track_caller]
+    pub fn until_ready(&mut self) {
+        self.until_it_says("ok\n");
+    }
+
+    /// Waits until `/readyz` says this, among other things.
+    #[track_caller]
+    pub fn until_it_says(&mut self, part: &str) -> String {
+        let url = format!("{}/readyz", self.url());
+        let said = self.process.wait_ready(|| {
+            let output = Command::new("curl")
+                .args(["--silent", "--insecure", &url])
+                .output();
+            let said = text(&output.ok()?.stdout);
+            said.contains(part).then_some(said)
+        });
+        said.unwrap_or_else(|e| panic!("{part}: {}\n{e}", self.readyz()))
+    }
+
+    #[track_caller]
+    pub fn stop(self) {
+        assert!(self.process.terminate().unwrap().success());
+    }
+}

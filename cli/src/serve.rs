@@ -7,10 +7,9 @@ mod reload;
 pub(crate) use arguments::Arguments;
 
 use crate::configuration::{self, Loaded};
-use crate::{Failure, world};
+use crate::{Failure, kubeconfig, world};
 use anyhow::{Context, Error, anyhow};
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use lockkeeper_api::config::{Config, ListenAddress, OptionalListen, WebhookSettings};
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
@@ -214,11 +213,7 @@ fn app(settings: Settings, source: Source, body_limit_bytes: usize) -> App {
 
 async fn source(arguments: &Arguments) -> Result<Source, Error> {
     if let Some(path) = &arguments.kubeconfig {
-        let shown = path.display();
-        let read = Kubeconfig::read_from(path).with_context(|| format!("cannot use {shown}"))?;
-        let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(read, &options).await?;
-        return Ok(Source::Cluster(Client::try_from(config)?));
+        return Ok(Source::Cluster(kubeconfig::client(path).await?));
     }
     let folder = match &arguments.world {
         Some(folder) => folder.clone(),

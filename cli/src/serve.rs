@@ -3,6 +3,7 @@
 mod arguments;
 mod greeting;
 mod reload;
+mod traces;
 
 pub(crate) use arguments::Arguments;
 
@@ -31,6 +32,7 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use traces::Traces;
 
 /// The folder whose objects are the world when there is no cluster.
 const WORLD_DEFAULT: &str = "examples/world";
@@ -63,8 +65,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let yaml = serde_saphyr::to_string(&config)?;
         return Ok(stdout().lock().write_all(yaml.as_bytes())?);
     }
+    let traces = Traces::start();
     let runtime = tokio::runtime::Runtime::new()?;
-    Ok(runtime.block_on(serve(arguments, &config, loaded, clients))?)
+    let served = runtime.block_on(serve(arguments, &config, loaded, clients, &traces));
+    traces.finish();
+    Ok(served?)
 }
 
 async fn serve(
@@ -72,6 +77,7 @@ async fn serve(
     config: &Config,
     loaded: Loaded,
     clients: Option<ClientVerification>,
+    traces: &Traces,
 ) -> Result<(), Error> {
     let source = source(arguments).await?;
     let files = certificate(arguments)?;
@@ -94,7 +100,8 @@ async fn serve(
     greeting::print(address, metrics_address, &files, &source)?;
     let body_limit_bytes = usize::try_from(config.webhook.body_limit_bytes)?;
     let app = app(loaded.settings.clone(), source, body_limit_bytes);
-    let app = Arc::new(app.with_certificate(certificate_probe(&serving.status())));
+    let app = app.with_certificate(certificate_probe(&serving.status()));
+    let app = Arc::new(traces.follow(app));
     let limits = Limits {
         drain_timeout: Duration::from_secs(config.webhook.drain_seconds),
         ..Limits::default()

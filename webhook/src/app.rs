@@ -17,6 +17,8 @@ pub struct App {
     pub(crate) readiness: Readiness,
     pub(crate) body_limit_bytes: usize,
     pub(crate) metrics: Metrics,
+    #[cfg(feature = "otel")]
+    pub(crate) tracer: Option<opentelemetry_sdk::trace::SdkTracer>,
 }
 
 impl App {
@@ -57,7 +59,17 @@ impl App {
             live: None,
             readiness,
             body_limit_bytes,
+            #[cfg(feature = "otel")]
+            tracer: None,
         }
+    }
+
+    /// Makes spans of the reviews with this tracer.
+    #[cfg(feature = "otel")]
+    #[must_use]
+    pub fn with_tracer(mut self, tracer: opentelemetry_sdk::trace::SdkTracer) -> Self {
+        self.tracer = Some(tracer);
+        self
     }
 
     /// Adds the serving certificate to what is measured.

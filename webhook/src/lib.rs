@@ -24,4 +24,5 @@ mod chain;
 mod deadline;
 mod envelope;
 mod route;
+mod trace;
 mod world;

@@ -37,6 +37,7 @@ pub fn scenarios() -> Vec<Alone> {
         trial("a world that cannot be read is named", bad_world),
         trial("a kubeconfig that cannot be used is named", bad_kubeconfig),
         trial("a configuration that is no file is named", no_file),
+        trial("a build without spans says so", no_spans),
     ]
 }
 
@@ -317,6 +318,22 @@ fn no_file(folder: &Path) {
     fs::write(&file, b"\xff\xfe").unwrap();
     let output = refused(folder, &["--config", path(&file)]);
     fails(&output, 2, &[path(&file), "UTF-8"]);
+}
+
+/// Somebody who sets the variable waits for spans; a line in the log spares the search for them.
+fn no_spans(folder: &Path) {
+    let absent = folder.join("absent");
+    let start = |endpoint: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
+        let arguments = ["serve", "--world", path(&absent)];
+        command.args(arguments).env_remove("LOCKKEEPER_LOG");
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
+        command.output().unwrap()
+    };
+    let said = "built without the feature otel";
+    fails(&start("http://127.0.0.1:4318"), 1, &[said, "INFO"]);
+    let silent = text(&start("").stderr);
+    assert!(!silent.contains(said), "{silent}");
 }
 
 /// What a request is answered with.

@@ -28,6 +28,7 @@ fmt-check:
 lint:
     cargo clippy --locked --workspace --all-targets -- -D warnings
     cargo clippy --locked --package lockkeeper --test e2e -- -D warnings
+    cargo clippy --locked --workspace --all-targets --features lockkeeper/otel,lockkeeper-webhook/otel -- -D warnings
 
 # Licences, sources and duplicate versions of dependencies; unused ones
 deny:

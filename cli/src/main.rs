@@ -2,6 +2,7 @@
 
 mod certificate;
 mod configuration;
+mod kubeconfig;
 mod serve;
 mod world;
 mod yaml;
@@ -16,11 +17,18 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What `--help` says of them, here and of `serve`.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done; a server was told to stop, by SIGINT (Ctrl-C) or SIGTERM
+  1    it could not be done
+  2    the command line or the configuration is wrong
+  130  a second signal, SIGINT, ended the server with requests unanswered
+  143  the same, with SIGTERM";
+
 /// Keeps quota and priority objects of batch and AI workloads on Kubernetes sane.
-///
-/// Exit codes: 0 done, 1 it could not be done, 2 the command line or the configuration is wrong.
 #[derive(Debug, Parser)]
-#[command(version, propagate_version = true)]
+#[command(version, propagate_version = true, after_long_help = EXIT_CODES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -29,6 +37,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Answer admission reviews over TLS
+    #[command(after_long_help = EXIT_CODES)]
     Serve(Box<serve::Arguments>),
     /// Make a CA and a serving certificate in a private folder
     Certificate(certificate::Arguments),

@@ -4,15 +4,15 @@ mod arguments;
 mod certificates;
 mod greeting;
 mod reload;
+mod traces;
 
 pub(crate) use arguments::Arguments;
 
 use crate::configuration::{self, Loaded};
-use crate::{Failure, world};
+use crate::{Failure, kubeconfig, world};
 use anyhow::{Context, Error, anyhow};
 use certificates::Certificates;
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use lockkeeper_api::config::{Config, ListenAddress, OptionalListen, WebhookSettings};
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
@@ -32,6 +32,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use traces::Traces;
 
 /// The folder whose objects are the world when there is no cluster.
 const WORLD_DEFAULT: &str = "examples/world";
@@ -75,8 +76,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(stdout().lock().write_all(yaml.as_bytes())?);
     }
     certificates::check(arguments, &config)?;
+    let traces = Traces::start();
     let runtime = tokio::runtime::Runtime::new()?;
-    Ok(runtime.block_on(serve(arguments, &config, loaded, clients))?)
+    let served = runtime.block_on(serve(arguments, &config, loaded, clients, &traces));
+    traces.finish();
+    Ok(served?)
 }
 
 async fn serve(
@@ -84,6 +88,7 @@ async fn serve(
     config: &Config,
     loaded: Loaded,
     clients: Option<ClientVerification>,
+    traces: &Traces,
 ) -> Result<(), Error> {
     let source = source(arguments).await?;
     let certificates = Certificates::of(arguments, config, source.client())?;
@@ -106,7 +111,8 @@ async fn serve(
     greeting::print(address, metrics_address, &certificates, &source)?;
     let limits = &config.webhook.limits;
     let app = app(loaded.settings.clone(), source, &config.webhook)?;
-    let app = Arc::new(app.with_certificate(certificate_probe(&serving.status())));
+    let app = app.with_certificate(certificate_probe(&serving.status()));
+    let app = Arc::new(traces.follow(app));
     // These go on until the runtime ends.
     if let Some(metrics) = metrics {
         let limits = PortLimits::from(&limits.metrics);
@@ -210,11 +216,7 @@ fn app(settings: Settings, source: Source, webhook: &WebhookSettings) -> Result<
 
 async fn source(arguments: &Arguments) -> Result<Source, Error> {
     if let Some(path) = &arguments.kubeconfig {
-        let shown = path.display();
-        let read = Kubeconfig::read_from(path).with_context(|| format!("cannot use {shown}"))?;
-        let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(read, &options).await?;
-        return Ok(Source::Cluster(Client::try_from(config)?));
+        return Ok(Source::Cluster(kubeconfig::client(path).await?));
     }
     let folder = match &arguments.world {
         Some(folder) => folder.clone(),

@@ -41,15 +41,12 @@ fn collect(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), Er
     if depth == 0 {
         bail!("{shown}: folders are nested more than {DEPTH_MAX} deep");
     }
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("cannot read the folder {shown}"))?;
+    let read = || {
+        format!("cannot read the folder {shown}; --world takes one with YAML and JSON files in it")
+    };
     let mut paths = Vec::new();
-    for entry in entries {
-        paths.push(
-            entry
-                .with_context(|| format!("cannot read the folder {shown}"))?
-                .path(),
-        );
+    for entry in fs::read_dir(folder).with_context(read)? {
+        paths.push(entry.with_context(read)?.path());
     }
     paths.sort();
     for path in paths {
@@ -65,7 +62,7 @@ fn collect(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), Er
 
 fn documents(file: &Path) -> Result<Vec<Value>, Error> {
     let shown = file.display();
-    let read = || format!("cannot read {shown}");
+    let read = || format!("cannot read {shown}; mend it, or take it out of the folder");
     let size = fs::metadata(file).with_context(read)?.len();
     if size > FILE_SIZE_MAX_BYTES {
         bail!("{shown} has {size} bytes; at most {FILE_SIZE_MAX_BYTES} are read");

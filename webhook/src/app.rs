@@ -17,6 +17,8 @@ pub struct App {
     pub(crate) readiness: Readiness,
     pub(crate) body_limit_bytes: usize,
     pub(crate) metrics: Metrics,
+    #[cfg(feature = "otel")]
+    pub(crate) tracer: Option<opentelemetry_sdk::trace::SdkTracer>,
 }
 
 impl App {
@@ -57,6 +59,8 @@ impl App {
             live: None,
             readiness,
             body_limit_bytes,
+            #[cfg(feature = "otel")]
+            tracer: None,
         }
     }
 
@@ -64,6 +68,14 @@ impl App {
     #[must_use]
     pub fn remembering(mut self, memory: Memory) -> Self {
         self.live = self.live.map(|live| live.remembering(memory));
+        self
+    }
+
+    /// Makes spans of the reviews with this tracer.
+    #[cfg(feature = "otel")]
+    #[must_use]
+    pub fn with_tracer(mut self, tracer: opentelemetry_sdk::trace::SdkTracer) -> Self {
+        self.tracer = Some(tracer);
         self
     }
 

@@ -6,6 +6,7 @@ use crate::envelope::EnvelopeError;
 use crate::limits::{Full, Load};
 use crate::metrics::{Observed, Path};
 use crate::readiness::Health;
+use crate::trace::{Root, Step};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -138,12 +139,16 @@ async fn answer(
 ) -> Result<Json, Refused> {
     let started = Instant::now();
     let observed = Observed::new(&server.app, question.path());
+    let root = Root::new(&server.app, question.path(), headers);
     let answer = async {
         let _place = server.load.enter()?;
         let deadline = deadline::of(query, started, &server.load.bounds().reserve);
+        let reading = root.trace().begin(Step::Read);
         let body = body::read(server, headers, body, deadline).await?;
+        reading.end();
         observed.body(body.bytes().len());
         let work = Work {
+            trace: root.trace().clone(),
             app: Arc::clone(&server.app),
             settings: server.app.settings(),
             observed,
@@ -155,8 +160,11 @@ async fn answer(
         work.run(server).await.map(Json)
     };
     let answer = answer.await;
-    if matches!(answer, Err(Refused::Full(_))) {
-        server.app.metrics.shed();
+    if let Err(refused) = &answer {
+        root.trace().refused(refused.code());
+        if matches!(refused, Refused::Full(_)) {
+            server.app.metrics.shed();
+        }
     }
     answer
 }
@@ -187,24 +195,29 @@ enum Refused {
     Encoding(serde_json::Error),
 }
 
-impl IntoResponse for Refused {
-    fn into_response(self) -> Response {
-        let code = match &self {
-            Self::Full(full) => {
-                // Logged once a second where it is counted: there may be many.
-                let wait = HeaderValue::from(full.retry_after_seconds);
-                let headers = [(RETRY_AFTER, wait)];
-                let text = format!("{self}\n");
-                return (StatusCode::TOO_MANY_REQUESTS, headers, text).into_response();
-            }
+impl Refused {
+    fn code(&self) -> StatusCode {
+        match self {
+            Self::Full(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Broken(_) | Self::Envelope(_) => StatusCode::BAD_REQUEST,
             Self::Encoding(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        };
+        }
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let (code, text) = (self.code(), format!("{self}\n"));
+        if let Self::Full(full) = &self {
+            // Logged once a second where it is counted: there may be many.
+            let headers = [(RETRY_AFTER, HeaderValue::from(full.retry_after_seconds))];
+            return (code, headers, text).into_response();
+        }
         tracing::info!(code = code.as_u16(), reason = %self, "refused a request");
-        (code, format!("{self}\n")).into_response()
+        (code, text).into_response()
     }
 }
 

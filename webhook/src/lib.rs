@@ -25,5 +25,6 @@ mod chain;
 mod deadline;
 mod envelope;
 mod route;
+mod trace;
 mod unique;
 mod world;

@@ -14,6 +14,8 @@ mod text;
 pub use port::{PortLimits, serve};
 
 pub(crate) use hits::Hits;
+#[cfg(feature = "otel")]
+pub(crate) use labels::Outcome;
 pub(crate) use labels::{Lookup, Path};
 pub(crate) use observed::Observed;
 

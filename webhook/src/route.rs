@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Named};
 use crate::envelope::Request;
+use crate::trace::{Step, Trace};
 use crate::unique::{self, Fault};
 use crate::world::{Fetched, RequestWorld};
 use k8s_openapi::api::core::v1::Pod;
@@ -27,6 +28,7 @@ pub(crate) struct Basis<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) index: &'a RwLock<Index>,
     pub(crate) fetched: &'a Fetched,
+    pub(crate) trace: &'a Trace,
 }
 
 /// What comes of judging once.
@@ -139,7 +141,10 @@ impl<T: Guarded> Decoded<T> {
 
 /// Runs the rules, with what was fetched for them. What could not be fetched was not checked.
 fn validate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Operation) -> Judged {
-    let decoded = match decode::<T>(request, operation) {
+    let decoding = basis.trace.begin(Step::Decode);
+    let decoded = decode::<T>(request, operation);
+    decoding.end();
+    let decoded = match decoded {
         Ok(decoded) => decoded,
         Err(answer) => return (*answer).into(),
     };
@@ -157,6 +162,7 @@ fn validate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Ope
 
 /// Runs the rules once. The stores are locked for that long, which is microseconds for most objects.
 fn judge<T: Guarded>(basis: &Basis<'_>, decoded: &Decoded<T>) -> (Verdict, BTreeSet<String>) {
+    let _rules = basis.trace.begin(Step::Rules);
     let index = basis.index.read().unwrap_or_else(PoisonError::into_inner);
     let world = RequestWorld::new(&index, basis.fetched);
     let context = Context {
@@ -171,7 +177,10 @@ fn judge<T: Guarded>(basis: &Basis<'_>, decoded: &Decoded<T>) -> (Verdict, BTree
 /// validation after it, says what is wrong better than a refusal here could.
 fn mutate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Operation) -> Answer {
     let mut answer = Answer::allow(&request.uid);
-    let (object, old) = match decode::<T>(request, operation) {
+    let decoding = basis.trace.begin(Step::Decode);
+    let decoded = decode::<T>(request, operation);
+    decoding.end();
+    let (object, old) = match decoded {
         // What a stored object that does not decode was given cannot be known: nothing is filled in,
         // or a finalizer that was taken away would come back.
         Ok(Decoded::Create(_)) if operation == Operation::Update => return answer,
@@ -180,6 +189,7 @@ fn mutate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Opera
         Err(refused) if refused.is_bad_request() => return *refused,
         Ok(Decoded::Delete(_)) | Err(_) => return answer,
     };
+    let _defaults = basis.trace.begin(Step::Defaults);
     let index = basis.index.read().unwrap_or_else(PoisonError::into_inner);
     let world = RequestWorld::new(&index, basis.fetched);
     let context = Context {

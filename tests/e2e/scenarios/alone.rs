@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -37,6 +39,12 @@ pub fn scenarios() -> Vec<Alone> {
         trial("one signal ends it well, and a second one at once", signals),
         trial("metrics count what was answered", metrics),
         trial("the printed configuration reads back equal", print_config),
+        trial("a metrics port in use is said so", metrics_port_in_use),
+        trial("the help says all exit codes", exit_codes),
+        trial("a world that cannot be read is named", bad_world),
+        trial("a kubeconfig that cannot be used is named", bad_kubeconfig),
+        trial("a configuration that is no file is named", no_file),
+        trial("a build without spans says so", no_spans),
     ]
 }
 
@@ -315,6 +323,127 @@ fn metrics_url(server: &Lockkeeper) -> String {
     let printed = server.printed();
     let (_, rest) = printed.split_once("metrics      ").unwrap();
     rest.lines().next().unwrap().to_owned()
+}
+
+fn metrics_port_in_use(folder: &Path) {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = holder.local_addr().unwrap().to_string();
+    let tls = folder.join("tls");
+    let flags = ["--metrics-listen", &taken, "--tls-dir", path(&tls)];
+    let output = lockkeeper::run(&[&["serve", "--listen", "127.0.0.1:0"][..], &flags].concat());
+    fails(&output, 1, &[&taken, "--metrics-listen"]);
+}
+
+fn exit_codes(_: &Path) {
+    for arguments in [&["--help"][..], &["serve", "--help"]] {
+        let help = lockkeeper::output(arguments);
+        let (_, codes) = help.split_once("Exit codes:\n").unwrap();
+        let codes: Vec<&str> = codes
+            .lines()
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        assert_eq!(codes, ["0", "1", "2", "130", "143"]);
+    }
+    assert!(lockkeeper::run(&["--version"]).status.success());
+    fails(&lockkeeper::run(&["sreve"]), 2, &["serve"]);
+    fails(&lockkeeper::run(&[]), 2, &["Usage"]);
+}
+
+/// What `serve` says of these flags, which no server can start with.
+fn refused(folder: &Path, flags: &[&str]) -> Output {
+    let tls = folder.join("tls");
+    let serve = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--metrics-listen",
+        "off",
+    ];
+    let tls = ["--tls-dir", path(&tls)];
+    lockkeeper::run(&[&serve[..], &tls, flags].concat())
+}
+
+fn bad_world(folder: &Path) {
+    let world = folder.join("world");
+    let check = |content: &[u8], parts: &[&str]| {
+        fs::create_dir_all(&world).unwrap();
+        fs::write(world.join("objects.yaml"), content).unwrap();
+        fails(&refused(folder, &["--world", path(&world)]), 1, parts);
+    };
+    check(
+        b"kind: [\n",
+        &["world/objects.yaml:1:7", "unclosed bracket"],
+    );
+    check(b"\xff\xfe", &["world/objects.yaml", "mend it", "UTF-8"]);
+    check(
+        b"{kind: PriorityClass, apiVersion: scheduling.k8s.io/v1, metadata: {name: high}, value: x}",
+        &["world/objects.yaml", "PriorityClass high", "i32"],
+    );
+    let file = world.join("objects.yaml");
+    let absent = folder.join("absent");
+    for no_folder in [&file, &absent, &file.join("below")] {
+        let output = refused(folder, &["--world", path(no_folder)]);
+        fails(&output, 1, &[path(no_folder), "--world takes"]);
+    }
+    fs::remove_file(&file).unwrap();
+    symlink("nowhere", &file).unwrap();
+    let output = refused(folder, &["--world", path(&world)]);
+    fails(&output, 1, &["world/objects.yaml", "mend it"]);
+}
+
+fn bad_kubeconfig(folder: &Path) {
+    let file = folder.join("kubeconfig");
+    let of = |file: &Path| refused(folder, &["--kubeconfig", path(file)]);
+    fails(
+        &of(&file),
+        1,
+        &[path(&file), "--kubeconfig", "No such file"],
+    );
+    fails(&of(folder), 1, &[path(folder), "--kubeconfig", "directory"]);
+    for (yaml, part) in [
+        ("clusters: [\n", ":1:11: unclosed bracket"),
+        ("rules: {}\n", "no current-context"),
+        ("current-context: gone\n", "no context \"gone\""),
+        (
+            "current-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\n\
+             clusters: [{name: b, cluster: {server: 'https://127.0.0.1:1', certificate-authority: nowhere.crt}}]\n\
+             users: [{name: c, user: {}}]\n",
+            "nowhere.crt",
+        ),
+    ] {
+        fs::write(&file, yaml).unwrap();
+        let output = of(&file);
+        fails(&output, 1, &[path(&file), part]);
+        assert_eq!(text(&output.stderr).lines().count(), 1);
+    }
+}
+
+fn no_file(folder: &Path) {
+    let file = folder.join("config.yaml");
+    fs::write(&file, "").unwrap();
+    for no_file in [folder, &file.join("below")] {
+        let output = refused(folder, &["--config", path(no_file)]);
+        fails(&output, 2, &[path(no_file), "check the path"]);
+    }
+    fs::write(&file, b"\xff\xfe").unwrap();
+    let output = refused(folder, &["--config", path(&file)]);
+    fails(&output, 2, &[path(&file), "UTF-8"]);
+}
+
+/// Somebody who sets the variable waits for spans; a line in the log spares the search for them.
+fn no_spans(folder: &Path) {
+    let absent = folder.join("absent");
+    let start = |endpoint: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
+        let arguments = ["serve", "--world", path(&absent)];
+        command.args(arguments).env_remove("LOCKKEEPER_LOG");
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
+        command.output().unwrap()
+    };
+    let said = "built without the feature otel";
+    fails(&start("http://127.0.0.1:4318"), 1, &[said, "INFO"]);
+    let silent = text(&start("").stderr);
+    assert!(!silent.contains(said), "{silent}");
 }
 
 /// What a request is answered with.

@@ -8,6 +8,7 @@ use crate::envelope::{self, EnvelopeError, Request, Review};
 use crate::limits::Held;
 use crate::metrics::Observed;
 use crate::route::{Basis, Judged, Route};
+use crate::trace::{Step, Trace};
 use crate::world::Fetched;
 use axum::body::Bytes;
 use lockkeeper_api::GROUP;
@@ -21,6 +22,7 @@ pub(super) struct Work {
     pub(super) app: Arc<App>,
     pub(super) settings: Arc<Settings>,
     pub(super) observed: Observed,
+    pub(super) trace: Trace,
     pub(super) question: Question,
     pub(super) body: Held,
     pub(super) started: Instant,
@@ -39,7 +41,9 @@ impl Work {
         };
         let judged = match &work.app.live {
             Some(live) if !judged.missed.is_empty() => {
+                let lookup = work.trace.begin(Step::Lookup);
                 let fetched = live.fetch(judged.missed, work.deadline).await;
+                lookup.found(&fetched);
                 // The API server may have taken all the time there was.
                 let reserve = &server.load.bounds().reserve;
                 let deadline = deadline::for_second_look(work.started, work.deadline, reserve);
@@ -67,9 +71,11 @@ impl Work {
         if work.body.bytes().len() <= server.load.bounds().light_body_max_bytes {
             return Ok(Some(work.judge(&fetched)?));
         }
+        let waiting = work.trace.begin(Step::Wait);
         let Some(place) = server.load.enter_heavy(deadline).await else {
             return Ok(None);
         };
+        waiting.end();
         let work = Arc::clone(work);
         let judged = tokio::task::spawn_blocking(move || {
             let judged = work.judge(&fetched);
@@ -91,8 +97,11 @@ impl Work {
     }
 
     fn judge(&self, fetched: &Fetched) -> Result<Judged, EnvelopeError> {
+        let envelope = self.trace.begin(Step::Envelope);
         let (review, request) = envelope::decode(self.body.bytes())?;
+        envelope.end();
         let basis = Basis {
+            trace: &self.trace,
             settings: &self.settings,
             index: &self.app.index,
             fetched,
@@ -101,6 +110,7 @@ impl Work {
         let is_last = judged.missed.is_empty() || self.app.live.is_none() || !fetched.is_empty();
         if is_last {
             self.observed.judged(&request, &judged.answer);
+            self.trace.judged(&request, &judged.answer);
             self.log(&request, &judged.answer);
         }
         Ok(judged)
@@ -110,6 +120,7 @@ impl Work {
     fn give_up(&self) -> Result<Bytes, Refused> {
         let uid = missed::uid_of(self.body.bytes()).ok_or(EnvelopeError::NoUid)?;
         let waited = self.started.elapsed();
+        self.trace.late(&uid);
         tracing::warn!(%uid, question = ?self.question, "the rules were not done in time");
         Ok(missed::answer(&uid, waited).into())
     }

@@ -24,7 +24,7 @@ impl Hits {
         Self(out)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, HitAction)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, HitAction)> {
         self.0.iter().copied()
     }
 }

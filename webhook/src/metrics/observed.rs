@@ -53,18 +53,24 @@ impl Observed {
             Some(rule::Operation::Delete) => Operation::Delete,
             None => Operation::Other,
         };
-        let outcome = if answer.is_bad_request() {
-            Outcome::Error
-        } else if !answer.allowed() {
-            Outcome::Denied
-        } else if answer.warned() {
-            Outcome::Warned
-        } else {
-            Outcome::Allowed
-        };
+        let outcome = Outcome::of(answer);
         let kind = known.unwrap_or(metrics.kinds.len());
         if self.judged.set((kind, operation, outcome)).is_ok() {
             metrics.hit(answer.hits());
+        }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn of(answer: &Answer) -> Self {
+        if answer.is_bad_request() {
+            Self::Error
+        } else if !answer.allowed() {
+            Self::Denied
+        } else if answer.warned() {
+            Self::Warned
+        } else {
+            Self::Allowed
         }
     }
 }

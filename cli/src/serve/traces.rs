@@ -1,0 +1,29 @@
+//! Sends the spans of reviews to an OpenTelemetry collector (docs/tracing.md).
+
+#[cfg(not(feature = "otel"))]
+mod nothing;
+#[cfg(feature = "otel")]
+mod otlp;
+
+#[cfg(not(feature = "otel"))]
+pub(super) use nothing::Traces;
+#[cfg(feature = "otel")]
+pub(super) use otlp::Traces;
+
+/// The variables that say where spans go. The first one goes before the second.
+const ENDPOINT_VARIABLES: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+];
+
+/// The value of an environment variable; an empty one counts as none, as OpenTelemetry has it.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The variable that says where spans go, and its value.
+fn endpoint() -> Option<(&'static str, String)> {
+    ENDPOINT_VARIABLES
+        .into_iter()
+        .find_map(|name| Some((name, variable(name)?)))
+}

@@ -17,6 +17,9 @@ use std::fmt;
 /// in those, such as `labels`. Below, lockkeeper's own types refuse a key that stands twice.
 const LEVELS: u8 = 3;
 
+/// As many keys of a map are compared one by one, which is the quickest; most maps have no more.
+const FEW_KEYS: usize = 16;
+
 /// Why an object could not be decoded.
 #[derive(Debug)]
 pub(crate) enum Fault {
@@ -143,7 +146,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Looking<'_, V> {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         self.visitor.visit_map(Keys {
             map,
-            seen: BTreeSet::new(),
+            seen: Seen::default(),
             look: self.look,
         })
     }
@@ -174,8 +177,29 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Looking<'_, V> {
 /// A map whose keys are remembered.
 struct Keys<'a, 'de, A> {
     map: A,
-    seen: BTreeSet<Cow<'de, str>>,
+    seen: Seen<'de>,
     look: Look<'a>,
+}
+
+/// Keys of one map.
+#[derive(Default)]
+struct Seen<'de> {
+    few: Vec<Cow<'de, str>>,
+    many: BTreeSet<Cow<'de, str>>,
+}
+
+impl<'de> Seen<'de> {
+    /// Remembers a key; false if it was there.
+    fn insert(&mut self, key: Cow<'de, str>) -> bool {
+        if self.few.contains(&key) {
+            return false;
+        }
+        if self.few.len() < FEW_KEYS {
+            self.few.push(key);
+            return true;
+        }
+        self.many.insert(key)
+    }
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Keys<'_, 'de, A> {
@@ -301,6 +325,21 @@ mod tests {
             r#"{"metadata": {}, "spec": {"cohortName": "c", "cohortName": "c"}}"#,
             "cohortName",
         );
+    }
+
+    #[test]
+    fn a_key_is_found_among_very_many() {
+        let many = |last: &str| {
+            let labels: Vec<String> = (0..100).map(|n| format!(r#""k{n}": """#)).collect();
+            format!(
+                r#"{{"metadata": {{"labels": {{{}, {last}: ""}}}}}}"#,
+                labels.join(", ")
+            )
+        };
+        for key in ["k0", "k15", "k16", "k17", "k99"] {
+            refused::<Pod>(&many(&format!("{key:?}")), key);
+        }
+        assert!(from_str::<Pod>(&many(r#""k100""#)).is_ok());
     }
 
     #[test]

@@ -18,13 +18,17 @@ mod server;
 
 use axum::body::Body;
 use frames::{
-    CANCEL, Connection, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR,
-    FRAME_SIZE_ERROR, GET, HEADERS, PROTOCOL_ERROR, REFUSED_STREAM, RST_STREAM, WINDOW_UPDATE,
-    fields, frame, post_never,
+    ACK, CANCEL, Connection, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR,
+    FRAME_SIZE_ERROR, GET, HEADERS, PING, PROTOCOL_ERROR, REFUSED_STREAM, RST_STREAM,
+    WINDOW_UPDATE, fields, frame, post_never,
 };
 use hyper::{Request, StatusCode};
 use lockkeeper_webhook::listener::Limits;
 use server::{Client, H2, Sender, Server};
+use std::time::Duration;
+
+/// A limit to run into. Long enough for good clients, also on a busy machine.
+const SHORT: Duration = Duration::from_millis(500);
 
 /// The payload of a frame that everybody takes.
 const PIECE: [u8; 16 * 1024] = [b' '; 16 * 1024];
@@ -254,4 +258,24 @@ async fn a_head_over_the_limit_is_refused_and_the_connection_goes_on() {
             assert_eq!(answer.status(), expected, "{bytes} of {most}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_say_that_it_lives_is_dropped() {
+    let server = Server::with(Limits {
+        ping_interval: SHORT,
+        ping_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    let (mut lively, mut dead) = (connect(&server).await, connect(&server).await);
+    for _ in 0..3 {
+        let asked = lively.next_of(PING).await.unwrap();
+        assert_eq!(asked.flags, 0);
+        lively.send(&frame(PING, ACK, 0, &asked.payload)).await;
+    }
+    // Meanwhile nobody has answered here.
+    while dead.next().await.is_some() {}
+    lively.assert_serves(1).await;
+    server.assert_serves().await;
 }

@@ -28,8 +28,11 @@ use lockkeeper_webhook::stores::Readiness;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 use std::{env, fs};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -351,6 +354,67 @@ async fn the_port_speaks_both_formats_and_nothing_else() {
             "{path}"
         );
     }
+}
+
+/// A limit to run into.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// A port for scrapers with these limits.
+async fn port(limits: PortLimits) -> SocketAddr {
+    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = tcp.local_addr().unwrap();
+    tokio::spawn(metrics::serve(tcp, app(&json!({})), limits));
+    address
+}
+
+#[tokio::test]
+async fn a_scraper_that_dawdles_is_dropped() {
+    let head_late = PortLimits {
+        header_timeout: SHORT,
+        connection_timeout: Duration::MAX,
+        ..PortLimits::default()
+    };
+    let all_late = PortLimits {
+        header_timeout: Duration::from_hours(1),
+        connection_timeout: SHORT,
+        ..PortLimits::default()
+    };
+    for limits in [head_late, all_late] {
+        let mut client = TcpStream::connect(port(limits).await).await.unwrap();
+        client.write_all(b"GET /metrics HT").await.unwrap();
+        let mut answer = Vec::new();
+        // However it is dropped, the wait has an end.
+        let _ = client.read_to_end(&mut answer).await;
+        assert!(!answer.starts_with(b"HTTP/1.1 200"));
+    }
+}
+
+#[tokio::test]
+async fn a_scraper_over_the_limit_is_served_when_one_has_left() {
+    let address = port(PortLimits {
+        connections_max: 1,
+        ..PortLimits::default()
+    })
+    .await;
+    let mut first = TcpStream::connect(address).await.unwrap();
+    first.write_all(b"GET /healthz HTTP/1.1\r\n").await.unwrap();
+    let mut second = TcpStream::connect(address).await.unwrap();
+    let whole = b"GET /healthz HTTP/1.1\r\nhost: h\r\n\r\n";
+    second.write_all(whole).await.unwrap();
+    // Far more turns than an answer takes.
+    for _ in 0..10_000 {
+        tokio::task::yield_now().await;
+    }
+    let early = second.try_read(&mut [0]).unwrap_err();
+    assert_eq!(
+        early.kind(),
+        ErrorKind::WouldBlock,
+        "it waits for its place"
+    );
+    drop(first);
+    let mut answer = String::new();
+    second.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with("ok\n"), "{answer}");
 }
 
 /// What the metrics say of themselves, as two tables.

@@ -455,6 +455,36 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
+async fn how_large_a_head_may_be_is_a_setting() {
+    let server = Server::with(Limits {
+        head_max_bytes: 8 * 1024,
+        header_fields_max: 16,
+        ..Limits::default()
+    })
+    .await;
+    let line = |bytes: usize| format!("a: {}\r\n", "x".repeat(bytes));
+    for (fields, expected) in [
+        (line(7 * 1024), "200"),
+        (line(8 * 1024), "431"),
+        // `host` and `connection` count too.
+        (line(1).repeat(14), "200"),
+        (line(1).repeat(15), "431"),
+    ] {
+        let mut stream = server.tls(Client::new(HTTP1)).await.unwrap();
+        let head =
+            format!("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{fields}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {expected} ")),
+            "{answer}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_panic_in_a_handler_stays_with_its_client() {
     let server = Server::default().await;
     for alpn in [HTTP1, H2] {

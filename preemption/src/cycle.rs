@@ -19,7 +19,7 @@ use crate::quota::{Overlay, Usage, View};
 use crate::state::{BorrowingGate, State};
 use crate::trace::Trace;
 use crate::victims::{Victim, Workloads};
-use nominate::{Nominator, Nominee};
+pub(crate) use nominate::{Nominator, Nominee, demands};
 use std::collections::BTreeSet;
 
 /// What became of an entry.

@@ -13,8 +13,8 @@ use crate::names::{FlavorId, FlavorResource, NodeId, ResourceId};
 use crate::policy::{
     BorrowWithinCohort, Compatibility, Fungibility, Preference, ReclaimWithinCohort,
 };
-use crate::quota::{ResourceGroup, View};
 use crate::queue::Settings;
+use crate::quota::{ResourceGroup, View};
 use crate::trace::{FlavorVerdict, Possibility, Step, Trace};
 use crate::victims::{self, Demand, Preemptor, Reason, World};
 

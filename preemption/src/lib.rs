@@ -2,6 +2,7 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 mod amount;
+mod ask;
 mod cycle;
 mod flavors;
 mod names;
@@ -15,6 +16,7 @@ mod trace;
 mod victims;
 
 pub use amount::Amount;
+pub use ask::Nomination;
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeuedTo, SkipReason};
 pub use flavors::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use names::{CellId, FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
@@ -23,8 +25,6 @@ pub use policy::{
     Preemption, Preference, QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
 };
 pub use quota::{FlavorQuotas, Quota, ResourceGroup};
-pub use state::{
-    BorrowingGate, CohortSpec, Options, QueueSpec, Reservation, State, WorkloadSpec,
-};
+pub use state::{BorrowingGate, CohortSpec, Options, QueueSpec, Reservation, State, WorkloadSpec};
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victims::{Reason, Victim};

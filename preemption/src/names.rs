@@ -78,10 +78,6 @@ impl Names {
         number
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<u32> {
-        self.numbers.get(name).copied()
-    }
-
     pub(crate) fn name(&self, number: u32) -> &str {
         let index = usize::try_from(number).unwrap_or(usize::MAX);
         self.names.get(index).map_or("", |name| &**name)

@@ -15,6 +15,8 @@ use std::sync::Arc;
 /// What a ClusterQueue's owner has set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Settings {
+    /// Whether there is such a queue. Workloads may name one that is not there.
+    pub(crate) is_declared: bool,
     pub(crate) groups: Vec<ResourceGroup>,
     pub(crate) preemption: Preemption,
     pub(crate) fungibility: FlavorFungibility,
@@ -203,10 +205,5 @@ impl Queue {
         let mut order: BTreeSet<&Place> = hidden.map(|(place, _)| place).collect();
         order.extend(&self.parked);
         order.into_iter().map(|place| place.id).collect()
-    }
-
-    /// How many are active or parked.
-    pub(crate) fn len(&self) -> usize {
-        self.active.len().saturating_add(self.parked.len())
     }
 }

@@ -52,9 +52,7 @@ impl Share {
                 .find(|(it, _)| *it == resource)
                 .map_or(Amount::ZERO, |(_, amount)| *amount);
             if lendable > Amount::ZERO {
-                share.ratio = share
-                    .ratio
-                    .max(float(over) * 1000.0 / float(lendable));
+                share.ratio = share.ratio.max(float(over) * 1000.0 / float(lendable));
             }
         }
         share

@@ -263,7 +263,8 @@ impl State {
 
     /// All ClusterQueues, by name.
     pub fn queues(&self) -> impl Iterator<Item = (&str, NodeId)> {
-        self.queue_names.iter().map(|(name, id)| (&**name, *id))
+        let named = self.queue_names.iter().map(|(name, id)| (&**name, *id));
+        named.filter(|(_, id)| self.pending(*id).is_some_and(|it| it.settings.is_declared))
     }
 
     /// Adds a ClusterQueue or changes it. What is parked below its root is looked at again.
@@ -284,6 +285,7 @@ impl State {
         if let Some(queue) = self.queues.get_mut(id.index()) {
             queue.generation = queue.generation.saturating_add(1);
             queue.settings = Settings {
+                is_declared: true,
                 groups: spec.groups,
                 preemption: spec.preemption,
                 fungibility: spec.fungibility,
@@ -337,6 +339,7 @@ impl State {
 
     /// A workload holds quota now.
     pub fn reserve(&mut self, id: WorkloadId, held: &Reservation) {
+        self.give_back(id);
         self.dequeue(id);
         let Some(queue) = self.records.get(id).map(|record| record.queue) else {
             return;
@@ -551,7 +554,8 @@ impl State {
         }
         let id = self.tree.add(name, true);
         self.queue_names.insert(name.into(), id);
-        self.queues.resize_with(id.index().saturating_add(1), Queue::default);
+        self.queues
+            .resize_with(id.index().saturating_add(1), Queue::default);
         id
     }
 

@@ -1,7 +1,8 @@
 //! Flavors and victims for one head alone.
 
-use crate::flavors::{Applicant, Assignment, Mode, Searching, assign};
-use crate::names::{NodeId, ResourceId, WorkloadId};
+use crate::amount::Amount;
+use crate::flavors::{Applicant, Assignment, Mode, Oracle, Searching, assign};
+use crate::names::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::Algorithm;
 use crate::queue::{Queue, Settings};
 use crate::quota::View;
@@ -12,18 +13,18 @@ use std::collections::BTreeSet;
 
 /// A head with what it would get.
 #[derive(Debug)]
-pub(super) struct Nominee {
-    pub(super) workload: WorkloadId,
-    pub(super) queue: NodeId,
-    pub(super) assignment: Assignment,
-    pub(super) victims: Vec<Victim>,
+pub(crate) struct Nominee {
+    pub(crate) workload: WorkloadId,
+    pub(crate) queue: NodeId,
+    pub(crate) assignment: Assignment,
+    pub(crate) victims: Vec<Victim>,
     /// Where its next search for flavors would go on.
-    pub(super) tried: Vec<(usize, ResourceId, usize)>,
-    pub(super) trace: Trace,
+    pub(crate) tried: Vec<(usize, ResourceId, usize)>,
+    pub(crate) trace: Trace,
 }
 
 /// Nominates one workload.
-pub(super) struct Nominator<'a> {
+pub(crate) struct Nominator<'a> {
     state: &'a State,
     id: WorkloadId,
     record: &'a Record,
@@ -31,7 +32,7 @@ pub(super) struct Nominator<'a> {
 }
 
 impl<'a> Nominator<'a> {
-    pub(super) fn of(state: &'a State, id: WorkloadId) -> Option<Self> {
+    pub(crate) fn of(state: &'a State, id: WorkloadId) -> Option<Self> {
         let record = state.records.get(id)?;
         Some(Self {
             state,
@@ -45,7 +46,7 @@ impl<'a> Nominator<'a> {
     ///
     /// `gone` are workloads that count as gone; `only` limits the flavors to those of an earlier
     /// nomination, and then the search begins with the first of them.
-    pub(super) fn nominate(
+    pub(crate) fn nominate(
         &self,
         view: &mut View<'_>,
         gone: &BTreeSet<WorkloadId>,
@@ -130,35 +131,83 @@ impl<'a> Nominator<'a> {
         counts: &[i64],
         trace: &mut Trace,
     ) -> (Assignment, Vec<Victim>) {
-        let options = &self.state.options;
-        let world = World {
-            index: &self.state.index,
-            running: &self.state.records,
-            algorithm: &options.algorithm,
-            gone,
-        };
-        let applicant = Applicant {
-            queue: self.record.queue,
-            settings: self.settings(),
-            priority: self.record.priority,
-            order_time_s: self.record.order_time_s,
-            pod_sets: &self.record.pod_sets,
-            counts,
-            tried,
-            only,
-            compatibility: options.compatibility,
-            is_fair: matches!(options.algorithm, Algorithm::FairSharing(_)),
-        };
+        let world = self.world(gone);
+        let mut applicant = self.applicant(counts);
+        applicant.only = only;
+        applicant.tried = tried;
         let mut oracle = Searching { world: &world };
         let assignment = assign(view, &mut oracle, &applicant, trace);
         if assignment.mode != Mode::Preempt {
             return (assignment, Vec::new());
         }
         let needs = assignment.needs();
-        let request = demands(view, &assignment, self.record.queue);
+        let request = demands(view, &assignment.usage, self.record.queue);
         let preemptor = applicant.preemptor(&needs, &request);
         let victims = victims::search(view, &world, &preemptor, trace);
         (assignment, victims)
+    }
+
+    /// The flavors for all pods.
+    pub(crate) fn assign(
+        &self,
+        view: &mut View<'_>,
+        oracle: Option<&mut dyn Oracle>,
+        trace: &mut Trace,
+    ) -> Assignment {
+        let gone = BTreeSet::new();
+        let world = self.world(&gone);
+        let pod_sets = self.record.pod_sets.iter();
+        let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
+        let applicant = self.applicant(&counts);
+        match oracle {
+            Some(oracle) => assign(view, oracle, &applicant, trace),
+            None => assign(view, &mut Searching { world: &world }, &applicant, trace),
+        }
+    }
+
+    /// The victims for a request.
+    pub(crate) fn search(
+        &self,
+        view: &mut View<'_>,
+        gone: &BTreeSet<WorkloadId>,
+        needs: &[FlavorResource],
+        request: &[Demand],
+        trace: &mut Trace,
+    ) -> Vec<Victim> {
+        let applicant = self.applicant(&[]);
+        let preemptor = applicant.preemptor(needs, request);
+        victims::search(view, &self.world(gone), &preemptor, trace)
+    }
+
+    fn world<'b>(&self, gone: &'b BTreeSet<WorkloadId>) -> World<'b>
+    where
+        'a: 'b,
+    {
+        World {
+            index: &self.state.index,
+            running: &self.state.records,
+            algorithm: &self.state.options.algorithm,
+            gone,
+        }
+    }
+
+    fn applicant<'b>(&self, counts: &'b [i64]) -> Applicant<'b>
+    where
+        'a: 'b,
+    {
+        let options = &self.state.options;
+        Applicant {
+            queue: self.record.queue,
+            settings: self.settings(),
+            priority: self.record.priority,
+            order_time_s: self.record.order_time_s,
+            pod_sets: &self.record.pod_sets,
+            counts,
+            tried: &[],
+            only: None,
+            compatibility: options.compatibility,
+            is_fair: matches!(options.algorithm, Algorithm::FairSharing(_)),
+        }
     }
 
     fn settings(&self) -> &'a Settings {
@@ -180,11 +229,15 @@ impl<'a> Nominator<'a> {
     }
 }
 
-/// What an assignment asks for, at the cells of the queue.
-pub(crate) fn demands(view: &View<'_>, assignment: &Assignment, queue: NodeId) -> Vec<Demand> {
+/// What is asked for, at the cells of the queue.
+pub(crate) fn demands(
+    view: &View<'_>,
+    usage: &[(FlavorResource, Amount)],
+    queue: NodeId,
+) -> Vec<Demand> {
     let node = view.tree.node(queue);
-    let usage = assignment.usage.iter();
     usage
+        .iter()
         .filter(|(_, amount)| amount.get() != 0)
         .filter_map(|(of, amount)| {
             Some(Demand {

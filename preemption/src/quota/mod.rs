@@ -17,8 +17,8 @@
 mod overlay;
 mod tree;
 
-pub(crate) use overlay::{Mark, Overlay, View};
-pub(crate) use tree::{Cell, Node, Tree, Usage};
+pub(crate) use overlay::{Overlay, View};
+pub(crate) use tree::{Tree, Usage};
 
 use crate::amount::Amount;
 use crate::names::{FlavorId, ResourceId};

@@ -319,7 +319,10 @@ impl Tree {
             let node = self.node(*id);
             let own = node.quotas.iter().map(|(of, _)| *of);
             let own: Vec<_> = own.chain(node.extra.iter().copied()).collect();
-            let mut all = of.get_mut(id.index()).map(std::mem::take).unwrap_or_default();
+            let mut all = of
+                .get_mut(id.index())
+                .map(std::mem::take)
+                .unwrap_or_default();
             all.extend(own);
             if let Some(parent) = node.parent
                 && let Some(above) = of.get_mut(parent.index())

@@ -60,7 +60,10 @@ pub(super) fn search(
         return Vec::new();
     }
     let lists = collect(view, world, preemptor);
-    for may_borrow in attempts(view, world, preemptor, &lists).into_iter().flatten() {
+    for may_borrow in attempts(view, world, preemptor, &lists)
+        .into_iter()
+        .flatten()
+    {
         trace.note(|| Step::Attempt { may_borrow });
         let mark = view.mark();
         let victims = attempt(view, world, preemptor, &lists, may_borrow, trace);
@@ -75,11 +78,7 @@ pub(super) fn search(
 }
 
 /// The lists with workloads that use what is needed.
-fn collect<'a>(
-    view: &View<'_>,
-    world: &World<'a>,
-    preemptor: &Preemptor<'_>,
-) -> Vec<List<'a>> {
+fn collect<'a>(view: &View<'_>, world: &World<'a>, preemptor: &Preemptor<'_>) -> Vec<List<'a>> {
     let mut lists = Vec::new();
     let mut add = |part, queue, ancestor| {
         let groups = world.index.groups(queue).iter();
@@ -152,8 +151,7 @@ fn attempts(
         of_part.any(|list| has_candidate(world, list, Reach::beyond(preemptor)))
     };
     let has_hierarchy = has(Part::Hierarchy);
-    let never_while_borrowing =
-        preemptor.policy.borrow_within_cohort == BorrowWithinCohort::Never;
+    let never_while_borrowing = preemptor.policy.borrow_within_cohort == BorrowWithinCohort::Never;
     let node = view.tree.node(preemptor.queue);
     let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
     let mut is_below_nominal = || needed.all(|it| view.usage(it) < view.tree.cell(it).nominal);
@@ -203,9 +201,16 @@ fn attempt(
                 continue;
             }
             if section.take(view, world, preemptor, is_evicted, &mut victims, trace) {
-                fill_back(view, world, preemptor, may_borrow, &mut victims, |workload| {
-                    trace.note(|| Step::FilledBack { workload });
-                });
+                fill_back(
+                    view,
+                    world,
+                    preemptor,
+                    may_borrow,
+                    &mut victims,
+                    |workload| {
+                        trace.note(|| Step::FilledBack { workload });
+                    },
+                );
                 return Some(victims);
             }
         }

@@ -115,8 +115,7 @@ impl<'a> Candidates<'a> {
                 }
                 merge.go_on(list);
                 let running = world.running.running(key.id);
-                if running.is_some_and(|it| self.reach.takes(it)) && !world.gone.contains(&key.id)
-                {
+                if running.is_some_and(|it| self.reach.takes(it)) && !world.gone.contains(&key.id) {
                     self.front = Some(Front { key, is_evicted });
                     return;
                 }
@@ -165,8 +164,7 @@ fn collect<'a>(
         let node = view.tree.node(id);
         open.extend(&node.children);
         let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
-        let mut borrows =
-            || needed.any(|cell| view.usage(cell) > view.tree.cell(cell).nominal);
+        let mut borrows = || needed.any(|cell| view.usage(cell) > view.tree.cell(cell).nominal);
         if node.is_queue && id != preemptor.queue && borrows() {
             add(id, reach);
         }
@@ -176,7 +174,11 @@ fn collect<'a>(
 
 /// Whether candidates of `a` come before those of `b`, which are of another queue. Among equals those
 /// of the preemptor's own queue come last.
-fn cmp_across(preemptor: &Preemptor<'_>, a: (NodeId, Front<'_>), b: (NodeId, Front<'_>)) -> Ordering {
+fn cmp_across(
+    preemptor: &Preemptor<'_>,
+    a: (NodeId, Front<'_>),
+    b: (NodeId, Front<'_>),
+) -> Ordering {
     let key = |(queue, front): (NodeId, Front<'_>)| (!front.is_evicted, queue == preemptor.queue);
     key(a).cmp(&key(b)).then_with(|| a.1.key.cmp(b.1.key))
 }
@@ -308,11 +310,7 @@ impl<'a> Contest<'a, '_> {
     }
 
     /// The queue to take from next: down from the root, always to the largest share.
-    fn next_queue(
-        &self,
-        view: &View<'_>,
-        fronts: &BTreeMap<NodeId, Front<'a>>,
-    ) -> Option<NodeId> {
+    fn next_queue(&self, view: &View<'_>, fronts: &BTreeMap<NodeId, Front<'a>>) -> Option<NodeId> {
         let own = self.preemptor.queue;
         let root = view.tree.node(own).root;
         if root == own {
@@ -341,7 +339,10 @@ impl<'a> Contest<'a, '_> {
     }
 
     /// The queue and the cohort with the largest share among the children of a cohort.
-    #[allow(clippy::type_complexity, reason = "two optional pairs, taken apart at once")]
+    #[allow(
+        clippy::type_complexity,
+        reason = "two optional pairs, taken apart at once"
+    )]
     fn best_below(
         &self,
         view: &View<'_>,

@@ -183,7 +183,7 @@ pub struct State {
     pub(crate) options: Options,
     flavors: Names,
     resources: Names,
-    queue_names: BTreeMap<Arc<str>, NodeId>,
+    pub(crate) queue_names: BTreeMap<Arc<str>, NodeId>,
     cohort_names: BTreeMap<Arc<str>, NodeId>,
     pub(crate) tree: Tree,
     pub(crate) usage: Vec<Amount>,
@@ -465,6 +465,10 @@ impl State {
 
     pub(crate) fn pending(&self, queue: NodeId) -> Option<&Queue> {
         self.queues.get(queue.index())
+    }
+
+    pub(crate) fn queues_and_records(&mut self) -> (&mut [Queue], &mut Records) {
+        (&mut self.queues, &mut self.records)
     }
 
     pub(crate) fn pending_mut(&mut self, queue: NodeId) -> Option<&mut Queue> {

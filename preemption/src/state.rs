@@ -527,13 +527,12 @@ impl State {
         let queue = self.queue_node(spec.queue);
         let pod_sets: Arc<[PodSet]> = spec.pod_sets.into();
         let next = u32::try_from(self.shapes.len()).unwrap_or(u32::MAX);
-        let (pod_sets, shape) = match self.shapes.get_key_value(&pod_sets) {
-            Some((known, shape)) => (Arc::clone(known), *shape),
-            None => {
-                self.shapes.insert(Arc::clone(&pod_sets), next);
-                (pod_sets, next)
-            }
-        };
+        let known = self.shapes.get_key_value(&pod_sets);
+        let known = known.map(|(pod_sets, shape)| (Arc::clone(pod_sets), *shape));
+        let (pod_sets, shape) = known.unwrap_or_else(|| {
+            self.shapes.insert(Arc::clone(&pod_sets), next);
+            (pod_sets, next)
+        });
         let name: Arc<str> = spec.name.into();
         let id = self.records.insert(Record {
             name: Arc::clone(&name),

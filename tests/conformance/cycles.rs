@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 pub fn check(case: &Case, tally: &mut Tally) {
     let value = &case.value;
     let scenario: Scenario = serde_json::from_value(value.clone()).unwrap();
-    let mut loaded = load(&scenario, Compatibility::Kueue);
+    let mut loaded = load(&scenario, Compatibility::Kueue).unwrap();
     let mut problems = Vec::new();
     for expected in value["cycles"].as_array().unwrap() {
         let number = &expected["cycle"];

@@ -13,7 +13,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
         mut state,
         incoming,
         ..
-    } = load(&scenario, Compatibility::Kueue);
+    } = load(&scenario, Compatibility::Kueue).unwrap();
     let id = incoming.expect("an incoming workload");
     let simulation = &value["preemptionSimulation"];
     let names = state.clone();

@@ -31,7 +31,7 @@ pub fn world(running: usize, heads: Heads) -> State {
     let mut random = Random(11);
     for at in 0..each * 2 * QUEUES {
         let queue = at % QUEUES;
-        let flavor = if at / QUEUES % 2 == 0 { "a" } else { "b" };
+        let flavor = if (at / QUEUES).is_multiple_of(2) { "a" } else { "b" };
         let of = ["cpu", "memory"].map(|name| FlavorResource {
             flavor: state.flavor(flavor),
             resource: state.resource(name),
@@ -53,8 +53,7 @@ pub fn world(running: usize, heads: Heads) -> State {
     }
     for queue in 0..QUEUES {
         let (priority, units) = match heads {
-            Heads::Admitted => (0, 1),
-            Heads::Blocked => (0, 1),
+            Heads::Admitted | Heads::Blocked => (0, 1),
             Heads::Preempting => (10, 3),
         };
         push(&mut state, queue, priority, units, &format!("head-{queue}"));

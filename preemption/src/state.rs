@@ -249,6 +249,18 @@ impl State {
         self.records.get(id).map(|record| record.queue)
     }
 
+    /// The priority of a workload.
+    #[must_use]
+    pub fn priority(&self, id: WorkloadId) -> i32 {
+        self.records.get(id).map_or(0, |record| record.priority)
+    }
+
+    /// The pod sets of a workload.
+    #[must_use]
+    pub fn pod_sets(&self, id: WorkloadId) -> &[PodSet] {
+        self.records.get(id).map_or(&[], |it| &*it.pod_sets)
+    }
+
     /// A workload by its name.
     #[must_use]
     pub fn workload(&self, name: &str) -> Option<WorkloadId> {

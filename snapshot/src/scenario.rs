@@ -9,7 +9,7 @@ mod build;
 mod door;
 
 pub use amount::AmountText;
-pub use build::{Loaded, load, quota_pairs};
+pub use build::{Loaded, compatibility, load, quota_pairs};
 pub use door::ScenarioError;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,12 @@ pub struct Scenario {
     /// Its name.
     #[serde(default)]
     pub id: String,
+    /// The form it is written in. One that begins with `kueue-` was recorded from Kueue.
+    #[serde(default)]
+    pub schema: String,
+    /// Flavors that the incoming workload was given, instead of those it would get.
+    #[serde(default)]
+    pub assignment: Option<GivenAssignment>,
     /// By which rules victims are chosen.
     #[serde(default)]
     pub algorithm: Algorithm,
@@ -52,6 +58,27 @@ pub struct Scenario {
     /// The workloads that want in.
     #[serde(default)]
     pub pending: Vec<Workload>,
+}
+
+/// Flavors that a workload was given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GivenAssignment {
+    /// Only `given` ones are taken; others are answers that were recorded.
+    pub source: String,
+    /// What it asks for in all.
+    pub total_requests: Vec<Used>,
+    /// What of that does not fit without preemption.
+    pub need_preemption: Vec<Needed>,
+}
+
+/// A resource of a flavor.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Needed {
+    /// The flavor.
+    pub flavor: String,
+    /// The resource.
+    pub resource: String,
 }
 
 /// The strategies of fair sharing.

@@ -70,7 +70,7 @@ impl Tally {
     }
 
     /// Counts a case; `problems` are what differs.
-    pub fn count(&mut self, case: &Case, problems: Vec<String>) {
+    pub fn count(&mut self, case: &Case, problems: &[String]) {
         if problems.is_empty() {
             self.pass(case);
         } else {

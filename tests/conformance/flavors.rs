@@ -37,7 +37,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
     if usage != expected && value["expected"]["representativeMode"] != "NoFit" {
         problems.push(format!("usage: got {usage:?}, expected {expected:?}"));
     }
-    tally.count(case, problems);
+    tally.count(case, &problems);
 }
 
 fn possibility(given: &Value) -> Possibility {

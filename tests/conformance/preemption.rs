@@ -51,7 +51,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
             &direct["expected"],
         ));
     }
-    tally.count(case, problems);
+    tally.count(case, &problems);
 }
 
 /// Searches for victims for a given assignment.

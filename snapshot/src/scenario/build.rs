@@ -7,8 +7,8 @@ use super::{
 };
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
-    Algorithm, Amount, CohortSpec, Compatibility, FlavorResource, NodeId, Options, QueueSpec,
-    Reservation, State, WorkloadId, WorkloadSpec,
+    Algorithm, Amount, CohortSpec, Compatibility, FlavorResource, NodeId, Nomination, Options,
+    QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 
@@ -131,12 +131,58 @@ impl Loaded {
         selects(selector, labels)
     }
 
+    /// What the incoming workload would get. With flavors that were given, the victims for those.
+    pub fn nominate(&mut self, scenario: &Scenario) -> Option<Nomination> {
+        let id = self.incoming?;
+        let state = &mut self.state;
+        let mut nomination = state.nominate(id, Trace::on())?;
+        let given = scenario.assignment.as_ref();
+        if let Some(given) = given.filter(|it| it.source == "given") {
+            let needs = given.need_preemption.iter();
+            let needs: Vec<_> = needs
+                .map(|it| pair(state, &it.flavor, &it.resource))
+                .collect();
+            let asked = given.total_requests.iter();
+            let asked: Vec<_> = asked
+                .map(|it| {
+                    (
+                        pair(state, &it.flavor, &it.resource),
+                        Amount::new(it.amount),
+                    )
+                })
+                .collect();
+            nomination.trace = Trace::on();
+            nomination.victims = state.search(id, &needs, &asked, &mut nomination.trace);
+            nomination.assignment = core::Assignment {
+                mode: if needs.is_empty() {
+                    core::Mode::Fit
+                } else {
+                    core::Mode::Preempt
+                },
+                borrowing_level: 0,
+                pod_sets: Vec::new(),
+                usage: asked,
+            };
+        }
+        Some(nomination)
+    }
+
     /// The usage of a node, without what is nothing.
     #[must_use]
     pub fn usage(&self, node: NodeId) -> Vec<Used> {
         let used = self.state.usage(node).into_iter();
         let used = used.filter(|(_, amount)| *amount != Amount::ZERO);
         named(&self.state, used)
+    }
+}
+
+/// Whose decisions a scenario asks for, if nobody says: Kueue's if it was recorded from Kueue.
+#[must_use]
+pub fn compatibility(scenario: &Scenario) -> Compatibility {
+    if scenario.schema.starts_with("kueue-") {
+        Compatibility::Kueue
+    } else {
+        Compatibility::Lockkeeper
     }
 }
 

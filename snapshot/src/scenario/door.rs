@@ -214,8 +214,7 @@ impl Sums {
             };
             let at = || format!("{path}.{field}");
             let amount = number(amount, &quota.resource, at)?;
-            // What is unlimited is no number to sum up.
-            if amount != i64::MAX && field != "lendingLimit" {
+            if field != "lendingLimit" {
                 add(&mut self.quota, &quota.resource, amount, at)?;
             }
         }
@@ -278,6 +277,10 @@ fn add(
     amount: i64,
     at: impl Fn() -> String,
 ) -> Result<(), ScenarioError> {
+    // What is unlimited is no number to sum up.
+    if amount == i64::MAX {
+        return Ok(());
+    }
     let sum = sums.entry(resource.to_owned()).or_default();
     *sum = sum.saturating_add(i128::from(amount));
     if *sum >= i128::from(i64::MAX) {

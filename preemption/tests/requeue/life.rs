@@ -4,7 +4,6 @@ use crate::{admit, admitted, settings, step, take};
 use lockkeeper_preemption::requeue::{
     Backoff, Checks, DeactivationCause, Evicted, Eviction, EvictionReason, Limit, NotReady,
     PodsReady, Requeue, RequeueState, RequeuedReason, Settings, Standing, Step, StopPolicy, Target,
-    Timestamp, may_admit,
 };
 use std::time::Duration;
 
@@ -245,45 +244,6 @@ fn checks_put_off_without_counting() {
     assert_eq!(job.requeue_at_s(), Some(10));
     assert_eq!(job.state.unwrap().count, None);
     assert_eq!(step(&on, &job, 4), wait(6));
-}
-
-#[test]
-fn places_in_the_queue() {
-    let mut job = Standing {
-        created_at_s: 5,
-        ..Standing::default()
-    };
-    let by_eviction = Settings::default();
-    let by_creation = settings(|it| it.timestamp = Timestamp::Creation);
-    let times = |job: &Standing| [&by_eviction, &by_creation].map(|it| job.order_time_ms(it));
-    assert_eq!(times(&job), [5_000, 5_000]);
-    let mut evicted = |reason| {
-        job.evicted = Some(Evicted { reason, at_s: 90 });
-        times(&job)
-    };
-    assert_eq!(evicted(EvictionReason::PodsReadyTimeout), [90_000, 5_000]);
-    assert_eq!(evicted(EvictionReason::AdmissionCheck), [90_000, 90_000]);
-    assert_eq!(evicted(EvictionReason::Preempted), [5_000, 5_000]);
-    job.reclaimed_while_borrowing_at_s = Some(90);
-    assert_eq!(times(&job), [5_000, 5_000]);
-    let behind = settings(|it| it.priority_sorting_within_cohort = false);
-    assert_eq!(job.order_time_ms(&behind), 90_001);
-}
-
-#[test]
-fn admission_is_blocked_until_all_pods_are_ready() {
-    let on = settings(|it| it.block_admission = true);
-    let mut holders = [admitted(0), admitted(1)];
-    assert!(!may_admit(&on, &holders));
-    assert!(may_admit(&settings(|_| {}), &holders));
-    holders[0].pods_ready = PodsReady::Yes;
-    holders[1].is_finished = true;
-    assert!(may_admit(&on, &holders));
-    holders[1].is_finished = false;
-    assert!(!may_admit(&on, &holders));
-    holders[1].job_stopped();
-    assert!(may_admit(&on, &holders));
-    assert!(may_admit(&on, []));
 }
 
 /// The KEP's example as a life: a workload that is never ready, tried again at once each time, is

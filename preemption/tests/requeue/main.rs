@@ -9,9 +9,9 @@
 )]
 
 mod differences;
-mod hold;
 mod life;
 mod properties;
+mod queue;
 
 use lockkeeper_preemption::requeue::{Jitter, PodsReady, Settings, Standing, Step, next_step};
 

@@ -206,4 +206,9 @@ impl Queue {
         order.extend(&self.parked);
         order.into_iter().map(|place| place.id).collect()
     }
+
+    /// The held workloads, those first that are held the shortest.
+    pub(crate) fn held(&self) -> Vec<WorkloadId> {
+        self.held.iter().map(|(_, place)| place.id).collect()
+    }
 }

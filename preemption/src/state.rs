@@ -426,13 +426,18 @@ impl State {
         freed.map(|queue| self.revive(queue)).unwrap_or_default()
     }
 
-    /// A pending workload must not be looked at before this second.
+    /// A workload must not be looked at before this second. It is neither active nor parked until then;
+    /// the first cycle at that second or later takes it in. One that runs is held as soon as it is
+    /// released. A later call replaces the second.
     pub fn hold(&mut self, id: WorkloadId, until_s: i64) {
         self.dequeue(id);
-        if let Some(record) = self.records.get_mut(id) {
-            record.held_until_s = Some(until_s);
+        let Some(record) = self.records.get_mut(id) else {
+            return;
+        };
+        record.held_until_s = Some(until_s);
+        if record.running.is_none() {
+            self.enqueue(id);
         }
-        self.enqueue(id);
     }
 
     /// The active workloads of a queue in queue order.
@@ -445,6 +450,13 @@ impl State {
     #[must_use]
     pub fn parked(&self, queue: NodeId) -> Vec<WorkloadId> {
         self.pending(queue).map(Queue::parked).unwrap_or_default()
+    }
+
+    /// The held workloads of a queue, those first that are held the shortest. Kueue counts them among the
+    /// inadmissible ones.
+    #[must_use]
+    pub fn held(&self, queue: NodeId) -> Vec<WorkloadId> {
+        self.pending(queue).map(Queue::held).unwrap_or_default()
     }
 
     /// The usage of a ClusterQueue or a cohort. Sorted by flavor and resource.

@@ -40,6 +40,13 @@ pub fn cases(folder: &str) -> Vec<Case> {
     cases
 }
 
+/// The cases that `deviations.md` names.
+pub fn deviations() -> Vec<String> {
+    let lines = include_str!("deviations.md").lines();
+    let ids = lines.filter_map(|line| line.strip_prefix("- `")?.strip_suffix('`'));
+    ids.map(str::to_owned).collect()
+}
+
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     if let Some(folder) = env::var_os("LOCKKEEPER_CONFORMANCE_DIR") {

@@ -308,11 +308,13 @@ impl State {
         }
     }
 
-    /// Adds a cohort or changes it.
+    /// Adds a cohort or changes it. What is parked below its root is looked at again.
     pub fn set_cohort(&mut self, spec: CohortSpec<'_>) -> NodeId {
         let id = self.cohort_node(spec.name);
         let parent = spec.parent.map(|name| self.cohort_node(name));
         self.tree.declare(id, parent, spec.quotas, spec.weight);
+        self.settle();
+        self.revive(id);
         id
     }
 

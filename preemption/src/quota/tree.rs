@@ -233,6 +233,12 @@ impl Tree {
                 }
             }
         }
+        // What is used keeps its cell, whatever became of the quota.
+        for (id, of, _) in &used {
+            if let Some(node) = self.nodes.get_mut(id.index()) {
+                node.extra.insert(*of);
+            }
+        }
         self.link();
         let order = self.top_down();
         self.measure_heights(&order);

@@ -30,7 +30,12 @@ impl Scheduler {
     /// The queues of the tree of a node.
     fn tree_of(&self, name: &str, is_queue: bool) -> Vec<String> {
         let tree = Tree::of(&self.world);
-        let root = tree.root(tree.index(name, is_queue));
+        let mut nodes = tree.nodes.iter();
+        let node = nodes.position(|it| it.name == name && it.is_queue == is_queue);
+        let Some(node) = node else {
+            return Vec::new();
+        };
+        let root = tree.root(node);
         let below = tree.below(root).into_iter().map(|it| &tree.nodes[it]);
         below
             .filter(|it| it.is_queue)

@@ -16,3 +16,5 @@
 mod differential;
 mod model;
 mod plain;
+mod properties;
+mod trace;

@@ -5,6 +5,9 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestRunner};
 use std::fmt;
 
+/// Enough choices for the largest world.
+pub const WORLD_BYTES: usize = 500;
+
 /// A tape of choices; when it has run out every choice is the first.
 pub struct Dice<'a> {
     tape: &'a [u8],
@@ -55,7 +58,7 @@ impl fmt::Debug for Tapes {
 /// Tapes with so many events at most.
 pub fn tapes(events_max: usize) -> impl Strategy<Value = Tapes> {
     let event = vec(any::<u8>(), 28);
-    (vec(any::<u8>(), 140), vec(event, 1..=events_max))
+    (vec(any::<u8>(), WORLD_BYTES), vec(event, 1..=events_max))
         .prop_map(|(world, events)| Tapes { world, events })
 }
 

@@ -68,7 +68,11 @@ impl Both {
     /// One event; a cycle also gives what differs in its decisions.
     pub fn step(&mut self, tape: &[u8]) -> Answers<Cycle> {
         let mut dice = Dice::of(tape);
-        match dice.below(20) {
+        let what = dice.below(20);
+        if self.kind.is_calm && matches!(what, 10 | 14 | 15 | 18 | 19) {
+            return self.cycle(&mut dice);
+        }
+        match what {
             0..=6 => return self.cycle(&mut dice),
             7..=9 => self.arrive(&mut dice, false),
             10 => self.arrive(&mut dice, true),

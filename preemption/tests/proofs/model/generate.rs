@@ -23,6 +23,8 @@ pub struct Kind {
     pub may_overcommit: bool,
     /// Without the switches that Kueue's users do not have.
     pub is_plain: bool,
+    /// Whether queues and cohorts stay as they are.
+    pub is_calm: bool,
 }
 
 impl Kind {
@@ -31,6 +33,7 @@ impl Kind {
         is_strict: false,
         may_overcommit: true,
         is_plain: false,
+        is_calm: false,
     };
 }
 
@@ -94,11 +97,23 @@ pub fn world(dice: &mut Dice<'_>, kind: Kind) -> World {
         }
         world.queues.insert(queue.name.clone(), queue);
     }
-    for number in 0..dice.below(9) {
+    for number in 0..dice.below(16) {
         let mut workload = workload(dice, number, &world);
         workload.held = Some(held(dice, &workload, &world));
         let may_overcommit = kind.may_overcommit && dice.one_in(5);
         if may_overcommit || fits(&world, &workload) {
+            world.workloads.insert(workload.name.clone(), workload);
+        }
+    }
+    world
+}
+
+/// A world in which some workloads wait, from `w100` on.
+pub fn crowded(dice: &mut Dice<'_>, kind: Kind) -> World {
+    let mut world = world(dice, kind);
+    for number in 100..=100 + dice.below(6) {
+        let workload = workload(dice, number, &world);
+        if world.queues.contains_key(&workload.queue) {
             world.workloads.insert(workload.name.clone(), workload);
         }
     }

@@ -1,14 +1,11 @@
 //! The `State` under test, spoken to by name.
 
-use super::told::{Cycle, Decided, Entry, FlavorPlan, Gone, Nominated, Plan, PodPlan};
 use super::world::{
-    COHORTS, Cohort, FLAVORS, Held, Limits, Pair, QUEUES, Queue, RESOURCES, Workload, World,
+    COHORTS, Cohort, FLAVORS, Held, Limits, Pair, Queue, RESOURCES, Workload, World,
 };
-use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
-    Amount, Assignment, CohortSpec, Decision, FlavorId, FlavorQuotas, FlavorResource, NodeId,
-    Options, PodSet, QueueSpec, Quota, Reservation, ResourceGroup, ResourceId, State, Trace,
-    Victim, WorkloadId, WorkloadSpec,
+    Amount, CohortSpec, FlavorId, FlavorQuotas, FlavorResource, NodeId, Options, PodSet, QueueSpec,
+    Quota, Reservation, ResourceGroup, ResourceId, State, WorkloadId, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 
@@ -18,14 +15,28 @@ pub struct Live {
     flavors: Vec<FlavorId>,
     resources: Vec<ResourceId>,
     /// The cohorts by name; the `State` gives their numbers once.
-    cohorts: BTreeMap<String, NodeId>,
+    pub cohorts: BTreeMap<String, NodeId>,
     /// A workload of no queue.
-    probe: WorkloadId,
+    pub probe: WorkloadId,
+}
+
+/// One object of a world.
+#[derive(Clone, Copy)]
+enum Object<'a> {
+    Cohort(&'a Cohort),
+    Queue(&'a Queue),
+    Workload(&'a Workload),
 }
 
 impl Live {
-    pub fn new(options: Options) -> Self {
+    /// Nothing but names. Those of flavors and resources are told from the given position on, which
+    /// must not matter.
+    pub fn new(options: Options, first: usize) -> Self {
         let mut state = State::new(options);
+        for at in first..first + FLAVORS.len() {
+            state.flavor(FLAVORS[at % FLAVORS.len()]);
+            state.resource(RESOURCES[at % RESOURCES.len()]);
+        }
         let mut live = Self {
             flavors: FLAVORS.iter().map(|it| state.flavor(it)).collect(),
             resources: RESOURCES.iter().map(|it| state.resource(it)).collect(),
@@ -47,12 +58,28 @@ impl Live {
         live
     }
 
-    /// Everything of a world, in the order of `order`: the numbers of cohorts, queues and workloads.
+    /// Everything of a world.
     pub fn of(world: &World) -> Self {
-        let mut live = Self::new(world.options.clone());
-        world.cohorts.values().for_each(|it| live.set_cohort(it));
-        world.queues.values().for_each(|it| live.set_queue(it));
-        world.workloads.values().for_each(|it| live.add(it));
+        Self::in_order(world, &[])
+    }
+
+    /// Everything of a world, in an order that the tape says.
+    pub fn in_order(world: &World, tape: &[u8]) -> Self {
+        let first = usize::from(tape.first().copied().unwrap_or(0)) % FLAVORS.len();
+        let mut live = Self::new(world.options.clone(), first);
+        let cohorts = world.cohorts.values().map(Object::Cohort);
+        let queues = world.queues.values().map(Object::Queue);
+        let workloads = world.workloads.values().map(Object::Workload);
+        let all: Vec<Object<'_>> = cohorts.chain(queues).chain(workloads).collect();
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_key(|at| (tape.get(*at).copied().unwrap_or(0), *at));
+        for at in order {
+            match all[at] {
+                Object::Cohort(it) => live.set_cohort(it),
+                Object::Queue(it) => live.set_queue(it),
+                Object::Workload(it) => live.add(it),
+            }
+        }
         live
     }
 
@@ -171,125 +198,6 @@ impl Live {
 
     pub fn id(&self, workload: &str) -> WorkloadId {
         self.state.workload(workload).expect(workload)
-    }
-
-    /// The usage of all nodes, without what is nothing. Changes of queues and cohorts take effect at
-    /// a decision, so there has to be one before.
-    pub fn usage(&mut self) -> BTreeMap<String, BTreeMap<Pair, i64>> {
-        self.state.nominate(self.probe, Trace::off());
-        let queues = QUEUES.iter();
-        let queues = queues.filter_map(|name| Some(((*name).to_owned(), self.state.queue(name)?)));
-        let cohorts = self.cohorts.iter().map(|(name, id)| (name.clone(), *id));
-        let mut all = BTreeMap::new();
-        for (name, id) in queues.chain(cohorts) {
-            let usage = self.amounts(&self.state.usage(id));
-            if !usage.is_empty() {
-                all.insert(name, usage);
-            }
-        }
-        all
-    }
-
-    /// The active and the parked workloads of a queue.
-    pub fn places(&self, queue: &str) -> (Vec<String>, Vec<String>) {
-        let Some(id) = self.state.queue(queue) else {
-            return (Vec::new(), Vec::new());
-        };
-        let names = |ids: Vec<WorkloadId>| ids.into_iter().map(|it| self.name(it)).collect();
-        (names(self.state.active(id)), names(self.state.parked(id)))
-    }
-
-    pub fn name(&self, id: WorkloadId) -> String {
-        self.state.workload_name(id).to_owned()
-    }
-
-    pub fn amounts(&self, usage: &[(FlavorResource, Amount)]) -> BTreeMap<Pair, i64> {
-        let usage = usage.iter().filter(|(_, amount)| amount.get() != 0);
-        usage
-            .map(|(of, amount)| (self.pair_back(*of), amount.get()))
-            .collect()
-    }
-
-    pub fn victims(&self, victims: &[Victim]) -> Vec<Gone> {
-        let victims = victims.iter();
-        victims
-            .map(|it| (self.name(it.workload), it.reason))
-            .collect()
-    }
-
-    pub fn plan(&self, assignment: &Assignment) -> Plan {
-        let pod_sets = assignment.pod_sets.iter().map(|pod_set| PodPlan {
-            count: pod_set.count,
-            mode: pod_set.mode,
-            flavors: pod_set
-                .flavors
-                .iter()
-                .map(|it| {
-                    let (flavor, resource) = self.pair_back(FlavorResource {
-                        flavor: it.flavor,
-                        resource: it.resource,
-                    });
-                    FlavorPlan {
-                        resource,
-                        flavor,
-                        mode: it.mode,
-                        level: it.borrowing_level,
-                        tried: it.tried,
-                    }
-                })
-                .collect(),
-        });
-        Plan {
-            mode: assignment.mode,
-            level: assignment.borrowing_level,
-            pod_sets: pod_sets.collect(),
-            usage: self.amounts(&assignment.usage),
-        }
-    }
-
-    pub fn nominate(&mut self, workload: &str, trace: Trace) -> (Nominated, Trace) {
-        let id = self.id(workload);
-        let got = self.state.nominate(id, trace).expect("a known workload");
-        let nominated = Nominated {
-            plan: self.plan(&got.assignment),
-            victims: self.victims(&got.victims),
-        };
-        (nominated, got.trace)
-    }
-
-    pub fn next_cycle(&mut self, now_s: i64) -> Cycle {
-        let cycle = self.state.next_cycle(now_s, false);
-        self.told(&cycle)
-    }
-
-    pub fn told(&self, cycle: &core::Cycle) -> Cycle {
-        let entry = |it: &core::Entry| Entry {
-            workload: self.name(it.workload),
-            nominated: Nominated {
-                plan: self.plan(&it.nominated),
-                victims: self.victims(&it.nominated_victims),
-            },
-            recomputed: it.recomputed.as_ref().map(|it| self.plan(it)),
-            decided: match &it.decision {
-                Decision::Admit => Decided::Admit,
-                Decision::Preempt(victims) => Decided::Preempt(self.victims(victims)),
-                Decision::Skip(reason) => Decided::Skip(*reason),
-                Decision::DeferredFit => Decided::DeferredFit,
-                Decision::NoCandidates => Decided::NoCandidates,
-                Decision::NoFit => Decided::NoFit,
-            },
-            reserved: self.amounts(&it.reserved),
-            requeued: it.requeued,
-        };
-        let heads = cycle.heads.iter();
-        let out_of_scope = cycle.out_of_scope.iter();
-        Cycle {
-            heads: heads
-                .map(|it| (self.name(it.workload), it.is_sticky))
-                .collect(),
-            out_of_scope: out_of_scope.map(|it| self.name(*it)).collect(),
-            entries: cycle.entries.iter().map(entry).collect(),
-        }
     }
 }
 

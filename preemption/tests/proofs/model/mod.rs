@@ -4,5 +4,6 @@ pub mod dice;
 pub mod events;
 pub mod generate;
 pub mod live;
+pub mod reading;
 pub mod told;
 pub mod world;

@@ -17,7 +17,7 @@ use proptest::test_runner::TestCaseResult;
 use std::cell::Cell;
 
 /// Cases without a wish from outside.
-const CASES: u32 = 1500;
+const CASES: u32 = 500;
 
 /// A workload that asked, and what it was told.
 struct Asked {

@@ -7,7 +7,7 @@ use super::told::Cycle;
 use super::world::{COHORTS, Pair, QUEUES, World};
 use crate::plain::scheduler::Scheduler;
 use lockkeeper_preemption::{Amount, Trace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The time at the start, in seconds.
 const START_S: i64 = 3000;
@@ -21,6 +21,8 @@ pub struct Both {
     layout: usize,
     /// What has happened, for the reader of a failure.
     pub story: Vec<String>,
+    /// The kinds of decisions that were compared.
+    pub seen: BTreeSet<String>,
 }
 
 /// What both said, where they were asked.
@@ -41,7 +43,7 @@ fn compare<T: PartialEq>(live: T, plain: T) -> Answers<T> {
 impl Both {
     pub fn new(tape: &[u8], kind: Kind) -> Self {
         let mut dice = Dice::of(tape);
-        let world = generate::world(&mut dice, kind);
+        let world = generate::crowded(&mut dice, kind);
         let mut plain = Scheduler::new(world.options.clone());
         world.cohorts.values().for_each(|it| plain.set_cohort(it));
         world.queues.values().for_each(|it| plain.set_queue(it));
@@ -51,9 +53,10 @@ impl Both {
             plain,
             kind,
             now_s: START_S,
-            made: 100,
+            made: 200,
             layout: dice.below(5),
             story: vec![format!("{world:?}")],
+            seen: BTreeSet::new(),
         }
     }
 
@@ -101,6 +104,7 @@ impl Both {
         if live != plain {
             return Answers::Differ { live, plain };
         }
+        self.seen.extend(live.kinds());
         for victim in live.victims() {
             if dice.one_in(4) {
                 self.say(format!("{victim} is told to go"));

@@ -57,7 +57,7 @@ pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
         &[FairStrategy::LessThanInitialShare],
         &[],
     ]);
-    let odd = |dice: &mut Dice<'_>| !kind.is_plain && dice.one_in(4);
+    let odd = |dice: &mut Dice<'_>| !kind.is_plain && dice.one_in(3);
     Options {
         algorithm: if kind.is_fair.unwrap_or(is_fair) {
             Algorithm::FairSharing(strategies.to_vec())
@@ -179,7 +179,7 @@ pub fn queue(dice: &mut Dice<'_>, name: &str, layout: usize, kind: Kind) -> Queu
             flavors.truncate(1);
         }
         let flavors = flavors.into_iter().map(|flavor| {
-            let quotas = resources.iter().map(|_| limits(dice, 6)).collect();
+            let quotas = resources.iter().map(|_| limits(dice, 9)).collect();
             (flavor, quotas)
         });
         Group {

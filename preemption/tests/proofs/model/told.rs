@@ -2,7 +2,7 @@
 
 use super::world::Pair;
 use lockkeeper_preemption::{Mode, Reason, RequeueReason, RequeuedTo, SkipReason};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlavorPlan {
@@ -67,6 +67,32 @@ pub struct Cycle {
 }
 
 impl Cycle {
+    /// Which kinds of decisions there are.
+    pub fn kinds(&self) -> BTreeSet<String> {
+        let mut kinds = BTreeSet::new();
+        for entry in &self.entries {
+            let decided = format!("{:?}", entry.decided);
+            let name = decided.split("([").next().unwrap_or_default();
+            kinds.insert(name.to_owned());
+            if entry.recomputed.is_some() {
+                kinds.insert("recomputed".to_owned());
+            }
+            for (_, reason) in &entry.nominated.victims {
+                kinds.insert(reason.as_str().to_owned());
+            }
+            if let Some((reason, to)) = entry.requeued {
+                kinds.insert(format!("{reason:?} {to:?}"));
+            }
+        }
+        if self.heads.iter().any(|(_, is_sticky)| *is_sticky) {
+            kinds.insert("sticky".to_owned());
+        }
+        if !self.out_of_scope.is_empty() {
+            kinds.insert("out of scope".to_owned());
+        }
+        kinds
+    }
+
     /// All victims of the cycle, by name.
     pub fn victims(&self) -> Vec<String> {
         let mut names: Vec<String> = self

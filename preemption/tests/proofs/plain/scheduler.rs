@@ -52,33 +52,38 @@ impl Scheduler {
         }
     }
 
-    fn quota_changed(&mut self, queues: &[String]) {
-        for queue in queues {
+    /// Quota changes in a tree: what was tried there is out of date.
+    fn outdate(&mut self, name: &str, is_queue: bool) -> Vec<String> {
+        let queues = self.tree_of(name, is_queue);
+        for queue in &queues {
             self.line(queue).generation += 1;
         }
+        queues
     }
 
     pub fn set_queue(&mut self, queue: &Queue) {
-        self.world.queues.insert(queue.name.clone(), queue.clone());
-        let tree = self.tree_of(&queue.name, true);
-        self.quota_changed(&tree);
+        self.outdate(&queue.name, true);
+        let name = queue.name.clone();
+        self.world.queues.insert(name, queue.clone());
+        let tree = self.outdate(&queue.name, true);
         self.revive(&tree);
     }
 
     pub fn remove_queue(&mut self, name: &str) {
+        self.outdate(name, true);
         self.world.queues.remove(name);
     }
 
     pub fn set_cohort(&mut self, cohort: &Cohort) {
-        self.world
-            .cohorts
-            .insert(cohort.name.clone(), cohort.clone());
-        let tree = self.tree_of(&cohort.name, false);
-        self.quota_changed(&tree);
+        self.outdate(&cohort.name, false);
+        let name = cohort.name.clone();
+        self.world.cohorts.insert(name, cohort.clone());
+        let tree = self.outdate(&cohort.name, false);
         self.revive(&tree);
     }
 
     pub fn remove_cohort(&mut self, name: &str) {
+        self.outdate(name, false);
         self.world.cohorts.remove(name);
     }
 

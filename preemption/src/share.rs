@@ -36,8 +36,9 @@ impl Share {
         };
         let mut borrowed: Vec<(ResourceId, Amount)> = Vec::new();
         for (of, cell) in &node.cells {
-            let over = view.usage(*cell).minus(view.tree.cell(*cell).subtree);
-            if over <= Amount::ZERO {
+            let it = view.tree.cell(*cell);
+            let over = view.usage(*cell).minus(it.subtree);
+            if over <= Amount::ZERO || !it.has_quota {
                 continue;
             }
             share.is_borrowing = true;

@@ -283,6 +283,7 @@ impl State {
     pub fn set_queue(&mut self, spec: QueueSpec<'_>) -> NodeId {
         let id = self.queue_node(spec.name);
         let parent = spec.cohort.map(|name| self.cohort_node(name));
+        self.outdate(id);
         let mut quotas = Vec::new();
         for flavor in spec.groups.iter().flat_map(|group| &group.flavors) {
             for (resource, quota) in &flavor.quotas {
@@ -295,7 +296,6 @@ impl State {
         }
         self.tree.declare(id, parent, quotas, spec.weight);
         if let Some(queue) = self.queues.get_mut(id.index()) {
-            queue.generation = queue.generation.saturating_add(1);
             queue.settings = Settings {
                 is_declared: true,
                 groups: spec.groups,
@@ -305,7 +305,7 @@ impl State {
                 is_active: spec.is_active,
             };
         }
-        self.settle();
+        self.outdate(id);
         self.revive(id);
         id
     }
@@ -313,6 +313,7 @@ impl State {
     /// Takes a ClusterQueue away. Its workloads stay known and wait for it to come back.
     pub fn remove_queue(&mut self, name: &str) {
         if let Some(id) = self.queue(name) {
+            self.outdate(id);
             self.tree.declare(id, None, Vec::new(), 1.0);
             if let Some(queue) = self.queues.get_mut(id.index()) {
                 queue.settings = Settings::default();
@@ -320,17 +321,21 @@ impl State {
         }
     }
 
-    /// Adds a cohort or changes it.
+    /// Adds a cohort or changes it. What is parked below its root is looked at again.
     pub fn set_cohort(&mut self, spec: CohortSpec<'_>) -> NodeId {
         let id = self.cohort_node(spec.name);
         let parent = spec.parent.map(|name| self.cohort_node(name));
+        self.outdate(id);
         self.tree.declare(id, parent, spec.quotas, spec.weight);
+        self.outdate(id);
+        self.revive(id);
         id
     }
 
     /// Takes the quota and the parent of a cohort away. It is there as long as a queue names it.
     pub fn remove_cohort(&mut self, name: &str) {
         if let Some(id) = self.cohort_names.get(name).copied() {
+            self.outdate(id);
             self.tree.declare(id, None, Vec::new(), 1.0);
         }
     }
@@ -466,6 +471,18 @@ impl State {
         cells
             .map(|(of, cell)| (*of, self.usage.usage(*cell)))
             .collect()
+    }
+
+    /// Quota changes in the tree of a node: what was tried there is out of date.
+    fn outdate(&mut self, node: NodeId) {
+        self.settle();
+        let mut open = vec![self.tree.node(node).root];
+        while let Some(id) = open.pop() {
+            open.extend(&self.tree.node(id).children);
+            if let Some(queue) = self.queues.get_mut(id.index()) {
+                queue.generation = queue.generation.saturating_add(1);
+            }
+        }
     }
 
     /// Moves back to active what is parked in the tree of a node; says what was moved.

@@ -11,6 +11,11 @@ use crate::victims::Reason;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
+    /// All pods do not fit; it is tried with fewer, and what follows is about these.
+    FewerPods {
+        /// How many of each pod set.
+        counts: Vec<i64>,
+    },
     /// A flavor was tried for the resources of a group of a pod set.
     Flavor {
         /// The position of the pod set.

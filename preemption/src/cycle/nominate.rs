@@ -7,7 +7,7 @@ use crate::policy::Algorithm;
 use crate::queue::{Queue, Settings};
 use crate::quota::View;
 use crate::state::{Record, State};
-use crate::trace::Trace;
+use crate::trace::{Step, Trace};
 use crate::victims::{self, Demand, Victim, World};
 use std::collections::BTreeSet;
 
@@ -63,8 +63,13 @@ impl<'a> Nominator<'a> {
         let found = if is_good(&full) {
             full
         } else {
-            self.fewer(|counts| attempt(view, counts, &mut trace))
-                .unwrap_or((full.0, Vec::new()))
+            let fewer = |counts: &[i64]| {
+                trace.note(|| Step::FewerPods {
+                    counts: counts.to_vec(),
+                });
+                attempt(view, counts, &mut trace)
+            };
+            self.fewer(fewer).unwrap_or((full.0, Vec::new()))
         };
         let (assignment, victims) = found;
         Nominee {

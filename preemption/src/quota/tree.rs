@@ -12,6 +12,8 @@ pub(crate) struct Cell {
     /// The same flavor and resource at the parent.
     pub(crate) parent: Option<CellId>,
     pub(crate) node: NodeId,
+    /// Whether the node or one below it names a quota, be it nothing; else it is only used.
+    pub(crate) has_quota: bool,
     pub(crate) nominal: Amount,
     pub(crate) subtree: Amount,
     pub(crate) local: Amount,
@@ -24,6 +26,7 @@ pub(crate) struct Cell {
 static NO_CELL: Cell = Cell {
     parent: None,
     node: NodeId(u32::MAX),
+    has_quota: false,
     nominal: Amount::ZERO,
     subtree: Amount::ZERO,
     local: Amount::ZERO,
@@ -233,6 +236,12 @@ impl Tree {
                 }
             }
         }
+        // What is used keeps its cell, whatever became of the quota.
+        for (id, of, _) in &used {
+            if let Some(node) = self.nodes.get_mut(id.index()) {
+                node.extra.insert(*of);
+            }
+        }
         self.link();
         let order = self.top_down();
         self.measure_heights(&order);
@@ -312,7 +321,8 @@ impl Tree {
         }
     }
 
-    /// A cell for all that a node or one below it has quota of or uses.
+    /// A cell for all that a node or one below it has quota of or uses; at a cohort also for what the
+    /// cohorts above it have, since that counts as what it could lend.
     fn make_cells(&mut self, top_down: &[NodeId]) {
         let mut of: Vec<BTreeSet<FlavorResource>> = vec![BTreeSet::new(); self.nodes.len()];
         for id in top_down.iter().rev() {
@@ -337,8 +347,14 @@ impl Tree {
         for id in top_down {
             let parent = self.node(*id).parent;
             let names = of.get_mut(id.index()).map(std::mem::take);
+            let mut names = names.unwrap_or_default();
+            if let Some(parent) = parent
+                && !self.node(*id).is_queue
+            {
+                names.extend(self.node(parent).cells.iter().map(|(of, _)| *of));
+            }
             let mut cells = Vec::new();
-            for of in names.unwrap_or_default() {
+            for of in names {
                 let parent = parent.and_then(|parent| self.node(parent).cell(of));
                 cells.push((of, CellId::of(self.cells.len())));
                 self.cells.push(Cell {
@@ -358,7 +374,8 @@ impl Tree {
         let mut lent: Vec<Amount> = vec![Amount::ZERO; self.cells.len()];
         for id in top_down.iter().rev() {
             for (of, cell) in self.node(*id).cells.clone() {
-                let quota = self.quota(*id, of);
+                let named = self.quota(*id, of);
+                let quota = named.unwrap_or_default();
                 let from_below = lent.usage(cell);
                 let subtree = quota.nominal.plus(from_below);
                 let local = quota
@@ -370,13 +387,18 @@ impl Tree {
                 let Some(slot) = self.cells.get_mut(cell.index()) else {
                     continue;
                 };
+                slot.has_quota |= named.is_some();
                 slot.nominal = quota.nominal;
                 slot.subtree = subtree;
                 slot.local = local;
                 slot.ceiling = ceiling;
+                let has_quota = slot.has_quota;
                 if let Some(parent) = slot.parent {
                     let lent_here = subtree.minus(local);
                     lent.set_usage(parent, lent.usage(parent).plus(lent_here));
+                    if let Some(above) = self.cells.get_mut(parent.index()) {
+                        above.has_quota |= has_quota;
+                    }
                 }
             }
         }
@@ -394,12 +416,9 @@ impl Tree {
         }
     }
 
-    fn quota(&self, node: NodeId, of: FlavorResource) -> Quota {
+    fn quota(&self, node: NodeId, of: FlavorResource) -> Option<Quota> {
         let mut quotas = self.node(node).quotas.iter();
-        quotas
-            .find(|(it, _)| *it == of)
-            .map(|(_, quota)| *quota)
-            .unwrap_or_default()
+        quotas.find(|(it, _)| *it == of).map(|(_, quota)| *quota)
     }
 
     fn measure_lendable(&mut self) {

@@ -33,9 +33,9 @@ pub fn check(case: &mut Case, deviations: &[String], tally: &mut Tally) {
     };
     case.file = format!("{}/{kind}", case.file);
     if !deviations.contains(&case.id) {
-        tally.count(case, problems);
+        tally.count(case, &problems);
     } else if problems.is_empty() {
-        tally.count(case, vec!["is no deviation any more".to_owned()]);
+        tally.count(case, &["is no deviation any more".to_owned()]);
     } else {
         tally.leave_out(case);
     }

@@ -102,14 +102,14 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     for (at, workload) in scenario.admitted.iter().enumerate() {
         let path = format!("admitted[{at}]");
-        sums.workload(workload, &path)?;
+        sums.workload(workload, &path, true)?;
         flavors(workload, &path)?;
     }
     for (at, workload) in scenario.pending.iter().enumerate() {
-        sums.workload(workload, &format!("pending[{at}]"))?;
+        sums.workload(workload, &format!("pending[{at}]"), false)?;
     }
     if let Some(workload) = &scenario.incoming {
-        sums.workload(workload, "incoming")?;
+        sums.workload(workload, "incoming", false)?;
     }
     Ok(())
 }
@@ -194,11 +194,11 @@ fn flavors(workload: &Workload, path: &str) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// What all objects together have and ask for, by resource.
+/// What all objects together have and hold, by resource.
 #[derive(Default)]
 struct Sums {
     quota: BTreeMap<String, i128>,
-    asked: BTreeMap<String, i128>,
+    held: BTreeMap<String, i128>,
 }
 
 impl Sums {
@@ -221,7 +221,13 @@ impl Sums {
         Ok(())
     }
 
-    fn workload(&mut self, workload: &Workload, path: &str) -> Result<(), ScenarioError> {
+    /// What is only asked for may be any number: what cannot be added up fits nowhere.
+    fn workload(
+        &mut self,
+        workload: &Workload,
+        path: &str,
+        is_held: bool,
+    ) -> Result<(), ScenarioError> {
         if workload.pod_sets.len() > POD_SETS_MAX {
             return Err(ScenarioError::TooManyPodSets {
                 at: format!("{path}.podSets"),
@@ -250,7 +256,9 @@ impl Sums {
             for (resource, amount) in &pod_set.requests {
                 let at = || format!("{path}.requests.{resource}");
                 let amount = number(*amount, resource, at)?;
-                add(&mut self.asked, resource, amount, at)?;
+                if is_held {
+                    add(&mut self.held, resource, amount, at)?;
+                }
             }
         }
         Ok(())

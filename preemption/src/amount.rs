@@ -1,0 +1,105 @@
+//! Amounts of a resource.
+
+use std::fmt;
+
+/// An amount of one resource: milli for cpu, whole units (bytes, counts) for the rest.
+///
+/// [`Amount::UNLIMITED`] is larger than every other amount, and stays what it is when something is
+/// added to it or taken away. A sum that does not fit becomes unlimited as usage, and so fits
+/// nowhere; the door (`snapshot`) refuses objects for which that could happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Amount(i64);
+
+impl Amount {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// More than any number.
+    pub const UNLIMITED: Self = Self(i64::MAX);
+
+    /// An amount in the resource's unit; `i64::MAX` is [`Self::UNLIMITED`].
+    #[must_use]
+    pub const fn new(amount: i64) -> Self {
+        Self(amount)
+    }
+
+    /// The number; `i64::MAX` if unlimited.
+    #[must_use]
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+
+    /// True if there is no limit.
+    #[must_use]
+    pub const fn is_unlimited(self) -> bool {
+        self.0 == i64::MAX
+    }
+
+    /// The sum.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        if self.is_unlimited() || other.is_unlimited() {
+            return Self::UNLIMITED;
+        }
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference. It may be negative. Taking the unlimited from a number gives the least one.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        if self.is_unlimited() {
+            return Self::UNLIMITED;
+        }
+        if other.is_unlimited() {
+            return Self(i64::MIN);
+        }
+        let difference = self.0.saturating_sub(other.0);
+        // A difference of two numbers is a number.
+        if difference == i64::MAX {
+            return Self(i64::MAX.saturating_sub(1));
+        }
+        Self(difference)
+    }
+
+    /// This much, or nothing if it is negative.
+    #[must_use]
+    pub fn or_zero(self) -> Self {
+        self.max(Self::ZERO)
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unlimited() {
+            return f.write_str("unlimited");
+        }
+        write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Amount;
+
+    #[test]
+    fn the_unlimited_absorbs() {
+        let one = Amount::new(1);
+        assert_eq!(Amount::UNLIMITED.plus(one), Amount::UNLIMITED);
+        assert_eq!(one.plus(Amount::UNLIMITED), Amount::UNLIMITED);
+        assert_eq!(Amount::UNLIMITED.minus(one), Amount::UNLIMITED);
+        assert_eq!(
+            Amount::UNLIMITED.minus(Amount::UNLIMITED),
+            Amount::UNLIMITED
+        );
+        assert!(one.minus(Amount::UNLIMITED) < Amount::ZERO);
+    }
+
+    #[test]
+    fn sums_stay_in_range() {
+        let most = Amount::new(i64::MAX - 1);
+        assert_eq!(most.plus(Amount::new(1)), Amount::UNLIMITED);
+        let least = Amount::new(i64::MIN);
+        assert!(!most.minus(least).is_unlimited());
+        assert_eq!(least.plus(least), least);
+    }
+}

@@ -1,0 +1,107 @@
+//! Questions about one workload, without a cycle and without a change.
+
+use crate::amount::Amount;
+use crate::cycle::{Nominator, demands};
+use crate::flavors::{Assignment, Oracle};
+use crate::names::{FlavorResource, WorkloadId};
+use crate::quota::View;
+use crate::state::State;
+use crate::trace::{Possibility, Trace};
+use crate::victims::{Demand, Victim};
+use std::collections::BTreeSet;
+
+/// What a workload would get now, alone.
+#[derive(Clone, Debug)]
+pub struct Nomination {
+    /// Its flavors.
+    pub assignment: Assignment,
+    /// Who would have to go.
+    pub victims: Vec<Victim>,
+    /// What was considered.
+    pub trace: Trace,
+}
+
+impl State {
+    /// What a pending workload would get if it were the only one to ask; `None` if it is not known.
+    pub fn nominate(&mut self, id: WorkloadId, trace: Trace) -> Option<Nomination> {
+        self.with_view(|state, view| {
+            let nominee = Nominator::of(state, id)?.nominate(view, &BTreeSet::new(), None, trace);
+            Some(Nomination {
+                assignment: nominee.assignment,
+                victims: nominee.victims,
+                trace: nominee.trace,
+            })
+        })
+    }
+
+    /// The flavors for all pods of a workload, whether there are victims or not.
+    pub fn assign(&mut self, id: WorkloadId, trace: &mut Trace) -> Option<Assignment> {
+        self.with_view(|state, view| {
+            let nominator = Nominator::of(state, id)?;
+            Some(nominator.assign(view, None, trace))
+        })
+    }
+
+    /// The same with answers given to the question of what preemption could do: for a flavor and
+    /// resource and a borrowing level, the possibility and the level then.
+    pub fn assign_assuming(
+        &mut self,
+        id: WorkloadId,
+        answer: impl FnMut(FlavorResource, u32) -> (Possibility, u32),
+    ) -> Option<Assignment> {
+        let mut oracle = Given(answer);
+        self.with_view(|state, view| {
+            let nominator = Nominator::of(state, id)?;
+            Some(nominator.assign(view, Some(&mut oracle), &mut Trace::off()))
+        })
+    }
+
+    /// The victims for a workload that asks for `request`, of which `needs` does not fit.
+    pub fn search(
+        &mut self,
+        id: WorkloadId,
+        needs: &[FlavorResource],
+        request: &[(FlavorResource, Amount)],
+        trace: &mut Trace,
+    ) -> Vec<Victim> {
+        if let Some(queue) = self.queue_of(id) {
+            for (of, _) in request {
+                self.tree.require(queue, *of);
+            }
+        }
+        let found = self.with_view(|state, view| {
+            let nominator = Nominator::of(state, id)?;
+            let queue = state.queue_of(id)?;
+            let request = demands(view, request, queue);
+            let mut needs = needs.to_vec();
+            needs.sort_unstable();
+            Some(nominator.search(view, &BTreeSet::new(), &needs, &request, trace))
+        });
+        found.unwrap_or_default()
+    }
+
+    fn with_view<T>(&mut self, ask: impl FnOnce(&Self, &mut View<'_>) -> T) -> T {
+        self.settle();
+        let mut overlay = std::mem::take(&mut self.overlay);
+        let mut view = View::new(&self.tree, &self.usage, &mut overlay);
+        let answer = ask(self, &mut view);
+        self.overlay = overlay;
+        answer
+    }
+}
+
+/// Answers that were given.
+struct Given<F>(F);
+
+impl<F: FnMut(FlavorResource, u32) -> (Possibility, u32)> Oracle for Given<F> {
+    fn possibility(
+        &mut self,
+        _: &mut View<'_>,
+        _: &crate::flavors::Applicant<'_>,
+        demand: Demand,
+        level: u32,
+        _: &mut Trace,
+    ) -> (Possibility, u32) {
+        (self.0)(demand.of, level)
+    }
+}

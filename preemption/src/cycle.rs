@@ -1,0 +1,481 @@
+//! One cycle: the heads of all queues, in order, to decisions.
+//!
+//! Source: Kueue `pkg/scheduler/scheduler.go`, KEP-83. Every head is **nominated** alone: its flavors and,
+//! if needed, its victims, as if nobody else asked. Then the entries are taken in order, and each sees
+//! what those before it have taken. Who no longer fits is skipped and comes again.
+//!
+//! Quota for a preemptor that waits for nobody's leave is reserved in the cycle, unless its queue could
+//! reclaim it at any time.
+
+mod nominate;
+mod order;
+
+use crate::amount::Amount;
+use crate::flavors::{Assignment, Mode};
+use crate::names::{CellId, FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::policy::{Compatibility, QueueingStrategy, ReclaimWithinCohort};
+use crate::queue::Progress;
+use crate::quota::{Overlay, Usage, View};
+use crate::state::{BorrowingGate, State};
+use crate::trace::Trace;
+use crate::victims::{Victim, Workloads};
+pub(crate) use nominate::{Nominator, Nominee, demands};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What became of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is admitted with its assignment.
+    Admit,
+    /// These have to go; then it comes again.
+    Preempt(Vec<Victim>),
+    /// It was outrun in this cycle.
+    Skip(SkipReason),
+    /// It fits once the victims of others are gone.
+    DeferredFit,
+    /// It needs others to go, and nobody may be taken.
+    NoCandidates,
+    /// It does not fit.
+    NoFit,
+}
+
+/// Why an entry was skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// Others before it have taken the quota.
+    NoLongerFits,
+    /// Others before it take the same victims.
+    OverlappingVictims,
+    /// Nobody borrows in its cohort any more in this cycle.
+    BorrowingGate,
+}
+
+/// Why a head goes back to its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequeueReason {
+    /// It was nominated and then outrun.
+    FailedAfterNomination,
+    /// It waits for its victims to go.
+    PendingPreemption,
+    /// Nobody may be taken.
+    PreemptionNoCandidates,
+    /// It does not fit.
+    NoFit,
+    /// The queue does not take its namespace.
+    NamespaceMismatch,
+}
+
+/// Where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequeuedTo {
+    /// It is looked at in the next cycle.
+    Active,
+    /// It is looked at when something has changed.
+    Parked,
+}
+
+/// One head and its decision.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The workload.
+    pub workload: WorkloadId,
+    /// Its queue.
+    pub queue: NodeId,
+    /// The flavors it was nominated for.
+    pub nominated: Assignment,
+    /// The victims it was nominated with.
+    pub nominated_victims: Vec<Victim>,
+    /// The flavors that hold instead, if others had taken its victims.
+    pub recomputed: Option<Assignment>,
+    /// What became of it.
+    pub decision: Decision,
+    /// What it has taken of the quota in this cycle.
+    pub reserved: Vec<(FlavorResource, Amount)>,
+    /// Where it went back to, if it did.
+    pub requeued: Option<(RequeueReason, RequeuedTo)>,
+    /// What was considered.
+    pub trace: Trace,
+}
+
+impl Entry {
+    /// The flavors that hold.
+    #[must_use]
+    pub fn assignment(&self) -> &Assignment {
+        self.recomputed.as_ref().unwrap_or(&self.nominated)
+    }
+}
+
+/// A head, and where its search for flavors went on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The workload.
+    pub workload: WorkloadId,
+    /// Its queue.
+    pub queue: NodeId,
+    /// Whether it is the workload that the queue waits for.
+    pub is_sticky: bool,
+}
+
+/// The decisions of a cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Cycle {
+    /// The heads, by queue.
+    pub heads: Vec<Head>,
+    /// The entries, in the order in which they were decided.
+    pub entries: Vec<Entry>,
+    /// Heads that were not nominated.
+    pub out_of_scope: Vec<WorkloadId>,
+}
+
+impl State {
+    /// Decides on the heads of all queues. What is admitted is reserved in the state at once; victims
+    /// hold their quota until they are released.
+    pub fn next_cycle(&mut self, now_s: i64, is_traced: bool) -> Cycle {
+        self.settle();
+        self.release_held(now_s);
+        self.cycle = self.cycle.saturating_add(1);
+        let mut cycle = self.pop_heads();
+        let mut overlay = std::mem::take(&mut self.overlay);
+        let decided = self.decide(&mut overlay, &cycle.heads, is_traced);
+        self.overlay = overlay;
+        for Decided { mut entry, tried } in decided {
+            self.conclude(&mut entry, tried, now_s);
+            cycle.entries.push(entry);
+        }
+        for id in &cycle.out_of_scope {
+            if let Some(record) = self.records.get(*id) {
+                let (queue, place) = (record.queue, record.place(*id));
+                if let Some(queue) = self.pending_mut(queue) {
+                    queue.park(place);
+                }
+            }
+        }
+        cycle
+    }
+
+    fn release_held(&mut self, now_s: i64) {
+        let (queues, records) = self.queues_and_records();
+        for queue in queues {
+            queue.release(now_s, |id| {
+                records.get_mut(id).map_or((u32::MAX, 0), |record| {
+                    record.held_until_s = None;
+                    record.class()
+                })
+            });
+        }
+    }
+
+    fn pop_heads(&mut self) -> Cycle {
+        let mut cycle = Cycle::default();
+        // By name: ties go to the first.
+        let names = std::mem::take(&mut self.queue_names);
+        for id in names.values().copied() {
+            if self.tree.node(id).is_misconfigured {
+                continue;
+            }
+            let Some(queue) = self.pending_mut(id) else {
+                continue;
+            };
+            if !queue.settings.is_active {
+                continue;
+            }
+            let Some(workload) = queue.pop() else {
+                continue;
+            };
+            let is_sticky = queue.is_sticky(workload);
+            if !self.records.get(workload).is_some_and(|it| it.is_in_scope) {
+                cycle.out_of_scope.push(workload);
+                continue;
+            }
+            cycle.heads.push(Head {
+                workload,
+                queue: id,
+                is_sticky,
+            });
+        }
+        self.queue_names = names;
+        cycle
+    }
+
+    /// Nominates the heads and takes them in order.
+    fn decide(&self, overlay: &mut Overlay, heads: &[Head], is_traced: bool) -> Vec<Decided> {
+        let mut view = View::new(&self.tree, &self.usage, overlay);
+        let mut waiting: Vec<Nominee> = heads
+            .iter()
+            .filter_map(|head| {
+                let nominator = Nominator::of(self, head.workload)?;
+                let trace = if is_traced { Trace::on() } else { Trace::off() };
+                Some(nominator.nominate(&mut view, &BTreeSet::new(), None, trace))
+            })
+            .collect();
+        order::sort(&self.options, &self.records, &mut waiting);
+        let mut round = Round {
+            state: self,
+            view,
+            taken: BTreeMap::new(),
+            closed: BTreeSet::new(),
+        };
+        let mut decided = Vec::with_capacity(waiting.len());
+        if order::is_fair(&self.options) {
+            while let Some(at) = order::next(self, &mut round.view, &waiting) {
+                decided.push(round.process(waiting.remove(at)));
+            }
+        } else {
+            decided.extend(waiting.into_iter().map(|nominee| round.process(nominee)));
+        }
+        decided
+    }
+
+    /// Writes down what became of an entry.
+    fn conclude(&mut self, entry: &mut Entry, tried: Tried, now_s: i64) {
+        let id = entry.workload;
+        let reason = match &entry.decision {
+            Decision::Admit => {
+                let held = Self::reservation(entry.assignment(), now_s);
+                self.reserve(id, &held);
+                return;
+            }
+            Decision::Preempt(_) | Decision::DeferredFit => RequeueReason::PendingPreemption,
+            Decision::Skip(_) => RequeueReason::FailedAfterNomination,
+            Decision::NoCandidates => RequeueReason::PreemptionNoCandidates,
+            Decision::NoFit => RequeueReason::NoFit,
+        };
+        let is_pending = reason == RequeueReason::PendingPreemption;
+        let cycle = self.cycle;
+        let generation = self.pending(entry.queue).map_or(0, |it| it.generation);
+        let Some(record) = self.records.get_mut(id) else {
+            return;
+        };
+        let tried = if is_pending { Vec::new() } else { tried };
+        let has_more = !tried.is_empty();
+        record.progress = has_more.then(|| {
+            Box::new(Progress {
+                tried,
+                cycle,
+                generation,
+            })
+        });
+        let (place, class) = (record.place(id), record.class());
+        let Some(queue) = self.pending_mut(entry.queue) else {
+            return;
+        };
+        let is_strict = queue.settings.strategy == QueueingStrategy::StrictFifo;
+        let comes_again = is_pending || reason == RequeueReason::FailedAfterNomination;
+        let to = if is_strict || comes_again || has_more {
+            queue.push(place.clone(), class);
+            RequeuedTo::Active
+        } else {
+            queue.park(place.clone());
+            queue.park_class(class);
+            RequeuedTo::Parked
+        };
+        if is_pending {
+            queue.wait_for(place);
+        }
+        entry.requeued = Some((reason, to));
+    }
+}
+
+/// An entry, and where its next search for flavors would go on.
+struct Decided {
+    entry: Entry,
+    tried: Tried,
+}
+
+/// The last flavor that was looked at, by pod set and resource.
+type Tried = Vec<(usize, ResourceId, usize)>;
+
+/// The entries of a cycle, as far as they are decided.
+struct Round<'a> {
+    state: &'a State,
+    /// With all that was taken so far. Victims are still in it.
+    view: View<'a>,
+    /// Victims of this cycle, by the root of their tree.
+    taken: BTreeMap<NodeId, BTreeSet<WorkloadId>>,
+    /// Roots below which nobody borrows any more.
+    closed: BTreeSet<NodeId>,
+}
+
+impl Round<'_> {
+    fn process(&mut self, mut nominee: Nominee) -> Decided {
+        let mut first = None;
+        let mut decision = None;
+        if self.overlaps(&nominee) && !self.state.options.disable_recomputation {
+            first = Some((nominee.assignment.clone(), nominee.victims.clone()));
+            if self.nominate_again(&mut nominee) {
+                decision = Some(Decision::DeferredFit);
+            }
+        }
+        let decision = decision.unwrap_or_else(|| self.verdict(&nominee));
+        let reserved = self.reserve(&nominee, &decision);
+        if let Decision::Preempt(victims) = &decision {
+            let root = self.view.tree.node(nominee.queue).root;
+            let taken = self.taken.entry(root).or_default();
+            taken.extend(victims.iter().map(|it| it.workload));
+        }
+        self.close(&nominee);
+        let (nominated, nominated_victims, recomputed) = match first {
+            Some((assignment, victims)) => (assignment, victims, Some(nominee.assignment)),
+            None => (nominee.assignment, nominee.victims, None),
+        };
+        let entry = Entry {
+            workload: nominee.workload,
+            queue: nominee.queue,
+            nominated,
+            nominated_victims,
+            recomputed,
+            decision,
+            reserved,
+            requeued: None,
+            trace: nominee.trace,
+        };
+        Decided {
+            entry,
+            tried: nominee.tried,
+        }
+    }
+
+    /// Victims of this cycle in the tree of a queue. Those of other trees matter nothing to it.
+    fn taken(&self, queue: NodeId) -> &BTreeSet<WorkloadId> {
+        static NOBODY: BTreeSet<WorkloadId> = BTreeSet::new();
+        let root = self.view.tree.node(queue).root;
+        self.taken.get(&root).unwrap_or(&NOBODY)
+    }
+
+    fn overlaps(&self, nominee: &Nominee) -> bool {
+        let taken = self.taken(nominee.queue);
+        let mut victims = nominee.victims.iter();
+        !taken.is_empty() && victims.any(|it| taken.contains(&it.workload))
+    }
+
+    /// Nominates as if the victims of this cycle were gone, for the same flavors. True if it fits then.
+    fn nominate_again(&mut self, nominee: &mut Nominee) -> bool {
+        let Some(nominator) = Nominator::of(self.state, nominee.workload) else {
+            return false;
+        };
+        let mark = self.view.mark();
+        let taken = self.taken(nominee.queue).clone();
+        for id in &taken {
+            remove(self.state, &mut self.view, *id);
+        }
+        let trace = std::mem::take(&mut nominee.trace);
+        let only = Some(&nominee.assignment);
+        let again = nominator.nominate(&mut self.view, &taken, only, trace);
+        self.view.roll_back(mark);
+        *nominee = again;
+        nominee.assignment.mode == Mode::Fit
+    }
+
+    fn verdict(&mut self, nominee: &Nominee) -> Decision {
+        match nominee.assignment.mode {
+            Mode::NoFit => return Decision::NoFit,
+            Mode::Preempt if nominee.victims.is_empty() => return Decision::NoCandidates,
+            Mode::Preempt | Mode::Fit => {}
+        }
+        if self.overlaps(nominee) {
+            return Decision::Skip(SkipReason::OverlappingVictims);
+        }
+        if !self.fits(nominee) {
+            return Decision::Skip(SkipReason::NoLongerFits);
+        }
+        let root = self.view.tree.node(nominee.queue).root;
+        if nominee.assignment.borrowing_level > 0 && self.closed.contains(&root) {
+            return Decision::Skip(SkipReason::BorrowingGate);
+        }
+        match nominee.assignment.mode {
+            Mode::Fit => Decision::Admit,
+            _ => Decision::Preempt(nominee.victims.clone()),
+        }
+    }
+
+    /// Whether it fits when all victims so far and its own are gone.
+    fn fits(&mut self, nominee: &Nominee) -> bool {
+        let mark = self.view.mark();
+        let root = self.view.tree.node(nominee.queue).root;
+        for id in self.taken.get(&root).into_iter().flatten() {
+            remove(self.state, &mut self.view, *id);
+        }
+        for victim in &nominee.victims {
+            remove(self.state, &mut self.view, victim.workload);
+        }
+        let fits = cells(&self.view, nominee)
+            .all(|(_, cell, amount)| amount <= self.view.available(cell).or_zero());
+        self.view.roll_back(mark);
+        fits
+    }
+
+    /// Takes quota for the rest of the cycle; says what was taken.
+    fn reserve(&mut self, nominee: &Nominee, decision: &Decision) -> Vec<(FlavorResource, Amount)> {
+        let settings = self.state.pending(nominee.queue).map(|it| &it.settings);
+        let is_held = match decision {
+            Decision::Admit | Decision::Preempt(_) | Decision::DeferredFit => false,
+            Decision::NoCandidates => {
+                let reclaim = settings.map(|it| it.preemption.reclaim_within_cohort);
+                if reclaim == Some(ReclaimWithinCohort::Any) {
+                    return Vec::new();
+                }
+                true
+            }
+            Decision::Skip(_) | Decision::NoFit => return Vec::new(),
+        };
+        let mut reserved = Vec::new();
+        let demands: Vec<_> = cells(&self.view, nominee).collect();
+        for (of, cell, amount) in demands {
+            let amount = if is_held {
+                self.held(nominee, cell, amount)
+            } else {
+                amount
+            };
+            if amount != Amount::ZERO {
+                self.view.add(cell, amount);
+                reserved.push((of, amount));
+            }
+        }
+        reserved
+    }
+
+    /// What a preemptor without victims keeps from others: what could still become its own.
+    fn held(&self, nominee: &Nominee, cell: CellId, amount: Amount) -> Amount {
+        let usage = self.view.usage(cell);
+        let it = self.view.tree.cell(cell);
+        let held = if nominee.assignment.borrowing_level == 0 {
+            amount.min(it.nominal.minus(usage)).or_zero()
+        } else {
+            // The ceiling is the nominal quota and the borrowing limit, beyond the local part.
+            amount.min(it.ceiling.plus(it.local).minus(usage))
+        };
+        if self.state.options.compatibility == Compatibility::Kueue {
+            held
+        } else {
+            held.or_zero()
+        }
+    }
+
+    /// After an entry that does not borrow nobody borrows there, if that is wished.
+    fn close(&mut self, nominee: &Nominee) {
+        let is_gated = self.state.options.borrowing_gate == BorrowingGate::Cohort;
+        let assignment = &nominee.assignment;
+        if is_gated && assignment.borrowing_level == 0 && assignment.mode != Mode::NoFit {
+            let root = self.view.tree.node(nominee.queue).root;
+            self.closed.insert(root);
+        }
+    }
+}
+
+/// What a nominee would use, at the cells of its queue.
+fn cells<'a>(
+    view: &View<'a>,
+    nominee: &'a Nominee,
+) -> impl Iterator<Item = (FlavorResource, CellId, Amount)> + use<'a> {
+    let node = view.tree.node(nominee.queue);
+    let usage = nominee.assignment.usage.iter();
+    usage.filter_map(move |(of, amount)| Some((*of, node.cell(*of)?, *amount)))
+}
+
+fn remove(state: &State, view: &mut View<'_>, id: WorkloadId) {
+    if let Some(running) = state.records.running(id) {
+        for (cell, amount) in state.index.usage(running) {
+            view.remove(cell, amount);
+        }
+    }
+}

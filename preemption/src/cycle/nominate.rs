@@ -1,0 +1,263 @@
+//! Flavors and victims for one head alone.
+
+use crate::amount::Amount;
+use crate::flavors::{Applicant, Assignment, Mode, Oracle, Searching, assign};
+use crate::names::{FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::policy::Algorithm;
+use crate::queue::{Queue, Settings};
+use crate::quota::View;
+use crate::state::{Record, State};
+use crate::trace::{Step, Trace};
+use crate::victims::{self, Demand, Victim, World};
+use std::collections::BTreeSet;
+
+/// A head with what it would get.
+#[derive(Debug)]
+pub(crate) struct Nominee {
+    pub(crate) workload: WorkloadId,
+    pub(crate) queue: NodeId,
+    pub(crate) assignment: Assignment,
+    pub(crate) victims: Vec<Victim>,
+    /// Where its next search for flavors would go on.
+    pub(crate) tried: Vec<(usize, ResourceId, usize)>,
+    pub(crate) trace: Trace,
+}
+
+/// Nominates one workload.
+pub(crate) struct Nominator<'a> {
+    state: &'a State,
+    id: WorkloadId,
+    record: &'a Record,
+    queue: &'a Queue,
+}
+
+impl<'a> Nominator<'a> {
+    pub(crate) fn of(state: &'a State, id: WorkloadId) -> Option<Self> {
+        let record = state.records.get(id)?;
+        Some(Self {
+            state,
+            id,
+            record,
+            queue: state.pending(record.queue)?,
+        })
+    }
+
+    /// Finds flavors for all pods and victims if that takes any; else for fewer pods, if that is wished.
+    ///
+    /// `gone` are workloads that count as gone; `only` limits the flavors to those of an earlier
+    /// nomination, and then the search begins with the first of them.
+    pub(crate) fn nominate(
+        &self,
+        view: &mut View<'_>,
+        gone: &BTreeSet<WorkloadId>,
+        only: Option<&Assignment>,
+        mut trace: Trace,
+    ) -> Nominee {
+        let tried = if only.is_none() { self.tried() } else { &[] };
+        let attempt = |view: &mut View<'_>, counts: &[i64], trace: &mut Trace| {
+            self.attempt(view, gone, only, tried, counts, trace)
+        };
+        let pod_sets = self.record.pod_sets.iter();
+        let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
+        let full = attempt(view, &counts, &mut trace);
+        let found = if is_good(&full) {
+            full
+        } else {
+            let fewer = |counts: &[i64]| {
+                trace.note(|| Step::FewerPods {
+                    counts: counts.to_vec(),
+                });
+                attempt(view, counts, &mut trace)
+            };
+            self.fewer(fewer).unwrap_or((full.0, Vec::new()))
+        };
+        let (assignment, victims) = found;
+        Nominee {
+            workload: self.id,
+            queue: self.record.queue,
+            tried: assignment.tried(),
+            assignment,
+            victims,
+            trace,
+        }
+    }
+
+    /// The least reduction of the pods with which it is good (Kueue `PodSetReducer`).
+    fn fewer(
+        &self,
+        mut attempt: impl FnMut(&[i64]) -> (Assignment, Vec<Victim>),
+    ) -> Option<(Assignment, Vec<Victim>)> {
+        if self.state.options.disable_partial_admission {
+            return None;
+        }
+        let pod_sets = &self.record.pod_sets;
+        let spare = |count: i64, least: Option<i64>| {
+            least.map_or(0, |least| count.saturating_sub(least).max(0))
+        };
+        let spares: Vec<i64> = pod_sets
+            .iter()
+            .map(|it| spare(it.count, it.count_min))
+            .collect();
+        let total = spares.iter().fold(0_i64, |sum, it| sum.saturating_add(*it));
+        if total == 0 {
+            return None;
+        }
+        let counts = |reduction: i64| -> Vec<i64> {
+            let less = |spare: i64| {
+                let product = i128::from(spare).saturating_mul(i128::from(reduction));
+                let less = product.checked_div(i128::from(total)).unwrap_or_default();
+                i64::try_from(less).unwrap_or(i64::MAX)
+            };
+            let both = pod_sets.iter().zip(&spares);
+            both.map(|(it, spare)| it.count.saturating_sub(less(*spare)))
+                .collect()
+        };
+        let (mut low, mut high) = (0_i64, total.saturating_add(1));
+        let mut best = None;
+        while low < high {
+            let middle = low.midpoint(high);
+            let found = attempt(&counts(middle));
+            if is_good(&found) {
+                best = Some((middle, found));
+                high = middle;
+            } else {
+                low = middle.saturating_add(1);
+            }
+        }
+        best.filter(|(at, _)| *at == low).map(|(_, found)| found)
+    }
+
+    fn attempt(
+        &self,
+        view: &mut View<'_>,
+        gone: &BTreeSet<WorkloadId>,
+        only: Option<&Assignment>,
+        tried: &[(usize, ResourceId, usize)],
+        counts: &[i64],
+        trace: &mut Trace,
+    ) -> (Assignment, Vec<Victim>) {
+        let world = self.world(gone);
+        let mut applicant = self.applicant(counts);
+        applicant.only = only;
+        applicant.tried = tried;
+        let mut oracle = Searching { world: &world };
+        let assignment = assign(view, &mut oracle, &applicant, trace);
+        if assignment.mode != Mode::Preempt {
+            return (assignment, Vec::new());
+        }
+        let needs = assignment.needs();
+        let request = demands(view, &assignment.usage, self.record.queue);
+        let preemptor = applicant.preemptor(&needs, &request);
+        let victims = victims::search(view, &world, &preemptor, trace);
+        (assignment, victims)
+    }
+
+    /// The flavors for all pods.
+    pub(crate) fn assign(
+        &self,
+        view: &mut View<'_>,
+        oracle: Option<&mut dyn Oracle>,
+        trace: &mut Trace,
+    ) -> Assignment {
+        let gone = BTreeSet::new();
+        let world = self.world(&gone);
+        let pod_sets = self.record.pod_sets.iter();
+        let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
+        let applicant = self.applicant(&counts);
+        match oracle {
+            Some(oracle) => assign(view, oracle, &applicant, trace),
+            None => assign(view, &mut Searching { world: &world }, &applicant, trace),
+        }
+    }
+
+    /// The victims for a request.
+    pub(crate) fn search(
+        &self,
+        view: &mut View<'_>,
+        gone: &BTreeSet<WorkloadId>,
+        needs: &[FlavorResource],
+        request: &[Demand],
+        trace: &mut Trace,
+    ) -> Vec<Victim> {
+        let applicant = self.applicant(&[]);
+        let preemptor = applicant.preemptor(needs, request);
+        victims::search(view, &self.world(gone), &preemptor, trace)
+    }
+
+    fn world<'b>(&self, gone: &'b BTreeSet<WorkloadId>) -> World<'b>
+    where
+        'a: 'b,
+    {
+        World {
+            index: &self.state.index,
+            running: &self.state.records,
+            algorithm: &self.state.options.algorithm,
+            gone,
+        }
+    }
+
+    fn applicant<'b>(&self, counts: &'b [i64]) -> Applicant<'b>
+    where
+        'a: 'b,
+    {
+        let options = &self.state.options;
+        Applicant {
+            queue: self.record.queue,
+            settings: self.settings(),
+            priority: self.record.priority,
+            order_time_s: self.record.order_time_s,
+            pod_sets: &self.record.pod_sets,
+            counts,
+            tried: &[],
+            only: None,
+            compatibility: options.compatibility,
+            is_fair: matches!(options.algorithm, Algorithm::FairSharing(_)),
+        }
+    }
+
+    fn settings(&self) -> &'a Settings {
+        &self.queue.settings
+    }
+
+    /// Where the search for flavors goes on, unless that is out of date.
+    fn tried(&self) -> &'a [(usize, ResourceId, usize)] {
+        let Some(progress) = &self.record.progress else {
+            return &[];
+        };
+        // What was found in the last cycle holds whatever happened since.
+        let is_fresh = progress.cycle.saturating_add(1) >= self.state.cycle;
+        if is_fresh || progress.generation >= self.queue.generation {
+            &progress.tried
+        } else {
+            &[]
+        }
+    }
+}
+
+/// What is asked for, at the cells of the queue.
+pub(crate) fn demands(
+    view: &View<'_>,
+    usage: &[(FlavorResource, Amount)],
+    queue: NodeId,
+) -> Vec<Demand> {
+    let node = view.tree.node(queue);
+    usage
+        .iter()
+        .filter(|(_, amount)| amount.get() != 0)
+        .filter_map(|(of, amount)| {
+            Some(Demand {
+                of: *of,
+                cell: node.cell(*of)?,
+                amount: *amount,
+            })
+        })
+        .collect()
+}
+
+fn is_good((assignment, victims): &(Assignment, Vec<Victim>)) -> bool {
+    match assignment.mode {
+        Mode::Fit => true,
+        Mode::Preempt => !victims.is_empty(),
+        Mode::NoFit => false,
+    }
+}

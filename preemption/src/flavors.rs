@@ -1,0 +1,581 @@
+//! Which flavors a workload gets, and what it takes to get them.
+//!
+//! Source: Kueue `pkg/scheduler/flavorassigner`, KEP-83 "Flavor assignment", KEP-582 (fungibility).
+//! Pod sets in order, each resource group of the queue once a pod set, its flavors in order. A flavor is
+//! judged for all resources of the group by the worst of them; where one does not fit, the search for
+//! victims is run for it alone.
+//!
+//! What differs from the documents: a flavor without candidates always loses to a later one, and the
+//! borrowing level (how far up the tree quota comes from) stands where they have a yes or no.
+
+use crate::amount::Amount;
+use crate::names::{FlavorId, FlavorResource, NodeId, ResourceId};
+use crate::policy::{
+    BorrowWithinCohort, Compatibility, Fungibility, Preference, ReclaimWithinCohort,
+};
+use crate::queue::Settings;
+use crate::quota::{ResourceGroup, View};
+use crate::trace::{FlavorVerdict, Possibility, Step, Trace};
+use crate::victims::{self, Demand, Preemptor, Reason, World};
+
+/// What a workload wants: one pod set.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodSet {
+    /// Its name.
+    pub name: Box<str>,
+    /// How many pods.
+    pub count: i64,
+    /// With how many it makes do; `None` is all.
+    pub count_min: Option<i64>,
+    /// What all its pods ask for together.
+    pub requests: Box<[(ResourceId, Amount)]>,
+    /// Flavors that its pods cannot run on: a taint, the affinity.
+    pub ineligible: Box<[FlavorId]>,
+    /// Tells apart pod sets that differ in what is not here, such as their affinity.
+    pub shape: u64,
+}
+
+/// How a workload can be had, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Not at all.
+    NoFit,
+    /// If others go.
+    Preempt,
+    /// As it is.
+    Fit,
+}
+
+impl From<Possibility> for Mode {
+    fn from(possibility: Possibility) -> Self {
+        match possibility {
+            Possibility::NoFit => Self::NoFit,
+            Possibility::NoCandidates | Possibility::Preempt | Possibility::Reclaim => {
+                Self::Preempt
+            }
+            Possibility::Fit => Self::Fit,
+        }
+    }
+}
+
+/// The flavor of one resource of a pod set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlavorAssignment {
+    /// The resource.
+    pub resource: ResourceId,
+    /// The flavor.
+    pub flavor: FlavorId,
+    /// What it takes.
+    pub mode: Mode,
+    /// How far up the tree the quota comes from: 0 is the queue's own.
+    pub borrowing_level: u32,
+    /// The position of the last flavor looked at; `None` if it was the last there is.
+    pub tried: Option<usize>,
+}
+
+/// The flavors of a pod set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodSetAssignment {
+    /// The position of the pod set.
+    pub pod_set: usize,
+    /// For how many pods.
+    pub count: i64,
+    /// What it takes.
+    pub mode: Mode,
+    /// By resource; empty if it does not fit.
+    pub flavors: Vec<FlavorAssignment>,
+}
+
+/// Flavors for a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// What it takes: the worst of the pod sets.
+    pub mode: Mode,
+    /// The highest borrowing level.
+    pub borrowing_level: u32,
+    /// By pod set; those after one that does not fit are missing.
+    pub pod_sets: Vec<PodSetAssignment>,
+    /// What is used of each flavor and resource. Sorted.
+    pub usage: Vec<(FlavorResource, Amount)>,
+}
+
+impl Assignment {
+    /// The flavors and resources that need preemption. Sorted.
+    #[must_use]
+    pub fn needs(&self) -> Vec<FlavorResource> {
+        let flavors = self.pod_sets.iter().flat_map(|pod_set| &pod_set.flavors);
+        let mut needs: Vec<_> = flavors
+            .filter(|it| it.mode == Mode::Preempt)
+            .map(|it| FlavorResource {
+                flavor: it.flavor,
+                resource: it.resource,
+            })
+            .collect();
+        needs.sort_unstable();
+        needs.dedup();
+        needs
+    }
+
+    /// Where the next try would go on, by pod set and resource.
+    pub(crate) fn tried(&self) -> Vec<(usize, ResourceId, usize)> {
+        let mut tried = Vec::new();
+        for pod_set in &self.pod_sets {
+            let at = pod_set.pod_set;
+            let stopped = pod_set.flavors.iter();
+            tried.extend(stopped.filter_map(|it| Some((at, it.resource, it.tried?))));
+        }
+        tried
+    }
+}
+
+/// For whom flavors are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Applicant<'a> {
+    pub(crate) queue: NodeId,
+    pub(crate) settings: &'a Settings,
+    pub(crate) priority: i32,
+    pub(crate) order_time_s: i64,
+    pub(crate) pod_sets: &'a [PodSet],
+    /// How many pods of each pod set.
+    pub(crate) counts: &'a [i64],
+    /// The last flavors looked at, by pod set and resource: the search goes on after them.
+    pub(crate) tried: &'a [(usize, ResourceId, usize)],
+    /// Only these flavors come into question.
+    pub(crate) only: Option<&'a Assignment>,
+    pub(crate) compatibility: Compatibility,
+    /// Whether fair sharing is on.
+    pub(crate) is_fair: bool,
+}
+
+impl Applicant<'_> {
+    pub(crate) fn preemptor<'b>(
+        &self,
+        needs: &'b [FlavorResource],
+        request: &'b [Demand],
+    ) -> Preemptor<'b> {
+        Preemptor {
+            queue: self.queue,
+            priority: self.priority,
+            order_time_s: self.order_time_s,
+            policy: self.settings.preemption,
+            needs,
+            request,
+        }
+    }
+}
+
+/// Says whether victims could be found for one flavor and resource, and at which level it would
+/// borrow then. Conformance data put their own answers here.
+pub(crate) trait Oracle {
+    fn possibility(
+        &mut self,
+        view: &mut View<'_>,
+        applicant: &Applicant<'_>,
+        demand: Demand,
+        level: u32,
+        trace: &mut Trace,
+    ) -> (Possibility, u32);
+}
+
+/// Searches for victims.
+pub(crate) struct Searching<'a> {
+    pub(crate) world: &'a World<'a>,
+}
+
+impl Oracle for Searching<'_> {
+    fn possibility(
+        &mut self,
+        view: &mut View<'_>,
+        applicant: &Applicant<'_>,
+        demand: Demand,
+        level: u32,
+        trace: &mut Trace,
+    ) -> (Possibility, u32) {
+        let (needs, request) = ([demand.of], [demand]);
+        let preemptor = applicant.preemptor(&needs, &request);
+        let found = victims::search(view, self.world, &preemptor, trace);
+        if found.is_empty() {
+            return (Possibility::NoCandidates, level);
+        }
+        let mark = view.mark();
+        for victim in &found {
+            if let Some(running) = self.world.running.running(victim.workload) {
+                for (cell, amount) in self.world.index.usage(running) {
+                    view.remove(cell, amount);
+                }
+            }
+        }
+        let (level, _) = view.borrowing_level(demand.cell, demand.amount);
+        view.roll_back(mark);
+        let is_own = |reason| reason == Reason::InClusterQueue;
+        if found.iter().any(|victim| is_own(victim.reason)) {
+            (Possibility::Preempt, level)
+        } else {
+            (Possibility::Reclaim, level)
+        }
+    }
+}
+
+/// A possibility and the level at which it would borrow.
+type Outlook = (Possibility, u32);
+
+/// Assigns flavors. The view is left as it was.
+pub(crate) fn assign(
+    view: &mut View<'_>,
+    oracle: &mut dyn Oracle,
+    applicant: &Applicant<'_>,
+    trace: &mut Trace,
+) -> Assignment {
+    let mut assignment = Assignment {
+        mode: Mode::Fit,
+        borrowing_level: 0,
+        pod_sets: Vec::with_capacity(applicant.pod_sets.len()),
+        usage: Vec::new(),
+    };
+    for (at, pod_set) in applicant.pod_sets.iter().enumerate() {
+        let count = applicant.counts.get(at).copied().unwrap_or(pod_set.count);
+        let mut search = Search {
+            view: &mut *view,
+            oracle: &mut *oracle,
+            applicant,
+            at,
+            pod_set,
+            requests: requests(pod_set, count, applicant.settings),
+            usage: &assignment.usage,
+            trace: &mut *trace,
+        };
+        let found = search.run(count);
+        let mode = found.mode;
+        assignment.mode = assignment.mode.min(mode);
+        if mode == Mode::NoFit {
+            assignment.pod_sets.push(found);
+            break;
+        }
+        let booked = std::mem::take(&mut search.requests);
+        for it in &found.flavors {
+            assignment.borrowing_level = assignment.borrowing_level.max(it.borrowing_level);
+            let of = FlavorResource {
+                flavor: it.flavor,
+                resource: it.resource,
+            };
+            let amount = amount_of(&booked, it.resource);
+            book(&mut assignment.usage, of, amount);
+        }
+        assignment.pod_sets.push(found);
+    }
+    assignment
+}
+
+/// What the pods ask for, the number of pods included where the queue counts them.
+fn requests(pod_set: &PodSet, count: i64, settings: &Settings) -> Vec<(ResourceId, Amount)> {
+    let scale = |total: Amount| {
+        if count == pod_set.count {
+            return total;
+        }
+        let each = total.get().checked_div(pod_set.count).unwrap_or_default();
+        Amount::new(each.saturating_mul(count))
+    };
+    let wanted = pod_set.requests.iter();
+    let mut requests: Vec<_> = wanted.map(|(it, total)| (*it, scale(*total))).collect();
+    let mut covered = settings.groups.iter().flat_map(|group| &group.resources);
+    if covered.any(|it| *it == ResourceId::PODS) {
+        requests.retain(|(resource, _)| *resource != ResourceId::PODS);
+        requests.push((ResourceId::PODS, Amount::new(count)));
+    }
+    requests
+}
+
+fn amount_of(requests: &[(ResourceId, Amount)], resource: ResourceId) -> Amount {
+    let mut requests = requests.iter();
+    requests
+        .find(|(it, _)| *it == resource)
+        .map_or(Amount::ZERO, |(_, amount)| *amount)
+}
+
+fn book(usage: &mut Vec<(FlavorResource, Amount)>, of: FlavorResource, amount: Amount) {
+    match usage.binary_search_by_key(&of, |(of, _)| *of) {
+        Ok(at) => {
+            if let Some((_, sum)) = usage.get_mut(at) {
+                *sum = sum.plus(amount);
+            }
+        }
+        Err(at) => usage.insert(at, (of, amount)),
+    }
+}
+
+/// The search for the flavors of one pod set.
+struct Search<'a, 'v> {
+    view: &'a mut View<'v>,
+    oracle: &'a mut dyn Oracle,
+    applicant: &'a Applicant<'a>,
+    at: usize,
+    pod_set: &'a PodSet,
+    requests: Vec<(ResourceId, Amount)>,
+    /// What the pod sets before this one use.
+    usage: &'a [(FlavorResource, Amount)],
+    trace: &'a mut Trace,
+}
+
+/// The best flavor of a group so far.
+struct Best {
+    flavor: FlavorId,
+    outlook: Outlook,
+    /// The worst over the resources, whatever the preference.
+    mode: Mode,
+    resources: Vec<(ResourceId, Outlook)>,
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self, count: i64) -> PodSetAssignment {
+        let mut assignment = PodSetAssignment {
+            pod_set: self.at,
+            count,
+            mode: Mode::Fit,
+            flavors: Vec::with_capacity(self.requests.len()),
+        };
+        let fails = |mut assignment: PodSetAssignment| {
+            assignment.mode = Mode::NoFit;
+            assignment.flavors.clear();
+            assignment
+        };
+        for index in 0..self.requests.len() {
+            let Some((resource, amount)) = self.requests.get(index).copied() else {
+                continue;
+            };
+            if assignment.flavors.iter().any(|it| it.resource == resource) {
+                continue;
+            }
+            let mut groups = self.applicant.settings.groups.iter();
+            let Some(group) = groups.find(|group| group.resources.contains(&resource)) else {
+                if amount == Amount::ZERO {
+                    continue;
+                }
+                return fails(assignment);
+            };
+            let Some(mode) = self.group(group, &mut assignment.flavors) else {
+                return fails(assignment);
+            };
+            assignment.mode = assignment.mode.min(mode);
+        }
+        assignment
+    }
+
+    /// Tries the flavors of a group for those of its resources that are asked for.
+    fn group(
+        &mut self,
+        group: &ResourceGroup,
+        flavors: &mut Vec<FlavorAssignment>,
+    ) -> Option<Mode> {
+        let wanted: Vec<_> = self
+            .requests
+            .iter()
+            .filter(|(resource, _)| group.resources.contains(resource))
+            .copied()
+            .collect();
+        let mut best: Option<Best> = None;
+        let mut tried = None;
+        for (position, quotas) in group.flavors.iter().enumerate().skip(self.start(&wanted)) {
+            tried = Some(position);
+            if !self.is_eligible(quotas.flavor) {
+                continue;
+            }
+            let found = self.flavor(quotas.flavor, &wanted);
+            let goes_on = self.goes_on(found.outlook);
+            if !goes_on {
+                best = Some(found);
+                break;
+            }
+            let is_better = best
+                .as_ref()
+                .is_none_or(|best| self.is_preferred(found.outlook, best.outlook));
+            if is_better && found.outlook.0 != Possibility::NoFit {
+                best = Some(found);
+            }
+        }
+        let best = best?;
+        let last = group.flavors.len().checked_sub(1);
+        let tried = tried.filter(|_| tried != last);
+        for (resource, (possibility, borrowing_level)) in best.resources {
+            flavors.push(FlavorAssignment {
+                resource,
+                flavor: best.flavor,
+                mode: possibility.into(),
+                borrowing_level,
+                tried,
+            });
+        }
+        Some(best.mode)
+    }
+
+    /// The position of the first flavor to look at.
+    fn start(&self, wanted: &[(ResourceId, Amount)]) -> usize {
+        let Some((first, _)) = wanted.first() else {
+            return 0;
+        };
+        let mut tried = self.applicant.tried.iter();
+        tried
+            .find(|(at, resource, _)| *at == self.at && resource == first)
+            .map_or(0, |(_, _, position)| position.saturating_add(1))
+    }
+
+    fn is_eligible(&mut self, flavor: FlavorId) -> bool {
+        let pod_set = self.at;
+        let verdict = if self.pod_set.ineligible.contains(&flavor) {
+            FlavorVerdict::Ineligible
+        } else if !self.is_nominated(flavor) {
+            FlavorVerdict::NotNominated
+        } else {
+            return true;
+        };
+        self.trace.note(|| Step::Flavor {
+            pod_set,
+            flavor,
+            verdict,
+        });
+        false
+    }
+
+    fn is_nominated(&self, flavor: FlavorId) -> bool {
+        self.applicant.only.is_none_or(|only| {
+            let mut pod_sets = only.pod_sets.iter();
+            pod_sets
+                .find(|it| it.pod_set == self.at)
+                .is_some_and(|it| it.flavors.iter().any(|it| it.flavor == flavor))
+        })
+    }
+
+    /// Judges a flavor by the worst of the resources.
+    fn flavor(&mut self, flavor: FlavorId, wanted: &[(ResourceId, Amount)]) -> Best {
+        let mut best = Best {
+            flavor,
+            outlook: (Possibility::Fit, 0),
+            mode: Mode::Fit,
+            resources: Vec::with_capacity(wanted.len()),
+        };
+        for (resource, amount) in wanted {
+            let of = FlavorResource {
+                flavor,
+                resource: *resource,
+            };
+            let outlook = self.resource(of, *amount);
+            if best.resources.is_empty() || self.is_preferred(best.outlook, outlook) {
+                best.outlook = outlook;
+            }
+            best.mode = best.mode.min(outlook.0.into());
+            best.resources.push((*resource, outlook));
+            if outlook.0 == Possibility::NoFit {
+                break;
+            }
+        }
+        if self.applicant.compatibility == Compatibility::Kueue {
+            // By the preference order a flavor can count as fitting with a resource that does not.
+            best.mode = best.outlook.0.into();
+        } else {
+            let worst = best.resources.iter().map(|(_, outlook)| outlook.0).min();
+            best.outlook.0 = worst.unwrap_or(best.outlook.0);
+        }
+        let (possibility, borrowing_level) = best.outlook;
+        if possibility != Possibility::NoFit {
+            let pod_set = self.at;
+            self.trace.note(|| Step::Flavor {
+                pod_set,
+                flavor,
+                verdict: FlavorVerdict::Possible {
+                    possibility,
+                    borrowing_level,
+                },
+            });
+        }
+        best
+    }
+
+    fn resource(&mut self, of: FlavorResource, amount: Amount) -> Outlook {
+        let before = self.usage.binary_search_by_key(&of, |(of, _)| *of);
+        let before = before.ok().and_then(|at| self.usage.get(at));
+        let asked = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
+        let pod_set = self.at;
+        let flavor = of.flavor;
+        let node = self.view.tree.node(self.applicant.queue);
+        let cell = node.cell(of);
+        let potential = cell.map_or(Amount::ZERO, |cell| self.view.tree.cell(cell).potential);
+        let Some(cell) = cell.filter(|_| asked <= potential) else {
+            self.trace.note(|| Step::Flavor {
+                pod_set,
+                flavor,
+                verdict: FlavorVerdict::ExceedsMaxQuota {
+                    of,
+                    asked,
+                    potential,
+                },
+            });
+            return (Possibility::NoFit, 0);
+        };
+        let (level, may_reclaim) = self.view.borrowing_level(cell, asked);
+        let available = self.view.available(cell).or_zero();
+        if asked <= available {
+            return (Possibility::Fit, level);
+        }
+        let is_within_nominal = asked <= self.view.tree.cell(cell).nominal;
+        if is_within_nominal || may_reclaim || self.may_preempt_while_borrowing() {
+            let demand = Demand {
+                of,
+                cell,
+                amount: asked,
+            };
+            let applicant = self.applicant;
+            return self
+                .oracle
+                .possibility(self.view, applicant, demand, level, self.trace);
+        }
+        self.trace.note(|| Step::Flavor {
+            pod_set,
+            flavor,
+            verdict: FlavorVerdict::WaitingForQuota {
+                of,
+                asked,
+                available,
+            },
+        });
+        (Possibility::NoFit, level)
+    }
+
+    fn may_preempt_while_borrowing(&self) -> bool {
+        let settings = self.applicant.settings;
+        settings.preemption.borrow_within_cohort != BorrowWithinCohort::Never
+            || self.applicant.is_fair
+                && settings.preemption.reclaim_within_cohort != ReclaimWithinCohort::Never
+    }
+
+    /// Whether the next flavor is looked at after this one.
+    fn goes_on(&self, (possibility, level): Outlook) -> bool {
+        let fungibility = &self.applicant.settings.fungibility;
+        match possibility {
+            Possibility::NoFit | Possibility::NoCandidates => return true,
+            Possibility::Preempt | Possibility::Reclaim
+                if fungibility.when_can_preempt == Fungibility::TryNextFlavor =>
+            {
+                return true;
+            }
+            _ => {}
+        }
+        level > 0 && fungibility.when_can_borrow == Fungibility::TryNextFlavor
+    }
+
+    /// Whether `a` is strictly better than `b`.
+    fn is_preferred(&self, a: Outlook, b: Outlook) -> bool {
+        let (possibility, level) = a;
+        let (than, than_level) = b;
+        if possibility <= Possibility::NoCandidates || than <= Possibility::NoCandidates {
+            // Without candidates the level tells only between two of a kind.
+            return possibility > than || possibility == than && level < than_level;
+        }
+        match self.applicant.settings.fungibility.preference {
+            Preference::BorrowingOverPreemption => {
+                possibility > than || possibility == than && level < than_level
+            }
+            Preference::PreemptionOverBorrowing => {
+                level < than_level || level == than_level && possibility > than
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Numbers in place of names: what is compared millions of times is no text.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            #[allow(dead_code, reason = "not every kind of number is used as an index")]
+            pub(crate) fn index(self) -> usize {
+                usize::try_from(self.0).unwrap_or(usize::MAX)
+            }
+
+            #[allow(dead_code, reason = "not every kind of number is made from an index")]
+            pub(crate) fn of(index: usize) -> Self {
+                Self(u32::try_from(index).unwrap_or(u32::MAX))
+            }
+        }
+    };
+}
+
+id!(
+    /// A resource flavor.
+    FlavorId
+);
+id!(
+    /// A resource, such as cpu.
+    ResourceId
+);
+id!(
+    /// A ClusterQueue or a cohort: a node of the quota tree.
+    NodeId
+);
+id!(
+    /// A workload, pending or running.
+    WorkloadId
+);
+id!(
+    /// What one node has of one flavor and resource.
+    CellId
+);
+
+impl ResourceId {
+    /// The resource `pods`: where a queue covers it, each pod asks for one.
+    pub const PODS: Self = Self(0);
+}
+
+/// A resource of a flavor: what quota is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlavorResource {
+    /// The flavor.
+    pub flavor: FlavorId,
+    /// The resource.
+    pub resource: ResourceId,
+}
+
+/// Names of one kind and their numbers. A number is never given again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    numbers: BTreeMap<Arc<str>, u32>,
+    names: Vec<Arc<str>>,
+}
+
+impl Names {
+    /// The number of a name, a new one if it was not known.
+    pub(crate) fn intern(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        let name: Arc<str> = name.into();
+        self.numbers.insert(Arc::clone(&name), number);
+        self.names.push(name);
+        number
+    }
+
+    pub(crate) fn name(&self, number: u32) -> &str {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        self.names.get(index).map_or("", |name| &**name)
+    }
+}

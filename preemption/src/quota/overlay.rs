@@ -1,0 +1,140 @@
+//! What the tree would look like if: changes of usage beside the usage itself.
+//!
+//! A decision tries things out here. The usage underneath is borrowed and never written, so nothing
+//! has to be put back.
+
+use super::tree::{Tree, Usage};
+use crate::amount::Amount;
+use crate::names::{CellId, FlavorResource, NodeId};
+
+/// The cells that were changed. Kept between decisions for its memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overlay {
+    /// The epoch in which a cell was last changed, and its usage then.
+    changed: Vec<(u32, Amount)>,
+    epoch: u32,
+    /// What a cell was before each change.
+    log: Vec<(CellId, Amount)>,
+}
+
+/// A point to go back to.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub(crate) struct Mark(usize);
+
+/// The usage underneath with the changes on top.
+pub(crate) struct View<'a> {
+    pub(crate) tree: &'a Tree,
+    base: &'a Vec<Amount>,
+    over: &'a mut Overlay,
+}
+
+impl<'a> View<'a> {
+    /// The usage as it is.
+    pub(crate) fn new(tree: &'a Tree, base: &'a Vec<Amount>, over: &'a mut Overlay) -> Self {
+        over.log.clear();
+        over.epoch = over.epoch.wrapping_add(1);
+        if over.epoch == 0 || over.changed.len() != base.len() {
+            // Old epochs must not be taken for the new one.
+            over.changed.clear();
+            over.changed.resize(base.len(), (0, Amount::ZERO));
+            over.epoch = 1;
+        }
+        Self { tree, base, over }
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.over.log.len())
+    }
+
+    /// Takes back all changes since the mark.
+    pub(crate) fn roll_back(&mut self, mark: Mark) {
+        while self.over.log.len() > mark.0 {
+            let Some((cell, before)) = self.over.log.pop() else {
+                return;
+            };
+            if let Some(slot) = self.over.changed.get_mut(cell.index()) {
+                slot.1 = before;
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, cell: CellId, amount: Amount) {
+        let tree = self.tree;
+        tree.add_usage(self, cell, amount);
+    }
+
+    pub(crate) fn remove(&mut self, cell: CellId, amount: Amount) {
+        let tree = self.tree;
+        tree.remove_usage(self, cell, amount);
+    }
+
+    /// What the cell's node could use more; negative where more is used than there is.
+    ///
+    /// Costs the depth of the tree.
+    pub(crate) fn available(&self, cell: CellId) -> Amount {
+        // Going up, what is known is a function of what the next node will have:
+        // the lesser of `that + added` and `bound`.
+        let (mut added, mut bound) = (Amount::ZERO, Amount::UNLIMITED);
+        let mut at = cell;
+        loop {
+            let it = self.tree.cell(at);
+            let usage = self.usage(at);
+            let Some(parent) = it.parent else {
+                return it.subtree.minus(usage).plus(added).min(bound);
+            };
+            added = added.plus(it.local_available(usage));
+            bound = bound.min(it.borrowable(usage).plus(added));
+            at = parent;
+        }
+    }
+
+    /// True if the usage is at most the node's own quota and what is lent to it from below.
+    pub(crate) fn is_within_quota(&self, cell: CellId) -> bool {
+        self.usage(cell) <= self.tree.cell(cell).subtree
+    }
+
+    /// True if the node is within its quota of all of these.
+    pub(crate) fn is_node_within_quota(&self, node: NodeId, of: &[FlavorResource]) -> bool {
+        let node = self.tree.node(node);
+        of.iter()
+            .filter_map(|of| node.cell(*of))
+            .all(|cell| self.is_within_quota(cell))
+    }
+
+    /// The height of the lowest node above whose quota holds this much more, and whether quota could
+    /// be reclaimed for it from beyond that node.
+    pub(crate) fn borrowing_level(&self, cell: CellId, amount: Amount) -> (u32, bool) {
+        let (mut at, mut amount) = (cell, amount);
+        loop {
+            let it = self.tree.cell(at);
+            let usage = self.usage(at);
+            let node = self.tree.node(it.node);
+            if usage.plus(amount) <= it.subtree {
+                return (node.height, it.parent.is_some());
+            }
+            let Some(parent) = it.parent else {
+                return (node.height, false);
+            };
+            amount = amount.minus(it.local_available(usage)).or_zero();
+            at = parent;
+        }
+    }
+}
+
+impl Usage for View<'_> {
+    fn usage(&self, cell: CellId) -> Amount {
+        match self.over.changed.get(cell.index()) {
+            Some((epoch, usage)) if *epoch == self.over.epoch => *usage,
+            _ => self.base.usage(cell),
+        }
+    }
+
+    fn set_usage(&mut self, cell: CellId, usage: Amount) {
+        let before = self.usage(cell);
+        self.over.log.push((cell, before));
+        if let Some(slot) = self.over.changed.get_mut(cell.index()) {
+            *slot = (self.over.epoch, usage);
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! The nodes, their cells, and the usage that is booked on them.
+
+use super::Quota;
+use crate::amount::Amount;
+use crate::names::{CellId, FlavorResource, NodeId, ResourceId};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What one node has of one flavor and resource.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    /// The same flavor and resource at the parent.
+    pub(crate) parent: Option<CellId>,
+    pub(crate) node: NodeId,
+    /// Whether the node or one below it names a quota, be it nothing; else it is only used.
+    pub(crate) has_quota: bool,
+    pub(crate) nominal: Amount,
+    pub(crate) subtree: Amount,
+    pub(crate) local: Amount,
+    pub(crate) potential: Amount,
+    /// The most that may come from the parent beyond what lies with it: the borrowing limit as a
+    /// bound on `available` before usage is taken off.
+    pub(crate) ceiling: Amount,
+}
+
+static NO_CELL: Cell = Cell {
+    parent: None,
+    node: NodeId(u32::MAX),
+    has_quota: false,
+    nominal: Amount::ZERO,
+    subtree: Amount::ZERO,
+    local: Amount::ZERO,
+    potential: Amount::ZERO,
+    ceiling: Amount::UNLIMITED,
+};
+
+impl Cell {
+    /// What of the local part is free.
+    pub(crate) fn local_available(&self, usage: Amount) -> Amount {
+        self.local.minus(usage).or_zero()
+    }
+
+    /// The bound that the borrowing limit puts on what the parent may add.
+    pub(crate) fn borrowable(&self, usage: Amount) -> Amount {
+        self.ceiling.minus(usage.minus(self.local).or_zero())
+    }
+}
+
+/// A ClusterQueue or a cohort.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// `None` for the node that no number names.
+    name: Option<Arc<str>>,
+    pub(crate) is_queue: bool,
+    /// The parent that was declared. On a circle of cohorts it is not the parent that counts.
+    declared: Option<NodeId>,
+    quotas: Vec<(FlavorResource, Quota)>,
+    /// Used without being in the quotas.
+    extra: BTreeSet<FlavorResource>,
+    pub(crate) parent: Option<NodeId>,
+    pub(crate) children: Vec<NodeId>,
+    /// 0 for a queue or a cohort without children, 1 above queues only, and so on.
+    pub(crate) height: u32,
+    pub(crate) root: NodeId,
+    /// Whether it is on a circle of cohorts, or below one.
+    pub(crate) is_misconfigured: bool,
+    /// The weight of fair sharing.
+    pub(crate) weight: f64,
+    /// Sorted by flavor and resource.
+    pub(crate) cells: Vec<(FlavorResource, CellId)>,
+    /// By resource, what all flavors of the tree could give to a child of this node.
+    pub(crate) lendable: Vec<(ResourceId, Amount)>,
+}
+
+impl Node {
+    const fn new(name: Option<Arc<str>>, is_queue: bool, id: NodeId) -> Self {
+        Self {
+            name,
+            is_queue,
+            declared: None,
+            quotas: Vec::new(),
+            extra: BTreeSet::new(),
+            parent: None,
+            children: Vec::new(),
+            height: 0,
+            root: id,
+            is_misconfigured: false,
+            weight: 1.0,
+            cells: Vec::new(),
+            lendable: Vec::new(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    /// The cell of a flavor and resource; `None` has neither quota nor usage.
+    pub(crate) fn cell(&self, of: FlavorResource) -> Option<CellId> {
+        let at = self.cells.binary_search_by_key(&of, |(of, _)| *of).ok()?;
+        self.cells.get(at).map(|(_, cell)| *cell)
+    }
+}
+
+static NO_NODE: Node = Node::new(None, true, NodeId(u32::MAX));
+
+/// Something that knows the usage of cells.
+pub(crate) trait Usage {
+    fn usage(&self, cell: CellId) -> Amount;
+    fn set_usage(&mut self, cell: CellId, usage: Amount);
+}
+
+impl Usage for Vec<Amount> {
+    fn usage(&self, cell: CellId) -> Amount {
+        self.get(cell.index()).copied().unwrap_or_default()
+    }
+
+    fn set_usage(&mut self, cell: CellId, usage: Amount) {
+        if let Some(slot) = self.get_mut(cell.index()) {
+            *slot = usage;
+        }
+    }
+}
+
+/// All nodes. What is declared takes effect at the next [`Tree::settle`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tree {
+    nodes: Vec<Node>,
+    cells: Vec<Cell>,
+    is_dirty: bool,
+}
+
+impl Tree {
+    /// A new node without quota and parent.
+    pub(crate) fn add(&mut self, name: &str, is_queue: bool) -> NodeId {
+        let id = NodeId::of(self.nodes.len());
+        self.nodes.push(Node::new(Some(name.into()), is_queue, id));
+        self.is_dirty = true;
+        id
+    }
+
+    /// Declares what a node is.
+    pub(crate) fn declare(
+        &mut self,
+        node: NodeId,
+        parent: Option<NodeId>,
+        quotas: Vec<(FlavorResource, Quota)>,
+        weight: f64,
+    ) {
+        if let Some(node) = self.nodes.get_mut(node.index()) {
+            node.declared = parent;
+            node.quotas = quotas;
+            node.weight = weight;
+            self.is_dirty = true;
+        }
+    }
+
+    /// Makes sure that usage of this flavor and resource can be booked on the queue.
+    pub(crate) fn require(&mut self, node: NodeId, of: FlavorResource) {
+        let is_missing = self.node(node).cell(of).is_none();
+        if let Some(node) = self.nodes.get_mut(node.index())
+            && is_missing
+            && node.extra.insert(of)
+        {
+            self.is_dirty = true;
+        }
+    }
+
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.is_dirty
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        self.nodes.get(id.index()).unwrap_or(&NO_NODE)
+    }
+
+    pub(crate) fn cell(&self, id: CellId) -> &Cell {
+        self.cells.get(id.index()).unwrap_or(&NO_CELL)
+    }
+
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        let numbered = self.nodes.iter().enumerate();
+        numbered.map(|(index, node)| (NodeId::of(index), node))
+    }
+
+    /// Books usage on a cell: what does not fit into its local part is its parent's too.
+    pub(crate) fn add_usage(&self, usage: &mut impl Usage, cell: CellId, amount: Amount) {
+        let (mut cell, mut amount) = (cell, amount);
+        loop {
+            let it = self.cell(cell);
+            let before = usage.usage(cell);
+            let free = it.local_available(before);
+            usage.set_usage(cell, before.plus(amount));
+            match it.parent {
+                Some(parent) if amount > free => {
+                    amount = amount.minus(free);
+                    cell = parent;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes usage off again.
+    pub(crate) fn remove_usage(&self, usage: &mut impl Usage, cell: CellId, amount: Amount) {
+        let (mut cell, mut amount) = (cell, amount);
+        loop {
+            let it = self.cell(cell);
+            let before = usage.usage(cell);
+            let stored = before.minus(it.local);
+            usage.set_usage(cell, before.minus(amount));
+            match it.parent {
+                Some(parent) if stored > Amount::ZERO => {
+                    amount = amount.min(stored);
+                    cell = parent;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes effect of what was declared. The usage of queues stays; that of cohorts follows.
+    ///
+    /// Costs the size of the tree; nothing if nothing was declared.
+    pub(crate) fn settle(&mut self, usage: &mut Vec<Amount>) {
+        if !self.is_dirty {
+            return;
+        }
+        self.is_dirty = false;
+        let mut used = Vec::new();
+        for (id, node) in self.nodes() {
+            for (of, cell) in node.cells.iter().filter(|_| node.is_queue) {
+                let amount = usage.usage(*cell);
+                if amount != Amount::ZERO {
+                    used.push((id, *of, amount));
+                }
+            }
+        }
+        // What is used keeps its cell, whatever became of the quota.
+        for (id, of, _) in &used {
+            if let Some(node) = self.nodes.get_mut(id.index()) {
+                node.extra.insert(*of);
+            }
+        }
+        self.link();
+        let order = self.top_down();
+        self.measure_heights(&order);
+        self.make_cells(&order);
+        self.measure_cells(&order);
+        self.measure_lendable();
+        usage.clear();
+        usage.resize(self.cells.len(), Amount::ZERO);
+        for (node, of, amount) in used {
+            if let Some(cell) = self.node(node).cell(of) {
+                self.add_usage(usage, cell, amount);
+            }
+        }
+    }
+
+    /// Sets parents and children, and leaves out the arrows of circles.
+    fn link(&mut self) {
+        let on_circle: Vec<bool> = (0..self.nodes.len())
+            .map(|index| self.leads_to_circle(NodeId::of(index)))
+            .collect();
+        for (node, broken) in self.nodes.iter_mut().zip(&on_circle) {
+            node.children.clear();
+            node.is_misconfigured = *broken;
+            node.parent = node.declared.filter(|_| !broken);
+        }
+        for index in 0..self.nodes.len() {
+            let child = NodeId::of(index);
+            if let Some(parent) = self.node(child).parent
+                && let Some(parent) = self.nodes.get_mut(parent.index())
+            {
+                parent.children.push(child);
+            }
+        }
+    }
+
+    /// Whether the way up never ends. Follows it by one and by two steps at once.
+    fn leads_to_circle(&self, from: NodeId) -> bool {
+        let up = |id: NodeId| self.node(id).declared;
+        let (mut slow, mut fast) = (Some(from), Some(from));
+        loop {
+            fast = fast.and_then(up).and_then(up);
+            slow = slow.and_then(up);
+            match (slow, fast) {
+                (Some(slow), Some(fast)) if slow == fast => return true,
+                (_, None) => return false,
+                _ => {}
+            }
+        }
+    }
+
+    /// All nodes, each after its parent.
+    fn top_down(&mut self) -> Vec<NodeId> {
+        let roots = self.nodes().filter(|(_, node)| node.parent.is_none());
+        let mut order: Vec<NodeId> = roots.map(|(id, _)| id).collect();
+        let mut next = 0;
+        while let Some(id) = order.get(next).copied() {
+            next = next.saturating_add(1);
+            order.extend_from_slice(&self.node(id).children);
+        }
+        for id in &order {
+            let root = self.node(*id).parent.map_or(*id, |it| self.node(it).root);
+            if let Some(node) = self.nodes.get_mut(id.index()) {
+                node.root = root;
+            }
+        }
+        order
+    }
+
+    fn measure_heights(&mut self, top_down: &[NodeId]) {
+        for id in top_down.iter().rev() {
+            let node = self.node(*id);
+            let below = node.children.iter().map(|child| self.node(*child).height);
+            let height = below.max().map_or(0, |highest| highest.saturating_add(1));
+            if let Some(node) = self.nodes.get_mut(id.index()) {
+                node.height = height;
+            }
+        }
+    }
+
+    /// A cell for all that a node or one below it has quota of or uses; at a cohort also for what the
+    /// cohorts above it have, since that counts as what it could lend.
+    fn make_cells(&mut self, top_down: &[NodeId]) {
+        let mut of: Vec<BTreeSet<FlavorResource>> = vec![BTreeSet::new(); self.nodes.len()];
+        for id in top_down.iter().rev() {
+            let node = self.node(*id);
+            let own = node.quotas.iter().map(|(of, _)| *of);
+            let own: Vec<_> = own.chain(node.extra.iter().copied()).collect();
+            let mut all = of
+                .get_mut(id.index())
+                .map(std::mem::take)
+                .unwrap_or_default();
+            all.extend(own);
+            if let Some(parent) = node.parent
+                && let Some(above) = of.get_mut(parent.index())
+            {
+                above.extend(&all);
+            }
+            if let Some(slot) = of.get_mut(id.index()) {
+                *slot = all;
+            }
+        }
+        self.cells.clear();
+        for id in top_down {
+            let parent = self.node(*id).parent;
+            let names = of.get_mut(id.index()).map(std::mem::take);
+            let mut names = names.unwrap_or_default();
+            if let Some(parent) = parent
+                && !self.node(*id).is_queue
+            {
+                names.extend(self.node(parent).cells.iter().map(|(of, _)| *of));
+            }
+            let mut cells = Vec::new();
+            for of in names {
+                let parent = parent.and_then(|parent| self.node(parent).cell(of));
+                cells.push((of, CellId::of(self.cells.len())));
+                self.cells.push(Cell {
+                    parent,
+                    node: *id,
+                    ..NO_CELL.clone()
+                });
+            }
+            if let Some(node) = self.nodes.get_mut(id.index()) {
+                node.cells = cells;
+            }
+        }
+    }
+
+    /// Subtree and local quota from the leaves up, the potential from the roots down.
+    fn measure_cells(&mut self, top_down: &[NodeId]) {
+        let mut lent: Vec<Amount> = vec![Amount::ZERO; self.cells.len()];
+        for id in top_down.iter().rev() {
+            for (of, cell) in self.node(*id).cells.clone() {
+                let named = self.quota(*id, of);
+                let quota = named.unwrap_or_default();
+                let from_below = lent.usage(cell);
+                let subtree = quota.nominal.plus(from_below);
+                let local = quota
+                    .lending_limit
+                    .map_or(Amount::ZERO, |limit| subtree.minus(limit).or_zero());
+                let ceiling = quota
+                    .borrowing_limit
+                    .map_or(Amount::UNLIMITED, |it| subtree.minus(local).plus(it));
+                let Some(slot) = self.cells.get_mut(cell.index()) else {
+                    continue;
+                };
+                slot.has_quota |= named.is_some();
+                slot.nominal = quota.nominal;
+                slot.subtree = subtree;
+                slot.local = local;
+                slot.ceiling = ceiling;
+                let has_quota = slot.has_quota;
+                if let Some(parent) = slot.parent {
+                    let lent_here = subtree.minus(local);
+                    lent.set_usage(parent, lent.usage(parent).plus(lent_here));
+                    if let Some(above) = self.cells.get_mut(parent.index()) {
+                        above.has_quota |= has_quota;
+                    }
+                }
+            }
+        }
+        for id in top_down {
+            for (_, cell) in self.node(*id).cells.clone() {
+                let it = self.cell(cell);
+                let potential = it.parent.map_or(it.subtree, |parent| {
+                    let from_above = self.cell(parent).potential;
+                    it.local.plus(from_above.min(it.ceiling))
+                });
+                if let Some(slot) = self.cells.get_mut(cell.index()) {
+                    slot.potential = potential;
+                }
+            }
+        }
+    }
+
+    fn quota(&self, node: NodeId, of: FlavorResource) -> Option<Quota> {
+        let mut quotas = self.node(node).quotas.iter();
+        quotas.find(|(it, _)| *it == of).map(|(_, quota)| *quota)
+    }
+
+    fn measure_lendable(&mut self) {
+        for index in 0..self.nodes.len() {
+            let node = self.node(NodeId::of(index));
+            let mut lendable: Vec<(ResourceId, Amount)> = Vec::new();
+            for (of, cell) in node.cells.iter().filter(|_| !node.is_queue) {
+                let potential = self.cell(*cell).potential;
+                match lendable.iter_mut().find(|(it, _)| *it == of.resource) {
+                    Some((_, sum)) => *sum = sum.plus(potential),
+                    None => lendable.push((of.resource, potential)),
+                }
+            }
+            if let Some(node) = self.nodes.get_mut(index) {
+                node.lendable = lendable;
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Dominant resource shares: how much of its cohort's quota a queue or a cohort has borrowed.
+//!
+//! Source: Kueue `pkg/cache/scheduler/fair_sharing.go`, KEP-1714. Only siblings are compared, so they
+//! have the same denominators. Decisions use the exact share, never a rounded one.
+
+use crate::amount::Amount;
+use crate::names::{NodeId, ResourceId};
+use crate::quota::{Usage, View};
+use std::cmp::Ordering;
+
+/// The share of a node, and whether it borrows at all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Share {
+    /// Of the resource with the largest share, per mille of what the parent could lend.
+    ratio: f64,
+    /// Its weight in the cohort.
+    weight: f64,
+    /// Whether it uses more of any resource than its own. The share may be 0 all the same, if the
+    /// cohort has nothing to lend.
+    pub(crate) is_borrowing: bool,
+}
+
+impl Share {
+    /// The share as things are. A node without parent has none and never borrows.
+    ///
+    /// Costs the number of flavors and resources of the node.
+    pub(crate) fn of(view: &View<'_>, id: NodeId) -> Self {
+        let node = view.tree.node(id);
+        let mut share = Self {
+            ratio: 0.0,
+            weight: node.weight,
+            is_borrowing: false,
+        };
+        let Some(parent) = node.parent else {
+            return share;
+        };
+        let mut borrowed: Vec<(ResourceId, Amount)> = Vec::new();
+        for (of, cell) in &node.cells {
+            let it = view.tree.cell(*cell);
+            let over = view.usage(*cell).minus(it.subtree);
+            if over <= Amount::ZERO || !it.has_quota {
+                continue;
+            }
+            share.is_borrowing = true;
+            match borrowed.iter_mut().find(|(it, _)| *it == of.resource) {
+                Some((_, sum)) => *sum = sum.plus(over),
+                None => borrowed.push((of.resource, over)),
+            }
+        }
+        for (resource, over) in borrowed {
+            let mut lendable = view.tree.node(parent).lendable.iter();
+            let lendable = lendable
+                .find(|(it, _)| *it == resource)
+                .map_or(Amount::ZERO, |(_, amount)| *amount);
+            if lendable > Amount::ZERO {
+                share.ratio = share.ratio.max(float(over) * 1000.0 / float(lendable));
+            }
+        }
+        share
+    }
+
+    /// A node without weight that borrows is above all others.
+    pub(crate) fn cmp(&self, other: &Self) -> Ordering {
+        let is_endless = |share: &Self| share.weight <= 0.0 && share.ratio > 0.0;
+        match (is_endless(self), is_endless(other)) {
+            (true, true) => self.ratio.total_cmp(&other.ratio),
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => self.weighted().total_cmp(&other.weighted()),
+        }
+    }
+
+    fn weighted(&self) -> f64 {
+        if self.ratio == 0.0 {
+            return 0.0;
+        }
+        self.ratio / self.weight
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "Kueue compares shares as float64 of the amounts"
+)]
+fn float(amount: Amount) -> f64 {
+    amount.get() as f64
+}

@@ -1,0 +1,624 @@
+//! All that decisions are made from, kept up to date by events.
+//!
+//! An event costs a logarithm of the number of workloads, times the flavors and resources of the
+//! workload and the depth of its tree. A change of queues or cohorts takes effect at the next decision
+//! and costs the size of the tree then.
+
+use crate::amount::Amount;
+use crate::flavors::{Assignment, PodSet};
+use crate::names::{FlavorId, FlavorResource, Names, NodeId, ResourceId, WorkloadId};
+use crate::policy::{Algorithm, Compatibility, FlavorFungibility, Preemption, QueueingStrategy};
+use crate::queue::{Class, Place, Progress, Queue, Settings};
+use crate::quota::{Overlay, Quota, ResourceGroup, Tree, Usage};
+use crate::running::{Index, Running};
+use crate::victims::Workloads;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What holds for all queues.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// How victims are chosen.
+    pub algorithm: Algorithm,
+    /// Where Kueue is wrong, whether to be like it.
+    pub compatibility: Compatibility,
+    /// Who may borrow in a cycle.
+    pub borrowing_gate: BorrowingGate,
+    /// Whether a workload is never admitted with fewer pods than it asks for.
+    pub disable_partial_admission: bool,
+    /// Whether a workload whose victims another has taken waits, and gets no other victims.
+    pub disable_recomputation: bool,
+}
+
+/// Who may borrow in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BorrowingGate {
+    /// Whoever finds quota, as Kueue does today.
+    #[default]
+    Quota,
+    /// In a cohort nobody, after an entry that does not borrow (KEP-83).
+    Cohort,
+}
+
+/// A ClusterQueue.
+#[derive(Clone, Debug)]
+pub struct QueueSpec<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its cohort.
+    pub cohort: Option<&'a str>,
+    /// What it has quota of.
+    pub groups: Vec<ResourceGroup>,
+    /// Whom it may preempt.
+    pub preemption: Preemption,
+    /// How it chooses flavors.
+    pub fungibility: FlavorFungibility,
+    /// What becomes of a head that does not fit.
+    pub strategy: QueueingStrategy,
+    /// Its weight in fair sharing; 1 is usual.
+    pub weight: f64,
+    /// False if it admits nothing: it is stopped, or a flavor is missing.
+    pub is_active: bool,
+}
+
+/// A cohort.
+#[derive(Clone, Debug)]
+pub struct CohortSpec<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The cohort that it is in.
+    pub parent: Option<&'a str>,
+    /// Quota of its own.
+    pub quotas: Vec<(FlavorResource, Quota)>,
+    /// Its weight in fair sharing; 1 is usual.
+    pub weight: f64,
+}
+
+/// A workload.
+#[derive(Clone, Debug)]
+pub struct WorkloadSpec<'a> {
+    /// Its name, with the namespace where that is needed to tell it from others.
+    pub name: &'a str,
+    /// Its uid, compared as bytes where all else is equal.
+    pub uid: &'a str,
+    /// Its ClusterQueue.
+    pub queue: &'a str,
+    /// Its priority.
+    pub priority: i32,
+    /// Its time in queue order, in seconds: the creation, or an eviction that counts instead.
+    pub order_time_s: i64,
+    /// What it wants.
+    pub pod_sets: Vec<PodSet>,
+    /// Whether the queue's namespace selector takes it.
+    pub is_in_scope: bool,
+}
+
+/// Quota that a workload holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// What it uses. No flavor and resource twice.
+    pub usage: Vec<(FlavorResource, Amount)>,
+    /// When it was reserved, in seconds.
+    pub reserved_at_s: i64,
+    /// Whether it is being evicted already.
+    pub is_evicted: bool,
+}
+
+/// A workload that is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) name: Arc<str>,
+    pub(crate) uid: Arc<str>,
+    pub(crate) queue: NodeId,
+    pub(crate) priority: i32,
+    pub(crate) order_time_s: i64,
+    pub(crate) pod_sets: Arc<[PodSet]>,
+    /// Equal for equal pod sets.
+    pub(crate) shape: u32,
+    pub(crate) is_in_scope: bool,
+    pub(crate) held_until_s: Option<i64>,
+    pub(crate) progress: Option<Box<Progress>>,
+    pub(crate) running: Option<Running>,
+}
+
+impl Record {
+    pub(crate) fn place(&self, id: WorkloadId) -> Place {
+        Place {
+            priority: Reverse(self.priority),
+            order_time_s: self.order_time_s,
+            uid: Arc::clone(&self.uid),
+            id,
+        }
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        (self.shape, self.priority)
+    }
+}
+
+/// The workloads by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Records {
+    records: Vec<Option<Record>>,
+    free: Vec<WorkloadId>,
+}
+
+impl Records {
+    pub(crate) fn get(&self, id: WorkloadId) -> Option<&Record> {
+        self.records.get(id.index())?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut Record> {
+        self.records.get_mut(id.index())?.as_mut()
+    }
+
+    fn insert(&mut self, record: Record) -> WorkloadId {
+        if let Some(id) = self.free.pop()
+            && let Some(slot) = self.records.get_mut(id.index())
+        {
+            *slot = Some(record);
+            return id;
+        }
+        self.records.push(Some(record));
+        WorkloadId::of(self.records.len().saturating_sub(1))
+    }
+
+    fn remove(&mut self, id: WorkloadId) -> Option<Record> {
+        let record = self.records.get_mut(id.index())?.take()?;
+        self.free.push(id);
+        Some(record)
+    }
+}
+
+impl Workloads for Records {
+    fn running(&self, id: WorkloadId) -> Option<&Running> {
+        self.get(id)?.running.as_ref()
+    }
+}
+
+/// Everything.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    pub(crate) options: Options,
+    flavors: Names,
+    resources: Names,
+    pub(crate) queue_names: BTreeMap<Arc<str>, NodeId>,
+    cohort_names: BTreeMap<Arc<str>, NodeId>,
+    pub(crate) tree: Tree,
+    pub(crate) usage: Vec<Amount>,
+    pub(crate) overlay: Overlay,
+    pub(crate) index: Index,
+    queues: Vec<Queue>,
+    pub(crate) records: Records,
+    by_name: BTreeMap<Arc<str>, WorkloadId>,
+    shapes: BTreeMap<Arc<[PodSet]>, u32>,
+    pub(crate) cycle: u64,
+}
+
+impl State {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let mut state = Self {
+            options,
+            ..Self::default()
+        };
+        // The number of `ResourceId::PODS`.
+        state.resources.intern("pods");
+        state
+    }
+
+    /// The number of a flavor.
+    pub fn flavor(&mut self, name: &str) -> FlavorId {
+        FlavorId(self.flavors.intern(name))
+    }
+
+    /// The number of a resource.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        ResourceId(self.resources.intern(name))
+    }
+
+    /// The name of a flavor.
+    #[must_use]
+    pub fn flavor_name(&self, id: FlavorId) -> &str {
+        self.flavors.name(id.0)
+    }
+
+    /// The name of a resource.
+    #[must_use]
+    pub fn resource_name(&self, id: ResourceId) -> &str {
+        self.resources.name(id.0)
+    }
+
+    /// The name of a ClusterQueue or a cohort.
+    #[must_use]
+    pub fn node_name(&self, id: NodeId) -> &str {
+        self.tree.node(id).name()
+    }
+
+    /// The name of a workload; empty if it is gone.
+    #[must_use]
+    pub fn workload_name(&self, id: WorkloadId) -> &str {
+        self.records.get(id).map_or("", |record| &record.name)
+    }
+
+    /// The queue of a workload.
+    #[must_use]
+    pub fn queue_of(&self, id: WorkloadId) -> Option<NodeId> {
+        self.records.get(id).map(|record| record.queue)
+    }
+
+    /// The priority of a workload.
+    #[must_use]
+    pub fn priority(&self, id: WorkloadId) -> i32 {
+        self.records.get(id).map_or(0, |record| record.priority)
+    }
+
+    /// The pod sets of a workload.
+    #[must_use]
+    pub fn pod_sets(&self, id: WorkloadId) -> &[PodSet] {
+        self.records.get(id).map_or(&[], |it| &*it.pod_sets)
+    }
+
+    /// A workload by its name.
+    #[must_use]
+    pub fn workload(&self, name: &str) -> Option<WorkloadId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A ClusterQueue by its name.
+    #[must_use]
+    pub fn queue(&self, name: &str) -> Option<NodeId> {
+        self.queue_names.get(name).copied()
+    }
+
+    /// All ClusterQueues, by name.
+    pub fn queues(&self) -> impl Iterator<Item = (&str, NodeId)> {
+        let named = self.queue_names.iter().map(|(name, id)| (&**name, *id));
+        named.filter(|(_, id)| self.pending(*id).is_some_and(|it| it.settings.is_declared))
+    }
+
+    /// Adds a ClusterQueue or changes it. What is parked below its root is looked at again.
+    pub fn set_queue(&mut self, spec: QueueSpec<'_>) -> NodeId {
+        let id = self.queue_node(spec.name);
+        let parent = spec.cohort.map(|name| self.cohort_node(name));
+        self.outdate(id);
+        let mut quotas = Vec::new();
+        for flavor in spec.groups.iter().flat_map(|group| &group.flavors) {
+            for (resource, quota) in &flavor.quotas {
+                let of = FlavorResource {
+                    flavor: flavor.flavor,
+                    resource: *resource,
+                };
+                quotas.push((of, *quota));
+            }
+        }
+        self.tree.declare(id, parent, quotas, spec.weight);
+        if let Some(queue) = self.queues.get_mut(id.index()) {
+            queue.settings = Settings {
+                is_declared: true,
+                groups: spec.groups,
+                preemption: spec.preemption,
+                fungibility: spec.fungibility,
+                strategy: spec.strategy,
+                is_active: spec.is_active,
+            };
+        }
+        self.outdate(id);
+        self.revive(id);
+        id
+    }
+
+    /// Takes a ClusterQueue away. Its workloads stay known and wait for it to come back.
+    pub fn remove_queue(&mut self, name: &str) {
+        if let Some(id) = self.queue(name) {
+            self.outdate(id);
+            self.tree.declare(id, None, Vec::new(), 1.0);
+            if let Some(queue) = self.queues.get_mut(id.index()) {
+                queue.settings = Settings::default();
+            }
+        }
+    }
+
+    /// Adds a cohort or changes it. What is parked below its root is looked at again.
+    pub fn set_cohort(&mut self, spec: CohortSpec<'_>) -> NodeId {
+        let id = self.cohort_node(spec.name);
+        let parent = spec.parent.map(|name| self.cohort_node(name));
+        self.outdate(id);
+        self.tree.declare(id, parent, spec.quotas, spec.weight);
+        self.outdate(id);
+        self.revive(id);
+        id
+    }
+
+    /// Takes the quota and the parent of a cohort away. It is there as long as a queue names it.
+    pub fn remove_cohort(&mut self, name: &str) {
+        if let Some(id) = self.cohort_names.get(name).copied() {
+            self.outdate(id);
+            self.tree.declare(id, None, Vec::new(), 1.0);
+        }
+    }
+
+    /// Adds a workload that waits for quota.
+    pub fn add_pending(&mut self, spec: WorkloadSpec<'_>) -> WorkloadId {
+        let id = self.add_record(spec);
+        self.enqueue(id);
+        id
+    }
+
+    /// Adds a workload that holds quota.
+    pub fn add_running(&mut self, spec: WorkloadSpec<'_>, held: &Reservation) -> WorkloadId {
+        let id = self.add_record(spec);
+        self.reserve(id, held);
+        id
+    }
+
+    /// A workload holds quota now.
+    pub fn reserve(&mut self, id: WorkloadId, held: &Reservation) {
+        self.give_back(id);
+        self.dequeue(id);
+        let Some(queue) = self.records.get(id).map(|record| record.queue) else {
+            return;
+        };
+        let mut usage = held.usage.clone();
+        usage.retain(|(_, amount)| *amount != Amount::ZERO);
+        usage.sort_unstable_by_key(|(of, _)| *of);
+        for (of, _) in &usage {
+            self.tree.require(queue, *of);
+        }
+        self.settle();
+        let of: Vec<_> = usage.iter().map(|(of, _)| *of).collect();
+        let group = self.index.group_for(&self.tree, queue, &of);
+        let Some(record) = self.records.get_mut(id) else {
+            return;
+        };
+        let running = Running {
+            queue,
+            group,
+            amounts: usage.iter().map(|(_, amount)| *amount).collect(),
+            priority: record.priority,
+            order_time_s: record.order_time_s,
+            reserved_at_s: held.reserved_at_s,
+            is_evicted: held.is_evicted,
+            uid: Arc::clone(&record.uid),
+        };
+        record.progress = None;
+        self.index.insert(&self.tree, id, &running);
+        for (cell, amount) in self.index.usage(&running) {
+            self.tree.add_usage(&mut self.usage, cell, amount);
+        }
+        record.running = Some(running);
+        if let Some(queue) = self.queues.get_mut(queue.index()) {
+            queue.forget(id);
+            // The object's update after its admission.
+            queue.generation = queue.generation.saturating_add(1);
+        }
+    }
+
+    /// A running workload is told to go. It holds its quota until it is released.
+    pub fn mark_evicted(&mut self, id: WorkloadId) {
+        let Some(running) = self.records.get_mut(id).and_then(|it| it.running.as_mut()) else {
+            return;
+        };
+        if !running.is_evicted {
+            self.index.remove(&self.tree, id, running);
+            running.is_evicted = true;
+            self.index.insert(&self.tree, id, running);
+        }
+    }
+
+    /// A running workload gave its quota back and waits again. Everybody below its root who is parked
+    /// is looked at again; the result says who that is.
+    pub fn release(&mut self, id: WorkloadId) -> Vec<WorkloadId> {
+        let Some(queue) = self.give_back(id) else {
+            return Vec::new();
+        };
+        self.enqueue(id);
+        self.revive(queue)
+    }
+
+    /// A workload is gone: finished, deleted, deactivated. What it held is free.
+    pub fn remove(&mut self, id: WorkloadId) -> Vec<WorkloadId> {
+        let freed = self.give_back(id);
+        self.dequeue(id);
+        if let Some(record) = self.records.remove(id) {
+            self.by_name.remove(&record.name);
+            if let Some(queue) = self.queues.get_mut(record.queue.index()) {
+                queue.forget(id);
+            }
+        }
+        freed.map(|queue| self.revive(queue)).unwrap_or_default()
+    }
+
+    /// A workload must not be looked at before this second. It is neither active nor parked until then;
+    /// the first cycle at that second or later takes it in. One that runs is held as soon as it is
+    /// released. A later call replaces the second.
+    pub fn hold(&mut self, id: WorkloadId, until_s: i64) {
+        self.dequeue(id);
+        let Some(record) = self.records.get_mut(id) else {
+            return;
+        };
+        record.held_until_s = Some(until_s);
+        if record.running.is_none() {
+            self.enqueue(id);
+        }
+    }
+
+    /// The active workloads of a queue in queue order.
+    #[must_use]
+    pub fn active(&self, queue: NodeId) -> Vec<WorkloadId> {
+        self.pending(queue).map(Queue::active).unwrap_or_default()
+    }
+
+    /// The parked workloads of a queue in queue order.
+    #[must_use]
+    pub fn parked(&self, queue: NodeId) -> Vec<WorkloadId> {
+        self.pending(queue).map(Queue::parked).unwrap_or_default()
+    }
+
+    /// The held workloads of a queue, those first that are held the shortest. Kueue counts them among the
+    /// inadmissible ones.
+    #[must_use]
+    pub fn held(&self, queue: NodeId) -> Vec<WorkloadId> {
+        self.pending(queue).map(Queue::held).unwrap_or_default()
+    }
+
+    /// The usage of a ClusterQueue or a cohort. Sorted by flavor and resource.
+    #[must_use]
+    pub fn usage(&self, node: NodeId) -> Vec<(FlavorResource, Amount)> {
+        let cells = self.tree.node(node).cells.iter();
+        cells
+            .map(|(of, cell)| (*of, self.usage.usage(*cell)))
+            .collect()
+    }
+
+    /// Quota changes in the tree of a node: what was tried there is out of date.
+    fn outdate(&mut self, node: NodeId) {
+        self.settle();
+        let mut open = vec![self.tree.node(node).root];
+        while let Some(id) = open.pop() {
+            open.extend(&self.tree.node(id).children);
+            if let Some(queue) = self.queues.get_mut(id.index()) {
+                queue.generation = queue.generation.saturating_add(1);
+            }
+        }
+    }
+
+    /// Moves back to active what is parked in the tree of a node; says what was moved.
+    pub fn revive(&mut self, node: NodeId) -> Vec<WorkloadId> {
+        self.settle();
+        let root = self.tree.node(node).root;
+        let mut open = vec![root];
+        let mut moved = Vec::new();
+        while let Some(id) = open.pop() {
+            open.extend(&self.tree.node(id).children);
+            let records = &self.records;
+            if let Some(queue) = self.queues.get_mut(id.index()) {
+                moved.extend(queue.revive(|id| {
+                    let record = records.get(id)?;
+                    record.is_in_scope.then(|| record.class())
+                }));
+            }
+        }
+        moved
+    }
+
+    pub(crate) fn pending(&self, queue: NodeId) -> Option<&Queue> {
+        self.queues.get(queue.index())
+    }
+
+    pub(crate) fn queues_and_records(&mut self) -> (&mut [Queue], &mut Records) {
+        (&mut self.queues, &mut self.records)
+    }
+
+    pub(crate) fn pending_mut(&mut self, queue: NodeId) -> Option<&mut Queue> {
+        self.queues.get_mut(queue.index())
+    }
+
+    /// Takes effect of changed queues and cohorts.
+    pub(crate) fn settle(&mut self) {
+        if self.tree.is_dirty() {
+            self.tree.settle(&mut self.usage);
+            self.index.settle(&self.tree);
+        }
+    }
+
+    /// Puts a workload that waits into its place.
+    pub(crate) fn enqueue(&mut self, id: WorkloadId) {
+        let Some(record) = self.records.get(id) else {
+            return;
+        };
+        let place = record.place(id);
+        if let Some(queue) = self.queues.get_mut(record.queue.index()) {
+            match record.held_until_s {
+                Some(until_s) => queue.hold(until_s, place),
+                None => queue.push(place, record.class()),
+            }
+        }
+    }
+
+    fn dequeue(&mut self, id: WorkloadId) {
+        let Some(record) = self.records.get_mut(id) else {
+            return;
+        };
+        let held = record.held_until_s.take();
+        let place = record.place(id);
+        if let Some(queue) = self.queues.get_mut(record.queue.index()) {
+            queue.remove(&place, held);
+        }
+    }
+
+    /// Takes a workload's usage off; says in which queue, if it had any.
+    fn give_back(&mut self, id: WorkloadId) -> Option<NodeId> {
+        let running = self.records.get_mut(id)?.running.take()?;
+        for (cell, amount) in self.index.usage(&running) {
+            self.tree.remove_usage(&mut self.usage, cell, amount);
+        }
+        self.index.remove(&self.tree, id, &running);
+        let queue = self.queues.get_mut(running.queue.index())?;
+        queue.generation = queue.generation.saturating_add(1);
+        Some(running.queue)
+    }
+
+    fn add_record(&mut self, spec: WorkloadSpec<'_>) -> WorkloadId {
+        if let Some(known) = self.workload(spec.name) {
+            self.remove(known);
+        }
+        let queue = self.queue_node(spec.queue);
+        let pod_sets: Arc<[PodSet]> = spec.pod_sets.into();
+        let next = u32::try_from(self.shapes.len()).unwrap_or(u32::MAX);
+        let known = self.shapes.get_key_value(&pod_sets);
+        let known = known.map(|(pod_sets, shape)| (Arc::clone(pod_sets), *shape));
+        let (pod_sets, shape) = known.unwrap_or_else(|| {
+            self.shapes.insert(Arc::clone(&pod_sets), next);
+            (pod_sets, next)
+        });
+        let name: Arc<str> = spec.name.into();
+        let id = self.records.insert(Record {
+            name: Arc::clone(&name),
+            uid: spec.uid.into(),
+            queue,
+            priority: spec.priority,
+            order_time_s: spec.order_time_s,
+            pod_sets,
+            shape,
+            is_in_scope: spec.is_in_scope,
+            held_until_s: None,
+            progress: None,
+            running: None,
+        });
+        self.by_name.insert(name, id);
+        id
+    }
+
+    fn queue_node(&mut self, name: &str) -> NodeId {
+        if let Some(id) = self.queue_names.get(name) {
+            return *id;
+        }
+        let id = self.tree.add(name, true);
+        self.queue_names.insert(name.into(), id);
+        self.queues
+            .resize_with(id.index().saturating_add(1), Queue::default);
+        id
+    }
+
+    fn cohort_node(&mut self, name: &str) -> NodeId {
+        if let Some(id) = self.cohort_names.get(name) {
+            return *id;
+        }
+        let id = self.tree.add(name, false);
+        self.cohort_names.insert(name.into(), id);
+        id
+    }
+
+    /// What an assignment reserves.
+    #[must_use]
+    pub fn reservation(assignment: &Assignment, now_s: i64) -> Reservation {
+        Reservation {
+            usage: assignment.usage.clone(),
+            reserved_at_s: now_s,
+            is_evicted: false,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What was considered, in order: the story of a decision.
+//!
+//! A trace that is off costs a test of a flag. The records are numbers, not text: who prints them
+//! asks the `State` for names.
+
+use crate::amount::Amount;
+use crate::names::{FlavorId, FlavorResource, NodeId, WorkloadId};
+use crate::victims::Reason;
+
+/// One step of a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Step {
+    /// All pods do not fit; it is tried with fewer, and what follows is about these.
+    FewerPods {
+        /// How many of each pod set.
+        counts: Vec<i64>,
+    },
+    /// A flavor was tried for the resources of a group of a pod set.
+    Flavor {
+        /// The position of the pod set.
+        pod_set: usize,
+        /// The flavor.
+        flavor: FlavorId,
+        /// What came of it.
+        verdict: FlavorVerdict,
+    },
+    /// A search for victims began.
+    Search {
+        /// What does not fit.
+        needs: Vec<FlavorResource>,
+    },
+    /// Even all that may be taken does not make room.
+    InVain,
+    /// Candidates were tried, in order.
+    Attempt {
+        /// Whether the preemptor may borrow.
+        may_borrow: bool,
+    },
+    /// A candidate was looked at.
+    Candidate {
+        /// The workload.
+        workload: WorkloadId,
+        /// How it would be a victim.
+        reason: Reason,
+        /// What came of it.
+        verdict: CandidateVerdict,
+    },
+    /// The candidates of a queue that are left were passed over.
+    Queue {
+        /// The queue.
+        queue: NodeId,
+        /// Why.
+        verdict: QueueVerdict,
+    },
+    /// A victim was let off: it fits without.
+    FilledBack {
+        /// The workload.
+        workload: WorkloadId,
+    },
+    /// The search ended.
+    Searched {
+        /// Whether it found victims.
+        found: bool,
+    },
+}
+
+/// What came of a flavor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FlavorVerdict {
+    /// The pod set cannot run there: a taint, the affinity, or no such flavor.
+    Ineligible,
+    /// It was not among those that the workload was nominated for.
+    NotNominated,
+    /// More is asked for than could ever be had.
+    ExceedsMaxQuota {
+        /// Of which resource.
+        of: FlavorResource,
+        /// How much, with what pod sets before it ask for.
+        asked: Amount,
+        /// The most there could be.
+        potential: Amount,
+    },
+    /// Not enough is free, and preemption is not allowed to help.
+    WaitingForQuota {
+        /// Of which resource.
+        of: FlavorResource,
+        /// How much is asked for.
+        asked: Amount,
+        /// How much is free.
+        available: Amount,
+    },
+    /// It would do.
+    Possible {
+        /// The worst of its resources.
+        possibility: Possibility,
+        /// How far it borrows: 0 not at all, 1 from its cohort, and so on up.
+        borrowing_level: u32,
+    },
+}
+
+/// How a workload gets a resource of a flavor, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Possibility {
+    /// Not at all.
+    NoFit,
+    /// Others would have to go, and nobody may be taken.
+    NoCandidates,
+    /// Others have to go, some of them from its own queue.
+    Preempt,
+    /// Others have to go, all of them from queues that borrow.
+    Reclaim,
+    /// It is free.
+    Fit,
+}
+
+/// What came of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CandidateVerdict {
+    /// It goes, unless it is let off.
+    Taken,
+    /// It is of equal priority and not newer than the preemptor.
+    NotNewer,
+    /// The preemptor would borrow, and may not do so at its cost.
+    NotWhileBorrowing,
+    /// The preemptor's share would not stay below.
+    ShareTooLarge,
+}
+
+/// Why a queue's candidates were passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueueVerdict {
+    /// It, or a cohort above it, no longer borrows.
+    NoLongerBorrows,
+    /// The rest has too high a priority.
+    PriorityTooHigh,
+}
+
+/// A place for steps, or none.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    steps: Option<Vec<Step>>,
+}
+
+impl Trace {
+    /// Keeps nothing.
+    #[must_use]
+    pub const fn off() -> Self {
+        Self { steps: None }
+    }
+
+    /// Keeps all.
+    #[must_use]
+    pub const fn on() -> Self {
+        Self {
+            steps: Some(Vec::new()),
+        }
+    }
+
+    /// What was kept.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        self.steps.as_deref().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn note(&mut self, step: impl FnOnce() -> Step) {
+        if let Some(steps) = &mut self.steps {
+            steps.push(step());
+        }
+    }
+}

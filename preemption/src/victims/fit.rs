@@ -1,0 +1,63 @@
+//! Whether a preemptor fits, and who can be let off when it does.
+
+use super::{Demand, Preemptor, Reason, Victim, World};
+use crate::names::WorkloadId;
+use crate::quota::{Usage, View};
+
+/// Whether the request fits as things are. Without borrowing, only within nominal quota.
+pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool) -> bool {
+    preemptor.request.iter().all(|Demand { cell, amount, .. }| {
+        let within = || view.usage(*cell).plus(*amount) <= view.tree.cell(*cell).nominal;
+        (may_borrow || within()) && *amount <= view.available(*cell).or_zero()
+    })
+}
+
+/// Takes all usage of a running workload off.
+pub(super) fn remove(view: &mut View<'_>, world: &World<'_>, workload: WorkloadId) {
+    if let Some(running) = world.running.running(workload) {
+        for (cell, amount) in world.index.usage(running) {
+            view.remove(cell, amount);
+        }
+    }
+}
+
+/// Puts it back.
+pub(super) fn restore(view: &mut View<'_>, world: &World<'_>, workload: WorkloadId) {
+    if let Some(running) = world.running.running(workload) {
+        for (cell, amount) in world.index.usage(running) {
+            view.add(cell, amount);
+        }
+    }
+}
+
+/// Lets off every victim that is not needed, the last one taken first; the very last is needed.
+/// Kueue's `fillBackWorkloads`: whoever is let off has the last victim put into its place.
+pub(super) fn fill_back(
+    view: &mut View<'_>,
+    world: &World<'_>,
+    preemptor: &Preemptor<'_>,
+    may_borrow: bool,
+    victims: &mut Vec<(WorkloadId, Reason)>,
+    mut let_off: impl FnMut(WorkloadId),
+) {
+    for at in (0..victims.len().saturating_sub(1)).rev() {
+        let Some((workload, _)) = victims.get(at).copied() else {
+            continue;
+        };
+        restore(view, world, workload);
+        if fits(view, preemptor, may_borrow) {
+            victims.swap_remove(at);
+            let_off(workload);
+        } else {
+            remove(view, world, workload);
+        }
+    }
+}
+
+/// The victims as they are told.
+pub(super) fn told(victims: Vec<(WorkloadId, Reason)>) -> Vec<Victim> {
+    victims
+        .into_iter()
+        .map(|(workload, reason)| Victim { workload, reason })
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! Who has to go so that a preemptor fits.
+//!
+//! Both algorithms answer the same question, [`Preemptor`] → victims, on a [`View`] of the quota tree
+//! that they leave as it was:
+//!
+//! - [`classical`]: by priority, and from queues that borrow (KEP-83, KEP-1337, hierarchical cohorts);
+//! - [`fair`]: by dominant resource shares (KEP-1714).
+//!
+//! In the end both let off whoever is not needed (fill-back), so no single victim can be spared.
+//! It is all or nothing: victims that together do not make room are not victims.
+
+pub(crate) mod classical;
+pub(crate) mod fair;
+mod fit;
+mod merge;
+
+use crate::amount::Amount;
+use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::policy::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQueue};
+use crate::quota::View;
+use crate::running::{Index, Running};
+use crate::trace::Trace;
+use std::collections::BTreeSet;
+
+/// Why a workload is a victim, in the words of Kueue's conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It is in the preemptor's queue.
+    InClusterQueue,
+    /// Its queue borrows, and the preemptor takes back quota of its own or of its cohort.
+    InCohortReclamation,
+    /// Its queue borrows, and so may the preemptor (`borrowWithinCohort`).
+    InCohortReclaimWhileBorrowing,
+    /// Its queue has a larger share of the cohort than the preemptor's.
+    InCohortFairSharing,
+}
+
+impl Reason {
+    /// The machine reason, as in conditions.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InClusterQueue => "InClusterQueue",
+            Self::InCohortReclamation => "InCohortReclamation",
+            Self::InCohortReclaimWhileBorrowing => "InCohortReclaimWhileBorrowing",
+            Self::InCohortFairSharing => "InCohortFairSharing",
+        }
+    }
+}
+
+/// A workload that has to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Victim {
+    /// The workload.
+    pub workload: WorkloadId,
+    /// Why it.
+    pub reason: Reason,
+}
+
+/// Who wants room, and for what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Preemptor<'a> {
+    pub(crate) queue: NodeId,
+    pub(crate) priority: i32,
+    /// Its time in queue order, in seconds.
+    pub(crate) order_time_s: i64,
+    pub(crate) policy: Preemption,
+    /// What does not fit without preemption. Sorted.
+    pub(crate) needs: &'a [FlavorResource],
+    /// All that it asks for. Nothing is asked for twice, and nothing of zero.
+    pub(crate) request: &'a [Demand],
+}
+
+/// An amount of a flavor and resource that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Demand {
+    pub(crate) of: FlavorResource,
+    /// The cell of the queue that asks.
+    pub(crate) cell: CellId,
+    pub(crate) amount: Amount,
+}
+
+/// What a search reads.
+#[derive(Clone, Copy)]
+pub(crate) struct World<'a> {
+    pub(crate) index: &'a Index,
+    pub(crate) running: &'a dyn Workloads,
+    pub(crate) algorithm: &'a Algorithm,
+    /// Workloads that count as gone: victims of earlier entries of the cycle.
+    pub(crate) gone: &'a BTreeSet<WorkloadId>,
+}
+
+/// Knows the running workloads by their numbers.
+pub(crate) trait Workloads {
+    fn running(&self, id: WorkloadId) -> Option<&Running>;
+}
+
+/// The victims; empty if there is no permitted set that makes room. The view is left as it was.
+pub(crate) fn search(
+    view: &mut View<'_>,
+    world: &World<'_>,
+    preemptor: &Preemptor<'_>,
+    trace: &mut Trace,
+) -> Vec<Victim> {
+    let mark = view.mark();
+    let victims = match world.algorithm {
+        Algorithm::Classical => classical::search(view, world, preemptor, trace),
+        Algorithm::FairSharing(strategies) => {
+            fair::search(view, world, preemptor, strategies, trace)
+        }
+    };
+    view.roll_back(mark);
+    victims
+}
+
+/// Which workloads a policy lets a preemptor take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// None.
+    Nobody,
+    /// Those of a lower priority than this.
+    Below(i32),
+    /// Those, and those of this priority that came into the queue after this time.
+    BelowOrNewer(i32, i64),
+    /// All.
+    Anybody,
+}
+
+impl Reach {
+    pub(crate) fn within(preemptor: &Preemptor<'_>) -> Self {
+        match preemptor.policy.within_cluster_queue {
+            WithinClusterQueue::Never => Self::Nobody,
+            WithinClusterQueue::LowerPriority => Self::Below(preemptor.priority),
+            WithinClusterQueue::LowerOrNewerEqualPriority => {
+                Self::BelowOrNewer(preemptor.priority, preemptor.order_time_s)
+            }
+        }
+    }
+
+    pub(crate) fn beyond(preemptor: &Preemptor<'_>) -> Self {
+        match preemptor.policy.reclaim_within_cohort {
+            ReclaimWithinCohort::Never => Self::Nobody,
+            ReclaimWithinCohort::LowerPriority => Self::Below(preemptor.priority),
+            ReclaimWithinCohort::Any => Self::Anybody,
+        }
+    }
+
+    /// Whether nobody of this priority or a higher one can be taken: the end of a sorted list.
+    pub(crate) fn ends_at(self, priority: i32) -> bool {
+        match self {
+            Self::Nobody => true,
+            Self::Below(limit) => priority >= limit,
+            Self::BelowOrNewer(limit, _) => priority > limit,
+            Self::Anybody => false,
+        }
+    }
+
+    pub(crate) fn takes(self, running: &Running) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Below(limit) => running.priority < limit,
+            Self::BelowOrNewer(limit, time_s) => {
+                running.priority < limit
+                    || (running.priority == limit && time_s < running.order_time_s)
+            }
+            Self::Anybody => true,
+        }
+    }
+
+    /// The priority below which all are that it takes; `None` is no bound.
+    fn bound(self) -> Option<i32> {
+        match self {
+            Self::Nobody => Some(i32::MIN),
+            Self::Below(limit) => Some(limit),
+            Self::BelowOrNewer(limit, _) => limit.checked_add(1),
+            Self::Anybody => None,
+        }
+    }
+}
+
+/// Whether even all that may be taken would not make room. Costs the number of distinct priorities;
+/// never says so of a search that would succeed.
+///
+/// Freeing an amount anywhere in the tree makes at most that much more available at a queue.
+pub(crate) fn is_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preemptor<'_>) -> bool {
+    let node = view.tree.node(preemptor.queue);
+    let (within, beyond) = (Reach::within(preemptor), Reach::beyond(preemptor));
+    preemptor.request.iter().any(|demand| {
+        let available = view.available(demand.cell);
+        if demand.amount <= available.or_zero() {
+            return false;
+        }
+        let own = |bound| world.index.used_by_queue(preemptor.queue, demand.of, bound);
+        let all = |bound| world.index.used_by_tree(node.root, demand.of, bound);
+        let others = all(beyond.bound()).minus(own(beyond.bound()));
+        let freed = own(within.bound()).plus(others);
+        demand.amount > available.plus(freed)
+    })
+}

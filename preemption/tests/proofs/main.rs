@@ -1,0 +1,20 @@
+//! Proofs of the core: against a plain reference, by properties, and on all small worlds.
+//!
+//! `LOCKKEEPER_PROPTEST_CASES` asks for other cases than the usual ones, and how many.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::cast_precision_loss,
+    clippy::float_cmp,
+    missing_docs,
+    reason = "tests fail by panicking, and their amounts are small"
+)]
+
+mod differential;
+mod model;
+mod plain;
+mod properties;
+mod trace;

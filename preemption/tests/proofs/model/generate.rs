@@ -1,0 +1,304 @@
+//! Objects from choices. Amounts are small, so that everything is short of something.
+
+use super::dice::Dice;
+use super::world::{
+    COHORTS, Cohort, FLAVORS, Group, Held, Limits, Pair, Pods, QUEUES, Queue, Workload, World,
+};
+use crate::plain::tree::Tree;
+use lockkeeper_preemption::{
+    Algorithm, BorrowWithinCohort, BorrowingGate, Compatibility, FairStrategy, FlavorFungibility,
+    Fungibility, Options, Preemption, Preference, QueueingStrategy, ReclaimWithinCohort,
+    WithinClusterQueue,
+};
+use std::collections::BTreeMap;
+
+/// What kind of worlds are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Only with fair sharing, or only without; `None` is either.
+    pub is_fair: Option<bool>,
+    /// Only policies that take strictly lower priorities.
+    pub is_strict: bool,
+    /// Whether what runs at the start may be more than the quota.
+    pub may_overcommit: bool,
+    /// Without the switches that Kueue's users do not have.
+    pub is_plain: bool,
+    /// Whether queues and cohorts stay as they are.
+    pub is_calm: bool,
+}
+
+impl Kind {
+    pub const ANY: Self = Self {
+        is_fair: None,
+        is_strict: false,
+        may_overcommit: true,
+        is_plain: false,
+        is_calm: false,
+    };
+}
+
+/// The resources of the groups, and how many flavors each may have.
+const LAYOUTS: [&[(&[usize], &[usize])]; 5] = [
+    &[(&[1], &[0])],
+    &[(&[1], &[0, 1])],
+    &[(&[1, 2], &[0, 1, 2])],
+    &[(&[1], &[0, 1]), (&[2], &[2])],
+    &[(&[0, 1], &[0, 1])],
+];
+
+pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
+    let is_fair = dice.one_in(2);
+    let strategies: &[FairStrategy] = dice.pick(&[
+        &[
+            FairStrategy::LessThanOrEqualToFinalShare,
+            FairStrategy::LessThanInitialShare,
+        ][..],
+        &[FairStrategy::LessThanOrEqualToFinalShare],
+        &[FairStrategy::LessThanInitialShare],
+        &[],
+    ]);
+    let odd = |dice: &mut Dice<'_>| !kind.is_plain && dice.one_in(3);
+    Options {
+        algorithm: if kind.is_fair.unwrap_or(is_fair) {
+            Algorithm::FairSharing(strategies.to_vec())
+        } else {
+            Algorithm::Classical
+        },
+        compatibility: dice.pick(&[Compatibility::Kueue, Compatibility::Lockkeeper]),
+        borrowing_gate: if odd(dice) {
+            BorrowingGate::Cohort
+        } else {
+            BorrowingGate::Quota
+        },
+        disable_partial_admission: odd(dice),
+        disable_recomputation: odd(dice),
+    }
+}
+
+/// A world with queues, cohorts and running workloads.
+pub fn world(dice: &mut Dice<'_>, kind: Kind) -> World {
+    let mut world = World {
+        options: options(dice, kind),
+        ..World::default()
+    };
+    let layout = dice.below(LAYOUTS.len());
+    let cohorts = dice.below(COHORTS.len() + 1);
+    for at in 0..cohorts {
+        let parent = dice.below(at + 1).checked_sub(1);
+        let mut cohort = cohort(dice, COHORTS[at], layout);
+        cohort.parent = parent.map(|it| COHORTS[it].to_owned());
+        world.cohorts.insert(cohort.name.clone(), cohort);
+    }
+    for name in &QUEUES[..=dice.below(QUEUES.len())] {
+        let mut queue = queue(dice, name, layout, kind);
+        queue.cohort = Some(COHORTS[dice.below(cohorts.max(1))].to_owned());
+        if dice.one_in(8) {
+            queue.cohort = None;
+        }
+        world.queues.insert(queue.name.clone(), queue);
+    }
+    for number in 0..dice.below(16) {
+        let mut workload = workload(dice, number, &world);
+        workload.held = Some(held(dice, &workload, &world));
+        let may_overcommit = kind.may_overcommit && dice.one_in(5);
+        if may_overcommit || fits(&world, &workload) {
+            world.workloads.insert(workload.name.clone(), workload);
+        }
+    }
+    world
+}
+
+/// A world in which some workloads wait, from `w100` on.
+pub fn crowded(dice: &mut Dice<'_>, kind: Kind) -> World {
+    let mut world = world(dice, kind);
+    for number in 100..=100 + dice.below(6) {
+        let workload = workload(dice, number, &world);
+        if world.queues.contains_key(&workload.queue) {
+            world.workloads.insert(workload.name.clone(), workload);
+        }
+    }
+    world
+}
+
+fn fits(world: &World, workload: &Workload) -> bool {
+    let tree = Tree::of(world);
+    let queue = tree.index(&workload.queue, true);
+    let usage = &workload.held.as_ref().unwrap().usage;
+    let mut usage = usage.iter();
+    usage.all(|(pair, amount)| *amount <= tree.available(queue, *pair))
+}
+
+fn limits(dice: &mut Dice<'_>, most: i64) -> Limits {
+    let nominal = dice.amount(0, most);
+    let limit = |dice: &mut Dice<'_>, most: i64| {
+        let limit = dice.amount(0, most);
+        dice.one_in(3).then_some(limit)
+    };
+    Limits {
+        nominal,
+        borrowing: limit(dice, 4),
+        lending: limit(dice, nominal),
+    }
+}
+
+pub fn cohort(dice: &mut Dice<'_>, name: &str, layout: usize) -> Cohort {
+    let mut quotas = BTreeMap::new();
+    for (resources, flavors) in LAYOUTS[layout] {
+        for pair in flavors
+            .iter()
+            .flat_map(|f| resources.iter().map(|r| (*f, *r)))
+        {
+            if dice.one_in(3) {
+                quotas.insert(pair, limits(dice, 5));
+            }
+        }
+    }
+    Cohort {
+        name: name.to_owned(),
+        parent: None,
+        quotas,
+        weight: weight(dice),
+    }
+}
+
+fn weight(dice: &mut Dice<'_>) -> f64 {
+    dice.pick(&[1.0, 1.0, 1.0, 2.0, 0.5, 0.0])
+}
+
+pub fn queue(dice: &mut Dice<'_>, name: &str, layout: usize, kind: Kind) -> Queue {
+    let layout = if dice.one_in(10) {
+        dice.below(LAYOUTS.len())
+    } else {
+        layout
+    };
+    let groups = LAYOUTS[layout].iter().map(|(resources, flavors)| {
+        let mut flavors = flavors.to_vec();
+        let first = dice.below(flavors.len());
+        flavors.rotate_left(first);
+        if dice.one_in(4) {
+            flavors.truncate(1);
+        }
+        let flavors = flavors.into_iter().map(|flavor| {
+            let quotas = resources.iter().map(|_| limits(dice, 9)).collect();
+            (flavor, quotas)
+        });
+        Group {
+            resources: resources.to_vec(),
+            flavors: flavors.collect(),
+        }
+    });
+    let groups = groups.collect();
+    Queue {
+        name: name.to_owned(),
+        cohort: None,
+        groups,
+        preemption: preemption(dice, kind),
+        fungibility: FlavorFungibility {
+            when_can_borrow: dice.pick(&[Fungibility::MayStopSearch, Fungibility::TryNextFlavor]),
+            when_can_preempt: dice.pick(&[Fungibility::TryNextFlavor, Fungibility::MayStopSearch]),
+            preference: dice.pick(&[
+                Preference::BorrowingOverPreemption,
+                Preference::PreemptionOverBorrowing,
+            ]),
+        },
+        strategy: dice.pick(&[
+            QueueingStrategy::BestEffortFifo,
+            QueueingStrategy::BestEffortFifo,
+            QueueingStrategy::StrictFifo,
+        ]),
+        weight: weight(dice),
+        is_active: !dice.one_in(20),
+    }
+}
+
+fn preemption(dice: &mut Dice<'_>, kind: Kind) -> Preemption {
+    let within = [
+        WithinClusterQueue::LowerPriority,
+        WithinClusterQueue::Never,
+        WithinClusterQueue::LowerOrNewerEqualPriority,
+    ];
+    let reclaim = [
+        ReclaimWithinCohort::LowerPriority,
+        ReclaimWithinCohort::Never,
+        ReclaimWithinCohort::Any,
+    ];
+    let threshold = dice.amount(-1, 3);
+    let threshold_max = dice.one_in(2).then(|| i32::try_from(threshold).unwrap());
+    let kinds = if kind.is_strict { 2 } else { 3 };
+    Preemption {
+        within_cluster_queue: dice.pick(&within[..kinds]),
+        reclaim_within_cohort: dice.pick(&reclaim[..kinds]),
+        borrow_within_cohort: dice.pick(&[
+            BorrowWithinCohort::Never,
+            BorrowWithinCohort::LowerPriority { threshold_max },
+        ]),
+    }
+}
+
+/// A workload of some queue of the world.
+pub fn workload(dice: &mut Dice<'_>, number: usize, world: &World) -> Workload {
+    let mut names: Vec<String> = world.queues.keys().cloned().collect();
+    names.push(QUEUES[0].to_owned());
+    let queue = dice.pick(&names);
+    let sets = 1 + usize::from(dice.one_in(4));
+    let pods = (0..sets).map(|_| pods(dice)).collect();
+    Workload {
+        name: format!("w{number}"),
+        // Not in the order of the names.
+        uid: format!("u{}-{number}", dice.below(4)),
+        queue,
+        priority: i32::try_from(dice.amount(0, 3)).unwrap(),
+        order_time_s: 1000 + dice.amount(0, 7),
+        pods,
+        is_in_scope: !dice.one_in(20),
+        held: None,
+    }
+}
+
+fn pods(dice: &mut Dice<'_>) -> Pods {
+    let count = dice.amount(1, 3);
+    let least = dice.amount(0, 3).min(count);
+    let mut requests = vec![(1, count * (1 + dice.amount(0, 2)))];
+    if dice.one_in(2) {
+        requests.push((2, count * dice.amount(0, 2)));
+    }
+    let ineligible = dice.below(FLAVORS.len());
+    Pods {
+        count,
+        least: dice.one_in(4).then_some(least),
+        requests,
+        ineligible: if dice.one_in(6) {
+            vec![ineligible]
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+/// What a workload might hold: its requests of some flavor of its queue.
+pub fn held(dice: &mut Dice<'_>, workload: &Workload, world: &World) -> Held {
+    let mut usage: BTreeMap<Pair, i64> = BTreeMap::new();
+    let groups = world
+        .queues
+        .get(&workload.queue)
+        .map(|it| it.groups.clone());
+    for (resource, amount) in workload.pods.iter().flat_map(|it| &it.requests) {
+        let mut groups = groups.iter().flatten();
+        let group = groups.find(|it| it.resources.contains(resource));
+        let mut flavors: Vec<usize> = group
+            .iter()
+            .flat_map(|it| it.flavors.iter().map(|(flavor, _)| *flavor))
+            .collect();
+        if group.is_none() || dice.one_in(12) {
+            // Its queue has changed since.
+            flavors = vec![0, 1, 2];
+        }
+        *usage.entry((dice.pick(&flavors), *resource)).or_default() += amount;
+    }
+    usage.retain(|_, amount| *amount != 0);
+    Held {
+        usage,
+        reserved_at_s: 2000 + dice.amount(0, 5),
+        is_evicted: dice.one_in(8),
+    }
+}

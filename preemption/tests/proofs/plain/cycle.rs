@@ -1,0 +1,186 @@
+//! The entries of a cycle, one after the other, each on what those before it have left.
+
+use super::nominate::nominate;
+use super::order::{Nominee, next};
+use super::{Snapshot, flavors::Marker};
+use crate::model::told::{Decided, Entry, Gone};
+use crate::model::world::{Pair, World};
+use lockkeeper_preemption::{BorrowingGate, Compatibility, Mode, ReclaimWithinCohort, SkipReason};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An entry, and the flavors at which the next try would go on.
+pub struct Done {
+    pub entry: Entry,
+    pub marker: Marker,
+}
+
+struct Round<'a> {
+    /// With all that was taken so far; the victims are still in it.
+    snapshot: Snapshot<'a>,
+    victims: BTreeSet<String>,
+    /// Roots below which nobody borrows any more.
+    closed: BTreeSet<usize>,
+}
+
+/// Decides on heads, which come in the order of their queues' names, with their markers.
+pub fn decide(world: &World, heads: &[(String, Marker)]) -> Vec<Done> {
+    let snapshot = Snapshot::of(world);
+    let mut waiting: Vec<Nominee<'_>> = heads
+        .iter()
+        .map(|(name, marker)| {
+            let workload = &world.workloads[name];
+            Nominee {
+                workload,
+                nominated: nominate(&snapshot, workload, marker, None),
+            }
+        })
+        .collect();
+    let mut round = Round {
+        snapshot,
+        victims: BTreeSet::new(),
+        closed: BTreeSet::new(),
+    };
+    let mut done = Vec::new();
+    while !waiting.is_empty() {
+        let at = next(&round.snapshot, &waiting);
+        done.push(round.process(waiting.remove(at)));
+    }
+    done
+}
+
+impl<'a> Round<'a> {
+    fn process(&mut self, nominee: Nominee<'a>) -> Done {
+        let nominated = nominee.nominated.clone();
+        let mut nominee = nominee;
+        let mut recomputed = None;
+        let mut decided = None;
+        let may_recompute = !self.snapshot.world.options.disable_recomputation;
+        if self.overlaps(&nominee.nominated.victims) && may_recompute {
+            let mut without = self.snapshot.clone();
+            self.victims.iter().for_each(|it| without.remove(it));
+            without.gone.clone_from(&self.victims);
+            let only = Some(&nominated.plan);
+            let again = nominate(&without, nominee.workload, &Marker::new(), only);
+            recomputed = Some(again.plan.clone());
+            if again.plan.mode == Mode::Fit {
+                decided = Some(Decided::DeferredFit);
+            }
+            nominee.nominated = again;
+        }
+        let decided = decided.unwrap_or_else(|| self.verdict(&nominee));
+        let reserved = self.reserve(&nominee, &decided);
+        if let Decided::Preempt(victims) = &decided {
+            let names = victims.iter().map(|(name, _)| name.clone());
+            self.victims.extend(names);
+        }
+        let plan = &nominee.nominated.plan;
+        if self.snapshot.world.options.borrowing_gate == BorrowingGate::Cohort
+            && plan.level == 0
+            && plan.mode != Mode::NoFit
+        {
+            let root = self.snapshot.tree.root(self.queue(&nominee));
+            self.closed.insert(root);
+        }
+        let mut marker = Marker::new();
+        for (at, pod_set) in plan.pod_sets.iter().enumerate() {
+            for it in &pod_set.flavors {
+                if let Some(tried) = it.tried {
+                    marker.insert((at, it.resource), tried);
+                }
+            }
+        }
+        let entry = Entry {
+            workload: nominee.workload.name.clone(),
+            nominated,
+            recomputed,
+            decided,
+            reserved,
+            requeued: None,
+        };
+        Done { entry, marker }
+    }
+
+    fn queue(&self, nominee: &Nominee<'_>) -> usize {
+        self.snapshot.tree.index(&nominee.workload.queue, true)
+    }
+
+    fn overlaps(&self, victims: &[Gone]) -> bool {
+        victims.iter().any(|(it, _)| self.victims.contains(it))
+    }
+
+    fn verdict(&self, nominee: &Nominee<'_>) -> Decided {
+        let (plan, victims) = (&nominee.nominated.plan, &nominee.nominated.victims);
+        if plan.mode == Mode::NoFit {
+            return Decided::NoFit;
+        }
+        if plan.mode == Mode::Preempt && victims.is_empty() {
+            return Decided::NoCandidates;
+        }
+        if self.overlaps(victims) {
+            return Decided::Skip(SkipReason::OverlappingVictims);
+        }
+        let mut without = self.snapshot.clone();
+        self.victims.iter().for_each(|it| without.remove(it));
+        victims.iter().for_each(|(it, _)| without.remove(it));
+        let queue = self.queue(nominee);
+        let fits =
+            |(pair, amount): (&Pair, &i64)| *amount <= without.tree.available(queue, *pair).max(0);
+        if !plan.usage.iter().all(fits) {
+            return Decided::Skip(SkipReason::NoLongerFits);
+        }
+        if plan.level > 0 && self.closed.contains(&self.snapshot.tree.root(queue)) {
+            return Decided::Skip(SkipReason::BorrowingGate);
+        }
+        if plan.mode == Mode::Fit {
+            Decided::Admit
+        } else {
+            Decided::Preempt(victims.clone())
+        }
+    }
+
+    /// What an entry takes of the quota for the rest of the cycle.
+    fn reserve(&mut self, nominee: &Nominee<'_>, decided: &Decided) -> BTreeMap<Pair, i64> {
+        let world = self.snapshot.world;
+        let queue = self.queue(nominee);
+        let plan = &nominee.nominated.plan;
+        let mut reserved = match decided {
+            Decided::Admit | Decided::Preempt(_) | Decided::DeferredFit => plan.usage.clone(),
+            Decided::Skip(_) | Decided::NoFit => BTreeMap::new(),
+            Decided::NoCandidates => {
+                let policy = world.queues[&nominee.workload.queue].preemption;
+                if policy.reclaim_within_cohort == ReclaimWithinCohort::Any {
+                    BTreeMap::new()
+                } else {
+                    let usage = plan.usage.iter();
+                    usage
+                        .map(|(pair, amount)| (*pair, self.held(queue, *pair, *amount, plan.level)))
+                        .collect()
+                }
+            }
+        };
+        reserved.retain(|_, amount| *amount != 0);
+        for (pair, amount) in &reserved {
+            self.snapshot.tree.add(queue, *pair, *amount);
+        }
+        reserved
+    }
+
+    /// What is kept for a preemptor that finds nobody.
+    fn held(&self, queue: usize, pair: Pair, amount: i64, level: u32) -> i64 {
+        let tree = &self.snapshot.tree;
+        let limits = tree.limits(queue, pair);
+        let used = tree.usage(queue, pair);
+        if level == 0 {
+            return amount.min(limits.nominal - used).max(0);
+        }
+        let held = limits
+            .borrowing
+            .map_or(amount, |limit| amount.min(limits.nominal + limit - used));
+        // Kueue takes less than nothing here, where the queue is over its limit already.
+        if self.snapshot.world.options.compatibility == Compatibility::Kueue {
+            held
+        } else {
+            held.max(0)
+        }
+    }
+}

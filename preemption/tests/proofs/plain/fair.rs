@@ -1,0 +1,276 @@
+//! Victims by dominant resource shares.
+
+use super::tree::Tree;
+use super::{Preemptor, Snapshot, candidate_order, fill_back};
+use crate::model::told::Gone;
+use crate::model::world::{Pair, RESOURCES};
+use lockkeeper_preemption::{FairStrategy, Reason};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    pub ratio: f64,
+    pub weight: f64,
+    pub is_borrowing: bool,
+}
+
+impl Share {
+    pub fn of(tree: &Tree, node: usize) -> Self {
+        let mut share = Self {
+            ratio: 0.0,
+            weight: tree.nodes[node].weight,
+            is_borrowing: false,
+        };
+        let Some(parent) = tree.nodes[node].parent else {
+            return share;
+        };
+        let known = tree.pairs(tree.root(node));
+        for resource in 0..RESOURCES.len() {
+            let of_it = |pair: &&Pair| pair.1 == resource;
+            let own = tree.pairs(node);
+            let over = own.iter().filter(of_it);
+            let over = over.map(|it| (tree.usage(node, *it) - tree.subtree(node, *it)).max(0));
+            let over: i64 = over.sum();
+            let lendable = known.iter().filter(of_it);
+            let lendable: i64 = lendable.map(|it| tree.potential(parent, *it)).sum();
+            if over > 0 {
+                share.is_borrowing = true;
+                if lendable > 0 {
+                    share.ratio = share.ratio.max(over as f64 * 1000.0 / lendable as f64);
+                }
+            }
+        }
+        share
+    }
+
+    pub fn cmp(&self, other: &Self) -> Ordering {
+        let has_no_weight = |it: &Self| it.weight == 0.0 && it.ratio > 0.0;
+        let value = |it: &Self| {
+            if it.ratio == 0.0 {
+                0.0
+            } else {
+                it.ratio / it.weight
+            }
+        };
+        match (has_no_weight(self), has_no_weight(other)) {
+            (true, true) => self.ratio.partial_cmp(&other.ratio).unwrap(),
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => value(self).partial_cmp(&value(other)).unwrap(),
+        }
+    }
+}
+
+/// The candidates that are left, by queue.
+type Lists = BTreeMap<usize, VecDeque<String>>;
+
+struct Search<'a, 'b> {
+    snapshot: Snapshot<'a>,
+    preemptor: &'b Preemptor,
+    victims: Vec<Gone>,
+}
+
+pub fn search(
+    snapshot: &Snapshot<'_>,
+    preemptor: &Preemptor,
+    strategies: &[FairStrategy],
+) -> Vec<Gone> {
+    let mut lists = collect(snapshot, preemptor);
+    let mut search = Search {
+        snapshot: snapshot.clone(),
+        preemptor,
+        victims: Vec::new(),
+    };
+    search.put();
+    let tree = &search.snapshot.tree;
+    let own = preemptor.queue;
+    let mut needs = preemptor.needs.iter();
+    let nominal_first = needs.all(|it| tree.usage(own, *it) <= tree.nominal(own, *it));
+    let first = strategies.first().copied();
+    let first = first.unwrap_or(FairStrategy::LessThanOrEqualToFinalShare);
+    let mut retry = Lists::new();
+    let mut found = search.first_pass(&mut lists, nominal_first, first, &mut retry);
+    if !found && strategies.get(1) == Some(&FairStrategy::LessThanInitialShare) {
+        found = search.second_pass(&mut retry);
+    }
+    if !found {
+        return Vec::new();
+    }
+    search.take_off();
+    fill_back(&mut search.snapshot, preemptor, true, &mut search.victims);
+    search.victims
+}
+
+fn collect(snapshot: &Snapshot<'_>, preemptor: &Preemptor) -> Lists {
+    let tree = &snapshot.tree;
+    let root = tree.root(preemptor.queue);
+    let mut all: Vec<_> = snapshot.running().collect();
+    all.sort_by_key(|(workload, held)| candidate_order(workload, held));
+    let mut lists = Lists::new();
+    for (workload, held) in all {
+        let queue = tree.index(&workload.queue, true);
+        let is_own = queue == preemptor.queue;
+        let uses = preemptor.needs.iter().any(|it| held.usage.contains_key(it));
+        let mut needs = preemptor.needs.iter();
+        let borrows = needs.any(|it| tree.usage(queue, *it) > tree.nominal(queue, *it));
+        let is_near = is_own || (tree.root(queue) == root && borrows);
+        if uses && is_near && preemptor.may_take(workload, is_own) {
+            let list = lists.entry(queue).or_default();
+            list.push_back(workload.name.clone());
+        }
+    }
+    lists
+}
+
+impl Search<'_, '_> {
+    fn put(&mut self) {
+        for (pair, amount) in &self.preemptor.request {
+            self.snapshot.tree.add(self.preemptor.queue, *pair, *amount);
+        }
+    }
+
+    fn take_off(&mut self) {
+        for (pair, amount) in &self.preemptor.request {
+            let queue = self.preemptor.queue;
+            self.snapshot.tree.remove(queue, *pair, *amount);
+        }
+    }
+
+    /// Takes a workload; true if the preemptor fits then.
+    fn take(&mut self, workload: &str, reason: Reason) -> bool {
+        self.snapshot.remove(workload);
+        self.victims.push((workload.to_owned(), reason));
+        self.take_off();
+        let fits = self.preemptor.fits(&self.snapshot.tree, true);
+        self.put();
+        fits
+    }
+
+    fn first_pass(
+        &mut self,
+        lists: &mut Lists,
+        nominal_first: bool,
+        strategy: FairStrategy,
+        retry: &mut Lists,
+    ) -> bool {
+        while let Some(queue) = self.tournament(lists) {
+            let list = lists.get_mut(&queue).unwrap();
+            if queue == self.preemptor.queue || nominal_first {
+                let reason = if queue == self.preemptor.queue {
+                    Reason::InClusterQueue
+                } else {
+                    Reason::InCohortReclamation
+                };
+                let workload = list.pop_front().unwrap();
+                if self.take(&workload, reason) {
+                    return true;
+                }
+                continue;
+            }
+            let (ours, theirs) = self.below_common(queue);
+            let new = Share::of(&self.snapshot.tree, ours);
+            let old = Share::of(&self.snapshot.tree, theirs);
+            while let Some(workload) = list.pop_front() {
+                let mut without = self.snapshot.clone();
+                without.remove(&workload);
+                let end = Share::of(&without.tree, theirs);
+                let passes = match strategy {
+                    FairStrategy::LessThanOrEqualToFinalShare => new.cmp(&end).is_le(),
+                    FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
+                };
+                if !passes {
+                    retry.entry(queue).or_default().push_back(workload);
+                } else if self.take(&workload, Reason::InCohortFairSharing) {
+                    return true;
+                } else {
+                    break;
+                }
+            }
+        }
+        false
+    }
+
+    fn second_pass(&mut self, retry: &mut Lists) -> bool {
+        while let Some(queue) = self.tournament(retry) {
+            let (ours, theirs) = self.below_common(queue);
+            let new = Share::of(&self.snapshot.tree, ours);
+            let old = Share::of(&self.snapshot.tree, theirs);
+            let workload = retry.remove(&queue).unwrap().pop_front().unwrap();
+            if new.cmp(&old).is_lt() && self.take(&workload, Reason::InCohortFairSharing) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The queue to take from next.
+    fn tournament(&self, lists: &Lists) -> Option<usize> {
+        let tree = &self.snapshot.tree;
+        let own = self.preemptor.queue;
+        let has_any = |queue: usize| lists.get(&queue).is_some_and(|it| !it.is_empty());
+        let root = tree.root(own);
+        if root == own {
+            return has_any(own).then_some(own);
+        }
+        let path = tree.path(own);
+        let mut dead = BTreeSet::new();
+        let mut at = root;
+        loop {
+            let mut queues: Vec<(usize, Share)> = Vec::new();
+            let mut cohorts: Vec<(usize, Share)> = Vec::new();
+            for child in &tree.nodes[at].children {
+                let share = Share::of(tree, *child);
+                if tree.nodes[*child].is_queue {
+                    if has_any(*child) && (*child == own || share.is_borrowing) {
+                        queues.push((*child, share));
+                    }
+                } else if !dead.contains(child) && (path.contains(child) || share.is_borrowing) {
+                    cohorts.push((*child, share));
+                }
+            }
+            // The greatest share; among queues then the first candidate, among cohorts the name.
+            queues.sort_by(|a, b| {
+                let by_candidate = || self.front(lists, a.0).cmp(&self.front(lists, b.0));
+                b.1.cmp(&a.1).then_with(by_candidate)
+            });
+            let name = |it: usize| &tree.nodes[it].name;
+            cohorts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| name(a.0).cmp(name(b.0))));
+            match (queues.first(), cohorts.first()) {
+                (None, None) if at == root => return None,
+                (None, None) => {
+                    dead.insert(at);
+                    at = root;
+                }
+                (None, Some((cohort, _))) => at = *cohort,
+                (Some((queue, _)), None) => return Some(*queue),
+                (Some((queue, queue_share)), Some((cohort, share))) => {
+                    if share.cmp(queue_share).is_lt() {
+                        return Some(*queue);
+                    }
+                    at = *cohort;
+                }
+            }
+        }
+    }
+
+    /// Orders the first candidates of several queues: evicted first, those of others first, then as
+    /// always.
+    fn front(&self, lists: &Lists, queue: usize) -> impl Ord + use<> {
+        let workload = &self.snapshot.world.workloads[&lists[&queue][0]];
+        let held = workload.held.as_ref().unwrap();
+        let (not_evicted, priority, newest, uid) = candidate_order(workload, held);
+        let is_own = queue == self.preemptor.queue;
+        (not_evicted, is_own, priority, newest, uid.to_owned())
+    }
+
+    /// The children of the lowest cohort with both queues, on the way to each.
+    fn below_common(&self, other: usize) -> (usize, usize) {
+        let tree = &self.snapshot.tree;
+        let ours = [vec![self.preemptor.queue], tree.path(self.preemptor.queue)].concat();
+        let theirs = [vec![other], tree.path(other)].concat();
+        let common = ours.iter().find(|it| theirs.contains(it)).unwrap();
+        let before = |way: &[usize]| way[way.iter().position(|it| it == common).unwrap() - 1];
+        (before(&ours), before(&theirs))
+    }
+}

@@ -1,0 +1,285 @@
+//! Which flavors a workload gets.
+
+use super::{Preemptor, Snapshot, search};
+use crate::model::told::{FlavorPlan, Plan, PodPlan};
+use crate::model::world::{Group, PODS, Pair, Pods, Queue, Workload};
+use lockkeeper_preemption::{
+    Algorithm, BorrowWithinCohort, Compatibility, Fungibility, Mode, Possibility, Preference,
+    Reason, ReclaimWithinCohort,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// By pod set and resource, the last flavor looked at.
+pub type Marker = BTreeMap<(usize, usize), usize>;
+
+/// How a flavor can be had, and how far it borrows.
+type Outlook = (Possibility, u32);
+
+pub struct Applicant<'a> {
+    pub workload: &'a Workload,
+    pub queue: &'a Queue,
+    pub counts: &'a [i64],
+    pub marker: &'a Marker,
+    /// The flavors of an earlier nomination, if only those count.
+    pub only: Option<&'a Plan>,
+}
+
+impl Applicant<'_> {
+    pub fn preemptor(
+        &self,
+        snapshot: &Snapshot<'_>,
+        needs: BTreeSet<Pair>,
+        request: BTreeMap<Pair, i64>,
+    ) -> Preemptor {
+        let mut request = request;
+        request.retain(|_, amount| *amount != 0);
+        Preemptor {
+            queue: snapshot.tree.index(&self.queue.name, true),
+            priority: self.workload.priority,
+            order_time_s: self.workload.order_time_s,
+            policy: self.queue.preemption,
+            needs,
+            request,
+        }
+    }
+}
+
+pub fn assign(snapshot: &Snapshot<'_>, applicant: &Applicant<'_>) -> Plan {
+    let mut plan = Plan {
+        mode: Mode::Fit,
+        level: 0,
+        pod_sets: Vec::new(),
+        usage: BTreeMap::new(),
+    };
+    for (at, pods) in applicant.workload.pods.iter().enumerate() {
+        let count = applicant.counts[at];
+        let requests = requests(pods, count, applicant.queue);
+        let found = pod_set(snapshot, applicant, at, &requests, &plan.usage);
+        let Some((mode, flavors)) = found else {
+            plan.mode = Mode::NoFit;
+            plan.pod_sets.push(PodPlan {
+                count,
+                mode: Mode::NoFit,
+                flavors: Vec::new(),
+            });
+            break;
+        };
+        for it in &flavors {
+            plan.level = plan.level.max(it.level);
+            let amount = amount_of(&requests, it.resource);
+            *plan.usage.entry((it.flavor, it.resource)).or_default() += amount;
+        }
+        plan.mode = plan.mode.min(mode);
+        plan.pod_sets.push(PodPlan {
+            count,
+            mode,
+            flavors,
+        });
+    }
+    plan.usage.retain(|_, amount| *amount != 0);
+    plan
+}
+
+fn requests(pods: &Pods, count: i64, queue: &Queue) -> Vec<(usize, i64)> {
+    let mut requests = pods.requests.clone();
+    for (_, amount) in &mut requests {
+        if count != pods.count {
+            *amount = *amount / pods.count * count;
+        }
+    }
+    if queue.groups.iter().any(|it| it.resources.contains(&PODS)) {
+        requests.retain(|(resource, _)| *resource != PODS);
+        requests.push((PODS, count));
+    }
+    requests
+}
+
+fn amount_of(requests: &[(usize, i64)], resource: usize) -> i64 {
+    let found = requests.iter().find(|(it, _)| *it == resource);
+    found.map_or(0, |(_, amount)| *amount)
+}
+
+/// The flavors of a pod set; none if it does not fit.
+fn pod_set(
+    snapshot: &Snapshot<'_>,
+    applicant: &Applicant<'_>,
+    at: usize,
+    requests: &[(usize, i64)],
+    before: &BTreeMap<Pair, i64>,
+) -> Option<(Mode, Vec<FlavorPlan>)> {
+    let mut mode = Mode::Fit;
+    let mut flavors: Vec<FlavorPlan> = Vec::new();
+    for (resource, amount) in requests {
+        if flavors.iter().any(|it| it.resource == *resource) {
+            continue;
+        }
+        let mut groups = applicant.queue.groups.iter();
+        let Some(group) = groups.find(|it| it.resources.contains(resource)) else {
+            if *amount == 0 {
+                continue;
+            }
+            return None;
+        };
+        let wanted = requests.iter();
+        let wanted: Vec<_> = wanted
+            .filter(|(it, _)| group.resources.contains(it))
+            .copied()
+            .collect();
+        let (of_group, found) = scan(snapshot, applicant, at, group, &wanted, before)?;
+        mode = mode.min(of_group);
+        flavors.extend(found);
+    }
+    Some((mode, flavors))
+}
+
+/// A flavor as judged by the worst of its resources.
+struct Judged {
+    flavor: usize,
+    outlook: Outlook,
+    mode: Mode,
+    resources: Vec<(usize, Outlook)>,
+}
+
+fn scan(
+    snapshot: &Snapshot<'_>,
+    applicant: &Applicant<'_>,
+    at: usize,
+    group: &Group,
+    wanted: &[(usize, i64)],
+    before: &BTreeMap<Pair, i64>,
+) -> Option<(Mode, Vec<FlavorPlan>)> {
+    let fungibility = &applicant.queue.fungibility;
+    let start = applicant
+        .marker
+        .get(&(at, wanted[0].0))
+        .map_or(0, |it| it + 1);
+    let mut best: Option<Judged> = None;
+    let mut tried = None;
+    for (position, (flavor, _)) in group.flavors.iter().enumerate().skip(start) {
+        tried = Some(position);
+        let nominated = applicant.only.is_none_or(|only| {
+            let pod_set = only.pod_sets.get(at);
+            pod_set.is_some_and(|it| it.flavors.iter().any(|it| it.flavor == *flavor))
+        });
+        if applicant.workload.pods[at].ineligible.contains(flavor) || !nominated {
+            continue;
+        }
+        let judged = judge(snapshot, applicant, *flavor, wanted, before);
+        let (possibility, level) = judged.outlook;
+        let tries_next = match possibility {
+            Possibility::NoFit | Possibility::NoCandidates => true,
+            Possibility::Preempt | Possibility::Reclaim
+                if fungibility.when_can_preempt == Fungibility::TryNextFlavor =>
+            {
+                true
+            }
+            _ => level > 0 && fungibility.when_can_borrow == Fungibility::TryNextFlavor,
+        };
+        let preference = fungibility.preference;
+        if !tries_next {
+            best = Some(judged);
+            break;
+        }
+        let beats = |it: &Judged| is_preferred(preference, judged.outlook, it.outlook);
+        if possibility != Possibility::NoFit && best.as_ref().is_none_or(beats) {
+            best = Some(judged);
+        }
+    }
+    let best = best?;
+    let tried = tried.filter(|it| it + 1 != group.flavors.len());
+    let resources = best.resources.iter();
+    let flavors = resources.map(|(resource, (possibility, level))| FlavorPlan {
+        resource: *resource,
+        flavor: best.flavor,
+        mode: (*possibility).into(),
+        level: *level,
+        tried,
+    });
+    Some((best.mode, flavors.collect()))
+}
+
+fn judge(
+    snapshot: &Snapshot<'_>,
+    applicant: &Applicant<'_>,
+    flavor: usize,
+    wanted: &[(usize, i64)],
+    before: &BTreeMap<Pair, i64>,
+) -> Judged {
+    let preference = applicant.queue.fungibility.preference;
+    let mut resources = Vec::new();
+    for (resource, amount) in wanted {
+        let pair = (flavor, *resource);
+        let amount = amount + before.get(&pair).copied().unwrap_or(0);
+        resources.push((*resource, outlook(snapshot, applicant, pair, amount)));
+    }
+    let all = resources.iter().map(|(_, it)| *it);
+    let mut outlook = all
+        .clone()
+        .reduce(|worst, it| {
+            if is_preferred(preference, worst, it) {
+                it
+            } else {
+                worst
+            }
+        })
+        .unwrap();
+    if snapshot.world.options.compatibility == Compatibility::Lockkeeper {
+        // The worst over the resources, whatever the preference.
+        outlook.0 = all.map(|(possibility, _)| possibility).min().unwrap();
+    }
+    Judged {
+        flavor,
+        outlook,
+        mode: outlook.0.into(),
+        resources,
+    }
+}
+
+fn outlook(snapshot: &Snapshot<'_>, applicant: &Applicant<'_>, pair: Pair, amount: i64) -> Outlook {
+    let tree = &snapshot.tree;
+    let queue = tree.index(&applicant.queue.name, true);
+    if amount > tree.potential(queue, pair) {
+        return (Possibility::NoFit, 0);
+    }
+    let (level, may_reclaim) = tree.level(queue, pair, amount);
+    if amount <= tree.available(queue, pair).max(0) {
+        return (Possibility::Fit, level);
+    }
+    let policy = applicant.queue.preemption;
+    let is_fair = snapshot.world.options.algorithm != Algorithm::Classical;
+    let while_borrowing = policy.borrow_within_cohort != BorrowWithinCohort::Never
+        || (is_fair && policy.reclaim_within_cohort != ReclaimWithinCohort::Never);
+    if amount > tree.nominal(queue, pair) && !may_reclaim && !while_borrowing {
+        return (Possibility::NoFit, level);
+    }
+    let (needs, request) = ([pair].into(), [(pair, amount)].into());
+    let victims = search(snapshot, &applicant.preemptor(snapshot, needs, request));
+    if victims.is_empty() {
+        return (Possibility::NoCandidates, level);
+    }
+    let mut without = snapshot.clone();
+    victims.iter().for_each(|(name, _)| without.remove(name));
+    let (level, _) = without.tree.level(queue, pair, amount);
+    let is_own = |(_, reason): &(String, Reason)| *reason == Reason::InClusterQueue;
+    if victims.iter().any(is_own) {
+        (Possibility::Preempt, level)
+    } else {
+        (Possibility::Reclaim, level)
+    }
+}
+
+/// Whether `a` is strictly better.
+fn is_preferred(preference: Preference, a: Outlook, b: Outlook) -> bool {
+    let rank = |it: Possibility| match it {
+        Possibility::NoFit => 0,
+        Possibility::NoCandidates => 1,
+        _ => 2,
+    };
+    if rank(a.0) != rank(b.0) {
+        return rank(a.0) > rank(b.0);
+    }
+    match preference {
+        Preference::BorrowingOverPreemption => a.0 > b.0 || (a.0 == b.0 && a.1 < b.1),
+        Preference::PreemptionOverBorrowing => a.1 < b.1 || (a.1 == b.1 && a.0 > b.0),
+    }
+}

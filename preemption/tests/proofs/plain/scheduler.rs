@@ -1,0 +1,306 @@
+//! The objects and the queues, with everything that can happen to them.
+
+use super::flavors::{Applicant, Marker};
+use super::line::{Line, Progress};
+use super::tree::Tree;
+use super::{Snapshot, cycle, nominate};
+use crate::model::told::{Cycle, Decided, Gone, Nominated};
+use crate::model::world::{Cohort, Held, Pair, Queue, Workload, World};
+use lockkeeper_preemption::{Options, QueueingStrategy, RequeueReason, RequeuedTo};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Default)]
+pub struct Scheduler {
+    pub world: World,
+    lines: BTreeMap<String, Line>,
+    cycle: u64,
+}
+
+impl Scheduler {
+    pub fn new(options: Options) -> Self {
+        let mut scheduler = Self::default();
+        scheduler.world.options = options;
+        scheduler
+    }
+
+    pub fn line(&mut self, queue: &str) -> &mut Line {
+        self.lines.entry(queue.to_owned()).or_default()
+    }
+
+    /// The queues of the tree of a node.
+    fn tree_of(&self, name: &str, is_queue: bool) -> Vec<String> {
+        let tree = Tree::of(&self.world);
+        let mut nodes = tree.nodes.iter();
+        let node = nodes.position(|it| it.name == name && it.is_queue == is_queue);
+        let Some(node) = node else {
+            return Vec::new();
+        };
+        let root = tree.root(node);
+        let below = tree.below(root).into_iter().map(|it| &tree.nodes[it]);
+        below
+            .filter(|it| it.is_queue)
+            .map(|it| it.name.clone())
+            .collect()
+    }
+
+    /// Quota changed or came free below a root: what is parked there is looked at again.
+    fn revive(&mut self, queues: &[String]) {
+        for queue in queues {
+            self.lines.entry(queue.clone()).or_default();
+            let line = self.lines.get_mut(queue).unwrap();
+            line.revive(&self.world);
+        }
+    }
+
+    /// Quota changes in a tree: what was tried there is out of date.
+    fn outdate(&mut self, name: &str, is_queue: bool) -> Vec<String> {
+        let queues = self.tree_of(name, is_queue);
+        for queue in &queues {
+            self.line(queue).generation += 1;
+        }
+        queues
+    }
+
+    pub fn set_queue(&mut self, queue: &Queue) {
+        self.outdate(&queue.name, true);
+        let name = queue.name.clone();
+        self.world.queues.insert(name, queue.clone());
+        let tree = self.outdate(&queue.name, true);
+        self.revive(&tree);
+    }
+
+    pub fn remove_queue(&mut self, name: &str) {
+        self.outdate(name, true);
+        self.world.queues.remove(name);
+    }
+
+    pub fn set_cohort(&mut self, cohort: &Cohort) {
+        self.outdate(&cohort.name, false);
+        let name = cohort.name.clone();
+        self.world.cohorts.insert(name, cohort.clone());
+        let tree = self.outdate(&cohort.name, false);
+        self.revive(&tree);
+    }
+
+    pub fn remove_cohort(&mut self, name: &str) {
+        self.outdate(name, false);
+        self.world.cohorts.remove(name);
+    }
+
+    /// A workload, pending or running.
+    pub fn add(&mut self, workload: &Workload) {
+        self.remove(&workload.name);
+        let (name, queue) = (workload.name.clone(), workload.queue.clone());
+        self.world.workloads.insert(name, workload.clone());
+        if workload.held.is_some() {
+            self.line(&queue).generation += 1;
+        } else {
+            self.line(&queue).push(workload);
+        }
+    }
+
+    pub fn reserve(&mut self, name: &str, held: &Held) {
+        let workload = self.world.workloads.get_mut(name).unwrap();
+        let mut held = held.clone();
+        held.usage.retain(|_, amount| *amount != 0);
+        workload.held = Some(held);
+        let queue = workload.queue.clone();
+        let line = self.line(&queue);
+        line.forget(name);
+        line.generation += 1;
+    }
+
+    pub fn mark_evicted(&mut self, name: &str) {
+        let workload = self.world.workloads.get_mut(name).unwrap();
+        workload.held.as_mut().unwrap().is_evicted = true;
+    }
+
+    pub fn release(&mut self, name: &str) {
+        let workload = self.world.workloads.get_mut(name).unwrap();
+        workload.held = None;
+        let workload = workload.clone();
+        let line = self.line(&workload.queue);
+        line.generation += 1;
+        line.push(&workload);
+        let tree = self.tree_of(&workload.queue, true);
+        self.revive(&tree);
+    }
+
+    pub fn remove(&mut self, name: &str) {
+        let Some(workload) = self.world.workloads.get(name).cloned() else {
+            return;
+        };
+        let tree = self.tree_of(&workload.queue, true);
+        self.world.workloads.remove(name);
+        let line = self.line(&workload.queue);
+        line.forget(name);
+        if workload.held.is_some() {
+            line.generation += 1;
+            self.revive(&tree);
+        }
+    }
+
+    pub fn hold(&mut self, name: &str, until_s: i64) {
+        let queue = self.world.workloads[name].queue.clone();
+        let line = self.line(&queue);
+        line.take_out(name);
+        line.held.insert(name.to_owned(), until_s);
+    }
+
+    /// The active and the parked workloads of a queue, in order.
+    pub fn places(&self, queue: &str) -> (Vec<String>, Vec<String>) {
+        let Some(line) = self.lines.get(queue) else {
+            return (Vec::new(), Vec::new());
+        };
+        let declared = self.world.queues.get(queue);
+        let strategy = declared.map_or(QueueingStrategy::default(), |it| it.strategy);
+        let active = line.order(&self.world, &line.active, strategy);
+        let in_line = QueueingStrategy::StrictFifo;
+        (active, line.order(&self.world, &line.parked, in_line))
+    }
+
+    pub fn usage(&self) -> BTreeMap<String, BTreeMap<Pair, i64>> {
+        let tree = Tree::of(&self.world);
+        let mut all = BTreeMap::new();
+        for (at, node) in tree.nodes.iter().enumerate() {
+            let pairs = (0..3).flat_map(|flavor| (0..3).map(move |it| (flavor, it)));
+            let usage = pairs.map(|pair| (pair, tree.usage(at, pair)));
+            let usage: BTreeMap<Pair, i64> = usage.filter(|(_, it)| *it != 0).collect();
+            if !usage.is_empty() {
+                all.insert(node.name.clone(), usage);
+            }
+        }
+        all
+    }
+
+    fn marker(&self, workload: &Workload) -> Marker {
+        let Some(line) = self.lines.get(&workload.queue) else {
+            return Marker::new();
+        };
+        let Some(progress) = line.progress.get(&workload.name) else {
+            return Marker::new();
+        };
+        let is_fresh = progress.cycle + 1 >= self.cycle;
+        if is_fresh || progress.generation >= line.generation {
+            progress.marker.clone()
+        } else {
+            Marker::new()
+        }
+    }
+
+    pub fn nominate(&self, name: &str) -> Nominated {
+        let workload = &self.world.workloads[name];
+        let snapshot = Snapshot::of(&self.world);
+        nominate::nominate(&snapshot, workload, &self.marker(workload), None)
+    }
+
+    /// The victims for a request that is given.
+    pub fn search(&self, name: &str, needs: &[Pair], request: &BTreeMap<Pair, i64>) -> Vec<Gone> {
+        let workload = &self.world.workloads[name];
+        let snapshot = Snapshot::of(&self.world);
+        let applicant = Applicant {
+            workload,
+            queue: &self.world.queues[&workload.queue],
+            counts: &[],
+            marker: &Marker::new(),
+            only: None,
+        };
+        let needs = needs.iter().copied().collect();
+        let preemptor = applicant.preemptor(&snapshot, needs, request.clone());
+        super::search(&snapshot, &preemptor)
+    }
+
+    pub fn next_cycle(&mut self, now_s: i64) -> Cycle {
+        self.cycle += 1;
+        let mut told = Cycle::default();
+        let mut heads = Vec::new();
+        let tree = Tree::of(&self.world);
+        for (name, queue) in self.world.queues.clone() {
+            let world = self.world.clone();
+            let line = self.line(&name);
+            let due = line.held.iter().filter(|(_, until_s)| **until_s <= now_s);
+            for name in due.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+                line.held.remove(&name);
+                line.push(&world.workloads[&name]);
+            }
+            if !queue.is_active || tree.nodes[tree.index(&name, true)].is_misconfigured {
+                continue;
+            }
+            let order = line.order(&world, &line.active, queue.strategy);
+            let Some(head) = order.first() else {
+                continue;
+            };
+            line.active.remove(head);
+            if world.workloads[head].is_in_scope {
+                let is_sticky = line.sticky.as_ref() == Some(head);
+                told.heads.push((head.clone(), is_sticky));
+                let marker = self.marker(&world.workloads[head]);
+                heads.push((head.clone(), marker));
+            } else {
+                line.parked.insert(head.clone());
+                told.out_of_scope.push(head.clone());
+            }
+        }
+        let done = cycle::decide(&self.world, &heads);
+        for cycle::Done { mut entry, marker } in done {
+            entry.requeued = self.conclude(&entry, marker, now_s);
+            told.entries.push(entry);
+        }
+        told
+    }
+
+    fn conclude(
+        &mut self,
+        entry: &crate::model::told::Entry,
+        marker: Marker,
+        now_s: i64,
+    ) -> Option<(RequeueReason, RequeuedTo)> {
+        let reason = match &entry.decided {
+            Decided::Admit => {
+                let plan = entry.recomputed.as_ref().unwrap_or(&entry.nominated.plan);
+                let held = Held {
+                    usage: plan.usage.clone(),
+                    reserved_at_s: now_s,
+                    is_evicted: false,
+                };
+                self.reserve(&entry.workload, &held);
+                return None;
+            }
+            Decided::Preempt(_) | Decided::DeferredFit => RequeueReason::PendingPreemption,
+            Decided::Skip(_) => RequeueReason::FailedAfterNomination,
+            Decided::NoCandidates => RequeueReason::PreemptionNoCandidates,
+            Decided::NoFit => RequeueReason::NoFit,
+        };
+        let is_pending = reason == RequeueReason::PendingPreemption;
+        let marker = if is_pending { Marker::new() } else { marker };
+        let workload = self.world.workloads[&entry.workload].clone();
+        let strategy = self.world.queues[&workload.queue].strategy;
+        let (world, cycle) = (self.world.clone(), self.cycle);
+        let line = self.line(&workload.queue);
+        line.progress.remove(&workload.name);
+        if is_pending {
+            line.sticky = Some(workload.name.clone());
+        }
+        let comes_again = strategy == QueueingStrategy::StrictFifo
+            || is_pending
+            || reason == RequeueReason::FailedAfterNomination
+            || !marker.is_empty();
+        let to = if comes_again {
+            line.push(&workload);
+            RequeuedTo::Active
+        } else {
+            line.park(&world, &workload);
+            RequeuedTo::Parked
+        };
+        if !marker.is_empty() {
+            let generation = line.generation;
+            let progress = Progress {
+                marker,
+                cycle,
+                generation,
+            };
+            line.progress.insert(workload.name, progress);
+        }
+        Some((reason, to))
+    }
+}

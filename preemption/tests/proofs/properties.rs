@@ -1,0 +1,267 @@
+//! What every decision keeps to, whatever the world.
+
+use crate::model::dice::{Dice, WORLD_BYTES, check, tapes};
+use crate::model::events::{Answers, Both};
+use crate::model::generate::{Kind, crowded};
+use crate::model::live::Live;
+use crate::model::told::{Cycle, Gone, Nominated};
+use crate::model::world::World;
+use crate::plain::Preemptor;
+use crate::plain::nominate::needs;
+use crate::plain::tree::Tree;
+use crate::trace::{check_trace, may_borrow};
+use lockkeeper_preemption::{Algorithm, BorrowWithinCohort, Mode, Reason, Trace};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+use std::cell::Cell;
+
+/// Cases without a wish from outside.
+const CASES: u32 = 500;
+
+/// A workload that asked, and what it was told.
+struct Asked {
+    world: World,
+    tree: Tree,
+    preemptor: Preemptor,
+    nominated: Nominated,
+    trace: Trace,
+    live: Live,
+}
+
+impl Asked {
+    /// All that wait in a world ask, each alone.
+    fn all(tape: &[u8], kind: Kind) -> Vec<Self> {
+        let world = crowded(&mut Dice::of(tape), kind);
+        let tree = Tree::of(&world);
+        let mut all = Vec::new();
+        for name in world.names(false) {
+            let mut live = Live::of(&world);
+            let (nominated, trace) = live.nominate(&name, Trace::on());
+            let workload = &world.workloads[&name];
+            let preemptor = Preemptor {
+                queue: tree.index(&workload.queue, true),
+                priority: workload.priority,
+                order_time_s: workload.order_time_s,
+                policy: world.queues[&workload.queue].preemption,
+                needs: needs(&nominated.plan),
+                request: nominated.plan.usage.clone(),
+            };
+            all.push(Self {
+                world: world.clone(),
+                tree: tree.clone(),
+                preemptor,
+                nominated,
+                trace,
+                live,
+            });
+        }
+        all
+    }
+
+    /// Whether it fits when these are gone.
+    fn fits_without(&self, gone: &[&Gone], may_borrow: bool) -> bool {
+        let mut world = self.world.clone();
+        for (name, _) in gone {
+            world.workloads.remove(name);
+        }
+        // The queues that only workloads name are no longer there: positions stay those of the queues.
+        let tree = Tree::of(&world);
+        let name = &self.tree.nodes[self.preemptor.queue].name;
+        let preemptor = Preemptor {
+            queue: tree.index(name, true),
+            ..self.preemptor.clone()
+        };
+        preemptor.fits(&tree, may_borrow)
+    }
+}
+
+/// Runs a property on all nominations of many worlds; there have to be enough with victims.
+fn on_nominations(property: impl Fn(&Asked) -> TestCaseResult) {
+    let with_victims = Cell::new(0_u32);
+    check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
+        for asked in Asked::all(&tape, Kind::ANY) {
+            let found = !asked.nominated.victims.is_empty();
+            with_victims.set(with_victims.get() + u32::from(found));
+            property(&asked).map_err(|e| TestCaseError::fail(format!("{:?}\n{e}", asked.world)))?;
+        }
+        Ok(())
+    });
+    assert!(with_victims.get() > CASES / 10, "{}", with_victims.get());
+}
+
+#[test]
+fn the_victims_are_enough() {
+    on_nominations(|asked| {
+        let victims: Vec<&Gone> = asked.nominated.victims.iter().collect();
+        match asked.nominated.plan.mode {
+            Mode::Fit => {
+                prop_assert!(victims.is_empty());
+                // Upstream counts a flavor as fitting by its preferred resource.
+                let all_fit = asked.preemptor.needs.is_empty();
+                prop_assert!(!all_fit || asked.fits_without(&[], true));
+            }
+            Mode::Preempt if !victims.is_empty() => {
+                prop_assert!(!asked.fits_without(&[], true));
+                prop_assert!(asked.fits_without(&victims, true));
+            }
+            _ => prop_assert!(victims.is_empty()),
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn no_victim_can_be_let_off() {
+    on_nominations(|asked| {
+        let victims = &asked.nominated.victims;
+        let may_borrow = may_borrow(&asked.live, &asked.trace, &asked.nominated);
+        let Some(may_borrow) = may_borrow.filter(|_| !victims.is_empty()) else {
+            return Ok(());
+        };
+        let all: Vec<&Gone> = victims.iter().collect();
+        prop_assert!(asked.fits_without(&all, may_borrow));
+        for spared in victims {
+            let others: Vec<&Gone> = victims.iter().filter(|it| *it != spared).collect();
+            prop_assert!(!asked.fits_without(&others, may_borrow), "{spared:?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_victims_are_within_the_policy() {
+    on_nominations(|asked| {
+        for victim in &asked.nominated.victims {
+            is_within_policy(asked, victim)?;
+        }
+        Ok(())
+    });
+}
+
+fn is_within_policy(asked: &Asked, (name, reason): &Gone) -> TestCaseResult {
+    let (tree, preemptor) = (&asked.tree, &asked.preemptor);
+    let victim = &asked.world.workloads[name];
+    let held = victim.held.as_ref();
+    let queue = tree.index(&victim.queue, true);
+    let is_own = queue == preemptor.queue;
+    let is_fair = asked.world.options.algorithm != Algorithm::Classical;
+    prop_assert!(held.is_some(), "{} does not run", name);
+    prop_assert!(preemptor.may_take(victim, is_own), "{victim:?}");
+    let mut needs = preemptor.needs.iter();
+    prop_assert!(needs.any(|it| held.is_some_and(|held| held.usage.contains_key(it))));
+    prop_assert_eq!(is_own, *reason == Reason::InClusterQueue);
+    if !is_own {
+        prop_assert_eq!(tree.root(queue), tree.root(preemptor.queue));
+        let mut needs = preemptor.needs.iter();
+        prop_assert!(needs.any(|it| tree.usage(queue, *it) > tree.nominal(queue, *it)));
+    }
+    match reason {
+        Reason::InCohortReclaimWhileBorrowing => {
+            prop_assert!(!is_fair && victim.priority < preemptor.priority);
+            let BorrowWithinCohort::LowerPriority { threshold_max } =
+                preemptor.policy.borrow_within_cohort
+            else {
+                return Err(TestCaseError::fail("borrowWithinCohort is Never"));
+            };
+            prop_assert!(threshold_max.is_none_or(|most| victim.priority <= most));
+        }
+        Reason::InCohortFairSharing => prop_assert!(is_fair),
+        Reason::InClusterQueue | Reason::InCohortReclamation => {}
+    }
+    Ok(())
+}
+
+#[test]
+fn a_trace_tells_the_decision() {
+    on_nominations(|asked| check_trace(&asked.live, &asked.trace, &asked.nominated));
+}
+
+#[test]
+fn a_question_has_one_answer() {
+    on_nominations(|asked| {
+        let name = asked.world.names(false);
+        for name in name {
+            let mut live = asked.live.clone();
+            let (first, trace) = live.nominate(&name, Trace::on());
+            let (second, other) = live.nominate(&name, Trace::on());
+            let (silent, none) = live.nominate(&name, Trace::off());
+            prop_assert_eq!(&first, &second);
+            prop_assert_eq!(trace.steps(), other.steps());
+            prop_assert_eq!(&first, &silent);
+            prop_assert!(none.steps().is_empty());
+        }
+        Ok(())
+    });
+}
+
+/// Nominations of all, then cycles whose victims go at once.
+fn decisions(mut live: Live, world: &World) -> (Vec<Nominated>, Vec<Cycle>) {
+    let names = world.names(false);
+    let nominate = |it: &String| live.nominate(it, Trace::off()).0;
+    let nominated = names.iter().map(nominate).collect();
+    let mut cycles = Vec::new();
+    for now_s in 3000..3004 {
+        let cycle = live.next_cycle(now_s);
+        for victim in cycle.victims() {
+            let id = live.id(&victim);
+            live.state.release(id);
+        }
+        cycles.push(cycle);
+    }
+    (nominated, cycles)
+}
+
+#[test]
+fn the_order_of_the_input_does_not_matter() {
+    let tapes = (vec(any::<u8>(), WORLD_BYTES), vec(any::<u8>(), 30));
+    check(CASES, &tapes, |(tape, order)| {
+        let world = crowded(&mut Dice::of(&tape), Kind::ANY);
+        let (nominated, cycles) = decisions(Live::of(&world), &world);
+        let (other, others) = decisions(Live::in_order(&world, &order), &world);
+        prop_assert_eq!(nominated, other, "{:?}", world);
+        prop_assert_eq!(cycles, others, "{:?}", world);
+        Ok(())
+    });
+}
+
+#[test]
+fn the_limits_hold_after_every_step() {
+    let kind = Kind {
+        may_overcommit: false,
+        is_calm: true,
+        ..Kind::ANY
+    };
+    check(CASES / 8, &tapes(24), |tapes| {
+        let mut both = Both::new(&tapes.world, kind);
+        for tape in &tapes.events {
+            both.step(tape);
+            let used = both.usage();
+            let is_same = matches!(used, Answers::Same);
+            prop_assert!(is_same, "{}\n{used:?}", both.story.join("\n"));
+            let tree = Tree::of(both.world());
+            for node in 0..tree.nodes.len() {
+                within_limits(&tree, node)
+                    .map_err(|e| TestCaseError::fail(format!("{}\n{e}", both.story.join("\n"))))?;
+            }
+        }
+        Ok(())
+    });
+}
+
+fn within_limits(tree: &Tree, node: usize) -> TestCaseResult {
+    for pair in (0..3).flat_map(|flavor| (0..3).map(move |it| (flavor, it))) {
+        let (usage, subtree) = (tree.usage(node, pair), tree.subtree(node, pair));
+        prop_assert!(usage >= 0);
+        let name = &tree.nodes[node].name;
+        if tree.nodes[node].parent.is_none() {
+            // Nothing is there beyond the root.
+            prop_assert!(usage <= subtree, "{name} {pair:?}: {usage} of {subtree}");
+        } else if let Some(limit) = tree.limits(node, pair).borrowing {
+            let local = tree.local(node, pair);
+            let borrowed = (usage - local).max(0) - (subtree - local);
+            prop_assert!(borrowed <= limit, "{name} {pair:?}: {borrowed} of {limit}");
+        }
+    }
+    Ok(())
+}

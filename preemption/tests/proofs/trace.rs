@@ -1,0 +1,137 @@
+//! Whether a trace and its decision tell the same.
+
+use crate::model::live::Live;
+use crate::model::told::{Gone, Nominated};
+use lockkeeper_preemption::{CandidateVerdict, Mode, Step, Trace, WorkloadId};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+
+/// One search for victims, as it was told.
+#[derive(Debug, Default)]
+struct Told {
+    /// With fewer pods: how many of each pod set.
+    counts: Option<Vec<i64>>,
+    attempts: usize,
+    may_borrow: Option<bool>,
+    /// Taken and not let off, in the last attempt.
+    taken: Vec<Gone>,
+    /// How it ended, if it did.
+    found: Option<bool>,
+}
+
+/// The search that the decision comes from: the last with as many pods.
+fn decisive(searches: Vec<Told>, nominated: &Nominated) -> Option<Told> {
+    let pod_sets = nominated.plan.pod_sets.iter();
+    let counts: Vec<i64> = pod_sets.map(|it| it.count).collect();
+    let has_fewer = searches
+        .iter()
+        .any(|it| it.counts.as_ref() == Some(&counts));
+    let of_it = |it: &Told| match &it.counts {
+        Some(fewer) => *fewer == counts,
+        None => !has_fewer,
+    };
+    searches.into_iter().rfind(of_it)
+}
+
+/// Whether the victims were found while the preemptor might borrow.
+pub fn may_borrow(live: &Live, trace: &Trace, nominated: &Nominated) -> Option<bool> {
+    decisive(searches(live, trace).ok()?, nominated)?.may_borrow
+}
+
+/// Reads all searches; every step must stand where it makes sense.
+fn searches(live: &Live, trace: &Trace) -> Result<Vec<Told>, TestCaseError> {
+    let mut all: Vec<Told> = Vec::new();
+    let mut open: Option<Told> = None;
+    let mut counts = None;
+    for step in trace.steps() {
+        if let Step::Search { .. } = step {
+            prop_assert!(open.is_none(), "a search in a search");
+            open = Some(Told {
+                counts: counts.clone(),
+                ..Told::default()
+            });
+            continue;
+        }
+        let Some(told) = &mut open else {
+            if let Step::FewerPods { counts: fewer } = step {
+                counts = Some(fewer.clone());
+                continue;
+            }
+            let is_flavor = matches!(step, Step::Flavor { .. });
+            prop_assert!(is_flavor, "{step:?} outside a search");
+            continue;
+        };
+        match step {
+            Step::Attempt { may_borrow } => {
+                told.attempts += 1;
+                told.may_borrow = Some(*may_borrow);
+                told.taken.clear();
+            }
+            Step::Candidate {
+                workload,
+                reason,
+                verdict,
+            } => {
+                prop_assert!(told.attempts > 0);
+                if *verdict == CandidateVerdict::Taken {
+                    let name = live.name(*workload);
+                    let is_new = told.taken.iter().all(|(it, _)| *it != name);
+                    prop_assert!(is_new, "{} is taken twice", name);
+                    told.taken.push((name, *reason));
+                }
+            }
+            Step::Queue { .. } => prop_assert!(told.attempts > 0),
+            Step::FilledBack { workload } => let_off(live, told, *workload)?,
+            Step::InVain | Step::Searched { .. } => {
+                let is_vain = *step == Step::InVain;
+                prop_assert!(!is_vain || told.attempts == 0);
+                told.found = Some(*step == Step::Searched { found: true });
+                all.extend(open.take());
+            }
+            other => return Err(TestCaseError::fail(format!("{other:?} in a search"))),
+        }
+    }
+    prop_assert!(open.is_none(), "a search without end");
+    Ok(all)
+}
+
+fn let_off(live: &Live, told: &mut Told, workload: WorkloadId) -> TestCaseResult {
+    let name = live.name(workload);
+    let last = told.taken.last().map(|(it, _)| it.clone());
+    prop_assert_ne!(Some(&name), last.as_ref(), "the last victim is needed");
+    let before = told.taken.len();
+    told.taken.retain(|(it, _)| *it != name);
+    prop_assert_eq!(told.taken.len() + 1, before, "{} was not taken", name);
+    Ok(())
+}
+
+/// The victims are those taken and not let off; who finds nobody says so.
+pub fn check_trace(live: &Live, trace: &Trace, nominated: &Nominated) -> TestCaseResult {
+    let searches = searches(live, trace)?;
+    for search in &searches {
+        let found = search.found == Some(true);
+        prop_assert!(!found || !search.taken.is_empty());
+    }
+    if nominated.plan.mode == Mode::Preempt {
+        let last = decisive(searches, nominated);
+        prop_assert!(last.is_some(), "no search");
+        let Some(last) = last else { return Ok(()) };
+        if nominated.victims.is_empty() {
+            return Ok(());
+        }
+        prop_assert_eq!(last.found, Some(true));
+        let mut told = last.taken.clone();
+        let mut victims = nominated.victims.clone();
+        told.sort();
+        victims.sort();
+        prop_assert_eq!(told, victims);
+    }
+    let flavors = trace.steps().iter();
+    let flavors = flavors
+        .filter(|it| matches!(it, Step::Flavor { .. }))
+        .count();
+    let pod_sets = nominated.plan.pod_sets.iter();
+    let wanted = pod_sets.filter(|it| !it.flavors.is_empty()).count();
+    prop_assert!(flavors >= wanted, "a flavor that nobody looked at");
+    Ok(())
+}

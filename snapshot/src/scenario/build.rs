@@ -1,0 +1,395 @@
+//! From a scenario to a state.
+
+use super::{
+    AmountText, BorrowPolicy, ClusterQueue, FairStrategy, FlavorFungibility, Fungibility,
+    Preemption, Preference, QueueingStrategy, Quota, ReclaimWithinCohort, ResourceGroup, Scenario,
+    ScenarioError, Selector, Used, WithinClusterQueue, Workload, door,
+};
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::{
+    Algorithm, Amount, CohortSpec, Compatibility, FlavorResource, NodeId, Nomination, Options,
+    QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
+};
+use std::collections::BTreeMap;
+
+/// A state made of a scenario.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The state.
+    pub state: State,
+    /// The workload that wants in.
+    pub incoming: Option<WorkloadId>,
+    /// The workloads that come later, by name.
+    pub late: BTreeMap<String, Workload>,
+    selectors: BTreeMap<String, Option<Selector>>,
+    namespaces: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// Makes the state.
+///
+/// # Errors
+///
+/// A [`ScenarioError`] with the place of what cannot be: a name twice, an amount that is negative or too
+/// large, a circle of cohorts, a count that makes no sense.
+pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded, ScenarioError> {
+    door::check(scenario)?;
+    let gate = |name: &str| scenario.feature_gates.get(name) == Some(&false);
+    let mut state = State::new(Options {
+        algorithm: algorithm(scenario),
+        compatibility,
+        disable_partial_admission: gate("PartialAdmission"),
+        disable_recomputation: gate("RecomputeAssignmentUponPreemptionTargetsOverlap"),
+        ..Options::default()
+    });
+    for cohort in &scenario.cohorts {
+        let quotas = cohort.quotas.iter();
+        let quotas = quotas
+            .map(|it| (pair(&mut state, &it.flavor, &it.resource), quota(it)))
+            .collect();
+        state.set_cohort(CohortSpec {
+            name: &cohort.name,
+            parent: cohort.parent.as_deref(),
+            quotas,
+            weight: cohort.fair_weight,
+        });
+    }
+    for queue in &scenario.cluster_queues {
+        set_queue(&mut state, queue);
+    }
+    let selectors = scenario.cluster_queues.iter();
+    let selectors = selectors.map(|it| (it.name.clone(), it.namespace_selector.clone()));
+    let mut loaded = Loaded {
+        state,
+        incoming: None,
+        late: BTreeMap::new(),
+        selectors: selectors.collect(),
+        namespaces: scenario.namespaces.clone(),
+    };
+    for workload in &scenario.admitted {
+        loaded.add_running(workload, scenario.now);
+    }
+    for workload in &scenario.pending {
+        if workload.late {
+            loaded.late.insert(workload.name.clone(), workload.clone());
+        } else {
+            loaded.add_pending(workload);
+        }
+    }
+    loaded.incoming = scenario.incoming.as_ref().map(|it| loaded.add_pending(it));
+    Ok(loaded)
+}
+
+impl Loaded {
+    /// Adds a workload that waits.
+    pub fn add_pending(&mut self, workload: &Workload) -> WorkloadId {
+        let pod_sets = pod_sets(&mut self.state, workload);
+        let spec = WorkloadSpec {
+            is_in_scope: self.is_in_scope(workload),
+            ..spec(workload, pod_sets)
+        };
+        self.state.add_pending(spec)
+    }
+
+    fn add_running(&mut self, workload: &Workload, now_s: i64) {
+        let pod_sets = pod_sets(&mut self.state, workload);
+        let mut usage: BTreeMap<FlavorResource, Amount> = BTreeMap::new();
+        for pod_set in &workload.pod_sets {
+            for (resource, amount) in &pod_set.requests {
+                let Some(flavor) = pod_set.flavors.get(resource) else {
+                    continue;
+                };
+                let of = pair(&mut self.state, flavor, resource);
+                let sum = usage.entry(of).or_default();
+                *sum = sum.plus(amount_of(*amount, resource));
+            }
+            if !pod_set.requests.contains_key("pods")
+                && let Some(flavor) = pod_set.flavors.get("pods")
+            {
+                let of = pair(&mut self.state, flavor, "pods");
+                let sum = usage.entry(of).or_default();
+                *sum = sum.plus(Amount::new(pod_set.count));
+            }
+        }
+        let spec = WorkloadSpec {
+            is_in_scope: self.is_in_scope(workload),
+            ..spec(workload, pod_sets)
+        };
+        let held = Reservation {
+            usage: usage.into_iter().collect(),
+            reserved_at_s: workload.quota_reserved_time.unwrap_or(now_s),
+            is_evicted: workload.evicted,
+        };
+        self.state.add_running(spec, &held);
+    }
+
+    fn is_in_scope(&self, workload: &Workload) -> bool {
+        let Some(Some(selector)) = self.selectors.get(&workload.cluster_queue) else {
+            return true;
+        };
+        let none = BTreeMap::new();
+        let labels = self.namespaces.get(&workload.namespace).unwrap_or(&none);
+        selects(selector, labels)
+    }
+
+    /// What the incoming workload would get. With flavors that were given, the victims for those.
+    pub fn nominate(&mut self, scenario: &Scenario) -> Option<Nomination> {
+        let id = self.incoming?;
+        let state = &mut self.state;
+        let mut nomination = state.nominate(id, Trace::on())?;
+        let given = scenario.assignment.as_ref();
+        if let Some(given) = given.filter(|it| it.source == "given") {
+            let needs = given.need_preemption.iter();
+            let needs: Vec<_> = needs
+                .map(|it| pair(state, &it.flavor, &it.resource))
+                .collect();
+            let asked = given.total_requests.iter();
+            let asked: Vec<_> = asked
+                .map(|it| {
+                    (
+                        pair(state, &it.flavor, &it.resource),
+                        Amount::new(it.amount),
+                    )
+                })
+                .collect();
+            nomination.trace = Trace::on();
+            nomination.victims = state.search(id, &needs, &asked, &mut nomination.trace);
+            nomination.assignment = core::Assignment {
+                mode: if needs.is_empty() {
+                    core::Mode::Fit
+                } else {
+                    core::Mode::Preempt
+                },
+                borrowing_level: 0,
+                pod_sets: Vec::new(),
+                usage: asked,
+            };
+        }
+        Some(nomination)
+    }
+
+    /// The usage of a node, without what is nothing.
+    #[must_use]
+    pub fn usage(&self, node: NodeId) -> Vec<Used> {
+        let used = self.state.usage(node).into_iter();
+        let used = used.filter(|(_, amount)| *amount != Amount::ZERO);
+        named(&self.state, used)
+    }
+}
+
+/// Whose decisions a scenario asks for, if nobody says: Kueue's if it was recorded from Kueue.
+#[must_use]
+pub fn compatibility(scenario: &Scenario) -> Compatibility {
+    if scenario.schema.starts_with("kueue-") {
+        Compatibility::Kueue
+    } else {
+        Compatibility::Lockkeeper
+    }
+}
+
+/// Amounts with the names of their flavors and resources, sorted by those.
+#[must_use]
+pub fn quota_pairs(state: &State, amounts: &[(FlavorResource, Amount)]) -> Vec<Used> {
+    named(state, amounts.iter().copied())
+}
+
+fn named(state: &State, amounts: impl Iterator<Item = (FlavorResource, Amount)>) -> Vec<Used> {
+    let mut named: Vec<Used> = amounts
+        .map(|(of, amount)| Used {
+            flavor: state.flavor_name(of.flavor).to_owned(),
+            resource: state.resource_name(of.resource).to_owned(),
+            amount: amount.get(),
+        })
+        .collect();
+    named.sort();
+    named
+}
+
+fn algorithm(scenario: &Scenario) -> Algorithm {
+    if scenario.algorithm == super::Algorithm::Classical {
+        return Algorithm::Classical;
+    }
+    let strategies = scenario.fair_sharing.iter();
+    let strategies = strategies.flat_map(|it| &it.preemption_strategies);
+    let strategies = strategies.map(|it| match it {
+        FairStrategy::LessThanInitialShare => core::FairStrategy::LessThanInitialShare,
+        FairStrategy::LessThanOrEqualToFinalShare => {
+            core::FairStrategy::LessThanOrEqualToFinalShare
+        }
+    });
+    Algorithm::FairSharing(strategies.collect())
+}
+
+fn set_queue(state: &mut State, queue: &ClusterQueue) {
+    let groups = queue.resource_groups.iter();
+    let groups = groups.map(|it| group(state, it)).collect();
+    let id = state.set_queue(QueueSpec {
+        name: &queue.name,
+        cohort: queue.cohort.as_deref(),
+        groups,
+        preemption: preemption(&queue.preemption),
+        fungibility: fungibility(&queue.flavor_fungibility),
+        strategy: match queue.queueing_strategy {
+            QueueingStrategy::Strict => core::QueueingStrategy::StrictFifo,
+            QueueingStrategy::BestEffort => core::QueueingStrategy::BestEffortFifo,
+        },
+        weight: queue.fair_weight,
+        is_active: !queue.inactive,
+    });
+    if !queue.usage.is_empty() {
+        set_usage(state, id, &queue.usage);
+    }
+}
+
+fn group(state: &mut State, group: &ResourceGroup) -> core::ResourceGroup {
+    let resources = group.resources.iter().map(|it| state.resource(it));
+    let resources = resources.collect();
+    let flavors = group.flavors.iter().map(|flavor| {
+        let quotas = flavor.quotas.iter();
+        let quotas = quotas.map(|it| (state.resource(&it.resource), quota(it)));
+        core::FlavorQuotas {
+            quotas: quotas.collect(),
+            flavor: state.flavor(&flavor.name),
+        }
+    });
+    core::ResourceGroup {
+        flavors: flavors.collect(),
+        resources,
+    }
+}
+
+fn preemption(policy: &Preemption) -> core::Preemption {
+    core::Preemption {
+        within_cluster_queue: match policy.within_cluster_queue {
+            WithinClusterQueue::Never => core::WithinClusterQueue::Never,
+            WithinClusterQueue::LowerPriority => core::WithinClusterQueue::LowerPriority,
+            WithinClusterQueue::LowerOrNewerEqualPriority => {
+                core::WithinClusterQueue::LowerOrNewerEqualPriority
+            }
+        },
+        reclaim_within_cohort: match policy.reclaim_within_cohort {
+            ReclaimWithinCohort::Never => core::ReclaimWithinCohort::Never,
+            ReclaimWithinCohort::LowerPriority => core::ReclaimWithinCohort::LowerPriority,
+            ReclaimWithinCohort::Any => core::ReclaimWithinCohort::Any,
+        },
+        borrow_within_cohort: match &policy.borrow_within_cohort {
+            Some(it) if it.policy == BorrowPolicy::LowerPriority => {
+                core::BorrowWithinCohort::LowerPriority {
+                    threshold_max: it.max_priority_threshold,
+                }
+            }
+            _ => core::BorrowWithinCohort::Never,
+        },
+    }
+}
+
+fn fungibility(fungibility: &FlavorFungibility) -> core::FlavorFungibility {
+    let default = core::FlavorFungibility::default();
+    let then = |it| match it {
+        Fungibility::MayStopSearch => core::Fungibility::MayStopSearch,
+        Fungibility::TryNextFlavor => core::Fungibility::TryNextFlavor,
+    };
+    core::FlavorFungibility {
+        when_can_borrow: fungibility
+            .when_can_borrow
+            .map_or(default.when_can_borrow, then),
+        when_can_preempt: fungibility
+            .when_can_preempt
+            .map_or(default.when_can_preempt, then),
+        preference: match fungibility.preference {
+            Some(Preference::PreemptionOverBorrowing) => core::Preference::PreemptionOverBorrowing,
+            Some(Preference::BorrowingOverPreemption) | None => {
+                core::Preference::BorrowingOverPreemption
+            }
+        },
+    }
+}
+
+/// Usage that no workload of the scenario accounts for.
+fn set_usage(state: &mut State, queue: NodeId, usage: &[Used]) {
+    let usage = usage.iter().map(|it| {
+        let of = pair(state, &it.flavor, &it.resource);
+        (of, Amount::new(it.amount))
+    });
+    let held = Reservation {
+        usage: usage.collect(),
+        reserved_at_s: 0,
+        is_evicted: false,
+    };
+    let queue = state.node_name(queue).to_owned();
+    let spec = WorkloadSpec {
+        name: &format!("usage of {queue}"),
+        uid: "",
+        queue: &queue,
+        priority: 0,
+        order_time_s: 0,
+        pod_sets: Vec::new(),
+        is_in_scope: true,
+    };
+    state.add_running(spec, &held);
+}
+
+fn spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
+    WorkloadSpec {
+        name: &workload.name,
+        uid: &workload.uid,
+        queue: &workload.cluster_queue,
+        priority: workload.priority,
+        order_time_s: workload.queue_order_time,
+        pod_sets,
+        is_in_scope: true,
+    }
+}
+
+fn pod_sets(state: &mut State, workload: &Workload) -> Vec<core::PodSet> {
+    let pod_sets = workload.pod_sets.iter().map(|pod_set| {
+        let requests = pod_set.requests.iter();
+        let requests = requests.map(|(name, it)| (state.resource(name), amount_of(*it, name)));
+        let requests = requests.collect();
+        let ineligible = pod_set.ineligible_flavors.iter();
+        core::PodSet {
+            name: pod_set.name.as_str().into(),
+            count: pod_set.count,
+            count_min: pod_set.min_count,
+            requests,
+            ineligible: ineligible.map(|name| state.flavor(name)).collect(),
+            shape: 0,
+        }
+    });
+    pod_sets.collect()
+}
+
+fn pair(state: &mut State, flavor: &str, resource: &str) -> FlavorResource {
+    FlavorResource {
+        flavor: state.flavor(flavor),
+        resource: state.resource(resource),
+    }
+}
+
+fn quota(quota: &Quota) -> core::Quota {
+    let limit = |limit: Option<AmountText>| limit.map(|it| amount_of(it, &quota.resource));
+    core::Quota {
+        nominal: amount_of(quota.nominal, &quota.resource),
+        borrowing_limit: limit(quota.borrowing_limit),
+        lending_limit: limit(quota.lending_limit),
+    }
+}
+
+/// The door has looked at it: it is a number.
+fn amount_of(amount: AmountText, resource: &str) -> Amount {
+    amount.of(resource).map_or(Amount::ZERO, Amount::new)
+}
+
+fn selects(selector: &Selector, labels: &BTreeMap<String, String>) -> bool {
+    let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
+    selector.match_labels.iter().all(has)
+        && selector.match_expressions.iter().all(|it| {
+            let value = labels.get(&it.key);
+            let is_listed = value.is_some_and(|value| it.values.contains(value));
+            match it.operator.as_str() {
+                "In" => is_listed,
+                "NotIn" => !is_listed,
+                "Exists" => value.is_some(),
+                _ => value.is_none(),
+            }
+        })
+}

@@ -1,0 +1,54 @@
+//! The core against what Kueue decided: every case of the conformance data.
+//!
+//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/` and `requeue/`; without it
+//! `../shared/data` and, failing that, the sample beside this file.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+mod compare;
+mod cycles;
+mod data;
+mod flavors;
+mod preemption;
+mod requeue;
+
+use data::Tally;
+
+#[test]
+fn preemption_decides_as_kueue() {
+    let mut tally = Tally::default();
+    for case in data::cases("preemption") {
+        preemption::check(&case, &mut tally);
+    }
+    tally.finish("preemption");
+}
+
+#[test]
+fn cycles_decide_as_kueue() {
+    let mut tally = Tally::default();
+    for case in data::cases("cycle") {
+        match case.value["schema"].as_str() {
+            Some("kueue-flavor-case/1") => flavors::check(&case, &mut tally),
+            _ => cycles::check(&case, &mut tally),
+        }
+    }
+    tally.finish("cycle");
+}
+
+#[test]
+fn workloads_come_back_as_in_kueue() {
+    let mut tally = Tally::default();
+    let deviations = data::deviations();
+    for mut case in data::cases("requeue") {
+        requeue::check(&mut case, &deviations, &mut tally);
+    }
+    tally.finish("requeue");
+}

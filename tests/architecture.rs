@@ -128,6 +128,19 @@ fn the_pure_crates_stand_on_nothing_that_does_io() {
 }
 
 #[test]
+fn the_core_stands_on_nothing() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--edges", "normal"])
+        .args(["--package", "lockkeeper-preemption", "--manifest-path"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+        .output()
+        .expect("cargo tree");
+    let tree = String::from_utf8(output.stdout).unwrap();
+    assert!(tree.starts_with("lockkeeper-preemption"), "{tree}");
+    assert_eq!(tree.lines().count(), 1, "{tree}");
+}
+
+#[test]
 fn every_crate_takes_the_lints_of_the_workspace() {
     for package in metadata().packages {
         let manifest = std::fs::read_to_string(&package.manifest_path).unwrap();

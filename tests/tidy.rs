@@ -23,7 +23,15 @@ const WORDS: &[(&str, &str)] = &[
     ("wl_", "workload_"),
 ];
 
-const CRATES: &[&str] = &["api", "policies", "webhook", "crdgen", "cli"];
+const CRATES: &[&str] = &[
+    "api",
+    "preemption",
+    "snapshot",
+    "policies",
+    "webhook",
+    "crdgen",
+    "cli",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -1,8 +1,9 @@
 //! Questions about one workload, without a cycle and without a change.
 
 use crate::amount::Amount;
+use crate::assignment::Assignment;
 use crate::cycle::{Nominator, demands};
-use crate::flavors::{Assignment, Oracle};
+use crate::flavors::Oracle;
 use crate::names::{FlavorResource, WorkloadId};
 use crate::quota::View;
 use crate::state::State;

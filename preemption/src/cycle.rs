@@ -11,12 +11,13 @@ mod nominate;
 mod order;
 
 use crate::amount::Amount;
-use crate::flavors::{Assignment, Mode};
+use crate::assignment::{Assignment, Mode};
 use crate::names::{CellId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::{Compatibility, QueueingStrategy, ReclaimWithinCohort};
 use crate::queue::Progress;
 use crate::quota::{Overlay, Usage, View};
-use crate::state::{BorrowingGate, State};
+use crate::spec::BorrowingGate;
+use crate::state::State;
 use crate::trace::Trace;
 use crate::victims::{Victim, Workloads};
 pub(crate) use nominate::{Nominator, Nominee, demands};

@@ -1,12 +1,14 @@
 //! Flavors and victims for one head alone.
 
 use crate::amount::Amount;
-use crate::flavors::{Applicant, Assignment, Mode, Oracle, Searching, assign};
+use crate::assignment::{Assignment, Mode};
+use crate::flavors::{Applicant, Oracle, Searching, assign};
 use crate::names::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::Algorithm;
 use crate::queue::{Queue, Settings};
 use crate::quota::View;
-use crate::state::{Record, State};
+use crate::records::Record;
+use crate::state::State;
 use crate::trace::{Step, Trace};
 use crate::victims::{self, Demand, Victim, World};
 use std::collections::BTreeSet;

@@ -5,8 +5,10 @@ use crate::amount::Amount;
 use crate::names::{FlavorResource, NodeId};
 use crate::policy::Algorithm;
 use crate::quota::{Usage, View};
+use crate::records::Records;
 use crate::share::Share;
-use crate::state::{Options, Records, State};
+use crate::spec::Options;
+use crate::state::State;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 

@@ -278,3 +278,43 @@ impl RequeuedReason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{DeactivationCause, EvictionReason, Limit, NotReady, Target};
+
+    #[test]
+    fn every_word_is_understood_again() {
+        for reason in EvictionReason::KNOWN {
+            assert_eq!(EvictionReason::of(reason.as_str()), reason);
+            assert_eq!(reason.event(), format!("EvictedDueTo{}", reason.as_str()));
+            if let EvictionReason::Deactivated(Some(cause)) = reason {
+                assert_eq!(DeactivationCause::of(cause.as_str()), cause);
+                let ending = reason.as_str().strip_prefix("DeactivatedDueTo");
+                assert_eq!(ending, Some(cause.as_str()));
+            }
+        }
+        for reason in [NotReady::WaitForStart, NotReady::WaitForRecovery] {
+            assert_eq!(NotReady::of(reason.as_str()), reason);
+        }
+        assert_eq!(NotReady::of("PodsReady"), NotReady::WaitForStart);
+    }
+
+    #[test]
+    fn other_words_are_kept_apart() {
+        assert_eq!(EvictionReason::of("Weather"), EvictionReason::Other);
+        let cause = Some(DeactivationCause::Other);
+        let found = EvictionReason::of("DeactivatedDueToWeather");
+        assert_eq!(found, EvictionReason::Deactivated(cause));
+        assert_eq!(DeactivationCause::of("Weather"), DeactivationCause::Other);
+        assert_eq!(NotReady::of("Weather"), NotReady::Other);
+    }
+
+    #[test]
+    fn only_rejected_checks_are_an_event_before_the_deactivation() {
+        let (reason, message) = Target::RejectedChecks.event("a check").expect("an event");
+        assert_eq!(reason, "AdmissionCheckRejected");
+        assert_eq!(message, "Deactivated due to a check");
+        assert_eq!(Target::RequeuingLimit(Limit::Count).event(""), None);
+    }
+}

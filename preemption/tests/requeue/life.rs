@@ -163,6 +163,21 @@ fn the_limit_by_time_counts_from_the_first_eviction() {
 }
 
 #[test]
+fn who_holds_quota_is_not_pending() {
+    let mut job = Standing::default();
+    assert!(job.is_pending());
+    job.quota_reserved();
+    assert!(!job.is_pending());
+    job.admitted_at_s = Some(0);
+    assert!(!job.is_pending());
+    job.job_stopped();
+    assert!(job.is_pending());
+    job.is_finished = true;
+    assert!(!job.is_pending());
+    assert_eq!(step(&settings(|_| {}), &job, 1_000), Step::Rest);
+}
+
+#[test]
 fn without_a_limit_by_time_no_time_is_kept() {
     let mut job = admitted(0);
     take(&settings(|_| {}), &mut job, 300);
@@ -244,6 +259,10 @@ fn checks_put_off_without_counting() {
     assert_eq!(job.requeue_at_s(), Some(10));
     assert_eq!(job.state.unwrap().count, None);
     assert_eq!(step(&on, &job, 4), wait(6));
+    assert!(!job.is_backoff_over(9_999) && job.is_backoff_over(10_000));
+    // A time that is over is not written down.
+    job.state = None;
+    assert_eq!(step(&on, &job, 10), Step::Rest);
 }
 
 /// The KEP's example as a life: a workload that is never ready, tried again at once each time, is

@@ -43,48 +43,49 @@ impl Scheduler {
             .collect()
     }
 
-    /// Quota changed or came free below a root: what is parked there is looked at again.
+    /// Quota came free in a tree: what is parked there is looked at again.
     fn revive(&mut self, queues: &[String]) {
         for queue in queues {
-            self.lines.entry(queue.clone()).or_default();
-            let line = self.lines.get_mut(queue).unwrap();
+            let line = self.lines.entry(queue.clone()).or_default();
             line.revive(&self.world);
         }
     }
 
-    /// Quota changes in a tree: what was tried there is out of date.
-    fn outdate(&mut self, name: &str, is_queue: bool) -> Vec<String> {
-        let queues = self.tree_of(name, is_queue);
-        for queue in &queues {
-            self.line(queue).generation += 1;
+    /// Quota changes in the trees of a node as they were and as they are: what was tried there is out
+    /// of date, and what is parked is looked at again.
+    fn change(&mut self, name: &str, is_queue: bool, change: impl FnOnce(&mut World)) {
+        let before = self.tree_of(name, is_queue);
+        change(&mut self.world);
+        for queues in [before, self.tree_of(name, is_queue)] {
+            for queue in &queues {
+                self.line(queue).generation += 1;
+            }
+            self.revive(&queues);
         }
-        queues
     }
 
     pub fn set_queue(&mut self, queue: &Queue) {
-        self.outdate(&queue.name, true);
-        let name = queue.name.clone();
-        self.world.queues.insert(name, queue.clone());
-        let tree = self.outdate(&queue.name, true);
-        self.revive(&tree);
+        self.change(&queue.name, true, |world| {
+            world.queues.insert(queue.name.clone(), queue.clone());
+        });
     }
 
     pub fn remove_queue(&mut self, name: &str) {
-        self.outdate(name, true);
-        self.world.queues.remove(name);
+        self.change(name, true, |world| {
+            world.queues.remove(name);
+        });
     }
 
     pub fn set_cohort(&mut self, cohort: &Cohort) {
-        self.outdate(&cohort.name, false);
-        let name = cohort.name.clone();
-        self.world.cohorts.insert(name, cohort.clone());
-        let tree = self.outdate(&cohort.name, false);
-        self.revive(&tree);
+        self.change(&cohort.name, false, |world| {
+            world.cohorts.insert(cohort.name.clone(), cohort.clone());
+        });
     }
 
     pub fn remove_cohort(&mut self, name: &str) {
-        self.outdate(name, false);
-        self.world.cohorts.remove(name);
+        self.change(name, false, |world| {
+            world.cohorts.remove(name);
+        });
     }
 
     /// A workload, pending or running.

@@ -14,6 +14,11 @@ use std::process::Command;
 /// Who may use whom. A crate that is not here may not exist.
 const ARROWS: &[(&str, &[&str])] = &[
     ("lockkeeper-api", &[]),
+    ("lockkeeper-preemption", &[]),
+    (
+        "lockkeeper-snapshot",
+        &["lockkeeper-api", "lockkeeper-preemption"],
+    ),
     ("lockkeeper-policies", &["lockkeeper-api"]),
     (
         "lockkeeper-webhook",
@@ -34,13 +39,20 @@ const ARROWS: &[(&str, &[&str])] = &[
             "lockkeeper-api",
             "lockkeeper-crdgen",
             "lockkeeper-policies",
+            "lockkeeper-preemption",
+            "lockkeeper-snapshot",
             "lockkeeper-webhook",
         ],
     ),
 ];
 
 /// The crates that do no I/O, and what must not be below them.
-const PURE: &[&str] = &["lockkeeper-api", "lockkeeper-policies"];
+const PURE: &[&str] = &[
+    "lockkeeper-api",
+    "lockkeeper-policies",
+    "lockkeeper-preemption",
+    "lockkeeper-snapshot",
+];
 const IMPURE: &[&str] = &[
     "tokio",
     "hyper",

@@ -2,6 +2,7 @@
 
 mod certificate;
 mod configuration;
+mod explain;
 mod serve;
 mod world;
 mod yaml;
@@ -32,6 +33,8 @@ enum Command {
     Serve(Box<serve::Arguments>),
     /// Make a CA and a serving certificate in a private folder
     Certificate(certificate::Arguments),
+    /// Decide on a state that is written down, and say why
+    Explain(explain::Arguments),
     /// Print the CRDs and the webhook configurations
     Crds {
         #[command(subcommand)]
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Certificate(arguments) => certificate::run(&arguments).map_err(Failure::from),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Crds { command } => {
             lockkeeper_crdgen::cli::run(command.unwrap_or_default(), &mut stdout().lock())
                 .map_err(Failure::from)

@@ -12,7 +12,7 @@ mod order;
 
 use crate::amount::Amount;
 use crate::flavors::{Assignment, Mode};
-use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::names::{CellId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::{Compatibility, QueueingStrategy, ReclaimWithinCohort};
 use crate::queue::Progress;
 use crate::quota::{Overlay, Usage, View};
@@ -20,7 +20,7 @@ use crate::state::{BorrowingGate, State};
 use crate::trace::Trace;
 use crate::victims::{Victim, Workloads};
 pub(crate) use nominate::{Nominator, Nominee, demands};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,10 +136,11 @@ impl State {
         self.cycle = self.cycle.saturating_add(1);
         let mut cycle = self.pop_heads();
         let mut overlay = std::mem::take(&mut self.overlay);
-        let nominees = self.decide(&mut overlay, &cycle.heads, is_traced, &mut cycle.entries);
+        let decided = self.decide(&mut overlay, &cycle.heads, is_traced);
         self.overlay = overlay;
-        for (entry, nominee) in cycle.entries.iter_mut().zip(nominees) {
-            self.conclude(entry, nominee, now_s);
+        for Decided { mut entry, tried } in decided {
+            self.conclude(&mut entry, tried, now_s);
+            cycle.entries.push(entry);
         }
         for id in &cycle.out_of_scope {
             if let Some(record) = self.records.get(*id) {
@@ -153,29 +154,22 @@ impl State {
     }
 
     fn release_held(&mut self, now_s: i64) {
-        let all: Vec<NodeId> = self.queues().map(|(_, id)| id).collect();
-        for id in all {
-            let mut queue = match self.pending_mut(id) {
-                Some(queue) => std::mem::take(queue),
-                None => continue,
-            };
-            let records = &mut self.records;
+        let (queues, records) = self.queues_and_records();
+        for queue in queues {
             queue.release(now_s, |id| {
                 records.get_mut(id).map_or((u32::MAX, 0), |record| {
                     record.held_until_s = None;
                     record.class()
                 })
             });
-            if let Some(slot) = self.pending_mut(id) {
-                *slot = queue;
-            }
         }
     }
 
     fn pop_heads(&mut self) -> Cycle {
         let mut cycle = Cycle::default();
-        let all: Vec<NodeId> = self.queues().map(|(_, id)| id).collect();
-        for id in all {
+        // By name: ties go to the first.
+        let names = std::mem::take(&mut self.queue_names);
+        for id in names.values().copied() {
             if self.tree.node(id).is_misconfigured {
                 continue;
             }
@@ -199,17 +193,12 @@ impl State {
                 is_sticky,
             });
         }
+        self.queue_names = names;
         cycle
     }
 
     /// Nominates the heads and takes them in order.
-    fn decide(
-        &self,
-        overlay: &mut Overlay,
-        heads: &[Head],
-        is_traced: bool,
-        entries: &mut Vec<Entry>,
-    ) -> Vec<Nominee> {
+    fn decide(&self, overlay: &mut Overlay, heads: &[Head], is_traced: bool) -> Vec<Decided> {
         let mut view = View::new(&self.tree, &self.usage, overlay);
         let mut waiting: Vec<Nominee> = heads
             .iter()
@@ -223,24 +212,22 @@ impl State {
         let mut round = Round {
             state: self,
             view,
-            taken: BTreeSet::new(),
+            taken: BTreeMap::new(),
             closed: BTreeSet::new(),
         };
         let mut decided = Vec::with_capacity(waiting.len());
-        while let Some(at) = order::next(&self.options, self, &mut round.view, &waiting) {
-            let mut nominee = if at == 0 && !order::is_fair(&self.options) {
-                waiting.remove(0)
-            } else {
-                waiting.remove(at)
-            };
-            entries.push(round.process(&mut nominee));
-            decided.push(nominee);
+        if order::is_fair(&self.options) {
+            while let Some(at) = order::next(self, &mut round.view, &waiting) {
+                decided.push(round.process(waiting.remove(at)));
+            }
+        } else {
+            decided.extend(waiting.into_iter().map(|nominee| round.process(nominee)));
         }
         decided
     }
 
     /// Writes down what became of an entry.
-    fn conclude(&mut self, entry: &mut Entry, nominee: Nominee, now_s: i64) {
+    fn conclude(&mut self, entry: &mut Entry, tried: Tried, now_s: i64) {
         let id = entry.workload;
         let reason = match &entry.decision {
             Decision::Admit => {
@@ -259,11 +246,7 @@ impl State {
         let Some(record) = self.records.get_mut(id) else {
             return;
         };
-        let tried = if is_pending {
-            Vec::new()
-        } else {
-            nominee.tried
-        };
+        let tried = if is_pending { Vec::new() } else { tried };
         let has_more = !tried.is_empty();
         record.progress = has_more.then(|| {
             Box::new(Progress {
@@ -293,50 +276,76 @@ impl State {
     }
 }
 
+/// An entry, and where its next search for flavors would go on.
+struct Decided {
+    entry: Entry,
+    tried: Tried,
+}
+
+/// The last flavor that was looked at, by pod set and resource.
+type Tried = Vec<(usize, ResourceId, usize)>;
+
 /// The entries of a cycle, as far as they are decided.
 struct Round<'a> {
     state: &'a State,
     /// With all that was taken so far. Victims are still in it.
     view: View<'a>,
-    /// Victims of this cycle.
-    taken: BTreeSet<WorkloadId>,
+    /// Victims of this cycle, by the root of their tree.
+    taken: BTreeMap<NodeId, BTreeSet<WorkloadId>>,
     /// Roots below which nobody borrows any more.
     closed: BTreeSet<NodeId>,
 }
 
 impl Round<'_> {
-    fn process(&mut self, nominee: &mut Nominee) -> Entry {
-        let nominated = nominee.assignment.clone();
-        let nominated_victims = nominee.victims.clone();
-        let mut recomputed = false;
+    fn process(&mut self, mut nominee: Nominee) -> Decided {
+        let mut first = None;
         let mut decision = None;
-        if self.overlaps(&nominee.victims) && !self.state.options.disable_recomputation {
-            recomputed = true;
-            if self.nominate_again(nominee) {
+        if self.overlaps(&nominee) && !self.state.options.disable_recomputation {
+            first = Some((nominee.assignment.clone(), nominee.victims.clone()));
+            if self.nominate_again(&mut nominee) {
                 decision = Some(Decision::DeferredFit);
             }
         }
-        let decision = decision.unwrap_or_else(|| self.verdict(nominee));
-        let reserved = self.reserve(nominee, &decision);
+        let decision = decision.unwrap_or_else(|| self.verdict(&nominee));
+        let reserved = self.reserve(&nominee, &decision);
         if let Decision::Preempt(victims) = &decision {
-            self.taken.extend(victims.iter().map(|it| it.workload));
+            let root = self.view.tree.node(nominee.queue).root;
+            let taken = self.taken.entry(root).or_default();
+            taken.extend(victims.iter().map(|it| it.workload));
         }
-        self.close(nominee);
-        Entry {
+        self.close(&nominee);
+        let (nominated, nominated_victims, recomputed) = match first {
+            Some((assignment, victims)) => (assignment, victims, Some(nominee.assignment)),
+            None => (nominee.assignment, nominee.victims, None),
+        };
+        let entry = Entry {
             workload: nominee.workload,
             queue: nominee.queue,
             nominated,
             nominated_victims,
-            recomputed: recomputed.then(|| nominee.assignment.clone()),
+            recomputed,
             decision,
             reserved,
             requeued: None,
-            trace: std::mem::take(&mut nominee.trace),
+            trace: nominee.trace,
+        };
+        Decided {
+            entry,
+            tried: nominee.tried,
         }
     }
 
-    fn overlaps(&self, victims: &[Victim]) -> bool {
-        victims.iter().any(|it| self.taken.contains(&it.workload))
+    /// Victims of this cycle in the tree of a queue. Those of other trees matter nothing to it.
+    fn taken(&self, queue: NodeId) -> &BTreeSet<WorkloadId> {
+        static NOBODY: BTreeSet<WorkloadId> = BTreeSet::new();
+        let root = self.view.tree.node(queue).root;
+        self.taken.get(&root).unwrap_or(&NOBODY)
+    }
+
+    fn overlaps(&self, nominee: &Nominee) -> bool {
+        let taken = self.taken(nominee.queue);
+        let mut victims = nominee.victims.iter();
+        !taken.is_empty() && victims.any(|it| taken.contains(&it.workload))
     }
 
     /// Nominates as if the victims of this cycle were gone, for the same flavors. True if it fits then.
@@ -345,12 +354,13 @@ impl Round<'_> {
             return false;
         };
         let mark = self.view.mark();
-        for id in &self.taken {
+        let taken = self.taken(nominee.queue).clone();
+        for id in &taken {
             remove(self.state, &mut self.view, *id);
         }
         let trace = std::mem::take(&mut nominee.trace);
         let only = Some(&nominee.assignment);
-        let again = nominator.nominate(&mut self.view, &self.taken, only, trace);
+        let again = nominator.nominate(&mut self.view, &taken, only, trace);
         self.view.roll_back(mark);
         *nominee = again;
         nominee.assignment.mode == Mode::Fit
@@ -362,7 +372,7 @@ impl Round<'_> {
             Mode::Preempt if nominee.victims.is_empty() => return Decision::NoCandidates,
             Mode::Preempt | Mode::Fit => {}
         }
-        if self.overlaps(&nominee.victims) {
+        if self.overlaps(nominee) {
             return Decision::Skip(SkipReason::OverlappingVictims);
         }
         if !self.fits(nominee) {
@@ -381,7 +391,8 @@ impl Round<'_> {
     /// Whether it fits when all victims so far and its own are gone.
     fn fits(&mut self, nominee: &Nominee) -> bool {
         let mark = self.view.mark();
-        for id in &self.taken {
+        let root = self.view.tree.node(nominee.queue).root;
+        for id in self.taken.get(&root).into_iter().flatten() {
             remove(self.state, &mut self.view, *id);
         }
         for victim in &nominee.victims {

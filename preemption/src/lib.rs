@@ -9,6 +9,7 @@ mod names;
 mod policy;
 mod queue;
 mod quota;
+pub mod requeue;
 mod running;
 mod share;
 mod state;

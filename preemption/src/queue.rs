@@ -117,22 +117,22 @@ impl Queue {
         self.active.get_key_value(self.sticky.as_ref()?)
     }
 
-    fn counts_as_parked(&self, class: &Class) -> bool {
-        self.parked_classes.contains(class)
+    fn counts_as_parked(&self, class: Class) -> bool {
+        self.parked_classes.contains(&class)
     }
 
     /// Takes the head out. What stands before it and counts as parked is parked.
     pub(crate) fn pop(&mut self) -> Option<WorkloadId> {
         let sticky = self.first_of_all();
         if let Some((place, class)) = sticky
-            && !self.counts_as_parked(class)
+            && !self.counts_as_parked(*class)
         {
             let place = place.clone();
             self.active.remove(&place);
             return Some(place.id);
         }
         while let Some((place, class)) = self.active.pop_first() {
-            if !self.counts_as_parked(&class) {
+            if !self.counts_as_parked(class) {
                 return Some(place.id);
             }
             self.parked.insert(place);
@@ -187,7 +187,7 @@ impl Queue {
     /// The active workloads in queue order.
     pub(crate) fn active(&self) -> Vec<WorkloadId> {
         let open = self.active.iter();
-        let open = open.filter(|(_, class)| !self.counts_as_parked(class));
+        let open = open.filter(|(_, class)| !self.counts_as_parked(**class));
         let mut order: Vec<_> = open.map(|(place, _)| place.id).collect();
         if let Some((sticky, _)) = self.first_of_all()
             && let Some(at) = order.iter().position(|id| *id == sticky.id)
@@ -201,9 +201,14 @@ impl Queue {
     /// The parked workloads in queue order; those whose class is, too.
     pub(crate) fn parked(&self) -> Vec<WorkloadId> {
         let hidden = self.active.iter();
-        let hidden = hidden.filter(|(_, class)| self.counts_as_parked(class));
+        let hidden = hidden.filter(|(_, class)| self.counts_as_parked(**class));
         let mut order: BTreeSet<&Place> = hidden.map(|(place, _)| place).collect();
         order.extend(&self.parked);
         order.into_iter().map(|place| place.id).collect()
+    }
+
+    /// The held workloads, those first that are held the shortest.
+    pub(crate) fn held(&self) -> Vec<WorkloadId> {
+        self.held.iter().map(|(_, place)| place.id).collect()
     }
 }

@@ -183,7 +183,7 @@ pub struct State {
     pub(crate) options: Options,
     flavors: Names,
     resources: Names,
-    queue_names: BTreeMap<Arc<str>, NodeId>,
+    pub(crate) queue_names: BTreeMap<Arc<str>, NodeId>,
     cohort_names: BTreeMap<Arc<str>, NodeId>,
     pub(crate) tree: Tree,
     /// Queues and cohorts that were declared anew since the tree was settled.
@@ -249,6 +249,18 @@ impl State {
     #[must_use]
     pub fn queue_of(&self, id: WorkloadId) -> Option<NodeId> {
         self.records.get(id).map(|record| record.queue)
+    }
+
+    /// The priority of a workload.
+    #[must_use]
+    pub fn priority(&self, id: WorkloadId) -> i32 {
+        self.records.get(id).map_or(0, |record| record.priority)
+    }
+
+    /// The pod sets of a workload.
+    #[must_use]
+    pub fn pod_sets(&self, id: WorkloadId) -> &[PodSet] {
+        self.records.get(id).map_or(&[], |it| &*it.pod_sets)
     }
 
     /// A workload by its name.
@@ -417,13 +429,18 @@ impl State {
         freed.map(|queue| self.revive(queue)).unwrap_or_default()
     }
 
-    /// A pending workload must not be looked at before this second.
+    /// A workload must not be looked at before this second. It is neither active nor parked until then;
+    /// the first cycle at that second or later takes it in. One that runs is held as soon as it is
+    /// released. A later call replaces the second.
     pub fn hold(&mut self, id: WorkloadId, until_s: i64) {
         self.dequeue(id);
-        if let Some(record) = self.records.get_mut(id) {
-            record.held_until_s = Some(until_s);
+        let Some(record) = self.records.get_mut(id) else {
+            return;
+        };
+        record.held_until_s = Some(until_s);
+        if record.running.is_none() {
+            self.enqueue(id);
         }
-        self.enqueue(id);
     }
 
     /// The active workloads of a queue in queue order.
@@ -436,6 +453,13 @@ impl State {
     #[must_use]
     pub fn parked(&self, queue: NodeId) -> Vec<WorkloadId> {
         self.pending(queue).map(Queue::parked).unwrap_or_default()
+    }
+
+    /// The held workloads of a queue, those first that are held the shortest. Kueue counts them among the
+    /// inadmissible ones.
+    #[must_use]
+    pub fn held(&self, queue: NodeId) -> Vec<WorkloadId> {
+        self.pending(queue).map(Queue::held).unwrap_or_default()
     }
 
     /// The usage of a ClusterQueue or a cohort. Sorted by flavor and resource.
@@ -471,6 +495,10 @@ impl State {
 
     pub(crate) fn pending(&self, queue: NodeId) -> Option<&Queue> {
         self.queues.get(queue.index())
+    }
+
+    pub(crate) fn queues_and_records(&mut self) -> (&mut [Queue], &mut Records) {
+        (&mut self.queues, &mut self.records)
     }
 
     pub(crate) fn pending_mut(&mut self, queue: NodeId) -> Option<&mut Queue> {
@@ -548,13 +576,12 @@ impl State {
         let queue = self.queue_node(spec.queue);
         let pod_sets: Arc<[PodSet]> = spec.pod_sets.into();
         let next = u32::try_from(self.shapes.len()).unwrap_or(u32::MAX);
-        let (pod_sets, shape) = match self.shapes.get_key_value(&pod_sets) {
-            Some((known, shape)) => (Arc::clone(known), *shape),
-            None => {
-                self.shapes.insert(Arc::clone(&pod_sets), next);
-                (pod_sets, next)
-            }
-        };
+        let known = self.shapes.get_key_value(&pod_sets);
+        let known = known.map(|(pod_sets, shape)| (Arc::clone(pod_sets), *shape));
+        let (pod_sets, shape) = known.unwrap_or_else(|| {
+            self.shapes.insert(Arc::clone(&pod_sets), next);
+            (pod_sets, next)
+        });
         let name: Arc<str> = spec.name.into();
         let id = self.records.insert(Record {
             name: Arc::clone(&name),

@@ -1,7 +1,8 @@
 //! Objects as the core's values, and decisions as objects again.
 //!
 //! The door of the preemption core: names become numbers, quantities amounts, policies enums, and what
-//! makes no sense is refused with its place. [`scenario`] reads states written down as JSON.
+//! makes no sense is refused with its place. [`scenario`] reads states that are written down, [`story`] tells what was decided and why.
 #![deny(clippy::arithmetic_side_effects)]
 
 pub mod scenario;
+pub mod story;

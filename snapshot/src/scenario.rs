@@ -1,8 +1,16 @@
-//! States and questions written down as JSON: the form of the conformance data.
+//! States and questions written down: the form of the conformance data, and of what people write for
+//! `lockkeeper explain --scenario` (docs/scenario.md).
+//!
+//! Every field that has a sensible default may be left out. Amounts are whole numbers in the unit of the
+//! core, or quantities as Kubernetes writes them.
 
+mod amount;
 mod build;
+mod door;
 
-pub use build::{Loaded, load, quota_pairs};
+pub use amount::AmountText;
+pub use build::{Loaded, compatibility, load, quota_pairs};
+pub use door::ScenarioError;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,9 +22,15 @@ pub struct Scenario {
     /// Its name.
     #[serde(default)]
     pub id: String,
-    /// `classical` or `fair`.
+    /// The form it is written in. One that begins with `kueue-` was recorded from Kueue.
     #[serde(default)]
-    pub algorithm: String,
+    pub schema: String,
+    /// Flavors that the incoming workload was given, instead of those it would get.
+    #[serde(default)]
+    pub assignment: Option<GivenAssignment>,
+    /// By which rules victims are chosen.
+    #[serde(default)]
+    pub algorithm: Algorithm,
     /// Only with fair sharing.
     #[serde(default)]
     pub fair_sharing: Option<FairSharing>,
@@ -46,12 +60,53 @@ pub struct Scenario {
     pub pending: Vec<Workload>,
 }
 
+/// Flavors that a workload was given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GivenAssignment {
+    /// Only `given` ones are taken; others are answers that were recorded.
+    pub source: String,
+    /// What it asks for in all.
+    pub total_requests: Vec<Used>,
+    /// What of that does not fit without preemption.
+    pub need_preemption: Vec<Needed>,
+}
+
+/// A resource of a flavor.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Needed {
+    /// The flavor.
+    pub flavor: String,
+    /// The resource.
+    pub resource: String,
+}
+
 /// The strategies of fair sharing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FairSharing {
     /// In the order in which they are tried.
-    pub preemption_strategies: Vec<String>,
+    pub preemption_strategies: Vec<FairStrategy>,
+}
+
+/// By which rules victims are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Algorithm {
+    /// By priority and borrowing.
+    #[default]
+    Classical,
+    /// By dominant resource shares.
+    Fair,
+}
+
+/// When a preemptor may take from a queue with a larger share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum FairStrategy {
+    /// The preemptor's share stays at most the other's without the victim.
+    LessThanOrEqualToFinalShare,
+    /// The preemptor's share stays below the other's as it is.
+    LessThanInitialShare,
 }
 
 /// A cohort.
@@ -61,8 +116,10 @@ pub struct Cohort {
     /// Its name.
     pub name: String,
     /// The cohort it is in.
+    #[serde(default)]
     pub parent: Option<String>,
     /// Its weight.
+    #[serde(default = "one")]
     pub fair_weight: f64,
     /// Quota of its own.
     #[serde(default)]
@@ -79,11 +136,13 @@ pub struct Quota {
     /// The resource.
     pub resource: String,
     /// The nominal quota.
-    pub nominal: i64,
+    pub nominal: AmountText,
     /// The borrowing limit.
-    pub borrowing_limit: Option<i64>,
+    #[serde(default)]
+    pub borrowing_limit: Option<AmountText>,
     /// The lending limit.
-    pub lending_limit: Option<i64>,
+    #[serde(default)]
+    pub lending_limit: Option<AmountText>,
 }
 
 /// A ClusterQueue.
@@ -93,18 +152,22 @@ pub struct ClusterQueue {
     /// Its name.
     pub name: String,
     /// Its cohort.
+    #[serde(default)]
     pub cohort: Option<String>,
     /// Its weight.
+    #[serde(default = "one")]
     pub fair_weight: f64,
     /// What it has quota of.
     pub resource_groups: Vec<ResourceGroup>,
     /// Whom it preempts.
+    #[serde(default)]
     pub preemption: Preemption,
     /// How it chooses flavors.
-    pub flavor_fungibility: FlavorFungibility,
-    /// `StrictFIFO` or `BestEffortFIFO`.
     #[serde(default)]
-    pub queueing_strategy: String,
+    pub flavor_fungibility: FlavorFungibility,
+    /// What becomes of a head that does not fit.
+    #[serde(default)]
+    pub queueing_strategy: QueueingStrategy,
     /// Which namespaces it takes.
     #[serde(default)]
     pub namespace_selector: Option<Selector>,
@@ -156,16 +219,52 @@ pub struct Flavor {
     pub quotas: Vec<Quota>,
 }
 
+/// What becomes of a head that does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum QueueingStrategy {
+    /// It blocks the queue.
+    #[serde(rename = "StrictFIFO")]
+    Strict,
+    /// It steps aside.
+    #[default]
+    #[serde(rename = "BestEffortFIFO")]
+    BestEffort,
+}
+
 /// `spec.preemption`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Preemption {
     /// Within the queue.
-    pub within_cluster_queue: String,
+    pub within_cluster_queue: WithinClusterQueue,
     /// In other queues.
-    pub reclaim_within_cohort: String,
+    pub reclaim_within_cohort: ReclaimWithinCohort,
     /// In other queues, while borrowing.
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
+}
+
+/// `spec.preemption.withinClusterQueue`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum WithinClusterQueue {
+    /// Nobody.
+    #[default]
+    Never,
+    /// Who has a lower priority.
+    LowerPriority,
+    /// And who has the same and is newer.
+    LowerOrNewerEqualPriority,
+}
+
+/// `spec.preemption.reclaimWithinCohort`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum ReclaimWithinCohort {
+    /// Nobody.
+    #[default]
+    Never,
+    /// Who has a lower priority.
+    LowerPriority,
+    /// Anybody.
+    Any,
 }
 
 /// `spec.preemption.borrowWithinCohort`.
@@ -173,21 +272,51 @@ pub struct Preemption {
 #[serde(rename_all = "camelCase")]
 pub struct BorrowWithinCohort {
     /// The policy.
-    pub policy: String,
+    #[serde(default)]
+    pub policy: BorrowPolicy,
     /// The highest priority of a victim.
+    #[serde(default)]
     pub max_priority_threshold: Option<i32>,
 }
 
+/// `spec.preemption.borrowWithinCohort.policy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub enum BorrowPolicy {
+    /// Nobody.
+    #[default]
+    Never,
+    /// Who has a lower priority.
+    LowerPriority,
+}
+
 /// `spec.flavorFungibility`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct FlavorFungibility {
-    /// After a flavor in which it would borrow.
-    pub when_can_borrow: String,
-    /// After one in which it would preempt.
-    pub when_can_preempt: String,
+    /// After a flavor in which it would borrow; `MayStopSearch` if absent.
+    pub when_can_borrow: Option<Fungibility>,
+    /// After one in which it would preempt; `TryNextFlavor` if absent.
+    pub when_can_preempt: Option<Fungibility>,
     /// Which of the two is preferred.
-    pub preference: Option<String>,
+    pub preference: Option<Preference>,
+}
+
+/// Whether the search for a flavor goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Fungibility {
+    /// It may stop.
+    MayStopSearch,
+    /// It goes on.
+    TryNextFlavor,
+}
+
+/// What is preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Preference {
+    /// Borrowing.
+    BorrowingOverPreemption,
+    /// Preempting.
+    PreemptionOverBorrowing,
 }
 
 /// A workload.
@@ -199,13 +328,16 @@ pub struct Workload {
     /// Its namespace.
     #[serde(default)]
     pub namespace: String,
-    /// Its uid.
+    /// Its uid; decides between workloads that are alike in all else.
+    #[serde(default)]
     pub uid: String,
     /// Its ClusterQueue; empty if it has none.
     pub cluster_queue: String,
     /// Its priority.
+    #[serde(default)]
     pub priority: i32,
-    /// Its place in time among those of equal priority.
+    /// Its place in time among those of equal priority, in seconds.
+    #[serde(default)]
     pub queue_order_time: i64,
     /// Since when it holds quota.
     #[serde(default)]
@@ -225,15 +357,17 @@ pub struct Workload {
 #[serde(rename_all = "camelCase")]
 pub struct PodSet {
     /// Its name.
+    #[serde(default = "main")]
     pub name: String,
     /// How many pods.
+    #[serde(default = "one_pod")]
     pub count: i64,
     /// With how many it makes do.
     #[serde(default)]
     pub min_count: Option<i64>,
     /// What all pods ask for together.
     #[serde(default)]
-    pub requests: BTreeMap<String, i64>,
+    pub requests: BTreeMap<String, AmountText>,
     /// The flavors it has.
     #[serde(default)]
     pub flavors: BTreeMap<String, String>,
@@ -251,4 +385,16 @@ pub struct Used {
     pub resource: String,
     /// How much.
     pub amount: i64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn one_pod() -> i64 {
+    1
+}
+
+fn main() -> String {
+    "main".to_owned()
 }

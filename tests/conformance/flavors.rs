@@ -13,7 +13,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
         mut state,
         incoming,
         ..
-    } = load(&scenario, Compatibility::Kueue);
+    } = load(&scenario, Compatibility::Kueue).unwrap();
     let id = incoming.expect("an incoming workload");
     let simulation = &value["preemptionSimulation"];
     let names = state.clone();
@@ -37,7 +37,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
     if usage != expected && value["expected"]["representativeMode"] != "NoFit" {
         problems.push(format!("usage: got {usage:?}, expected {expected:?}"));
     }
-    tally.count(case, problems);
+    tally.count(case, &problems);
 }
 
 fn possibility(given: &Value) -> Possibility {

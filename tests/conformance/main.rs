@@ -1,6 +1,6 @@
 //! The core against what Kueue decided: every case of the conformance data.
 //!
-//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/` and `cycle/`; without it
+//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/` and `requeue/`; without it
 //! `../shared/data` and, failing that, the sample beside this file.
 #![allow(
     clippy::unwrap_used,
@@ -18,6 +18,7 @@ mod cycles;
 mod data;
 mod flavors;
 mod preemption;
+mod requeue;
 
 use data::Tally;
 
@@ -40,4 +41,14 @@ fn cycles_decide_as_kueue() {
         }
     }
     tally.finish("cycle");
+}
+
+#[test]
+fn workloads_come_back_as_in_kueue() {
+    let mut tally = Tally::default();
+    let deviations = data::deviations();
+    for mut case in data::cases("requeue") {
+        requeue::check(&mut case, &deviations, &mut tally);
+    }
+    tally.finish("requeue");
 }

@@ -24,7 +24,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
         mut state,
         incoming,
         ..
-    } = load(&scenario, Compatibility::Kueue);
+    } = load(&scenario, Compatibility::Kueue).unwrap();
     let id = incoming.expect("an incoming workload");
     let mut problems = Vec::new();
     let assignment = &value["assignment"];
@@ -51,7 +51,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
             &direct["expected"],
         ));
     }
-    tally.count(case, problems);
+    tally.count(case, &problems);
 }
 
 /// Searches for victims for a given assignment.

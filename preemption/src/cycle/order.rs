@@ -28,19 +28,11 @@ pub(super) fn sort(options: &Options, records: &Records, nominees: &mut [Nominee
     }
 }
 
-/// The position of the next entry; `None` when all are decided.
+/// With fair sharing, the position of the next entry; `None` when all are decided.
 ///
-/// With fair sharing each pick is a tournament in the tree of the first queue by name, on the quota as
+/// Each pick is a tournament in the tree of the first queue by name, on the quota as
 /// it is by then.
-pub(super) fn next(
-    options: &Options,
-    state: &State,
-    view: &mut View<'_>,
-    waiting: &[Nominee],
-) -> Option<usize> {
-    if !is_fair(options) || waiting.is_empty() {
-        return (!waiting.is_empty()).then_some(0);
-    }
+pub(super) fn next(state: &State, view: &mut View<'_>, waiting: &[Nominee]) -> Option<usize> {
     let name = |at: &usize| waiting.get(*at).map_or("", |it| state.node_name(it.queue));
     let first = (0..waiting.len()).min_by_key(|at| name(at))?;
     let root_of = |at: usize| waiting.get(at).map(|it| view.tree.node(it.queue).root);

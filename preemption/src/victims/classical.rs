@@ -26,8 +26,9 @@ use crate::amount::Amount;
 use crate::names::{CellId, NodeId, WorkloadId};
 use crate::policy::BorrowWithinCohort;
 use crate::quota::{Usage, View};
-use crate::running::{Group, Running};
+use crate::running::{Group, Key, Running};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
+use std::collections::BTreeSet;
 
 /// From which list a candidate is, in the order in which the lists are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +61,11 @@ pub(super) fn search(
         return Vec::new();
     }
     let lists = collect(view, world, preemptor);
-    for may_borrow in attempts(view, world, preemptor, &lists)
-        .into_iter()
-        .flatten()
-    {
+    if lists.is_empty() {
+        trace.note(|| Step::Searched { found: false });
+        return Vec::new();
+    }
+    for may_borrow in attempts(view, preemptor, &lists).into_iter().flatten() {
         trace.note(|| Step::Attempt { may_borrow });
         let mark = view.mark();
         let victims = attempt(view, world, preemptor, &lists, may_borrow, trace);
@@ -77,12 +79,13 @@ pub(super) fn search(
     Vec::new()
 }
 
-/// The lists with workloads that use what is needed.
+/// The lists with candidates: workloads that use what is needed and may be taken.
 fn collect<'a>(view: &View<'_>, world: &World<'a>, preemptor: &Preemptor<'_>) -> Vec<List<'a>> {
     let mut lists = Vec::new();
-    let mut add = |part, queue, ancestor| {
+    let mut add = |part, queue, ancestor, reach| {
         let groups = world.index.groups(queue).iter();
-        let useful = groups.filter(|group| !group.is_empty() && group.uses_any(preemptor.needs));
+        let useful = groups
+            .filter(|group| group.uses_any(preemptor.needs) && has_candidate(world, group, reach));
         lists.extend(useful.map(|group| List {
             part,
             queue,
@@ -90,10 +93,14 @@ fn collect<'a>(view: &View<'_>, world: &World<'a>, preemptor: &Preemptor<'_>) ->
             group,
         }));
     };
-    if Reach::within(preemptor) != Reach::Nobody {
-        add(Part::Same, preemptor.queue, preemptor.queue);
-    }
-    if Reach::beyond(preemptor) == Reach::Nobody {
+    add(
+        Part::Same,
+        preemptor.queue,
+        preemptor.queue,
+        Reach::within(preemptor),
+    );
+    let beyond = Reach::beyond(preemptor);
+    if beyond == Reach::Nobody {
         return lists;
     }
     let request = preemptor.request.iter();
@@ -115,7 +122,7 @@ fn collect<'a>(view: &View<'_>, world: &World<'a>, preemptor: &Preemptor<'_>) ->
             }
             let node = view.tree.node(id);
             if node.is_queue {
-                add(part, id, ancestor);
+                add(part, id, ancestor, beyond);
             } else {
                 open.extend(&node.children);
             }
@@ -140,16 +147,8 @@ fn climb(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
 }
 
 /// Whether to try with borrowing and without, in order.
-fn attempts(
-    view: &View<'_>,
-    world: &World<'_>,
-    preemptor: &Preemptor<'_>,
-    lists: &[List<'_>],
-) -> [Option<bool>; 2] {
-    let has = |part| {
-        let mut of_part = lists.iter().filter(|list| list.part == part);
-        of_part.any(|list| has_candidate(world, list, Reach::beyond(preemptor)))
-    };
+fn attempts(view: &View<'_>, preemptor: &Preemptor<'_>, lists: &[List<'_>]) -> [Option<bool>; 2] {
+    let has = |part| lists.iter().any(|list| list.part == part);
     let has_hierarchy = has(Part::Hierarchy);
     let never_while_borrowing = preemptor.policy.borrow_within_cohort == BorrowWithinCohort::Never;
     let node = view.tree.node(preemptor.queue);
@@ -164,16 +163,15 @@ fn attempts(
     }
 }
 
-fn has_candidate(world: &World<'_>, list: &List<'_>, reach: Reach) -> bool {
-    [&list.group.evicted, &list.group.others]
-        .into_iter()
-        .any(|set| {
-            let near = set.iter().take_while(|key| !reach.ends_at(key.priority));
-            near.map(|key| key.id).any(|id| {
-                !world.gone.contains(&id)
-                    && world.running.running(id).is_some_and(|it| reach.takes(it))
-            })
+/// Whether a group has anybody who may be taken. Costs those before him in candidate order: of
+/// equal priority, or gone.
+fn has_candidate(world: &World<'_>, group: &Group, reach: Reach) -> bool {
+    [&group.evicted, &group.others].into_iter().any(|set| {
+        let near = set.iter().take_while(|key| !reach.ends_at(key.priority));
+        near.map(|key| key.id).any(|id| {
+            !world.gone.contains(&id) && world.running.running(id).is_some_and(|it| reach.takes(it))
         })
+    })
 }
 
 /// Takes candidates until the preemptor fits; `None` if it never does.
@@ -195,11 +193,8 @@ fn attempt(
                     Part::Same => Reach::within(preemptor),
                     Part::Hierarchy | Part::Priority => Reach::beyond(preemptor),
                 },
-                lists: lists.iter().filter(|list| list.part == part).collect(),
+                lists,
             };
-            if section.lists.is_empty() {
-                continue;
-            }
             if section.take(view, world, preemptor, is_evicted, &mut victims, trace) {
                 fill_back(
                     view,
@@ -218,15 +213,17 @@ fn attempt(
     None
 }
 
+static NOBODY: BTreeSet<Key> = BTreeSet::new();
+
 /// The lists of one part.
 struct Section<'a> {
     part: Part,
     may_borrow: bool,
     reach: Reach,
-    lists: Vec<&'a List<'a>>,
+    lists: &'a [List<'a>],
 }
 
-impl Section<'_> {
+impl<'a> Section<'a> {
     /// Takes candidates of this part in order; true as soon as the preemptor fits.
     fn take(
         &self,
@@ -237,18 +234,22 @@ impl Section<'_> {
         victims: &mut Vec<(WorkloadId, Reason)>,
         trace: &mut Trace,
     ) -> bool {
-        let sets = self.lists.iter().map(|list| {
-            let group = list.group;
-            let set = if is_evicted {
-                &group.evicted
+        let set = |list: &List<'a>| {
+            if is_evicted {
+                &list.group.evicted
             } else {
-                &group.others
-            };
-            set.iter()
-        });
-        let mut merge = Merge::of(sets.collect());
-        while let Some((key, at)) = merge.next() {
-            let Some(list) = self.lists.get(at) else {
+                &list.group.others
+            }
+        };
+        let of_part = |list: &List<'a>| (list.part == self.part).then(|| set(list));
+        let mut merge = Merge::of(
+            self.lists
+                .iter()
+                .map(|list| of_part(list).unwrap_or(&NOBODY)),
+        );
+        while let Some(next) = merge.next() {
+            let key = next.key;
+            let Some(list) = self.lists.get(next.at) else {
                 continue;
             };
             if let Some(verdict) = self.passes_over(view, preemptor, list, key.priority) {
@@ -257,7 +258,7 @@ impl Section<'_> {
                 continue;
             }
             let Some(running) = world.running.running(key.id) else {
-                merge.go_on(at);
+                merge.go_on(&next);
                 continue;
             };
             let reason = self.reason(preemptor, running);
@@ -277,7 +278,7 @@ impl Section<'_> {
                 verdict(CandidateVerdict::NotWhileBorrowing);
                 continue;
             }
-            merge.go_on(at);
+            merge.go_on(&next);
             if world.gone.contains(&workload) {
                 continue;
             }

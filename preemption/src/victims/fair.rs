@@ -109,11 +109,12 @@ impl<'a> Candidates<'a> {
             } else {
                 &mut self.others
             };
-            while let Some((key, list)) = merge.next() {
+            while let Some(next) = merge.next() {
+                let key = next.key;
                 if self.reach.ends_at(key.priority) {
                     continue;
                 }
-                merge.go_on(list);
+                merge.go_on(&next);
                 let running = world.running.running(key.id);
                 if running.is_some_and(|it| self.reach.takes(it)) && !world.gone.contains(&key.id) {
                     self.front = Some(Front { key, is_evicted });
@@ -145,8 +146,8 @@ fn collect<'a>(
             .collect();
         let mut candidates = Candidates {
             reach,
-            evicted: Merge::of(groups.iter().map(|it| it.evicted.iter()).collect()),
-            others: Merge::of(groups.iter().map(|it| it.others.iter()).collect()),
+            evicted: Merge::of(groups.iter().map(|it| &it.evicted)),
+            others: Merge::of(groups.iter().map(|it| &it.others)),
             front: None,
         };
         candidates.advance(world);

@@ -1,10 +1,14 @@
 //! From a scenario to a state.
 
-use super::{ClusterQueue, Quota, Scenario, Selector, Used, Workload};
+use super::{
+    AmountText, BorrowPolicy, ClusterQueue, FairStrategy, FlavorFungibility, Fungibility,
+    Preemption, Preference, QueueingStrategy, Quota, ReclaimWithinCohort, ResourceGroup, Scenario,
+    ScenarioError, Selector, Used, WithinClusterQueue, Workload, door,
+};
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
-    Algorithm, Amount, CohortSpec, Compatibility, FlavorResource, NodeId, Options, QueueSpec,
-    Reservation, State, WorkloadId, WorkloadSpec,
+    Algorithm, Amount, CohortSpec, Compatibility, FlavorResource, NodeId, Nomination, Options,
+    QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 
@@ -22,8 +26,13 @@ pub struct Loaded {
 }
 
 /// Makes the state.
-#[must_use]
-pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Loaded {
+///
+/// # Errors
+///
+/// A [`ScenarioError`] with the place of what cannot be: a name twice, an amount that is negative or too
+/// large, a circle of cohorts, a count that makes no sense.
+pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded, ScenarioError> {
+    door::check(scenario)?;
     let gate = |name: &str| scenario.feature_gates.get(name) == Some(&false);
     let mut state = State::new(Options {
         algorithm: algorithm(scenario),
@@ -67,7 +76,7 @@ pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Loaded {
         }
     }
     loaded.incoming = scenario.incoming.as_ref().map(|it| loaded.add_pending(it));
-    loaded
+    Ok(loaded)
 }
 
 impl Loaded {
@@ -91,7 +100,7 @@ impl Loaded {
                 };
                 let of = pair(&mut self.state, flavor, resource);
                 let sum = usage.entry(of).or_default();
-                *sum = sum.plus(Amount::new(*amount));
+                *sum = sum.plus(amount_of(*amount, resource));
             }
             if !pod_set.requests.contains_key("pods")
                 && let Some(flavor) = pod_set.flavors.get("pods")
@@ -122,12 +131,58 @@ impl Loaded {
         selects(selector, labels)
     }
 
+    /// What the incoming workload would get. With flavors that were given, the victims for those.
+    pub fn nominate(&mut self, scenario: &Scenario) -> Option<Nomination> {
+        let id = self.incoming?;
+        let state = &mut self.state;
+        let mut nomination = state.nominate(id, Trace::on())?;
+        let given = scenario.assignment.as_ref();
+        if let Some(given) = given.filter(|it| it.source == "given") {
+            let needs = given.need_preemption.iter();
+            let needs: Vec<_> = needs
+                .map(|it| pair(state, &it.flavor, &it.resource))
+                .collect();
+            let asked = given.total_requests.iter();
+            let asked: Vec<_> = asked
+                .map(|it| {
+                    (
+                        pair(state, &it.flavor, &it.resource),
+                        Amount::new(it.amount),
+                    )
+                })
+                .collect();
+            nomination.trace = Trace::on();
+            nomination.victims = state.search(id, &needs, &asked, &mut nomination.trace);
+            nomination.assignment = core::Assignment {
+                mode: if needs.is_empty() {
+                    core::Mode::Fit
+                } else {
+                    core::Mode::Preempt
+                },
+                borrowing_level: 0,
+                pod_sets: Vec::new(),
+                usage: asked,
+            };
+        }
+        Some(nomination)
+    }
+
     /// The usage of a node, without what is nothing.
     #[must_use]
     pub fn usage(&self, node: NodeId) -> Vec<Used> {
         let used = self.state.usage(node).into_iter();
         let used = used.filter(|(_, amount)| *amount != Amount::ZERO);
         named(&self.state, used)
+    }
+}
+
+/// Whose decisions a scenario asks for, if nobody says: Kueue's if it was recorded from Kueue.
+#[must_use]
+pub fn compatibility(scenario: &Scenario) -> Compatibility {
+    if scenario.schema.starts_with("kueue-") {
+        Compatibility::Kueue
+    } else {
+        Compatibility::Lockkeeper
     }
 }
 
@@ -150,112 +205,127 @@ fn named(state: &State, amounts: impl Iterator<Item = (FlavorResource, Amount)>)
 }
 
 fn algorithm(scenario: &Scenario) -> Algorithm {
-    if scenario.algorithm != "fair" {
+    if scenario.algorithm == super::Algorithm::Classical {
         return Algorithm::Classical;
     }
     let strategies = scenario.fair_sharing.iter();
     let strategies = strategies.flat_map(|it| &it.preemption_strategies);
-    Algorithm::FairSharing(
-        strategies
-            .map(|name| match name.as_str() {
-                "LessThanInitialShare" => core::FairStrategy::LessThanInitialShare,
-                _ => core::FairStrategy::LessThanOrEqualToFinalShare,
-            })
-            .collect(),
-    )
+    let strategies = strategies.map(|it| match it {
+        FairStrategy::LessThanInitialShare => core::FairStrategy::LessThanInitialShare,
+        FairStrategy::LessThanOrEqualToFinalShare => {
+            core::FairStrategy::LessThanOrEqualToFinalShare
+        }
+    });
+    Algorithm::FairSharing(strategies.collect())
 }
 
 fn set_queue(state: &mut State, queue: &ClusterQueue) {
-    let groups = queue.resource_groups.iter().map(|group| {
-        let flavors = group.flavors.iter().map(|flavor| {
-            let quotas = flavor.quotas.iter();
-            let quotas = quotas.map(|it| (state.resource(&it.resource), quota(it)));
-            let quotas = quotas.collect();
-            core::FlavorQuotas {
-                flavor: state.flavor(&flavor.name),
-                quotas,
-            }
-        });
-        let flavors = flavors.collect();
-        let resources = group.resources.iter().map(|it| state.resource(it));
-        core::ResourceGroup {
-            resources: resources.collect(),
-            flavors,
-        }
-    });
-    let groups = groups.collect();
-    let policy = &queue.preemption;
-    let fungibility = &queue.flavor_fungibility;
-    let fungible = |text: &str| match text {
-        "TryNextFlavor" => core::Fungibility::TryNextFlavor,
-        _ => core::Fungibility::MayStopSearch,
-    };
+    let groups = queue.resource_groups.iter();
+    let groups = groups.map(|it| group(state, it)).collect();
     let id = state.set_queue(QueueSpec {
         name: &queue.name,
         cohort: queue.cohort.as_deref(),
         groups,
-        preemption: core::Preemption {
-            within_cluster_queue: match policy.within_cluster_queue.as_str() {
-                "LowerPriority" => core::WithinClusterQueue::LowerPriority,
-                "LowerOrNewerEqualPriority" => core::WithinClusterQueue::LowerOrNewerEqualPriority,
-                _ => core::WithinClusterQueue::Never,
-            },
-            reclaim_within_cohort: match policy.reclaim_within_cohort.as_str() {
-                "LowerPriority" => core::ReclaimWithinCohort::LowerPriority,
-                "Any" => core::ReclaimWithinCohort::Any,
-                _ => core::ReclaimWithinCohort::Never,
-            },
-            borrow_within_cohort: match &policy.borrow_within_cohort {
-                Some(it) if it.policy == "LowerPriority" => {
-                    core::BorrowWithinCohort::LowerPriority {
-                        threshold_max: it.max_priority_threshold,
-                    }
-                }
-                _ => core::BorrowWithinCohort::Never,
-            },
-        },
-        fungibility: core::FlavorFungibility {
-            when_can_borrow: fungible(&fungibility.when_can_borrow),
-            when_can_preempt: fungible(&fungibility.when_can_preempt),
-            preference: match fungibility.preference.as_deref() {
-                Some("PreemptionOverBorrowing") => core::Preference::PreemptionOverBorrowing,
-                _ => core::Preference::BorrowingOverPreemption,
-            },
-        },
-        strategy: match queue.queueing_strategy.as_str() {
-            "StrictFIFO" => core::QueueingStrategy::StrictFifo,
-            _ => core::QueueingStrategy::BestEffortFifo,
+        preemption: preemption(&queue.preemption),
+        fungibility: fungibility(&queue.flavor_fungibility),
+        strategy: match queue.queueing_strategy {
+            QueueingStrategy::Strict => core::QueueingStrategy::StrictFifo,
+            QueueingStrategy::BestEffort => core::QueueingStrategy::BestEffortFifo,
         },
         weight: queue.fair_weight,
         is_active: !queue.inactive,
     });
     if !queue.usage.is_empty() {
-        let usage = queue.usage.iter();
-        let usage = usage
-            .map(|it| {
-                (
-                    pair(state, &it.flavor, &it.resource),
-                    Amount::new(it.amount),
-                )
-            })
-            .collect();
-        let name = state.node_name(id).to_owned();
-        let spec = WorkloadSpec {
-            name: &format!("usage of {name}"),
-            uid: "",
-            queue: &name,
-            priority: 0,
-            order_time_s: 0,
-            pod_sets: Vec::new(),
-            is_in_scope: true,
-        };
-        let held = Reservation {
-            usage,
-            reserved_at_s: 0,
-            is_evicted: false,
-        };
-        state.add_running(spec, &held);
+        set_usage(state, id, &queue.usage);
     }
+}
+
+fn group(state: &mut State, group: &ResourceGroup) -> core::ResourceGroup {
+    let resources = group.resources.iter().map(|it| state.resource(it));
+    let resources = resources.collect();
+    let flavors = group.flavors.iter().map(|flavor| {
+        let quotas = flavor.quotas.iter();
+        let quotas = quotas.map(|it| (state.resource(&it.resource), quota(it)));
+        core::FlavorQuotas {
+            quotas: quotas.collect(),
+            flavor: state.flavor(&flavor.name),
+        }
+    });
+    core::ResourceGroup {
+        flavors: flavors.collect(),
+        resources,
+    }
+}
+
+fn preemption(policy: &Preemption) -> core::Preemption {
+    core::Preemption {
+        within_cluster_queue: match policy.within_cluster_queue {
+            WithinClusterQueue::Never => core::WithinClusterQueue::Never,
+            WithinClusterQueue::LowerPriority => core::WithinClusterQueue::LowerPriority,
+            WithinClusterQueue::LowerOrNewerEqualPriority => {
+                core::WithinClusterQueue::LowerOrNewerEqualPriority
+            }
+        },
+        reclaim_within_cohort: match policy.reclaim_within_cohort {
+            ReclaimWithinCohort::Never => core::ReclaimWithinCohort::Never,
+            ReclaimWithinCohort::LowerPriority => core::ReclaimWithinCohort::LowerPriority,
+            ReclaimWithinCohort::Any => core::ReclaimWithinCohort::Any,
+        },
+        borrow_within_cohort: match &policy.borrow_within_cohort {
+            Some(it) if it.policy == BorrowPolicy::LowerPriority => {
+                core::BorrowWithinCohort::LowerPriority {
+                    threshold_max: it.max_priority_threshold,
+                }
+            }
+            _ => core::BorrowWithinCohort::Never,
+        },
+    }
+}
+
+fn fungibility(fungibility: &FlavorFungibility) -> core::FlavorFungibility {
+    let default = core::FlavorFungibility::default();
+    let then = |it| match it {
+        Fungibility::MayStopSearch => core::Fungibility::MayStopSearch,
+        Fungibility::TryNextFlavor => core::Fungibility::TryNextFlavor,
+    };
+    core::FlavorFungibility {
+        when_can_borrow: fungibility
+            .when_can_borrow
+            .map_or(default.when_can_borrow, then),
+        when_can_preempt: fungibility
+            .when_can_preempt
+            .map_or(default.when_can_preempt, then),
+        preference: match fungibility.preference {
+            Some(Preference::PreemptionOverBorrowing) => core::Preference::PreemptionOverBorrowing,
+            Some(Preference::BorrowingOverPreemption) | None => {
+                core::Preference::BorrowingOverPreemption
+            }
+        },
+    }
+}
+
+/// Usage that no workload of the scenario accounts for.
+fn set_usage(state: &mut State, queue: NodeId, usage: &[Used]) {
+    let usage = usage.iter().map(|it| {
+        let of = pair(state, &it.flavor, &it.resource);
+        (of, Amount::new(it.amount))
+    });
+    let held = Reservation {
+        usage: usage.collect(),
+        reserved_at_s: 0,
+        is_evicted: false,
+    };
+    let queue = state.node_name(queue).to_owned();
+    let spec = WorkloadSpec {
+        name: &format!("usage of {queue}"),
+        uid: "",
+        queue: &queue,
+        priority: 0,
+        order_time_s: 0,
+        pod_sets: Vec::new(),
+        is_in_scope: true,
+    };
+    state.add_running(spec, &held);
 }
 
 fn spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
@@ -273,7 +343,7 @@ fn spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
 fn pod_sets(state: &mut State, workload: &Workload) -> Vec<core::PodSet> {
     let pod_sets = workload.pod_sets.iter().map(|pod_set| {
         let requests = pod_set.requests.iter();
-        let requests = requests.map(|(name, it)| (state.resource(name), Amount::new(*it)));
+        let requests = requests.map(|(name, it)| (state.resource(name), amount_of(*it, name)));
         let requests = requests.collect();
         let ineligible = pod_set.ineligible_flavors.iter();
         core::PodSet {
@@ -296,11 +366,17 @@ fn pair(state: &mut State, flavor: &str, resource: &str) -> FlavorResource {
 }
 
 fn quota(quota: &Quota) -> core::Quota {
+    let limit = |limit: Option<AmountText>| limit.map(|it| amount_of(it, &quota.resource));
     core::Quota {
-        nominal: Amount::new(quota.nominal),
-        borrowing_limit: quota.borrowing_limit.map(Amount::new),
-        lending_limit: quota.lending_limit.map(Amount::new),
+        nominal: amount_of(quota.nominal, &quota.resource),
+        borrowing_limit: limit(quota.borrowing_limit),
+        lending_limit: limit(quota.lending_limit),
     }
+}
+
+/// The door has looked at it: it is a number.
+fn amount_of(amount: AmountText, resource: &str) -> Amount {
+    amount.of(resource).map_or(Amount::ZERO, Amount::new)
 }
 
 fn selects(selector: &Selector, labels: &BTreeMap<String, String>) -> bool {

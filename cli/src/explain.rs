@@ -1,0 +1,181 @@
+//! `lockkeeper explain`.
+
+use crate::Failure;
+use anyhow::{Context, Error, anyhow};
+use clap::{Args, ValueEnum};
+use lockkeeper_preemption::{Compatibility, Entry, State};
+use lockkeeper_snapshot::scenario::{Loaded, Scenario, compatibility, load};
+use lockkeeper_snapshot::story;
+use serde_json::{Value, json};
+use std::io::{Read, Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+
+/// The most that is read of a scenario, in bytes: 64 MiB.
+const SCENARIO_MAX_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What is to be explained, and how it is printed.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// State and workloads to decide on (YAML, JSON, or one JSON a line; `-` is standard input)
+    #[arg(long, value_name = "FILE")]
+    scenario: PathBuf,
+
+    /// The scenario with this id, where the file has several
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+
+    /// Only this workload
+    #[arg(long, value_name = "NAME")]
+    workload: Option<String>,
+
+    /// How the answer is printed
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
+    output: Output,
+
+    /// Whether what Kueue does wrong is done the same way [default: kueue for a scenario that was
+    /// recorded from it, else lockkeeper]
+    #[arg(long, value_name = "WHOSE")]
+    compatibility: Option<Whose>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Output {
+    Human,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Whose {
+    Lockkeeper,
+    Kueue,
+}
+
+/// Decides, and prints the decision and its story.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let scenario = read(arguments).map_err(Failure::Usage)?;
+    let compatibility = match arguments.compatibility {
+        Some(Whose::Lockkeeper) => Compatibility::Lockkeeper,
+        Some(Whose::Kueue) => Compatibility::Kueue,
+        None => compatibility(&scenario),
+    };
+    let shown = arguments.scenario.display();
+    let loaded = load(&scenario, compatibility)
+        .with_context(|| format!("{shown} is no state"))
+        .map_err(Failure::Usage)?;
+    let told = tell(&scenario, loaded, arguments).map_err(Failure::Usage)?;
+    let mut out = stdout().lock();
+    Ok(out.write_all(told.as_bytes())?)
+}
+
+fn read(arguments: &Arguments) -> Result<Scenario, Error> {
+    let path = &arguments.scenario;
+    let shown = path.display();
+    let text = text(path).with_context(|| format!("cannot read {shown}"))?;
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let is_lines = lines.len() > 1 && lines.iter().all(|line| line.starts_with('{'));
+    if !is_lines {
+        return parse(&text).with_context(|| format!("{shown} is no scenario"));
+    }
+    let Some(id) = &arguments.id else {
+        let count = lines.len();
+        return Err(anyhow!(
+            "{shown} has {count} scenarios; choose one with --id"
+        ));
+    };
+    for (at, line) in lines.into_iter().enumerate() {
+        let line_number = at.saturating_add(1);
+        let value: Value = serde_json::from_str(line)
+            .with_context(|| format!("{shown}:{line_number} is no JSON"))?;
+        if value.get("id").and_then(Value::as_str) == Some(id) {
+            return parse(line).with_context(|| format!("{shown}:{line_number} is no scenario"));
+        }
+    }
+    Err(anyhow!("{shown} has no scenario {id:?}"))
+}
+
+fn text(path: &Path) -> Result<String, Error> {
+    let mut text = String::new();
+    if path.as_os_str() == "-" {
+        let mut limited = stdin().lock().take(SCENARIO_MAX_BYTES);
+        limited.read_to_string(&mut text)?;
+    } else {
+        let mut limited = std::fs::File::open(path)?.take(SCENARIO_MAX_BYTES);
+        limited.read_to_string(&mut text)?;
+    }
+    Ok(text)
+}
+
+fn parse(text: &str) -> Result<Scenario, Error> {
+    if text.trim_start().starts_with('{') {
+        return Ok(serde_json::from_str(text)?);
+    }
+    Ok(serde_saphyr::from_str(text)?)
+}
+
+fn tell(scenario: &Scenario, mut loaded: Loaded, arguments: &Arguments) -> Result<String, Error> {
+    let Some(id) = loaded.incoming else {
+        return tell_cycle(scenario, &mut loaded.state, arguments);
+    };
+    let nomination = loaded.nominate(scenario);
+    let nomination = nomination.ok_or_else(|| anyhow!("the incoming workload is not there"))?;
+    let state = &loaded.state;
+    let name = state.workload_name(id);
+    match arguments.output {
+        Output::Json => pretty(&story::nomination(state, name, &nomination)),
+        Output::Human => {
+            let mut told = String::new();
+            story::tell_nomination(&mut told, state, name, &nomination)?;
+            Ok(told)
+        }
+    }
+}
+
+fn tell_cycle(
+    scenario: &Scenario,
+    state: &mut State,
+    arguments: &Arguments,
+) -> Result<String, Error> {
+    let cycle = state.next_cycle(scenario.now, true);
+    let is_wanted = |entry: &&Entry| {
+        let wanted = arguments.workload.as_deref();
+        wanted.is_none_or(|name| state.workload_name(entry.workload) == name)
+    };
+    let entries: Vec<&Entry> = cycle.entries.iter().filter(is_wanted).collect();
+    if let Some(name) = &arguments.workload
+        && entries.is_empty()
+    {
+        let why = match state.workload(name) {
+            Some(_) => "it is not at the head of its queue, or the queue admits nothing",
+            None => "there is no such workload",
+        };
+        return Err(anyhow!("{name:?} is not decided on in this cycle: {why}"));
+    }
+    match arguments.output {
+        Output::Json => {
+            let entries: Vec<Value> = entries.iter().map(|it| story::entry(state, it)).collect();
+            pretty(&json!({"entries": entries}))
+        }
+        Output::Human => {
+            let mut told = String::new();
+            for (at, entry) in entries.into_iter().enumerate() {
+                if at > 0 {
+                    told.push('\n');
+                }
+                story::tell_entry(&mut told, state, entry)?;
+            }
+            if told.is_empty() {
+                told.push_str("nobody waits at the head of an active queue\n");
+            }
+            Ok(told)
+        }
+    }
+}
+
+fn pretty(value: &Value) -> Result<String, Error> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(text)
+}

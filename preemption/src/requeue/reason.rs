@@ -1,0 +1,280 @@
+//! The words of the life cycle: what stands in conditions and events, as Kueue's users know it.
+//!
+//! | condition | reason | message |
+//! |---|---|---|
+//! | `Evicted=True` | `PodsReadyTimeout` | Exceeded the PodsReady timeout *namespace/name* |
+//! | `Evicted=True` | `AdmissionCheck` | Evicted due to *checks* |
+//! | `Evicted=True` | `ClusterQueueStopped` | The ClusterQueue is stopped |
+//! | `Evicted=True` | `LocalQueueStopped` | The LocalQueue is stopped |
+//! | `Evicted=True` | `Deactivated` | The workload is deactivated |
+//! | `Evicted=True` | `DeactivatedDueTo`*cause* | The workload is deactivated due to *message of the target* |
+//! | `DeactivationTarget=True` | `RequeuingLimitExceeded` | exceeding the maximum number of re-queuing retries |
+//! | `DeactivationTarget=True` | `RequeuingLimitExceeded` | exceeding the maximum time of re-queuing |
+//! | `DeactivationTarget=True` | `AdmissionCheck` | *checks* |
+//! | `Requeued=True` | `BackoffFinished` | The workload backoff was finished |
+//! | `Requeued=True` | `Reactivated` | The workload was reactivated |
+//! | `Requeued=True` | `ClusterQueueRestarted` | The ClusterQueue was restarted after being stopped |
+//! | `Requeued=True` | `LocalQueueRestarted` | The LocalQueue was restarted after being stopped |
+//!
+//! `Requeued=False` carries the reason of the eviction. An eviction of a workload that holds an admission
+//! is also an event of type `Normal`: `EvictedDueTo`*reason* with the same message. The one about the
+//! maximum time is ours; all others are Kueue's.
+
+/// Why a workload was evicted: the reason of `Evicted=True`, and of `Requeued=False` after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EvictionReason {
+    /// Others took its quota.
+    Preempted,
+    /// Its pods were not ready in time.
+    PodsReadyTimeout,
+    /// An admission check asks to try again. Only Kueue has these.
+    AdmissionCheck,
+    /// Its ClusterQueue is stopped and drained.
+    ClusterQueueStopped,
+    /// Its LocalQueue is stopped and drained.
+    LocalQueueStopped,
+    /// Nodes under it failed.
+    NodeFailures,
+    /// It is not active any more: by its user, or by the controller for a cause.
+    Deactivated(Option<DeactivationCause>),
+    /// A reason that is not known here.
+    Other,
+}
+
+/// Why the controller deactivated a workload: the reason of `DeactivationTarget`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DeactivationCause {
+    /// It was put back too often or for too long.
+    RequeuingLimitExceeded,
+    /// It ran longer than it may.
+    MaximumExecutionTimeExceeded,
+    /// An admission check rejected it. Only Kueue has these.
+    AdmissionCheck,
+    /// A cause that is not known here.
+    Other,
+}
+
+impl DeactivationCause {
+    /// The reason as it stands in the condition.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RequeuingLimitExceeded => "RequeuingLimitExceeded",
+            Self::MaximumExecutionTimeExceeded => "MaximumExecutionTimeExceeded",
+            Self::AdmissionCheck => "AdmissionCheck",
+            Self::Other => "Other",
+        }
+    }
+
+    /// The cause that a condition's reason names.
+    #[must_use]
+    pub fn of(reason: &str) -> Self {
+        let known = [
+            Self::RequeuingLimitExceeded,
+            Self::MaximumExecutionTimeExceeded,
+            Self::AdmissionCheck,
+        ];
+        let found = known.into_iter().find(|it| it.as_str() == reason);
+        found.unwrap_or(Self::Other)
+    }
+}
+
+impl EvictionReason {
+    const KNOWN: [Self; 10] = [
+        Self::Preempted,
+        Self::PodsReadyTimeout,
+        Self::AdmissionCheck,
+        Self::ClusterQueueStopped,
+        Self::LocalQueueStopped,
+        Self::NodeFailures,
+        Self::Deactivated(None),
+        Self::Deactivated(Some(DeactivationCause::RequeuingLimitExceeded)),
+        Self::Deactivated(Some(DeactivationCause::MaximumExecutionTimeExceeded)),
+        Self::Deactivated(Some(DeactivationCause::AdmissionCheck)),
+    ];
+
+    /// The reason that a condition names.
+    #[must_use]
+    pub fn of(reason: &str) -> Self {
+        let known = Self::KNOWN.into_iter().find(|it| it.as_str() == reason);
+        let other = if reason.starts_with("DeactivatedDueTo") {
+            Self::Deactivated(Some(DeactivationCause::Other))
+        } else {
+            Self::Other
+        };
+        known.unwrap_or(other)
+    }
+
+    /// The reason as it stands in the condition.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Preempted => "Preempted",
+            Self::PodsReadyTimeout => "PodsReadyTimeout",
+            Self::AdmissionCheck => "AdmissionCheck",
+            Self::ClusterQueueStopped => "ClusterQueueStopped",
+            Self::LocalQueueStopped => "LocalQueueStopped",
+            Self::NodeFailures => "NodeFailures",
+            Self::Deactivated(None) => "Deactivated",
+            Self::Deactivated(Some(cause)) => match cause {
+                DeactivationCause::RequeuingLimitExceeded => {
+                    "DeactivatedDueToRequeuingLimitExceeded"
+                }
+                DeactivationCause::MaximumExecutionTimeExceeded => {
+                    "DeactivatedDueToMaximumExecutionTimeExceeded"
+                }
+                DeactivationCause::AdmissionCheck => "DeactivatedDueToAdmissionCheck",
+                DeactivationCause::Other => "DeactivatedDueToOther",
+            },
+            Self::Other => "Other",
+        }
+    }
+
+    /// The message of the condition and the event. `about` is what only the caller knows: for
+    /// `PodsReadyTimeout` the workload as `namespace/name`, for `AdmissionCheck` the list of checks, for a
+    /// deactivation with a cause the message of `DeactivationTarget`, for the reasons that are decided
+    /// elsewhere the message itself.
+    #[must_use]
+    pub fn message(self, about: &str) -> String {
+        match self {
+            Self::PodsReadyTimeout => format!("Exceeded the PodsReady timeout {about}"),
+            Self::AdmissionCheck => format!("Evicted due to {about}"),
+            Self::ClusterQueueStopped => "The ClusterQueue is stopped".to_owned(),
+            Self::LocalQueueStopped => "The LocalQueue is stopped".to_owned(),
+            Self::Deactivated(None) => "The workload is deactivated".to_owned(),
+            Self::Deactivated(Some(_)) => format!("The workload is deactivated due to {about}"),
+            Self::Preempted | Self::NodeFailures | Self::Other => about.to_owned(),
+        }
+    }
+
+    /// The reason of the event.
+    #[must_use]
+    pub fn event(self) -> String {
+        format!("EvictedDueTo{}", self.as_str())
+    }
+
+    /// Whether a workload may be tried again as soon as its job has stopped.
+    pub(super) const fn requeues_at_once(self) -> bool {
+        matches!(self, Self::Preempted | Self::NodeFailures)
+    }
+}
+
+/// What the pods of a workload still have to do: the reason of `PodsReady=False`, and the underlying
+/// cause by which timeouts are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NotReady {
+    /// They were never all ready since the workload was admitted.
+    WaitForStart,
+    /// They were, and one failed.
+    WaitForRecovery,
+    /// A reason that is not known here.
+    Other,
+}
+
+impl NotReady {
+    /// The reason as it stands in the condition.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::WaitForStart => "WaitForStart",
+            Self::WaitForRecovery => "WaitForRecovery",
+            Self::Other => "Other",
+        }
+    }
+
+    /// What a condition's reason says. Kueue's `PodsReady` of old is `WaitForStart`.
+    #[must_use]
+    pub fn of(reason: &str) -> Self {
+        match reason {
+            "WaitForStart" | "PodsReady" => Self::WaitForStart,
+            "WaitForRecovery" => Self::WaitForRecovery,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Which limit of requeueing was exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Limit {
+    /// `backoffLimitCount`.
+    Count,
+    /// `backoffLimitSeconds`.
+    Time,
+}
+
+/// Why a workload is going to be deactivated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target {
+    /// It was put back too often or for too long.
+    RequeuingLimit(Limit),
+    /// An admission check rejected it. Only Kueue has these.
+    RejectedChecks,
+}
+
+impl Target {
+    /// The cause: the reason of the condition.
+    #[must_use]
+    pub const fn cause(self) -> DeactivationCause {
+        match self {
+            Self::RequeuingLimit(_) => DeactivationCause::RequeuingLimitExceeded,
+            Self::RejectedChecks => DeactivationCause::AdmissionCheck,
+        }
+    }
+
+    /// The message of the condition. `about` is the list of checks if some rejected it.
+    #[must_use]
+    pub fn message(self, about: &str) -> String {
+        let text = match self {
+            Self::RequeuingLimit(Limit::Count) => {
+                "exceeding the maximum number of re-queuing retries"
+            }
+            Self::RequeuingLimit(Limit::Time) => "exceeding the maximum time of re-queuing",
+            Self::RejectedChecks => about,
+        };
+        text.to_owned()
+    }
+
+    /// Reason and message of the event of type `Warning`, if there is one.
+    #[must_use]
+    pub fn event(self, about: &str) -> Option<(&'static str, String)> {
+        let text = || format!("Deactivated due to {about}");
+        (self == Self::RejectedChecks).then(|| ("AdmissionCheckRejected", text()))
+    }
+}
+
+/// Why a workload may be tried again: the reason of `Requeued=True`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RequeuedReason {
+    /// Its backoff is over.
+    BackoffFinished,
+    /// It is active again.
+    Reactivated,
+    /// Its ClusterQueue is no longer stopped.
+    ClusterQueueRestarted,
+    /// Its LocalQueue is no longer stopped.
+    LocalQueueRestarted,
+}
+
+impl RequeuedReason {
+    /// The reason as it stands in the condition.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BackoffFinished => "BackoffFinished",
+            Self::Reactivated => "Reactivated",
+            Self::ClusterQueueRestarted => "ClusterQueueRestarted",
+            Self::LocalQueueRestarted => "LocalQueueRestarted",
+        }
+    }
+
+    /// The message of the condition.
+    #[must_use]
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::BackoffFinished => "The workload backoff was finished",
+            Self::Reactivated => "The workload was reactivated",
+            Self::ClusterQueueRestarted => "The ClusterQueue was restarted after being stopped",
+            Self::LocalQueueRestarted => "The LocalQueue was restarted after being stopped",
+        }
+    }
+}

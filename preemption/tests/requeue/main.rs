@@ -1,0 +1,55 @@
+//! Workloads whose pods are not ready in time: one by one, at random, and in the queue.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+mod differences;
+mod life;
+mod properties;
+mod queue;
+
+use lockkeeper_preemption::requeue::{Jitter, PodsReady, Settings, Standing, Step, next_step};
+
+/// Enabled, with what is asked for.
+fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings {
+        is_enabled: true,
+        ..Settings::default()
+    };
+    change(&mut settings);
+    settings
+}
+
+/// A workload that was admitted at a second.
+fn admitted(at_s: i64) -> Standing {
+    Standing {
+        has_quota: true,
+        admitted_at_s: Some(at_s),
+        ..Standing::default()
+    }
+}
+
+/// The next step at a second.
+fn step(settings: &Settings, standing: &Standing, now_s: i64) -> Step {
+    next_step(settings, standing, now_s * 1_000, Jitter::NONE)
+}
+
+/// Takes the next step and says which.
+fn take(settings: &Settings, standing: &mut Standing, now_s: i64) -> Step {
+    let step = step(settings, standing, now_s);
+    standing.apply(&step, now_s * 1_000);
+    step
+}
+
+/// Admits a pending workload.
+fn admit(standing: &mut Standing, now_s: i64) {
+    assert!(standing.is_pending() && standing.is_backoff_over(now_s * 1_000));
+    standing.quota_reserved();
+    standing.admitted_at_s = Some(now_s);
+    standing.pods_ready = PodsReady::Unknown;
+}

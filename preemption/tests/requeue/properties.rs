@@ -1,0 +1,295 @@
+//! What holds for all settings and all lives.
+
+use lockkeeper_preemption::Compatibility;
+use lockkeeper_preemption::requeue::{
+    Backoff, Checks, DeactivationCause, Evicted, EvictionReason, Factor, Jitter, NotReady,
+    PodsReady, RequeueState, Settings, Standing, Step, StopPolicy, Timestamp, next_step,
+};
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::time::Duration;
+
+/// More steps than any workload needs without something else changing.
+const STEPS_MAX: usize = 8;
+
+/// Numbers near the ends, and others.
+fn seconds() -> impl Strategy<Value = u64> {
+    prop_oneof![0..10_000_u64, Just(u64::MAX), any::<u64>()]
+}
+
+fn durations() -> impl Strategy<Value = Duration> {
+    seconds().prop_map(Duration::from_secs)
+}
+
+fn instants() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        -10..10_000_i64,
+        Just(i64::MIN),
+        Just(i64::MAX),
+        any::<i64>()
+    ]
+}
+
+fn counts() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        0..50_u32,
+        Just(i32::MAX as u32),
+        Just(u32::MAX),
+        any::<u32>()
+    ]
+}
+
+fn compatibilities() -> impl Strategy<Value = Compatibility> {
+    select(vec![Compatibility::Lockkeeper, Compatibility::Kueue])
+}
+
+prop_compose! {
+    fn backoffs()(
+        base in durations(),
+        factor in prop_oneof![Just(200_000_000), 0..400_000_000_u64, any::<u64>()],
+        cap in proptest::option::of(durations()),
+        jitter_ppm in prop_oneof![Just(100), any::<u32>()],
+    ) -> Backoff {
+        Backoff { base, factor: Factor::new(factor), cap, jitter_ppm }
+    }
+}
+
+prop_compose! {
+    fn all_settings()(
+        timeout in durations(),
+        recovery_timeout in proptest::option::of(durations()),
+        is_by_creation in any::<bool>(),
+        backoff_limit_count in proptest::option::of(counts()),
+        backoff_limit in proptest::option::of(durations()),
+        backoff in backoffs(),
+        compatibility in compatibilities(),
+    ) -> Settings {
+        Settings {
+            is_enabled: true,
+            timeout,
+            recovery_timeout,
+            timestamp: if is_by_creation { Timestamp::Creation } else { Timestamp::Eviction },
+            backoff_limit_count,
+            backoff_limit,
+            backoff,
+            compatibility,
+            ..Settings::default()
+        }
+    }
+}
+
+fn reasons() -> impl Strategy<Value = EvictionReason> {
+    let names = [
+        "Preempted",
+        "PodsReadyTimeout",
+        "AdmissionCheck",
+        "ClusterQueueStopped",
+        "LocalQueueStopped",
+        "NodeFailures",
+        "Deactivated",
+        "DeactivatedDueToRequeuingLimitExceeded",
+        "DeactivatedDueToWeather",
+        "Inadmissible",
+    ];
+    select(names.to_vec()).prop_map(EvictionReason::of)
+}
+
+fn pods() -> impl Strategy<Value = PodsReady> {
+    let reasons = vec![
+        NotReady::WaitForStart,
+        NotReady::WaitForRecovery,
+        NotReady::Other,
+    ];
+    let not = (select(reasons), instants());
+    let not = not.prop_map(|(reason, since_s)| PodsReady::No { reason, since_s });
+    prop_oneof![Just(PodsReady::Unknown), Just(PodsReady::Yes), not]
+}
+
+fn states() -> impl Strategy<Value = Option<RequeueState>> {
+    use proptest::option::of;
+    let parts = (of(counts()), of(instants()), of(instants()));
+    of(
+        parts.prop_map(|(count, requeue_at_s, first_evicted_at_s)| RequeueState {
+            count,
+            requeue_at_s,
+            first_evicted_at_s,
+        }),
+    )
+}
+
+prop_compose! {
+    fn standings()(
+        (is_active, has_quota) in any::<(bool, bool)>(),
+        admitted_at_s in proptest::option::of(instants()),
+        pods_ready in pods(),
+        evicted in proptest::option::of((reasons(), instants())),
+        held_for in proptest::option::of(reasons()),
+        is_target in any::<bool>(),
+        state in states(),
+        retry_at_s in proptest::option::of(instants()),
+        (is_rejected, is_retry, is_stopped) in any::<(bool, bool, bool)>(),
+    ) -> Standing {
+        Standing {
+            is_active,
+            has_quota,
+            admitted_at_s: admitted_at_s.filter(|_| has_quota),
+            pods_ready,
+            evicted: evicted.map(|(reason, at_s)| Evicted { reason, at_s }),
+            held_for,
+            target: is_target.then_some(DeactivationCause::RequeuingLimitExceeded),
+            state,
+            checks: Checks { is_rejected, is_retry, retry_at_s },
+            cluster_queue: if is_stopped { StopPolicy::HoldAndDrain } else { StopPolicy::None },
+            ..Standing::default()
+        }
+    }
+}
+
+/// Takes steps until nothing is left to write; says how many.
+fn settle(settings: &Settings, standing: &mut Standing, now_ms: i64) -> usize {
+    for taken in 0..=STEPS_MAX {
+        let step = next_step(settings, standing, now_ms, Jitter::NONE);
+        if matches!(step, Step::Rest | Step::Wait(_)) {
+            return taken;
+        }
+        let before = standing.clone();
+        standing.apply(&step, now_ms);
+        assert_ne!(before, *standing, "{step:?} changes nothing");
+    }
+    panic!("it goes on and on: {standing:?}");
+}
+
+proptest! {
+    #[test]
+    fn delays_never_decrease(
+        backoff in backoffs(), count in 1..u32::MAX, bits in any::<u32>(), more in any::<u32>(),
+    ) {
+        let delay = |count, bits| {
+            backoff.delay(count, Jitter::new(bits), Compatibility::Lockkeeper)
+        };
+        prop_assert!(delay(count, bits) <= delay(count + 1, bits));
+        prop_assert!(delay(count % 64, bits) <= delay(count % 64 + 1, bits));
+        prop_assert!(delay(count, bits.min(more)) <= delay(count, bits.max(more)));
+        prop_assert_eq!(delay(0, bits), delay(1, bits));
+    }
+
+    #[test]
+    fn delays_are_within_the_cap_and_its_jitter(
+        backoff in backoffs(), count in any::<u32>(), bits in any::<u32>(),
+        compatibility in compatibilities(),
+    ) {
+        let delay = backoff.delay(count, Jitter::new(bits), compatibility);
+        let cap = backoff.cap.unwrap_or(Duration::MAX);
+        // Kueue's first delay is not capped, and so are all if nothing is multiplied.
+        let is_first = compatibility == Compatibility::Kueue
+            && (count <= 1 || backoff.base > cap && backoff.factor == Factor::ONE);
+        let most = if is_first { backoff.base.max(cap) } else { cap };
+        let jitter = most.as_nanos().saturating_mul(backoff.jitter_ppm.into()) / 1_000_000;
+        prop_assert!(delay.as_nanos() <= most.as_nanos().saturating_add(jitter));
+    }
+
+    #[test]
+    fn without_jitter_doubling_is_a_shift(base_s in 1..1_000_u64, count in 1..20_u32) {
+        let base = Duration::from_secs(base_s);
+        let backoff = Backoff { base, cap: None, ..Backoff::default() };
+        let delay = backoff.delay(count, Jitter::NONE, Compatibility::Lockkeeper);
+        prop_assert_eq!(delay, base * (1 << (count - 1)));
+    }
+
+    #[test]
+    fn the_time_only_moves_forward_and_the_count_up(
+        state in states(), until_s in instants(), is_counted in any::<bool>(),
+    ) {
+        let before = state.unwrap_or_default();
+        let mut after = before;
+        let changed = after.set(until_s, is_counted);
+        prop_assert!(after.requeue_at_s >= before.requeue_at_s);
+        prop_assert!(after.requeue_at_s >= Some(until_s));
+        prop_assert!(after.times() >= before.times().min(i32::MAX as u32));
+        prop_assert!(i32::try_from(after.times()).is_ok() || !is_counted);
+        prop_assert_eq!(changed, is_counted || after != before);
+    }
+
+    #[test]
+    fn no_step_panics_and_all_come_to_rest(
+        settings in all_settings(), standing in standings(), now_ms in instants(),
+        bits in any::<u32>(),
+    ) {
+        let mut once = standing.clone();
+        once.apply(&next_step(&settings, &standing, now_ms, Jitter::new(bits)), now_ms);
+        let _ = (once.order_time_ms(&settings), once.held_until_s(now_ms));
+        let mut standing = standing;
+        if settings.compatibility == Compatibility::Kueue {
+            // Its writes for checks and for a deactivation undo each other; differences.rs has that.
+            standing.checks.retry_at_s = None;
+        }
+        settle(&settings, &mut standing, now_ms);
+    }
+
+    #[test]
+    fn an_eviction_puts_off_and_counts_up_to_the_limit(
+        settings in all_settings(), standing in standings(), now_ms in 0..10_000_000_i64,
+    ) {
+        let step = next_step(&settings, &standing, now_ms, Jitter::NONE);
+        if let Step::Evict(eviction) = step
+            && eviction.reason == EvictionReason::PodsReadyTimeout
+        {
+            let before = standing.state.unwrap_or_default();
+            let after = eviction.state.expect("a state");
+            prop_assert!(after.requeue_at_s >= before.requeue_at_s);
+            prop_assert!(after.requeue_at_s >= Some(now_ms.div_euclid(1_000)));
+            prop_assert!(settings.backoff_limit_count.is_none_or(|it| before.times() < it));
+        }
+    }
+
+    /// Whatever happened to it, once it was made inactive and has stopped, and is made active again.
+    #[test]
+    fn a_reactivated_workload_always_comes_back(
+        mut settings in all_settings(), standing in standings(), now_ms in 0..10_000_000_i64,
+    ) {
+        settings.compatibility = Compatibility::Lockkeeper;
+        let mut standing = standing;
+        standing.is_active = false;
+        settle(&settings, &mut standing, now_ms);
+        prop_assert_eq!(standing.state, None);
+        prop_assert!(standing.evicted.is_some());
+        standing.job_stopped();
+        settle(&settings, &mut standing, now_ms);
+
+        standing.is_active = true;
+        standing.checks = Checks::default();
+        standing.cluster_queue = StopPolicy::None;
+        settle(&settings, &mut standing, now_ms);
+        prop_assert!(standing.is_active);
+        prop_assert_eq!(standing.held_until_s(now_ms), None);
+        prop_assert!(standing.is_pending());
+        prop_assert_eq!(standing.state.map_or(0, |it| it.times()), 0);
+    }
+
+    /// Nobody waits for longer than `requeueAt` says.
+    #[test]
+    fn a_backoff_ends_at_its_time(
+        settings in all_settings(), at_s in 0..10_000_i64, count in counts(),
+        early_ms in 1..5_000_i64,
+    ) {
+        let mut standing = Standing {
+            held_for: Some(EvictionReason::PodsReadyTimeout),
+            state: Some(RequeueState {
+                count: Some(count),
+                requeue_at_s: Some(at_s),
+                first_evicted_at_s: None,
+            }),
+            ..Standing::default()
+        };
+        let now_ms = at_s * 1_000 - early_ms;
+        let wait = Duration::from_millis(early_ms.unsigned_abs());
+        prop_assert_eq!(
+            next_step(&settings, &standing, now_ms, Jitter::NONE),
+            Step::Wait(wait)
+        );
+        prop_assert_eq!(standing.held_until_s(now_ms), Some(at_s));
+        settle(&settings, &mut standing, at_s * 1_000);
+        prop_assert_eq!(standing.held_until_s(at_s * 1_000), None);
+        prop_assert_eq!(standing.state.unwrap().count, Some(count));
+    }
+}

@@ -1,0 +1,229 @@
+//! Workloads in the queue: their places, who is held, and who is let in.
+
+use crate::{admitted, settings};
+use lockkeeper_preemption::requeue::{
+    Evicted, EvictionReason, PodsReady, Settings, Standing, Timestamp, may_admit,
+};
+use lockkeeper_preemption::{
+    Amount, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, NodeId, Options, PodSet,
+    Preemption, QueueSpec, QueueingStrategy, Quota, Reservation, ResourceGroup, State, WorkloadId,
+    WorkloadSpec,
+};
+
+/// A queue with one cpu.
+fn queue() -> (State, NodeId) {
+    let mut state = State::new(Options::default());
+    let cpu = state.resource("cpu");
+    let flavor = state.flavor("default");
+    let quota = Quota {
+        nominal: Amount::new(1_000),
+        ..Quota::default()
+    };
+    let queue = state.set_queue(QueueSpec {
+        name: "queue",
+        cohort: None,
+        groups: vec![ResourceGroup {
+            resources: vec![cpu],
+            flavors: vec![FlavorQuotas {
+                flavor,
+                quotas: vec![(cpu, quota)],
+            }],
+        }],
+        preemption: Preemption::default(),
+        fungibility: FlavorFungibility::default(),
+        strategy: QueueingStrategy::BestEffortFifo,
+        weight: 1.0,
+        is_active: true,
+    });
+    (state, queue)
+}
+
+/// A workload of one cpu. Workloads of different priority are parked one by one.
+fn add(state: &mut State, name: &str, priority: i32) -> WorkloadId {
+    let cpu = state.resource("cpu");
+    state.add_pending(WorkloadSpec {
+        name,
+        uid: name,
+        queue: "queue",
+        priority,
+        order_time_s: 0,
+        pod_sets: vec![PodSet {
+            name: "main".into(),
+            count: 1,
+            count_min: None,
+            requests: [(cpu, Amount::new(1_000))].into(),
+            ineligible: [].into(),
+            shape: 0,
+        }],
+        is_in_scope: true,
+    })
+}
+
+fn reservation(state: &mut State) -> Reservation {
+    let of = FlavorResource {
+        flavor: state.flavor("default"),
+        resource: state.resource("cpu"),
+    };
+    Reservation {
+        usage: vec![(of, Amount::new(1_000))],
+        reserved_at_s: 0,
+        is_evicted: false,
+    }
+}
+
+/// Who was admitted in a cycle.
+fn winners(state: &mut State, now_s: i64) -> Vec<WorkloadId> {
+    let cycle = state.next_cycle(now_s, false);
+    let admitted = cycle.entries.iter();
+    let admitted = admitted.filter(|it| it.decision == Decision::Admit);
+    admitted.map(|it| it.workload).collect()
+}
+
+#[test]
+fn a_held_workload_is_looked_at_when_its_time_has_come() {
+    let (mut state, queue) = queue();
+    let job = add(&mut state, "job", 0);
+    state.hold(job, 60);
+    assert_eq!(state.held(queue), [job]);
+    assert!(state.active(queue).is_empty() && state.parked(queue).is_empty());
+    let cycle = state.next_cycle(59, false);
+    assert!(cycle.heads.is_empty());
+    assert_eq!(winners(&mut state, 60), [job]);
+    assert!(state.held(queue).is_empty());
+}
+
+#[test]
+fn others_have_their_chance_meanwhile() {
+    let (mut state, queue) = queue();
+    let first = add(&mut state, "first", 9);
+    let second = add(&mut state, "second", 0);
+    state.hold(first, 60);
+    assert_eq!(winners(&mut state, 0), [second]);
+    // It is in its place when it is back.
+    let third = add(&mut state, "third", 5);
+    state.release(second);
+    assert_eq!(winners(&mut state, 60), [first]);
+    assert_eq!(state.active(queue), [third, second]);
+}
+
+#[test]
+fn quota_that_becomes_free_does_not_end_a_backoff() {
+    let (mut state, queue) = queue();
+    let running = add(&mut state, "running", 0);
+    assert_eq!(winners(&mut state, 0), [running]);
+    let parked = add(&mut state, "parked", 1);
+    let held = add(&mut state, "held", 2);
+    state.hold(held, 60);
+    assert!(winners(&mut state, 1).is_empty());
+    assert_eq!(state.parked(queue), [parked]);
+    assert_eq!(state.remove(running), [parked]);
+    assert_eq!(state.held(queue), [held]);
+    assert_eq!(state.active(queue), [parked]);
+}
+
+#[test]
+fn a_parked_workload_can_be_held() {
+    let (mut state, queue) = queue();
+    let running = add(&mut state, "running", 9);
+    let parked = add(&mut state, "parked", 0);
+    assert_eq!(winners(&mut state, 0), [running]);
+    state.next_cycle(1, false);
+    assert_eq!(state.parked(queue), [parked]);
+    state.hold(parked, 60);
+    assert!(state.parked(queue).is_empty());
+    assert!(state.remove(running).is_empty());
+    assert_eq!(winners(&mut state, 60), [parked]);
+}
+
+#[test]
+fn a_running_workload_is_held_when_it_is_released() {
+    let (mut state, queue) = queue();
+    let job = add(&mut state, "job", 0);
+    assert_eq!(winners(&mut state, 0), [job]);
+    state.mark_evicted(job);
+    state.hold(job, 60);
+    assert!(state.held(queue).is_empty() && state.active(queue).is_empty());
+    assert!(state.next_cycle(100, false).heads.is_empty());
+    state.hold(job, 200);
+    state.release(job);
+    assert_eq!(state.held(queue), [job]);
+    assert!(winners(&mut state, 199).is_empty());
+    assert_eq!(winners(&mut state, 200), [job]);
+}
+
+#[test]
+fn the_last_hold_counts() {
+    let (mut state, queue) = queue();
+    let job = add(&mut state, "job", 0);
+    state.hold(job, i64::MAX);
+    assert!(winners(&mut state, 1_000_000).is_empty());
+    state.hold(job, 30);
+    assert_eq!(state.held(queue), [job]);
+    assert_eq!(winners(&mut state, 30), [job]);
+}
+
+#[test]
+fn those_that_are_held_the_shortest_come_first() {
+    let (mut state, queue) = queue();
+    let long = add(&mut state, "long", 9);
+    let short = add(&mut state, "short", 0);
+    state.hold(long, 90);
+    state.hold(short, 60);
+    assert_eq!(state.held(queue), [short, long]);
+}
+
+#[test]
+fn whoever_leaves_is_held_no_more() {
+    let (mut state, queue) = queue();
+    let gone = add(&mut state, "gone", 0);
+    let reserved = add(&mut state, "reserved", 0);
+    state.hold(gone, 60);
+    state.hold(reserved, 60);
+    state.remove(gone);
+    let quota = reservation(&mut state);
+    state.reserve(reserved, &quota);
+    assert!(state.held(queue).is_empty());
+    assert!(state.next_cycle(60, false).heads.is_empty());
+    // An old hold does not come back.
+    state.release(reserved);
+    assert_eq!(winners(&mut state, 61), [reserved]);
+}
+
+#[test]
+fn places_in_the_queue() {
+    let mut job = Standing {
+        created_at_s: 5,
+        ..Standing::default()
+    };
+    let by_eviction = Settings::default();
+    let by_creation = settings(|it| it.timestamp = Timestamp::Creation);
+    let times = |job: &Standing| [&by_eviction, &by_creation].map(|it| job.order_time_ms(it));
+    assert_eq!(times(&job), [5_000, 5_000]);
+    let mut evicted = |reason| {
+        job.evicted = Some(Evicted { reason, at_s: 90 });
+        times(&job)
+    };
+    assert_eq!(evicted(EvictionReason::PodsReadyTimeout), [90_000, 5_000]);
+    assert_eq!(evicted(EvictionReason::AdmissionCheck), [90_000, 90_000]);
+    assert_eq!(evicted(EvictionReason::Preempted), [5_000, 5_000]);
+    job.reclaimed_while_borrowing_at_s = Some(90);
+    assert_eq!(times(&job), [5_000, 5_000]);
+    let behind = settings(|it| it.priority_sorting_within_cohort = false);
+    assert_eq!(job.order_time_ms(&behind), 90_001);
+}
+
+#[test]
+fn admission_is_blocked_until_all_pods_are_ready() {
+    let on = settings(|it| it.block_admission = true);
+    let mut holders = [admitted(0), admitted(1)];
+    assert!(!may_admit(&on, &holders));
+    assert!(may_admit(&settings(|_| {}), &holders));
+    holders[0].pods_ready = PodsReady::Yes;
+    holders[1].is_finished = true;
+    assert!(may_admit(&on, &holders));
+    holders[1].is_finished = false;
+    assert!(!may_admit(&on, &holders));
+    holders[1].job_stopped();
+    assert!(may_admit(&on, &holders));
+    assert!(may_admit(&on, []));
+}

@@ -1,0 +1,290 @@
+//! What a scenario must be before it becomes a state.
+
+use super::{AmountText, Quota, Scenario, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most pod sets of a workload; an API server's object holds no more.
+const POD_SETS_MAX: usize = 4_096;
+
+/// Why a scenario is no state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// When two objects of a kind have one name.
+    #[error("{at}: there is another {kind} {name:?}; give each a name of its own")]
+    Duplicate {
+        /// Where.
+        at: String,
+        /// `ClusterQueue`, `Cohort` or `workload`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// When a quota, a limit or a request is below zero.
+    #[error("{at}: {amount} is negative; an amount is zero or more")]
+    Negative {
+        /// Where.
+        at: String,
+        /// The amount.
+        amount: i64,
+    },
+    /// When an amount, or the sum of all of one resource, is more than a 64-bit number holds.
+    #[error("{at}: the amount is too large; all of a resource together must stay below 2^63")]
+    TooLarge {
+        /// Where.
+        at: String,
+    },
+    /// When cohorts are their own ancestors.
+    #[error("{at}: the cohort {name:?} is its own ancestor; take one parent on the circle away")]
+    CohortCircle {
+        /// Where.
+        at: String,
+        /// One on the circle.
+        name: String,
+    },
+    /// When a pod set has no pods, or wants at least more than it has.
+    #[error("{at}: {count} makes no sense here; {accepted}")]
+    Count {
+        /// Where.
+        at: String,
+        /// The count.
+        count: i64,
+        /// What would be accepted.
+        accepted: &'static str,
+    },
+    /// When a workload has more pod sets than any object holds.
+    #[error("{at}: {count} pod sets; at most {POD_SETS_MAX} are possible")]
+    TooManyPodSets {
+        /// Where.
+        at: String,
+        /// How many.
+        count: usize,
+    },
+    /// When a workload that holds quota has no flavor for what it asks for.
+    #[error("{at}: the workload holds quota, but no flavor of {resource:?} is given")]
+    NoFlavor {
+        /// Where.
+        at: String,
+        /// The resource.
+        resource: String,
+    },
+    /// When a weight is negative or no number.
+    #[error("{at}: a weight is zero or more")]
+    Weight {
+        /// Where.
+        at: String,
+    },
+}
+
+/// Looks at all that could make the core's numbers wrong.
+pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    unique(scenario)?;
+    weights(scenario)?;
+    circles(scenario)?;
+    let mut sums = Sums::default();
+    for (at, cohort) in scenario.cohorts.iter().enumerate() {
+        for (index, quota) in cohort.quotas.iter().enumerate() {
+            sums.quota(quota, &format!("cohorts[{at}].quotas[{index}]"))?;
+        }
+    }
+    for (at, queue) in scenario.cluster_queues.iter().enumerate() {
+        for (group_at, group) in queue.resource_groups.iter().enumerate() {
+            for (flavor_at, flavor) in group.flavors.iter().enumerate() {
+                for (quota_at, quota) in flavor.quotas.iter().enumerate() {
+                    let path = format!(
+                        "clusterQueues[{at}].resourceGroups[{group_at}].flavors[{flavor_at}]\
+                         .quotas[{quota_at}]"
+                    );
+                    sums.quota(quota, &path)?;
+                }
+            }
+        }
+    }
+    for (at, workload) in scenario.admitted.iter().enumerate() {
+        let path = format!("admitted[{at}]");
+        sums.workload(workload, &path)?;
+        flavors(workload, &path)?;
+    }
+    for (at, workload) in scenario.pending.iter().enumerate() {
+        sums.workload(workload, &format!("pending[{at}]"))?;
+    }
+    if let Some(workload) = &scenario.incoming {
+        sums.workload(workload, "incoming")?;
+    }
+    Ok(())
+}
+
+fn unique(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let cohorts = scenario.cohorts.iter().map(|it| it.name.as_str());
+    no_twins("cohorts", "Cohort", cohorts)?;
+    let queues = scenario.cluster_queues.iter().map(|it| it.name.as_str());
+    no_twins("clusterQueues", "ClusterQueue", queues)?;
+    let admitted = scenario.admitted.iter();
+    let pending = scenario.pending.iter().chain(&scenario.incoming);
+    let workloads = admitted.chain(pending).map(|it| it.name.as_str());
+    no_twins("admitted, pending", "workload", workloads)
+}
+
+fn no_twins<'a>(
+    at: &str,
+    kind: &'static str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), ScenarioError> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(ScenarioError::Duplicate {
+                at: at.to_owned(),
+                kind,
+                name: name.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn weights(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let cohorts = scenario.cohorts.iter().enumerate();
+    let cohorts = cohorts.map(|(at, it)| (format!("cohorts[{at}].fairWeight"), it.fair_weight));
+    let queues = scenario.cluster_queues.iter().enumerate();
+    let queues = queues.map(|(at, it)| (format!("clusterQueues[{at}].fairWeight"), it.fair_weight));
+    for (at, weight) in cohorts.chain(queues) {
+        if !(weight.is_finite() && weight >= 0.0) {
+            return Err(ScenarioError::Weight { at });
+        }
+    }
+    Ok(())
+}
+
+fn circles(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let cohorts = scenario.cohorts.iter();
+    let parents: BTreeMap<&str, &str> = cohorts
+        .filter_map(|it| Some((it.name.as_str(), it.parent.as_deref()?)))
+        .collect();
+    for (at, cohort) in scenario.cohorts.iter().enumerate() {
+        let up = |name: &&str| parents.get(name).copied();
+        let mut way = std::iter::successors(up(&cohort.name.as_str()), up);
+        // One who is not his own ancestor has fewer than all others.
+        let is_circle = way
+            .by_ref()
+            .take(parents.len())
+            .any(|name| name == cohort.name);
+        if is_circle {
+            return Err(ScenarioError::CohortCircle {
+                at: format!("cohorts[{at}].parent"),
+                name: cohort.name.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn flavors(workload: &Workload, path: &str) -> Result<(), ScenarioError> {
+    for (at, pod_set) in workload.pod_sets.iter().enumerate() {
+        for (resource, amount) in &pod_set.requests {
+            let is_given = pod_set.flavors.contains_key(resource);
+            if !is_given && amount.of(resource) != Some(0) {
+                return Err(ScenarioError::NoFlavor {
+                    at: format!("{path}.podSets[{at}].flavors"),
+                    resource: resource.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What all objects together have and ask for, by resource.
+#[derive(Default)]
+struct Sums {
+    quota: BTreeMap<String, i128>,
+    asked: BTreeMap<String, i128>,
+}
+
+impl Sums {
+    fn quota(&mut self, quota: &Quota, path: &str) -> Result<(), ScenarioError> {
+        let amounts = [
+            ("nominal", Some(quota.nominal)),
+            ("borrowingLimit", quota.borrowing_limit),
+            ("lendingLimit", quota.lending_limit),
+        ];
+        for (field, amount) in amounts {
+            let Some(amount) = amount else {
+                continue;
+            };
+            let at = || format!("{path}.{field}");
+            let amount = number(amount, &quota.resource, at)?;
+            if field != "lendingLimit" {
+                add(&mut self.quota, &quota.resource, amount, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn workload(&mut self, workload: &Workload, path: &str) -> Result<(), ScenarioError> {
+        if workload.pod_sets.len() > POD_SETS_MAX {
+            return Err(ScenarioError::TooManyPodSets {
+                at: format!("{path}.podSets"),
+                count: workload.pod_sets.len(),
+            });
+        }
+        for (at, pod_set) in workload.pod_sets.iter().enumerate() {
+            let path = format!("{path}.podSets[{at}]");
+            let bad = |field: &str, count, accepted| ScenarioError::Count {
+                at: format!("{path}.{field}"),
+                count,
+                accepted,
+            };
+            if pod_set.count < 0 || pod_set.count > i64::from(i32::MAX) {
+                return Err(bad(
+                    "count",
+                    pod_set.count,
+                    "a count is from 0 to 2147483647",
+                ));
+            }
+            if let Some(least) = pod_set.min_count
+                && !(0..=pod_set.count).contains(&least)
+            {
+                return Err(bad("minCount", least, "it is from 0 to the count"));
+            }
+            for (resource, amount) in &pod_set.requests {
+                let at = || format!("{path}.requests.{resource}");
+                let amount = number(*amount, resource, at)?;
+                add(&mut self.asked, resource, amount, at)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(
+    amount: AmountText,
+    resource: &str,
+    at: impl Fn() -> String,
+) -> Result<i64, ScenarioError> {
+    let amount = amount
+        .of(resource)
+        .ok_or_else(|| ScenarioError::TooLarge { at: at() })?;
+    if amount < 0 {
+        return Err(ScenarioError::Negative { at: at(), amount });
+    }
+    Ok(amount)
+}
+
+fn add(
+    sums: &mut BTreeMap<String, i128>,
+    resource: &str,
+    amount: i64,
+    at: impl Fn() -> String,
+) -> Result<(), ScenarioError> {
+    // What is unlimited is no number to sum up.
+    if amount == i64::MAX {
+        return Ok(());
+    }
+    let sum = sums.entry(resource.to_owned()).or_default();
+    *sum = sum.saturating_add(i128::from(amount));
+    if *sum >= i128::from(i64::MAX) {
+        return Err(ScenarioError::TooLarge { at: at() });
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! The states that are measured.
+
+use lockkeeper_preemption::{
+    Amount, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet, Preemption,
+    QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation, ResourceGroup, State,
+    WithinClusterQueue, WorkloadId, WorkloadSpec,
+};
+
+pub const GIB: i64 = 1 << 30;
+
+/// One flat cohort, cpu and memory of one flavor. The first queue is idle and lends all it has; the
+/// others are full and borrow half of what they use.
+pub struct Borrowing {
+    pub state: State,
+    /// Priority 10, asks for 50 cpus and 50 GiB: 50 victims.
+    pub preemptor: WorkloadId,
+    /// Priority 1, asks for a quarter of all quota: nobody makes room for it.
+    pub in_vain: WorkloadId,
+}
+
+pub fn borrowing(queues: usize, running: usize) -> Borrowing {
+    let mut state = State::new(Options::default());
+    let each = running / (queues - 1);
+    let running = each * (queues - 1);
+    for at in 0..queues {
+        let nominal = if at == 0 { running / 2 } else { each / 2 };
+        // What half of an odd number leaves is borrowed too.
+        let nominal = if at == 0 {
+            running - (each / 2) * (queues - 1)
+        } else {
+            nominal
+        };
+        set_queue(&mut state, at, nominal);
+    }
+    let of = pairs(&mut state);
+    let mut random = Random(7);
+    for at in 0..running {
+        let queue = 1 + at % (queues - 1);
+        let spec = WorkloadSpec {
+            name: &format!("default/running-{at:07}"),
+            uid: &uid(&mut random),
+            queue: &format!("queue-{queue:04}"),
+            priority: i32::try_from(random.below(5)).unwrap(),
+            order_time_s: 0,
+            pod_sets: Vec::new(),
+            is_in_scope: true,
+        };
+        let held = Reservation {
+            usage: vec![(of[0], Amount::new(1000)), (of[1], Amount::new(GIB))],
+            reserved_at_s: i64::try_from(random.below(1_000_000)).unwrap(),
+            is_evicted: false,
+        };
+        state.add_running(spec, &held);
+    }
+    let preemptor = pending(&mut state, "preemptor", 10, 50);
+    let quarter = i64::try_from(running / 4).unwrap();
+    let in_vain = pending(&mut state, "in-vain", 1, quarter);
+    Borrowing {
+        state,
+        preemptor,
+        in_vain,
+    }
+}
+
+fn set_queue(state: &mut State, at: usize, nominal: usize) {
+    let (cpu, memory) = (state.resource("cpu"), state.resource("memory"));
+    let flavor = state.flavor("default");
+    let nominal = i64::try_from(nominal).unwrap();
+    let quota = |unit: i64| Quota {
+        nominal: Amount::new(nominal * unit),
+        borrowing_limit: None,
+        lending_limit: None,
+    };
+    state.set_queue(QueueSpec {
+        name: &format!("queue-{at:04}"),
+        cohort: Some("all"),
+        groups: vec![ResourceGroup {
+            resources: vec![cpu, memory],
+            flavors: vec![FlavorQuotas {
+                flavor,
+                quotas: vec![(cpu, quota(1000)), (memory, quota(GIB))],
+            }],
+        }],
+        preemption: Preemption {
+            within_cluster_queue: WithinClusterQueue::LowerPriority,
+            reclaim_within_cohort: ReclaimWithinCohort::LowerPriority,
+            ..Preemption::default()
+        },
+        fungibility: FlavorFungibility::default(),
+        strategy: QueueingStrategy::BestEffortFifo,
+        weight: 1.0,
+        is_active: true,
+    });
+}
+
+fn pairs(state: &mut State) -> [FlavorResource; 2] {
+    ["cpu", "memory"].map(|name| FlavorResource {
+        flavor: state.flavor("default"),
+        resource: state.resource(name),
+    })
+}
+
+fn pending(state: &mut State, name: &str, priority: i32, units: i64) -> WorkloadId {
+    let requests = [("cpu", 1000), ("memory", GIB)];
+    let requests = requests
+        .map(|(name, unit)| (state.resource(name), Amount::new(units * unit)))
+        .into();
+    state.add_pending(WorkloadSpec {
+        name,
+        uid: name,
+        queue: "queue-0000",
+        priority,
+        order_time_s: 0,
+        pod_sets: vec![PodSet {
+            name: "main".into(),
+            count: 1,
+            count_min: None,
+            requests,
+            ineligible: Box::new([]),
+            shape: 0,
+        }],
+        is_in_scope: true,
+    })
+}
+
+pub fn uid(random: &mut Random) -> String {
+    let (a, b) = (random.next(), random.next());
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        a >> 32,
+        (a >> 16) & 0xffff,
+        a & 0xffff,
+        b >> 48,
+        b & 0xffff_ffff_ffff
+    )
+}
+
+/// The same numbers in each run (xorshift64*).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+}

@@ -1,0 +1,224 @@
+//! One step, as Kueue's own tests recorded it: the object before and after.
+//!
+//! Three things are not in the recorded input. That a queue is stopped is read from the eviction it
+//! leads to. The messages of admission checks stand in brackets in the texts and are left away. Kueue
+//! stamps `Requeued` and `DeactivationTarget` by the clock on the wall instead of the test's, which may
+//! be in the next second.
+
+use super::{differ, now_ms, requeue_state, second, settings, standing};
+use lockkeeper_preemption::requeue::{
+    Checks, DeactivationCause, EvictionReason, Jitter, Standing, Step, StopPolicy, Target,
+    next_step,
+};
+use serde_json::{Value, json};
+
+/// The workload in those tests.
+const NAME: &str = "ns/wl";
+
+pub fn check(value: &Value) -> Vec<String> {
+    let (before, expected) = (&value["before"], &value["after"]);
+    let now_ms = now_ms(value);
+    let mut standing = standing(before);
+    standing.checks = checks(before);
+    stop(&mut standing, expected);
+    let step = next_step(&settings(&value["config"]), &standing, now_ms, Jitter::NONE);
+    let mut after = standing.clone();
+    after.apply(&step, now_ms);
+
+    let mut problems = Vec::new();
+    problems.extend(differ(
+        "active",
+        after.is_active,
+        expected["active"] != false,
+    ));
+    // It goes when the job has stopped, which is not decided here.
+    let admission = ["before", "after"].map(|it| &value[it]["has_admission"]);
+    problems.extend(differ("admission", admission[0], admission[1]));
+    let state = requeue_state(&expected["requeue_state"]);
+    problems.extend(differ("state", after.state, state));
+    let got = checks_after(before, &step, now_ms);
+    problems.extend(differ("checks", &got, &expected["admission_checks"]));
+    problems.extend(conditions(before, expected, &step, now_ms));
+    let waits_s = match step {
+        Step::Wait(wait) => wait.as_secs_f64(),
+        _ => 0.0,
+    };
+    let result = &value["result"];
+    let wanted = result["requeue_after_s"].as_f64().unwrap();
+    problems.extend(differ("waits", waits_s, wanted));
+    let wanted = without_details(&result["events"]);
+    problems.extend(differ("events", events(before, &step), wanted));
+    problems
+}
+
+fn checks(before: &Value) -> Checks {
+    let all = before["admission_checks"].as_array().into_iter().flatten();
+    let mut checks = Checks::default();
+    for check in all {
+        checks.is_rejected |= check["state"] == "Rejected";
+        if check["state"] == "Retry" {
+            checks.is_retry = true;
+            let since_s = second(&check["last_transition_s"]);
+            let after_s = check["requeue_after_seconds"].as_i64();
+            let at_s = since_s
+                .zip(after_s)
+                .map(|(since_s, after_s)| since_s + after_s);
+            checks.retry_at_s = checks.retry_at_s.max(at_s);
+        }
+    }
+    checks
+}
+
+/// The queue is stopped if that is what becomes of it.
+fn stop(standing: &mut Standing, expected: &Value) {
+    let conditions = expected["conditions"].as_array().unwrap();
+    for condition in conditions {
+        if condition["type"] == "Evicted" && condition["status"] == "True" {
+            match EvictionReason::of(condition["reason"].as_str().unwrap()) {
+                EvictionReason::ClusterQueueStopped => {
+                    standing.cluster_queue = StopPolicy::HoldAndDrain;
+                }
+                EvictionReason::LocalQueueStopped => {
+                    standing.local_queue = StopPolicy::HoldAndDrain;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// An eviction puts all checks back.
+fn checks_after(before: &Value, step: &Step, now_ms: i64) -> Value {
+    let mut checks = before["admission_checks"].clone();
+    if matches!(step, Step::Evict(_)) {
+        for check in checks.as_array_mut().unwrap() {
+            if check["state"] != "Pending" {
+                check["state"] = "Pending".into();
+                check["last_transition_s"] = (now_ms / 1_000).into();
+            }
+        }
+    }
+    checks
+}
+
+/// Which checks are in a state, as Kueue lists them.
+fn list(before: &Value, state: &str) -> String {
+    let all = before["admission_checks"].as_array().unwrap().iter();
+    let names = all.filter(|it| it["state"] == state);
+    let names: Vec<String> = names.map(|it| it["name"].to_string()).collect();
+    let noun = match names.len() {
+        1 => "AdmissionCheck",
+        _ => "AdmissionChecks",
+    };
+    format!("{noun} in {state} state: {}", names.join("; "))
+}
+
+fn about(before: &Value, reason: EvictionReason) -> String {
+    match reason {
+        EvictionReason::AdmissionCheck => list(before, "Retry"),
+        EvictionReason::Deactivated(_) => {
+            let all = before["conditions"].as_array().unwrap();
+            let target = all.iter().find(|it| it["type"] == "DeactivationTarget");
+            let message = target.and_then(|it| it["message"].as_str());
+            message.unwrap_or_default().to_owned()
+        }
+        _ => NAME.to_owned(),
+    }
+}
+
+fn target_about(before: &Value, target: Target) -> String {
+    match target.cause() {
+        DeactivationCause::AdmissionCheck => list(before, "Rejected"),
+        _ => String::new(),
+    }
+}
+
+/// The conditions after the step, against those expected; both by type.
+fn conditions(before: &Value, expected: &Value, step: &Step, now_ms: i64) -> Vec<String> {
+    let (changed, removed) = written(before, step);
+    let mut got: Vec<Value> = before["conditions"].as_array().unwrap().clone();
+    for condition in &mut got {
+        if let Some(at_s) = second(&condition["last_transition_s"]) {
+            condition["last_transition_s"] = at_s.into();
+        }
+    }
+    got.retain(|it| Some(it["type"].as_str().unwrap()) != removed);
+    let expected = without_details(&expected["conditions"]);
+    let expected = expected.as_array().unwrap();
+    if let Some((kind, status, reason, message)) = changed {
+        let at_s = now_ms / 1_000;
+        let recorded = expected.iter().find(|it| it["type"] == kind);
+        let recorded = recorded.and_then(|it| second(&it["last_transition_s"]));
+        let by_the_wall = kind != "Evicted" && recorded == Some(at_s + 1);
+        got.retain(|it| it["type"] != kind);
+        got.push(json!({
+            "type": kind, "status": status, "reason": reason, "message": message,
+            "last_transition_s": at_s + i64::from(by_the_wall),
+        }));
+    }
+    got.sort_by_key(|it| it["type"].to_string());
+    Vec::from_iter(differ("conditions", got.as_slice(), expected.as_slice()))
+}
+
+/// Type, status, reason and message of a condition.
+type Condition = (&'static str, &'static str, &'static str, String);
+
+/// The condition that a step sets, and the type of the one it removes.
+fn written(before: &Value, step: &Step) -> (Option<Condition>, Option<&'static str>) {
+    let target = "DeactivationTarget";
+    match step {
+        Step::Rest | Step::Wait(_) | Step::Record(_) | Step::Deactivate => (None, None),
+        Step::Forget => (None, Some(target)),
+        Step::Target(it) => {
+            let message = it.message(&target_about(before, *it));
+            (Some((target, "True", it.cause().as_str(), message)), None)
+        }
+        Step::Evict(eviction) => {
+            let reason = eviction.reason;
+            let message = reason.message(&about(before, reason));
+            let is_final = matches!(reason, EvictionReason::Deactivated(_));
+            let condition = ("Evicted", "True", reason.as_str(), message);
+            (Some(condition), is_final.then_some(target))
+        }
+        Step::Requeue(it) => {
+            let message = it.reason.message().to_owned();
+            (
+                Some(("Requeued", "True", it.reason.as_str(), message)),
+                None,
+            )
+        }
+    }
+}
+
+fn events(before: &Value, step: &Step) -> Value {
+    let event = match step {
+        Step::Evict(eviction) if before["has_admission"] == true => {
+            let reason = eviction.reason;
+            let message = reason.message(&about(before, reason));
+            Some(("Normal", reason.event(), message))
+        }
+        Step::Target(target) => target
+            .event(&target_about(before, *target))
+            .map(|(reason, message)| ("Warning", reason.to_owned(), message)),
+        _ => None,
+    };
+    let events = event.into_iter();
+    events
+        .map(|(kind, reason, message)| json!({"type": kind, "reason": reason, "message": message}))
+        .collect()
+}
+
+/// Messages without what stands in brackets after the name of a check.
+fn without_details(list: &Value) -> Value {
+    let mut list = list.clone();
+    for item in list.as_array_mut().unwrap() {
+        let mut text = item["message"].as_str().unwrap().to_owned();
+        while let Some(start) = text.find("\" (")
+            && let Some(length) = text[start..].find(')')
+        {
+            text.replace_range(start + 1..=start + length, "");
+        }
+        item["message"] = text.into();
+    }
+    list
+}

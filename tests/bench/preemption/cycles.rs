@@ -31,7 +31,11 @@ pub fn world(running: usize, heads: Heads) -> State {
     let mut random = Random(11);
     for at in 0..each * 2 * QUEUES {
         let queue = at % QUEUES;
-        let flavor = if (at / QUEUES).is_multiple_of(2) { "a" } else { "b" };
+        let flavor = if (at / QUEUES).is_multiple_of(2) {
+            "a"
+        } else {
+            "b"
+        };
         let of = ["cpu", "memory"].map(|name| FlavorResource {
             flavor: state.flavor(flavor),
             resource: state.resource(name),

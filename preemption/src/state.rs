@@ -12,7 +12,7 @@ use crate::quota::{Overlay, Tree, Usage};
 use crate::records::{Record, Records};
 use crate::running::{Index, Running};
 use crate::spec::{CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Everything.
@@ -24,6 +24,8 @@ pub struct State {
     pub(crate) queue_names: BTreeMap<Arc<str>, NodeId>,
     cohort_names: BTreeMap<Arc<str>, NodeId>,
     pub(crate) tree: Tree,
+    /// Queues and cohorts that were declared anew since the tree was settled.
+    changed: Vec<NodeId>,
     pub(crate) usage: Vec<Amount>,
     pub(crate) overlay: Overlay,
     pub(crate) index: Index,
@@ -117,11 +119,10 @@ impl State {
         named.filter(|(_, id)| self.pending(*id).is_some_and(|it| it.settings.is_declared))
     }
 
-    /// Adds a ClusterQueue or changes it. What is parked below its root is looked at again.
+    /// Adds a ClusterQueue or changes it. What is parked in its tree is looked at again.
     pub fn set_queue(&mut self, spec: QueueSpec<'_>) -> NodeId {
         let id = self.queue_node(spec.name);
         let parent = spec.cohort.map(|name| self.cohort_node(name));
-        self.outdate(id);
         let mut quotas = Vec::new();
         for flavor in spec.groups.iter().flat_map(|group| &group.flavors) {
             for (resource, quota) in &flavor.quotas {
@@ -143,15 +144,14 @@ impl State {
                 is_active: spec.is_active,
             };
         }
-        self.outdate(id);
-        self.revive(id);
+        self.changed.push(id);
         id
     }
 
     /// Takes a ClusterQueue away. Its workloads stay known and wait for it to come back.
     pub fn remove_queue(&mut self, name: &str) {
         if let Some(id) = self.queue(name) {
-            self.outdate(id);
+            self.changed.push(id);
             self.tree.declare(id, None, Vec::new(), 1.0);
             if let Some(queue) = self.queues.get_mut(id.index()) {
                 queue.settings = Settings::default();
@@ -159,21 +159,19 @@ impl State {
         }
     }
 
-    /// Adds a cohort or changes it. What is parked below its root is looked at again.
+    /// Adds a cohort or changes it. What is parked in its tree is looked at again.
     pub fn set_cohort(&mut self, spec: CohortSpec<'_>) -> NodeId {
         let id = self.cohort_node(spec.name);
         let parent = spec.parent.map(|name| self.cohort_node(name));
-        self.outdate(id);
         self.tree.declare(id, parent, spec.quotas, spec.weight);
-        self.outdate(id);
-        self.revive(id);
+        self.changed.push(id);
         id
     }
 
     /// Takes the quota and the parent of a cohort away. It is there as long as a queue names it.
     pub fn remove_cohort(&mut self, name: &str) {
         if let Some(id) = self.cohort_names.get(name).copied() {
-            self.outdate(id);
+            self.changed.push(id);
             self.tree.declare(id, None, Vec::new(), 1.0);
         }
     }
@@ -311,22 +309,13 @@ impl State {
             .collect()
     }
 
-    /// Quota changes in the tree of a node: what was tried there is out of date.
-    fn outdate(&mut self, node: NodeId) {
-        self.settle();
-        let mut open = vec![self.tree.node(node).root];
-        while let Some(id) = open.pop() {
-            open.extend(&self.tree.node(id).children);
-            if let Some(queue) = self.queues.get_mut(id.index()) {
-                queue.generation = queue.generation.saturating_add(1);
-            }
-        }
-    }
-
     /// Moves back to active what is parked in the tree of a node; says what was moved.
     pub fn revive(&mut self, node: NodeId) -> Vec<WorkloadId> {
         self.settle();
-        let root = self.tree.node(node).root;
+        self.revive_below(self.tree.node(node).root)
+    }
+
+    fn revive_below(&mut self, root: NodeId) -> Vec<WorkloadId> {
         let mut open = vec![root];
         let mut moved = Vec::new();
         while let Some(id) = open.pop() {
@@ -354,11 +343,30 @@ impl State {
         self.queues.get_mut(queue.index())
     }
 
-    /// Takes effect of changed queues and cohorts.
+    /// Takes effect of changed queues and cohorts. In their trees, as they were and as they are, what
+    /// was tried is out of date, and who is parked is looked at again.
     pub(crate) fn settle(&mut self) {
         if self.tree.is_dirty() {
+            let changed = std::mem::take(&mut self.changed);
+            self.look_again(&changed);
             self.tree.settle(&mut self.usage);
             self.index.settle(&self.tree);
+            self.look_again(&changed);
+        }
+    }
+
+    fn look_again(&mut self, changed: &[NodeId]) {
+        let roots = changed.iter().map(|id| self.tree.node(*id).root);
+        let roots: BTreeSet<NodeId> = roots.collect();
+        let mut open: Vec<NodeId> = roots.iter().copied().collect();
+        while let Some(id) = open.pop() {
+            open.extend(&self.tree.node(id).children);
+            if let Some(queue) = self.queues.get_mut(id.index()) {
+                queue.generation = queue.generation.saturating_add(1);
+            }
+        }
+        for root in roots {
+            self.revive_below(root);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The incremental `State` against the plain reference, over random events.
 
-use crate::model::dice::{check, tapes};
+use crate::model::dice::{asked_cases, check, tapes};
 use crate::model::events::{Answers, Both};
 use crate::model::generate::Kind;
 use proptest::prelude::*;
@@ -68,5 +68,7 @@ fn the_state_decides_as_the_plain_reference() {
         Ok(())
     });
     let seen = seen.into_inner();
-    assert_eq!(seen.iter().collect::<Vec<_>>(), KINDS);
+    if asked_cases().is_none() {
+        assert_eq!(seen.iter().collect::<Vec<_>>(), KINDS);
+    }
 }

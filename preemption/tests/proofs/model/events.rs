@@ -43,7 +43,11 @@ fn compare<T: PartialEq>(live: T, plain: T) -> Answers<T> {
 impl Both {
     pub fn new(tape: &[u8], kind: Kind) -> Self {
         let mut dice = Dice::of(tape);
-        let world = generate::crowded(&mut dice, kind);
+        let world = if dice.one_in(2) {
+            generate::duel(&mut dice, kind)
+        } else {
+            generate::crowded(&mut dice, kind)
+        };
         let mut plain = Scheduler::new(world.options.clone());
         world.cohorts.values().for_each(|it| plain.set_cohort(it));
         world.queues.values().for_each(|it| plain.set_queue(it));

@@ -38,12 +38,13 @@ impl Kind {
 }
 
 /// The resources of the groups, and how many flavors each may have.
-const LAYOUTS: [&[(&[usize], &[usize])]; 5] = [
+const LAYOUTS: [&[(&[usize], &[usize])]; 6] = [
     &[(&[1], &[0])],
     &[(&[1], &[0, 1])],
     &[(&[1, 2], &[0, 1, 2])],
     &[(&[1], &[0, 1]), (&[2], &[2])],
     &[(&[0, 1], &[0, 1])],
+    &[(&[1, 2], &[0])],
 ];
 
 pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
@@ -116,6 +117,44 @@ pub fn crowded(dice: &mut Dice<'_>, kind: Kind) -> World {
         if world.queues.contains_key(&workload.queue) {
             world.workloads.insert(workload.name.clone(), workload);
         }
+    }
+    world
+}
+
+/// A few queues and as many workloads that want the same, and are given nothing yet.
+pub fn duel(dice: &mut Dice<'_>, kind: Kind) -> World {
+    let mut world = World {
+        options: options(dice, kind),
+        ..World::default()
+    };
+    let layout = dice.pick(&[0, 0, 1, 5]);
+    let cohorts = 1 + dice.below(3);
+    for at in 0..cohorts {
+        let mut cohort = cohort(dice, COHORTS[at], layout);
+        cohort.parent = (at > 0).then(|| COHORTS[dice.below(at)].to_owned());
+        cohort.weight = 1.0;
+        world.cohorts.insert(cohort.name.clone(), cohort);
+    }
+    for name in &QUEUES[..2 + dice.below(3)] {
+        let mut queue = queue(dice, name, layout, kind);
+        queue.cohort = Some(COHORTS[dice.below(cohorts)].to_owned());
+        queue.is_active = true;
+        world.queues.insert(queue.name.clone(), queue);
+    }
+    for number in 100..102 + dice.below(5) {
+        let mut workload = workload(dice, number, &world);
+        workload.is_in_scope = true;
+        workload.pods.truncate(1);
+        let pods = &mut workload.pods[0];
+        pods.count = 1;
+        pods.least = None;
+        pods.ineligible.clear();
+        pods.requests = vec![(1, dice.amount(0, 6)), (2, dice.amount(0, 6))];
+        if layout != 5 || dice.one_in(4) {
+            pods.requests.truncate(1);
+        }
+        pods.requests.retain(|(_, amount)| *amount != 0);
+        world.workloads.insert(workload.name.clone(), workload);
     }
     world
 }

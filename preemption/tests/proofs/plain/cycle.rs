@@ -121,7 +121,9 @@ impl<'a> Round<'a> {
         }
         let mut without = self.snapshot.clone();
         self.victims.iter().for_each(|it| without.remove(it));
-        victims.iter().for_each(|(it, _)| without.remove(it));
+        for (it, _) in victims {
+            without.remove(it);
+        }
         let queue = self.queue(nominee);
         let fits =
             |(pair, amount): (&Pair, &i64)| *amount <= without.tree.available(queue, *pair).max(0);
@@ -151,9 +153,15 @@ impl<'a> Round<'a> {
                 if policy.reclaim_within_cohort == ReclaimWithinCohort::Any {
                     BTreeMap::new()
                 } else {
-                    let usage = plan.usage.iter();
-                    usage
-                        .map(|(pair, amount)| (*pair, self.held(queue, *pair, *amount, plan.level)))
+                    // Also for what is asked for in name only: where the queue is over its limit, Kueue
+                    // takes less than nothing.
+                    let flavors = plan.pod_sets.iter().flat_map(|it| &it.flavors);
+                    let pairs = flavors.map(|it| (it.flavor, it.resource));
+                    pairs
+                        .map(|pair| {
+                            let amount = plan.usage.get(&pair).copied().unwrap_or(0);
+                            (pair, self.held(queue, pair, amount, plan.level))
+                        })
                         .collect()
                 }
             }
@@ -176,7 +184,6 @@ impl<'a> Round<'a> {
         let held = limits
             .borrowing
             .map_or(amount, |limit| amount.min(limits.nominal + limit - used));
-        // Kueue takes less than nothing here, where the queue is over its limit already.
         if self.snapshot.world.options.compatibility == Compatibility::Kueue {
             held
         } else {

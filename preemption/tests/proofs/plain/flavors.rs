@@ -258,7 +258,9 @@ fn outlook(snapshot: &Snapshot<'_>, applicant: &Applicant<'_>, pair: Pair, amoun
         return (Possibility::NoCandidates, level);
     }
     let mut without = snapshot.clone();
-    victims.iter().for_each(|(name, _)| without.remove(name));
+    for (name, _) in &victims {
+        without.remove(name);
+    }
     let (level, _) = without.tree.level(queue, pair, amount);
     let is_own = |(_, reason): &(String, Reason)| *reason == Reason::InClusterQueue;
     if victims.iter().any(is_own) {

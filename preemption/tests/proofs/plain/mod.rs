@@ -10,6 +10,7 @@ pub mod flavors;
 pub mod line;
 pub mod nominate;
 pub mod order;
+pub mod rounds;
 pub mod scheduler;
 pub mod tree;
 

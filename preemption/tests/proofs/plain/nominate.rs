@@ -90,7 +90,7 @@ fn fewer(workload: &Workload, attempt: impl Fn(&[i64]) -> Nominated) -> Option<N
     };
     let (mut low, mut high) = (0, total + 1);
     while low < high {
-        let middle = (low + high) / 2;
+        let middle = low.midpoint(high);
         if is_good(&with(middle)) {
             high = middle;
         } else {

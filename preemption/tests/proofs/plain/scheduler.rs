@@ -1,19 +1,19 @@
 //! The objects and the queues, with everything that can happen to them.
 
 use super::flavors::{Applicant, Marker};
-use super::line::{Line, Progress};
+use super::line::Line;
 use super::tree::Tree;
-use super::{Snapshot, cycle, nominate};
-use crate::model::told::{Cycle, Decided, Gone, Nominated};
+use super::{Snapshot, nominate};
+use crate::model::told::{Gone, Nominated};
 use crate::model::world::{Cohort, Held, Pair, Queue, Workload, World};
-use lockkeeper_preemption::{Options, QueueingStrategy, RequeueReason, RequeuedTo};
+use lockkeeper_preemption::{Options, QueueingStrategy};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
 pub struct Scheduler {
     pub world: World,
-    lines: BTreeMap<String, Line>,
-    cycle: u64,
+    pub(super) lines: BTreeMap<String, Line>,
+    pub(super) cycle: u64,
 }
 
 impl Scheduler {
@@ -43,48 +43,49 @@ impl Scheduler {
             .collect()
     }
 
-    /// Quota changed or came free below a root: what is parked there is looked at again.
+    /// Quota came free in a tree: what is parked there is looked at again.
     fn revive(&mut self, queues: &[String]) {
         for queue in queues {
-            self.lines.entry(queue.clone()).or_default();
-            let line = self.lines.get_mut(queue).unwrap();
+            let line = self.lines.entry(queue.clone()).or_default();
             line.revive(&self.world);
         }
     }
 
-    /// Quota changes in a tree: what was tried there is out of date.
-    fn outdate(&mut self, name: &str, is_queue: bool) -> Vec<String> {
-        let queues = self.tree_of(name, is_queue);
-        for queue in &queues {
-            self.line(queue).generation += 1;
+    /// Quota changes in the trees of a node as they were and as they are: what was tried there is out
+    /// of date, and what is parked is looked at again.
+    fn change(&mut self, name: &str, is_queue: bool, change: impl FnOnce(&mut World)) {
+        let before = self.tree_of(name, is_queue);
+        change(&mut self.world);
+        for queues in [before, self.tree_of(name, is_queue)] {
+            for queue in &queues {
+                self.line(queue).generation += 1;
+            }
+            self.revive(&queues);
         }
-        queues
     }
 
     pub fn set_queue(&mut self, queue: &Queue) {
-        self.outdate(&queue.name, true);
-        let name = queue.name.clone();
-        self.world.queues.insert(name, queue.clone());
-        let tree = self.outdate(&queue.name, true);
-        self.revive(&tree);
+        self.change(&queue.name, true, |world| {
+            world.queues.insert(queue.name.clone(), queue.clone());
+        });
     }
 
     pub fn remove_queue(&mut self, name: &str) {
-        self.outdate(name, true);
-        self.world.queues.remove(name);
+        self.change(name, true, |world| {
+            world.queues.remove(name);
+        });
     }
 
     pub fn set_cohort(&mut self, cohort: &Cohort) {
-        self.outdate(&cohort.name, false);
-        let name = cohort.name.clone();
-        self.world.cohorts.insert(name, cohort.clone());
-        let tree = self.outdate(&cohort.name, false);
-        self.revive(&tree);
+        self.change(&cohort.name, false, |world| {
+            world.cohorts.insert(cohort.name.clone(), cohort.clone());
+        });
     }
 
     pub fn remove_cohort(&mut self, name: &str) {
-        self.outdate(name, false);
-        self.world.cohorts.remove(name);
+        self.change(name, false, |world| {
+            world.cohorts.remove(name);
+        });
     }
 
     /// A workload, pending or running.
@@ -173,7 +174,7 @@ impl Scheduler {
         all
     }
 
-    fn marker(&self, workload: &Workload) -> Marker {
+    pub(super) fn marker(&self, workload: &Workload) -> Marker {
         let Some(line) = self.lines.get(&workload.queue) else {
             return Marker::new();
         };
@@ -208,99 +209,5 @@ impl Scheduler {
         let needs = needs.iter().copied().collect();
         let preemptor = applicant.preemptor(&snapshot, needs, request.clone());
         super::search(&snapshot, &preemptor)
-    }
-
-    pub fn next_cycle(&mut self, now_s: i64) -> Cycle {
-        self.cycle += 1;
-        let mut told = Cycle::default();
-        let mut heads = Vec::new();
-        let tree = Tree::of(&self.world);
-        for (name, queue) in self.world.queues.clone() {
-            let world = self.world.clone();
-            let line = self.line(&name);
-            let due = line.held.iter().filter(|(_, until_s)| **until_s <= now_s);
-            for name in due.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
-                line.held.remove(&name);
-                line.push(&world.workloads[&name]);
-            }
-            if !queue.is_active || tree.nodes[tree.index(&name, true)].is_misconfigured {
-                continue;
-            }
-            let order = line.order(&world, &line.active, queue.strategy);
-            let Some(head) = order.first() else {
-                continue;
-            };
-            line.active.remove(head);
-            if world.workloads[head].is_in_scope {
-                let is_sticky = line.sticky.as_ref() == Some(head);
-                told.heads.push((head.clone(), is_sticky));
-                let marker = self.marker(&world.workloads[head]);
-                heads.push((head.clone(), marker));
-            } else {
-                line.parked.insert(head.clone());
-                told.out_of_scope.push(head.clone());
-            }
-        }
-        let done = cycle::decide(&self.world, &heads);
-        for cycle::Done { mut entry, marker } in done {
-            entry.requeued = self.conclude(&entry, marker, now_s);
-            told.entries.push(entry);
-        }
-        told
-    }
-
-    fn conclude(
-        &mut self,
-        entry: &crate::model::told::Entry,
-        marker: Marker,
-        now_s: i64,
-    ) -> Option<(RequeueReason, RequeuedTo)> {
-        let reason = match &entry.decided {
-            Decided::Admit => {
-                let plan = entry.recomputed.as_ref().unwrap_or(&entry.nominated.plan);
-                let held = Held {
-                    usage: plan.usage.clone(),
-                    reserved_at_s: now_s,
-                    is_evicted: false,
-                };
-                self.reserve(&entry.workload, &held);
-                return None;
-            }
-            Decided::Preempt(_) | Decided::DeferredFit => RequeueReason::PendingPreemption,
-            Decided::Skip(_) => RequeueReason::FailedAfterNomination,
-            Decided::NoCandidates => RequeueReason::PreemptionNoCandidates,
-            Decided::NoFit => RequeueReason::NoFit,
-        };
-        let is_pending = reason == RequeueReason::PendingPreemption;
-        let marker = if is_pending { Marker::new() } else { marker };
-        let workload = self.world.workloads[&entry.workload].clone();
-        let strategy = self.world.queues[&workload.queue].strategy;
-        let (world, cycle) = (self.world.clone(), self.cycle);
-        let line = self.line(&workload.queue);
-        line.progress.remove(&workload.name);
-        if is_pending {
-            line.sticky = Some(workload.name.clone());
-        }
-        let comes_again = strategy == QueueingStrategy::StrictFifo
-            || is_pending
-            || reason == RequeueReason::FailedAfterNomination
-            || !marker.is_empty();
-        let to = if comes_again {
-            line.push(&workload);
-            RequeuedTo::Active
-        } else {
-            line.park(&world, &workload);
-            RequeuedTo::Parked
-        };
-        if !marker.is_empty() {
-            let generation = line.generation;
-            let progress = Progress {
-                marker,
-                cycle,
-                generation,
-            };
-            line.progress.insert(workload.name, progress);
-        }
-        Some((reason, to))
     }
 }

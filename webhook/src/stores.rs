@@ -1,14 +1,17 @@
 //! Stores fed by watches: the objects that rules ask about, kept down to the facts they use.
 
+mod lean;
+
 use crate::chain::Chain;
 use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::core::{ApiResource, Object, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::watcher::{Config, Event, Result as WatchResult};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
+use lean::Lean;
 use lockkeeper_api::{Workload, labels};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
@@ -22,6 +25,10 @@ use std::time::Duration;
 
 /// Between two tries to lock the index for a change, in milliseconds.
 const LOCK_PAUSE_MS: u64 = 1;
+
+/// Objects in one answer to a list. They are in memory together, three times for a moment: as they came,
+/// as text and decoded.
+const PAGE_SIZE: u32 = 100;
 
 /// Tries before a change insists: about a second.
 const LOCK_TRIES_MAX: u32 = 1_000;
@@ -65,7 +72,7 @@ impl Readiness {
 }
 
 /// Only what rules use of a Workload's spec is decoded.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WorkloadSpec {
     priority_class_name: Option<String>,
@@ -79,7 +86,10 @@ struct WorkloadStatus {
     conditions: Vec<Condition>,
 }
 
-type LeanWorkload = Object<WorkloadSpec, WorkloadStatus>;
+type LeanWorkload = Lean<Workload, WorkloadSpec, WorkloadStatus>;
+
+/// A pod is its metadata, and that is all that is asked for.
+type LeanPod = Lean<PartialObjectMeta<Pod>>;
 
 const PRIORITY_CLASSES: &str = "priorityclasses";
 const WORKLOADS: &str = "workloads";
@@ -96,7 +106,7 @@ pub(crate) const STORES: [(&str, IndexedKind); 3] = [
 /// growing pauses, and meanwhile the stores answer from what they have.
 pub fn follow(client: &Client, index: &Arc<RwLock<Index>>) -> Readiness {
     let readiness = Readiness::of([PRIORITY_CLASSES, WORKLOADS, PODS]);
-    let config = Config::default;
+    let config = || Config::default().page_size(PAGE_SIZE);
 
     let classes: Api<PriorityClass> = Api::all(client.clone());
     let classes = watcher(classes, config());
@@ -109,8 +119,7 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>) -> Readiness {
         |class| Some(Facts::PriorityClass(facts::of_priority_class(class))),
     );
 
-    let resource = ApiResource::erase::<Workload>(&());
-    let workloads: Api<LeanWorkload> = Api::all_with(client.clone(), &resource);
+    let workloads: Api<LeanWorkload> = Api::all(client.clone());
     let workloads = watcher(workloads, config());
     spawn(
         WORKLOADS,
@@ -121,7 +130,7 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>) -> Readiness {
         |workload| Some(of_workload(workload)),
     );
 
-    let pods: Api<PartialObjectMeta<Pod>> = Api::all(client.clone());
+    let pods: Api<LeanPod> = Api::all(client.clone());
     let pods = watcher(pods, config().labels(labels::JOB));
     spawn(PODS, IndexedKind::Pod, pods, index, &readiness, |pod| {
         facts::of_pod(pod.metadata.labels.as_ref())
@@ -255,7 +264,7 @@ mod tests {
         |class| Some(Facts::PriorityClass(facts::of_priority_class(class)));
 
     /// A pod of job `j`, or of none.
-    fn pod(name: &str, in_job: bool) -> PartialObjectMeta<Pod> {
+    fn pod(name: &str, in_job: bool) -> LeanPod {
         let labels = if in_job {
             json!({labels::JOB: "j"})
         } else {
@@ -264,7 +273,7 @@ mod tests {
         decoded(json!({"metadata": {"name": name, "namespace": "team", "labels": labels}}))
     }
 
-    fn pod_facts(pod: &PartialObjectMeta<Pod>) -> Option<Facts> {
+    fn pod_facts(pod: &LeanPod) -> Option<Facts> {
         facts::of_pod(pod.metadata.labels.as_ref())
     }
 
@@ -355,7 +364,7 @@ mod tests {
 
     /// Feeds events of the pod `p`; whether it is a pod of the job in the end.
     #[track_caller]
-    fn check_pod(events: Vec<Event<PartialObjectMeta<Pod>>>, expected: bool) {
+    fn check_pod(events: Vec<Event<LeanPod>>, expected: bool) {
         let mut index = Index::default();
         feed(&mut index, IndexedKind::Pod, events, pod_facts);
         let found = index.job_pod("team", "j", PreemptibleLabel::Missing, "");

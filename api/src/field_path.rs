@@ -1,13 +1,12 @@
 //! Where in an object a value stands, printed as Kubernetes prints it.
 
-use std::borrow::Cow;
 use std::fmt;
 
 /// A path such as `spec.resourceGroups[0].flavors[1].name` or `metadata.labels[a/b]`.
 ///
 /// The format is that of apimachinery's `field.Path`. Unlike it, a list index can remember the key
 /// of its item, so that two versions of a list can be compared item by item even when the items
-/// moved ([`FieldPath::identity`]).
+/// moved ([`FieldPath::identity`]). Two paths are equal when they were made of the same parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPath {
     elements: Vec<Element>,
@@ -15,7 +14,10 @@ pub struct FieldPath {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Element {
-    Field(Cow<'static, str>),
+    /// Nested fields, with dots between their names.
+    Fields(&'static str),
+    /// A field whose name may hold a dot.
+    Named(Box<str>),
     Index {
         position: usize,
         key: Option<Box<str>>,
@@ -23,28 +25,31 @@ enum Element {
     Key(Box<str>),
 }
 
+/// Room for the elements of most paths, so that they are seldom moved while a path is made.
+const USUAL_DEPTH: usize = 8;
+
+/// Room for the text of most paths, in bytes.
+const USUAL_LENGTH: usize = 96;
+
 impl FieldPath {
     /// The path of a top-level field; dots part the names of nested fields (`"spec.preemption"`).
     #[must_use]
     pub fn new(fields: &'static str) -> Self {
-        Self::default().field(fields)
+        let elements = Vec::with_capacity(USUAL_DEPTH);
+        Self { elements }.field(fields)
     }
 
     /// Goes down to a field; dots part the names of nested fields.
     #[must_use]
     pub fn field(mut self, fields: &'static str) -> Self {
-        self.elements.extend(
-            fields
-                .split('.')
-                .map(|name| Element::Field(Cow::Borrowed(name))),
-        );
+        self.elements.push(Element::Fields(fields));
         self
     }
 
     /// Goes down to a field whose name is known only at run time.
     #[must_use]
-    pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.elements.push(Element::Field(Cow::Owned(name.into())));
+    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
+        self.elements.push(Element::Named(name.into()));
         self
     }
 
@@ -80,16 +85,34 @@ impl FieldPath {
     /// stays the same when items of a list change places.
     #[must_use]
     pub fn identity(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(USUAL_LENGTH);
         for (depth, element) in self.elements.iter().enumerate() {
-            let keyed = match element {
-                Element::Index { key: Some(key), .. } => Some(Element::Key(key.clone())),
-                _ => None,
-            };
             // Writing to a string does not fail.
-            let _ = write_element(&mut out, depth, keyed.as_ref().unwrap_or(element));
+            let _ = match element {
+                Element::Index { key: Some(key), .. } => write_key(&mut out, key),
+                other => write_element(&mut out, depth, other),
+            };
         }
         out
+    }
+
+    /// The path as it is printed, written in one go: `to_string` would move it as it grows.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut out = String::with_capacity(USUAL_LENGTH);
+        // Writing to a string does not fail.
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        if self.elements.is_empty() {
+            return out.write_str("<nil>");
+        }
+        for (depth, element) in self.elements.iter().enumerate() {
+            write_element(out, depth, element)?;
+        }
+        Ok(())
     }
 
     /// The JSON pointer (RFC 6901) of the same place.
@@ -97,11 +120,10 @@ impl FieldPath {
     pub fn pointer(&self) -> String {
         let mut out = String::new();
         for element in &self.elements {
-            out.push('/');
             match element {
-                Element::Field(name) => escape(&mut out, name),
-                Element::Index { position, .. } => out.push_str(&position.to_string()),
-                Element::Key(key) => escape(&mut out, key),
+                Element::Fields(names) => names.split('.').for_each(|name| token(&mut out, name)),
+                Element::Named(name) | Element::Key(name) => token(&mut out, name),
+                Element::Index { position, .. } => token(&mut out, &position.to_string()),
             }
         }
         out
@@ -111,34 +133,35 @@ impl FieldPath {
 impl fmt::Display for FieldPath {
     /// The root prints `<nil>`, as it does in Kubernetes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.elements.is_empty() {
-            return f.write_str("<nil>");
-        }
-        for (depth, element) in self.elements.iter().enumerate() {
-            write_element(f, depth, element)?;
-        }
-        Ok(())
+        self.write(f)
     }
 }
 
 fn write_element(out: &mut impl fmt::Write, depth: usize, element: &Element) -> fmt::Result {
     match element {
-        Element::Field(name) => {
-            if depth > 0 {
-                out.write_char('.')?;
-            }
-            out.write_str(name)
-        }
-        Element::Index { position, .. } => write!(out, "[{position}]"),
-        Element::Key(key) => {
-            out.write_char('[')?;
-            out.write_str(key)?;
-            out.write_char(']')
-        }
+        Element::Fields(name) => write_field(out, depth, name),
+        Element::Named(name) => write_field(out, depth, name),
+        Element::Index { position, .. } => write_key(out, itoa::Buffer::new().format(*position)),
+        Element::Key(key) => write_key(out, key),
     }
 }
 
-fn escape(out: &mut String, token: &str) {
+fn write_field(out: &mut impl fmt::Write, depth: usize, name: &str) -> fmt::Result {
+    if depth > 0 {
+        out.write_char('.')?;
+    }
+    out.write_str(name)
+}
+
+fn write_key(out: &mut impl fmt::Write, key: &str) -> fmt::Result {
+    out.write_char('[')?;
+    out.write_str(key)?;
+    out.write_char(']')
+}
+
+/// Adds one token of a JSON pointer.
+fn token(out: &mut String, token: &str) {
+    out.push('/');
     for c in token.chars() {
         match c {
             '~' => out.push_str("~0"),
@@ -155,6 +178,7 @@ mod tests {
     #[track_caller]
     fn check(path: &FieldPath, text: &str, identity: &str, pointer: &str) {
         assert_eq!(path.to_string(), text);
+        assert_eq!(path.text(), text);
         assert_eq!(path.identity(), identity);
         assert_eq!(path.pointer(), pointer);
     }

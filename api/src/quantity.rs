@@ -211,7 +211,7 @@ impl Quantity {
     /// fraction or is below 1Ki in magnitude; Kubernetes then prints a decimal suffix.
     fn binary_whole(self) -> Option<i128> {
         let whole = self.nano.checked_div(NANO_PER_WHOLE)?;
-        let exact = self.nano.checked_rem(NANO_PER_WHOLE)? == 0;
+        let exact = whole.wrapping_mul(NANO_PER_WHOLE) == self.nano;
         (exact && whole.unsigned_abs() >= 1024).then_some(whole)
     }
 }
@@ -230,7 +230,8 @@ impl fmt::Display for Quantity {
             (Format::BinarySi | Format::DecimalSi, _) => scale(self.nano, 1000, &DECIMAL_SI),
             (Format::DecimalExponent, _) => scale(self.nano, 1000, &DECIMAL_EXPONENT),
         };
-        write!(f, "{mantissa}{suffix}")
+        f.write_str(itoa::Buffer::new().format(mantissa))?;
+        f.write_str(suffix)
     }
 }
 
@@ -240,10 +241,11 @@ fn scale(value: i128, base: i128, units: &[Unit]) -> (i128, &'static str) {
     let mut mantissa = value;
     let mut current = units.next().unwrap_or_default();
     for suffix in units {
-        let (Some(0), Some(quotient)) = (mantissa.checked_rem(base), mantissa.checked_div(base))
-        else {
+        let quotient = mantissa.checked_div(base).unwrap_or_default();
+        // One division instead of two: they are what printing costs. The product cannot be too large.
+        if quotient.wrapping_mul(base) != mantissa {
             break;
-        };
+        }
         mantissa = quotient;
         current = suffix;
     }

@@ -14,7 +14,8 @@ use std::io::{Write, stderr, stdout};
 use std::process::ExitCode;
 
 /// Decoding a pod template is many small allocations: with this allocator a Workload costs a fifth
-/// less (docs/performance.md).
+/// less (docs/performance.md). It is built without huge pages, which would take 10 MB and more to hold
+/// little.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,6 +1,7 @@
 //! What a rule found: where, what was seen, and what would be accepted.
 
 use lockkeeper_api::field_path::FieldPath;
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 /// The kinds of field errors, those of apimachinery's `field.ErrorType`.
@@ -70,14 +71,19 @@ pub struct Finding {
     /// The value seen, as it is to be printed. Errors of the kinds Required and Forbidden have none.
     pub value: Option<String>,
     /// What is wrong and what would be accepted: lower-case, no full stop.
-    pub detail: String,
+    pub detail: Cow<'static, str>,
 }
 
 impl Finding {
     /// The text without the field: what a `Status` cause carries. It ends in the rule's id.
     #[must_use]
     pub fn message(&self) -> String {
-        format!("{self:#}")
+        let value = self.value.as_deref().map_or(0, str::len);
+        let length = self.detail.len().saturating_add(value);
+        let mut out = String::with_capacity(length.saturating_add(AROUND));
+        // Writing to a string does not fail.
+        let _ = write!(out, "{self:#}");
+        out
     }
 
     /// The text without the rule's id.
@@ -92,7 +98,7 @@ impl Finding {
     /// Writes what is wrong, in Kubernetes' words.
     fn body(&self, out: &mut impl fmt::Write) -> fmt::Result {
         out.write_str(self.kind.words())?;
-        for part in [self.value.as_deref(), Some(self.detail.as_str())]
+        for part in [self.value.as_deref(), Some(&*self.detail)]
             .into_iter()
             .flatten()
         {
@@ -116,7 +122,7 @@ impl Finding {
 }
 
 /// See [`Finding::identity`].
-pub(crate) type Identity = (String, Option<String>, String);
+pub(crate) type Identity = (String, Option<String>, Cow<'static, str>);
 
 impl fmt::Display for Finding {
     /// `field: Invalid value: "5": what is accepted [CQ007]`; without the field in the alternate
@@ -126,20 +132,33 @@ impl fmt::Display for Finding {
             write!(f, "{}: ", self.field)?;
         }
         self.body(f)?;
-        write!(f, " [{}]", self.rule)
+        f.write_str(" [")?;
+        f.write_str(self.rule)?;
+        f.write_str("]")
     }
 }
+
+/// Room for what a message has around the value and the detail, in bytes.
+const AROUND: usize = 32;
 
 /// The most characters of a value that a message repeats.
 const VALUE_LENGTH_MAX: usize = 64;
 
+/// The bytes that quoting adds, with the sign of a cut.
+const QUOTES: usize = 5;
+
 /// A string as it is printed in a message: quoted, escaped and cut at a bound.
 #[must_use]
 pub fn quoted(value: &str) -> String {
-    match value.char_indices().nth(VALUE_LENGTH_MAX) {
-        None => format!("{value:?}"),
-        Some((end, _)) => format!("{:?}…", value.get(..end).unwrap_or_default()),
+    let end = value.char_indices().nth(VALUE_LENGTH_MAX);
+    let kept = end.map_or(value, |(end, _)| value.get(..end).unwrap_or_default());
+    let mut out = String::with_capacity(kept.len().saturating_add(QUOTES));
+    // Writing to a string does not fail.
+    let _ = write!(out, "{kept:?}");
+    if end.is_some() {
+        out.push('…');
     }
+    out
 }
 
 /// A list of names as it is printed in a message: cut at a bound.
@@ -196,43 +215,63 @@ impl Findings {
     }
 
     /// The value is not allowed. `value` is printed in quotes.
-    pub fn invalid(&mut self, field: FieldPath, value: impl fmt::Display, detail: String) {
-        self.push(
-            field,
-            ErrorKind::Invalid,
-            Some(quoted(&value.to_string())),
-            detail,
-        );
+    pub fn invalid(
+        &mut self,
+        field: FieldPath,
+        value: impl fmt::Display,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
+        let mut text = String::with_capacity(VALUE_LENGTH_MAX);
+        // Writing to a string does not fail.
+        let _ = write!(text, "{value}");
+        let value = quoted(&text);
+        self.push(field, ErrorKind::Invalid, Some(value), detail);
     }
 
     /// A value is missing.
-    pub fn required(&mut self, field: FieldPath, detail: String) {
+    pub fn required(&mut self, field: FieldPath, detail: impl Into<Cow<'static, str>>) {
         self.push(field, ErrorKind::Required, None, detail);
     }
 
     /// The field may not be set here, or the operation may not be done.
-    pub fn forbidden(&mut self, field: FieldPath, detail: String) {
+    pub fn forbidden(&mut self, field: FieldPath, detail: impl Into<Cow<'static, str>>) {
         self.push(field, ErrorKind::Forbidden, None, detail);
     }
 
     /// The value stands in a list twice.
-    pub fn duplicate(&mut self, field: FieldPath, value: &str, detail: String) {
+    pub fn duplicate(
+        &mut self,
+        field: FieldPath,
+        value: &str,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
         self.push(field, ErrorKind::Duplicate, Some(quoted(value)), detail);
     }
 
     /// The value refers to something that does not exist.
-    pub fn not_found(&mut self, field: FieldPath, value: &str, detail: String) {
+    pub fn not_found(
+        &mut self,
+        field: FieldPath,
+        value: &str,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
         self.push(field, ErrorKind::NotFound, Some(quoted(value)), detail);
     }
 
-    fn push(&mut self, field: FieldPath, kind: ErrorKind, value: Option<String>, detail: String) {
+    fn push(
+        &mut self,
+        field: FieldPath,
+        kind: ErrorKind,
+        value: Option<String>,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
         if !self.is_full() {
             self.items.push(Finding {
                 rule: self.rule,
                 field,
                 kind,
                 value,
-                detail,
+                detail: detail.into(),
             });
         }
     }

@@ -19,6 +19,9 @@ pub(crate) const WARNINGS_MAX: usize = 30;
 /// The longest audit annotation, in characters.
 const ANNOTATION_LENGTH_MAX: usize = 1024;
 
+/// Room for what every answer has, in bytes.
+const ENVELOPE_LENGTH: usize = 512;
+
 /// The object that is judged, as messages name it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named<'a> {
@@ -187,13 +190,27 @@ impl Answer {
             .map_or("", String::as_str)
     }
 
+    /// Room for the answer, in bytes, so that it is not moved while it is written: the status says
+    /// everything twice, the second time with some words around each cause.
+    fn usual_length(&self) -> usize {
+        let status = self
+            .status
+            .as_ref()
+            .map_or(0, |status| status.message.len());
+        let patch = self.patch.as_ref().map_or(0, String::len);
+        let texts = status.saturating_mul(5).checked_div(2).unwrap_or_default();
+        texts.saturating_add(patch).saturating_add(ENVELOPE_LENGTH)
+    }
+
     /// The whole `AdmissionReview` as JSON, on a line of its own for those who read it by eye.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let mut line = serde_json::to_vec(&Answered {
+        let mut line = Vec::with_capacity(self.usual_length());
+        let answered = Answered {
             kind: "AdmissionReview",
             api_version: crate::envelope::API_VERSION,
             response: self,
-        })?;
+        };
+        serde_json::to_writer(&mut line, &answered)?;
         line.push(b'\n');
         Ok(line)
     }
@@ -270,7 +287,7 @@ fn cause(finding: &Finding) -> Cause {
     Cause {
         reason: finding.kind.reason(),
         message: finding.message(),
-        field: finding.field.to_string(),
+        field: finding.field.text(),
     }
 }
 

@@ -1,15 +1,18 @@
 //! Stores fed by watches: the objects that rules ask about, kept down to the facts they use.
 
+mod lean;
+
 use crate::chain::Chain;
 use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::core::{ApiResource, Object, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{Config, DefaultBackoff, Event, Result as WatchResult};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
+use lean::Lean;
 use lockkeeper_api::{Workload, labels};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
@@ -28,6 +31,10 @@ const LOCK_PAUSE_MS: u64 = 1;
 /// Longest before a broken watch is tried again, in seconds. Until it is back the stores answer from
 /// what they have, and what they have grows old: kube's own pauses grow to a minute.
 const WATCH_PAUSE_MAX_SECONDS: u64 = 5;
+
+/// Objects in one answer to a list. They are in memory together, three times for a moment: as they came,
+/// as text and decoded.
+const PAGE_SIZE: u32 = 100;
 
 /// Which stores have listed everything once.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +75,7 @@ impl Readiness {
 }
 
 /// Only what rules use of a Workload's spec is decoded.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WorkloadSpec {
     priority_class_name: Option<String>,
@@ -82,7 +89,10 @@ struct WorkloadStatus {
     conditions: Vec<Condition>,
 }
 
-type LeanWorkload = Object<WorkloadSpec, WorkloadStatus>;
+type LeanWorkload = Lean<Workload, WorkloadSpec, WorkloadStatus>;
+
+/// A pod is its metadata, and that is all that is asked for.
+type LeanPod = Lean<PartialObjectMeta<Pod>>;
 
 const PRIORITY_CLASSES: &str = "priorityclasses";
 const WORKLOADS: &str = "workloads";
@@ -100,7 +110,7 @@ pub(crate) const STORES: [(&str, IndexedKind); 3] = [
 /// `lag_max` for requests that are being judged.
 pub fn follow(client: &Client, index: &Arc<RwLock<Index>>, lag_max: Duration) -> Readiness {
     let readiness = Readiness::of([PRIORITY_CLASSES, WORKLOADS, PODS]);
-    let config = Config::default;
+    let config = || Config::default().page_size(PAGE_SIZE);
     let feed = Feed {
         index: Arc::clone(index),
         lag_max,
@@ -117,8 +127,7 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>, lag_max: Duration) ->
         |class| Some(Facts::PriorityClass(facts::of_priority_class(class))),
     );
 
-    let resource = ApiResource::erase::<Workload>(&());
-    let workloads: Api<LeanWorkload> = Api::all_with(client.clone(), &resource);
+    let workloads: Api<LeanWorkload> = Api::all(client.clone());
     let workloads = watcher(workloads, config());
     spawn(
         WORKLOADS,
@@ -128,7 +137,7 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>, lag_max: Duration) ->
         |workload| Some(of_workload(workload)),
     );
 
-    let pods: Api<PartialObjectMeta<Pod>> = Api::all(client.clone());
+    let pods: Api<LeanPod> = Api::all(client.clone());
     let pods = watcher(pods, config().labels(labels::JOB));
     spawn(PODS, IndexedKind::Pod, pods, &feed, |pod| {
         facts::of_pod(pod.metadata.labels.as_ref())
@@ -291,7 +300,7 @@ mod tests {
         |class| Some(Facts::PriorityClass(facts::of_priority_class(class)));
 
     /// A pod of job `j`, or of none.
-    fn pod(name: &str, in_job: bool) -> PartialObjectMeta<Pod> {
+    fn pod(name: &str, in_job: bool) -> LeanPod {
         let labels = if in_job {
             json!({labels::JOB: "j"})
         } else {
@@ -300,7 +309,7 @@ mod tests {
         decoded(json!({"metadata": {"name": name, "namespace": "team", "labels": labels}}))
     }
 
-    fn pod_facts(pod: &PartialObjectMeta<Pod>) -> Option<Facts> {
+    fn pod_facts(pod: &LeanPod) -> Option<Facts> {
         facts::of_pod(pod.metadata.labels.as_ref())
     }
 
@@ -399,7 +408,7 @@ mod tests {
 
     /// Feeds events of the pod `p`; whether it is a pod of the job in the end.
     #[track_caller]
-    fn check_pod(events: Vec<Event<PartialObjectMeta<Pod>>>, expected: bool) {
+    fn check_pod(events: Vec<Event<LeanPod>>, expected: bool) {
         let mut index = Index::default();
         feed(&mut index, IndexedKind::Pod, events, pod_facts);
         let found = index.job_pod("team", "j", PreemptibleLabel::Missing, "");

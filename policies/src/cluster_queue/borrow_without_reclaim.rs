@@ -26,8 +26,7 @@ fn check(queue: &ClusterQueue, out: &mut Findings) {
             FieldPath::new("spec.preemption.borrowWithinCohort.policy"),
             format!("{borrow:?}"),
             "preempting while borrowing needs reclaimWithinCohort, which is Never; set \
-             reclaimWithinCohort to LowerPriority or Any, or this policy to Never"
-                .to_owned(),
+             reclaimWithinCohort to LowerPriority or Any, or this policy to Never",
         );
     }
 }

@@ -27,11 +27,11 @@ fn check(queue: &ClusterQueue, out: &mut Findings) {
             if out.is_full() {
                 return;
             }
-            let place = quota::flavor(group_index, group, flavor_index, flavor).field("resources");
             compare(group, flavor, |position, seen, accepted| {
+                let place = quota::flavor(group_index, group, flavor_index, flavor);
                 let field = match position {
-                    Some(position) => place.clone().index(position).field("name"),
-                    None => place.clone(),
+                    Some(position) => place.field("resources").index(position).field("name"),
+                    None => place.field("resources"),
                 };
                 out.invalid(field, seen, accepted);
             });

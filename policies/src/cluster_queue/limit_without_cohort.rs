@@ -40,8 +40,7 @@ fn borrowing(queue: &ClusterQueue, out: &mut Findings) {
                 place.field("borrowingLimit"),
                 limit,
                 "there is nobody to borrow from without a cohort; set spec.cohortName or remove \
-                 the limit"
-                    .to_owned(),
+                 the limit",
             );
         }
     });
@@ -57,8 +56,7 @@ fn lending(queue: &ClusterQueue, out: &mut Findings) {
                 place.field("lendingLimit"),
                 limit,
                 "there is nobody to lend to without a cohort; set spec.cohortName or remove the \
-                 limit"
-                    .to_owned(),
+                 limit",
             );
         }
     });

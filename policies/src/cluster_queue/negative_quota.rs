@@ -31,7 +31,7 @@ fn check(queue: &ClusterQueue, out: &mut Findings) {
         for (name, amount) in amounts {
             match amount {
                 Some(amount) if amount.is_negative() => {
-                    out.invalid(place.field(name), amount, "must be 0 or more".to_owned());
+                    out.invalid(place.field(name), amount, "must be 0 or more");
                 }
                 _ => {}
             }

@@ -32,8 +32,7 @@ fn check(cohort: &Cohort, out: &mut Findings) {
                     place.field(name),
                     limit,
                     "a root cohort has nobody to borrow from or lend to; set spec.parentName or \
-                     remove the limit"
-                        .to_owned(),
+                     remove the limit",
                 );
             }
         }

@@ -5,23 +5,17 @@
 //! meanwhile, where a client that waits for each answer would have sent none (coordinated omission).
 #![allow(clippy::print_stdout, reason = "it prints what it measured")]
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use axum::body::Bytes;
 use clap::Parser;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsConnector;
 
 /// The most requests that one run may send.
 const REQUESTS_MAX: u32 = 1_000_000;
@@ -121,27 +115,9 @@ async fn exchange(
 }
 
 async fn connect(arguments: &Arguments) -> Result<SendRequest<Full<Bytes>>> {
-    let tcp = TcpStream::connect(arguments.address).await?;
-    tcp.set_nodelay(true)?;
-    let tls = TlsConnector::from(Arc::new(client(&arguments.cacert)?));
-    let tls = tls.connect(ServerName::try_from("localhost")?, tcp).await?;
+    let tls = lockkeeper_bench::connect(arguments.address, &arguments.cacert, b"h2").await?;
     let builder = Builder::new(TokioExecutor::new());
     let (sender, connection) = builder.handshake(TokioIo::new(tls)).await?;
     tokio::spawn(connection);
     Ok(sender)
-}
-
-fn client(cacert: &Path) -> Result<ClientConfig> {
-    let shown = cacert.display();
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(cacert).with_context(|| format!("{shown}"))? {
-        roots.add(certificate?)?;
-    }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    Ok(config)
 }

@@ -1,6 +1,6 @@
 //! Answers one review over and over, without a socket: what valgrind counts instructions of.
 //!
-//! `reviews PATH FILE COUNT`: PATH is /validate, /mutate or /noop, FILE holds a review.
+//! `reviews PATH FILE COUNT [STORED]`: PATH is /validate, /mutate or /noop, FILE holds a review.
 
 use anyhow::{Context, Result, ensure};
 use axum::body::Body;
@@ -8,14 +8,18 @@ use axum::http::{Request, StatusCode};
 use clap::Parser;
 use http_body_util::BodyExt;
 use lockkeeper_policies::facts;
-use lockkeeper_policies::index::Index;
+use lockkeeper_policies::index::{Facts, Index};
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::world::{ObjectName, PreemptibleLabel, PriorityClassFacts};
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::http::router;
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tower::ServiceExt;
+
+/// The pods of one job.
+const PODS_PER_JOB: usize = 8;
 
 /// The largest body that is read, in bytes.
 const BODY_LIMIT_BYTES: usize = 1024 * 1024;
@@ -29,6 +33,9 @@ struct Arguments {
     review: PathBuf,
     /// How many times
     count: usize,
+    /// Objects of each kind in the stores, besides the priority classes that the reviews name
+    #[arg(default_value_t = 0)]
+    stored: usize,
 }
 
 fn main() -> Result<()> {
@@ -42,7 +49,9 @@ fn main() -> Result<()> {
 }
 
 async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
-    let app = App::offline(Settings::default(), world()?, BODY_LIMIT_BYTES);
+    let mut index = world()?;
+    fill(&mut index, arguments.stored);
+    let app = App::offline(Settings::default(), index, BODY_LIMIT_BYTES);
     let router = router(Arc::new(app));
     for _ in 0..arguments.count {
         let request = Request::post(&arguments.path).header("Content-Type", "application/json");
@@ -72,4 +81,26 @@ fn world() -> Result<Index> {
         facts::observe(&mut index, &class)?;
     }
     Ok(index)
+}
+
+/// As many objects of each kind that rules ask for. All Workloads use one class.
+fn fill(index: &mut Index, count: usize) {
+    for number in 0..count {
+        let named = |namespace: &str, name| ObjectName {
+            namespace: namespace.to_owned(),
+            name: format!("{name}-{number}"),
+        };
+        let class = PriorityClassFacts {
+            value: 100,
+            global_default: false,
+        };
+        index.apply(named("", "class"), Facts::PriorityClass(class));
+        let workload = facts::of_workload([Some("high"), None], false);
+        index.apply(named("team", "workload"), workload);
+        let pod = Facts::Pod {
+            job: format!("trainer-{}", number / PODS_PER_JOB),
+            label: PreemptibleLabel::Missing,
+        };
+        index.apply(named("team", "pod"), pod);
+    }
 }

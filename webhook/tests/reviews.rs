@@ -425,6 +425,31 @@ async fn numbers_past_64_bits_and_deep_nesting_are_refused_with_a_message() {
     assert!(body.contains("SC001"), "{body}");
 }
 
+/// Inputs that fuzzing works from. A tree of values cannot be made of the first: it nests too deep, and
+/// a number in it fits no type. The second is a list of what a review holds.
+#[tokio::test]
+async fn what_need_not_be_decoded_keeps_nobody_from_an_answer() {
+    for (body, fits_a_value) in [
+        (
+            &include_bytes!("../../tests/fuzz/seeds/review/not-decoded.json")[..],
+            false,
+        ),
+        (
+            include_bytes!("../../tests/fuzz/seeds/review/list.json"),
+            true,
+        ),
+    ] {
+        assert_eq!(serde_json::from_slice::<Value>(body).is_ok(), fits_a_value);
+        for path in ["/validate", "/mutate"] {
+            let (status, answer) = post(&server(), path, "application/json", body.to_vec()).await;
+            assert_eq!(status, StatusCode::OK, "{answer}");
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["response"]["uid"], "u");
+            assert_eq!(answer["response"]["allowed"], true);
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_stored_object_that_does_not_decode_can_still_be_freed_and_deleted() {
     let server = server();

@@ -1,4 +1,4 @@
-//! A configuration that is accepted is accepted again after it was printed.
+//! A configuration that is accepted is accepted again after it was printed, and means the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,10 +6,13 @@ use lockkeeper_api::config::Config;
 use lockkeeper_policies::registry;
 
 fuzz_target!(|text: &str| {
-    if let Ok(config) = serde_saphyr::from_str::<Config>(text) {
-        let printed = serde_json::to_string(&config).expect("a configuration has a JSON form");
-        let again: Config = serde_json::from_str(&printed).expect("what was printed is read");
-        assert_eq!(again, config);
-        let _ = registry::settings(&config);
-    }
+    let Ok(config) = serde_saphyr::from_str::<Config>(text) else {
+        return;
+    };
+    // As --print-config does it.
+    let printed = serde_saphyr::to_string(&config).expect("a configuration has a YAML form");
+    let again: Config = serde_saphyr::from_str(&printed).expect("what was printed is read");
+    assert_eq!(again, config, "{printed}");
+    let known = registry::settings(&config).is_ok();
+    assert_eq!(registry::settings(&again).is_ok(), known);
 });

@@ -1,20 +1,31 @@
-//! Whatever is posted is answered: with an HTTP error, or with a review that carries the uid; and a
-//! patch is never given to an object that is refused.
+//! Whatever is posted is answered: with an HTTP error, or with a review that carries the uid. A patch
+//! is never given to an object that is refused, and one that was applied leaves nothing to fill in.
 #![no_main]
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
+use json_patch::Patch;
 use libfuzzer_sys::fuzz_target;
-use lockkeeper_policies::index::Index;
+use lockkeeper_policies::facts;
+use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::world::PriorityClassFacts;
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::http::router;
+use lockkeeper_webhook::live::Source;
+use lockkeeper_webhook::stores::Readiness;
 use serde::Deserialize;
-use serde_json::Value;
-use std::sync::{Arc, LazyLock};
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+use std::sync::{Arc, LazyLock, RwLock};
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
+
+const BODY_LIMIT_BYTES: usize = 1 << 20;
 
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let runtime = Builder::new_current_thread().enable_all().build();
@@ -22,13 +33,54 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 static ROUTER: LazyLock<axum::Router> = LazyLock::new(|| {
-    let app = App::offline(Settings::default(), Index::default(), 1 << 20);
+    let index = Arc::new(RwLock::new(world()));
+    let (settings, source) = (Settings::default(), Box::new(ApiServer));
+    let ready = Readiness::always();
+    let app = App::connected(settings, index, ready, source, BODY_LIMIT_BYTES);
     router(Arc::new(app))
 });
 
-/// What of a review is looked at; a `Value` would refuse what the webhook need not decode.
+/// The classes that the seeds name.
+fn world() -> Index {
+    let mut index = Index::default();
+    for kind in [IndexedKind::PriorityClass, IndexedKind::Workload, IndexedKind::Pod] {
+        index.declare_known(kind);
+    }
+    for (name, value) in [("low", 100), ("standard", 500), ("high", 1000)] {
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": name}, "value": value, "globalDefault": name == "standard",
+        });
+        facts::observe(&mut index, &class).expect("a class");
+    }
+    index
+}
+
+/// An API server that has every class whose name begins with an f, and fails for those with a b.
+struct ApiServer;
+
+impl Source for ApiServer {
+    fn priority_class<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
+        let facts = PriorityClassFacts { value: 700, global_default: false };
+        let answer = match name.as_bytes().first() {
+            Some(b'f') => Ok(Some(facts)),
+            Some(b'b') => Err(kube::Error::TlsRequired),
+            _ => Ok(None),
+        };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// What of a review is looked at, in the order of the webhook's own type: a review may also be a
+/// list of its values. A `Value` would refuse what the webhook need not decode.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Sent {
+    #[serde(default, rename = "apiVersion")]
+    _api_version: Option<IgnoredAny>,
     request: SentRequest,
 }
 
@@ -39,25 +91,50 @@ struct SentRequest {
 
 fuzz_target!(|body: &[u8]| {
     for path in ["/validate", "/mutate"] {
-        let (status, answer) = RUNTIME.block_on(post(path, body));
+        let (status, answer) = RUNTIME.block_on(post(path, body.to_vec()));
         if status != StatusCode::OK {
             assert!(status.is_client_error(), "{status}");
             continue;
         }
         let answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
-        let sent: Sent = serde_json::from_slice(body).expect("only a review is answered");
         let response = &answer["response"];
-        assert_eq!(response["uid"], sent.request.uid);
+        if let Ok(sent) = serde_json::from_slice::<Sent>(body) {
+            assert_eq!(response["uid"], sent.request.uid);
+        }
         let allowed = response["allowed"].as_bool().expect("allowed or not");
         assert!(allowed || response["status"]["message"].is_string());
         assert!(allowed || response["patch"].is_null());
+        assert!(path == "/mutate" || response["patch"].is_null());
+        if let Some(patch) = response["patch"].as_str() {
+            nothing_is_left(body, patch);
+        }
     }
 });
 
-async fn post(path: &str, body: &[u8]) -> (StatusCode, Vec<u8>) {
+/// With the patch applied, nothing more is filled in. A patch that does not fit is the API server's
+/// to refuse: then the object was a list where there must be a map.
+fn nothing_is_left(body: &[u8], patch: &str) {
+    let patch = BASE64_STANDARD.decode(patch).expect("a patch is base64");
+    let patch: Patch = serde_json::from_slice(&patch).expect("a patch is JSON");
+    assert!(!patch.is_empty());
+    let Ok(mut review) = serde_json::from_slice::<Value>(body) else {
+        return;
+    };
+    let Some(object) = review.pointer_mut("/request/object") else {
+        return;
+    };
+    if json_patch::patch(object, &patch).is_err() {
+        return;
+    }
+    let (_, again) = RUNTIME.block_on(post("/mutate", review.to_string().into_bytes()));
+    let again: Value = serde_json::from_slice(&again).expect("an answer is JSON");
+    assert!(again["response"]["patch"].is_null(), "{patch:?}, and then {again}");
+}
+
+async fn post(path: &str, body: Vec<u8>) -> (StatusCode, Vec<u8>) {
     let request = Request::post(path)
         .header("Content-Type", "application/json")
-        .body(Body::from(body.to_vec()))
+        .body(Body::from(body))
         .expect("a request");
     let response = ROUTER.clone().oneshot(request).await.expect("an answer");
     let status = response.status();

@@ -8,6 +8,7 @@
 )]
 
 #[path = "e2e/process.rs"]
+#[allow(dead_code, reason = "the end-to-end tests use the rest")]
 mod process;
 #[path = "e2e/wait.rs"]
 mod wait;

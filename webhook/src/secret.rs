@@ -1,8 +1,8 @@
 //! Certificates in a Secret that all replicas share, and the CA bundle of whatever calls them.
 //!
 //! Any replica may write, and every write is guarded by the version that it was planned from: the
-//! first writer wins, and the others take over what is there. What to write is decided in [`plan`],
-//! which knows no clock and no cluster; [`keeper`] sees to it that it happens.
+//! first writer wins, and the others take over what is there. What to write is decided in `plan`,
+//! which knows no clock and no cluster; `keeper` sees to it that it happens.
 
 use std::time::{Duration, SystemTime};
 

@@ -2,6 +2,7 @@
 
 use crate::compare;
 use crate::data::{Case, Tally};
+use crate::ordering;
 use lockkeeper_preemption::{
     Amount, Compatibility, FlavorResource, Mode, State, Trace, WorkloadId,
 };
@@ -11,7 +12,7 @@ use serde_json::Value;
 pub fn check(case: &Case, tally: &mut Tally) {
     let value = &case.value;
     if value["schema"] == "kueue-candidate-ordering/1" {
-        tally.leave_out(case);
+        ordering::check(case, tally);
         return;
     }
     if value["expected"]["deterministic"] == false || value["assignment"]["deterministic"] == false

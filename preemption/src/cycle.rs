@@ -145,10 +145,11 @@ impl State {
         }
         for id in &cycle.out_of_scope {
             if let Some(record) = self.records.get(*id) {
-                let (queue, place) = (record.queue, record.place(*id));
-                if let Some(queue) = self.pending_mut(queue) {
+                let (id, place) = (record.queue, record.place(*id));
+                if let Some(queue) = self.pending_mut(id) {
                     queue.park(place);
                 }
+                self.note_parked(id);
             }
         }
         cycle
@@ -158,7 +159,7 @@ impl State {
         let (queues, records) = self.queues_and_records();
         for queue in queues {
             queue.release(now_s, |id| {
-                records.get_mut(id).map_or((u32::MAX, 0), |record| {
+                records.get_mut(id).map_or((u64::MAX, 0), |record| {
                     record.held_until_s = None;
                     record.class()
                 })
@@ -232,8 +233,7 @@ impl State {
         let id = entry.workload;
         let reason = match &entry.decision {
             Decision::Admit => {
-                let held = Self::reservation(entry.assignment(), now_s);
-                self.reserve(id, &held);
+                self.reserve_usage(id, &entry.assignment().usage, now_s, false);
                 return;
             }
             Decision::Preempt(_) | Decision::DeferredFit => RequeueReason::PendingPreemption,
@@ -272,6 +272,9 @@ impl State {
         };
         if is_pending {
             queue.wait_for(place);
+        }
+        if to == RequeuedTo::Parked {
+            self.note_parked(entry.queue);
         }
         entry.requeued = Some((reason, to));
     }

@@ -101,17 +101,21 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 mod amount;
+mod amounts;
 mod ask;
 mod assignment;
 mod cycle;
 mod flavors;
 mod names;
+mod parked;
 mod policy;
 mod queue;
 mod quota;
+mod ranked;
 mod records;
 pub mod requeue;
 mod running;
+mod shapes;
 mod share;
 mod spec;
 mod state;

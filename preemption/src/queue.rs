@@ -36,7 +36,7 @@ pub(crate) struct Place {
 }
 
 /// Workloads that fare alike: equal pod sets and priority.
-pub(crate) type Class = (u32, i32);
+pub(crate) type Class = (u64, i32);
 
 /// The last flavors that were looked at for a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -140,12 +140,17 @@ impl Queue {
         None
     }
 
+    /// Whether anything is.
+    pub(crate) fn has_parked(&self) -> bool {
+        !self.parked.is_empty() || !self.parked_classes.is_empty()
+    }
+
     /// Moves back to active what was parked and `may_move`. Costs what is moved.
     pub(crate) fn revive(
         &mut self,
         mut may_move: impl FnMut(WorkloadId) -> Option<Class>,
-    ) -> Vec<WorkloadId> {
-        let mut moved = Vec::new();
+        moved: &mut Vec<WorkloadId>,
+    ) {
         if !self.parked_classes.is_empty() {
             let classes = std::mem::take(&mut self.parked_classes);
             let hidden = self.active.iter();
@@ -163,7 +168,6 @@ impl Queue {
                 }
             }
         }
-        moved
     }
 
     /// Moves to active what was held until now.

@@ -3,6 +3,7 @@
 use crate::assignment::PodSet;
 use crate::names::{NodeId, WorkloadId};
 use crate::queue::{Class, Place, Progress};
+use crate::ranked::Uids;
 use crate::running::Running;
 use crate::victims::Workloads;
 use std::cmp::Reverse;
@@ -18,7 +19,7 @@ pub(crate) struct Record {
     pub(crate) order_time_s: i64,
     pub(crate) pod_sets: Arc<[PodSet]>,
     /// Equal for equal pod sets.
-    pub(crate) shape: u32,
+    pub(crate) shape: u64,
     pub(crate) is_in_scope: bool,
     pub(crate) held_until_s: Option<i64>,
     pub(crate) progress: Option<Box<Progress>>,
@@ -71,6 +72,12 @@ impl Records {
         let record = self.records.get_mut(id.index())?.take()?;
         self.free.push(id);
         Some(record)
+    }
+}
+
+impl Uids for Records {
+    fn uid(&self, id: WorkloadId) -> &str {
+        self.get(id).map_or("", |record| &record.uid)
     }
 }
 

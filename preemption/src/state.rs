@@ -5,13 +5,17 @@
 //! and costs the size of the tree then.
 
 use crate::amount::Amount;
+use crate::amounts::Amounts;
 use crate::assignment::{Assignment, PodSet};
 use crate::names::{FlavorId, FlavorResource, Names, NodeId, ResourceId, WorkloadId};
+use crate::parked::Parked;
 use crate::queue::{Queue, Settings};
 use crate::quota::{Overlay, Tree, Usage};
 use crate::records::{Record, Records};
 use crate::running::{Index, Running};
+use crate::shapes::Shapes;
 use crate::spec::{CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
+use crate::victims::Workloads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -32,7 +36,8 @@ pub struct State {
     queues: Vec<Queue>,
     pub(crate) records: Records,
     by_name: BTreeMap<Arc<str>, WorkloadId>,
-    shapes: BTreeMap<Arc<[PodSet]>, u32>,
+    shapes: Shapes,
+    parked: Parked,
     pub(crate) cycle: u64,
 }
 
@@ -192,39 +197,64 @@ impl State {
 
     /// A workload holds quota now.
     pub fn reserve(&mut self, id: WorkloadId, held: &Reservation) {
+        self.reserve_usage(id, &held.usage, held.reserved_at_s, held.is_evicted);
+    }
+
+    pub(crate) fn reserve_usage(
+        &mut self,
+        id: WorkloadId,
+        usage: &[(FlavorResource, Amount)],
+        reserved_at_s: i64,
+        is_evicted: bool,
+    ) {
+        let is_used = |(_, amount): &(_, Amount)| *amount != Amount::ZERO;
+        if usage.iter().all(is_used) && usage.is_sorted_by(|(a, _), (b, _)| a < b) {
+            // Nearly always: nothing has to be copied.
+            return self.reserve_sorted(id, usage, reserved_at_s, is_evicted);
+        }
+        let mut usage = usage.to_vec();
+        usage.retain(is_used);
+        usage.sort_unstable_by_key(|(of, _)| *of);
+        self.reserve_sorted(id, &usage, reserved_at_s, is_evicted);
+    }
+
+    fn reserve_sorted(
+        &mut self,
+        id: WorkloadId,
+        usage: &[(FlavorResource, Amount)],
+        reserved_at_s: i64,
+        is_evicted: bool,
+    ) {
         self.give_back(id);
         self.dequeue(id);
         let Some(queue) = self.records.get(id).map(|record| record.queue) else {
             return;
         };
-        let mut usage = held.usage.clone();
-        usage.retain(|(_, amount)| *amount != Amount::ZERO);
-        usage.sort_unstable_by_key(|(of, _)| *of);
-        for (of, _) in &usage {
+        for (of, _) in usage {
             self.tree.require(queue, *of);
         }
         self.settle();
-        let of: Vec<_> = usage.iter().map(|(of, _)| *of).collect();
-        let group = self.index.group_for(&self.tree, queue, &of);
+        let group = self.index.group_for(&self.tree, queue, usage);
         let Some(record) = self.records.get_mut(id) else {
             return;
         };
         let running = Running {
             queue,
             group,
-            amounts: usage.iter().map(|(_, amount)| *amount).collect(),
+            amounts: Amounts::of(usage.iter().map(|(_, amount)| *amount)),
             priority: record.priority,
             order_time_s: record.order_time_s,
-            reserved_at_s: held.reserved_at_s,
-            is_evicted: held.is_evicted,
-            uid: Arc::clone(&record.uid),
+            reserved_at_s,
+            is_evicted,
         };
         record.progress = None;
-        self.index.insert(&self.tree, id, &running);
+        self.index.insert(&self.tree, &self.records, id, &running);
         for (cell, amount) in self.index.usage(&running) {
             self.tree.add_usage(&mut self.usage, cell, amount);
         }
-        record.running = Some(running);
+        if let Some(record) = self.records.get_mut(id) {
+            record.running = Some(running);
+        }
         if let Some(queue) = self.queues.get_mut(queue.index()) {
             queue.forget(id);
             // The object's update after its admission.
@@ -234,13 +264,13 @@ impl State {
 
     /// A running workload is told to go. It holds its quota until it is released.
     pub fn mark_evicted(&mut self, id: WorkloadId) {
-        let Some(running) = self.records.get_mut(id).and_then(|it| it.running.as_mut()) else {
-            return;
-        };
-        if !running.is_evicted {
-            self.index.remove(&self.tree, id, running);
-            running.is_evicted = true;
-            self.index.insert(&self.tree, id, running);
+        if let Some(running) = self.records.running(id)
+            && !running.is_evicted
+        {
+            self.index.mark_evicted(&self.records, id, running);
+            if let Some(running) = self.records.get_mut(id).and_then(|it| it.running.as_mut()) {
+                running.is_evicted = true;
+            }
         }
     }
 
@@ -260,6 +290,7 @@ impl State {
         self.dequeue(id);
         if let Some(record) = self.records.remove(id) {
             self.by_name.remove(&record.name);
+            self.shapes.release(&record.pod_sets);
             if let Some(queue) = self.queues.get_mut(record.queue.index()) {
                 queue.forget(id);
             }
@@ -316,19 +347,25 @@ impl State {
     }
 
     fn revive_below(&mut self, root: NodeId) -> Vec<WorkloadId> {
-        let mut open = vec![root];
         let mut moved = Vec::new();
-        while let Some(id) = open.pop() {
-            open.extend(&self.tree.node(id).children);
-            let records = &self.records;
-            if let Some(queue) = self.queues.get_mut(id.index()) {
-                moved.extend(queue.revive(|id| {
-                    let record = records.get(id)?;
-                    record.is_in_scope.then(|| record.class())
-                }));
-            }
-        }
+        let (queues, records) = (&mut self.queues, &self.records);
+        self.parked.visit(root, |id| {
+            let Some(queue) = queues.get_mut(id.index()) else {
+                return false;
+            };
+            let may_move = |id| {
+                let record = records.get(id)?;
+                record.is_in_scope.then(|| record.class())
+            };
+            queue.revive(may_move, &mut moved);
+            queue.has_parked()
+        });
         moved
+    }
+
+    /// Something was parked in a queue.
+    pub(crate) fn note_parked(&mut self, queue: NodeId) {
+        self.parked.note(&self.tree, queue);
     }
 
     pub(crate) fn pending(&self, queue: NodeId) -> Option<&Queue> {
@@ -351,6 +388,7 @@ impl State {
             self.look_again(&changed);
             self.tree.settle(&mut self.usage);
             self.index.settle(&self.tree);
+            self.parked.settle(&self.tree);
             self.look_again(&changed);
         }
     }
@@ -401,7 +439,7 @@ impl State {
         for (cell, amount) in self.index.usage(&running) {
             self.tree.remove_usage(&mut self.usage, cell, amount);
         }
-        self.index.remove(&self.tree, id, &running);
+        self.index.remove(&self.tree, &self.records, id, &running);
         let queue = self.queues.get_mut(running.queue.index())?;
         queue.generation = queue.generation.saturating_add(1);
         Some(running.queue)
@@ -412,14 +450,7 @@ impl State {
             self.remove(known);
         }
         let queue = self.queue_node(spec.queue);
-        let pod_sets: Arc<[PodSet]> = spec.pod_sets.into();
-        let next = u32::try_from(self.shapes.len()).unwrap_or(u32::MAX);
-        let known = self.shapes.get_key_value(&pod_sets);
-        let known = known.map(|(pod_sets, shape)| (Arc::clone(pod_sets), *shape));
-        let (pod_sets, shape) = known.unwrap_or_else(|| {
-            self.shapes.insert(Arc::clone(&pod_sets), next);
-            (pod_sets, next)
-        });
+        let (pod_sets, shape) = self.shapes.acquire(spec.pod_sets);
         let name: Arc<str> = spec.name.into();
         let id = self.records.insert(Record {
             name: Arc::clone(&name),

@@ -17,7 +17,8 @@ use super::{Demand, Preemptor, Reach, Reason, Victim, World, is_in_vain};
 use crate::names::{NodeId, WorkloadId};
 use crate::policy::FairStrategy;
 use crate::quota::{Usage, View};
-use crate::running::Key;
+use crate::ranked::{Rank, Ranked};
+use crate::running::Group;
 use crate::share::Share;
 use crate::trace::{CandidateVerdict, Step, Trace};
 use std::cmp::Ordering;
@@ -91,17 +92,17 @@ struct Candidates<'a> {
     reach: Reach,
     evicted: Merge<'a>,
     others: Merge<'a>,
-    front: Option<Front<'a>>,
+    front: Option<Front>,
 }
 
 /// The candidate that is next.
 #[derive(Clone, Copy)]
-struct Front<'a> {
-    key: &'a Key,
+struct Front {
+    rank: Rank,
     is_evicted: bool,
 }
 
-impl<'a> Candidates<'a> {
+impl Candidates<'_> {
     fn advance(&mut self, world: &World<'_>) {
         for is_evicted in [true, false] {
             let merge = if is_evicted {
@@ -110,14 +111,15 @@ impl<'a> Candidates<'a> {
                 &mut self.others
             };
             while let Some(next) = merge.next() {
-                let key = next.key;
-                if self.reach.ends_at(key.priority) {
+                let rank = next.rank;
+                if self.reach.ends_at(rank.priority) {
                     continue;
                 }
                 merge.go_on(&next);
-                let running = world.running.running(key.id);
-                if running.is_some_and(|it| self.reach.takes(it)) && !world.gone.contains(&key.id) {
-                    self.front = Some(Front { key, is_evicted });
+                let running = world.running.running(rank.id);
+                if running.is_some_and(|it| self.reach.takes(it)) && !world.gone.contains(&rank.id)
+                {
+                    self.front = Some(Front { rank, is_evicted });
                     return;
                 }
             }
@@ -125,7 +127,7 @@ impl<'a> Candidates<'a> {
         self.front = None;
     }
 
-    fn pop(&mut self, world: &World<'_>) -> Option<Front<'a>> {
+    fn pop(&mut self, world: &World<'_>) -> Option<Front> {
         let front = self.front;
         self.advance(world);
         front
@@ -144,10 +146,14 @@ fn collect<'a>(
         let groups: Vec<_> = groups
             .filter(|group| !group.is_empty() && group.uses_any(preemptor.needs))
             .collect();
+        let merge = |of: fn(&Group) -> &Ranked| {
+            let lists = groups.iter().map(|group| of(group)).enumerate();
+            Merge::of(world.running, lists)
+        };
         let mut candidates = Candidates {
             reach,
-            evicted: Merge::of(groups.iter().map(|it| &it.evicted)),
-            others: Merge::of(groups.iter().map(|it| &it.others)),
+            evicted: merge(|it| &it.evicted),
+            others: merge(|it| &it.others),
             front: None,
         };
         candidates.advance(world);
@@ -176,12 +182,15 @@ fn collect<'a>(
 /// Whether candidates of `a` come before those of `b`, which are of another queue. Among equals those
 /// of the preemptor's own queue come last.
 fn cmp_across(
+    world: &World<'_>,
     preemptor: &Preemptor<'_>,
-    a: (NodeId, Front<'_>),
-    b: (NodeId, Front<'_>),
+    a: (NodeId, Front),
+    b: (NodeId, Front),
 ) -> Ordering {
-    let key = |(queue, front): (NodeId, Front<'_>)| (!front.is_evicted, queue == preemptor.queue);
-    key(a).cmp(&key(b)).then_with(|| a.1.key.cmp(b.1.key))
+    let key = |(queue, front): (NodeId, Front)| (!front.is_evicted, queue == preemptor.queue);
+    key(a)
+        .cmp(&key(b))
+        .then_with(|| a.1.rank.cmp(&b.1.rank, world.running))
 }
 
 /// The search, between tournaments.
@@ -191,7 +200,7 @@ struct Contest<'a, 'b> {
     within_nominal: bool,
     victims: Vec<(WorkloadId, Reason)>,
     /// What the first pass rejected.
-    retry: BTreeMap<NodeId, VecDeque<Front<'a>>>,
+    retry: BTreeMap<NodeId, VecDeque<Front>>,
     trace: &'b mut Trace,
 }
 
@@ -236,7 +245,7 @@ impl<'a> Contest<'a, '_> {
         queue: NodeId,
         candidates: &mut Candidates<'a>,
         strategy: FairStrategy,
-    ) -> Option<(Front<'a>, Reason)> {
+    ) -> Option<(Front, Reason)> {
         let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
         let new = Share::of(view, ours);
         let old = Share::of(view, theirs);
@@ -245,7 +254,7 @@ impl<'a> Contest<'a, '_> {
                 FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
                 FairStrategy::LessThanOrEqualToFinalShare => {
                     let mark = view.mark();
-                    remove(view, self.world, front.key.id);
+                    remove(view, self.world, front.rank.id);
                     let after = Share::of(view, theirs);
                     view.roll_back(mark);
                     new.cmp(&after).is_le()
@@ -285,8 +294,8 @@ impl<'a> Contest<'a, '_> {
         }
     }
 
-    fn reject(&mut self, front: Front<'_>) {
-        let workload = front.key.id;
+    fn reject(&mut self, front: Front) {
+        let workload = front.rank.id;
         self.trace.note(|| Step::Candidate {
             workload,
             reason: Reason::InCohortFairSharing,
@@ -295,8 +304,8 @@ impl<'a> Contest<'a, '_> {
     }
 
     /// True if the preemptor fits without it.
-    fn take(&mut self, view: &mut View<'_>, front: Front<'_>, reason: Reason) -> bool {
-        let workload = front.key.id;
+    fn take(&mut self, view: &mut View<'_>, front: Front, reason: Reason) -> bool {
+        let workload = front.rank.id;
         self.trace.note(|| Step::Candidate {
             workload,
             reason,
@@ -311,7 +320,7 @@ impl<'a> Contest<'a, '_> {
     }
 
     /// The queue to take from next: down from the root, always to the largest share.
-    fn next_queue(&self, view: &View<'_>, fronts: &BTreeMap<NodeId, Front<'a>>) -> Option<NodeId> {
+    fn next_queue(&self, view: &View<'_>, fronts: &BTreeMap<NodeId, Front>) -> Option<NodeId> {
         let own = self.preemptor.queue;
         let root = view.tree.node(own).root;
         if root == own {
@@ -348,7 +357,7 @@ impl<'a> Contest<'a, '_> {
         &self,
         view: &View<'_>,
         cohort: NodeId,
-        fronts: &BTreeMap<NodeId, Front<'a>>,
+        fronts: &BTreeMap<NodeId, Front>,
         path: &BTreeSet<NodeId>,
         dead: &BTreeSet<NodeId>,
     ) -> (Option<(NodeId, Share)>, Option<(NodeId, Share)>) {
@@ -373,7 +382,8 @@ impl<'a> Contest<'a, '_> {
                 share.cmp(&least).then_with(|| {
                     match (fronts.get(child), fronts.get(&than)) {
                         (Some(a), Some(b)) => {
-                            cmp_across(self.preemptor, (*child, *a), (than, *b)).reverse()
+                            cmp_across(self.world, self.preemptor, (*child, *a), (than, *b))
+                                .reverse()
                         }
                         // Kueue takes any of several cohorts; here it is the first by name.
                         _ => view.tree.node(than).name().cmp(node.name()),

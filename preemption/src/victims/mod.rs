@@ -18,6 +18,7 @@ use crate::amount::Amount;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::policy::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQueue};
 use crate::quota::View;
+use crate::ranked::Uids;
 use crate::running::{Index, Running};
 use crate::trace::Trace;
 use std::collections::BTreeSet;
@@ -91,7 +92,7 @@ pub(crate) struct World<'a> {
 }
 
 /// Knows the running workloads by their numbers.
-pub(crate) trait Workloads {
+pub(crate) trait Workloads: Uids {
     fn running(&self, id: WorkloadId) -> Option<&Running>;
 }
 
@@ -152,6 +153,15 @@ impl Reach {
             Self::Below(limit) => priority >= limit,
             Self::BelowOrNewer(limit, _) => priority > limit,
             Self::Anybody => false,
+        }
+    }
+
+    /// Whether everybody of this priority can be taken.
+    pub(crate) fn takes_all_of(self, priority: i32) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Below(limit) | Self::BelowOrNewer(limit, _) => priority < limit,
+            Self::Anybody => true,
         }
     }
 

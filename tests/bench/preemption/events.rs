@@ -18,19 +18,19 @@ pub fn print() {
     let mut state = full_queues(RUNNING);
     while !state.next_cycle(0, false).entries.is_empty() {}
     let of = held(&mut state, "a");
-    events("6 cohorts of 5 queues", &mut state, of, |at| {
+    events("6 cohorts of 5 queues", &mut state, &of, |at| {
         format!("default/pending-{at:06}")
     });
     let world = Borrowing::new(1_000, RUNNING);
     let mut state = world.empty();
     world.fill(&mut state);
     let of = held(&mut state, "default");
-    events("a cohort of 1000 queues", &mut state, of, |at| {
+    events("a cohort of 1000 queues", &mut state, &of, |at| {
         format!("default/running-{at:07}")
     });
 }
 
-fn events(what: &str, state: &mut State, held: Reservation, name: impl Fn(usize) -> String) {
+fn events(what: &str, state: &mut State, held: &Reservation, name: impl Fn(usize) -> String) {
     let mut random = Random(3);
     let mut ids: Vec<(WorkloadId, Reservation)> = Vec::new();
     for at in 0..RUNNING {

@@ -1,4 +1,8 @@
 //! What is measured: CPU time, allocations, bytes, and how fast the machine is just now.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the core is pure, its bench is not"
+)]
 
 use crate::worlds::Random;
 use rustix::time::{ClockId, clock_gettime};

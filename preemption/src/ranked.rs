@@ -38,6 +38,9 @@ impl Rank {
 /// How long a piece gets: two kilobytes.
 const PIECE_MAX: usize = 128;
 
+/// How much room the first piece has at first.
+const PIECE_MIN: usize = 8;
+
 /// Workloads in candidate order. No piece is empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranked {
@@ -64,7 +67,9 @@ impl Ranked {
     pub(crate) fn insert(&mut self, rank: Rank, uids: &impl Uids) {
         let at = self.piece_of(&rank, uids);
         let Some(piece) = self.pieces.get_mut(at) else {
-            self.pieces.push(vec![rank]);
+            let mut piece = Vec::with_capacity(PIECE_MIN);
+            piece.push(rank);
+            self.pieces.push(piece);
             return;
         };
         let Err(place) = piece.binary_search_by(|it| it.cmp(&rank, uids)) else {

@@ -41,35 +41,56 @@ impl Record {
     }
 }
 
-/// The workloads by their numbers.
+/// How many records lie together.
+const PAGE: usize = 512;
+
+/// The workloads by their numbers. They lie in pages: one more never moves all others, nor takes room
+/// for as many again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Records {
-    records: Vec<Option<Record>>,
+    /// All full but the last.
+    pages: Vec<Vec<Option<Record>>>,
     free: Vec<WorkloadId>,
 }
 
 impl Records {
+    fn slot(&self, id: WorkloadId) -> Option<&Option<Record>> {
+        self.pages.get(id.index() / PAGE)?.get(id.index() % PAGE)
+    }
+
+    fn slot_mut(&mut self, id: WorkloadId) -> Option<&mut Option<Record>> {
+        let page = self.pages.get_mut(id.index() / PAGE)?;
+        page.get_mut(id.index() % PAGE)
+    }
+
     pub(crate) fn get(&self, id: WorkloadId) -> Option<&Record> {
-        self.records.get(id.index())?.as_ref()
+        self.slot(id)?.as_ref()
     }
 
     pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut Record> {
-        self.records.get_mut(id.index())?.as_mut()
+        self.slot_mut(id)?.as_mut()
     }
 
     pub(crate) fn insert(&mut self, record: Record) -> WorkloadId {
         if let Some(id) = self.free.pop()
-            && let Some(slot) = self.records.get_mut(id.index())
+            && let Some(slot) = self.slot_mut(id)
         {
             *slot = Some(record);
             return id;
         }
-        self.records.push(Some(record));
-        WorkloadId::of(self.records.len().saturating_sub(1))
+        if self.pages.last().is_none_or(|page| page.len() >= PAGE) {
+            self.pages.push(Vec::new());
+        }
+        let before = self.pages.len().saturating_sub(1).saturating_mul(PAGE);
+        let Some(page) = self.pages.last_mut() else {
+            return WorkloadId::of(usize::MAX);
+        };
+        page.push(Some(record));
+        WorkloadId::of(before.saturating_add(page.len()).saturating_sub(1))
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<Record> {
-        let record = self.records.get_mut(id.index())?.take()?;
+        let record = self.slot_mut(id)?.take()?;
         self.free.push(id);
         Some(record)
     }

@@ -53,25 +53,21 @@ pub fn world(running: usize, heads: Heads) -> State {
             Heads::Admitted | Heads::Blocked => (0, 1),
             Heads::Preempting => (10, 3),
         };
-        push(&mut state, queue, priority, units, &format!("head-{queue}"));
+        let name = format!("head-{queue}");
+        push(&mut state, queue, priority, units, &name, 0);
     }
     state
 }
 
-/// A state with this many workloads waiting, and room for all.
-pub fn full_queues(pending: usize) -> State {
+/// A state with this many workloads waiting, and room for all. So many of them came in each second.
+pub fn full_queues(pending: usize, a_second: usize) -> State {
     let mut state = State::new(Options::default());
     for at in 0..QUEUES {
         set_queue(&mut state, at, [pending, pending]);
     }
     for at in 0..pending {
-        push(
-            &mut state,
-            at % QUEUES,
-            0,
-            1,
-            &format!("default/pending-{at:06}"),
-        );
+        let (name, time) = (format!("default/pending-{at:06}"), at / a_second);
+        push(&mut state, at % QUEUES, 0, 1, &name, time);
     }
     state
 }
@@ -137,7 +133,7 @@ fn cycle(what: &str, running: usize, heads: Heads) {
 }
 
 fn drain(pending: usize) {
-    let mut state = full_queues(pending);
+    let mut state = full_queues(pending, 100);
     let (mut admitted, mut time) = (0, 0.0);
     let count = allocations(|| {
         time = us(|| {
@@ -184,13 +180,14 @@ fn set_queue(state: &mut State, at: usize, nominal: [usize; 2]) {
     });
 }
 
-fn push(state: &mut State, queue: usize, priority: i32, units: i64, name: &str) {
+fn push(state: &mut State, queue: usize, priority: i32, units: i64, name: &str, time: usize) {
     let pod_set = pod_set(state, units);
     let queue = format!("queue-{queue:02}");
     state.add_pending(WorkloadSpec {
         name,
         uid: name,
         queue: &queue,
+        order_time_s: i64::try_from(time).unwrap(),
         ..spec(0, priority, vec![pod_set])
     });
 }

@@ -15,17 +15,23 @@ pub fn print() {
         "{:32} {:>9} {:>12} {:>12}",
         "an event", "running", "CPU us", "allocations"
     );
-    let mut state = full_queues(RUNNING);
-    while !state.next_cycle(0, false).entries.is_empty() {}
-    let of = held(&mut state, "a");
-    events("6 cohorts of 5 queues", &mut state, &of, |at| {
-        format!("default/pending-{at:06}")
-    });
+    for (what, a_second) in [("100 a second", 100), ("all in one second", RUNNING)] {
+        let mut state = full_queues(RUNNING, a_second);
+        let mut admitted = 0;
+        while admitted < RUNNING {
+            let now_s = i64::try_from(admitted / a_second).unwrap();
+            admitted += state.next_cycle(now_s, false).entries.len();
+        }
+        let of = held(&mut state, "a");
+        events(what, &mut state, &of, |at| {
+            format!("default/pending-{at:06}")
+        });
+    }
     let world = Borrowing::new(1_000, RUNNING);
     let mut state = world.empty();
     world.fill(&mut state);
     let of = held(&mut state, "default");
-    events("a cohort of 1000 queues", &mut state, &of, |at| {
+    events("1000 queues", &mut state, &of, |at| {
         format!("default/running-{at:07}")
     });
 }

@@ -145,11 +145,10 @@ impl State {
         }
         for id in &cycle.out_of_scope {
             if let Some(record) = self.records.get(*id) {
-                let (id, place) = (record.queue, record.place(*id));
-                if let Some(queue) = self.pending_mut(id) {
+                let (queue, place) = (record.queue, record.place(*id));
+                if let Some(queue) = self.pending_mut(queue) {
                     queue.park(place);
                 }
-                self.note_parked(id);
             }
         }
         cycle

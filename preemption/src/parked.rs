@@ -1,4 +1,6 @@
 //! Where workloads are parked, so that an event need not look into every queue of a tree.
+//!
+//! Those out of scope stay parked whatever happens, and are not counted.
 
 use crate::names::NodeId;
 use crate::quota::Tree;
@@ -33,20 +35,15 @@ impl Parked {
         }
     }
 
-    /// Calls with each queue below a root. It stays noted if the answer is that something still is
-    /// parked there.
-    pub(crate) fn visit(&mut self, root: NodeId, mut still_parked: impl FnMut(NodeId) -> bool) {
-        let Some(queues) = self.queues.get_mut(root.index()) else {
-            return;
-        };
-        let is_listed = &mut self.is_listed;
-        queues.retain(|queue| {
-            let stays = still_parked(*queue);
-            if let Some(is_listed) = is_listed.get_mut(queue.index()) {
-                *is_listed = stays;
+    /// Calls with each queue below a root, and forgets it.
+    pub(crate) fn drain(&mut self, root: NodeId, mut revive: impl FnMut(NodeId)) {
+        let queues = self.queues.get_mut(root.index());
+        for queue in queues.into_iter().flat_map(|queues| queues.drain(..)) {
+            if let Some(is_listed) = self.is_listed.get_mut(queue.index()) {
+                *is_listed = false;
             }
-            stays
-        });
+            revive(queue);
+        }
     }
 
     /// The trees have changed.

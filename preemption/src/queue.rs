@@ -140,11 +140,6 @@ impl Queue {
         None
     }
 
-    /// Whether anything is.
-    pub(crate) fn has_parked(&self) -> bool {
-        !self.parked.is_empty() || !self.parked_classes.is_empty()
-    }
-
     /// Moves back to active what was parked and `may_move`. Costs what is moved.
     pub(crate) fn revive(
         &mut self,

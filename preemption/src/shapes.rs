@@ -54,19 +54,41 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{State, WorkloadSpec};
+
+    fn pod_sets(count: i64) -> Vec<PodSet> {
+        vec![PodSet {
+            name: "main".into(),
+            count,
+            count_min: None,
+            requests: Box::new([]),
+            ineligible: Box::new([]),
+            shape: 0,
+        }]
+    }
+
+    #[test]
+    fn a_state_forgets_what_nobody_has() {
+        let mut state = State::default();
+        for count in 1..=3 {
+            // The same name: each replaces the one before.
+            state.add_pending(WorkloadSpec {
+                name: "a",
+                uid: "a",
+                queue: "a",
+                priority: 0,
+                order_time_s: 0,
+                pod_sets: pod_sets(count),
+                is_in_scope: true,
+            });
+            assert_eq!(state.shapes.known.len(), 1);
+        }
+        state.workload("a").map(|id| state.remove(id));
+        assert!(state.shapes.known.is_empty());
+    }
 
     #[test]
     fn what_nobody_has_is_forgotten() {
-        let pod_sets = |count| {
-            vec![PodSet {
-                name: "main".into(),
-                count,
-                count_min: None,
-                requests: Box::new([]),
-                ineligible: Box::new([]),
-                shape: 0,
-            }]
-        };
         let mut shapes = Shapes::default();
         let (one, first) = shapes.acquire(pod_sets(1));
         let (again, second) = shapes.acquire(pod_sets(1));

@@ -36,7 +36,7 @@ pub struct State {
     queues: Vec<Queue>,
     pub(crate) records: Records,
     by_name: BTreeMap<Arc<str>, WorkloadId>,
-    shapes: Shapes,
+    pub(crate) shapes: Shapes,
     parked: Parked,
     pub(crate) cycle: u64,
 }
@@ -291,6 +291,7 @@ impl State {
         if let Some(record) = self.records.remove(id) {
             self.by_name.remove(&record.name);
             self.shapes.release(&record.pod_sets);
+
             if let Some(queue) = self.queues.get_mut(record.queue.index()) {
                 queue.forget(id);
             }
@@ -349,21 +350,19 @@ impl State {
     fn revive_below(&mut self, root: NodeId) -> Vec<WorkloadId> {
         let mut moved = Vec::new();
         let (queues, records) = (&mut self.queues, &self.records);
-        self.parked.visit(root, |id| {
-            let Some(queue) = queues.get_mut(id.index()) else {
-                return false;
-            };
+        self.parked.drain(root, |id| {
             let may_move = |id| {
                 let record = records.get(id)?;
                 record.is_in_scope.then(|| record.class())
             };
-            queue.revive(may_move, &mut moved);
-            queue.has_parked()
+            if let Some(queue) = queues.get_mut(id.index()) {
+                queue.revive(may_move, &mut moved);
+            }
         });
         moved
     }
 
-    /// Something was parked in a queue.
+    /// Something was parked in a queue that may be revived.
     pub(crate) fn note_parked(&mut self, queue: NodeId) {
         self.parked.note(&self.tree, queue);
     }

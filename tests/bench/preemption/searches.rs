@@ -3,7 +3,7 @@
 use crate::measure::{allocations, bytes, median_us, resident, us};
 use crate::plain::Plain;
 use crate::worlds::{Borrowing, PREEMPTOR, pending};
-use lockkeeper_preemption::{FlavorResource, State, Trace, WorkloadId};
+use lockkeeper_preemption::{Algorithm, FairStrategy, FlavorResource, State, Trace, WorkloadId};
 
 const SIZES: [(usize, usize); 4] = [
     (100, 1_000),
@@ -37,8 +37,33 @@ pub fn print() {
         }
         let id = pending(&mut state, "preemptor", PREEMPTOR);
         nominate(&mut state, id, &at);
+        fair(&world, &at);
         println!("memory a workload        {at} {asked:10} B asked for, {resident} B resident");
     }
+}
+
+/// Fair sharing in the same states. What is searched for fits into nominal quota, so every tournament of
+/// the shares has all queues in it.
+fn fair(world: &Borrowing, at: &str) {
+    let strategies = vec![
+        FairStrategy::LessThanOrEqualToFinalShare,
+        FairStrategy::LessThanInitialShare,
+    ];
+    let mut state = world.with(Algorithm::FairSharing(strategies));
+    world.fill(&mut state);
+    let id = pending(&mut state, "preemptor", PREEMPTOR);
+    let assignment = state.assign(id, &mut Trace::off()).unwrap();
+    let (needs, request) = (assignment.needs(), assignment.usage);
+    let mut search = || {
+        let victims = state.search(id, &needs, &request, &mut Trace::off());
+        assert_eq!(victims.len(), 50);
+    };
+    let us = median_us(11, &mut search);
+    let count = allocations(search);
+    println!(
+        "{:24} {at} {us:10.1} {:12} {:8} {count:6}",
+        "50 victims by shares", "", ""
+    );
 }
 
 /// CPU time and allocations of the core, once its victims are those of the reference.

@@ -2,9 +2,9 @@
 
 use crate::plain::Plain;
 use lockkeeper_preemption::{
-    Amount, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet, Preemption,
-    QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation, ResourceGroup, State,
-    WithinClusterQueue, WorkloadId, WorkloadSpec,
+    Algorithm, Amount, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet,
+    Preemption, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation,
+    ResourceGroup, State, WithinClusterQueue, WorkloadId, WorkloadSpec,
 };
 
 pub const GIB: i64 = 1 << 30;
@@ -59,7 +59,14 @@ impl Borrowing {
 
     /// The queues with all their quota free.
     pub fn empty(&self) -> State {
-        let mut state = State::new(Options::default());
+        self.with(Algorithm::Classical)
+    }
+
+    pub fn with(&self, algorithm: Algorithm) -> State {
+        let mut state = State::new(Options {
+            algorithm,
+            ..Options::default()
+        });
         for (at, nominal) in self.nominal.iter().enumerate() {
             set_queue(&mut state, at, *nominal);
         }

@@ -62,7 +62,7 @@
 //!     uid: name,
 //!     queue,
 //!     priority: 0,
-//!     order_time_s: 0,
+//!     order_time: 0,
 //!     pod_sets: vec![PodSet {
 //!         name: "main".into(),
 //!         count: 1,

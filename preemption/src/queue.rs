@@ -29,7 +29,7 @@ pub(crate) struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) priority: Reverse<i32>,
-    pub(crate) order_time_s: i64,
+    pub(crate) order_time: i64,
     /// Compared as bytes.
     pub(crate) uid: Arc<str>,
     pub(crate) id: WorkloadId,

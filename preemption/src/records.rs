@@ -16,7 +16,7 @@ pub(crate) struct Record {
     pub(crate) uid: Arc<str>,
     pub(crate) queue: NodeId,
     pub(crate) priority: i32,
-    pub(crate) order_time_s: i64,
+    pub(crate) order_time: i64,
     pub(crate) pod_sets: Arc<[PodSet]>,
     /// Equal for equal pod sets.
     pub(crate) shape: u64,
@@ -30,7 +30,7 @@ impl Record {
     pub(crate) fn place(&self, id: WorkloadId) -> Place {
         Place {
             priority: Reverse(self.priority),
-            order_time_s: self.order_time_s,
+            order_time: self.order_time,
             uid: Arc::clone(&self.uid),
             id,
         }

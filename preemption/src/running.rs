@@ -22,8 +22,8 @@ pub(crate) struct Running {
     /// What it uses of each flavor and resource of the group.
     pub(crate) amounts: Amounts,
     pub(crate) priority: i32,
-    /// What `LowerOrNewerEqualPriority` compares, in seconds.
-    pub(crate) order_time_s: i64,
+    /// What `LowerOrNewerEqualPriority` compares.
+    pub(crate) order_time: i64,
     pub(crate) reserved_at_s: i64,
     pub(crate) is_evicted: bool,
 }

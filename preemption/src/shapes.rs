@@ -77,7 +77,7 @@ mod tests {
                 uid: "a",
                 queue: "a",
                 priority: 0,
-                order_time_s: 0,
+                order_time: 0,
                 pod_sets: pod_sets(count),
                 is_in_scope: true,
             });

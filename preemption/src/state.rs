@@ -175,7 +175,7 @@ impl State {
             group,
             amounts: Amounts::of(usage.iter().map(|(_, amount)| *amount)),
             priority: record.priority,
-            order_time_s: record.order_time_s,
+            order_time: record.order_time,
             reserved_at_s,
             is_evicted,
         };
@@ -360,7 +360,7 @@ impl State {
             uid: spec.uid.into(),
             queue,
             priority: spec.priority,
-            order_time_s: spec.order_time_s,
+            order_time: spec.order_time,
             pod_sets,
             shape,
             is_in_scope: spec.is_in_scope,

@@ -63,8 +63,8 @@ pub struct Victim {
 pub(crate) struct Preemptor<'a> {
     pub(crate) queue: NodeId,
     pub(crate) priority: i32,
-    /// Its time in queue order, in seconds.
-    pub(crate) order_time_s: i64,
+    /// Its time in queue order.
+    pub(crate) order_time: i64,
     pub(crate) policy: Preemption,
     /// What does not fit without preemption. Sorted.
     pub(crate) needs: &'a [FlavorResource],
@@ -133,7 +133,7 @@ impl Reach {
             WithinClusterQueue::Never => Self::Nobody,
             WithinClusterQueue::LowerPriority => Self::Below(preemptor.priority),
             WithinClusterQueue::LowerOrNewerEqualPriority => {
-                Self::BelowOrNewer(preemptor.priority, preemptor.order_time_s)
+                Self::BelowOrNewer(preemptor.priority, preemptor.order_time)
             }
         }
     }
@@ -169,9 +169,8 @@ impl Reach {
         match self {
             Self::Nobody => false,
             Self::Below(limit) => running.priority < limit,
-            Self::BelowOrNewer(limit, time_s) => {
-                running.priority < limit
-                    || (running.priority == limit && time_s < running.order_time_s)
+            Self::BelowOrNewer(limit, time) => {
+                running.priority < limit || (running.priority == limit && time < running.order_time)
             }
             Self::Anybody => true,
         }

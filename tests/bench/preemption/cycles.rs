@@ -187,7 +187,7 @@ fn push(state: &mut State, queue: usize, priority: i32, units: i64, name: &str, 
         name,
         uid: name,
         queue: &queue,
-        order_time_s: i64::try_from(time).unwrap(),
+        order_time: i64::try_from(time).unwrap(),
         ..spec(0, priority, vec![pod_set])
     });
 }
@@ -205,7 +205,7 @@ fn spec(queue: usize, priority: i32, pod_sets: Vec<PodSet>) -> WorkloadSpec<'sta
         uid: "",
         queue: NAMES[queue],
         priority,
-        order_time_s: 0,
+        order_time: 0,
         pod_sets,
         is_in_scope: true,
     }

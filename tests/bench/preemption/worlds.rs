@@ -81,7 +81,7 @@ impl Borrowing {
                 uid: &job.uid,
                 queue: &format!("queue-{:04}", job.queue),
                 priority: job.priority,
-                order_time_s: 0,
+                order_time: 0,
                 pod_sets: vec![pod_set(state, 1)],
                 is_in_scope: true,
             };
@@ -157,7 +157,7 @@ pub fn pending(state: &mut State, name: &str, (priority, units): (i32, i64)) -> 
         uid: name,
         queue: "queue-0000",
         priority,
-        order_time_s: 0,
+        order_time: 0,
         pod_sets,
         is_in_scope: true,
     })

@@ -1,7 +1,7 @@
 //! Events: admit, evict, finish.
 
 use crate::cycles::{full_queues, held};
-use crate::measure::{allocations, us};
+use crate::measure::{allocations, median_us, us};
 use crate::worlds::{Borrowing, Random};
 use lockkeeper_preemption::{Reservation, State, WorkloadId};
 
@@ -31,9 +31,25 @@ pub fn print() {
     let mut state = world.empty();
     world.fill(&mut state);
     let of = held(&mut state, "default");
+    changes(&world, &mut state);
     events("1000 queues", &mut state, &of, |at| {
         format!("default/running-{at:07}")
     });
+}
+
+/// A queue is changed, and takes effect.
+fn changes(world: &Borrowing, state: &mut State) {
+    let root = state.queue("queue-0000").unwrap();
+    let mut change = || {
+        world.touch(state, 500);
+        state.revive(root);
+    };
+    let time = median_us(11, &mut change);
+    let count = allocations(change);
+    println!(
+        "{:32} {RUNNING:9} {time:12.2} {count:12}",
+        "a queue changes, 1000 queues"
+    );
 }
 
 fn events(what: &str, state: &mut State, held: &Reservation, name: impl Fn(usize) -> String) {

@@ -73,6 +73,11 @@ impl Borrowing {
         state
     }
 
+    /// A queue is declared once more, as it is.
+    pub fn touch(&self, state: &mut State, at: usize) {
+        set_queue(state, at, self.nominal[at]);
+    }
+
     pub fn fill(&self, state: &mut State) {
         let of = pairs(state);
         for job in &self.jobs {

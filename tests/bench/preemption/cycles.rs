@@ -183,9 +183,12 @@ fn set_queue(state: &mut State, at: usize, nominal: [usize; 2]) {
 fn push(state: &mut State, queue: usize, priority: i32, units: i64, name: &str, time: usize) {
     let pod_set = pod_set(state, units);
     let queue = format!("queue-{queue:02}");
+    let seed = name.bytes().fold(1, |sum: u64, byte| {
+        sum.wrapping_mul(31).wrapping_add(byte.into())
+    });
     state.add_pending(WorkloadSpec {
         name,
-        uid: name,
+        uid: &uid(&mut Random(seed)),
         queue: &queue,
         order_time: i64::try_from(time).unwrap(),
         ..spec(0, priority, vec![pod_set])

@@ -10,7 +10,6 @@ use crate::amounts::Amounts;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::quota::Tree;
 use crate::ranked::{Rank, Ranked, Uids};
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A workload that holds quota.
@@ -29,12 +28,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    fn rank(&self, id: WorkloadId) -> Rank {
-        Rank {
-            priority: self.priority,
-            id,
-            newest: Reverse(self.reserved_at_s),
-        }
+    fn rank(&self, id: WorkloadId, uids: &impl Uids) -> Rank {
+        Rank::of(self.priority, id, self.reserved_at_s, uids.uid(id))
     }
 }
 
@@ -169,7 +164,7 @@ impl Index {
         self.change_sums(tree, running, Amount::plus);
         if let Some(group) = self.group_mut(running) {
             let ranked = group.ranked_mut(running.is_evicted);
-            ranked.insert(running.rank(id), uids);
+            ranked.insert(running.rank(id, uids), uids);
         }
     }
 
@@ -184,15 +179,15 @@ impl Index {
         self.change_sums(tree, running, Amount::minus);
         if let Some(group) = self.group_mut(running) {
             let ranked = group.ranked_mut(running.is_evicted);
-            ranked.remove(&running.rank(id), uids);
+            ranked.remove(&running.rank(id, uids), uids);
         }
     }
 
     /// A running workload is told to go.
     pub(crate) fn mark_evicted(&mut self, uids: &impl Uids, id: WorkloadId, running: &Running) {
         if let Some(group) = self.group_mut(running) {
-            group.others.remove(&running.rank(id), uids);
-            group.evicted.insert(running.rank(id), uids);
+            group.others.remove(&running.rank(id, uids), uids);
+            group.evicted.insert(running.rank(id, uids), uids);
         }
     }
 

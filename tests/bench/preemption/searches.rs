@@ -33,12 +33,18 @@ pub fn print() {
                 plain.search(asks.0, asks.1);
             });
             let ratio = plain_us / core_us;
-            println!("{what:24} {at} {core_us:10.1} {plain_us:12.1} {ratio:8.0} {count:6}");
+            println!("{what:24} {at} {core_us:10.1} {plain_us:12.1} {ratio:8.1} {count:6}");
         }
         let id = pending(&mut state, "preemptor", PREEMPTOR);
         nominate(&mut state, id, &at);
         fair(&world, &at);
-        println!("memory a workload        {at} {asked:10} B asked for, {resident} B resident");
+        print!("{:24} {at} {asked:10} B asked for", "memory a workload");
+        if running < 100_000 {
+            // Too little to tell from what the process already had.
+            println!();
+        } else {
+            println!(", {resident} B resident");
+        }
     }
 }
 

@@ -107,3 +107,43 @@ impl Workloads for Records {
         self.get(id)?.running.as_ref()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::PAGE;
+    use crate::{State, WorkloadSpec};
+
+    #[test]
+    fn numbers_hold_over_pages_and_are_given_again() {
+        let mut state = State::default();
+        let add = |state: &mut State, at: usize| {
+            let name = format!("{at:05}");
+            state.add_pending(WorkloadSpec {
+                name: &name,
+                uid: &name,
+                queue: "a",
+                priority: 0,
+                order_time: 0,
+                pod_sets: Vec::new(),
+                is_in_scope: true,
+            })
+        };
+        let count = PAGE * 2 + 1;
+        let mut ids: Vec<_> = (0..count).map(|at| (at, add(&mut state, at))).collect();
+        for (at, id) in ids.iter_mut().step_by(3) {
+            state.remove(*id);
+            assert_eq!(state.workload_name(*id), "");
+            *at += count;
+        }
+        for (at, id) in ids.iter_mut().step_by(3) {
+            *id = add(&mut state, *at);
+            assert!(id.index() < count);
+        }
+        for (at, id) in &ids {
+            assert_eq!(state.workload_name(*id), format!("{at:05}"));
+        }
+        ids.sort_unstable_by_key(|(_, id)| *id);
+        ids.dedup_by_key(|(_, id)| *id);
+        assert_eq!(ids.len(), count);
+    }
+}

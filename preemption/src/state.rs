@@ -9,6 +9,8 @@ mod lookups;
 use crate::amount::Amount;
 use crate::amounts::Amounts;
 use crate::assignment::Assignment;
+use crate::damping::{Histories, Holds};
+use crate::guard::PreemptionLimits;
 use crate::names::{FlavorResource, Names, NodeId, WorkloadId};
 use crate::parked::Parked;
 use crate::queue::{Queue, Settings};
@@ -35,12 +37,18 @@ pub struct State {
     pub(crate) usage: Vec<Amount>,
     pub(crate) overlay: Overlay,
     pub(crate) index: Index,
-    queues: Vec<Queue>,
+    pub(crate) queues: Vec<Queue>,
     pub(crate) records: Records,
     by_name: BTreeMap<Arc<str>, WorkloadId>,
     pub(crate) shapes: Shapes,
     parked: Parked,
     pub(crate) cycle: u64,
+    /// The time of the last cycle.
+    pub(crate) now_s: i64,
+    pub(crate) histories: Histories,
+    pub(crate) holds: Holds,
+    /// Whether any queue has limits.
+    pub(crate) has_limits: bool,
 }
 
 impl State {
@@ -54,6 +62,12 @@ impl State {
         // The number of `ResourceId::PODS`.
         state.resources.intern("pods");
         state
+    }
+
+    /// Tells the time, in seconds. A cycle tells it too; questions beside cycles need it for the minimum
+    /// run time.
+    pub fn set_now(&mut self, now_s: i64) {
+        self.now_s = now_s;
     }
 
     /// Adds a ClusterQueue or changes it. What is parked in its tree is looked at again.
@@ -71,6 +85,7 @@ impl State {
             }
         }
         self.tree.declare(id, parent, quotas, spec.weight);
+        self.has_limits |= spec.preemption.limits != PreemptionLimits::default();
         if let Some(queue) = self.queues.get_mut(id.index()) {
             queue.settings = Settings {
                 is_declared: true,
@@ -129,10 +144,12 @@ impl State {
 
     /// A workload holds quota now.
     pub fn reserve(&mut self, id: WorkloadId, held: &Reservation) {
-        self.reserve_usage(id, &held.usage, held.reserved_at_s, held.is_evicted);
+        self.take_quota(id, &held.usage, held.reserved_at_s, held.is_evicted);
+        self.revive_where_holds_ended();
     }
 
-    pub(crate) fn reserve_usage(
+    /// The same, without a look at who is parked.
+    pub(crate) fn take_quota(
         &mut self,
         id: WorkloadId,
         usage: &[(FlavorResource, Amount)],
@@ -157,6 +174,8 @@ impl State {
         reserved_at_s: i64,
         is_evicted: bool,
     ) {
+        self.holds.end(id);
+        self.histories.admitted(id);
         self.give_back(id);
         self.dequeue(id);
         let Some(queue) = self.records.get(id).map(|record| record.queue) else {
@@ -212,6 +231,7 @@ impl State {
         let Some(queue) = self.give_back(id) else {
             return Vec::new();
         };
+        self.histories.left(id);
         self.enqueue(id);
         self.revive(queue)
     }
@@ -220,6 +240,8 @@ impl State {
     pub fn remove(&mut self, id: WorkloadId) -> Vec<WorkloadId> {
         let freed = self.give_back(id);
         self.dequeue(id);
+        self.holds.end(id);
+        self.histories.gone(id);
         if let Some(record) = self.records.remove(id) {
             self.by_name.remove(&record.name);
             self.shapes.release(&record.pod_sets);
@@ -228,7 +250,9 @@ impl State {
                 queue.forget(id);
             }
         }
-        freed.map(|queue| self.revive(queue)).unwrap_or_default()
+        let moved = freed.map(|queue| self.revive(queue)).unwrap_or_default();
+        self.revive_where_holds_ended();
+        moved
     }
 
     /// A workload must not be looked at before this second. It is neither active nor parked until then;
@@ -243,6 +267,8 @@ impl State {
         if record.running.is_none() {
             self.enqueue(id);
         }
+        self.holds.end(id);
+        self.revive_where_holds_ended();
     }
 
     /// Moves back to active what is parked in the tree of a node; says what was moved.
@@ -306,6 +332,7 @@ impl State {
                 queue.generation = queue.generation.saturating_add(1);
             }
         }
+        self.forget_below(&roots);
         for root in roots {
             self.revive_below(root);
         }

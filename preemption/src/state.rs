@@ -245,7 +245,6 @@ impl State {
         if let Some(record) = self.records.remove(id) {
             self.by_name.remove(&record.name);
             self.shapes.release(&record.pod_sets);
-
             if let Some(queue) = self.queues.get_mut(record.queue.index()) {
                 queue.forget(id);
             }

@@ -18,6 +18,7 @@
     reason = "tests fail by panicking, and their amounts are small"
 )]
 
+mod damped;
 mod differential;
 mod model;
 mod plain;

@@ -172,7 +172,7 @@ impl State {
         let (queues, records) = self.queues_and_records();
         for queue in queues {
             queue.release(now_s, |id| {
-                records.get_mut(id).map_or((u32::MAX, 0), |record| {
+                records.get_mut(id).map_or((u64::MAX, 0), |record| {
                     record.held_until_s = None;
                     record.class()
                 })
@@ -253,8 +253,7 @@ impl State {
         let id = entry.workload;
         let reason = match &entry.decision {
             Decision::Admit => {
-                let held = Self::reservation(entry.assignment(), now_s);
-                self.take_quota(id, &held);
+                self.take_quota(id, &entry.assignment().usage, now_s, false);
                 return;
             }
             Decision::Preempt(_) | Decision::DeferredFit => RequeueReason::PendingPreemption,
@@ -293,6 +292,9 @@ impl State {
         };
         if is_pending {
             queue.wait_for(place);
+        }
+        if to == RequeuedTo::Parked {
+            self.note_parked(entry.queue);
         }
         entry.requeued = Some((reason, to));
     }

@@ -249,7 +249,7 @@ impl<'a> Nominator<'a> {
             queue: self.record.queue,
             settings: self.settings(),
             priority: self.record.priority,
-            order_time_s: self.record.order_time_s,
+            order_time: self.record.order_time,
             pod_sets: &self.record.pod_sets,
             counts,
             tried: &[],

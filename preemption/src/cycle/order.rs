@@ -32,9 +32,9 @@ pub(super) fn sort(state: &State, nominees: &mut [Nominee]) {
         nominees.sort_by_cached_key(|nominee| {
             let record = state.records.get(nominee.workload);
             let priority = record.map_or(0, |it| it.priority);
-            let time_s = record.map_or(0, |it| it.order_time_s);
+            let time = record.map_or(0, |it| it.order_time);
             let level = nominee.assignment.borrowing_level;
-            (turn(state, nominee), level, Reverse(priority), time_s)
+            (turn(state, nominee), level, Reverse(priority), time)
         });
     }
 }
@@ -167,7 +167,7 @@ impl<'a> Tournament<'a> {
             let nominee = self.waiting.get(entry)?;
             let record = self.state.records.get(nominee.workload)?;
             let name = self.state.node_name(nominee.queue);
-            Some((Reverse(record.priority), record.order_time_s, name))
+            Some((Reverse(record.priority), record.order_time, name))
         };
         by_share.then_with(|| key(a).cmp(&key(b)))
     }

@@ -7,14 +7,6 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    clippy::cast_precision_loss,
-    clippy::float_cmp,
-    clippy::type_complexity,
-    clippy::struct_excessive_bools,
-    clippy::needless_range_loop,
-    clippy::doc_markdown,
-    dead_code,
-    missing_docs,
     reason = "tests fail by panicking, and their amounts are small"
 )]
 

@@ -31,8 +31,8 @@ struct Asked {
 
 impl Asked {
     /// All that wait in a world ask, each alone.
-    fn all(tape: &[u8], kind: Kind) -> Vec<Self> {
-        let world = crowded(&mut Dice::of(tape), kind);
+    fn all(tape: &[u8]) -> Vec<Self> {
+        let world = crowded(&mut Dice::of(tape), Kind::ANY);
         let tree = Tree::of(&world);
         let mut all = Vec::new();
         for name in world.names(false) {
@@ -80,7 +80,7 @@ impl Asked {
 fn on_nominations(property: impl Fn(&Asked) -> TestCaseResult) {
     let with_victims = Cell::new(0_u32);
     check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
-        for asked in Asked::all(&tape, Kind::ANY) {
+        for asked in Asked::all(&tape) {
             let found = !asked.nominated.victims.is_empty();
             with_victims.set(with_victims.get() + u32::from(found));
             property(&asked).map_err(|e| TestCaseError::fail(format!("{:?}\n{e}", asked.world)))?;

@@ -90,25 +90,3 @@ pub fn asked_cases() -> Option<u32> {
     let asked = std::env::var("LOCKKEEPER_PROPTEST_CASES").ok()?;
     Some(asked.parse().expect("a number of cases"))
 }
-
-/// Bytes from a seed (SplitMix64), for runs that are too long for a tape that shrinks.
-pub struct Seeded(pub u64);
-
-impl Seeded {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(count + 8);
-        while bytes.len() < count {
-            bytes.extend(self.next().to_le_bytes());
-        }
-        bytes.truncate(count);
-        bytes
-    }
-}

@@ -4,7 +4,7 @@ use super::flavors::{Applicant, Marker};
 use super::line::Line;
 use super::tree::Tree;
 use super::{Snapshot, nominate};
-use crate::model::told::{Gone, Nominated};
+use crate::model::told::{Gone, Nominated, Places};
 use crate::model::world::{Cohort, Held, Pair, Queue, Workload, World};
 use lockkeeper_preemption::{Options, QueueingStrategy};
 use std::collections::BTreeMap;
@@ -149,7 +149,7 @@ impl Scheduler {
     }
 
     /// The active and the parked workloads of a queue, in order.
-    pub fn places(&self, queue: &str) -> (Vec<String>, Vec<String>) {
+    pub fn places(&self, queue: &str) -> Places {
         let Some(line) = self.lines.get(queue) else {
             return (Vec::new(), Vec::new());
         };

@@ -11,6 +11,7 @@
 )]
 
 mod differential;
+mod loops;
 mod model;
 mod plain;
 mod properties;

@@ -26,7 +26,9 @@ impl State {
     /// What a pending workload would get if it were the only one to ask; `None` if it is not known.
     pub fn nominate(&mut self, id: WorkloadId, trace: Trace) -> Option<Nomination> {
         self.with_view(|state, view| {
-            let nominee = Nominator::of(state, id)?.nominate(view, &BTreeSet::new(), None, trace);
+            let nominator = Nominator::of(state, id)?;
+            let nobody = BTreeSet::new();
+            let nominee = state.nominate_among_holds(view, &nominator, &nobody, None, trace);
             Some(Nomination {
                 assignment: nominee.assignment,
                 victims: nominee.victims,
@@ -85,6 +87,7 @@ impl State {
         self.settle();
         let mut overlay = std::mem::take(&mut self.overlay);
         let mut view = View::new(&self.tree, &self.usage, &mut overlay);
+        self.put_holds(&mut view);
         let answer = ask(self, &mut view);
         self.overlay = overlay;
         answer

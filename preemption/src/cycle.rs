@@ -7,21 +7,24 @@
 //! Quota for a preemptor that waits for nobody's leave is reserved in the cycle, unless its queue could
 //! reclaim it at any time.
 
+mod budget;
+mod damped;
 mod nominate;
 mod order;
+mod round;
 
 use crate::amount::Amount;
-use crate::assignment::{Assignment, Mode};
-use crate::names::{CellId, FlavorResource, NodeId, ResourceId, WorkloadId};
-use crate::policy::{Compatibility, QueueingStrategy, ReclaimWithinCohort};
+use crate::assignment::Assignment;
+use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::policy::QueueingStrategy;
 use crate::queue::Progress;
-use crate::quota::{Overlay, Usage, View};
-use crate::spec::BorrowingGate;
+use crate::quota::{Overlay, View};
 use crate::state::State;
 use crate::trace::Trace;
 use crate::victims::{Victim, Workloads};
 pub(crate) use nominate::{Nominator, Nominee, demands};
-use std::collections::{BTreeMap, BTreeSet};
+use round::{Decided, Round, Tried};
+use std::collections::BTreeSet;
 
 /// What became of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub enum SkipReason {
     OverlappingVictims,
     /// Nobody borrows in its cohort any more in this cycle.
     BorrowingGate,
+    /// As many workloads go in this cycle as may.
+    Budget,
 }
 
 /// Why a head goes back to its queue.
@@ -92,6 +97,8 @@ pub struct Entry {
     pub decision: Decision,
     /// What it has taken of the quota in this cycle.
     pub reserved: Vec<(FlavorResource, Amount)>,
+    /// Preemptors whose held quota it was nominated for.
+    pub displaced: Vec<WorkloadId>,
     /// Where it went back to, if it did.
     pub requeued: Option<(RequeueReason, RequeuedTo)>,
     /// What was considered.
@@ -133,6 +140,7 @@ impl State {
     /// hold their quota until they are released.
     pub fn next_cycle(&mut self, now_s: i64, is_traced: bool) -> Cycle {
         self.settle();
+        self.now_s = now_s;
         self.release_held(now_s);
         self.cycle = self.cycle.saturating_add(1);
         let mut cycle = self.pop_heads();
@@ -140,6 +148,7 @@ impl State {
         let decided = self.decide(&mut overlay, &cycle.heads, is_traced);
         self.overlay = overlay;
         for Decided { mut entry, tried } in decided {
+            self.damp(&entry);
             self.conclude(&mut entry, tried, now_s);
             cycle.entries.push(entry);
         }
@@ -151,6 +160,7 @@ impl State {
                 }
             }
         }
+        self.revive_where_holds_ended();
         cycle
     }
 
@@ -201,21 +211,18 @@ impl State {
     /// Nominates the heads and takes them in order.
     fn decide(&self, overlay: &mut Overlay, heads: &[Head], is_traced: bool) -> Vec<Decided> {
         let mut view = View::new(&self.tree, &self.usage, overlay);
+        self.put_holds(&mut view);
         let mut waiting: Vec<Nominee> = heads
             .iter()
             .filter_map(|head| {
                 let nominator = Nominator::of(self, head.workload)?;
                 let trace = if is_traced { Trace::on() } else { Trace::off() };
-                Some(nominator.nominate(&mut view, &BTreeSet::new(), None, trace))
+                let nobody = BTreeSet::new();
+                Some(self.nominate_among_holds(&mut view, &nominator, &nobody, None, trace))
             })
             .collect();
         order::sort(&self.options, &self.records, &mut waiting);
-        let mut round = Round {
-            state: self,
-            view,
-            taken: BTreeMap::new(),
-            closed: BTreeSet::new(),
-        };
+        let mut round = Round::new(self, view);
         let mut decided = Vec::with_capacity(waiting.len());
         if order::is_fair(&self.options) {
             while let Some(at) = order::next(self, &mut round.view, &waiting) {
@@ -233,7 +240,7 @@ impl State {
         let reason = match &entry.decision {
             Decision::Admit => {
                 let held = Self::reservation(entry.assignment(), now_s);
-                self.reserve(id, &held);
+                self.take_quota(id, &held);
                 return;
             }
             Decision::Preempt(_) | Decision::DeferredFit => RequeueReason::PendingPreemption,
@@ -274,192 +281,6 @@ impl State {
             queue.wait_for(place);
         }
         entry.requeued = Some((reason, to));
-    }
-}
-
-/// An entry, and where its next search for flavors would go on.
-struct Decided {
-    entry: Entry,
-    tried: Tried,
-}
-
-/// The last flavor that was looked at, by pod set and resource.
-type Tried = Vec<(usize, ResourceId, usize)>;
-
-/// The entries of a cycle, as far as they are decided.
-struct Round<'a> {
-    state: &'a State,
-    /// With all that was taken so far. Victims are still in it.
-    view: View<'a>,
-    /// Victims of this cycle, by the root of their tree.
-    taken: BTreeMap<NodeId, BTreeSet<WorkloadId>>,
-    /// Roots below which nobody borrows any more.
-    closed: BTreeSet<NodeId>,
-}
-
-impl Round<'_> {
-    fn process(&mut self, mut nominee: Nominee) -> Decided {
-        let mut first = None;
-        let mut decision = None;
-        if self.overlaps(&nominee) && !self.state.options.disable_recomputation {
-            first = Some((nominee.assignment.clone(), nominee.victims.clone()));
-            if self.nominate_again(&mut nominee) {
-                decision = Some(Decision::DeferredFit);
-            }
-        }
-        let decision = decision.unwrap_or_else(|| self.verdict(&nominee));
-        let reserved = self.reserve(&nominee, &decision);
-        if let Decision::Preempt(victims) = &decision {
-            let root = self.view.tree.node(nominee.queue).root;
-            let taken = self.taken.entry(root).or_default();
-            taken.extend(victims.iter().map(|it| it.workload));
-        }
-        self.close(&nominee);
-        let (nominated, nominated_victims, recomputed) = match first {
-            Some((assignment, victims)) => (assignment, victims, Some(nominee.assignment)),
-            None => (nominee.assignment, nominee.victims, None),
-        };
-        let entry = Entry {
-            workload: nominee.workload,
-            queue: nominee.queue,
-            nominated,
-            nominated_victims,
-            recomputed,
-            decision,
-            reserved,
-            requeued: None,
-            trace: nominee.trace,
-        };
-        Decided {
-            entry,
-            tried: nominee.tried,
-        }
-    }
-
-    /// Victims of this cycle in the tree of a queue. Those of other trees matter nothing to it.
-    fn taken(&self, queue: NodeId) -> &BTreeSet<WorkloadId> {
-        static NOBODY: BTreeSet<WorkloadId> = BTreeSet::new();
-        let root = self.view.tree.node(queue).root;
-        self.taken.get(&root).unwrap_or(&NOBODY)
-    }
-
-    fn overlaps(&self, nominee: &Nominee) -> bool {
-        let taken = self.taken(nominee.queue);
-        let mut victims = nominee.victims.iter();
-        !taken.is_empty() && victims.any(|it| taken.contains(&it.workload))
-    }
-
-    /// Nominates as if the victims of this cycle were gone, for the same flavors. True if it fits then.
-    fn nominate_again(&mut self, nominee: &mut Nominee) -> bool {
-        let Some(nominator) = Nominator::of(self.state, nominee.workload) else {
-            return false;
-        };
-        let mark = self.view.mark();
-        let taken = self.taken(nominee.queue).clone();
-        for id in &taken {
-            remove(self.state, &mut self.view, *id);
-        }
-        let trace = std::mem::take(&mut nominee.trace);
-        let only = Some(&nominee.assignment);
-        let again = nominator.nominate(&mut self.view, &taken, only, trace);
-        self.view.roll_back(mark);
-        *nominee = again;
-        nominee.assignment.mode == Mode::Fit
-    }
-
-    fn verdict(&mut self, nominee: &Nominee) -> Decision {
-        match nominee.assignment.mode {
-            Mode::NoFit => return Decision::NoFit,
-            Mode::Preempt if nominee.victims.is_empty() => return Decision::NoCandidates,
-            Mode::Preempt | Mode::Fit => {}
-        }
-        if self.overlaps(nominee) {
-            return Decision::Skip(SkipReason::OverlappingVictims);
-        }
-        if !self.fits(nominee) {
-            return Decision::Skip(SkipReason::NoLongerFits);
-        }
-        let root = self.view.tree.node(nominee.queue).root;
-        if nominee.assignment.borrowing_level > 0 && self.closed.contains(&root) {
-            return Decision::Skip(SkipReason::BorrowingGate);
-        }
-        match nominee.assignment.mode {
-            Mode::Fit => Decision::Admit,
-            _ => Decision::Preempt(nominee.victims.clone()),
-        }
-    }
-
-    /// Whether it fits when all victims so far and its own are gone.
-    fn fits(&mut self, nominee: &Nominee) -> bool {
-        let mark = self.view.mark();
-        let root = self.view.tree.node(nominee.queue).root;
-        for id in self.taken.get(&root).into_iter().flatten() {
-            remove(self.state, &mut self.view, *id);
-        }
-        for victim in &nominee.victims {
-            remove(self.state, &mut self.view, victim.workload);
-        }
-        let fits = cells(&self.view, nominee)
-            .all(|(_, cell, amount)| amount <= self.view.available(cell).or_zero());
-        self.view.roll_back(mark);
-        fits
-    }
-
-    /// Takes quota for the rest of the cycle; says what was taken.
-    fn reserve(&mut self, nominee: &Nominee, decision: &Decision) -> Vec<(FlavorResource, Amount)> {
-        let settings = self.state.pending(nominee.queue).map(|it| &it.settings);
-        let is_held = match decision {
-            Decision::Admit | Decision::Preempt(_) | Decision::DeferredFit => false,
-            Decision::NoCandidates => {
-                let reclaim = settings.map(|it| it.preemption.reclaim_within_cohort);
-                if reclaim == Some(ReclaimWithinCohort::Any) {
-                    return Vec::new();
-                }
-                true
-            }
-            Decision::Skip(_) | Decision::NoFit => return Vec::new(),
-        };
-        let mut reserved = Vec::new();
-        let demands: Vec<_> = cells(&self.view, nominee).collect();
-        for (of, cell, amount) in demands {
-            let amount = if is_held {
-                self.held(nominee, cell, amount)
-            } else {
-                amount
-            };
-            if amount != Amount::ZERO {
-                self.view.add(cell, amount);
-                reserved.push((of, amount));
-            }
-        }
-        reserved
-    }
-
-    /// What a preemptor without victims keeps from others: what could still become its own.
-    fn held(&self, nominee: &Nominee, cell: CellId, amount: Amount) -> Amount {
-        let usage = self.view.usage(cell);
-        let it = self.view.tree.cell(cell);
-        let held = if nominee.assignment.borrowing_level == 0 {
-            amount.min(it.nominal.minus(usage)).or_zero()
-        } else {
-            // The ceiling is the nominal quota and the borrowing limit, beyond the local part.
-            amount.min(it.ceiling.plus(it.local).minus(usage))
-        };
-        if self.state.options.compatibility == Compatibility::Kueue {
-            held
-        } else {
-            held.or_zero()
-        }
-    }
-
-    /// After an entry that does not borrow nobody borrows there, if that is wished.
-    fn close(&mut self, nominee: &Nominee) {
-        let is_gated = self.state.options.borrowing_gate == BorrowingGate::Cohort;
-        let assignment = &nominee.assignment;
-        if is_gated && assignment.borrowing_level == 0 && assignment.mode != Mode::NoFit {
-            let root = self.view.tree.node(nominee.queue).root;
-            self.closed.insert(root);
-        }
     }
 }
 

@@ -104,7 +104,9 @@ mod amount;
 mod ask;
 mod assignment;
 mod cycle;
+mod damping;
 mod flavors;
+mod guard;
 mod names;
 mod policy;
 mod queue;
@@ -122,6 +124,8 @@ pub use amount::Amount;
 pub use ask::Nomination;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeuedTo, SkipReason};
+pub use damping::{Damping, Thrash};
+pub use guard::{PreemptionLimits, Spared};
 pub use names::{CellId, FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,

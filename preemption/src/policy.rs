@@ -1,5 +1,7 @@
 //! What a ClusterQueue's owner may choose.
 
+use crate::guard::PreemptionLimits;
+
 /// Which workloads of its own queue a preemptor may take (`withinClusterQueue`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WithinClusterQueue {
@@ -47,6 +49,8 @@ pub struct Preemption {
     pub reclaim_within_cohort: ReclaimWithinCohort,
     /// `borrowWithinCohort`.
     pub borrow_within_cohort: BorrowWithinCohort,
+    /// Whom it spares all the same.
+    pub limits: PreemptionLimits,
 }
 
 /// Whether the search for a flavor goes on after one that would do.

@@ -2,6 +2,7 @@
 
 use crate::amount::Amount;
 use crate::assignment::PodSet;
+use crate::damping::Damping;
 use crate::names::FlavorResource;
 use crate::policy::{Algorithm, Compatibility, FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::{Quota, ResourceGroup};
@@ -19,6 +20,10 @@ pub struct Options {
     pub disable_partial_admission: bool,
     /// Whether a workload whose victims another has taken waits, and gets no other victims.
     pub disable_recomputation: bool,
+    /// Whether quota that a preemption frees is held for its preemptor, and circles are cut.
+    pub damping: Damping,
+    /// How many workloads may be told to go in one cycle; `None` is no limit.
+    pub victims_per_cycle_max: Option<u32>,
 }
 
 /// Who may borrow in a cycle.

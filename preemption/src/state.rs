@@ -6,6 +6,8 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, PodSet};
+use crate::damping::{Histories, Holds};
+use crate::guard::PreemptionLimits;
 use crate::names::{FlavorId, FlavorResource, Names, NodeId, ResourceId, WorkloadId};
 use crate::queue::{Queue, Settings};
 use crate::quota::{Overlay, Tree, Usage};
@@ -29,11 +31,17 @@ pub struct State {
     pub(crate) usage: Vec<Amount>,
     pub(crate) overlay: Overlay,
     pub(crate) index: Index,
-    queues: Vec<Queue>,
+    pub(crate) queues: Vec<Queue>,
     pub(crate) records: Records,
     by_name: BTreeMap<Arc<str>, WorkloadId>,
     shapes: BTreeMap<Arc<[PodSet]>, u32>,
     pub(crate) cycle: u64,
+    /// The time of the last cycle.
+    pub(crate) now_s: i64,
+    pub(crate) histories: Histories,
+    pub(crate) holds: Holds,
+    /// Whether any queue has limits.
+    pub(crate) has_limits: bool,
 }
 
 impl State {
@@ -47,6 +55,12 @@ impl State {
         // The number of `ResourceId::PODS`.
         state.resources.intern("pods");
         state
+    }
+
+    /// Tells the time, in seconds. A cycle tells it too; questions beside cycles need it for the minimum
+    /// run time.
+    pub fn set_now(&mut self, now_s: i64) {
+        self.now_s = now_s;
     }
 
     /// The number of a flavor.
@@ -134,6 +148,7 @@ impl State {
             }
         }
         self.tree.declare(id, parent, quotas, spec.weight);
+        self.has_limits |= spec.preemption.limits != PreemptionLimits::default();
         if let Some(queue) = self.queues.get_mut(id.index()) {
             queue.settings = Settings {
                 is_declared: true,
@@ -192,6 +207,14 @@ impl State {
 
     /// A workload holds quota now.
     pub fn reserve(&mut self, id: WorkloadId, held: &Reservation) {
+        self.take_quota(id, held);
+        self.revive_where_holds_ended();
+    }
+
+    /// The same, without a look at who is parked.
+    pub(crate) fn take_quota(&mut self, id: WorkloadId, held: &Reservation) {
+        self.holds.end(id);
+        self.histories.admitted(id);
         self.give_back(id);
         self.dequeue(id);
         let Some(queue) = self.records.get(id).map(|record| record.queue) else {
@@ -250,6 +273,7 @@ impl State {
         let Some(queue) = self.give_back(id) else {
             return Vec::new();
         };
+        self.histories.left(id);
         self.enqueue(id);
         self.revive(queue)
     }
@@ -258,13 +282,17 @@ impl State {
     pub fn remove(&mut self, id: WorkloadId) -> Vec<WorkloadId> {
         let freed = self.give_back(id);
         self.dequeue(id);
+        self.holds.end(id);
+        self.histories.gone(id);
         if let Some(record) = self.records.remove(id) {
             self.by_name.remove(&record.name);
             if let Some(queue) = self.queues.get_mut(record.queue.index()) {
                 queue.forget(id);
             }
         }
-        freed.map(|queue| self.revive(queue)).unwrap_or_default()
+        let moved = freed.map(|queue| self.revive(queue)).unwrap_or_default();
+        self.revive_where_holds_ended();
+        moved
     }
 
     /// A workload must not be looked at before this second. It is neither active nor parked until then;
@@ -279,6 +307,8 @@ impl State {
         if record.running.is_none() {
             self.enqueue(id);
         }
+        self.holds.end(id);
+        self.revive_where_holds_ended();
     }
 
     /// The active workloads of a queue in queue order.
@@ -365,6 +395,7 @@ impl State {
                 queue.generation = queue.generation.saturating_add(1);
             }
         }
+        self.forget_below(&roots);
         for root in roots {
             self.revive_below(root);
         }

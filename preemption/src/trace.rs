@@ -4,6 +4,7 @@
 //! asks the `State` for names.
 
 use crate::amount::Amount;
+use crate::guard::Spared;
 use crate::names::{FlavorId, FlavorResource, NodeId, WorkloadId};
 use crate::victims::Reason;
 
@@ -45,6 +46,32 @@ pub enum Step {
         reason: Reason,
         /// What came of it.
         verdict: CandidateVerdict,
+    },
+    /// A workload that the policy would let go is spared.
+    Spared {
+        /// The workload.
+        workload: WorkloadId,
+        /// Why.
+        why: Spared,
+    },
+    /// Quota is held for another, who waits for its victims to go.
+    Held {
+        /// For whom.
+        preemptor: WorkloadId,
+        /// How much.
+        amounts: Vec<(FlavorResource, Amount)>,
+    },
+    /// It takes the quota that is held for another, of lower priority.
+    Displaced {
+        /// For whom it was held.
+        preemptor: WorkloadId,
+    },
+    /// More would have to go than may in one cycle, even if nobody else went.
+    OverBudget {
+        /// How many would have to go.
+        victims: u32,
+        /// How many may.
+        victims_max: u32,
     },
     /// The candidates of a queue that are left were passed over.
     Queue {
@@ -137,6 +164,11 @@ pub enum QueueVerdict {
     NoLongerBorrows,
     /// The rest has too high a priority.
     PriorityTooHigh,
+    /// The rest has a priority above the threshold of the preemptor's queue.
+    AboveThreshold {
+        /// The threshold.
+        threshold_max: i32,
+    },
 }
 
 /// A place for steps, or none.

@@ -37,6 +37,13 @@ pub struct Scenario {
     /// Switches of Kueue that are not at their default.
     #[serde(default)]
     pub feature_gates: BTreeMap<String, bool>,
+    /// Whether freed quota is held for its preemptor, and circles are cut. If it is not said: unless Kueue
+    /// is followed.
+    #[serde(default)]
+    pub damping: Option<bool>,
+    /// How many workloads may be told to go in one cycle.
+    #[serde(default)]
+    pub max_victims_per_cycle: Option<u32>,
     /// The time, in seconds since 1970.
     #[serde(default)]
     pub now: i64,
@@ -241,6 +248,26 @@ pub struct Preemption {
     pub reclaim_within_cohort: ReclaimWithinCohort,
     /// In other queues, while borrowing.
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
+    /// Whom it spares all the same.
+    pub limits: PreemptionLimits,
+}
+
+/// What users ask for beyond Kueue. Nothing is limited by default.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PreemptionLimits {
+    /// The highest priority that may be taken in the queue itself.
+    pub within_max_priority_threshold: Option<i32>,
+    /// The highest priority that may be taken in other queues.
+    pub reclaim_max_priority_threshold: Option<i32>,
+    /// How long its workloads run before preemptors of the queue may take them.
+    pub within_min_run_seconds: Option<i64>,
+    /// How long its workloads run before preemptors of other queues may take them.
+    pub reclaim_min_run_seconds: Option<i64>,
+    /// How often one of its workloads is preempted at most.
+    pub max_preemptions: Option<u32>,
+    /// How many of its workloads go in one cycle at most.
+    pub max_victims_per_cycle: Option<u32>,
 }
 
 /// `spec.preemption.withinClusterQueue`.

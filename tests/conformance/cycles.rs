@@ -132,6 +132,7 @@ fn compare_entry(state: &State, entry: &Entry, expected: &Value) -> Vec<String> 
             SkipReason::NoLongerFits => "noLongerFits",
             SkipReason::OverlappingVictims => "overlappingPreemptionTargets",
             SkipReason::BorrowingGate => "borrowingGate",
+            SkipReason::Budget => "budget",
         };
         problems.extend(differ(
             "skipReason",

@@ -175,7 +175,7 @@ fn parsed(name: &str, text: &str) -> (Scenario, Story) {
 #[test]
 fn every_kept_loop_turns_as_it_is_told() {
     for (name, text) in files() {
-        let (scenario, story) = parsed(&name, &text);
+        let (mut scenario, story) = parsed(&name, &text);
         let mut run = Run::of(&scenario);
         let mut standings = Vec::new();
         for (at, expected) in story.rounds.iter().enumerate() {

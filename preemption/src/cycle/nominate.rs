@@ -4,7 +4,7 @@ use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
 use crate::flavors::{Applicant, Oracle, Searching, assign};
 use crate::names::{FlavorResource, NodeId, ResourceId, WorkloadId};
-use crate::policy::Algorithm;
+use crate::policy::{Algorithm, Preemption};
 use crate::queue::{Queue, Settings};
 use crate::quota::View;
 use crate::records::Record;
@@ -22,6 +22,8 @@ pub(crate) struct Nominee {
     pub(crate) victims: Vec<Victim>,
     /// Where its next search for flavors would go on.
     pub(crate) tried: Vec<(usize, ResourceId, usize)>,
+    /// Preemptors whose held quota it takes.
+    pub(crate) displaced: Vec<WorkloadId>,
     pub(crate) trace: Trace,
 }
 
@@ -31,6 +33,8 @@ pub(crate) struct Nominator<'a> {
     id: WorkloadId,
     record: &'a Record,
     queue: &'a Queue,
+    /// Preemptors whose held quota counts as free.
+    displaced: &'a [WorkloadId],
 }
 
 impl<'a> Nominator<'a> {
@@ -41,7 +45,32 @@ impl<'a> Nominator<'a> {
             id,
             record,
             queue: state.pending(record.queue)?,
+            displaced: &[],
         })
+    }
+
+    /// The same, taking what is held for these.
+    pub(super) fn displacing<'b>(&self, displaced: &'b [WorkloadId]) -> Nominator<'b>
+    where
+        'a: 'b,
+    {
+        Nominator { displaced, ..*self }
+    }
+
+    pub(super) fn id(&self) -> WorkloadId {
+        self.id
+    }
+
+    pub(super) fn queue(&self) -> NodeId {
+        self.record.queue
+    }
+
+    pub(super) fn priority(&self) -> i32 {
+        self.record.priority
+    }
+
+    pub(super) fn policy(&self) -> Preemption {
+        self.queue.settings.preemption
     }
 
     /// Finds flavors for all pods and victims if that takes any; else for fewer pods, if that is wished.
@@ -80,6 +109,7 @@ impl<'a> Nominator<'a> {
             tried: assignment.tried(),
             assignment,
             victims,
+            displaced: Vec::new(),
             trace,
         }
     }
@@ -195,6 +225,7 @@ impl<'a> Nominator<'a> {
             running: &self.state.records,
             algorithm: &self.state.options.algorithm,
             gone,
+            guard: self.state.guard(self.id, self.displaced),
         }
     }
 

@@ -84,8 +84,9 @@ fn collect<'a>(view: &View<'_>, world: &World<'a>, preemptor: &Preemptor<'_>) ->
     let mut lists = Vec::new();
     let mut add = |part, queue, ancestor, reach| {
         let groups = world.index.groups(queue).iter();
-        let useful = groups
-            .filter(|group| group.uses_any(preemptor.needs) && has_candidate(world, group, reach));
+        let useful = groups.filter(|group| {
+            group.uses_any(preemptor.needs) && has_candidate(world, preemptor, group, reach)
+        });
         lists.extend(useful.map(|group| List {
             part,
             queue,
@@ -165,11 +166,20 @@ fn attempts(view: &View<'_>, preemptor: &Preemptor<'_>, lists: &[List<'_>]) -> [
 
 /// Whether a group has anybody who may be taken. Costs those before him in candidate order: of
 /// equal priority, or gone.
-fn has_candidate(world: &World<'_>, group: &Group, reach: Reach) -> bool {
+fn has_candidate(
+    world: &World<'_>,
+    preemptor: &Preemptor<'_>,
+    group: &Group,
+    reach: Reach,
+) -> bool {
     [&group.evicted, &group.others].into_iter().any(|set| {
         let near = set.iter().take_while(|key| !reach.ends_at(key.priority));
         near.map(|key| key.id).any(|id| {
-            !world.gone.contains(&id) && world.running.running(id).is_some_and(|it| reach.takes(it))
+            !world.gone.contains(&id)
+                && world
+                    .running
+                    .running(id)
+                    .is_some_and(|it| reach.takes(it) && world.spares(preemptor, id, it).is_none())
         })
     })
 }
@@ -286,6 +296,10 @@ impl<'a> Section<'a> {
                 verdict(CandidateVerdict::NotNewer);
                 continue;
             }
+            if let Some(why) = world.spares(preemptor, workload, running) {
+                trace.note(|| Step::Spared { workload, why });
+                continue;
+            }
             verdict(CandidateVerdict::Taken);
             remove(view, world, workload);
             victims.push((workload, reason));
@@ -305,7 +319,7 @@ impl<'a> Section<'a> {
         priority: i32,
     ) -> Option<QueueVerdict> {
         if self.reach.ends_at(priority) {
-            return Some(QueueVerdict::PriorityTooHigh);
+            return Some(self.too_high(preemptor, priority));
         }
         if self.part == Part::Same {
             return None;
@@ -319,6 +333,24 @@ impl<'a> Section<'a> {
                 Some(parent) if parent != list.ancestor => at = parent,
                 _ => return None,
             }
+        }
+    }
+
+    /// What ends a list: the policy, or a threshold below it.
+    fn too_high(&self, preemptor: &Preemptor<'_>, priority: i32) -> QueueVerdict {
+        let mut unlimited = *preemptor;
+        let limits = std::mem::take(&mut unlimited.policy.limits);
+        let (reach, threshold_max) = match self.part {
+            Part::Same => (Reach::within(&unlimited), limits.within_threshold_max),
+            Part::Hierarchy | Part::Priority => {
+                (Reach::beyond(&unlimited), limits.reclaim_threshold_max)
+            }
+        };
+        match threshold_max {
+            Some(threshold_max) if !reach.ends_at(priority) => {
+                QueueVerdict::AboveThreshold { threshold_max }
+            }
+            _ => QueueVerdict::PriorityTooHigh,
         }
     }
 

@@ -38,7 +38,7 @@ pub(super) fn search(
         return Vec::new();
     }
     trace.note(|| Step::Attempt { may_borrow: true });
-    let mut queues = collect(view, world, preemptor);
+    let mut queues = collect(view, world, preemptor, trace);
     put(view, preemptor.request);
     let mut contest = Contest {
         world,
@@ -102,7 +102,7 @@ struct Front<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    fn advance(&mut self, world: &World<'_>) {
+    fn advance(&mut self, world: &World<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
         for is_evicted in [true, false] {
             let merge = if is_evicted {
                 &mut self.evicted
@@ -116,18 +116,32 @@ impl<'a> Candidates<'a> {
                 }
                 merge.go_on(&next);
                 let running = world.running.running(key.id);
-                if running.is_some_and(|it| self.reach.takes(it)) && !world.gone.contains(&key.id) {
-                    self.front = Some(Front { key, is_evicted });
-                    return;
+                let Some(running) = running.filter(|it| self.reach.takes(it)) else {
+                    continue;
+                };
+                if world.gone.contains(&key.id) {
+                    continue;
                 }
+                if let Some(why) = world.spares(preemptor, key.id, running) {
+                    let workload = key.id;
+                    trace.note(|| Step::Spared { workload, why });
+                    continue;
+                }
+                self.front = Some(Front { key, is_evicted });
+                return;
             }
         }
         self.front = None;
     }
 
-    fn pop(&mut self, world: &World<'_>) -> Option<Front<'a>> {
+    fn pop(
+        &mut self,
+        world: &World<'_>,
+        preemptor: &Preemptor<'_>,
+        trace: &mut Trace,
+    ) -> Option<Front<'a>> {
         let front = self.front;
-        self.advance(world);
+        self.advance(world, preemptor, trace);
         front
     }
 }
@@ -137,6 +151,7 @@ fn collect<'a>(
     view: &View<'_>,
     world: &World<'a>,
     preemptor: &Preemptor<'_>,
+    trace: &mut Trace,
 ) -> BTreeMap<NodeId, Candidates<'a>> {
     let mut found = BTreeMap::new();
     let mut add = |queue, reach| {
@@ -150,7 +165,7 @@ fn collect<'a>(
             others: Merge::of(groups.iter().map(|it| &it.others)),
             front: None,
         };
-        candidates.advance(world);
+        candidates.advance(world, preemptor, trace);
         if candidates.front.is_some() {
             found.insert(queue, candidates);
         }
@@ -214,10 +229,10 @@ impl<'a> Contest<'a, '_> {
                 return false;
             };
             let taken = if queue == self.preemptor.queue {
-                let front = candidates.pop(self.world);
+                let front = candidates.pop(self.world, self.preemptor, self.trace);
                 front.map(|front| (front, Reason::InClusterQueue))
             } else if self.within_nominal {
-                let front = candidates.pop(self.world);
+                let front = candidates.pop(self.world, self.preemptor, self.trace);
                 front.map(|front| (front, Reason::InCohortReclamation))
             } else {
                 self.first_that_passes(view, queue, candidates, strategy)
@@ -240,7 +255,7 @@ impl<'a> Contest<'a, '_> {
         let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
         let new = Share::of(view, ours);
         let old = Share::of(view, theirs);
-        while let Some(front) = candidates.pop(self.world) {
+        while let Some(front) = candidates.pop(self.world, self.preemptor, self.trace) {
             let passes = match strategy {
                 FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
                 FairStrategy::LessThanOrEqualToFinalShare => {

@@ -15,6 +15,7 @@ mod fit;
 mod merge;
 
 use crate::amount::Amount;
+use crate::guard::{Guard, Spared};
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::policy::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQueue};
 use crate::quota::View;
@@ -88,6 +89,22 @@ pub(crate) struct World<'a> {
     pub(crate) algorithm: &'a Algorithm,
     /// Workloads that count as gone: victims of earlier entries of the cycle.
     pub(crate) gone: &'a BTreeSet<WorkloadId>,
+    /// Says whom the preemptor spares.
+    pub(crate) guard: Guard<'a>,
+}
+
+impl World<'_> {
+    /// Why the preemptor spares a candidate that its policy lets it take, if it does.
+    fn spares(
+        &self,
+        preemptor: &Preemptor<'_>,
+        id: WorkloadId,
+        running: &Running,
+    ) -> Option<Spared> {
+        let is_own_queue = running.queue == preemptor.queue;
+        let guard = &self.guard;
+        guard.spares(preemptor.priority, is_own_queue, id, running)
+    }
 }
 
 /// Knows the running workloads by their numbers.
@@ -127,21 +144,39 @@ pub(crate) enum Reach {
 }
 
 impl Reach {
+    /// In the preemptor's own queue.
     pub(crate) fn within(preemptor: &Preemptor<'_>) -> Self {
-        match preemptor.policy.within_cluster_queue {
+        let reach = match preemptor.policy.within_cluster_queue {
             WithinClusterQueue::Never => Self::Nobody,
             WithinClusterQueue::LowerPriority => Self::Below(preemptor.priority),
             WithinClusterQueue::LowerOrNewerEqualPriority => {
                 Self::BelowOrNewer(preemptor.priority, preemptor.order_time_s)
             }
-        }
+        };
+        reach.limited(preemptor.policy.limits.within_threshold_max)
     }
 
+    /// In other queues.
     pub(crate) fn beyond(preemptor: &Preemptor<'_>) -> Self {
-        match preemptor.policy.reclaim_within_cohort {
+        let reach = match preemptor.policy.reclaim_within_cohort {
             ReclaimWithinCohort::Never => Self::Nobody,
             ReclaimWithinCohort::LowerPriority => Self::Below(preemptor.priority),
             ReclaimWithinCohort::Any => Self::Anybody,
+        };
+        reach.limited(preemptor.policy.limits.reclaim_threshold_max)
+    }
+
+    /// Nobody above a threshold.
+    fn limited(self, threshold_max: Option<i32>) -> Self {
+        let Some(end) = threshold_max.and_then(|most| most.checked_add(1)) else {
+            return self;
+        };
+        match self {
+            Self::Nobody => Self::Nobody,
+            Self::Below(limit) => Self::Below(limit.min(end)),
+            Self::BelowOrNewer(limit, _) if end <= limit => Self::Below(end),
+            Self::BelowOrNewer(..) => self,
+            Self::Anybody => Self::Below(end),
         }
     }
 

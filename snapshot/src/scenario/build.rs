@@ -7,8 +7,8 @@ use super::{
 };
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
-    Algorithm, Amount, CohortSpec, Compatibility, FlavorResource, NodeId, Nomination, Options,
-    QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
+    Algorithm, Amount, CohortSpec, Compatibility, Damping, FlavorResource, NodeId, Nomination,
+    Options, QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 
@@ -39,8 +39,16 @@ pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded,
         compatibility,
         disable_partial_admission: gate("PartialAdmission"),
         disable_recomputation: gate("RecomputeAssignmentUponPreemptionTargetsOverlap"),
+        damping: match scenario.damping {
+            Some(true) => Damping::On,
+            Some(false) => Damping::Off,
+            None if compatibility == Compatibility::Kueue => Damping::Off,
+            None => Damping::On,
+        },
+        victims_per_cycle_max: scenario.max_victims_per_cycle,
         ..Options::default()
     });
+    state.set_now(scenario.now);
     for cohort in &scenario.cohorts {
         let quotas = cohort.quotas.iter();
         let quotas = quotas
@@ -278,6 +286,14 @@ fn preemption(policy: &Preemption) -> core::Preemption {
                 }
             }
             _ => core::BorrowWithinCohort::Never,
+        },
+        limits: core::PreemptionLimits {
+            within_threshold_max: policy.limits.within_max_priority_threshold,
+            reclaim_threshold_max: policy.limits.reclaim_max_priority_threshold,
+            min_run_within_s: policy.limits.within_min_run_seconds,
+            min_run_beyond_s: policy.limits.reclaim_min_run_seconds,
+            preemptions_max: policy.limits.max_preemptions,
+            victims_per_cycle_max: policy.limits.max_victims_per_cycle,
         },
     }
 }

@@ -3,8 +3,8 @@
 use crate::scenario::quota_pairs;
 use lockkeeper_preemption::{
     Amount, Assignment, CandidateVerdict, Decision, Entry, FlavorResource, FlavorVerdict, Mode,
-    Nomination, Possibility, QueueVerdict, RequeueReason, RequeuedTo, SkipReason, State, Step,
-    Trace, Victim,
+    Nomination, Possibility, QueueVerdict, RequeueReason, RequeuedTo, SkipReason, Spared, State,
+    Step, Trace, Victim,
 };
 use serde_json::{Map, Value, json};
 
@@ -60,6 +60,7 @@ fn skip_reason(reason: SkipReason) -> &'static str {
         SkipReason::NoLongerFits => "noLongerFits",
         SkipReason::OverlappingVictims => "overlappingPreemptionTargets",
         SkipReason::BorrowingGate => "borrowingGate",
+        SkipReason::Budget => "budget",
     }
 }
 
@@ -212,6 +213,7 @@ fn step(state: &State, step: &Step) -> Value {
             "verdict": match verdict {
                 QueueVerdict::NoLongerBorrows => "noLongerBorrows",
                 QueueVerdict::PriorityTooHigh => "priorityTooHigh",
+                QueueVerdict::AboveThreshold { .. } => "aboveThreshold",
                 _ => "other",
             },
         }),
@@ -220,7 +222,52 @@ fn step(state: &State, step: &Step) -> Value {
             "workload": state.workload_name(*workload),
         }),
         Step::Searched { found } => json!({"step": "searched", "found": found}),
+        Step::FewerPods { counts } => json!({"step": "fewerPods", "counts": counts}),
+        Step::Spared { workload, why } => {
+            let mut told = spared(why);
+            if let Some(told) = told.as_object_mut() {
+                told.insert("step".to_owned(), json!("spared"));
+                told.insert("workload".to_owned(), json!(state.workload_name(*workload)));
+            }
+            told
+        }
+        Step::Held { preemptor, amounts } => {
+            let amounts = amounts.iter().map(|(of, amount)| {
+                json!({
+                    "flavor": state.flavor_name(of.flavor),
+                    "resource": state.resource_name(of.resource),
+                    "amount": amount.get(),
+                })
+            });
+            json!({
+                "step": "held",
+                "preemptor": state.workload_name(*preemptor),
+                "amounts": amounts.collect::<Vec<_>>(),
+            })
+        }
+        Step::Displaced { preemptor } => json!({
+            "step": "displaced",
+            "preemptor": state.workload_name(*preemptor),
+        }),
+        Step::OverBudget {
+            victims,
+            victims_max,
+        } => json!({"step": "overBudget", "victims": victims, "maxVictims": victims_max}),
         _ => json!({"step": "other"}),
+    }
+}
+
+fn spared(why: &Spared) -> Value {
+    match why {
+        Spared::Promised => json!({"verdict": "promised"}),
+        Spared::TakenBefore => json!({"verdict": "takenBefore"}),
+        Spared::RunsTooShort { for_s, least_s } => {
+            json!({"verdict": "runsTooShort", "seconds": for_s, "minSeconds": least_s})
+        }
+        Spared::PreemptedTooOften { times } => {
+            json!({"verdict": "preemptedTooOften", "times": times})
+        }
+        _ => json!({"verdict": "other"}),
     }
 }
 

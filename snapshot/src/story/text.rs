@@ -3,7 +3,7 @@
 use super::json::pod_set_names;
 use lockkeeper_preemption::{
     Amount, Assignment, CandidateVerdict, Decision, Entry, FlavorResource, FlavorVerdict, Mode,
-    Nomination, Possibility, QueueVerdict, Reason, SkipReason, State, Step, Trace, Victim,
+    Nomination, Possibility, QueueVerdict, Reason, SkipReason, Spared, State, Step, Trace, Victim,
 };
 use std::fmt::{self, Write};
 
@@ -59,6 +59,10 @@ pub fn tell_entry(out: &mut impl Write, state: &State, entry: &Entry) -> fmt::Re
         ),
         Decision::Skip(SkipReason::OverlappingVictims) => (
             "is skipped: those before it in this cycle take the same victims".to_owned(),
+            &[][..],
+        ),
+        Decision::Skip(SkipReason::Budget) => (
+            "is skipped: as many workloads go in this cycle as may".to_owned(),
             &[][..],
         ),
         Decision::Skip(SkipReason::BorrowingGate) => (
@@ -230,18 +234,79 @@ fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt
         }
         Step::Queue { queue, verdict } => {
             let verdict = match verdict {
-                QueueVerdict::NoLongerBorrows => "keeps the rest: it no longer borrows",
-                QueueVerdict::PriorityTooHigh => "keeps the rest: their priority is too high",
-                _ => "keeps the rest",
+                QueueVerdict::NoLongerBorrows => "keeps the rest: it no longer borrows".to_owned(),
+                QueueVerdict::PriorityTooHigh => {
+                    "keeps the rest: their priority is too high".to_owned()
+                }
+                QueueVerdict::AboveThreshold { threshold_max } => {
+                    format!("keeps the rest: their priority is above the threshold {threshold_max}")
+                }
+                _ => "keeps the rest".to_owned(),
             };
             writeln!(out, "      queue {} {verdict}", state.node_name(*queue))
         }
         Step::FilledBack { workload } => {
             writeln!(out, "      {}: let off, it fits without", name(*workload))
         }
+        Step::Spared { workload, why } => {
+            writeln!(out, "      {}: stays, {}", name(*workload), spared(*why))
+        }
+        Step::Held { preemptor, amounts } => {
+            let amounts = amounts.iter().map(|(of, held)| {
+                let flavor = state.flavor_name(of.flavor);
+                format!("{} of {flavor}", amount(state, *of, *held))
+            });
+            let amounts: Vec<String> = amounts.collect();
+            let amounts = if amounts.is_empty() {
+                "nothing yet".to_owned()
+            } else {
+                amounts.join(", ")
+            };
+            writeln!(
+                out,
+                "  held for {}, who preempts: {amounts}",
+                name(*preemptor)
+            )
+        }
+        Step::Displaced { preemptor } => writeln!(
+            out,
+            "  takes what is held for {}, of lower priority",
+            name(*preemptor)
+        ),
+        Step::OverBudget {
+            victims,
+            victims_max,
+        } => writeln!(
+            out,
+            "  {victims} workloads would have to go; {victims_max} may in one cycle"
+        ),
         Step::Searched { found: true } => writeln!(out, "    found"),
         Step::Searched { found: false } => writeln!(out, "    nobody makes enough room"),
         _ => Ok(()),
+    }
+}
+
+fn spared(why: Spared) -> String {
+    match why {
+        Spared::Promised => "it goes for another already, who gets its quota".to_owned(),
+        Spared::TakenBefore => "the preemptor took it once, and would go on in a circle".to_owned(),
+        Spared::RunsTooShort { for_s, least_s } => {
+            format!("it has run for {for_s} s, and may for {least_s} s")
+        }
+        Spared::PreemptedTooOften { times } => {
+            format!(
+                "it was preempted {}, as often as it may be",
+                count_times(times)
+            )
+        }
+        _ => "it is spared".to_owned(),
+    }
+}
+
+fn count_times(times: u32) -> String {
+    match times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
     }
 }
 

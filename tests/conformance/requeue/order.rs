@@ -3,9 +3,9 @@
 use super::{differ, evicted, second, settings, standing};
 use lockkeeper_preemption::requeue::Standing;
 use lockkeeper_preemption::{
-    Amount, Compatibility, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, NodeId,
-    Options, PodSet, Preemption, QueueSpec, QueueingStrategy, Quota, Reservation, ResourceGroup,
-    State, WithinClusterQueue, WorkloadSpec,
+    Amount, Compatibility, Damping, Decision, FlavorFungibility, FlavorQuotas, FlavorResource,
+    NodeId, Options, PodSet, Preemption, QueueSpec, QueueingStrategy, Quota, Reservation,
+    ResourceGroup, State, WithinClusterQueue, WorkloadSpec,
 };
 use serde_json::Value;
 
@@ -78,6 +78,7 @@ fn placed(workload: &Value) -> Standing {
 fn queue() -> (State, NodeId) {
     let mut state = State::new(Options {
         compatibility: Compatibility::Kueue,
+        damping: Damping::Off,
         ..Options::default()
     });
     let cpu = state.resource("cpu");

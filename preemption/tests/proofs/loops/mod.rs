@@ -13,7 +13,7 @@ use crate::model::dice::{Dice, WORLD_BYTES};
 use crate::model::generate::{self, Kind};
 use crate::model::world::World;
 use kind::kind;
-use lockkeeper_preemption::{Compatibility, Options};
+use lockkeeper_preemption::{Compatibility, Damping, Options};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use run::{Loop, Pace};
@@ -40,6 +40,7 @@ fn any_loop(tape: &[u8], kind: Kind) -> Option<Loop> {
     world.options = Options {
         algorithm: world.options.algorithm,
         compatibility: Compatibility::Lockkeeper,
+        damping: Damping::Off,
         ..Options::default()
     };
     let mut late = Vec::new();

@@ -6,9 +6,9 @@ use super::world::{
 };
 use crate::plain::tree::Tree;
 use lockkeeper_preemption::{
-    Algorithm, BorrowWithinCohort, BorrowingGate, Compatibility, FairStrategy, FlavorFungibility,
-    Fungibility, Options, Preemption, Preference, QueueingStrategy, ReclaimWithinCohort,
-    WithinClusterQueue,
+    Algorithm, BorrowWithinCohort, BorrowingGate, Compatibility, Damping, FairStrategy,
+    FlavorFungibility, Fungibility, Options, Preemption, PreemptionLimits, Preference,
+    QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
 };
 use std::collections::BTreeMap;
 
@@ -69,6 +69,9 @@ pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
         },
         disable_partial_admission: dice.one_in(3),
         disable_recomputation: dice.one_in(3),
+        // What the plain reference knows.
+        damping: Damping::Off,
+        victims_per_cycle_max: None,
     }
 }
 
@@ -267,6 +270,7 @@ fn preemption(dice: &mut Dice<'_>, kind: Kind) -> Preemption {
             BorrowWithinCohort::Never,
             BorrowWithinCohort::LowerPriority { threshold_max },
         ]),
+        limits: PreemptionLimits::default(),
     }
 }
 

@@ -1,0 +1,226 @@
+//! Held quota in a cycle: it counts as used, but for its preemptor and for those who take it over.
+
+use super::nominate::{Nominator, Nominee};
+use super::{Decision, Entry};
+use crate::assignment::{Assignment, Mode};
+use crate::damping::{Damping, Hold};
+use crate::names::{NodeId, WorkloadId};
+use crate::policy::{ReclaimWithinCohort, WithinClusterQueue};
+use crate::quota::View;
+use crate::state::State;
+use crate::trace::{Step, Trace};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+impl State {
+    /// Counts all held quota as used.
+    pub(crate) fn put_holds(&self, view: &mut View<'_>) {
+        for (holder, hold) in self.holds.iter() {
+            self.put_hold(view, holder, hold);
+        }
+    }
+
+    fn put_hold(&self, view: &mut View<'_>, holder: WorkloadId, hold: &Hold) {
+        let amounts = hold.amounts(holder, &self.histories, &self.index, &self.records);
+        for (cell, amount) in hold.at_cells(view, &amounts) {
+            view.add(cell, amount);
+        }
+    }
+
+    /// Counts the quota that is held for a preemptor as free.
+    pub(super) fn lift_hold(&self, view: &mut View<'_>, holder: WorkloadId) {
+        if let Some(hold) = self.holds.get(holder) {
+            let amounts = hold.amounts(holder, &self.histories, &self.index, &self.records);
+            for (cell, amount) in hold.at_cells(view, &amounts) {
+                view.remove(cell, amount);
+            }
+        }
+    }
+
+    /// Puts back what was lifted for a nominee.
+    pub(super) fn put_holds_again(&self, view: &mut View<'_>, nominee: &Nominee) {
+        for holder in holders(nominee) {
+            if let Some(hold) = self.holds.get(holder) {
+                self.put_hold(view, holder, hold);
+            }
+        }
+    }
+
+    /// Nominates with what is held for others counted as used, or, if it gets nothing then, without
+    /// what is held for weaker ones. The view has all holds.
+    pub(crate) fn nominate_among_holds(
+        &self,
+        view: &mut View<'_>,
+        nominator: &Nominator<'_>,
+        gone: &BTreeSet<WorkloadId>,
+        only: Option<&Assignment>,
+        mut trace: Trace,
+    ) -> Nominee {
+        if self.holds.is_empty() {
+            return nominator.nominate(view, gone, only, trace);
+        }
+        let mark = view.mark();
+        self.lift_hold(view, nominator.id());
+        self.note_holds(view, nominator, &mut trace);
+        let mut nominee = nominator.nominate(view, gone, only, trace);
+        let gets_something = match nominee.assignment.mode {
+            Mode::Fit => true,
+            Mode::Preempt => !nominee.victims.is_empty(),
+            Mode::NoFit => false,
+        };
+        if !gets_something {
+            self.displace(view, nominator, gone, only, &mut nominee);
+        }
+        view.roll_back(mark);
+        nominee
+    }
+
+    fn note_holds(&self, view: &View<'_>, nominator: &Nominator<'_>, trace: &mut Trace) {
+        let root = |queue: NodeId| view.tree.node(queue).root;
+        let own = root(nominator.queue());
+        for (holder, hold) in self.holds.iter() {
+            if holder != nominator.id() && root(hold.queue) == own {
+                trace.note(|| Step::Held {
+                    preemptor: holder,
+                    amounts: hold.amounts(holder, &self.histories, &self.index, &self.records),
+                });
+            }
+        }
+    }
+
+    /// Nominates again with what is held for weaker ones; who must give way is in the nominee.
+    fn displace(
+        &self,
+        view: &mut View<'_>,
+        nominator: &Nominator<'_>,
+        gone: &BTreeSet<WorkloadId>,
+        only: Option<&Assignment>,
+        nominee: &mut Nominee,
+    ) {
+        let mut weaker = self.weaker(view, nominator);
+        if weaker.is_empty() {
+            return;
+        }
+        for holder in &weaker {
+            self.lift_hold(view, *holder);
+        }
+        let trace = std::mem::take(&mut nominee.trace);
+        let stronger = nominator.displacing(&weaker);
+        let mut again = stronger.nominate(view, gone, only, trace);
+        let is_better = match again.assignment.mode {
+            Mode::Fit => true,
+            Mode::Preempt => !again.victims.is_empty(),
+            Mode::NoFit => false,
+        };
+        // Over the border of a queue, quota is taken back, not borrowed.
+        let own = nominator.queue();
+        let is_own =
+            |holder: &WorkloadId| self.holds.get(*holder).is_some_and(|it| it.queue == own);
+        let is_allowed = again.assignment.borrowing_level == 0 || weaker.iter().all(is_own);
+        if !is_better || !is_allowed {
+            nominee.trace = again.trace;
+            return;
+        }
+        self.spare_holders(view, &again, &mut weaker);
+        for holder in &weaker {
+            let preemptor = *holder;
+            again.trace.note(|| Step::Displaced { preemptor });
+        }
+        again.displaced = weaker;
+        *nominee = again;
+    }
+
+    /// Preemptors of a lower priority in the same tree whom it could preempt if they ran; the highest
+    /// priority first.
+    fn weaker(&self, view: &View<'_>, nominator: &Nominator<'_>) -> Vec<WorkloadId> {
+        let root = view.tree.node(nominator.queue()).root;
+        let policy = nominator.policy();
+        let may = |hold: &Hold| {
+            if hold.queue == nominator.queue() {
+                policy.within_cluster_queue != WithinClusterQueue::Never
+            } else {
+                policy.reclaim_within_cohort != ReclaimWithinCohort::Never
+            }
+        };
+        let all = self.holds.iter().filter(|(id, hold)| {
+            *id != nominator.id()
+                && view.tree.node(hold.queue).root == root
+                && hold.priority < nominator.priority()
+                && may(hold)
+        });
+        let mut weaker: Vec<_> = all.map(|(id, hold)| (Reverse(hold.priority), id)).collect();
+        weaker.sort_unstable();
+        weaker.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Takes those out of a list whose quota the nominee does not need.
+    fn spare_holders(
+        &self,
+        view: &mut View<'_>,
+        nominee: &Nominee,
+        displaced: &mut Vec<WorkloadId>,
+    ) {
+        for victim in &nominee.victims {
+            super::remove(self, view, victim.workload);
+        }
+        displaced.retain(|holder| {
+            let Some(hold) = self.holds.get(*holder) else {
+                return false;
+            };
+            // Its victims are promised to it as long as it has its hold.
+            let mut victims = nominee.victims.iter();
+            if victims.any(|it| self.histories.told_by(it.workload) == Some(*holder)) {
+                return true;
+            }
+            let mark = view.mark();
+            self.put_hold(view, *holder, hold);
+            let fits = super::cells(view, nominee)
+                .all(|(_, cell, amount)| amount <= view.available(cell).or_zero());
+            if !fits {
+                view.roll_back(mark);
+            }
+            !fits
+        });
+    }
+
+    /// Writes down what a decision does to held quota.
+    pub(super) fn damp(&mut self, entry: &Entry) {
+        let is_damped = self.options.damping == Damping::On;
+        match &entry.decision {
+            Decision::Preempt(victims) => {
+                for victim in victims {
+                    self.histories.tell(entry.workload, victim.workload);
+                }
+                if is_damped {
+                    let hold = Hold {
+                        queue: entry.queue,
+                        priority: self.priority(entry.workload),
+                        usage: entry.assignment().usage.clone(),
+                        victims: victims.iter().map(|it| it.workload).collect(),
+                    };
+                    self.holds.begin(entry.workload, hold);
+                }
+            }
+            Decision::NoCandidates | Decision::NoFit => self.holds.end(entry.workload),
+            Decision::Admit | Decision::DeferredFit | Decision::Skip(_) => {}
+        }
+        if !matches!(entry.decision, Decision::Skip(_)) {
+            for holder in &entry.displaced {
+                self.holds.end(*holder);
+                self.histories.displaced(*holder, entry.workload);
+            }
+        }
+    }
+
+    /// Looks again at who is parked where held quota was let go or came into use.
+    pub(crate) fn revive_where_holds_ended(&mut self) {
+        for queue in self.holds.take_ended() {
+            self.revive(queue);
+        }
+    }
+}
+
+/// Whose held quota counts as free for a nominee.
+pub(super) fn holders(nominee: &Nominee) -> impl Iterator<Item = WorkloadId> {
+    std::iter::once(nominee.workload).chain(nominee.displaced.iter().copied())
+}

@@ -1,0 +1,106 @@
+//! Quota that is held for preemptors.
+
+use super::Histories;
+use crate::amount::Amount;
+use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::quota::View;
+use crate::running::Index;
+use crate::victims::Workloads;
+use std::collections::BTreeMap;
+
+/// What is held for one preemptor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hold {
+    pub(crate) queue: NodeId,
+    pub(crate) priority: i32,
+    /// All that it was nominated for.
+    pub(crate) usage: Vec<(FlavorResource, Amount)>,
+    pub(crate) victims: Vec<WorkloadId>,
+}
+
+/// All of them, by preemptor.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Holds {
+    of: BTreeMap<WorkloadId, Hold>,
+    /// Queues of holds that have ended since somebody asked.
+    ended: Vec<NodeId>,
+}
+
+impl Holds {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    pub(crate) fn has(&self, preemptor: WorkloadId) -> bool {
+        self.of.contains_key(&preemptor)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkloadId, &Hold)> {
+        self.of.iter().map(|(id, hold)| (*id, hold))
+    }
+
+    pub(crate) fn get(&self, preemptor: WorkloadId) -> Option<&Hold> {
+        self.of.get(&preemptor)
+    }
+
+    pub(crate) fn begin(&mut self, preemptor: WorkloadId, hold: Hold) {
+        self.of.insert(preemptor, hold);
+    }
+
+    pub(crate) fn end(&mut self, preemptor: WorkloadId) {
+        if let Some(hold) = self.of.remove(&preemptor) {
+            self.ended.push(hold.queue);
+        }
+    }
+
+    pub(crate) fn end_where(&mut self, mut is_over: impl FnMut(&Hold) -> bool) {
+        self.of.retain(|_, hold| {
+            let is_over = is_over(hold);
+            if is_over {
+                self.ended.push(hold.queue);
+            }
+            !is_over
+        });
+    }
+
+    /// The queues of holds that have ended since this was asked the last time.
+    pub(crate) fn take_ended(&mut self) -> Vec<NodeId> {
+        std::mem::take(&mut self.ended)
+    }
+}
+
+impl Hold {
+    /// What is held: what it was nominated for, without what its victims still use of it.
+    pub(crate) fn amounts(
+        &self,
+        preemptor: WorkloadId,
+        histories: &Histories,
+        index: &Index,
+        workloads: &dyn Workloads,
+    ) -> Vec<(FlavorResource, Amount)> {
+        let mut amounts = self.usage.clone();
+        let leaving = self.victims.iter();
+        let leaving = leaving.filter(|id| histories.told_by(**id) == Some(preemptor));
+        for running in leaving.filter_map(|id| workloads.running(*id)) {
+            let group = index.group(running.queue, running.group);
+            for (of, amount) in group.of.iter().zip(&running.amounts) {
+                for (_, held) in amounts.iter_mut().filter(|(it, _)| it == of) {
+                    *held = held.minus(*amount);
+                }
+            }
+        }
+        amounts.retain(|(_, amount)| *amount > Amount::ZERO);
+        amounts
+    }
+
+    /// The same at the cells of its queue.
+    pub(crate) fn at_cells(
+        &self,
+        view: &View<'_>,
+        amounts: &[(FlavorResource, Amount)],
+    ) -> Vec<(CellId, Amount)> {
+        let node = view.tree.node(self.queue);
+        let cell = |(of, amount): &(FlavorResource, Amount)| Some((node.cell(*of)?, *amount));
+        amounts.iter().filter_map(cell).collect()
+    }
+}

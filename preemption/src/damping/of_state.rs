@@ -1,0 +1,66 @@
+//! Damping as the state's users see it.
+
+use super::{Damping, Hold, Thrash};
+use crate::amount::Amount;
+use crate::guard::Guard;
+use crate::names::{FlavorResource, NodeId, WorkloadId};
+use crate::state::State;
+use std::collections::BTreeSet;
+
+impl State {
+    /// How often preemptions were undone again.
+    #[must_use]
+    pub fn thrash(&self) -> Thrash {
+        self.histories.thrash()
+    }
+
+    /// How often a workload gave its quota back because it was preempted.
+    #[must_use]
+    pub fn preemptions(&self, id: WorkloadId) -> u32 {
+        self.histories.preemptions(id)
+    }
+
+    /// The preemptors for whom quota is held, and how much of it their victims have left to them.
+    #[must_use]
+    pub fn held_quota(&self) -> Vec<(WorkloadId, Vec<(FlavorResource, Amount)>)> {
+        let amounts = |(id, hold): (WorkloadId, &Hold)| {
+            let amounts = hold.amounts(id, &self.histories, &self.index, &self.records);
+            (id, amounts)
+        };
+        self.holds.iter().map(amounts).collect()
+    }
+
+    pub(crate) fn guard<'a>(
+        &'a self,
+        preemptor: WorkloadId,
+        displaced: &'a [WorkloadId],
+    ) -> Guard<'a> {
+        Guard {
+            preemptor,
+            histories: &self.histories,
+            holds: &self.holds,
+            displaced,
+            queues: &self.queues,
+            now_s: self.now_s,
+            is_damped: self.options.damping == Damping::On,
+            has_limits: self.has_limits,
+        }
+    }
+
+    /// What was taken before means nothing where queues or cohorts have changed, and a queue that
+    /// admits nothing needs no quota.
+    pub(crate) fn forget_below(&mut self, roots: &BTreeSet<NodeId>) {
+        let tree = &self.tree;
+        let is_below = |queue: NodeId| roots.contains(&tree.node(queue).root);
+        if !self.histories.is_empty() {
+            let records = &self.records;
+            let is_of_it = |id| records.get(id).is_some_and(|it| is_below(it.queue));
+            self.histories.forget_where(is_of_it);
+        }
+        let queues = &self.queues;
+        self.holds.end_where(|hold| {
+            let queue = queues.get(hold.queue.index());
+            is_below(hold.queue) && !queue.is_some_and(|it| it.settings.is_active)
+        });
+    }
+}

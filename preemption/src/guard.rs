@@ -1,0 +1,110 @@
+//! What users ask for beyond Kueue's policies: whom a preemptor spares although the policy lets it
+//! take him. All of it is off by default, and each is seen in the trace.
+//!
+//! Sources: Kueue issues 9596, 9876 and 8522 (minimum run time), 12001 and 12046 (thresholds), KEP-13396
+//! (limits for all, for a queue and for a workload).
+
+use crate::damping::{Histories, Holds};
+use crate::names::WorkloadId;
+use crate::queue::Queue;
+use crate::running::Running;
+
+/// Limits of preemption that a ClusterQueue's owner may set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PreemptionLimits {
+    /// The highest priority that its workloads may take in the queue itself.
+    pub within_threshold_max: Option<i32>,
+    /// The highest priority that they may take in other queues of the cohort.
+    pub reclaim_threshold_max: Option<i32>,
+    /// Its workloads that run for less, in seconds, are spared by preemptors of the queue itself.
+    pub min_run_within_s: Option<i64>,
+    /// Its workloads that run for less, in seconds, are spared by preemptors of other queues.
+    pub min_run_beyond_s: Option<i64>,
+    /// Its workloads that were preempted as often are spared.
+    pub preemptions_max: Option<u32>,
+    /// How many of its workloads go in one cycle.
+    pub victims_per_cycle_max: Option<u32>,
+}
+
+/// Why a workload that the policy would let go is spared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Spared {
+    /// It goes for another preemptor already, and its quota is held for that one.
+    Promised,
+    /// The preemptor took it once before, and what took the preemptor's place since is still there: to
+    /// take it again would go on in a circle.
+    TakenBefore,
+    /// It has not run for long enough.
+    RunsTooShort {
+        /// How long it has run, in seconds.
+        for_s: i64,
+        /// How long it must have, in seconds.
+        least_s: i64,
+    },
+    /// It was preempted as often as its queue allows.
+    PreemptedTooOften {
+        /// How often.
+        times: u32,
+    },
+}
+
+/// Says who is spared in one search.
+#[derive(Clone, Copy)]
+pub(crate) struct Guard<'a> {
+    pub(crate) preemptor: WorkloadId,
+    pub(crate) histories: &'a Histories,
+    pub(crate) holds: &'a Holds,
+    /// Workloads whose held quota the preemptor takes.
+    pub(crate) displaced: &'a [WorkloadId],
+    pub(crate) queues: &'a [Queue],
+    pub(crate) now_s: i64,
+    pub(crate) is_damped: bool,
+    /// Whether any queue has limits.
+    pub(crate) has_limits: bool,
+}
+
+impl Guard<'_> {
+    /// Why a candidate is spared, if it is. `preemptor` and candidate are told by priority and queue.
+    pub(crate) fn spares(
+        &self,
+        priority: i32,
+        is_own_queue: bool,
+        id: WorkloadId,
+        running: &Running,
+    ) -> Option<Spared> {
+        if self.is_damped && !self.histories.is_empty() {
+            if let Some(by) = self.histories.told_by(id)
+                && by != self.preemptor
+                && self.holds.has(by)
+                && !self.displaced.contains(&by)
+            {
+                return Some(Spared::Promised);
+            }
+            if running.priority >= priority && self.histories.has_taken(self.preemptor, id) {
+                return Some(Spared::TakenBefore);
+            }
+        }
+        if !self.has_limits || running.is_evicted {
+            return None;
+        }
+        let limits = &self
+            .queues
+            .get(running.queue.index())?
+            .settings
+            .preemption
+            .limits;
+        let least_s = if is_own_queue {
+            limits.min_run_within_s
+        } else {
+            limits.min_run_beyond_s
+        };
+        let for_s = self.now_s.saturating_sub(running.reserved_at_s);
+        if let Some(least_s) = least_s.filter(|it| for_s < *it) {
+            return Some(Spared::RunsTooShort { for_s, least_s });
+        }
+        let times = self.histories.preemptions(id);
+        let most = limits.preemptions_max?;
+        (times >= most).then_some(Spared::PreemptedTooOften { times })
+    }
+}

@@ -1,7 +1,8 @@
 //! Loops, kept as scenarios: what happens round by round, and whether it ends.
 //!
 //! A round is one cycle; whoever it tells to go goes at once, and waits again. A file says what each round
-//! does, and with `loopFrom` (from 1) that the state before that round comes back after the last.
+//! does without damping, with `loopFrom` (from 1) that the state before that round comes back after the last,
+//! and in `damped` what happens with damping.
 
 use lockkeeper_preemption::{Compatibility, Cycle, Decision, WorkloadId};
 use lockkeeper_snapshot::scenario::{Loaded, Scenario, Used, load};
@@ -19,6 +20,8 @@ const REST_ROUNDS: usize = 20;
 struct Story {
     rounds: Vec<Round>,
     loop_from: Option<usize>,
+    /// What happens with damping, until it ends.
+    damped: Vec<Round>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -165,8 +168,7 @@ fn files() -> Vec<(String, String)> {
 }
 
 fn parsed(name: &str, text: &str) -> (Scenario, Story) {
-    let scenario: Scenario =
-        serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let scenario: Scenario = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
     let story: Story = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(scenario.id, name);
     (scenario, story)
@@ -176,6 +178,7 @@ fn parsed(name: &str, text: &str) -> (Scenario, Story) {
 fn every_kept_loop_turns_as_it_is_told() {
     for (name, text) in files() {
         let (mut scenario, story) = parsed(&name, &text);
+        scenario.damping = Some(false);
         let mut run = Run::of(&scenario);
         let mut standings = Vec::new();
         for (at, expected) in story.rounds.iter().enumerate() {
@@ -198,6 +201,23 @@ fn every_kept_loop_turns_as_it_is_told() {
             for expected in turn {
                 assert_eq!(run.round(&[]), *expected, "{name}, after {times}");
             }
+        }
+    }
+}
+
+#[test]
+fn with_damping_every_kept_loop_ends() {
+    for (name, text) in files() {
+        let (mut scenario, story) = parsed(&name, &text);
+        scenario.damping = Some(true);
+        let mut run = Run::of(&scenario);
+        for (at, expected) in story.damped.iter().enumerate() {
+            let round = run.round(&expected.arrived);
+            assert_eq!(round, *expected, "{name}, round {}", at + 1);
+        }
+        for _ in 0..REST_ROUNDS {
+            let round = run.round(&[]);
+            assert!(round.is_still(), "{name} goes on: {round:?}");
         }
     }
 }

@@ -38,6 +38,8 @@ struct Standing {
 
 pub struct Run {
     live: Live,
+    /// Who comes later, one before every second round.
+    late: VecDeque<Workload>,
     start: World,
     world: World,
     pace: Pace,
@@ -63,9 +65,10 @@ pub struct Loop {
 }
 
 impl Run {
-    pub fn of(world: &World, pace: Pace) -> Self {
+    pub fn of(world: &World, late: &[Workload], pace: Pace) -> Self {
         Self {
             live: Live::of(world),
+            late: late.iter().cloned().collect(),
             start: world.clone(),
             world: world.clone(),
             pace,
@@ -76,13 +79,13 @@ impl Run {
         }
     }
 
-    pub fn arrive(&mut self, workload: &Workload) {
-        self.live.add(workload);
-        let name = workload.name.clone();
-        self.world.workloads.insert(name, workload.clone());
-    }
-
     pub fn round(&mut self) {
+        if self.rounds.len() % 2 == 1
+            && let Some(workload) = self.late.pop_front()
+        {
+            self.live.add(&workload);
+            self.world.workloads.insert(workload.name.clone(), workload);
+        }
         self.standings.push(self.standing());
         let mut round = Round::default();
         if self.pace == Pace::OneARound
@@ -162,16 +165,44 @@ impl Run {
         }
     }
 
-    /// The loop it is in, if preemptions bring back a state where nobody interferes. What a queue
-    /// remembers beyond its places is not seen, so the loop has to go round twice more.
-    pub fn is_in_loop(&mut self) -> Option<Loop> {
-        let now = self.standing();
-        let from = self.standings.iter().rposition(|it| *it == now)?;
-        let (lead, rounds) = self.rounds.split_at(from);
-        let (lead, rounds) = (lead.to_vec(), rounds.to_vec());
-        if rounds.iter().all(|it| it.preempted.is_empty()) {
+    /// Where the state now was before, if something was preempted since and nobody has come.
+    fn returned_to(&self) -> Option<usize> {
+        if !self.late.is_empty() {
             return None;
         }
+        let now = self.standing();
+        let from = self.standings.iter().rposition(|it| *it == now)?;
+        let mut rounds = self.rounds[from..].iter();
+        rounds.any(|it| !it.preempted.is_empty()).then_some(from)
+    }
+
+    pub fn has_returned(&self) -> bool {
+        self.returned_to().is_some()
+    }
+
+    /// Whether so many rounds in a row have changed nothing that no flavor is left to be tried.
+    pub fn is_at_rest(&self) -> bool {
+        let now = self.standing();
+        let mut last = self.standings.iter().rev().take(4);
+        self.late.is_empty() && last.len() == 4 && last.all(|it| *it == now)
+    }
+
+    pub fn comes_to_rest(&mut self, rounds_max: usize) -> bool {
+        while !self.is_at_rest() && self.rounds.len() < rounds_max {
+            self.round();
+        }
+        self.is_at_rest()
+    }
+
+    pub fn preemptions(&self) -> usize {
+        self.rounds.iter().map(|it| it.preempted.len()).sum()
+    }
+
+    /// The loop it is in. What a queue remembers beyond its places is not seen in a state that returns, so
+    /// the loop has to go round twice more.
+    fn is_in_loop(&mut self) -> Option<Loop> {
+        let (lead, rounds) = self.rounds.split_at(self.returned_to()?);
+        let (lead, rounds) = (lead.to_vec(), rounds.to_vec());
         let world = self.world.clone();
         for _ in 0..2 {
             for expected in &rounds {
@@ -189,24 +220,15 @@ impl Run {
             rounds,
         })
     }
-}
 
-/// The loop that a world ends in, if it ends in one within so many rounds.
-pub fn find(world: &World, late: &[Workload], pace: Pace, rounds_max: usize) -> Option<Loop> {
-    let mut run = Run::of(world, pace);
-    let mut late = late.iter();
-    while run.rounds.len() < rounds_max {
-        if run.rounds.len() % 2 == 1
-            && let Some(workload) = late.next()
-        {
-            run.arrive(workload);
+    /// The loop that it ends in, if it does so within so many rounds.
+    pub fn find_loop(mut self, rounds_max: usize) -> Option<Loop> {
+        while self.rounds.len() < rounds_max && !self.is_at_rest() {
+            self.round();
+            if let Some(found) = self.is_in_loop() {
+                return Some(found);
+            }
         }
-        run.round();
-        if late.len() == 0
-            && let Some(found) = run.is_in_loop()
-        {
-            return Some(found);
-        }
+        None
     }
-    None
 }

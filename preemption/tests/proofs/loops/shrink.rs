@@ -1,7 +1,7 @@
 //! The smallest world that still has a loop of the same kind.
 
-use super::kind::kind;
-use super::run::{Loop, Pace, find};
+use super::kind::kinds;
+use super::run::{Loop, Pace, Run};
 use crate::model::world::{Cohort, Limits, Pods, Queue, Workload, World};
 use lockkeeper_preemption::{
     Algorithm, BorrowWithinCohort, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
@@ -13,10 +13,10 @@ const ROUNDS_MAX: usize = 16;
 
 /// Makes a loop smaller as long as one step does.
 pub fn shrink(found: &Loop) -> Option<Loop> {
-    let wanted = kind(found);
+    let wanted = kinds(found);
     let holds = |world: &World, pace| {
-        let it = find(world, &[], pace, ROUNDS_MAX)?;
-        (kind(&it) == wanted).then_some(it)
+        let it = Run::of(world, &[], pace).find_loop(ROUNDS_MAX)?;
+        (kinds(&it) == wanted).then_some(it)
     };
     let mut best = holds(&found.world, found.pace)?;
     loop {

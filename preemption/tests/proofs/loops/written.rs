@@ -59,7 +59,10 @@ fn weight(text: &mut String, weight: f64) {
 }
 
 fn quota(resource: usize, limits: &Limits) -> String {
-    let mut quota = format!("resource: {}, nominal: {}", RESOURCES[resource], limits.nominal);
+    let mut quota = format!(
+        "resource: {}, nominal: {}",
+        RESOURCES[resource], limits.nominal
+    );
     if let Some(limit) = limits.borrowing {
         let _ = write!(quota, ", borrowingLimit: {limit}");
     }
@@ -133,18 +136,15 @@ fn workload(text: &mut String, workload: &Workload) {
     let pods = &workload.pods[0];
     let requests = pods.requests.iter();
     let requests = requests.map(|(resource, amount)| format!("{}: {amount}", RESOURCES[*resource]));
-    let mut set = format!(
-        "requests: {{{}}}",
-        requests.collect::<Vec<_>>().join(", ")
-    );
+    let mut set = format!("requests: {{{}}}", requests.collect::<Vec<_>>().join(", "));
     if let Some(held) = &workload.held {
         let _ = writeln!(text, "  quotaReservedTime: {}", held.reserved_at_s);
         if held.is_evicted {
             let _ = writeln!(text, "  evicted: true");
         }
         let flavors = held.usage.keys();
-        let flavors =
-            flavors.map(|(flavor, resource)| format!("{}: {}", RESOURCES[*resource], FLAVORS[*flavor]));
+        let flavors = flavors
+            .map(|(flavor, resource)| format!("{}: {}", RESOURCES[*resource], FLAVORS[*flavor]));
         let flavors = flavors.collect::<Vec<_>>().join(", ");
         let _ = write!(set, ", flavors: {{{flavors}}}");
     }

@@ -82,11 +82,17 @@ pub fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> T
 }
 
 /// How many cases are asked for from outside.
+pub fn asked_cases() -> Option<u32> {
+    let asked = asked("LOCKKEEPER_PROPTEST_CASES")?;
+    Some(u32::try_from(asked).expect("a number of cases"))
+}
+
+/// A number that is asked for from outside.
 #[allow(
     clippy::disallowed_methods,
     reason = "it is the core that must not read its surroundings, not its tests"
 )]
-pub fn asked_cases() -> Option<u32> {
-    let asked = std::env::var("LOCKKEEPER_PROPTEST_CASES").ok()?;
-    Some(asked.parse().expect("a number of cases"))
+pub fn asked(variable: &str) -> Option<u64> {
+    let asked = std::env::var(variable).ok()?;
+    Some(asked.parse().expect(variable))
 }

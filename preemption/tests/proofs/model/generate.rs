@@ -249,7 +249,7 @@ pub fn queue(dice: &mut Dice<'_>, name: &str, layout: usize, kind: Kind) -> Queu
     }
 }
 
-fn preemption(dice: &mut Dice<'_>, kind: Kind) -> Preemption {
+pub fn preemption(dice: &mut Dice<'_>, kind: Kind) -> Preemption {
     let within = [
         WithinClusterQueue::LowerPriority,
         WithinClusterQueue::Never,

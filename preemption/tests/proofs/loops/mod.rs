@@ -15,6 +15,8 @@ mod written;
 use crate::model::dice::{Dice, WORLD_BYTES, asked};
 use crate::model::generate::{self, Kind};
 use crate::model::world::{COHORTS, Pods, Workload, World};
+use crate::plain::scheduler::usage;
+use crate::properties::within_all_limits;
 use kind::kinds;
 use lockkeeper_preemption::{
     BorrowWithinCohort, Compatibility, Damping, Options, ReclaimWithinCohort,
@@ -189,14 +191,24 @@ fn every_kind_has_a_scenario() {
 }
 
 #[test]
-fn with_damping_every_world_comes_to_rest() {
+fn with_damping_every_world_comes_to_rest_within_its_limits() {
     let mut preemptions = 0;
     for stage in worlds(Kind::ANY, Damping::On) {
         let mut run = stage.run();
-        let rests = run.comes_to_rest(REST_ROUNDS_MAX);
-        let last = run.rounds.iter().rev().take(12);
-        let last: Vec<_> = last.rev().collect();
-        assert!(rests, "{:?}\n{:?}\nthen {last:#?}", stage.world, stage.late);
+        while !run.is_at_rest() {
+            run.round();
+            let limits = within_all_limits(&run.tree());
+            let last = run.rounds.iter().rev().take(12).rev();
+            let has_ended = run.rounds.len() < REST_ROUNDS_MAX;
+            assert!(
+                has_ended && limits.is_ok(),
+                "{:?}\n{:?}\nends with {:#?}\n{limits:?}",
+                stage.world,
+                stage.late,
+                last.collect::<Vec<_>>()
+            );
+        }
+        assert_eq!(run.live.usage(), usage(&run.tree()), "{:?}", stage.world);
         preemptions += run.preemptions();
     }
     assert!(preemptions > 100, "{preemptions}");

@@ -3,6 +3,7 @@
 use crate::model::live::Live;
 use crate::model::told::{Decided, Gone, Places};
 use crate::model::world::{Held, Pair, Workload, World};
+use crate::plain::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The time of the first cycle, in seconds. What runs at the start was admitted before.
@@ -37,7 +38,7 @@ struct Standing {
 }
 
 pub struct Run {
-    live: Live,
+    pub live: Live,
     /// Who comes later, one before every second round.
     late: VecDeque<Workload>,
     start: World,
@@ -187,11 +188,8 @@ impl Run {
         self.late.is_empty() && last.len() == 4 && last.all(|it| *it == now)
     }
 
-    pub fn comes_to_rest(&mut self, rounds_max: usize) -> bool {
-        while !self.is_at_rest() && self.rounds.len() < rounds_max {
-            self.round();
-        }
-        self.is_at_rest()
+    pub fn tree(&self) -> Tree {
+        Tree::of(&self.world)
     }
 
     pub fn preemptions(&self) -> usize {

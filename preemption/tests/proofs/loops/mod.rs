@@ -16,6 +16,7 @@ use crate::model::dice::{Dice, WORLD_BYTES, asked};
 use crate::model::generate::{self, Kind};
 use crate::model::world::{COHORTS, Pods, Workload, World};
 use crate::plain::scheduler::usage;
+use crate::plain::tree::Tree;
 use crate::properties::within_all_limits;
 use kind::kinds;
 use lockkeeper_preemption::{
@@ -23,7 +24,7 @@ use lockkeeper_preemption::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use run::{Pace, Run};
+use run::{Loop, Pace, Run};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -190,25 +191,56 @@ fn every_kind_has_a_scenario() {
     }
 }
 
+/// What is wrong with a run that ends now, if anything is.
+fn wrong(run: &mut Run) -> Option<String> {
+    while !run.is_at_rest() {
+        run.round();
+        if let Err(e) = within_all_limits(&run.tree()) {
+            return Some(format!("beyond the limits: {e}"));
+        }
+        if run.rounds.len() > REST_ROUNDS_MAX {
+            return Some("it does not come to rest".to_owned());
+        }
+    }
+    let used = usage(&run.tree());
+    (run.live.usage() != used).then(|| "the usage is wrong".to_owned())
+}
+
+/// The smallest scenario in which something is wrong, or else the run as it is.
+fn smallest_wrong(run: &Run) -> String {
+    let shown = |run: &Run, what: &str| {
+        let story = Loop {
+            pace: run.pace,
+            start: run.start.clone(),
+            lead: Vec::new(),
+            world: run.world.clone(),
+            rounds: run.rounds.iter().take(12).cloned().collect(),
+        };
+        format!("{what}\n{}", written::written(&story))
+    };
+    let again = |world: &World, pace| {
+        within_all_limits(&Tree::of(world)).ok()?;
+        let mut run = Run::of(world, &[], pace);
+        let what = wrong(&mut run)?;
+        Some(shown(&run, &what))
+    };
+    let mut together = run.start.clone();
+    let late = run.arrived.iter().map(|it| (it.name.clone(), it.clone()));
+    together.workloads.extend(late);
+    let small = [&together, &run.world]
+        .into_iter()
+        .find_map(|it| shrink::smallest(it, run.pace, again));
+    small.unwrap_or_else(|| format!("{:?}\n{:?}\n{:#?}", run.start, run.arrived, run.rounds))
+}
+
 #[test]
 fn with_damping_every_world_comes_to_rest_within_its_limits() {
     let mut preemptions = 0;
     for stage in worlds(Kind::ANY, Damping::On) {
         let mut run = stage.run();
-        while !run.is_at_rest() {
-            run.round();
-            let limits = within_all_limits(&run.tree());
-            let last = run.rounds.iter().rev().take(12).rev();
-            let has_ended = run.rounds.len() < REST_ROUNDS_MAX;
-            assert!(
-                has_ended && limits.is_ok(),
-                "{:?}\n{:?}\nends with {:#?}\n{limits:?}",
-                stage.world,
-                stage.late,
-                last.collect::<Vec<_>>()
-            );
+        if let Some(what) = wrong(&mut run) {
+            panic!("{what}: {}", smallest_wrong(&run));
         }
-        assert_eq!(run.live.usage(), usage(&run.tree()), "{:?}", stage.world);
         preemptions += run.preemptions();
     }
     assert!(preemptions > 100, "{preemptions}");

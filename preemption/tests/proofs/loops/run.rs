@@ -41,9 +41,10 @@ pub struct Run {
     pub live: Live,
     /// Who comes later, one before every second round.
     late: VecDeque<Workload>,
-    start: World,
-    world: World,
-    pace: Pace,
+    pub start: World,
+    pub arrived: Vec<Workload>,
+    pub world: World,
+    pub pace: Pace,
     leaving: VecDeque<String>,
     now_s: i64,
     pub rounds: Vec<Round>,
@@ -71,6 +72,7 @@ impl Run {
             live: Live::of(world),
             late: late.iter().cloned().collect(),
             start: world.clone(),
+            arrived: Vec::new(),
             world: world.clone(),
             pace,
             leaving: VecDeque::new(),
@@ -85,6 +87,7 @@ impl Run {
             && let Some(workload) = self.late.pop_front()
         {
             self.live.add(&workload);
+            self.arrived.push(workload.clone());
             self.world.workloads.insert(workload.name.clone(), workload);
         }
         self.standings.push(self.standing());

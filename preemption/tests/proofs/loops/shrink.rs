@@ -14,23 +14,29 @@ const ROUNDS_MAX: usize = 16;
 /// Makes a loop smaller as long as one step does.
 pub fn shrink(found: &Loop) -> Option<Loop> {
     let wanted = kinds(found);
-    let holds = |world: &World, pace| {
+    smallest(&found.world, found.pace, |world, pace| {
         let it = Run::of(world, &[], pace).find_loop(ROUNDS_MAX)?;
         (kinds(&it) == wanted).then_some(it)
-    };
-    let mut best = holds(&found.world, found.pace)?;
+    })
+}
+
+/// What the smallest world shows that still shows something.
+pub fn smallest<T>(
+    world: &World,
+    pace: Pace,
+    shows: impl Fn(&World, Pace) -> Option<T>,
+) -> Option<T> {
+    let mut shown = shows(world, pace)?;
+    let mut now = (world.clone(), pace);
     loop {
-        let pace = best.pace;
-        let mut smaller = steps(&best.start)
-            .into_iter()
-            .find_map(|world| holds(&world, pace));
-        if pace == Pace::OneARound && smaller.is_none() {
-            smaller = holds(&best.start, Pace::AtOnce);
-        }
-        match smaller {
-            Some(smaller) => best = smaller,
-            None => return Some(best),
-        }
+        let worlds = steps(&now.0).into_iter().map(|it| (it, now.1));
+        let faster = std::iter::once((now.0.clone(), Pace::AtOnce));
+        let faster = faster.filter(|_| now.1 == Pace::OneARound);
+        let mut all = worlds.chain(faster);
+        let Some((smaller, it)) = all.find_map(|it| Some((shows(&it.0, it.1)?, it))) else {
+            return Some(shown);
+        };
+        (shown, now) = (smaller, it);
     }
 }
 

@@ -48,6 +48,10 @@ const KEPT: &[(&str, &str)] = &[
         "classical: robbed, InCohortReclaimWhileBorrowing",
         "classical-robbed-while-borrowing",
     ),
+    (
+        "classical: robbed, InCohortReclamation",
+        "classical-robbed-of-nominal-quota",
+    ),
     ("fair: answered", "fair-answered"),
     ("fair: chain", "fair-chain"),
     (

@@ -14,6 +14,7 @@
 mod differential;
 mod loops;
 mod model;
+mod nonsense;
 mod plain;
 mod properties;
 mod trace;

@@ -26,7 +26,7 @@ pub fn smallest<T>(
     pace: Pace,
     shows: impl Fn(&World, Pace) -> Option<T>,
 ) -> Option<T> {
-    let mut shown = shows(world, pace)?;
+    let mut best = shows(world, pace)?;
     let mut now = (world.clone(), pace);
     loop {
         let worlds = steps(&now.0).into_iter().map(|it| (it, now.1));
@@ -34,9 +34,9 @@ pub fn smallest<T>(
         let faster = faster.filter(|_| now.1 == Pace::OneARound);
         let mut all = worlds.chain(faster);
         let Some((smaller, it)) = all.find_map(|it| Some((shows(&it.0, it.1)?, it))) else {
-            return Some(shown);
+            return Some(best);
         };
-        (shown, now) = (smaller, it);
+        (best, now) = (smaller, it);
     }
 }
 

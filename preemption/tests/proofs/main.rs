@@ -17,4 +17,5 @@ mod model;
 mod nonsense;
 mod plain;
 mod properties;
+mod small;
 mod trace;

@@ -20,11 +20,11 @@ use std::cell::Cell;
 const CASES: u32 = 500;
 
 /// A workload that asked, and what it was told.
-struct Asked {
-    world: World,
+pub struct Asked {
+    pub world: World,
     tree: Tree,
     preemptor: Preemptor,
-    nominated: Nominated,
+    pub nominated: Nominated,
     trace: Trace,
     live: Live,
 }
@@ -33,30 +33,34 @@ impl Asked {
     /// All that wait in a world ask, each alone.
     fn all(tape: &[u8]) -> Vec<Self> {
         let world = crowded(&mut Dice::of(tape), Kind::ANY);
-        let tree = Tree::of(&world);
-        let mut all = Vec::new();
-        for name in world.names(false) {
-            let mut live = Live::of(&world);
-            let (nominated, trace) = live.nominate(&name, Trace::on());
-            let workload = &world.workloads[&name];
-            let preemptor = Preemptor {
-                queue: tree.index(&workload.queue, true),
-                priority: workload.priority,
-                order_time_s: workload.order_time_s,
-                policy: world.queues[&workload.queue].preemption,
-                needs: needs(&nominated.plan),
-                request: nominated.plan.usage.clone(),
-            };
-            all.push(Self {
-                world: world.clone(),
-                tree: tree.clone(),
-                preemptor,
-                nominated,
-                trace,
-                live,
-            });
+        let names = world.names(false);
+        let asked = names
+            .iter()
+            .map(|it| Self::of(&world, Live::of(&world), it));
+        asked.collect()
+    }
+
+    /// One asks, of a state with all of a world.
+    pub fn of(world: &World, mut live: Live, name: &str) -> Self {
+        let tree = Tree::of(world);
+        let (nominated, trace) = live.nominate(name, Trace::on());
+        let workload = &world.workloads[name];
+        let preemptor = Preemptor {
+            queue: tree.index(&workload.queue, true),
+            priority: workload.priority,
+            order_time_s: workload.order_time_s,
+            policy: world.queues[&workload.queue].preemption,
+            needs: needs(&nominated.plan),
+            request: nominated.plan.usage.clone(),
+        };
+        Self {
+            world: world.clone(),
+            tree,
+            preemptor,
+            nominated,
+            trace,
+            live,
         }
-        all
     }
 
     /// Whether it fits when these are gone.
@@ -92,51 +96,55 @@ fn on_nominations(property: impl Fn(&Asked) -> TestCaseResult) {
 
 #[test]
 fn the_victims_are_enough() {
-    on_nominations(|asked| {
-        let victims: Vec<&Gone> = asked.nominated.victims.iter().collect();
-        match asked.nominated.plan.mode {
-            Mode::Fit => {
-                prop_assert!(victims.is_empty());
-                // Upstream counts a flavor as fitting by its preferred resource.
-                let all_fit = asked.preemptor.needs.is_empty();
-                prop_assert!(!all_fit || asked.fits_without(&[], true));
-            }
-            Mode::Preempt if !victims.is_empty() => {
-                prop_assert!(!asked.fits_without(&[], true));
-                prop_assert!(asked.fits_without(&victims, true));
-            }
-            _ => prop_assert!(victims.is_empty()),
+    on_nominations(are_enough);
+}
+
+pub fn are_enough(asked: &Asked) -> TestCaseResult {
+    let victims: Vec<&Gone> = asked.nominated.victims.iter().collect();
+    match asked.nominated.plan.mode {
+        Mode::Fit => {
+            prop_assert!(victims.is_empty());
+            // Upstream counts a flavor as fitting by its preferred resource.
+            let all_fit = asked.preemptor.needs.is_empty();
+            prop_assert!(!all_fit || asked.fits_without(&[], true));
         }
-        Ok(())
-    });
+        Mode::Preempt if !victims.is_empty() => {
+            prop_assert!(!asked.fits_without(&[], true));
+            prop_assert!(asked.fits_without(&victims, true));
+        }
+        _ => prop_assert!(victims.is_empty()),
+    }
+    Ok(())
 }
 
 #[test]
 fn no_victim_can_be_let_off() {
-    on_nominations(|asked| {
-        let victims = &asked.nominated.victims;
-        let may_borrow = may_borrow(&asked.live, &asked.trace, &asked.nominated);
-        let Some(may_borrow) = may_borrow.filter(|_| !victims.is_empty()) else {
-            return Ok(());
-        };
-        let all: Vec<&Gone> = victims.iter().collect();
-        prop_assert!(asked.fits_without(&all, may_borrow));
-        for spared in victims {
-            let others: Vec<&Gone> = victims.iter().filter(|it| *it != spared).collect();
-            prop_assert!(!asked.fits_without(&others, may_borrow), "{spared:?}");
-        }
-        Ok(())
-    });
+    on_nominations(are_all_needed);
+}
+
+pub fn are_all_needed(asked: &Asked) -> TestCaseResult {
+    let victims = &asked.nominated.victims;
+    let may_borrow = may_borrow(&asked.live, &asked.trace, &asked.nominated);
+    let Some(may_borrow) = may_borrow.filter(|_| !victims.is_empty()) else {
+        return Ok(());
+    };
+    let all: Vec<&Gone> = victims.iter().collect();
+    prop_assert!(asked.fits_without(&all, may_borrow));
+    for spared in victims {
+        let others: Vec<&Gone> = victims.iter().filter(|it| *it != spared).collect();
+        prop_assert!(!asked.fits_without(&others, may_borrow), "{spared:?}");
+    }
+    Ok(())
 }
 
 #[test]
 fn the_victims_are_within_the_policy() {
-    on_nominations(|asked| {
-        for victim in &asked.nominated.victims {
-            is_within_policy(asked, victim)?;
-        }
-        Ok(())
-    });
+    on_nominations(are_within_policy);
+}
+
+pub fn are_within_policy(asked: &Asked) -> TestCaseResult {
+    let mut victims = asked.nominated.victims.iter();
+    victims.try_for_each(|it| is_within_policy(asked, it))
 }
 
 fn is_within_policy(asked: &Asked, (name, reason): &Gone) -> TestCaseResult {

@@ -2,7 +2,7 @@
 
 use crate::amount::Amount;
 use crate::assignment::Assignment;
-use crate::cycle::{Nominator, demands};
+use crate::cycle::{Nominator, Terms, demands};
 use crate::flavors::Oracle;
 use crate::names::{FlavorResource, WorkloadId};
 use crate::quota::View;
@@ -27,8 +27,7 @@ impl State {
     pub fn nominate(&mut self, id: WorkloadId, trace: Trace) -> Option<Nomination> {
         self.with_view(|state, view| {
             let nominator = Nominator::of(state, id)?;
-            let nobody = BTreeSet::new();
-            let nominee = state.nominate_among_holds(view, &nominator, &nobody, None, trace);
+            let nominee = state.nominate_among_holds(view, &nominator, &Terms::PLAIN, trace);
             Some(Nomination {
                 assignment: nominee.assignment,
                 victims: nominee.victims,

@@ -22,9 +22,9 @@ use crate::quota::{Overlay, View};
 use crate::state::State;
 use crate::trace::Trace;
 use crate::victims::{Victim, Workloads};
+pub(crate) use damped::Terms;
 pub(crate) use nominate::{Nominator, Nominee, demands};
 use round::{Decided, Round, Tried};
-use std::collections::BTreeSet;
 
 /// What became of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,8 +145,10 @@ impl State {
         self.cycle = self.cycle.saturating_add(1);
         let mut cycle = self.pop_heads();
         let mut overlay = std::mem::take(&mut self.overlay);
-        let decided = self.decide(&mut overlay, &cycle.heads, is_traced);
-        self.overlay = overlay;
+        let mut overlay_now = std::mem::take(&mut self.overlay_now);
+        let overlays = [&mut overlay, &mut overlay_now];
+        let decided = self.decide(overlays, &cycle.heads, is_traced);
+        (self.overlay, self.overlay_now) = (overlay, overlay_now);
         for Decided { mut entry, tried } in decided {
             self.damp(&entry);
             self.conclude(&mut entry, tried, now_s);
@@ -209,20 +211,26 @@ impl State {
     }
 
     /// Nominates the heads and takes them in order.
-    fn decide(&self, overlay: &mut Overlay, heads: &[Head], is_traced: bool) -> Vec<Decided> {
+    fn decide(
+        &self,
+        [overlay, overlay_now]: [&mut Overlay; 2],
+        heads: &[Head],
+        is_traced: bool,
+    ) -> Vec<Decided> {
         let mut view = View::new(&self.tree, &self.usage, overlay);
+        let mut now = View::new(&self.tree, &self.usage, overlay_now);
         self.put_holds(&mut view);
+        self.put_holds(&mut now);
         let mut waiting: Vec<Nominee> = heads
             .iter()
             .filter_map(|head| {
                 let nominator = Nominator::of(self, head.workload)?;
                 let trace = if is_traced { Trace::on() } else { Trace::off() };
-                let nobody = BTreeSet::new();
-                Some(self.nominate_among_holds(&mut view, &nominator, &nobody, None, trace))
+                Some(self.nominate_among_holds(&mut view, &nominator, &Terms::PLAIN, trace))
             })
             .collect();
         order::sort(&self.options, &self.records, &mut waiting);
-        let mut round = Round::new(self, view);
+        let mut round = Round::new(self, view, now);
         let mut decided = Vec::with_capacity(waiting.len());
         if order::is_fair(&self.options) {
             while let Some(at) = order::next(self, &mut round.view, &waiting) {

@@ -30,6 +30,7 @@ pub struct State {
     changed: Vec<NodeId>,
     pub(crate) usage: Vec<Amount>,
     pub(crate) overlay: Overlay,
+    pub(crate) overlay_now: Overlay,
     pub(crate) index: Index,
     pub(crate) queues: Vec<Queue>,
     pub(crate) records: Records,

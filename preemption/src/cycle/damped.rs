@@ -2,7 +2,7 @@
 
 use super::nominate::{Nominator, Nominee};
 use super::{Decision, Entry};
-use crate::assignment::{Assignment, Mode};
+use crate::assignment::Assignment;
 use crate::damping::{Damping, Hold};
 use crate::names::{NodeId, WorkloadId};
 use crate::policy::{ReclaimWithinCohort, WithinClusterQueue};
@@ -11,6 +11,29 @@ use crate::state::State;
 use crate::trace::{Step, Trace};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+
+/// What counts when a workload is nominated.
+pub(crate) struct Terms<'a> {
+    /// Workloads that count as gone.
+    pub(crate) gone: &'a BTreeSet<WorkloadId>,
+    /// The flavors that come into question, if not all.
+    pub(crate) only: Option<&'a Assignment>,
+    /// Preemptors whose held quota is not counted as used any more.
+    pub(crate) lifted: &'a BTreeSet<WorkloadId>,
+}
+
+impl Terms<'_> {
+    /// As things are.
+    pub(crate) const PLAIN: Self = Self {
+        gone: &BTreeSet::new(),
+        only: None,
+        lifted: &BTreeSet::new(),
+    };
+
+    fn counts(&self, holder: WorkloadId) -> bool {
+        !self.lifted.contains(&holder)
+    }
+}
 
 impl State {
     /// Counts all held quota as used.
@@ -37,49 +60,50 @@ impl State {
         }
     }
 
-    /// Puts back what was lifted for a nominee.
-    pub(super) fn put_holds_again(&self, view: &mut View<'_>, nominee: &Nominee) {
-        for holder in holders(nominee) {
-            if let Some(hold) = self.holds.get(holder) {
-                self.put_hold(view, holder, hold);
-            }
+    /// Counts it as used again.
+    pub(super) fn put_hold_of(&self, view: &mut View<'_>, holder: WorkloadId) {
+        if let Some(hold) = self.holds.get(holder) {
+            self.put_hold(view, holder, hold);
         }
     }
 
     /// Nominates with what is held for others counted as used, or, if it gets nothing then, without
-    /// what is held for weaker ones. The view has all holds.
+    /// what is held for weaker ones.
     pub(crate) fn nominate_among_holds(
         &self,
         view: &mut View<'_>,
         nominator: &Nominator<'_>,
-        gone: &BTreeSet<WorkloadId>,
-        only: Option<&Assignment>,
+        terms: &Terms<'_>,
         mut trace: Trace,
     ) -> Nominee {
         if self.holds.is_empty() {
-            return nominator.nominate(view, gone, only, trace);
+            return nominator.nominate(view, terms.gone, terms.only, trace);
         }
         let mark = view.mark();
-        self.lift_hold(view, nominator.id());
-        self.note_holds(view, nominator, &mut trace);
-        let mut nominee = nominator.nominate(view, gone, only, trace);
-        let gets_something = match nominee.assignment.mode {
-            Mode::Fit => true,
-            Mode::Preempt => !nominee.victims.is_empty(),
-            Mode::NoFit => false,
-        };
-        if !gets_something {
-            self.displace(view, nominator, gone, only, &mut nominee);
+        if terms.counts(nominator.id()) {
+            self.lift_hold(view, nominator.id());
+        }
+        self.note_holds(view, nominator, terms, &mut trace);
+        let mut nominee = nominator.nominate(view, terms.gone, terms.only, trace);
+        if !nominee.gets_something() {
+            self.displace(view, nominator, terms, &mut nominee);
         }
         view.roll_back(mark);
         nominee
     }
 
-    fn note_holds(&self, view: &View<'_>, nominator: &Nominator<'_>, trace: &mut Trace) {
+    fn note_holds(
+        &self,
+        view: &View<'_>,
+        nominator: &Nominator<'_>,
+        terms: &Terms<'_>,
+        trace: &mut Trace,
+    ) {
         let root = |queue: NodeId| view.tree.node(queue).root;
         let own = root(nominator.queue());
         for (holder, hold) in self.holds.iter() {
-            if holder != nominator.id() && root(hold.queue) == own {
+            let is_other = holder != nominator.id() && terms.counts(holder);
+            if is_other && root(hold.queue) == own {
                 trace.note(|| Step::Held {
                     preemptor: holder,
                     amounts: hold.amounts(holder, &self.histories, &self.index, &self.records),
@@ -93,11 +117,10 @@ impl State {
         &self,
         view: &mut View<'_>,
         nominator: &Nominator<'_>,
-        gone: &BTreeSet<WorkloadId>,
-        only: Option<&Assignment>,
+        terms: &Terms<'_>,
         nominee: &mut Nominee,
     ) {
-        let mut weaker = self.weaker(view, nominator);
+        let mut weaker = self.weaker(view, nominator, terms);
         if weaker.is_empty() {
             return;
         }
@@ -106,18 +129,13 @@ impl State {
         }
         let trace = std::mem::take(&mut nominee.trace);
         let stronger = nominator.displacing(&weaker);
-        let mut again = stronger.nominate(view, gone, only, trace);
-        let is_better = match again.assignment.mode {
-            Mode::Fit => true,
-            Mode::Preempt => !again.victims.is_empty(),
-            Mode::NoFit => false,
-        };
+        let mut again = stronger.nominate(view, terms.gone, terms.only, trace);
         // Over the border of a queue, quota is taken back, not borrowed.
         let own = nominator.queue();
         let is_own =
             |holder: &WorkloadId| self.holds.get(*holder).is_some_and(|it| it.queue == own);
         let is_allowed = again.assignment.borrowing_level == 0 || weaker.iter().all(is_own);
-        if !is_better || !is_allowed {
+        if !again.gets_something() || !is_allowed {
             nominee.trace = again.trace;
             return;
         }
@@ -132,7 +150,12 @@ impl State {
 
     /// Preemptors of a lower priority in the same tree whom it could preempt if they ran; the highest
     /// priority first.
-    fn weaker(&self, view: &View<'_>, nominator: &Nominator<'_>) -> Vec<WorkloadId> {
+    fn weaker(
+        &self,
+        view: &View<'_>,
+        nominator: &Nominator<'_>,
+        terms: &Terms<'_>,
+    ) -> Vec<WorkloadId> {
         let root = view.tree.node(nominator.queue()).root;
         let policy = nominator.policy();
         let may = |hold: &Hold| {
@@ -144,6 +167,7 @@ impl State {
         };
         let all = self.holds.iter().filter(|(id, hold)| {
             *id != nominator.id()
+                && terms.counts(*id)
                 && view.tree.node(hold.queue).root == root
                 && hold.priority < nominator.priority()
                 && may(hold)

@@ -27,6 +27,13 @@ pub(crate) struct Nominee {
     pub(crate) trace: Trace,
 }
 
+impl Nominee {
+    /// Whether it fits, now or when its victims are gone.
+    pub(super) fn gets_something(&self) -> bool {
+        is_good(&self.assignment, &self.victims)
+    }
+}
+
 /// Nominates one workload.
 pub(crate) struct Nominator<'a> {
     state: &'a State,
@@ -91,7 +98,7 @@ impl<'a> Nominator<'a> {
         let pod_sets = self.record.pod_sets.iter();
         let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
         let full = attempt(view, &counts, &mut trace);
-        let found = if is_good(&full) {
+        let found = if is_good(&full.0, &full.1) {
             full
         } else {
             let fewer = |counts: &[i64]| {
@@ -149,7 +156,7 @@ impl<'a> Nominator<'a> {
         while low < high {
             let middle = low.midpoint(high);
             let found = attempt(&counts(middle));
-            if is_good(&found) {
+            if is_good(&found.0, &found.1) {
                 best = Some((middle, found));
                 high = middle;
             } else {
@@ -287,7 +294,7 @@ pub(crate) fn demands(
         .collect()
 }
 
-fn is_good((assignment, victims): &(Assignment, Vec<Victim>)) -> bool {
+fn is_good(assignment: &Assignment, victims: &[Victim]) -> bool {
     match assignment.mode {
         Mode::Fit => true,
         Mode::Preempt => !victims.is_empty(),

@@ -1,6 +1,7 @@
 //! The entries of a cycle, one after the other: each sees what those before it have taken.
 
 use super::budget::{Budget, Judgement};
+use super::damped::Terms;
 use super::nominate::{Nominator, Nominee};
 use super::{Decision, Entry, SkipReason, cells, damped, remove};
 use crate::amount::Amount;
@@ -27,39 +28,45 @@ pub(super) struct Round<'a> {
     state: &'a State,
     /// With all that was taken so far. Victims are still in it.
     pub(super) view: View<'a>,
+    /// With what was admitted, and without what is kept for those who wait for their victims.
+    now: View<'a>,
     /// Victims of this cycle, by the root of their tree.
     taken: BTreeMap<NodeId, BTreeSet<WorkloadId>>,
     /// Roots below which nobody borrows any more.
     closed: BTreeSet<NodeId>,
     budget: Budget,
+    /// Preemptors whose held quota no longer counts as used, in `view` and in `now`.
+    lifted: BTreeSet<WorkloadId>,
+    lifted_now: BTreeSet<WorkloadId>,
 }
 
 impl<'a> Round<'a> {
-    pub(super) fn new(state: &'a State, view: View<'a>) -> Self {
+    pub(super) fn new(state: &'a State, view: View<'a>, now: View<'a>) -> Self {
         Self {
             state,
             view,
+            now,
             taken: BTreeMap::new(),
             closed: BTreeSet::new(),
             budget: Budget::default(),
+            lifted: BTreeSet::new(),
+            lifted_now: BTreeSet::new(),
         }
     }
 
     pub(super) fn process(&mut self, mut nominee: Nominee) -> Decided {
         let mut first = None;
         let mut decision = None;
-        for holder in damped::holders(&nominee) {
-            self.state.lift_hold(&mut self.view, holder);
-        }
         if self.overlaps(&nominee) && !self.state.options.disable_recomputation {
             first = Some((nominee.assignment.clone(), nominee.victims.clone()));
             if self.nominate_again(&mut nominee) {
                 decision = Some(Decision::DeferredFit);
             }
         }
+        let lifted = self.lift(&nominee);
         let decision = decision.unwrap_or_else(|| self.verdict(&mut nominee));
         if matches!(decision, Decision::Skip(_)) {
-            self.state.put_holds_again(&mut self.view, &nominee);
+            self.put_back(&lifted);
         }
         let reserved = self.reserve(&nominee, &decision);
         if let Decision::Preempt(victims) = &decision {
@@ -91,6 +98,34 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// Counts what is held for a nominee, and what it takes over, as free; says whose that was.
+    fn lift(&mut self, nominee: &Nominee) -> Vec<WorkloadId> {
+        let mut lifted = Vec::new();
+        if !self.state.holds.is_empty() {
+            lifted.extend(damped::holders(nominee).filter(|it| self.lifted.insert(*it)));
+        }
+        for holder in &lifted {
+            self.state.lift_hold(&mut self.view, *holder);
+        }
+        lifted
+    }
+
+    fn put_back(&mut self, lifted: &[WorkloadId]) {
+        for holder in lifted {
+            self.lifted.remove(holder);
+            self.state.put_hold_of(&mut self.view, *holder);
+        }
+    }
+
+    /// Whose held quota still counts as used in `now`.
+    fn holders_now(&self, nominee: &Nominee) -> Vec<WorkloadId> {
+        if self.state.holds.is_empty() {
+            return Vec::new();
+        }
+        let holders = damped::holders(nominee);
+        holders.filter(|it| !self.lifted_now.contains(it)).collect()
+    }
+
     /// Victims of this cycle in the tree of a queue. Those of other trees matter nothing to it.
     fn taken(&self, queue: NodeId) -> &BTreeSet<WorkloadId> {
         static NOBODY: BTreeSet<WorkloadId> = BTreeSet::new();
@@ -117,7 +152,12 @@ impl<'a> Round<'a> {
         let trace = std::mem::take(&mut nominee.trace);
         let only = Some(&nominee.assignment);
         let state = self.state;
-        let again = state.nominate_among_holds(&mut self.view, &nominator, &taken, only, trace);
+        let terms = Terms {
+            gone: &taken,
+            only,
+            lifted: &self.lifted,
+        };
+        let again = state.nominate_among_holds(&mut self.view, &nominator, &terms, trace);
         self.view.roll_back(mark);
         *nominee = again;
         nominee.assignment.mode == Mode::Fit
@@ -155,6 +195,7 @@ impl<'a> Round<'a> {
             }
         }
         match nominee.assignment.mode {
+            Mode::Fit if !self.fits_now(nominee) => Decision::DeferredFit,
             Mode::Fit => Decision::Admit,
             _ => Decision::Preempt(nominee.victims.clone()),
         }
@@ -176,6 +217,24 @@ impl<'a> Round<'a> {
         fits
     }
 
+    /// Whether it fits while the victims of this cycle are still there. Kueue admits it all the same,
+    /// over the quota, and its pods meet those of the victims.
+    fn fits_now(&mut self, nominee: &Nominee) -> bool {
+        if self.state.options.compatibility == Compatibility::Kueue
+            || self.taken(nominee.queue).is_empty()
+        {
+            return true;
+        }
+        let mark = self.now.mark();
+        for holder in self.holders_now(nominee) {
+            self.state.lift_hold(&mut self.now, holder);
+        }
+        let fits = cells(&self.now, nominee)
+            .all(|(_, cell, amount)| amount <= self.now.available(cell).or_zero());
+        self.now.roll_back(mark);
+        fits
+    }
+
     /// Takes quota for the rest of the cycle; says what was taken.
     fn reserve(&mut self, nominee: &Nominee, decision: &Decision) -> Vec<(FlavorResource, Amount)> {
         let settings = self.state.pending(nominee.queue).map(|it| &it.settings);
@@ -192,6 +251,15 @@ impl<'a> Round<'a> {
         };
         let mut reserved = Vec::new();
         let demands: Vec<_> = cells(&self.view, nominee).collect();
+        if *decision == Decision::Admit {
+            for holder in self.holders_now(nominee) {
+                self.state.lift_hold(&mut self.now, holder);
+                self.lifted_now.insert(holder);
+            }
+            for (_, cell, amount) in &demands {
+                self.now.add(*cell, *amount);
+            }
+        }
         for (of, cell, amount) in demands {
             let amount = if is_held {
                 self.held(nominee, cell, amount)

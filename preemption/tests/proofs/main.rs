@@ -11,6 +11,7 @@
     reason = "tests fail by panicking, count what they saw, and have small amounts"
 )]
 
+mod damped;
 mod differential;
 mod loops;
 mod model;

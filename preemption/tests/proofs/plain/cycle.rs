@@ -2,6 +2,7 @@
 
 use super::nominate::nominate;
 use super::order::{Nominee, next};
+use super::tree::Tree;
 use super::{Snapshot, flavors::Marker};
 use crate::model::told::{Decided, Entry, Gone};
 use crate::model::world::{Pair, World};
@@ -17,6 +18,8 @@ pub struct Done {
 struct Round<'a> {
     /// With all that was taken so far; the victims are still in it.
     snapshot: Snapshot<'a>,
+    /// With what was admitted only.
+    now: Tree,
     victims: BTreeSet<String>,
     /// Roots below which nobody borrows any more.
     closed: BTreeSet<usize>,
@@ -36,6 +39,7 @@ pub fn decide(world: &World, heads: &[(String, Marker)]) -> Vec<Done> {
         })
         .collect();
     let mut round = Round {
+        now: snapshot.tree.clone(),
         snapshot,
         victims: BTreeSet::new(),
         closed: BTreeSet::new(),
@@ -134,7 +138,15 @@ impl<'a> Round<'a> {
             return Decided::Skip(SkipReason::BorrowingGate);
         }
         if plan.mode == Mode::Fit {
-            Decided::Admit
+            // Not at the cost of who has not gone yet, whatever Kueue does.
+            let fits_now =
+                |(pair, amount): (&Pair, &i64)| *amount <= self.now.available(queue, *pair).max(0);
+            let is_kueue = self.snapshot.world.options.compatibility == Compatibility::Kueue;
+            if is_kueue || self.victims.is_empty() || plan.usage.iter().all(fits_now) {
+                Decided::Admit
+            } else {
+                Decided::DeferredFit
+            }
         } else {
             Decided::Preempt(victims.clone())
         }
@@ -169,6 +181,9 @@ impl<'a> Round<'a> {
         reserved.retain(|_, amount| *amount != 0);
         for (pair, amount) in &reserved {
             self.snapshot.tree.add(queue, *pair, *amount);
+            if *decided == Decided::Admit {
+                self.now.add(queue, *pair, *amount);
+            }
         }
         reserved
     }

@@ -24,7 +24,7 @@ struct Story {
     damped: Vec<Round>,
 }
 
-/// What a file in `open` has beside the scenario.
+/// What a file in `mended` has beside the scenario.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Open {
@@ -242,10 +242,9 @@ fn quota_and_use(scenario: &Scenario, run: &Run) -> (i64, i64) {
 }
 
 #[test]
-#[ignore = "what damping does not do right yet; each file says what"]
-fn what_is_open_ends_within_the_quota() {
+fn what_damping_did_wrong_once_ends_within_the_quota() {
     let mut wrong = Vec::new();
-    for (name, text) in files(&folder().join("open")) {
+    for (name, text) in files(&folder().join("mended")) {
         let mut scenario: Scenario = serde_saphyr::from_str(&text).unwrap();
         scenario.damping = Some(true);
         let mut run = Run::of(&scenario);

@@ -24,7 +24,10 @@ const LATE_CYCLE: usize = 10;
 const QUIET_CYCLES: usize = 8;
 
 fn world(tape: &[u8], damping: Damping) -> World {
-    let kind = Kind { ..Kind::ANY };
+    let kind = Kind {
+        may_overcommit: false,
+        ..Kind::ANY
+    };
     let mut dice = Dice::of(tape);
     let is_scarce = dice.one_in(2);
     let mut world = if is_scarce {

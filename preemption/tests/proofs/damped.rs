@@ -140,7 +140,10 @@ fn damped_it_comes_to_rest_whatever_the_policies() {
     });
     let (endless, preempted) = (endless.get(), preempted.get());
     assert!(preempted > 200, "{preempted}");
-    assert!(endless > 0, "too tame: {preempted} preemptions, all come to rest");
+    assert!(
+        endless > 0,
+        "too tame: {preempted} preemptions, all come to rest"
+    );
 }
 
 fn roots_are_within_quota(world: &World, live: &mut Live) -> Result<(), TestCaseError> {

@@ -121,6 +121,14 @@ impl Queue {
         self.parked_classes.contains(&class)
     }
 
+    /// Takes a workload out before all others, unless the queue keeps its order.
+    pub(crate) fn pop_preferred(&mut self, place: &Place) -> Option<WorkloadId> {
+        if self.settings.strategy == QueueingStrategy::StrictFifo {
+            return None;
+        }
+        self.active.remove(place).map(|_| place.id)
+    }
+
     /// Takes the head out. What stands before it and counts as parked is parked.
     pub(crate) fn pop(&mut self) -> Option<WorkloadId> {
         let sticky = self.first_of_all();

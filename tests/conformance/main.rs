@@ -17,6 +17,7 @@ mod compare;
 mod cycles;
 mod data;
 mod flavors;
+mod loops;
 mod ordering;
 mod preemption;
 mod requeue;

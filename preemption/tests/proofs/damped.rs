@@ -26,7 +26,6 @@ const QUIET_CYCLES: usize = 8;
 fn world(tape: &[u8], damping: Damping) -> World {
     let kind = Kind {
         may_overcommit: false,
-        is_plain: true,
         ..Kind::ANY
     };
     let mut dice = Dice::of(tape);

@@ -82,33 +82,17 @@ pub fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> T
 }
 
 /// How many cases are asked for from outside.
+pub fn asked_cases() -> Option<u32> {
+    let asked = asked("LOCKKEEPER_PROPTEST_CASES")?;
+    Some(u32::try_from(asked).expect("a number of cases"))
+}
+
+/// A number that is asked for from outside.
 #[allow(
     clippy::disallowed_methods,
     reason = "it is the core that must not read its surroundings, not its tests"
 )]
-pub fn asked_cases() -> Option<u32> {
-    let asked = std::env::var("LOCKKEEPER_PROPTEST_CASES").ok()?;
-    Some(asked.parse().expect("a number of cases"))
-}
-
-/// Bytes from a seed (SplitMix64), for runs that are too long for a tape that shrinks.
-pub struct Seeded(pub u64);
-
-impl Seeded {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(count + 8);
-        while bytes.len() < count {
-            bytes.extend(self.next().to_le_bytes());
-        }
-        bytes.truncate(count);
-        bytes
-    }
+pub fn asked(variable: &str) -> Option<u64> {
+    let asked = std::env::var(variable).ok()?;
+    Some(asked.parse().expect(variable))
 }

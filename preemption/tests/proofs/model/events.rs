@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::generate::{self, Kind};
 use super::live::Live;
-use super::told::Cycle;
+use super::told::{Cycle, Gone, Nominated, Places};
 use super::world::{COHORTS, Pair, QUEUES, World};
 use crate::plain::scheduler::Scheduler;
 use lockkeeper_preemption::{Amount, Trace};
@@ -229,7 +229,7 @@ impl Both {
     }
 
     /// Asks for a nomination of every pending workload.
-    pub fn ask(&mut self) -> Answers<BTreeMap<String, crate::model::told::Nominated>> {
+    pub fn ask(&mut self) -> Answers<BTreeMap<String, Nominated>> {
         let mut names = self.world().names(false);
         names.retain(|it| {
             self.world()
@@ -246,7 +246,7 @@ impl Both {
     }
 
     /// Asks for victims for a request that is made up.
-    pub fn search(&mut self, tape: &[u8]) -> Answers<Vec<crate::model::told::Gone>> {
+    pub fn search(&mut self, tape: &[u8]) -> Answers<Vec<Gone>> {
         let mut dice = Dice::of(tape);
         let mut names = self.world().names(false);
         names.retain(|it| {
@@ -281,10 +281,8 @@ impl Both {
     }
 
     /// The places of all queues, and the usage of all nodes.
-    pub fn places(&self) -> Answers<BTreeMap<&'static str, (Vec<String>, Vec<String>)>> {
-        let all = |of: &dyn Fn(&str) -> (Vec<String>, Vec<String>)| {
-            QUEUES.iter().map(|it| (*it, of(it))).collect()
-        };
+    pub fn places(&self) -> Answers<BTreeMap<&'static str, Places>> {
+        let all = |of: &dyn Fn(&str) -> Places| QUEUES.iter().map(|it| (*it, of(it))).collect();
         compare(
             all(&|it| self.live.places(it)),
             all(&|it| self.plain.places(it)),

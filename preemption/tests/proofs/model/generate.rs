@@ -21,8 +21,6 @@ pub struct Kind {
     pub is_strict: bool,
     /// Whether what runs at the start may be more than the quota.
     pub may_overcommit: bool,
-    /// Without the switches that Kueue's users do not have.
-    pub is_plain: bool,
     /// Whether queues and cohorts stay as they are.
     pub is_calm: bool,
 }
@@ -32,7 +30,6 @@ impl Kind {
         is_fair: None,
         is_strict: false,
         may_overcommit: true,
-        is_plain: false,
         is_calm: false,
     };
 }
@@ -58,7 +55,6 @@ pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
         &[FairStrategy::LessThanInitialShare],
         &[],
     ]);
-    let odd = |dice: &mut Dice<'_>| !kind.is_plain && dice.one_in(3);
     Options {
         algorithm: if kind.is_fair.unwrap_or(is_fair) {
             Algorithm::FairSharing(strategies.to_vec())
@@ -66,13 +62,13 @@ pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
             Algorithm::Classical
         },
         compatibility: dice.pick(&[Compatibility::Kueue, Compatibility::Lockkeeper]),
-        borrowing_gate: if odd(dice) {
+        borrowing_gate: if dice.one_in(3) {
             BorrowingGate::Cohort
         } else {
             BorrowingGate::Quota
         },
-        disable_partial_admission: odd(dice),
-        disable_recomputation: odd(dice),
+        disable_partial_admission: dice.one_in(3),
+        disable_recomputation: dice.one_in(3),
         // What the plain reference knows.
         damping: Damping::Off,
         victims_per_cycle_max: None,
@@ -87,9 +83,9 @@ pub fn world(dice: &mut Dice<'_>, kind: Kind) -> World {
     };
     let layout = dice.below(LAYOUTS.len());
     let cohorts = dice.below(COHORTS.len() + 1);
-    for at in 0..cohorts {
+    for (at, name) in COHORTS[..cohorts].iter().enumerate() {
         let parent = dice.below(at + 1).checked_sub(1);
-        let mut cohort = cohort(dice, COHORTS[at], layout);
+        let mut cohort = cohort(dice, name, layout);
         cohort.parent = parent.map(|it| COHORTS[it].to_owned());
         world.cohorts.insert(cohort.name.clone(), cohort);
     }
@@ -132,8 +128,8 @@ pub fn duel(dice: &mut Dice<'_>, kind: Kind) -> World {
     };
     let layout = dice.pick(&[0, 0, 1, 5]);
     let cohorts = 1 + dice.below(3);
-    for at in 0..cohorts {
-        let mut cohort = cohort(dice, COHORTS[at], layout);
+    for (at, name) in COHORTS[..cohorts].iter().enumerate() {
+        let mut cohort = cohort(dice, name, layout);
         cohort.parent = (at > 0).then(|| COHORTS[dice.below(at)].to_owned());
         cohort.weight = 1.0;
         world.cohorts.insert(cohort.name.clone(), cohort);
@@ -253,7 +249,7 @@ pub fn queue(dice: &mut Dice<'_>, name: &str, layout: usize, kind: Kind) -> Queu
     }
 }
 
-fn preemption(dice: &mut Dice<'_>, kind: Kind) -> Preemption {
+pub fn preemption(dice: &mut Dice<'_>, kind: Kind) -> Preemption {
     let within = [
         WithinClusterQueue::LowerPriority,
         WithinClusterQueue::Never,

@@ -1,7 +1,7 @@
 //! What the `State` says, by name.
 
 use super::live::Live;
-use super::told::{Cycle, Decided, Entry, FlavorPlan, Gone, Nominated, Plan, PodPlan};
+use super::told::{Cycle, Decided, Entry, FlavorPlan, Gone, Nominated, Places, Plan, PodPlan};
 use super::world::{Pair, QUEUES};
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
@@ -28,7 +28,7 @@ impl Live {
     }
 
     /// The active and the parked workloads of a queue.
-    pub fn places(&self, queue: &str) -> (Vec<String>, Vec<String>) {
+    pub fn places(&self, queue: &str) -> Places {
         let Some(id) = self.state.queue(queue) else {
             return (Vec::new(), Vec::new());
         };

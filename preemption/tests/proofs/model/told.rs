@@ -29,6 +29,9 @@ pub struct Plan {
     pub usage: BTreeMap<Pair, i64>,
 }
 
+/// The active and the parked workloads of a queue.
+pub type Places = (Vec<String>, Vec<String>);
+
 /// A victim and why it is one.
 pub type Gone = (String, Reason);
 

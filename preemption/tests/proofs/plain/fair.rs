@@ -37,7 +37,7 @@ impl Share {
             if over > 0 {
                 share.is_borrowing = true;
                 if lendable > 0 {
-                    share.ratio = share.ratio.max(over as f64 * 1000.0 / lendable as f64);
+                    share.ratio = share.ratio.max(float(over) * 1000.0 / float(lendable));
                 }
             }
         }
@@ -60,6 +60,10 @@ impl Share {
             (false, false) => value(self).partial_cmp(&value(other)).unwrap(),
         }
     }
+}
+
+fn float(amount: i64) -> f64 {
+    i32::try_from(amount).expect("amounts are small").into()
 }
 
 /// The candidates that are left, by queue.

@@ -4,7 +4,7 @@ use super::flavors::{Applicant, Marker};
 use super::line::Line;
 use super::tree::Tree;
 use super::{Snapshot, nominate};
-use crate::model::told::{Gone, Nominated};
+use crate::model::told::{Gone, Nominated, Places};
 use crate::model::world::{Cohort, Held, Pair, Queue, Workload, World};
 use lockkeeper_preemption::{Options, QueueingStrategy};
 use std::collections::BTreeMap;
@@ -149,7 +149,7 @@ impl Scheduler {
     }
 
     /// The active and the parked workloads of a queue, in order.
-    pub fn places(&self, queue: &str) -> (Vec<String>, Vec<String>) {
+    pub fn places(&self, queue: &str) -> Places {
         let Some(line) = self.lines.get(queue) else {
             return (Vec::new(), Vec::new());
         };
@@ -161,17 +161,7 @@ impl Scheduler {
     }
 
     pub fn usage(&self) -> BTreeMap<String, BTreeMap<Pair, i64>> {
-        let tree = Tree::of(&self.world);
-        let mut all = BTreeMap::new();
-        for (at, node) in tree.nodes.iter().enumerate() {
-            let pairs = (0..3).flat_map(|flavor| (0..3).map(move |it| (flavor, it)));
-            let usage = pairs.map(|pair| (pair, tree.usage(at, pair)));
-            let usage: BTreeMap<Pair, i64> = usage.filter(|(_, it)| *it != 0).collect();
-            if !usage.is_empty() {
-                all.insert(node.name.clone(), usage);
-            }
-        }
-        all
+        usage(&Tree::of(&self.world))
     }
 
     pub(super) fn marker(&self, workload: &Workload) -> Marker {
@@ -210,4 +200,18 @@ impl Scheduler {
         let preemptor = applicant.preemptor(&snapshot, needs, request.clone());
         super::search(&snapshot, &preemptor)
     }
+}
+
+/// By the names of the nodes, without what is nothing.
+pub fn usage(tree: &Tree) -> BTreeMap<String, BTreeMap<Pair, i64>> {
+    let mut all = BTreeMap::new();
+    for (at, node) in tree.nodes.iter().enumerate() {
+        let pairs = (0..3).flat_map(|flavor| (0..3).map(move |it| (flavor, it)));
+        let usage = pairs.map(|pair| (pair, tree.usage(at, pair)));
+        let usage: BTreeMap<Pair, i64> = usage.filter(|(_, it)| *it != 0).collect();
+        if !usage.is_empty() {
+            all.insert(node.name.clone(), usage);
+        }
+    }
+    all
 }

@@ -1,0 +1,28 @@
+//! What is the same about two loops.
+
+use super::run::Loop;
+use lockkeeper_preemption::Algorithm;
+use std::collections::BTreeSet;
+
+/// How a loop turns, in words. **Robbed**: no preemptor of the loop is ever admitted, because others are
+/// before it. **Answered**: every one is, and is a victim later. **Chain**: some are, and the victims of the
+/// others let the first ones in again.
+pub fn kinds(found: &Loop) -> BTreeSet<String> {
+    let algorithm = match &found.world.options.algorithm {
+        Algorithm::Classical => "classical",
+        Algorithm::FairSharing(_) => "fair",
+    };
+    let preempted = || found.rounds.iter().flat_map(|it| &it.preempted);
+    let comes_in = |name: &String| found.rounds.iter().any(|it| it.admitted.contains(name));
+    let admitted = preempted().filter(|(it, _)| comes_in(it)).count();
+    if admitted == preempted().count() {
+        return BTreeSet::from([format!("{algorithm}: answered")]);
+    }
+    if admitted > 0 {
+        return BTreeSet::from([format!("{algorithm}: chain")]);
+    }
+    let victims = preempted().flat_map(|(_, victims)| victims);
+    let back = victims.filter(|(name, _)| comes_in(name));
+    back.map(|(_, reason)| format!("{algorithm}: robbed, {}", reason.as_str()))
+        .collect()
+}

@@ -1,0 +1,230 @@
+//! The smallest world that still has a loop of the same kind.
+
+use super::kind::kinds;
+use super::run::{Loop, Pace, Run};
+use crate::model::world::{Cohort, Limits, Pods, Queue, Workload, World};
+use lockkeeper_preemption::{
+    Algorithm, BorrowWithinCohort, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
+    WithinClusterQueue,
+};
+
+/// Rounds within which a world that is the start of a loop shows it.
+const ROUNDS_MAX: usize = 16;
+
+/// Makes a loop smaller as long as one step does.
+pub fn shrink(found: &Loop) -> Option<Loop> {
+    let wanted = kinds(found);
+    smallest(&found.world, found.pace, |world, pace| {
+        let it = Run::of(world, &[], pace).find_loop(ROUNDS_MAX)?;
+        (kinds(&it) == wanted).then_some(it)
+    })
+}
+
+/// What the smallest world shows that still shows something.
+pub fn smallest<T>(
+    world: &World,
+    pace: Pace,
+    shows: impl Fn(&World, Pace) -> Option<T>,
+) -> Option<T> {
+    let mut best = shows(world, pace)?;
+    let mut now = (world.clone(), pace);
+    loop {
+        let worlds = steps(&now.0).into_iter().map(|it| (it, now.1));
+        let faster = std::iter::once((now.0.clone(), Pace::AtOnce));
+        let faster = faster.filter(|_| now.1 == Pace::OneARound);
+        let mut all = worlds.chain(faster);
+        let Some((smaller, it)) = all.find_map(|it| Some((shows(&it.0, it.1)?, it))) else {
+            return Some(best);
+        };
+        (best, now) = (smaller, it);
+    }
+}
+
+/// All worlds that are one step simpler.
+fn steps(world: &World) -> Vec<World> {
+    let mut all = Steps {
+        world,
+        smaller: Vec::new(),
+    };
+    all.fewer_objects();
+    all.simpler_rules();
+    all.simpler_queues();
+    all.smaller_amounts();
+    all.smaller
+}
+
+struct Steps<'a> {
+    world: &'a World,
+    smaller: Vec<World>,
+}
+
+impl Steps<'_> {
+    fn step(&mut self, change: impl FnOnce(&mut World)) {
+        let mut world = self.world.clone();
+        change(&mut world);
+        self.smaller.push(world);
+    }
+
+    fn fewer_objects(&mut self) {
+        let world = self.world;
+        for name in world.queues.keys() {
+            self.step(|world| {
+                world.queues.remove(name);
+                world.workloads.retain(|_, it| it.queue != *name);
+            });
+        }
+        for name in world.workloads.keys() {
+            self.step(|world| {
+                world.workloads.remove(name);
+            });
+        }
+        for (name, cohort) in &world.cohorts {
+            self.step(|world| {
+                world.cohorts.remove(name);
+                let cohorts = world.cohorts.values_mut().map(|it| &mut it.parent);
+                let queues = world.queues.values_mut().map(|it| &mut it.cohort);
+                for parent in cohorts.chain(queues).filter(|it| it.as_ref() == Some(name)) {
+                    parent.clone_from(&cohort.parent);
+                }
+            });
+            if !cohort.quotas.is_empty() {
+                self.step(|world| cohort_of(world, name).quotas.clear());
+            }
+        }
+    }
+
+    fn simpler_rules(&mut self) {
+        if let Algorithm::FairSharing(strategies) = &self.world.options.algorithm {
+            for at in 0..strategies.len() {
+                let mut fewer = strategies.clone();
+                fewer.remove(at);
+                self.step(|world| world.options.algorithm = Algorithm::FairSharing(fewer));
+            }
+        }
+        for (name, workload) in &self.world.workloads {
+            if workload.priority > 0 {
+                self.step(|world| workload_of(world, name).priority -= 1);
+                self.step(|world| workload_of(world, name).priority = 0);
+            }
+            if workload.order_time > 1000 {
+                self.step(|world| workload_of(world, name).order_time = 1000);
+                self.step(|world| workload_of(world, name).order_time -= 1);
+            }
+            if workload.uid != workload.name {
+                self.step(|world| workload_of(world, name).uid.clone_from(name));
+            }
+        }
+    }
+
+    fn simpler_queues(&mut self) {
+        for (name, queue) in &self.world.queues {
+            let mut change = |change: &dyn Fn(&mut Queue)| {
+                let mut simpler = queue.clone();
+                change(&mut simpler);
+                if simpler != *queue {
+                    self.step(|world| {
+                        world.queues.insert(name.clone(), simpler);
+                    });
+                }
+            };
+            change(&|it| it.preemption.within_cluster_queue = WithinClusterQueue::Never);
+            change(&|it| it.preemption.reclaim_within_cohort = ReclaimWithinCohort::Never);
+            change(&|it| it.preemption.borrow_within_cohort = BorrowWithinCohort::Never);
+            change(&|it| it.fungibility = FlavorFungibility::default());
+            change(&|it| it.strategy = QueueingStrategy::BestEffortFifo);
+            change(&|it| it.weight = 1.0);
+            change(&|it| it.groups.truncate(1));
+            for at in 0..queue.groups.first().map_or(0, |it| it.flavors.len()) {
+                change(&|it| {
+                    if it.groups[0].flavors.len() > 1 {
+                        it.groups[0].flavors.remove(at);
+                    }
+                });
+            }
+        }
+    }
+
+    fn smaller_amounts(&mut self) {
+        for (name, cohort) in &self.world.cohorts {
+            for (pair, limits) in &cohort.quotas {
+                for smaller in smaller_limits(*limits) {
+                    self.step(|world| {
+                        cohort_of(world, name).quotas.insert(*pair, smaller);
+                    });
+                }
+            }
+            if cohort.weight.to_bits() != 1.0_f64.to_bits() {
+                self.step(|world| cohort_of(world, name).weight = 1.0);
+            }
+        }
+        for (name, queue) in &self.world.queues {
+            for (group_at, group) in queue.groups.iter().enumerate() {
+                for (at, (_, limits)) in group.flavors.iter().enumerate() {
+                    for (resource, limits) in limits.iter().enumerate() {
+                        for smaller in smaller_limits(*limits) {
+                            self.step(|world| {
+                                let queue = world.queues.get_mut(name).expect(name);
+                                queue.groups[group_at].flavors[at].1[resource] = smaller;
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        for (name, workload) in &self.world.workloads {
+            if let Some(Pods { requests, .. }) = workload.pods.first() {
+                for at in 0..requests.len() {
+                    self.step(|world| ask_less(world, name, at));
+                }
+            }
+        }
+    }
+}
+
+fn cohort_of<'a>(world: &'a mut World, name: &str) -> &'a mut Cohort {
+    world.cohorts.get_mut(name).expect(name)
+}
+
+fn workload_of<'a>(world: &'a mut World, name: &str) -> &'a mut Workload {
+    world.workloads.get_mut(name).expect(name)
+}
+
+fn smaller_limits(limits: Limits) -> Vec<Limits> {
+    let mut all = Vec::new();
+    if limits.borrowing.is_some() {
+        all.push(Limits {
+            borrowing: None,
+            ..limits
+        });
+    }
+    if limits.lending.is_some() {
+        all.push(Limits {
+            lending: None,
+            ..limits
+        });
+    }
+    if limits.nominal > 0 {
+        all.push(Limits {
+            nominal: limits.nominal - 1,
+            ..limits
+        });
+    }
+    all
+}
+
+/// One less of a resource, also of what it holds.
+fn ask_less(world: &mut World, name: &str, at: usize) {
+    let workload = workload_of(world, name);
+    let (resource, amount) = &mut workload.pods[0].requests[at];
+    *amount -= 1;
+    let (resource, is_nothing) = (*resource, *amount == 0);
+    if let Some(held) = &mut workload.held {
+        for (_, amount) in held.usage.iter_mut().filter(|it| it.0.1 == resource) {
+            *amount -= 1;
+        }
+        held.usage.retain(|_, amount| *amount > 0);
+    }
+    if is_nothing {
+        workload.pods[0].requests.remove(at);
+    }
+}

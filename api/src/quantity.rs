@@ -142,6 +142,38 @@ impl Quantity {
         format: Format::DecimalSi,
     };
 
+    /// So many thousandths.
+    #[must_use]
+    pub fn from_milli(milli: i64) -> Self {
+        // 2^63 thousandths are 2^83 nano.
+        let nano = i128::from(milli).wrapping_mul(NANO_PER_MILLI);
+        Self {
+            nano,
+            format: Format::DecimalSi,
+        }
+    }
+
+    /// So many bytes, printed with a binary suffix where that is exact.
+    #[must_use]
+    pub fn from_bytes(bytes: i64) -> Self {
+        Self {
+            format: Format::BinarySi,
+            ..Self::from(bytes)
+        }
+    }
+
+    /// The sum, with the suffix of the first that is not zero. `None` when it is too large.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        let format = if self.is_zero() {
+            other.format
+        } else {
+            self.format
+        };
+        let nano = self.nano.checked_add(other.nano)?;
+        Some(Self { nano, format })
+    }
+
     /// The exact value in nano units (1e-9).
     #[must_use]
     pub const fn nano(self) -> i128 {
@@ -213,6 +245,18 @@ impl Quantity {
         let whole = self.nano.checked_div(NANO_PER_WHOLE)?;
         let exact = whole.wrapping_mul(NANO_PER_WHOLE) == self.nano;
         (exact && whole.unsigned_abs() >= 1024).then_some(whole)
+    }
+}
+
+/// So many whole units.
+impl From<i64> for Quantity {
+    fn from(whole: i64) -> Self {
+        // 2^63 units are 2^93 nano.
+        let nano = i128::from(whole).wrapping_mul(NANO_PER_WHOLE);
+        Self {
+            nano,
+            format: Format::DecimalSi,
+        }
     }
 }
 

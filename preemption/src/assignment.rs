@@ -21,6 +21,18 @@ pub struct PodSet {
     pub shape: u64,
 }
 
+impl PodSet {
+    /// What so many of its pods ask for, where all ask for `total` together.
+    #[must_use]
+    pub fn part(&self, total: Amount, count: i64) -> Amount {
+        if count == self.count {
+            return total;
+        }
+        let each = total.get().checked_div(self.count).unwrap_or_default();
+        Amount::new(each.saturating_mul(count))
+    }
+}
+
 /// How a workload can be had, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {

@@ -159,15 +159,9 @@ pub(crate) fn assign(
 
 /// What the pods ask for, the number of pods included where the queue counts them.
 fn requests(pod_set: &PodSet, count: i64, settings: &Settings) -> Vec<(ResourceId, Amount)> {
-    let scale = |total: Amount| {
-        if count == pod_set.count {
-            return total;
-        }
-        let each = total.get().checked_div(pod_set.count).unwrap_or_default();
-        Amount::new(each.saturating_mul(count))
-    };
     let wanted = pod_set.requests.iter();
-    let mut requests: Vec<_> = wanted.map(|(it, total)| (*it, scale(*total))).collect();
+    let part = |total: &Amount| pod_set.part(*total, count);
+    let mut requests: Vec<_> = wanted.map(|(it, total)| (*it, part(total))).collect();
     let mut covered = settings.groups.iter().flat_map(|group| &group.resources);
     if covered.any(|it| *it == ResourceId::PODS) {
         requests.retain(|(resource, _)| *resource != ResourceId::PODS);

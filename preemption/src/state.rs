@@ -4,6 +4,7 @@
 //! workload and the depth of its tree. A change of queues or cohorts takes effect at the next decision
 //! and costs the size of the tree then.
 
+mod change;
 mod lookups;
 
 use crate::amount::Amount;

@@ -374,3 +374,32 @@ proptest! {
         prop_assert_eq!(quantity(&text).nano(), i128::try_from(capped).unwrap(), "{}", text);
     }
 }
+
+#[test]
+fn amounts_become_quantities() {
+    let printed = [
+        (Quantity::from_milli(1500), "1500m"),
+        (Quantity::from_milli(2000), "2"),
+        (Quantity::from_milli(i64::MIN), "-9223372036854775808m"),
+        (Quantity::from_bytes(4 << 30), "4Gi"),
+        (Quantity::from_bytes(1000), "1k"),
+        (Quantity::from(3000), "3k"),
+        (Quantity::from(i64::MAX), "9223372036854775807"),
+    ];
+    for (quantity, text) in printed {
+        assert_eq!(quantity.to_string(), text);
+        assert_eq!(text.parse(), Ok(quantity));
+    }
+    assert_eq!(Quantity::from_milli(i64::MAX).milli_ceil(), Some(i64::MAX));
+    assert_eq!(Quantity::from(i64::MIN).whole_ceil(), Some(i64::MIN));
+}
+
+#[test]
+fn a_sum_is_exact_or_refused() {
+    let quantity = |text: &str| text.parse::<Quantity>().unwrap();
+    let sum = |a, b| quantity(a).checked_add(quantity(b));
+    assert_eq!(sum("1Gi", "1Mi").unwrap().to_string(), "1025Mi");
+    assert_eq!(sum("0", "1Gi").unwrap().to_string(), "1Gi");
+    assert_eq!(sum("0.1m", "1").unwrap().nano(), 1_000_100_000);
+    assert_eq!(sum("100000000000E", "100000000000E"), None);
+}

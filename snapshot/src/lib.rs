@@ -1,8 +1,11 @@
 //! Objects as the core's values, and decisions as objects again.
 //!
 //! The door of the preemption core: names become numbers, quantities amounts, policies enums, and what
-//! makes no sense is refused with its place. [`scenario`] reads states that are written down, [`story`] tells what was decided and why.
+//! makes no sense is refused with its place. [`objects`] reads those of a cluster and writes decisions into
+//! them, [`scenario`] reads states that are written down, [`story`] tells what was decided and why.
 #![deny(clippy::arithmetic_side_effects)]
 
+mod labels;
+pub mod objects;
 pub mod scenario;
 pub mod story;

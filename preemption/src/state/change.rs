@@ -46,18 +46,15 @@ impl State {
         if let Some(queue) = self.queues.get_mut(left.index()) {
             queue.forget(id);
         }
-        match held {
-            Some(it) => {
-                self.take_quota(id, &it.usage, it.reserved_at_s, it.is_evicted);
-                // Who takes quota leaves the queue, and this time with it. Here it held both.
-                if let Some(record) = self.records.get_mut(id) {
-                    record.held_until_s = until_s;
-                }
+        if let Some(it) = held {
+            self.take_quota(id, &it.usage, it.reserved_at_s, it.is_evicted);
+            // Who takes quota leaves the queue, and this time with it. Here it held both.
+            if let Some(record) = self.records.get_mut(id) {
+                record.held_until_s = until_s;
             }
-            None => {
-                self.holds.end(id);
-                self.enqueue(id);
-            }
+        } else {
+            self.holds.end(id);
+            self.enqueue(id);
         }
         if let Some(freed) = freed.filter(|freed| *freed != queue) {
             self.revive(freed);

@@ -5,6 +5,7 @@ use super::{
     Preemption, Preference, QueueingStrategy, Quota, ReclaimWithinCohort, ResourceGroup, Scenario,
     ScenarioError, Selector, Used, WithinClusterQueue, Workload, door,
 };
+use crate::labels::selects;
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
     Algorithm, Amount, CohortSpec, Compatibility, Damping, FlavorResource, NodeId, Nomination,
@@ -393,19 +394,4 @@ fn quota(quota: &Quota) -> core::Quota {
 /// The door has looked at it: it is a number.
 fn amount_of(amount: AmountText, resource: &str) -> Amount {
     amount.of(resource).map_or(Amount::ZERO, Amount::new)
-}
-
-fn selects(selector: &Selector, labels: &BTreeMap<String, String>) -> bool {
-    let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
-    selector.match_labels.iter().all(has)
-        && selector.match_expressions.iter().all(|it| {
-            let value = labels.get(&it.key);
-            let is_listed = value.is_some_and(|value| it.values.contains(value));
-            match it.operator.as_str() {
-                "In" => is_listed,
-                "NotIn" => !is_listed,
-                "Exists" => value.is_some(),
-                _ => value.is_none(),
-            }
-        })
 }

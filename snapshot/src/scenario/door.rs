@@ -1,6 +1,6 @@
 //! What a scenario must be before it becomes a state.
 
-use super::{AmountText, Quota, Scenario, Workload};
+use super::{AmountText, Quota, Scenario, Used, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most pod sets of a workload; an API server's object holds no more.
@@ -99,6 +99,16 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
                 }
             }
         }
+    }
+    for (at, queue) in scenario.cluster_queues.iter().enumerate() {
+        for (used_at, used) in queue.usage.iter().enumerate() {
+            sums.used(used, &format!("clusterQueues[{at}].usage[{used_at}]"))?;
+        }
+    }
+    let asked = scenario.assignment.iter().flat_map(|it| &it.total_requests);
+    for (at, asked) in asked.enumerate() {
+        let at = || format!("assignment.totalRequests[{at}].amount");
+        number(AmountText::Number(asked.amount), &asked.resource, at)?;
     }
     for (at, workload) in scenario.admitted.iter().enumerate() {
         let path = format!("admitted[{at}]");
@@ -219,6 +229,15 @@ impl Sums {
             }
         }
         Ok(())
+    }
+
+    fn used(&mut self, used: &Used, path: &str) -> Result<(), ScenarioError> {
+        let at = || format!("{path}.amount");
+        let amount = number(AmountText::Number(used.amount), &used.resource, at)?;
+        if amount == i64::MAX {
+            return Err(ScenarioError::TooLarge { at: at() });
+        }
+        add(&mut self.held, &used.resource, amount, at)
     }
 
     /// What is only asked for may be any number: what cannot be added up fits nowhere.

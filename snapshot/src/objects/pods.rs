@@ -1,0 +1,181 @@
+//! What the pods of a template ask for.
+
+use super::amounts::amount;
+use super::error::{ObjectError, Problem, Subject};
+use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::quantity::Quantity;
+use lockkeeper_api::workload::PodSet;
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::{Amount, FlavorId, State};
+use std::collections::BTreeMap;
+
+/// By resource.
+type Requests = BTreeMap<String, Quantity>;
+
+const COUNT: &str = "give a count of zero or more";
+const COUNT_MIN: &str = "give at least 0 and at most the count";
+
+/// A pod set as the core knows it: what all its pods ask for together.
+pub(super) fn pod_set(
+    subject: Subject<'_>,
+    state: &mut State,
+    pod_set: &PodSet,
+    at: usize,
+    ineligible: Box<[FlavorId]>,
+) -> Result<core::PodSet, ObjectError> {
+    let path = || FieldPath::new("spec.podSets").index(at);
+    let bad = |field, count, accepted| {
+        subject.error(&path().field(field), Problem::Count { count, accepted })
+    };
+    let count = pod_set.count.unwrap_or(1);
+    if count < 0 {
+        return Err(bad("count", count, COUNT));
+    }
+    if let Some(least) = pod_set.min_count
+        && !(0..=count).contains(&least)
+    {
+        return Err(bad("minCount", least, COUNT_MIN));
+    }
+    let reader = Reader { subject, at };
+    let spec = pod_set.template.spec.as_ref();
+    let each = spec.map(|it| reader.pod(it)).transpose()?;
+    let mut requests = Vec::new();
+    for (resource, quantity) in each.unwrap_or_default() {
+        let field = || path().field("template.spec").field("containers");
+        let each = amount(subject, &resource, quantity, field)?;
+        let all = each.get().checked_mul(i64::from(count));
+        let all = all.ok_or_else(|| subject.error(&path().field("count"), Problem::TooLarge))?;
+        requests.push((state.resource(&resource), Amount::new(all)));
+    }
+    requests.sort_unstable();
+    Ok(core::PodSet {
+        name: pod_set.name().into(),
+        count: count.into(),
+        count_min: pod_set.min_count.map(i64::from),
+        requests: requests.into(),
+        ineligible,
+        shape: 0,
+    })
+}
+
+/// Reads the template of one pod set.
+struct Reader<'a> {
+    subject: Subject<'a>,
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// What one pod asks for, as the scheduler counts it: the containers and sidecars together, or more if
+    /// an init container needs more beside the sidecars started before it; what the pod as a whole asks
+    /// for instead, if it says so; and the overhead.
+    ///
+    /// Source: Kubernetes `component-helpers/resource`, `PodRequests`. Where there is a limit and no
+    /// request the limit counts, as the API server fills it in.
+    fn pod(&self, pod: &PodSpec) -> Result<Requests, ObjectError> {
+        let mut running = Requests::new();
+        for (at, container) in pod.containers.iter().enumerate() {
+            let requests = self.container("containers", at, container)?;
+            self.add(&mut running, &requests)?;
+        }
+        let mut sidecars = Requests::new();
+        let mut most = Requests::new();
+        for (at, container) in pod.init_containers.iter().flatten().enumerate() {
+            let requests = self.container("initContainers", at, container)?;
+            let mut now = sidecars.clone();
+            self.add(&mut now, &requests)?;
+            if container.restart_policy.as_deref() == Some("Always") {
+                self.add(&mut running, &requests)?;
+                sidecars.clone_from(&now);
+            }
+            at_least(&mut most, now);
+        }
+        at_least(&mut running, most);
+        if let Some(whole) = &pod.resources {
+            let path = || self.path().field("resources");
+            let (requests, limits) = self.requirements(whole, path)?;
+            running.extend(requests.into_iter().filter(|(name, _)| is_of_pod(name)));
+            for (name, limit) in limits {
+                if is_of_pod(&name) {
+                    running.entry(name).or_insert(limit);
+                }
+            }
+        }
+        let overhead = self.list(pod.overhead.as_ref(), || self.path().field("overhead"))?;
+        self.add(&mut running, &overhead)?;
+        Ok(running)
+    }
+
+    fn path(&self) -> FieldPath {
+        let path = FieldPath::new("spec.podSets").index(self.at);
+        path.field("template.spec")
+    }
+
+    fn container(
+        &self,
+        list: &'static str,
+        at: usize,
+        container: &Container,
+    ) -> Result<Requests, ObjectError> {
+        let Some(given) = &container.resources else {
+            return Ok(Requests::new());
+        };
+        let path = || self.path().field(list).index(at).field("resources");
+        let (mut requests, limits) = self.requirements(given, path)?;
+        for (name, limit) in limits {
+            requests.entry(name).or_insert(limit);
+        }
+        Ok(requests)
+    }
+
+    fn requirements(
+        &self,
+        given: &ResourceRequirements,
+        path: impl Fn() -> FieldPath,
+    ) -> Result<(Requests, Requests), ObjectError> {
+        let list = |list, field| self.list(list, || path().field(field));
+        let requests = list(given.requests.as_ref(), "requests")?;
+        Ok((requests, list(given.limits.as_ref(), "limits")?))
+    }
+
+    fn list(
+        &self,
+        list: Option<&BTreeMap<String, Text>>,
+        path: impl Fn() -> FieldPath,
+    ) -> Result<Requests, ObjectError> {
+        let mut out = Requests::new();
+        for (name, text) in list.into_iter().flatten() {
+            let error = |problem| self.subject.error(&path().key(name.as_str()), problem);
+            let quantity: Quantity = text.0.parse().map_err(|it| error(Problem::Quantity(it)))?;
+            if quantity.is_negative() {
+                return Err(error(Problem::Negative(quantity)));
+            }
+            out.insert(name.clone(), quantity);
+        }
+        Ok(out)
+    }
+
+    fn add(&self, sums: &mut Requests, requests: &Requests) -> Result<(), ObjectError> {
+        for (name, quantity) in requests {
+            let sum = sums.entry(name.clone()).or_insert(Quantity::ZERO);
+            *sum = sum.checked_add(*quantity).ok_or_else(|| {
+                let field = self.path().field("containers");
+                self.subject.error(&field, Problem::TooLarge)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a pod as a whole can ask for it.
+fn is_of_pod(resource: &str) -> bool {
+    matches!(resource, "cpu" | "memory") || resource.starts_with("hugepages-")
+}
+
+fn at_least(sums: &mut Requests, least: Requests) {
+    for (name, quantity) in least {
+        let sum = sums.entry(name).or_insert(quantity);
+        *sum = quantity.max(*sum);
+    }
+}

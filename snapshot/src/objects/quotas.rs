@@ -1,0 +1,216 @@
+//! ClusterQueues and Cohorts.
+
+use super::amounts::{amount, weight};
+use super::error::{ObjectError, Problem, Subject};
+use crate::scenario::{Expression, Selector};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use lockkeeper_api::cluster_queue::{
+    BorrowWithinCohortPolicy, ClusterQueueSpec, FlavorSearch, FungibilityPreference,
+    QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
+};
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::quota::{FairSharing, ResourceGroup, ResourceQuota};
+use lockkeeper_api::{ClusterQueue, Cohort};
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::{CohortSpec, FlavorResource, QueueSpec, Quota, State};
+use std::collections::BTreeSet;
+
+/// A ClusterQueue as the core knows it. Whether it `is_active` depends on other objects: it is not if it
+/// is stopped, or if a flavor of it does not exist.
+///
+/// Of `spec.elastic` only the defaults of the policies count here: the core does not know classes of
+/// workloads.
+///
+/// # Errors
+///
+/// An [`ObjectError`] for an amount that is negative or too large, a resource or flavor that stands twice
+/// in a group, and a selector that makes no sense.
+pub fn queue_spec<'a>(
+    queue: &'a ClusterQueue,
+    state: &mut State,
+    is_active: bool,
+) -> Result<QueueSpec<'a>, ObjectError> {
+    let subject = Subject::new("ClusterQueue", &queue.metadata);
+    let spec = &queue.spec;
+    selector(queue)?;
+    let groups = groups(subject, state, &spec.resource_groups)?;
+    Ok(QueueSpec {
+        name: queue.metadata.name.as_deref().unwrap_or_default(),
+        cohort: spec.cohort_name.as_deref(),
+        groups,
+        preemption: preemption(spec),
+        fungibility: fungibility(spec),
+        strategy: match spec.queueing_strategy.unwrap_or_default() {
+            QueueingStrategy::StrictFIFO => core::QueueingStrategy::StrictFifo,
+            QueueingStrategy::BestEffortFIFO => core::QueueingStrategy::BestEffortFifo,
+        },
+        weight: fair_weight(subject, spec.fair_sharing.as_ref())?,
+        is_active,
+    })
+}
+
+/// A Cohort as the core knows it. Circles of cohorts are the core's to cut: which arrow closes one is
+/// not seen here.
+///
+/// # Errors
+///
+/// As for [`queue_spec`].
+pub fn cohort_spec<'a>(
+    cohort: &'a Cohort,
+    state: &mut State,
+) -> Result<CohortSpec<'a>, ObjectError> {
+    let subject = Subject::new("Cohort", &cohort.metadata);
+    let groups = groups(subject, state, &cohort.spec.resource_groups)?;
+    let quotas = groups.into_iter().flat_map(|group| group.flavors);
+    let quotas = quotas.flat_map(|of| {
+        let flavor = of.flavor;
+        let quotas = of.quotas.into_iter();
+        quotas.map(move |(resource, quota)| (FlavorResource { flavor, resource }, quota))
+    });
+    Ok(CohortSpec {
+        name: cohort.metadata.name.as_deref().unwrap_or_default(),
+        parent: cohort.spec.parent_name.as_deref(),
+        quotas: quotas.collect(),
+        weight: fair_weight(subject, cohort.spec.fair_sharing.as_ref())?,
+    })
+}
+
+/// Which namespaces a ClusterQueue takes; `None` is none.
+///
+/// # Errors
+///
+/// An [`ObjectError`] for an operator that there is not.
+pub fn selector(queue: &ClusterQueue) -> Result<Option<Selector>, ObjectError> {
+    let Some(given) = &queue.spec.namespace_selector else {
+        return Ok(None);
+    };
+    let LabelSelector {
+        match_expressions,
+        match_labels,
+    } = given;
+    let mut selector = Selector {
+        match_labels: match_labels.clone().unwrap_or_default(),
+        match_expressions: Vec::new(),
+    };
+    for (at, it) in match_expressions.iter().flatten().enumerate() {
+        let known = ["In", "NotIn", "Exists", "DoesNotExist"];
+        if !known.contains(&it.operator.as_str()) {
+            let field = FieldPath::new("spec.namespaceSelector.matchExpressions");
+            let field = field.index(at).field("operator");
+            let subject = Subject::new("ClusterQueue", &queue.metadata);
+            return Err(subject.error(&field, Problem::Operator(it.operator.clone())));
+        }
+        selector.match_expressions.push(Expression {
+            key: it.key.clone(),
+            operator: it.operator.clone(),
+            values: it.values.clone().unwrap_or_default(),
+        });
+    }
+    Ok(Some(selector))
+}
+
+fn groups(
+    subject: Subject<'_>,
+    state: &mut State,
+    groups: &[ResourceGroup],
+) -> Result<Vec<core::ResourceGroup>, ObjectError> {
+    let mut out = Vec::with_capacity(groups.len());
+    let mut seen = BTreeSet::new();
+    for (group_at, group) in groups.iter().enumerate() {
+        let path = || FieldPath::new("spec.resourceGroups").index(group_at);
+        let covered = group.covered_resources.iter();
+        let resources = covered.map(|it| state.resource(it)).collect();
+        let mut flavors = Vec::with_capacity(group.flavors.len());
+        for (flavor_at, flavor) in group.flavors.iter().enumerate() {
+            let path = || path().field("flavors").index(flavor_at);
+            let mut quotas = Vec::with_capacity(flavor.resources.len());
+            for (at, it) in flavor.resources.iter().enumerate() {
+                let path = || path().field("resources").index(at);
+                if !seen.insert((flavor.name.as_str(), it.name.as_str())) {
+                    let twice = Problem::Duplicate(it.name.clone());
+                    return Err(subject.error(&path().field("name"), twice));
+                }
+                quotas.push((state.resource(&it.name), quota(subject, it, path)?));
+            }
+            flavors.push(core::FlavorQuotas {
+                flavor: state.flavor(&flavor.name),
+                quotas,
+            });
+        }
+        out.push(core::ResourceGroup { resources, flavors });
+    }
+    Ok(out)
+}
+
+fn quota(
+    subject: Subject<'_>,
+    quota: &ResourceQuota,
+    path: impl Fn() -> FieldPath,
+) -> Result<Quota, ObjectError> {
+    let read = |quantity, field| amount(subject, &quota.name, quantity, || path().field(field));
+    let limit = |limit: Option<_>, field| limit.map(|it| read(it, field)).transpose();
+    Ok(Quota {
+        nominal: read(quota.nominal_quota, "nominalQuota")?,
+        borrowing_limit: limit(quota.borrowing_limit, "borrowingLimit")?,
+        lending_limit: limit(quota.lending_limit, "lendingLimit")?,
+    })
+}
+
+fn fair_weight(subject: Subject<'_>, fair: Option<&FairSharing>) -> Result<f64, ObjectError> {
+    let given = fair.and_then(|it| it.weight);
+    weight(subject, given, || FieldPath::new("spec.fairSharing.weight"))
+}
+
+fn preemption(spec: &ClusterQueueSpec) -> core::Preemption {
+    let borrow = spec.preemption.as_ref();
+    let borrow = borrow.and_then(|it| it.borrow_within_cohort.as_ref());
+    core::Preemption {
+        within_cluster_queue: match spec.within_cluster_queue() {
+            WithinClusterQueue::Never => core::WithinClusterQueue::Never,
+            WithinClusterQueue::LowerPriority => core::WithinClusterQueue::LowerPriority,
+            WithinClusterQueue::LowerOrNewerEqualPriority => {
+                core::WithinClusterQueue::LowerOrNewerEqualPriority
+            }
+        },
+        reclaim_within_cohort: match spec.reclaim_within_cohort() {
+            ReclaimWithinCohort::Never => core::ReclaimWithinCohort::Never,
+            ReclaimWithinCohort::LowerPriority => core::ReclaimWithinCohort::LowerPriority,
+            ReclaimWithinCohort::Any => core::ReclaimWithinCohort::Any,
+        },
+        borrow_within_cohort: match spec.borrow_within_cohort() {
+            BorrowWithinCohortPolicy::Never => core::BorrowWithinCohort::Never,
+            BorrowWithinCohortPolicy::LowerPriority => core::BorrowWithinCohort::LowerPriority {
+                threshold_max: borrow.and_then(|it| it.max_priority_threshold),
+            },
+        },
+        limits: core::PreemptionLimits::default(),
+    }
+}
+
+fn fungibility(spec: &ClusterQueueSpec) -> core::FlavorFungibility {
+    let default = core::FlavorFungibility::default();
+    let Some(given) = &spec.flavor_fungibility else {
+        return default;
+    };
+    let search = |it| match it {
+        FlavorSearch::MayStopSearch => core::Fungibility::MayStopSearch,
+        FlavorSearch::TryNextFlavor => core::Fungibility::TryNextFlavor,
+    };
+    core::FlavorFungibility {
+        when_can_borrow: given
+            .when_can_borrow
+            .map_or(default.when_can_borrow, search),
+        when_can_preempt: given
+            .when_can_preempt
+            .map_or(default.when_can_preempt, search),
+        preference: match given.preference {
+            Some(FungibilityPreference::PreemptionOverBorrowing) => {
+                core::Preference::PreemptionOverBorrowing
+            }
+            Some(FungibilityPreference::BorrowingOverPreemption) => {
+                core::Preference::BorrowingOverPreemption
+            }
+            None => default.preference,
+        },
+    }
+}

@@ -1,0 +1,198 @@
+//! Workloads: what they want, what they hold, and where they stand.
+
+use super::amounts::amount;
+use super::error::{ObjectError, Problem, Subject, key};
+use super::nodes::{Flavors, ineligible};
+use super::pods::pod_set;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use lockkeeper_api::Workload;
+use lockkeeper_api::cluster_queue;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::quota::ResourceGroup;
+use lockkeeper_api::workload::{Admission, PodSetAssignment};
+use lockkeeper_preemption::requeue::{
+    DeactivationCause, Evicted, EvictionReason, NotReady, PodsReady, RequeueState, Standing,
+    StopPolicy,
+};
+use lockkeeper_preemption::{Amount, FlavorResource, PodSet, Reservation, State};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The name of a workload in the state: `namespace/name`.
+#[must_use]
+pub fn workload_key(workload: &Workload) -> String {
+    key(&workload.metadata)
+}
+
+/// What a workload wants, with the flavors that its pods cannot run on among those of its queue's groups.
+///
+/// # Errors
+///
+/// An [`ObjectError`] for a request that is no quantity, negative or too large, a count that makes no
+/// sense, and a pod set that stands twice.
+pub fn pod_sets(
+    workload: &Workload,
+    state: &mut State,
+    groups: &[ResourceGroup],
+    flavors: &Flavors,
+) -> Result<Vec<PodSet>, ObjectError> {
+    let subject = Subject::new("Workload", &workload.metadata);
+    let mut seen = BTreeSet::new();
+    let mut out = Vec::with_capacity(workload.spec.pod_sets.len());
+    for (at, it) in workload.spec.pod_sets.iter().enumerate() {
+        if !seen.insert(it.name()) {
+            let field = FieldPath::new("spec.podSets").index(at).field("name");
+            return Err(subject.error(&field, Problem::Duplicate(it.name().to_owned())));
+        }
+        let pod = it.template.spec.as_ref();
+        let kept_away = pod.map(|pod| ineligible(pod, groups, flavors));
+        let kept_away = kept_away.into_iter().flatten();
+        let kept_away = kept_away.map(|name| state.flavor(name)).collect();
+        out.push(pod_set(subject, state, it, at, kept_away)?);
+    }
+    Ok(out)
+}
+
+/// The quota that a workload holds by its `status.admission`; `None` if it holds none. What it uses is
+/// what stands there: its own requests may have been scaled down.
+///
+/// # Errors
+///
+/// An [`ObjectError`] for an amount that is negative or too large or has no flavor, and for a pod set that
+/// is not there or stands twice.
+pub fn reservation(
+    workload: &Workload,
+    state: &mut State,
+) -> Result<Option<Reservation>, ObjectError> {
+    let Some(admission) = admission(workload) else {
+        return Ok(None);
+    };
+    let subject = Subject::new("Workload", &workload.metadata);
+    let names: BTreeSet<&str> = workload.spec.pod_sets.iter().map(|it| it.name()).collect();
+    let mut seen = BTreeSet::new();
+    let mut usage = BTreeMap::new();
+    for (at, it) in admission.pod_set_assignments.iter().enumerate() {
+        let path = || FieldPath::new("status.admission.podSetAssignments").index(at);
+        let name = || it.name.clone();
+        if !names.contains(it.name.as_str()) {
+            return Err(subject.error(&path().field("name"), Problem::UnknownPodSet(name())));
+        }
+        if !seen.insert(it.name.as_str()) {
+            return Err(subject.error(&path().field("name"), Problem::Duplicate(name())));
+        }
+        add_usage(subject, state, &mut usage, it, path)?;
+    }
+    let since = |of| condition(workload, of, "True").map(second);
+    let created = workload.metadata.creation_timestamp.as_ref();
+    let reserved_at_s = since("QuotaReserved").or_else(|| since("Admitted"));
+    Ok(Some(Reservation {
+        usage: usage.into_iter().collect(),
+        reserved_at_s: reserved_at_s.or(created.map(time_s)).unwrap_or_default(),
+        is_evicted: condition(workload, "Evicted", "True").is_some(),
+    }))
+}
+
+fn add_usage(
+    subject: Subject<'_>,
+    state: &mut State,
+    usage: &mut BTreeMap<FlavorResource, Amount>,
+    assignment: &PodSetAssignment,
+    path: impl Fn() -> FieldPath,
+) -> Result<(), ObjectError> {
+    for (resource, quantity) in &assignment.resource_usage {
+        let path = || path().field("resourceUsage").key(resource.as_str());
+        let amount = amount(subject, resource, *quantity, path)?;
+        if amount == Amount::ZERO {
+            continue;
+        }
+        let Some(flavor) = assignment.flavors.get(resource) else {
+            return Err(subject.error(&path(), Problem::NoFlavor(resource.clone())));
+        };
+        let of = FlavorResource {
+            flavor: state.flavor(flavor),
+            resource: state.resource(resource),
+        };
+        let sum: &mut Amount = usage.entry(of).or_default();
+        *sum = sum.plus(amount);
+        if sum.is_unlimited() {
+            return Err(subject.error(&path(), Problem::TooLarge));
+        }
+    }
+    Ok(())
+}
+
+/// The admission, if it counts: not once the quota was given back.
+pub(super) fn admission(workload: &Workload) -> Option<&Admission> {
+    let status = workload.status.as_ref()?;
+    let is_back = condition(workload, "QuotaReserved", "False").is_some();
+    status.admission.as_ref().filter(|_| !is_back)
+}
+
+/// Where a workload stands, beside the queues that it is in.
+#[must_use]
+pub fn standing(
+    workload: &Workload,
+    cluster_queue: StopPolicy,
+    local_queue: StopPolicy,
+) -> Standing {
+    let is = |of| condition(workload, of, "True");
+    let is_not = |of| condition(workload, of, "False");
+    let created = workload.metadata.creation_timestamp.as_ref();
+    let preempted = is("Preempted").filter(|it| it.reason == "InCohortReclaimWhileBorrowing");
+    let status = workload.status.as_ref();
+    let state = status.and_then(|it| it.requeue_state.as_ref());
+    let has_quota = admission(workload).is_some();
+    Standing {
+        created_at_s: created.map(time_s).unwrap_or_default(),
+        is_active: workload.spec.active != Some(false),
+        is_finished: is("Finished").is_some(),
+        has_quota,
+        admitted_at_s: is("Admitted").map(second),
+        pods_ready: match (is("PodsReady"), is_not("PodsReady")) {
+            (Some(_), _) => PodsReady::Yes,
+            (None, Some(it)) => PodsReady::No {
+                reason: NotReady::of(&it.reason),
+                since_s: second(it),
+            },
+            (None, None) => PodsReady::Unknown,
+        },
+        evicted: is("Evicted").map(|it| Evicted {
+            reason: EvictionReason::of(&it.reason),
+            at_s: second(it),
+        }),
+        reclaimed_while_borrowing_at_s: preempted.map(second),
+        held_for: is_not("Requeued").map(|it| EvictionReason::of(&it.reason)),
+        target: is("DeactivationTarget").map(|it| DeactivationCause::of(&it.reason)),
+        state: state.map(|it| RequeueState {
+            count: u32::try_from(it.count).ok().filter(|count| *count > 0),
+            requeue_at_s: it.requeue_at.as_ref().map(time_s),
+            first_evicted_at_s: None,
+        }),
+        cluster_queue,
+        local_queue,
+        ..Standing::default()
+    }
+}
+
+/// A queue's policy in the core's words.
+#[must_use]
+pub fn stop_policy(policy: Option<cluster_queue::StopPolicy>) -> StopPolicy {
+    match policy.unwrap_or_default() {
+        cluster_queue::StopPolicy::None => StopPolicy::None,
+        cluster_queue::StopPolicy::Hold => StopPolicy::Hold,
+        cluster_queue::StopPolicy::HoldAndDrain => StopPolicy::HoldAndDrain,
+    }
+}
+
+fn condition<'a>(workload: &'a Workload, of: &str, status: &str) -> Option<&'a Condition> {
+    let conditions = workload.status.iter().flat_map(|it| &it.conditions);
+    let mut conditions = conditions.filter(|it| it.type_ == of);
+    conditions.next().filter(|it| it.status == status)
+}
+
+fn second(condition: &Condition) -> i64 {
+    time_s(&condition.last_transition_time)
+}
+
+fn time_s(time: &Time) -> i64 {
+    time.0.as_second()
+}

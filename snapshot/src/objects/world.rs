@@ -1,0 +1,447 @@
+//! All objects of a cluster, kept up to date in a state.
+
+mod place;
+
+pub use place::{Outside, Place};
+
+use super::error::{ObjectError, Problem, Subject, key};
+use super::nodes::Flavors;
+use super::quotas::{cohort_spec, queue_spec, selector};
+use super::sums::{Sums, part};
+use super::workloads::workload_key;
+use crate::scenario::Selector;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
+use lockkeeper_api::cohort::CohortSpec;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::local_queue::LocalQueueSpec;
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_preemption::requeue::Settings;
+use lockkeeper_preemption::{Cycle, Decision, Options, Quota, ResourceId, State};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How much is known of the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Knowledge {
+    /// All objects: what was not seen does not exist.
+    #[default]
+    Whole,
+    /// Some files: a flavor that was not seen has no taints and no labels, and a namespace that was not
+    /// seen is taken by every queue that takes any.
+    Partial,
+}
+
+type Labels = BTreeMap<String, String>;
+/// Namespace and name.
+type LocalKey = (String, String);
+
+#[derive(Clone, Debug)]
+struct Queue {
+    spec: ClusterQueueSpec,
+    selector: Option<Selector>,
+    object: Arc<ClusterQueue>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    object: Arc<Workload>,
+    place: Result<Place, ObjectError>,
+}
+
+/// The objects, and the state made of them. Each event changes what it concerns; the order in which
+/// objects are seen does not matter. An object that is refused leaves the state as it was.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    state: State,
+    settings: Settings,
+    knowledge: Knowledge,
+    now_ms: i64,
+    cluster_queues: BTreeMap<String, Queue>,
+    cohorts: BTreeMap<String, CohortSpec>,
+    flavors: Flavors,
+    local_queues: BTreeMap<LocalKey, LocalQueueSpec>,
+    namespaces: BTreeMap<String, Labels>,
+    /// The value, and whether it is the default.
+    classes: BTreeMap<String, (i32, bool)>,
+    workloads: BTreeMap<String, Known>,
+    by_local_queue: BTreeMap<LocalKey, BTreeSet<String>>,
+    /// Admitted in the state, and not yet in their objects.
+    assumed: BTreeSet<String>,
+    quotas: Sums,
+    held: Sums,
+}
+
+impl Objects {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(options: Options, settings: Settings, knowledge: Knowledge) -> Self {
+        Self {
+            state: State::new(options),
+            settings,
+            knowledge,
+            now_ms: 0,
+            cluster_queues: BTreeMap::new(),
+            cohorts: BTreeMap::new(),
+            flavors: Flavors::new(),
+            local_queues: BTreeMap::new(),
+            namespaces: BTreeMap::new(),
+            classes: BTreeMap::new(),
+            workloads: BTreeMap::new(),
+            by_local_queue: BTreeMap::new(),
+            assumed: BTreeSet::new(),
+            quotas: Sums::default(),
+            held: Sums::default(),
+        }
+    }
+
+    /// The state. Workloads are named `namespace/name` there.
+    #[must_use]
+    pub const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The state, for questions that need it whole. What it is told here the objects do not know.
+    pub const fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    /// Tells the time, in milliseconds since 1970.
+    pub fn set_now(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+        self.state.set_now(now_ms.div_euclid(1000));
+    }
+
+    /// Decides. Who is admitted holds its quota from here on, also while its object does not say so yet,
+    /// until that is seen or [`Self::give_up`] is called.
+    pub fn next_cycle(&mut self, now_ms: i64, is_traced: bool) -> Cycle {
+        self.set_now(now_ms);
+        let second = now_ms.div_euclid(1000);
+        let cycle = self.state.next_cycle(second, is_traced);
+        let admitted = cycle.entries.iter();
+        let admitted = admitted.filter(|it| it.decision == Decision::Admit);
+        let names = admitted.map(|it| self.state.workload_name(it.workload).to_owned());
+        self.assumed.extend(names);
+        cycle
+    }
+
+    /// The admission of a workload could not be written: it waits again.
+    pub fn give_up(&mut self, namespace: &str, name: &str) {
+        let key = format!("{namespace}/{name}");
+        if self.assumed.remove(&key) {
+            self.refresh(&key);
+        }
+    }
+
+    /// A ClusterQueue is there or has changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`queue_spec`]; and when the quota of all objects together is too large.
+    pub fn set_cluster_queue(&mut self, queue: Arc<ClusterQueue>) -> Result<(), ObjectError> {
+        let name = key(&queue.metadata);
+        let before = self.cluster_queues.get(&name);
+        if before.is_some_and(|it| it.spec == queue.spec) {
+            return Ok(());
+        }
+        let is_same_scope = before.is_some_and(|it| {
+            it.spec.namespace_selector == queue.spec.namespace_selector
+                && flavor_names(&it.spec) == flavor_names(&queue.spec)
+        });
+        let selector = selector(&queue)?;
+        let is_active = self.is_active(&queue.spec);
+        let spec = queue_spec(&queue, &mut self.state, is_active)?;
+        let flavors = spec.groups.iter().flat_map(|group| &group.flavors);
+        let amounts = flavors.flat_map(|it| &it.quotas).flat_map(total);
+        if !self
+            .quotas
+            .set(&format!("ClusterQueue {name}"), part(amounts))
+        {
+            let field = FieldPath::new("spec.resourceGroups");
+            let subject = Subject::new("ClusterQueue", &queue.metadata);
+            return Err(subject.error(&field, Problem::TooLarge));
+        }
+        self.state.set_queue(spec);
+        let spec = queue.spec.clone();
+        let queue = Queue {
+            spec,
+            selector,
+            object: queue,
+        };
+        self.cluster_queues.insert(name.clone(), queue);
+        if !is_same_scope {
+            self.refresh_queue(&name);
+        }
+        Ok(())
+    }
+
+    /// A ClusterQueue is gone. Its workloads wait for it to come back.
+    pub fn remove_cluster_queue(&mut self, name: &str) {
+        self.state.remove_queue(name);
+        self.quotas.remove(&format!("ClusterQueue {name}"));
+        if self.cluster_queues.remove(name).is_some() {
+            self.refresh_queue(name);
+        }
+    }
+
+    /// A Cohort is there or has changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`cohort_spec`]; and when the quota of all objects together is too large.
+    pub fn set_cohort(&mut self, cohort: &Cohort) -> Result<(), ObjectError> {
+        let name = key(&cohort.metadata);
+        if self.cohorts.get(&name) == Some(&cohort.spec) {
+            return Ok(());
+        }
+        let spec = cohort_spec(cohort, &mut self.state)?;
+        let amounts = spec.quotas.iter().map(|(of, quota)| (of.resource, *quota));
+        let amounts = part(amounts.flat_map(|it| total(&it)));
+        if !self.quotas.set(&format!("Cohort {name}"), amounts) {
+            let subject = Subject::new("Cohort", &cohort.metadata);
+            let field = FieldPath::new("spec.resourceGroups");
+            return Err(subject.error(&field, Problem::TooLarge));
+        }
+        self.state.set_cohort(spec);
+        self.cohorts.insert(name, cohort.spec.clone());
+        Ok(())
+    }
+
+    /// A Cohort is gone. Its members stay together.
+    pub fn remove_cohort(&mut self, name: &str) {
+        self.state.remove_cohort(name);
+        self.quotas.remove(&format!("Cohort {name}"));
+        self.cohorts.remove(name);
+    }
+
+    /// A `ResourceFlavor` is there or has changed.
+    pub fn set_resource_flavor(&mut self, flavor: &ResourceFlavor) {
+        let name = key(&flavor.metadata);
+        if self.flavors.get(&name) != Some(&flavor.spec) {
+            self.flavors.insert(name.clone(), flavor.spec.clone());
+            self.refresh_flavor(&name);
+        }
+    }
+
+    /// A `ResourceFlavor` is gone.
+    pub fn remove_resource_flavor(&mut self, name: &str) {
+        if self.flavors.remove(name).is_some() {
+            self.refresh_flavor(name);
+        }
+    }
+
+    /// A LocalQueue is there or has changed.
+    pub fn set_local_queue(&mut self, queue: &LocalQueue) {
+        let (namespace, name) = (&queue.metadata.namespace, &queue.metadata.name);
+        let key = (
+            namespace.clone().unwrap_or_default(),
+            name.clone().unwrap_or_default(),
+        );
+        if self.local_queues.get(&key) != Some(&queue.spec) {
+            self.local_queues.insert(key.clone(), queue.spec.clone());
+            self.refresh_local_queue(&key);
+        }
+    }
+
+    /// A LocalQueue is gone. Who waits there waits outside.
+    pub fn remove_local_queue(&mut self, namespace: &str, name: &str) {
+        let key = (namespace.to_owned(), name.to_owned());
+        if self.local_queues.remove(&key).is_some() {
+            self.refresh_local_queue(&key);
+        }
+    }
+
+    /// A namespace is there, with these labels.
+    pub fn set_namespace(&mut self, name: &str, labels: Labels) {
+        if self.namespaces.get(name) != Some(&labels) {
+            self.namespaces.insert(name.to_owned(), labels);
+            self.refresh_namespace(name);
+        }
+    }
+
+    /// A namespace is gone.
+    pub fn remove_namespace(&mut self, name: &str) {
+        if self.namespaces.remove(name).is_some() {
+            self.refresh_namespace(name);
+        }
+    }
+
+    /// A PriorityClass is there. It counts for workloads whose status has no priority yet.
+    pub fn set_priority_class(&mut self, class: &PriorityClass) {
+        let is_default = class.global_default == Some(true);
+        let now = (class.value.unwrap_or_default(), is_default);
+        let before = self.classes.insert(key(&class.metadata), now);
+        if before != Some(now) {
+            self.refresh_unranked();
+        }
+    }
+
+    /// A PriorityClass is gone.
+    pub fn remove_priority_class(&mut self, name: &str) {
+        if self.classes.remove(name).is_some() {
+            self.refresh_unranked();
+        }
+    }
+
+    /// A workload is there or has changed.
+    ///
+    /// # Errors
+    ///
+    /// As [`super::pod_sets`] and [`super::reservation`]; and when what all hold together is too large.
+    /// It stays where it was then.
+    pub fn set_workload(&mut self, workload: Arc<Workload>) -> Result<Place, ObjectError> {
+        let key = workload_key(&workload);
+        let home = home(&workload);
+        if let Some(before) = self.workloads.get(&key).map(|it| Arc::clone(&it.object)) {
+            let is_another = before.metadata.uid != workload.metadata.uid;
+            if is_another {
+                // Deleted and made again: nothing of the old one counts.
+                self.remove_key(&key);
+            } else if self::home(&before) != home {
+                self.leave_home(&key, &before);
+            }
+        }
+        if let Some(home) = home {
+            let there = self.by_local_queue.entry(home).or_default();
+            there.insert(key.clone());
+        }
+        let known = Known {
+            object: workload,
+            place: Ok(Place::Outside(Outside::NoLocalQueue)),
+        };
+        self.workloads.insert(key.clone(), known);
+        self.refresh(&key);
+        let known = self.workloads.get(&key);
+        known.map_or(Ok(Place::Outside(Outside::NoLocalQueue)), |it| {
+            it.place.clone()
+        })
+    }
+
+    /// A workload is gone.
+    pub fn remove_workload(&mut self, namespace: &str, name: &str) {
+        self.remove_key(&format!("{namespace}/{name}"));
+    }
+
+    /// Where a workload is, or why it was refused; `None` if it is not known.
+    #[must_use]
+    pub fn place(&self, namespace: &str, name: &str) -> Option<&Result<Place, ObjectError>> {
+        let known = self.workloads.get(&format!("{namespace}/{name}"))?;
+        Some(&known.place)
+    }
+
+    /// The workloads that are refused, and why.
+    pub fn refused(&self) -> impl Iterator<Item = &ObjectError> {
+        self.workloads
+            .values()
+            .filter_map(|it| it.place.as_ref().err())
+    }
+
+    fn remove_key(&mut self, key: &str) {
+        self.leave(key);
+        self.assumed.remove(key);
+        if let Some(known) = self.workloads.remove(key) {
+            self.leave_home(key, &known.object);
+        }
+    }
+
+    fn leave_home(&mut self, key: &str, workload: &Workload) {
+        let Some(home) = home(workload) else {
+            return;
+        };
+        if let Some(there) = self.by_local_queue.get_mut(&home) {
+            there.remove(key);
+            if there.is_empty() {
+                self.by_local_queue.remove(&home);
+            }
+        }
+    }
+
+    fn is_active(&self, spec: &ClusterQueueSpec) -> bool {
+        let mut flavors = spec.resource_groups.iter().flat_map(|it| &it.flavors);
+        let is_known =
+            |name: &str| self.knowledge == Knowledge::Partial || self.flavors.contains_key(name);
+        spec.stop_policy.unwrap_or_default() == StopPolicy::None
+            && flavors.all(|it| is_known(&it.name))
+    }
+
+    fn refresh_flavor(&mut self, name: &str) {
+        let has_it = |it: &Queue| {
+            let mut flavors = it.spec.resource_groups.iter().flat_map(|it| &it.flavors);
+            flavors.any(|it| it.name == name)
+        };
+        let queues = self.cluster_queues.values().filter(|it| has_it(it));
+        let queues: Vec<_> = queues.map(|it| Arc::clone(&it.object)).collect();
+        for queue in queues {
+            let is_active = self.is_active(&queue.spec);
+            // It was accepted before.
+            if let Ok(spec) = queue_spec(&queue, &mut self.state, is_active) {
+                self.state.set_queue(spec);
+            }
+            self.refresh_queue(&key(&queue.metadata));
+        }
+    }
+
+    fn refresh_queue(&mut self, name: &str) {
+        let doors = self.local_queues.iter();
+        let doors = doors.filter(|(_, spec)| spec.cluster_queue == name);
+        let doors: Vec<LocalKey> = doors.map(|(key, _)| key.clone()).collect();
+        for door in doors {
+            self.refresh_local_queue(&door);
+        }
+    }
+
+    fn refresh_namespace(&mut self, name: &str) {
+        let doors = self
+            .by_local_queue
+            .range((name.to_owned(), String::new())..);
+        let doors = doors.take_while(|((namespace, _), _)| namespace == name);
+        let doors: Vec<LocalKey> = doors.map(|(key, _)| key.clone()).collect();
+        for door in doors {
+            self.refresh_local_queue(&door);
+        }
+    }
+
+    fn refresh_local_queue(&mut self, key: &LocalKey) {
+        let there = self.by_local_queue.get(key);
+        for key in there.cloned().unwrap_or_default() {
+            self.refresh(&key);
+        }
+    }
+
+    fn refresh_unranked(&mut self) {
+        let is_unranked = |it: &Workload| {
+            let status = it.status.as_ref();
+            status.and_then(|it| it.priority).is_none()
+        };
+        let unranked = self
+            .workloads
+            .iter()
+            .filter(|(_, it)| is_unranked(&it.object));
+        let unranked: Vec<String> = unranked.map(|(key, _)| key.clone()).collect();
+        for key in unranked {
+            self.refresh(&key);
+        }
+    }
+}
+
+/// The LocalQueue that a workload names.
+fn home(workload: &Workload) -> Option<LocalKey> {
+    let namespace = workload.metadata.namespace.clone().unwrap_or_default();
+    Some((namespace, workload.spec.queue_name.clone()?))
+}
+
+/// What of a quota adds up: the lending limit is a part of the nominal quota.
+fn total(
+    (resource, quota): &(ResourceId, Quota),
+) -> Vec<(ResourceId, lockkeeper_preemption::Amount)> {
+    let limit = quota.borrowing_limit.into_iter();
+    let amounts = limit.chain([quota.nominal]);
+    amounts.map(|it| (*resource, it)).collect()
+}
+
+/// By resource group.
+fn flavor_names(spec: &ClusterQueueSpec) -> Vec<Vec<&str>> {
+    let groups = spec.resource_groups.iter();
+    let names = groups.map(|it| it.flavors.iter().map(|it| it.name.as_str()).collect());
+    names.collect()
+}

@@ -7,7 +7,7 @@
 use lockkeeper_preemption::{Compatibility, Cycle, Decision, WorkloadId};
 use lockkeeper_snapshot::scenario::{Loaded, Scenario, Used, load};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,19 @@ struct Story {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Open {
+    victims_go: Pace,
     /// One of these has to.
     runs_in_the_end: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Pace {
+    /// Right after the cycle.
+    #[default]
+    AtOnce,
+    /// One before each cycle.
+    OneARound,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -68,6 +79,9 @@ struct Run {
     loaded: Loaded,
     /// By the time of the reservation.
     running: BTreeMap<i64, Vec<String>>,
+    pace: Pace,
+    /// Victims that have not gone yet.
+    leaving: VecDeque<String>,
     now_s: i64,
 }
 
@@ -82,6 +96,8 @@ impl Run {
         Self {
             loaded: load(scenario, Compatibility::Lockkeeper).unwrap(),
             running,
+            pace: Pace::AtOnce,
+            leaving: VecDeque::new(),
             now_s: scenario.now,
         }
     }
@@ -90,6 +106,9 @@ impl Run {
         for name in arrived {
             let late = self.loaded.late.remove(name).expect("a late workload");
             self.loaded.add_pending(&late);
+        }
+        if let Some(victim) = self.leaving.pop_front() {
+            self.release(&victim);
         }
         self.now_s += 1;
         let cycle = self.loaded.state.next_cycle(self.now_s, false);
@@ -100,14 +119,24 @@ impl Run {
         let admitted = self.running.entry(self.now_s).or_default();
         admitted.clone_from(&round.admitted);
         for gone in round.preempted.values().flatten() {
-            let id = self.loaded.state.workload(&gone.workload).unwrap();
-            self.loaded.state.release(id);
-            for then in self.running.values_mut() {
-                then.retain(|it| *it != gone.workload);
+            if self.pace == Pace::AtOnce {
+                self.release(&gone.workload);
+            } else if !self.leaving.contains(&gone.workload) {
+                let id = self.loaded.state.workload(&gone.workload).unwrap();
+                self.loaded.state.mark_evicted(id);
+                self.leaving.push_back(gone.workload.clone());
             }
         }
-        self.running.retain(|_, then| !then.is_empty());
         round
+    }
+
+    fn release(&mut self, victim: &str) {
+        let id = self.loaded.state.workload(victim).unwrap();
+        self.loaded.state.release(id);
+        for then in self.running.values_mut() {
+            then.retain(|it| it != victim);
+        }
+        self.running.retain(|_, then| !then.is_empty());
     }
 
     fn told(&self, cycle: &Cycle) -> Round {
@@ -248,14 +277,15 @@ fn what_is_open_ends_within_the_quota() {
     for (name, text) in files(&folder().join("open")) {
         let mut scenario: Scenario = serde_saphyr::from_str(&text).unwrap();
         scenario.damping = Some(true);
+        let open: Open = serde_saphyr::from_str(&text).unwrap();
         let mut run = Run::of(&scenario);
+        run.pace = open.victims_go;
         let rounds: Vec<Round> = (0..5 * REST_ROUNDS).map(|_| run.round(&[])).collect();
         let (quota, used) = quota_and_use(&scenario, &run);
         if scenario.cohorts.is_empty() && used > quota {
             wrong.push(format!("{name}: {used} of {quota} is used"));
         }
         let end = &rounds[4 * REST_ROUNDS..];
-        let open: Open = serde_saphyr::from_str(&text).unwrap();
         let running: Vec<&String> = run.running.values().flatten().collect();
         let mut wanted = open.runs_in_the_end.iter();
         if !open.runs_in_the_end.is_empty() && wanted.all(|it| !running.contains(&it)) {

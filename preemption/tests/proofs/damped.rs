@@ -7,7 +7,7 @@ use crate::model::told::Decided;
 use crate::model::world::World;
 use crate::plain::tree::Tree;
 use lockkeeper_preemption::{
-    BorrowWithinCohort, Compatibility, Damping, ReclaimWithinCohort, WithinClusterQueue,
+    BorrowWithinCohort, Compatibility, Damping, Options, ReclaimWithinCohort, WithinClusterQueue,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -26,7 +26,6 @@ const QUIET_CYCLES: usize = 8;
 fn world(tape: &[u8], damping: Damping) -> World {
     let kind = Kind {
         may_overcommit: false,
-        is_plain: true,
         ..Kind::ANY
     };
     let mut dice = Dice::of(tape);
@@ -36,9 +35,13 @@ fn world(tape: &[u8], damping: Damping) -> World {
     } else {
         crowded(&mut dice, kind)
     };
-    world.options.damping = damping;
-    // Kueue admits over the quota while victims are still there.
-    world.options.compatibility = Compatibility::Lockkeeper;
+    world.options = Options {
+        algorithm: world.options.algorithm,
+        // Kueue admits over the quota while victims are still there.
+        compatibility: Compatibility::Lockkeeper,
+        damping,
+        ..Options::default()
+    };
     if is_scarce {
         make_quarrelsome(&mut dice, &mut world);
     }
@@ -140,7 +143,7 @@ fn damped_it_comes_to_rest_whatever_the_policies() {
         Ok(())
     });
     let (endless, preempted) = (endless.get(), preempted.get());
-    assert!(preempted > 200, "{preempted}");
+    assert!(preempted > 100, "{preempted}");
     assert!(endless > 0, "the worlds are too tame to show anything");
 }
 

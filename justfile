@@ -43,6 +43,10 @@ new-rule kind name:
 bench:
     tests/bench/webhook
 
+# What the preemption core costs, beside a plain reference
+bench-core *parts:
+    cargo bench --package lockkeeper-preemption --bench preemption -- {{parts}}
+
 # What a review costs in instructions, against what it cost before
 instructions *flags:
     tests/bench/instructions {{flags}}

@@ -23,6 +23,7 @@ use crate::state::State;
 use crate::trace::Trace;
 use crate::victims::{Victim, Workloads};
 pub(crate) use damped::Terms;
+use damped::first_holders;
 pub(crate) use nominate::{Nominator, Nominee, demands};
 use round::{Decided, Round, Tried};
 
@@ -154,6 +155,7 @@ impl State {
             self.conclude(&mut entry, tried, now_s);
             cycle.entries.push(entry);
         }
+        self.end_idle_holds(&cycle);
         for id in &cycle.out_of_scope {
             if let Some(record) = self.records.get(*id) {
                 let (queue, place) = (record.queue, record.place(*id));
@@ -170,7 +172,7 @@ impl State {
         let (queues, records) = self.queues_and_records();
         for queue in queues {
             queue.release(now_s, |id| {
-                records.get_mut(id).map_or((u32::MAX, 0), |record| {
+                records.get_mut(id).map_or((u64::MAX, 0), |record| {
                     record.held_until_s = None;
                     record.class()
                 })
@@ -182,17 +184,21 @@ impl State {
         let mut cycle = Cycle::default();
         // By name: ties go to the first.
         let names = std::mem::take(&mut self.queue_names);
+        let holders = first_holders(&self.holds, &self.records);
         for id in names.values().copied() {
             if self.tree.node(id).is_misconfigured {
                 continue;
             }
-            let Some(queue) = self.pending_mut(id) else {
-                continue;
-            };
-            if !queue.settings.is_active {
+            if !self.pending(id).is_some_and(|it| it.settings.is_active) {
                 continue;
             }
-            let Some(workload) = queue.pop() else {
+            let Some(queue) = self.queues.get_mut(id.index()) else {
+                continue;
+            };
+            let preferred = holders
+                .get(&id)
+                .and_then(|place| queue.pop_preferred(place));
+            let Some(workload) = preferred.or_else(|| queue.pop()) else {
                 continue;
             };
             let is_sticky = queue.is_sticky(workload);
@@ -229,7 +235,7 @@ impl State {
                 Some(self.nominate_among_holds(&mut view, &nominator, &Terms::PLAIN, trace))
             })
             .collect();
-        order::sort(&self.options, &self.records, &mut waiting);
+        order::sort(self, &mut waiting);
         let mut round = Round::new(self, view, now);
         let mut decided = Vec::with_capacity(waiting.len());
         if order::is_fair(&self.options) {
@@ -247,8 +253,7 @@ impl State {
         let id = entry.workload;
         let reason = match &entry.decision {
             Decision::Admit => {
-                let held = Self::reservation(entry.assignment(), now_s);
-                self.take_quota(id, &held);
+                self.take_quota(id, &entry.assignment().usage, now_s, false);
                 return;
             }
             Decision::Preempt(_) | Decision::DeferredFit => RequeueReason::PendingPreemption,
@@ -287,6 +292,9 @@ impl State {
         };
         if is_pending {
             queue.wait_for(place);
+        }
+        if to == RequeuedTo::Parked {
+            self.note_parked(entry.queue);
         }
         entry.requeued = Some((reason, to));
     }

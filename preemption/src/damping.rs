@@ -5,7 +5,8 @@
 //! as far as its victims do not use it any more: nobody else is admitted on it or borrows it. The hold ends
 //! when the preemptor is admitted, goes away, steps aside for a backoff, or no longer gets anything. A
 //! workload of strictly higher priority that could preempt the preemptor takes the held quota instead of
-//! waiting for it to run first.
+//! waiting for it to run first; so does the head of a `StrictFIFO` queue from whoever is behind it.
+//! In a cycle those come first who take held quota over, then those for whom it is held.
 //!
 //! **No circles.** A preemptor takes a workload of its own or a higher priority only once, as long as the
 //! workload that preempted the preemptor itself is there. (Of lower priority as often as needed.) That

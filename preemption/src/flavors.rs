@@ -25,7 +25,7 @@ pub(crate) struct Applicant<'a> {
     pub(crate) queue: NodeId,
     pub(crate) settings: &'a Settings,
     pub(crate) priority: i32,
-    pub(crate) order_time_s: i64,
+    pub(crate) order_time: i64,
     pub(crate) pod_sets: &'a [PodSet],
     /// How many pods of each pod set.
     pub(crate) counts: &'a [i64],
@@ -47,7 +47,7 @@ impl Applicant<'_> {
         Preemptor {
             queue: self.queue,
             priority: self.priority,
-            order_time_s: self.order_time_s,
+            order_time: self.order_time,
             policy: self.settings.preemption,
             needs,
             request,

@@ -65,6 +65,27 @@ pub(crate) struct Guard<'a> {
 }
 
 impl Guard<'_> {
+    /// Why a candidate of a priority is spared by damping, if it is.
+    pub(crate) fn damps(
+        &self,
+        preemptor_priority: i32,
+        id: WorkloadId,
+        priority: i32,
+    ) -> Option<Spared> {
+        if !self.is_damped || self.histories.is_empty() {
+            return None;
+        }
+        if let Some(by) = self.histories.told_by(id)
+            && by != self.preemptor
+            && self.holds.has(by)
+            && !self.displaced.contains(&by)
+        {
+            return Some(Spared::Promised);
+        }
+        let has_taken = || self.histories.has_taken(self.preemptor, id);
+        (priority >= preemptor_priority && has_taken()).then_some(Spared::TakenBefore)
+    }
+
     /// Why a candidate is spared, if it is. `preemptor` and candidate are told by priority and queue.
     pub(crate) fn spares(
         &self,
@@ -73,20 +94,9 @@ impl Guard<'_> {
         id: WorkloadId,
         running: &Running,
     ) -> Option<Spared> {
-        if self.is_damped && !self.histories.is_empty() {
-            if let Some(by) = self.histories.told_by(id)
-                && by != self.preemptor
-                && self.holds.has(by)
-                && !self.displaced.contains(&by)
-            {
-                return Some(Spared::Promised);
-            }
-            if running.priority >= priority && self.histories.has_taken(self.preemptor, id) {
-                return Some(Spared::TakenBefore);
-            }
-        }
-        if !self.has_limits || running.is_evicted {
-            return None;
+        let damped = self.damps(priority, id, running.priority);
+        if damped.is_some() || !self.has_limits || running.is_evicted {
+            return damped;
         }
         let limits = &self
             .queues

@@ -62,7 +62,7 @@
 //!     uid: name,
 //!     queue,
 //!     priority: 0,
-//!     order_time_s: 0,
+//!     order_time: 0,
 //!     pod_sets: vec![PodSet {
 //!         name: "main".into(),
 //!         count: 1,
@@ -101,6 +101,7 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 mod amount;
+mod amounts;
 mod ask;
 mod assignment;
 mod cycle;
@@ -108,12 +109,15 @@ mod damping;
 mod flavors;
 mod guard;
 mod names;
+mod parked;
 mod policy;
 mod queue;
 mod quota;
+mod ranked;
 mod records;
 pub mod requeue;
 mod running;
+mod shapes;
 mod share;
 mod spec;
 mod state;

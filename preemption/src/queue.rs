@@ -29,14 +29,14 @@ pub(crate) struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) priority: Reverse<i32>,
-    pub(crate) order_time_s: i64,
+    pub(crate) order_time: i64,
     /// Compared as bytes.
     pub(crate) uid: Arc<str>,
     pub(crate) id: WorkloadId,
 }
 
 /// Workloads that fare alike: equal pod sets and priority.
-pub(crate) type Class = (u32, i32);
+pub(crate) type Class = (u64, i32);
 
 /// The last flavors that were looked at for a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,6 +121,14 @@ impl Queue {
         self.parked_classes.contains(&class)
     }
 
+    /// Takes a workload out before all others, unless the queue keeps its order.
+    pub(crate) fn pop_preferred(&mut self, place: &Place) -> Option<WorkloadId> {
+        if self.settings.strategy == QueueingStrategy::StrictFifo {
+            return None;
+        }
+        self.active.remove(place).map(|_| place.id)
+    }
+
     /// Takes the head out. What stands before it and counts as parked is parked.
     pub(crate) fn pop(&mut self) -> Option<WorkloadId> {
         let sticky = self.first_of_all();
@@ -144,8 +152,8 @@ impl Queue {
     pub(crate) fn revive(
         &mut self,
         mut may_move: impl FnMut(WorkloadId) -> Option<Class>,
-    ) -> Vec<WorkloadId> {
-        let mut moved = Vec::new();
+        moved: &mut Vec<WorkloadId>,
+    ) {
         if !self.parked_classes.is_empty() {
             let classes = std::mem::take(&mut self.parked_classes);
             let hidden = self.active.iter();
@@ -163,7 +171,6 @@ impl Queue {
                 }
             }
         }
-        moved
     }
 
     /// Moves to active what was held until now.

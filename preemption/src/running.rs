@@ -6,49 +6,30 @@
 //! before it begins.
 
 use crate::amount::Amount;
+use crate::amounts::Amounts;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::quota::Tree;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-/// The candidate order: lowest priority first, then the newest, then by uid (Kueue
-/// `CandidatesOrdering`). Those that are being evicted already come before all others; they are kept
-/// apart.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub(crate) priority: i32,
-    /// When the quota was reserved, in seconds.
-    pub(crate) newest: Reverse<i64>,
-    /// Compared as bytes.
-    pub(crate) uid: Arc<str>,
-    pub(crate) id: WorkloadId,
-}
+use crate::ranked::{Rank, Ranked, Uids};
+use std::collections::BTreeMap;
 
 /// A workload that holds quota.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) queue: NodeId,
     /// The group in its queue.
-    pub(crate) group: usize,
+    pub(crate) group: u32,
     /// What it uses of each flavor and resource of the group.
-    pub(crate) amounts: Box<[Amount]>,
+    pub(crate) amounts: Amounts,
     pub(crate) priority: i32,
-    /// What `LowerOrNewerEqualPriority` compares, in seconds.
-    pub(crate) order_time_s: i64,
+    /// What `LowerOrNewerEqualPriority` compares.
+    pub(crate) order_time: i64,
     pub(crate) reserved_at_s: i64,
     pub(crate) is_evicted: bool,
-    pub(crate) uid: Arc<str>,
 }
 
 impl Running {
-    fn key(&self, id: WorkloadId) -> Key {
-        Key {
-            priority: self.priority,
-            newest: Reverse(self.reserved_at_s),
-            uid: Arc::clone(&self.uid),
-            id,
-        }
+    fn rank(&self, id: WorkloadId, uids: &impl Uids) -> Rank {
+        Rank::of(self.priority, id, self.reserved_at_s, uids.uid(id))
     }
 }
 
@@ -59,8 +40,8 @@ pub(crate) struct Group {
     pub(crate) of: Vec<FlavorResource>,
     /// The queue's cell of each.
     pub(crate) cells: Vec<CellId>,
-    pub(crate) evicted: BTreeSet<Key>,
-    pub(crate) others: BTreeSet<Key>,
+    pub(crate) evicted: Ranked,
+    pub(crate) others: Ranked,
 }
 
 impl Group {
@@ -69,16 +50,24 @@ impl Group {
         self.of.iter().any(|it| of.contains(it))
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.evicted.is_empty() && self.others.is_empty()
+    }
+
+    fn ranked_mut(&mut self, is_evicted: bool) -> &mut Ranked {
+        if is_evicted {
+            &mut self.evicted
+        } else {
+            &mut self.others
+        }
     }
 }
 
 static NO_GROUP: Group = Group {
     of: Vec::new(),
     cells: Vec::new(),
-    evicted: BTreeSet::new(),
-    others: BTreeSet::new(),
+    evicted: Ranked::new(),
+    others: Ranked::new(),
 };
 
 /// What workloads use, by flavor, resource and priority.
@@ -119,27 +108,37 @@ impl Index {
         }
     }
 
-    /// The group of a queue's workloads that use exactly these, which are sorted; made if there is none.
-    pub(crate) fn group_for(&mut self, tree: &Tree, queue: NodeId, of: &[FlavorResource]) -> usize {
+    /// The group of a queue's workloads that use exactly what these do, which are sorted; made if there
+    /// is none.
+    pub(crate) fn group_for(
+        &mut self,
+        tree: &Tree,
+        queue: NodeId,
+        usage: &[(FlavorResource, Amount)],
+    ) -> u32 {
         let Some(groups) = self.groups.get_mut(queue.index()) else {
-            return usize::MAX;
+            return u32::MAX;
         };
-        if let Some(at) = groups.iter().position(|group| group.of == of) {
-            return at;
-        }
-        groups.push(Group {
-            of: of.into(),
-            cells: cells(tree, queue, of),
-            ..Group::default()
+        let of = || usage.iter().map(|(of, _)| *of);
+        let known = |group: &Group| group.of.iter().copied().eq(of());
+        let at = groups.iter().position(known).unwrap_or_else(|| {
+            let of: Vec<_> = of().collect();
+            groups.push(Group {
+                cells: cells(tree, queue, &of),
+                of,
+                ..Group::default()
+            });
+            groups.len().saturating_sub(1)
         });
-        groups.len().saturating_sub(1)
+        u32::try_from(at).unwrap_or(u32::MAX)
     }
 
     pub(crate) fn groups(&self, queue: NodeId) -> &[Group] {
         self.groups.get(queue.index()).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn group(&self, queue: NodeId, group: usize) -> &Group {
+    pub(crate) fn group(&self, queue: NodeId, group: u32) -> &Group {
+        let group = usize::try_from(group).unwrap_or(usize::MAX);
         self.groups(queue).get(group).unwrap_or(&NO_GROUP)
     }
 
@@ -149,30 +148,46 @@ impl Index {
         running: &'a Running,
     ) -> impl Iterator<Item = (CellId, Amount)> + 'a {
         let cells = &self.group(running.queue, running.group).cells;
-        cells.iter().copied().zip(running.amounts.iter().copied())
+        cells
+            .iter()
+            .copied()
+            .zip(running.amounts.as_slice().iter().copied())
     }
 
-    pub(crate) fn insert(&mut self, tree: &Tree, id: WorkloadId, running: &Running) {
+    pub(crate) fn insert(
+        &mut self,
+        tree: &Tree,
+        uids: &impl Uids,
+        id: WorkloadId,
+        running: &Running,
+    ) {
         self.change_sums(tree, running, Amount::plus);
         if let Some(group) = self.group_mut(running) {
-            let set = if running.is_evicted {
-                &mut group.evicted
-            } else {
-                &mut group.others
-            };
-            set.insert(running.key(id));
+            let ranked = group.ranked_mut(running.is_evicted);
+            ranked.insert(running.rank(id, uids), uids);
         }
     }
 
-    pub(crate) fn remove(&mut self, tree: &Tree, id: WorkloadId, running: &Running) {
+    /// The uids must be known still.
+    pub(crate) fn remove(
+        &mut self,
+        tree: &Tree,
+        uids: &impl Uids,
+        id: WorkloadId,
+        running: &Running,
+    ) {
         self.change_sums(tree, running, Amount::minus);
         if let Some(group) = self.group_mut(running) {
-            let set = if running.is_evicted {
-                &mut group.evicted
-            } else {
-                &mut group.others
-            };
-            set.remove(&running.key(id));
+            let ranked = group.ranked_mut(running.is_evicted);
+            ranked.remove(&running.rank(id, uids), uids);
+        }
+    }
+
+    /// A running workload is told to go.
+    pub(crate) fn mark_evicted(&mut self, uids: &impl Uids, id: WorkloadId, running: &Running) {
+        if let Some(group) = self.group_mut(running) {
+            group.others.remove(&running.rank(id, uids), uids);
+            group.evicted.insert(running.rank(id, uids), uids);
         }
     }
 
@@ -202,9 +217,9 @@ impl Index {
     }
 
     fn group_mut(&mut self, running: &Running) -> Option<&mut Group> {
-        self.groups
-            .get_mut(running.queue.index())?
-            .get_mut(running.group)
+        let group = usize::try_from(running.group).unwrap_or(usize::MAX);
+        let groups = self.groups.get_mut(running.queue.index())?;
+        groups.get_mut(group)
     }
 
     fn change_sums(
@@ -214,14 +229,12 @@ impl Index {
         change: impl Fn(Amount, Amount) -> Amount,
     ) {
         let root = tree.node(running.queue).root;
-        let Some(group) = self
-            .groups
-            .get(running.queue.index())
-            .and_then(|groups| groups.get(running.group))
-        else {
+        let group = usize::try_from(running.group).unwrap_or(usize::MAX);
+        let groups = self.groups.get(running.queue.index());
+        let Some(group) = groups.and_then(|groups| groups.get(group)) else {
             return;
         };
-        for (of, amount) in group.of.iter().zip(&running.amounts) {
+        for (of, amount) in group.of.iter().zip(running.amounts.as_slice()) {
             let key = (*of, running.priority);
             for (sums, node) in [
                 (&mut self.used, running.queue),

@@ -4,7 +4,7 @@
 //! have the same denominators. Decisions use the exact share, never a rounded one.
 
 use crate::amount::Amount;
-use crate::names::{NodeId, ResourceId};
+use crate::names::{CellId, FlavorResource, NodeId};
 use crate::quota::{Usage, View};
 use std::cmp::Ordering;
 
@@ -23,7 +23,7 @@ pub(crate) struct Share {
 impl Share {
     /// The share as things are. A node without parent has none and never borrows.
     ///
-    /// Costs the number of flavors and resources of the node.
+    /// Costs the number of flavors and resources of the node, times its resources if it borrows.
     pub(crate) fn of(view: &View<'_>, id: NodeId) -> Self {
         let node = view.tree.node(id);
         let mut share = Self {
@@ -34,26 +34,21 @@ impl Share {
         let Some(parent) = node.parent else {
             return share;
         };
-        let mut borrowed: Vec<(ResourceId, Amount)> = Vec::new();
-        for (of, cell) in &node.cells {
+        let over = |(of, cell): &(FlavorResource, CellId)| {
             let it = view.tree.cell(*cell);
             let over = view.usage(*cell).minus(it.subtree);
-            if over <= Amount::ZERO || !it.has_quota {
-                continue;
-            }
-            share.is_borrowing = true;
-            match borrowed.iter_mut().find(|(it, _)| *it == of.resource) {
-                Some((_, sum)) => *sum = sum.plus(over),
-                None => borrowed.push((of.resource, over)),
-            }
+            (it.has_quota && over > Amount::ZERO).then_some((of.resource, over))
+        };
+        share.is_borrowing = node.cells.iter().any(|cell| over(cell).is_some());
+        if !share.is_borrowing {
+            return share;
         }
-        for (resource, over) in borrowed {
-            let mut lendable = view.tree.node(parent).lendable.iter();
-            let lendable = lendable
-                .find(|(it, _)| *it == resource)
-                .map_or(Amount::ZERO, |(_, amount)| *amount);
-            if lendable > Amount::ZERO {
-                share.ratio = share.ratio.max(float(over) * 1000.0 / float(lendable));
+        for (resource, lendable) in &view.tree.node(parent).lendable {
+            let of_resource = node.cells.iter().filter_map(over);
+            let of_resource = of_resource.filter(|(of, _)| of == resource);
+            let over = of_resource.fold(Amount::ZERO, |sum, (_, over)| sum.plus(over));
+            if *lendable > Amount::ZERO {
+                share.ratio = share.ratio.max(float(over) * 1000.0 / float(*lendable));
             }
         }
         share

@@ -81,8 +81,9 @@ pub struct WorkloadSpec<'a> {
     pub queue: &'a str,
     /// Its priority.
     pub priority: i32,
-    /// Its time in queue order, in seconds: the creation, or an eviction that counts instead.
-    pub order_time_s: i64,
+    /// Its time in queue order: the creation, or an eviction that counts instead. It is only compared with
+    /// that of other workloads, so any unit will do that all of them use.
+    pub order_time: i64,
     /// What it wants.
     pub pod_sets: Vec<PodSet>,
     /// Whether the queue's namespace selector takes it.

@@ -4,16 +4,22 @@
 //! workload and the depth of its tree. A change of queues or cohorts takes effect at the next decision
 //! and costs the size of the tree then.
 
+mod lookups;
+
 use crate::amount::Amount;
-use crate::assignment::{Assignment, PodSet};
+use crate::amounts::Amounts;
+use crate::assignment::Assignment;
 use crate::damping::{Histories, Holds};
 use crate::guard::PreemptionLimits;
-use crate::names::{FlavorId, FlavorResource, Names, NodeId, ResourceId, WorkloadId};
+use crate::names::{FlavorResource, Names, NodeId, WorkloadId};
+use crate::parked::Parked;
 use crate::queue::{Queue, Settings};
-use crate::quota::{Overlay, Tree, Usage};
+use crate::quota::{Overlay, Tree};
 use crate::records::{Record, Records};
 use crate::running::{Index, Running};
+use crate::shapes::Shapes;
 use crate::spec::{CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
+use crate::victims::Workloads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -35,7 +41,8 @@ pub struct State {
     pub(crate) queues: Vec<Queue>,
     pub(crate) records: Records,
     by_name: BTreeMap<Arc<str>, WorkloadId>,
-    shapes: BTreeMap<Arc<[PodSet]>, u32>,
+    pub(crate) shapes: Shapes,
+    parked: Parked,
     pub(crate) cycle: u64,
     /// The time of the last cycle.
     pub(crate) now_s: i64,
@@ -62,76 +69,6 @@ impl State {
     /// run time.
     pub fn set_now(&mut self, now_s: i64) {
         self.now_s = now_s;
-    }
-
-    /// The number of a flavor.
-    pub fn flavor(&mut self, name: &str) -> FlavorId {
-        FlavorId(self.flavors.intern(name))
-    }
-
-    /// The number of a resource.
-    pub fn resource(&mut self, name: &str) -> ResourceId {
-        ResourceId(self.resources.intern(name))
-    }
-
-    /// The name of a flavor.
-    #[must_use]
-    pub fn flavor_name(&self, id: FlavorId) -> &str {
-        self.flavors.name(id.0)
-    }
-
-    /// The name of a resource.
-    #[must_use]
-    pub fn resource_name(&self, id: ResourceId) -> &str {
-        self.resources.name(id.0)
-    }
-
-    /// The name of a ClusterQueue or a cohort.
-    #[must_use]
-    pub fn node_name(&self, id: NodeId) -> &str {
-        self.tree.node(id).name()
-    }
-
-    /// The name of a workload; empty if it is gone.
-    #[must_use]
-    pub fn workload_name(&self, id: WorkloadId) -> &str {
-        self.records.get(id).map_or("", |record| &record.name)
-    }
-
-    /// The queue of a workload.
-    #[must_use]
-    pub fn queue_of(&self, id: WorkloadId) -> Option<NodeId> {
-        self.records.get(id).map(|record| record.queue)
-    }
-
-    /// The priority of a workload.
-    #[must_use]
-    pub fn priority(&self, id: WorkloadId) -> i32 {
-        self.records.get(id).map_or(0, |record| record.priority)
-    }
-
-    /// The pod sets of a workload.
-    #[must_use]
-    pub fn pod_sets(&self, id: WorkloadId) -> &[PodSet] {
-        self.records.get(id).map_or(&[], |it| &*it.pod_sets)
-    }
-
-    /// A workload by its name.
-    #[must_use]
-    pub fn workload(&self, name: &str) -> Option<WorkloadId> {
-        self.by_name.get(name).copied()
-    }
-
-    /// A ClusterQueue by its name.
-    #[must_use]
-    pub fn queue(&self, name: &str) -> Option<NodeId> {
-        self.queue_names.get(name).copied()
-    }
-
-    /// All ClusterQueues, by name.
-    pub fn queues(&self) -> impl Iterator<Item = (&str, NodeId)> {
-        let named = self.queue_names.iter().map(|(name, id)| (&**name, *id));
-        named.filter(|(_, id)| self.pending(*id).is_some_and(|it| it.settings.is_declared))
     }
 
     /// Adds a ClusterQueue or changes it. What is parked in its tree is looked at again.
@@ -208,12 +145,36 @@ impl State {
 
     /// A workload holds quota now.
     pub fn reserve(&mut self, id: WorkloadId, held: &Reservation) {
-        self.take_quota(id, held);
+        self.take_quota(id, &held.usage, held.reserved_at_s, held.is_evicted);
         self.revive_where_holds_ended();
     }
 
     /// The same, without a look at who is parked.
-    pub(crate) fn take_quota(&mut self, id: WorkloadId, held: &Reservation) {
+    pub(crate) fn take_quota(
+        &mut self,
+        id: WorkloadId,
+        usage: &[(FlavorResource, Amount)],
+        reserved_at_s: i64,
+        is_evicted: bool,
+    ) {
+        let is_used = |(_, amount): &(_, Amount)| *amount != Amount::ZERO;
+        if usage.iter().all(is_used) && usage.is_sorted_by(|(a, _), (b, _)| a < b) {
+            // Nearly always: nothing has to be copied.
+            return self.reserve_sorted(id, usage, reserved_at_s, is_evicted);
+        }
+        let mut usage = usage.to_vec();
+        usage.retain(is_used);
+        usage.sort_unstable_by_key(|(of, _)| *of);
+        self.reserve_sorted(id, &usage, reserved_at_s, is_evicted);
+    }
+
+    fn reserve_sorted(
+        &mut self,
+        id: WorkloadId,
+        usage: &[(FlavorResource, Amount)],
+        reserved_at_s: i64,
+        is_evicted: bool,
+    ) {
         self.holds.end(id);
         self.histories.admitted(id);
         self.give_back(id);
@@ -221,34 +182,31 @@ impl State {
         let Some(queue) = self.records.get(id).map(|record| record.queue) else {
             return;
         };
-        let mut usage = held.usage.clone();
-        usage.retain(|(_, amount)| *amount != Amount::ZERO);
-        usage.sort_unstable_by_key(|(of, _)| *of);
-        for (of, _) in &usage {
+        for (of, _) in usage {
             self.tree.require(queue, *of);
         }
         self.settle();
-        let of: Vec<_> = usage.iter().map(|(of, _)| *of).collect();
-        let group = self.index.group_for(&self.tree, queue, &of);
+        let group = self.index.group_for(&self.tree, queue, usage);
         let Some(record) = self.records.get_mut(id) else {
             return;
         };
         let running = Running {
             queue,
             group,
-            amounts: usage.iter().map(|(_, amount)| *amount).collect(),
+            amounts: Amounts::of(usage.iter().map(|(_, amount)| *amount)),
             priority: record.priority,
-            order_time_s: record.order_time_s,
-            reserved_at_s: held.reserved_at_s,
-            is_evicted: held.is_evicted,
-            uid: Arc::clone(&record.uid),
+            order_time: record.order_time,
+            reserved_at_s,
+            is_evicted,
         };
         record.progress = None;
-        self.index.insert(&self.tree, id, &running);
+        self.index.insert(&self.tree, &self.records, id, &running);
         for (cell, amount) in self.index.usage(&running) {
             self.tree.add_usage(&mut self.usage, cell, amount);
         }
-        record.running = Some(running);
+        if let Some(record) = self.records.get_mut(id) {
+            record.running = Some(running);
+        }
         if let Some(queue) = self.queues.get_mut(queue.index()) {
             queue.forget(id);
             // The object's update after its admission.
@@ -258,13 +216,13 @@ impl State {
 
     /// A running workload is told to go. It holds its quota until it is released.
     pub fn mark_evicted(&mut self, id: WorkloadId) {
-        let Some(running) = self.records.get_mut(id).and_then(|it| it.running.as_mut()) else {
-            return;
-        };
-        if !running.is_evicted {
-            self.index.remove(&self.tree, id, running);
-            running.is_evicted = true;
-            self.index.insert(&self.tree, id, running);
+        if let Some(running) = self.records.running(id)
+            && !running.is_evicted
+        {
+            self.index.mark_evicted(&self.records, id, running);
+            if let Some(running) = self.records.get_mut(id).and_then(|it| it.running.as_mut()) {
+                running.is_evicted = true;
+            }
         }
     }
 
@@ -287,6 +245,7 @@ impl State {
         self.histories.gone(id);
         if let Some(record) = self.records.remove(id) {
             self.by_name.remove(&record.name);
+            self.shapes.release(&record.pod_sets);
             if let Some(queue) = self.queues.get_mut(record.queue.index()) {
                 queue.forget(id);
             }
@@ -312,34 +271,6 @@ impl State {
         self.revive_where_holds_ended();
     }
 
-    /// The active workloads of a queue in queue order.
-    #[must_use]
-    pub fn active(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending(queue).map(Queue::active).unwrap_or_default()
-    }
-
-    /// The parked workloads of a queue in queue order.
-    #[must_use]
-    pub fn parked(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending(queue).map(Queue::parked).unwrap_or_default()
-    }
-
-    /// The held workloads of a queue, those first that are held the shortest. Kueue counts them among the
-    /// inadmissible ones.
-    #[must_use]
-    pub fn held(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending(queue).map(Queue::held).unwrap_or_default()
-    }
-
-    /// The usage of a ClusterQueue or a cohort. Sorted by flavor and resource.
-    #[must_use]
-    pub fn usage(&self, node: NodeId) -> Vec<(FlavorResource, Amount)> {
-        let cells = self.tree.node(node).cells.iter();
-        cells
-            .map(|(of, cell)| (*of, self.usage.usage(*cell)))
-            .collect()
-    }
-
     /// Moves back to active what is parked in the tree of a node; says what was moved.
     pub fn revive(&mut self, node: NodeId) -> Vec<WorkloadId> {
         self.settle();
@@ -347,19 +278,23 @@ impl State {
     }
 
     fn revive_below(&mut self, root: NodeId) -> Vec<WorkloadId> {
-        let mut open = vec![root];
         let mut moved = Vec::new();
-        while let Some(id) = open.pop() {
-            open.extend(&self.tree.node(id).children);
-            let records = &self.records;
-            if let Some(queue) = self.queues.get_mut(id.index()) {
-                moved.extend(queue.revive(|id| {
-                    let record = records.get(id)?;
-                    record.is_in_scope.then(|| record.class())
-                }));
+        let (queues, records) = (&mut self.queues, &self.records);
+        self.parked.drain(root, |id| {
+            let may_move = |id| {
+                let record = records.get(id)?;
+                record.is_in_scope.then(|| record.class())
+            };
+            if let Some(queue) = queues.get_mut(id.index()) {
+                queue.revive(may_move, &mut moved);
             }
-        }
+        });
         moved
+    }
+
+    /// Something was parked in a queue that may be revived.
+    pub(crate) fn note_parked(&mut self, queue: NodeId) {
+        self.parked.note(&self.tree, queue);
     }
 
     pub(crate) fn pending(&self, queue: NodeId) -> Option<&Queue> {
@@ -382,6 +317,7 @@ impl State {
             self.look_again(&changed);
             self.tree.settle(&mut self.usage);
             self.index.settle(&self.tree);
+            self.parked.settle(&self.tree);
             self.look_again(&changed);
         }
     }
@@ -433,7 +369,7 @@ impl State {
         for (cell, amount) in self.index.usage(&running) {
             self.tree.remove_usage(&mut self.usage, cell, amount);
         }
-        self.index.remove(&self.tree, id, &running);
+        self.index.remove(&self.tree, &self.records, id, &running);
         let queue = self.queues.get_mut(running.queue.index())?;
         queue.generation = queue.generation.saturating_add(1);
         Some(running.queue)
@@ -444,21 +380,14 @@ impl State {
             self.remove(known);
         }
         let queue = self.queue_node(spec.queue);
-        let pod_sets: Arc<[PodSet]> = spec.pod_sets.into();
-        let next = u32::try_from(self.shapes.len()).unwrap_or(u32::MAX);
-        let known = self.shapes.get_key_value(&pod_sets);
-        let known = known.map(|(pod_sets, shape)| (Arc::clone(pod_sets), *shape));
-        let (pod_sets, shape) = known.unwrap_or_else(|| {
-            self.shapes.insert(Arc::clone(&pod_sets), next);
-            (pod_sets, next)
-        });
+        let (pod_sets, shape) = self.shapes.acquire(spec.pod_sets);
         let name: Arc<str> = spec.name.into();
         let id = self.records.insert(Record {
             name: Arc::clone(&name),
             uid: spec.uid.into(),
             queue,
             priority: spec.priority,
-            order_time_s: spec.order_time_s,
+            order_time: spec.order_time,
             pod_sets,
             shape,
             is_in_scope: spec.is_in_scope,

@@ -198,6 +198,10 @@ impl Trace {
         self.steps.as_deref().unwrap_or_default()
     }
 
+    pub(crate) const fn is_on(&self) -> bool {
+        self.steps.is_some()
+    }
+
     #[inline]
     pub(crate) fn note(&mut self, step: impl FnOnce() -> Step) {
         if let Some(steps) = &mut self.steps {

@@ -1,16 +1,18 @@
 //! Held quota in a cycle: it counts as used, but for its preemptor and for those who take it over.
 
 use super::nominate::{Nominator, Nominee};
-use super::{Decision, Entry};
+use super::{Cycle, Decision, Entry};
 use crate::assignment::Assignment;
-use crate::damping::{Damping, Hold};
+use crate::damping::{Damping, Hold, Holds};
 use crate::names::{NodeId, WorkloadId};
-use crate::policy::{ReclaimWithinCohort, WithinClusterQueue};
+use crate::policy::{QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue};
+use crate::queue::Place;
 use crate::quota::View;
+use crate::records::Records;
 use crate::state::State;
 use crate::trace::{Step, Trace};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What counts when a workload is nominated.
 pub(crate) struct Terms<'a> {
@@ -99,6 +101,9 @@ impl State {
         terms: &Terms<'_>,
         trace: &mut Trace,
     ) {
+        if !trace.is_on() {
+            return;
+        }
         let root = |queue: NodeId| view.tree.node(queue).root;
         let own = root(nominator.queue());
         for (holder, hold) in self.holds.iter() {
@@ -148,8 +153,8 @@ impl State {
         *nominee = again;
     }
 
-    /// Preemptors of a lower priority in the same tree whom it could preempt if they ran; the highest
-    /// priority first.
+    /// Preemptors of a lower priority in the same tree whom it could preempt if they ran, and those behind
+    /// it in a queue that keeps its order; the highest priority first.
     fn weaker(
         &self,
         view: &View<'_>,
@@ -159,17 +164,19 @@ impl State {
         let root = view.tree.node(nominator.queue()).root;
         let policy = nominator.policy();
         let may = |hold: &Hold| {
+            let is_weaker = hold.priority < nominator.priority();
             if hold.queue == nominator.queue() {
-                policy.within_cluster_queue != WithinClusterQueue::Never
+                // The head of a queue that keeps its order comes before whoever is not.
+                nominator.is_strict()
+                    || is_weaker && policy.within_cluster_queue != WithinClusterQueue::Never
             } else {
-                policy.reclaim_within_cohort != ReclaimWithinCohort::Never
+                is_weaker && policy.reclaim_within_cohort != ReclaimWithinCohort::Never
             }
         };
         let all = self.holds.iter().filter(|(id, hold)| {
             *id != nominator.id()
                 && terms.counts(*id)
                 && view.tree.node(hold.queue).root == root
-                && hold.priority < nominator.priority()
                 && may(hold)
         });
         let mut weaker: Vec<_> = all.map(|(id, hold)| (Reverse(hold.priority), id)).collect();
@@ -236,12 +243,51 @@ impl State {
         }
     }
 
+    /// Lets go what is held for those who cannot have it: they are behind the head of a queue that keeps its
+    /// order, or their queue no longer takes them.
+    pub(super) fn end_idle_holds(&mut self, cycle: &Cycle) {
+        if self.holds.is_empty() {
+            return;
+        }
+        for id in &cycle.out_of_scope {
+            self.holds.end(*id);
+        }
+        let blocked = cycle.entries.iter().filter(|entry| {
+            let strategy = self.pending(entry.queue).map(|it| it.settings.strategy);
+            strategy == Some(QueueingStrategy::StrictFifo) && entry.decision != Decision::Admit
+        });
+        let heads: BTreeMap<NodeId, WorkloadId> =
+            blocked.map(|it| (it.queue, it.workload)).collect();
+        let behind = |(id, hold): (WorkloadId, &Hold)| {
+            let head = *heads.get(&hold.queue)?;
+            (head != id).then_some((id, head))
+        };
+        for (id, head) in self.holds.iter().filter_map(behind).collect::<Vec<_>>() {
+            self.holds.end(id);
+            self.histories.displaced(id, head);
+        }
+    }
+
     /// Looks again at who is parked where held quota was let go or came into use.
     pub(crate) fn revive_where_holds_ended(&mut self) {
         for queue in self.holds.take_ended() {
             self.revive(queue);
         }
     }
+}
+
+/// Of each queue the place of the first workload for whom quota is held.
+pub(super) fn first_holders(holds: &Holds, records: &Records) -> BTreeMap<NodeId, Place> {
+    let mut first: BTreeMap<NodeId, Place> = BTreeMap::new();
+    for (id, hold) in holds.iter() {
+        let Some(place) = records.get(id).map(|it| it.place(id)) else {
+            continue;
+        };
+        if first.get(&hold.queue).is_none_or(|it| place < *it) {
+            first.insert(hold.queue, place);
+        }
+    }
+    first
 }
 
 /// Whose held quota counts as free for a nominee.

@@ -4,7 +4,7 @@ use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
 use crate::flavors::{Applicant, Oracle, Searching, assign};
 use crate::names::{FlavorResource, NodeId, ResourceId, WorkloadId};
-use crate::policy::{Algorithm, Preemption};
+use crate::policy::{Algorithm, Preemption, QueueingStrategy};
 use crate::queue::{Queue, Settings};
 use crate::quota::View;
 use crate::records::Record;
@@ -74,6 +74,10 @@ impl<'a> Nominator<'a> {
 
     pub(super) fn priority(&self) -> i32 {
         self.record.priority
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.queue.settings.strategy == QueueingStrategy::StrictFifo
     }
 
     pub(super) fn policy(&self) -> Preemption {
@@ -245,7 +249,7 @@ impl<'a> Nominator<'a> {
             queue: self.record.queue,
             settings: self.settings(),
             priority: self.record.priority,
-            order_time_s: self.record.order_time_s,
+            order_time: self.record.order_time,
             pod_sets: &self.record.pod_sets,
             counts,
             tried: &[],

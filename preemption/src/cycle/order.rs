@@ -5,7 +5,6 @@ use crate::amount::Amount;
 use crate::names::{FlavorResource, NodeId};
 use crate::policy::Algorithm;
 use crate::quota::{Usage, View};
-use crate::records::Records;
 use crate::share::Share;
 use crate::spec::Options;
 use crate::state::State;
@@ -16,16 +15,26 @@ pub(super) fn is_fair(options: &Options) -> bool {
     matches!(options.algorithm, Algorithm::FairSharing(_))
 }
 
+/// First those who take over held quota, then those for whom it is held, then all others: what is held
+/// must not be kept from its preemptor by somebody who cannot have it.
+fn turn(state: &State, nominee: &Nominee) -> u8 {
+    match nominee {
+        it if !it.displaced.is_empty() => 0,
+        it if state.holds.has(it.workload) => 1,
+        _ => 2,
+    }
+}
+
 /// The classical order: who borrows less far, then higher priority, then earlier in queue order. Ties
 /// go to the queue that comes first by name.
-pub(super) fn sort(options: &Options, records: &Records, nominees: &mut [Nominee]) {
-    if !is_fair(options) {
+pub(super) fn sort(state: &State, nominees: &mut [Nominee]) {
+    if !is_fair(&state.options) {
         nominees.sort_by_cached_key(|nominee| {
-            let record = records.get(nominee.workload);
+            let record = state.records.get(nominee.workload);
             let priority = record.map_or(0, |it| it.priority);
-            let time_s = record.map_or(0, |it| it.order_time_s);
+            let time = record.map_or(0, |it| it.order_time);
             let level = nominee.assignment.borrowing_level;
-            (level, Reverse(priority), time_s)
+            (turn(state, nominee), level, Reverse(priority), time)
         });
     }
 }
@@ -35,13 +44,16 @@ pub(super) fn sort(options: &Options, records: &Records, nominees: &mut [Nominee
 /// Each pick is a tournament in the tree of the first queue by name, on the quota as
 /// it is by then.
 pub(super) fn next(state: &State, view: &mut View<'_>, waiting: &[Nominee]) -> Option<usize> {
+    let turns = waiting.iter().map(|it| turn(state, it));
+    let turns: Vec<u8> = turns.collect();
+    let turn = turns.iter().min()?;
+    let its_turn = |at: &usize| turns.get(*at) == Some(turn);
     let name = |at: &usize| waiting.get(*at).map_or("", |it| state.node_name(it.queue));
-    let first = (0..waiting.len()).min_by_key(|at| name(at))?;
+    let of_turn = (0..waiting.len()).filter(its_turn);
+    let first = of_turn.clone().min_by_key(|at| name(at))?;
     let root_of = |at: usize| waiting.get(at).map(|it| view.tree.node(it.queue).root);
     let root = root_of(first)?;
-    let entries: Vec<usize> = (0..waiting.len())
-        .filter(|at| root_of(*at) == Some(root))
-        .collect();
+    let entries: Vec<usize> = of_turn.filter(|at| root_of(*at) == Some(root)).collect();
     Some(Tournament::of(state, view, waiting, &entries).winner(root, first))
 }
 
@@ -155,7 +167,7 @@ impl<'a> Tournament<'a> {
             let nominee = self.waiting.get(entry)?;
             let record = self.state.records.get(nominee.workload)?;
             let name = self.state.node_name(nominee.queue);
-            Some((Reverse(record.priority), record.order_time_s, name))
+            Some((Reverse(record.priority), record.order_time, name))
         };
         by_share.then_with(|| key(a).cmp(&key(b)))
     }

@@ -83,7 +83,7 @@ impl Hold {
         let leaving = leaving.filter(|id| histories.told_by(**id) == Some(preemptor));
         for running in leaving.filter_map(|id| workloads.running(*id)) {
             let group = index.group(running.queue, running.group);
-            for (of, amount) in group.of.iter().zip(&running.amounts) {
+            for (of, amount) in group.of.iter().zip(running.amounts.as_slice()) {
                 for (_, held) in amounts.iter_mut().filter(|(it, _)| it == of) {
                     *held = held.minus(*amount);
                 }

@@ -130,11 +130,10 @@ impl Usage for View<'_> {
         }
     }
 
-    fn set_usage(&mut self, cell: CellId, usage: Amount) {
-        let before = self.usage(cell);
-        self.over.log.push((cell, before));
+    fn change(&mut self, cell: CellId, from: Amount, to: Amount) {
+        self.over.log.push((cell, from));
         if let Some(slot) = self.over.changed.get_mut(cell.index()) {
-            *slot = (self.over.epoch, usage);
+            *slot = (self.over.epoch, to);
         }
     }
 }

@@ -107,7 +107,8 @@ static NO_NODE: Node = Node::new(None, true, NodeId(u32::MAX));
 /// Something that knows the usage of cells.
 pub(crate) trait Usage {
     fn usage(&self, cell: CellId) -> Amount;
-    fn set_usage(&mut self, cell: CellId, usage: Amount);
+    /// `from` is what it was: whoever changes it has just read it.
+    fn change(&mut self, cell: CellId, from: Amount, to: Amount);
 }
 
 impl Usage for Vec<Amount> {
@@ -115,9 +116,9 @@ impl Usage for Vec<Amount> {
         self.get(cell.index()).copied().unwrap_or_default()
     }
 
-    fn set_usage(&mut self, cell: CellId, usage: Amount) {
+    fn change(&mut self, cell: CellId, _: Amount, to: Amount) {
         if let Some(slot) = self.get_mut(cell.index()) {
-            *slot = usage;
+            *slot = to;
         }
     }
 }
@@ -190,7 +191,7 @@ impl Tree {
             let it = self.cell(cell);
             let before = usage.usage(cell);
             let free = it.local_available(before);
-            usage.set_usage(cell, before.plus(amount));
+            usage.change(cell, before, before.plus(amount));
             match it.parent {
                 Some(parent) if amount > free => {
                     amount = amount.minus(free);
@@ -208,7 +209,7 @@ impl Tree {
             let it = self.cell(cell);
             let before = usage.usage(cell);
             let stored = before.minus(it.local);
-            usage.set_usage(cell, before.minus(amount));
+            usage.change(cell, before, before.minus(amount));
             match it.parent {
                 Some(parent) if stored > Amount::ZERO => {
                     amount = amount.min(stored);
@@ -395,7 +396,8 @@ impl Tree {
                 let has_quota = slot.has_quota;
                 if let Some(parent) = slot.parent {
                     let lent_here = subtree.minus(local);
-                    lent.set_usage(parent, lent.usage(parent).plus(lent_here));
+                    let before = lent.usage(parent);
+                    lent.change(parent, before, before.plus(lent_here));
                     if let Some(above) = self.cells.get_mut(parent.index()) {
                         above.has_quota |= has_quota;
                     }

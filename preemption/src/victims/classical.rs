@@ -26,9 +26,9 @@ use crate::amount::Amount;
 use crate::names::{CellId, NodeId, WorkloadId};
 use crate::policy::BorrowWithinCohort;
 use crate::quota::{Usage, View};
-use crate::running::{Group, Key, Running};
+use crate::ranked::{Rank, Ranked};
+use crate::running::{Group, Running};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
-use std::collections::BTreeSet;
 
 /// From which list a candidate is, in the order in which the lists are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,15 +172,23 @@ fn has_candidate(
     group: &Group,
     reach: Reach,
 ) -> bool {
-    [&group.evicted, &group.others].into_iter().any(|set| {
-        let near = set.iter().take_while(|key| !reach.ends_at(key.priority));
-        near.map(|key| key.id).any(|id| {
-            !world.gone.contains(&id)
-                && world
-                    .running
-                    .running(id)
-                    .is_some_and(|it| reach.takes(it) && world.spares(preemptor, id, it).is_none())
-        })
+    let guard = &world.guard;
+    let may_go = |Rank { priority, id, .. }: Rank| {
+        if world.gone.contains(&id) {
+            return false;
+        }
+        if reach.takes_all_of(priority) && !guard.has_limits {
+            // Nearly always: the workload itself need not be looked at.
+            return guard.damps(preemptor.priority, id, priority).is_none();
+        }
+        let may_go = |it| reach.takes(it) && world.spares(preemptor, id, it).is_none();
+        world.running.running(id).is_some_and(may_go)
+    };
+    [&group.evicted, &group.others].into_iter().any(|ranked| {
+        let mut near = ranked
+            .iter()
+            .take_while(|rank| !reach.ends_at(rank.priority));
+        near.any(may_go)
     })
 }
 
@@ -223,8 +231,6 @@ fn attempt(
     None
 }
 
-static NOBODY: BTreeSet<Key> = BTreeSet::new();
-
 /// The lists of one part.
 struct Section<'a> {
     part: Part,
@@ -238,41 +244,39 @@ impl<'a> Section<'a> {
     fn take(
         &self,
         view: &mut View<'_>,
-        world: &World<'_>,
+        world: &World<'a>,
         preemptor: &Preemptor<'_>,
         is_evicted: bool,
         victims: &mut Vec<(WorkloadId, Reason)>,
         trace: &mut Trace,
     ) -> bool {
-        let set = |list: &List<'a>| {
+        let ranked = |list: &List<'a>| -> &'a Ranked {
             if is_evicted {
                 &list.group.evicted
             } else {
                 &list.group.others
             }
         };
-        let of_part = |list: &List<'a>| (list.part == self.part).then(|| set(list));
-        let mut merge = Merge::of(
-            self.lists
-                .iter()
-                .map(|list| of_part(list).unwrap_or(&NOBODY)),
-        );
+        let lists = self.lists.iter().enumerate();
+        let of_part = lists.filter(|(_, list)| list.part == self.part);
+        let of_part = of_part.map(|(at, list)| (at, ranked(list)));
+        let mut merge = Merge::of(world.running, of_part);
         while let Some(next) = merge.next() {
-            let key = next.key;
+            let rank = next.rank;
             let Some(list) = self.lists.get(next.at) else {
                 continue;
             };
-            if let Some(verdict) = self.passes_over(view, preemptor, list, key.priority) {
+            if let Some(verdict) = self.passes_over(view, preemptor, list, rank.priority) {
                 let queue = list.queue;
                 trace.note(|| Step::Queue { queue, verdict });
                 continue;
             }
-            let Some(running) = world.running.running(key.id) else {
+            let Some(running) = world.running.running(rank.id) else {
                 merge.go_on(&next);
                 continue;
             };
             let reason = self.reason(preemptor, running);
-            let workload = key.id;
+            let workload = rank.id;
             let mut verdict = |verdict| {
                 trace.note(|| Step::Candidate {
                     workload,

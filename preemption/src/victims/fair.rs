@@ -16,12 +16,13 @@ use super::merge::Merge;
 use super::{Demand, Preemptor, Reach, Reason, Victim, World, is_in_vain};
 use crate::names::{NodeId, WorkloadId};
 use crate::policy::FairStrategy;
-use crate::quota::{Usage, View};
-use crate::running::Key;
+use crate::quota::{Tree, Usage, View};
+use crate::ranked::{Rank, Ranked};
+use crate::running::Group;
 use crate::share::Share;
 use crate::trace::{CandidateVerdict, Step, Trace};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn search(
     view: &mut View<'_>,
@@ -46,6 +47,7 @@ pub(super) fn search(
         within_nominal: is_within_nominal(view, preemptor),
         victims: Vec::new(),
         retry: BTreeMap::new(),
+        standings: Standings::of(view.tree),
         trace,
     };
     let (first, second) = (strategies.first().copied(), strategies.get(1));
@@ -91,17 +93,17 @@ struct Candidates<'a> {
     reach: Reach,
     evicted: Merge<'a>,
     others: Merge<'a>,
-    front: Option<Front<'a>>,
+    front: Option<Front>,
 }
 
 /// The candidate that is next.
 #[derive(Clone, Copy)]
-struct Front<'a> {
-    key: &'a Key,
+struct Front {
+    rank: Rank,
     is_evicted: bool,
 }
 
-impl<'a> Candidates<'a> {
+impl Candidates<'_> {
     fn advance(&mut self, world: &World<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
         for is_evicted in [true, false] {
             let merge = if is_evicted {
@@ -110,24 +112,24 @@ impl<'a> Candidates<'a> {
                 &mut self.others
             };
             while let Some(next) = merge.next() {
-                let key = next.key;
-                if self.reach.ends_at(key.priority) {
+                let rank = next.rank;
+                if self.reach.ends_at(rank.priority) {
                     continue;
                 }
                 merge.go_on(&next);
-                let running = world.running.running(key.id);
+                let running = world.running.running(rank.id);
                 let Some(running) = running.filter(|it| self.reach.takes(it)) else {
                     continue;
                 };
-                if world.gone.contains(&key.id) {
+                if world.gone.contains(&rank.id) {
                     continue;
                 }
-                if let Some(why) = world.spares(preemptor, key.id, running) {
-                    let workload = key.id;
+                if let Some(why) = world.spares(preemptor, rank.id, running) {
+                    let workload = rank.id;
                     trace.note(|| Step::Spared { workload, why });
                     continue;
                 }
-                self.front = Some(Front { key, is_evicted });
+                self.front = Some(Front { rank, is_evicted });
                 return;
             }
         }
@@ -139,7 +141,7 @@ impl<'a> Candidates<'a> {
         world: &World<'_>,
         preemptor: &Preemptor<'_>,
         trace: &mut Trace,
-    ) -> Option<Front<'a>> {
+    ) -> Option<Front> {
         let front = self.front;
         self.advance(world, preemptor, trace);
         front
@@ -159,10 +161,14 @@ fn collect<'a>(
         let groups: Vec<_> = groups
             .filter(|group| !group.is_empty() && group.uses_any(preemptor.needs))
             .collect();
+        let merge = |of: fn(&Group) -> &Ranked| {
+            let lists = groups.iter().map(|group| of(group)).enumerate();
+            Merge::of(world.running, lists)
+        };
         let mut candidates = Candidates {
             reach,
-            evicted: Merge::of(groups.iter().map(|it| &it.evicted)),
-            others: Merge::of(groups.iter().map(|it| &it.others)),
+            evicted: merge(|it| &it.evicted),
+            others: merge(|it| &it.others),
             front: None,
         };
         candidates.advance(world, preemptor, trace);
@@ -191,12 +197,66 @@ fn collect<'a>(
 /// Whether candidates of `a` come before those of `b`, which are of another queue. Among equals those
 /// of the preemptor's own queue come last.
 fn cmp_across(
+    world: &World<'_>,
     preemptor: &Preemptor<'_>,
-    a: (NodeId, Front<'_>),
-    b: (NodeId, Front<'_>),
+    a: (NodeId, Front),
+    b: (NodeId, Front),
 ) -> Ordering {
-    let key = |(queue, front): (NodeId, Front<'_>)| (!front.is_evicted, queue == preemptor.queue);
-    key(a).cmp(&key(b)).then_with(|| a.1.key.cmp(b.1.key))
+    let key = |(queue, front): (NodeId, Front)| (!front.is_evicted, queue == preemptor.queue);
+    key(a)
+        .cmp(&key(b))
+        .then_with(|| a.1.rank.cmp(&b.1.rank, world.running))
+}
+
+/// How the nodes stand in the tournaments, kept from one to the next.
+struct Standings {
+    /// By node: its share, unless it has changed; and if it is a queue, its next candidate.
+    nodes: Vec<(Option<Share>, Option<Front>)>,
+}
+
+impl Standings {
+    fn of(tree: &Tree) -> Self {
+        Self {
+            nodes: vec![(None, None); tree.nodes().count()],
+        }
+    }
+
+    fn front(&self, queue: NodeId) -> Option<Front> {
+        self.nodes.get(queue.index())?.1
+    }
+
+    /// Says which it was.
+    fn set_front(&mut self, queue: NodeId, front: Option<Front>) -> Option<Front> {
+        let (_, slot) = self.nodes.get_mut(queue.index())?;
+        std::mem::replace(slot, front)
+    }
+
+    /// These, and no others.
+    fn set_fronts(&mut self, fronts: impl Iterator<Item = (NodeId, Front)>) {
+        for (_, front) in &mut self.nodes {
+            *front = None;
+        }
+        for (queue, front) in fronts {
+            self.set_front(queue, Some(front));
+        }
+    }
+
+    fn share(&mut self, view: &View<'_>, id: NodeId) -> Share {
+        let Some((share, _)) = self.nodes.get_mut(id.index()) else {
+            return Share::of(view, id);
+        };
+        *share.get_or_insert_with(|| Share::of(view, id))
+    }
+
+    /// Usage of a queue has changed, and with it that of all above it.
+    fn forget_shares(&mut self, tree: &Tree, queue: NodeId) {
+        let up = |id: &NodeId| tree.node(*id).parent;
+        for id in std::iter::successors(Some(queue), up) {
+            if let Some((share, _)) = self.nodes.get_mut(id.index()) {
+                *share = None;
+            }
+        }
+    }
 }
 
 /// The search, between tournaments.
@@ -205,8 +265,9 @@ struct Contest<'a, 'b> {
     preemptor: &'b Preemptor<'b>,
     within_nominal: bool,
     victims: Vec<(WorkloadId, Reason)>,
-    /// What the first pass rejected.
-    retry: BTreeMap<NodeId, VecDeque<Front<'a>>>,
+    /// The first of each queue that the first pass rejected.
+    retry: BTreeMap<NodeId, Front>,
+    standings: Standings,
     trace: &'b mut Trace,
 }
 
@@ -217,12 +278,11 @@ impl<'a> Contest<'a, '_> {
         queues: &mut BTreeMap<NodeId, Candidates<'a>>,
         strategy: FairStrategy,
     ) -> bool {
+        let fronts = queues.iter();
+        let fronts = fronts.filter_map(|(queue, candidates)| Some((*queue, candidates.front?)));
+        self.standings.set_fronts(fronts);
         loop {
-            let fronts: BTreeMap<_, _> = queues
-                .iter()
-                .filter_map(|(queue, candidates)| Some((*queue, candidates.front?)))
-                .collect();
-            let Some(queue) = self.next_queue(view, &fronts) else {
+            let Some(queue) = self.next_queue(view) else {
                 return false;
             };
             let Some(candidates) = queues.get_mut(&queue) else {
@@ -237,8 +297,9 @@ impl<'a> Contest<'a, '_> {
             } else {
                 self.first_that_passes(view, queue, candidates, strategy)
             };
+            self.standings.set_front(queue, candidates.front);
             if let Some((front, reason)) = taken
-                && self.take(view, front, reason)
+                && self.take(view, queue, front, reason)
             {
                 return true;
             }
@@ -251,7 +312,7 @@ impl<'a> Contest<'a, '_> {
         queue: NodeId,
         candidates: &mut Candidates<'a>,
         strategy: FairStrategy,
-    ) -> Option<(Front<'a>, Reason)> {
+    ) -> Option<(Front, Reason)> {
         let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
         let new = Share::of(view, ours);
         let old = Share::of(view, theirs);
@@ -260,7 +321,7 @@ impl<'a> Contest<'a, '_> {
                 FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
                 FairStrategy::LessThanOrEqualToFinalShare => {
                     let mark = view.mark();
-                    remove(view, self.world, front.key.id);
+                    remove(view, self.world, front.rank.id);
                     let after = Share::of(view, theirs);
                     view.roll_back(mark);
                     new.cmp(&after).is_le()
@@ -270,28 +331,25 @@ impl<'a> Contest<'a, '_> {
                 return Some((front, Reason::InCohortFairSharing));
             }
             self.reject(front);
-            self.retry.entry(queue).or_default().push_back(front);
+            self.retry.entry(queue).or_insert(front);
         }
         None
     }
 
     /// Looks again at what was rejected, at most one workload of each queue.
     fn second_pass(&mut self, view: &mut View<'_>) -> bool {
-        let mut retry = std::mem::take(&mut self.retry);
+        let retry = std::mem::take(&mut self.retry);
+        self.standings.set_fronts(retry.into_iter());
         loop {
-            let fronts: BTreeMap<_, _> = retry
-                .iter()
-                .filter_map(|(queue, list)| Some((*queue, *list.front()?)))
-                .collect();
-            let Some(queue) = self.next_queue(view, &fronts) else {
+            let Some(queue) = self.next_queue(view) else {
                 return false;
             };
-            let Some(front) = retry.remove(&queue).and_then(|mut list| list.pop_front()) else {
+            let Some(front) = self.standings.set_front(queue, None) else {
                 return false;
             };
             let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
             if Share::of(view, ours).cmp(&Share::of(view, theirs)).is_lt() {
-                if self.take(view, front, Reason::InCohortFairSharing) {
+                if self.take(view, queue, front, Reason::InCohortFairSharing) {
                     return true;
                 }
             } else {
@@ -300,8 +358,8 @@ impl<'a> Contest<'a, '_> {
         }
     }
 
-    fn reject(&mut self, front: Front<'_>) {
-        let workload = front.key.id;
+    fn reject(&mut self, front: Front) {
+        let workload = front.rank.id;
         self.trace.note(|| Step::Candidate {
             workload,
             reason: Reason::InCohortFairSharing,
@@ -310,8 +368,8 @@ impl<'a> Contest<'a, '_> {
     }
 
     /// True if the preemptor fits without it.
-    fn take(&mut self, view: &mut View<'_>, front: Front<'_>, reason: Reason) -> bool {
-        let workload = front.key.id;
+    fn take(&mut self, view: &mut View<'_>, queue: NodeId, front: Front, reason: Reason) -> bool {
+        let workload = front.rank.id;
         self.trace.note(|| Step::Candidate {
             workload,
             reason,
@@ -319,6 +377,7 @@ impl<'a> Contest<'a, '_> {
         });
         remove(view, self.world, workload);
         self.victims.push((workload, reason));
+        self.standings.forget_shares(view.tree, queue);
         take_off(view, self.preemptor.request);
         let fits = fits(view, self.preemptor, true);
         put(view, self.preemptor.request);
@@ -326,18 +385,18 @@ impl<'a> Contest<'a, '_> {
     }
 
     /// The queue to take from next: down from the root, always to the largest share.
-    fn next_queue(&self, view: &View<'_>, fronts: &BTreeMap<NodeId, Front<'a>>) -> Option<NodeId> {
+    fn next_queue(&mut self, view: &View<'_>) -> Option<NodeId> {
         let own = self.preemptor.queue;
         let root = view.tree.node(own).root;
         if root == own {
-            return fronts.contains_key(&own).then_some(own);
+            return self.standings.front(own).map(|_| own);
         }
         let path = ancestors(view, own);
         let mut dead = BTreeSet::new();
         while !dead.contains(&root) {
             let mut cohort = root;
             loop {
-                let (queue, child) = self.best_below(view, cohort, fronts, &path, &dead);
+                let (queue, child) = self.best_below(view, cohort, &path, &dead);
                 match (queue, child) {
                     (None, None) => {
                         dead.insert(cohort);
@@ -360,10 +419,9 @@ impl<'a> Contest<'a, '_> {
         reason = "two optional pairs, taken apart at once"
     )]
     fn best_below(
-        &self,
+        &mut self,
         view: &View<'_>,
         cohort: NodeId,
-        fronts: &BTreeMap<NodeId, Front<'a>>,
         path: &BTreeSet<NodeId>,
         dead: &BTreeSet<NodeId>,
     ) -> (Option<(NodeId, Share)>, Option<(NodeId, Share)>) {
@@ -371,10 +429,11 @@ impl<'a> Contest<'a, '_> {
         let mut best_cohort: Option<(NodeId, Share)> = None;
         for child in &view.tree.node(cohort).children {
             let node = view.tree.node(*child);
-            if node.is_queue && !fronts.contains_key(child) || dead.contains(child) {
+            let front = self.standings.front(*child);
+            if node.is_queue && front.is_none() || dead.contains(child) {
                 continue;
             }
-            let share = Share::of(view, *child);
+            let share = self.standings.share(view, *child);
             let is_ours = *child == self.preemptor.queue || path.contains(child);
             if !share.is_borrowing && !is_ours {
                 continue;
@@ -386,9 +445,9 @@ impl<'a> Contest<'a, '_> {
             };
             let is_better = best.is_none_or(|(than, least)| {
                 share.cmp(&least).then_with(|| {
-                    match (fronts.get(child), fronts.get(&than)) {
+                    match (front, self.standings.front(than)) {
                         (Some(a), Some(b)) => {
-                            cmp_across(self.preemptor, (*child, *a), (than, *b)).reverse()
+                            cmp_across(self.world, self.preemptor, (*child, a), (than, b)).reverse()
                         }
                         // Kueue takes any of several cohorts; here it is the first by name.
                         _ => view.tree.node(than).name().cmp(node.name()),

@@ -1,44 +1,29 @@
-//! Several sorted sets read as one, as far as somebody reads.
+//! Several lists in candidate order read as one, as far as somebody reads.
 
-use crate::running::Key;
+use super::Workloads;
+use crate::ranked::{Rank, Ranked, Ranks};
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeSet, BinaryHeap};
-use std::ops::Bound;
+use std::collections::BinaryHeap;
 
-/// Sets of candidates in candidate order, merged as they are asked for.
+/// Lists in candidate order, merged as they are asked for.
 pub(super) struct Merge<'a> {
     heads: BinaryHeap<Reverse<Head<'a>>>,
+    /// The position of each list, and what is left of it.
+    lists: Vec<(usize, Ranks<'a>)>,
+    workloads: &'a dyn Workloads,
 }
 
-/// The next candidate of a set.
+/// The next candidate of a list.
 struct Head<'a> {
-    /// What decides nearly always, beside each other in memory.
-    priority: i32,
-    newest: Reverse<i64>,
-    key: &'a Key,
-    /// The position of its set.
-    at: usize,
-    set: &'a BTreeSet<Key>,
-}
-
-impl<'a> Head<'a> {
-    fn of(key: &'a Key, at: usize, set: &'a BTreeSet<Key>) -> Self {
-        Self {
-            priority: key.priority,
-            newest: key.newest,
-            key,
-            at,
-            set,
-        }
-    }
+    rank: Rank,
+    /// In the lists of the merge.
+    list: usize,
+    workloads: &'a dyn Workloads,
 }
 
 impl Ord for Head<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.priority
-            .cmp(&other.priority)
-            .then_with(|| self.newest.cmp(&other.newest))
-            .then_with(|| self.key.cmp(other.key))
+        self.rank.cmp(&other.rank, self.workloads)
     }
 }
 
@@ -56,37 +41,58 @@ impl PartialEq for Head<'_> {
 
 impl Eq for Head<'_> {}
 
-/// A candidate, and the set that it is from.
-pub(super) struct Next<'a> {
-    pub(super) key: &'a Key,
-    /// The position of its set.
+/// A candidate, and the list that it is from.
+pub(super) struct Next {
+    pub(super) rank: Rank,
+    /// The position of its list.
     pub(super) at: usize,
-    set: &'a BTreeSet<Key>,
+    list: usize,
 }
 
 impl<'a> Merge<'a> {
-    /// Of these sets. Costs their number.
-    pub(super) fn of(sets: impl Iterator<Item = &'a BTreeSet<Key>>) -> Self {
-        let sets = sets.enumerate();
-        let heads: Vec<_> = sets
-            .filter_map(|(at, set)| Some(Reverse(Head::of(set.first()?, at, set))))
+    /// Of these lists with their positions. Costs their number.
+    pub(super) fn of(
+        workloads: &'a dyn Workloads,
+        lists: impl Iterator<Item = (usize, &'a Ranked)>,
+    ) -> Self {
+        let open = lists.filter(|(_, list)| !list.is_empty());
+        let mut lists: Vec<(usize, Ranks<'a>)> = open.map(|(at, it)| (at, it.iter())).collect();
+        let heads = lists.iter_mut().enumerate();
+        let heads: Vec<_> = heads
+            .filter_map(|(list, (_, ranks))| {
+                let rank = ranks.next()?;
+                Some(Reverse(Head {
+                    rank,
+                    list,
+                    workloads,
+                }))
+            })
             .collect();
         Self {
             heads: heads.into(),
+            lists,
+            workloads,
         }
     }
 
-    /// The next candidate. Its set goes on only if [`Self::go_on`] is called.
-    pub(super) fn next(&mut self) -> Option<Next<'a>> {
-        let Reverse(Head { key, at, set, .. }) = self.heads.pop()?;
-        Some(Next { key, at, set })
+    /// The next candidate. Its list goes on only if [`Self::go_on`] is called.
+    pub(super) fn next(&mut self) -> Option<Next> {
+        let Reverse(Head { rank, list, .. }) = self.heads.pop()?;
+        let at = self.lists.get(list).map_or(usize::MAX, |(at, _)| *at);
+        Some(Next { rank, at, list })
     }
 
     /// Brings in the candidate after one.
-    pub(super) fn go_on(&mut self, after: &Next<'a>) {
-        let rest = (Bound::Excluded(after.key), Bound::Unbounded);
-        if let Some(key) = after.set.range::<Key, _>(rest).next() {
-            self.heads.push(Reverse(Head::of(key, after.at, after.set)));
+    pub(super) fn go_on(&mut self, after: &Next) {
+        let list = after.list;
+        if let Some((_, ranks)) = self.lists.get_mut(list)
+            && let Some(rank) = ranks.next()
+        {
+            self.heads.push(Reverse(Head {
+                rank,
+                list,
+                workloads: self.workloads,
+            }));
         }
     }
 }

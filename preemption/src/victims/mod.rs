@@ -19,6 +19,7 @@ use crate::guard::{Guard, Spared};
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::policy::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQueue};
 use crate::quota::View;
+use crate::ranked::Uids;
 use crate::running::{Index, Running};
 use crate::trace::Trace;
 use std::collections::BTreeSet;
@@ -63,8 +64,8 @@ pub struct Victim {
 pub(crate) struct Preemptor<'a> {
     pub(crate) queue: NodeId,
     pub(crate) priority: i32,
-    /// Its time in queue order, in seconds.
-    pub(crate) order_time_s: i64,
+    /// Its time in queue order.
+    pub(crate) order_time: i64,
     pub(crate) policy: Preemption,
     /// What does not fit without preemption. Sorted.
     pub(crate) needs: &'a [FlavorResource],
@@ -108,7 +109,7 @@ impl World<'_> {
 }
 
 /// Knows the running workloads by their numbers.
-pub(crate) trait Workloads {
+pub(crate) trait Workloads: Uids {
     fn running(&self, id: WorkloadId) -> Option<&Running>;
 }
 
@@ -150,7 +151,7 @@ impl Reach {
             WithinClusterQueue::Never => Self::Nobody,
             WithinClusterQueue::LowerPriority => Self::Below(preemptor.priority),
             WithinClusterQueue::LowerOrNewerEqualPriority => {
-                Self::BelowOrNewer(preemptor.priority, preemptor.order_time_s)
+                Self::BelowOrNewer(preemptor.priority, preemptor.order_time)
             }
         };
         reach.limited(preemptor.policy.limits.within_threshold_max)
@@ -190,13 +191,21 @@ impl Reach {
         }
     }
 
+    /// Whether everybody of this priority can be taken.
+    pub(crate) fn takes_all_of(self, priority: i32) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Below(limit) | Self::BelowOrNewer(limit, _) => priority < limit,
+            Self::Anybody => true,
+        }
+    }
+
     pub(crate) fn takes(self, running: &Running) -> bool {
         match self {
             Self::Nobody => false,
             Self::Below(limit) => running.priority < limit,
-            Self::BelowOrNewer(limit, time_s) => {
-                running.priority < limit
-                    || (running.priority == limit && time_s < running.order_time_s)
+            Self::BelowOrNewer(limit, time) => {
+                running.priority < limit || (running.priority == limit && time < running.order_time)
             }
             Self::Anybody => true,
         }

@@ -83,7 +83,7 @@ fn workload<'a>(state: &mut State, name: &'a str, queue: &'a str, asks: i64) -> 
         uid: name,
         queue,
         priority: 0,
-        order_time_s: 0,
+        order_time: 0,
         pod_sets: vec![PodSet {
             name: "main".into(),
             count: 1,
@@ -425,7 +425,7 @@ fn any_spec<'a>(dice: &mut Dice<'_>, state: &mut State) -> WorkloadSpec<'a> {
     let mut spec = workload(state, dice.pick(&NAMES), dice.pick(&NAMES), 0);
     spec.uid = dice.pick(&NAMES);
     spec.priority = small(dice);
-    spec.order_time_s = dice.pick(&EXTREMES);
+    spec.order_time = dice.pick(&EXTREMES);
     spec.is_in_scope = !dice.one_in(8);
     let set = spec.pod_sets[0].clone();
     spec.pod_sets = (0..dice.below(4))

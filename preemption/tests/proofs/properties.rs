@@ -48,7 +48,7 @@ impl Asked {
         let preemptor = Preemptor {
             queue: tree.index(&workload.queue, true),
             priority: workload.priority,
-            order_time_s: workload.order_time_s,
+            order_time: workload.order_time,
             policy: world.queues[&workload.queue].preemption,
             needs: needs(&nominated.plan),
             request: nominated.plan.usage.clone(),

@@ -152,7 +152,7 @@ fn workload(name: String, queue: usize, priority: i32, size: i64) -> Workload {
         name,
         queue: QUEUES[queue].to_owned(),
         priority,
-        order_time_s: 10,
+        order_time: 10,
         pods: vec![Pods {
             count: 1,
             least: None,
@@ -180,7 +180,7 @@ fn worlds(grammar: &Grammar) -> Vec<World> {
                 for (at, (queue, priority, size)) in some.iter().enumerate() {
                     let mut it = workload(format!("r{at}"), *queue, *priority, *size);
                     // Some are older than who asks, some newer.
-                    it.order_time_s = if at % 2 == 0 { 20 } else { 0 };
+                    it.order_time = if at % 2 == 0 { 20 } else { 0 };
                     it.held = Some(Held {
                         usage: BTreeMap::from([(PAIR, *size)]),
                         reserved_at_s: i64::try_from(at).unwrap(),

@@ -46,7 +46,7 @@ fn add(state: &mut State, name: &str, priority: i32) -> WorkloadId {
         uid: name,
         queue: "queue",
         priority,
-        order_time_s: 0,
+        order_time: 0,
         pod_sets: vec![PodSet {
             name: "main".into(),
             count: 1,

@@ -337,7 +337,7 @@ fn set_usage(state: &mut State, queue: NodeId, usage: &[Used]) {
         uid: "",
         queue: &queue,
         priority: 0,
-        order_time_s: 0,
+        order_time: 0,
         pod_sets: Vec::new(),
         is_in_scope: true,
     };
@@ -350,7 +350,7 @@ fn spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
         uid: &workload.uid,
         queue: &workload.cluster_queue,
         priority: workload.priority,
-        order_time_s: workload.queue_order_time,
+        order_time: workload.queue_order_time,
         pod_sets,
         is_in_scope: true,
     }

@@ -1,11 +1,11 @@
 //! Whole cycles: thirty queues in six flat cohorts, two flavors of cpu and memory.
 
-use crate::worlds::{GIB, Random, uid};
-use crate::{cpu_ns, median_us};
+use crate::measure::{allocations, median, us};
+use crate::worlds::{GIB, Random, pod_set, uid};
 use lockkeeper_preemption::{
-    Amount, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet, Preemption,
-    QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation, ResourceGroup, State,
-    WithinClusterQueue, WorkloadId, WorkloadSpec,
+    Amount, Cycle, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet,
+    Preemption, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation,
+    ResourceGroup, State, WithinClusterQueue, WorkloadSpec,
 };
 
 const QUEUES: usize = 30;
@@ -36,17 +36,10 @@ pub fn world(running: usize, heads: Heads) -> State {
         } else {
             "b"
         };
-        let of = ["cpu", "memory"].map(|name| FlavorResource {
-            flavor: state.flavor(flavor),
-            resource: state.resource(name),
-        });
-        let held = Reservation {
-            usage: vec![(of[0], Amount::new(1000)), (of[1], Amount::new(GIB))],
-            reserved_at_s: i64::try_from(random.below(1_000_000)).unwrap(),
-            is_evicted: false,
-        };
+        let mut held = held(&mut state, flavor);
+        held.reserved_at_s = i64::try_from(random.below(1_000_000)).unwrap();
         let priority = i32::try_from(random.below(3)).unwrap();
-        let spec = spec(queue, priority, Vec::new());
+        let spec = spec(queue, priority, vec![pod_set(&mut state, 1)]);
         let (name, uid) = (format!("default/running-{at:07}"), uid(&mut random));
         let spec = WorkloadSpec {
             name: &name,
@@ -60,34 +53,45 @@ pub fn world(running: usize, heads: Heads) -> State {
             Heads::Admitted | Heads::Blocked => (0, 1),
             Heads::Preempting => (10, 3),
         };
-        push(&mut state, queue, priority, units, &format!("head-{queue}"));
+        let name = format!("head-{queue}");
+        push(&mut state, queue, priority, units, &name, 0);
     }
     state
 }
 
-/// A state with this many workloads waiting, and room for all.
-pub fn full_queues(pending: usize) -> State {
+/// A state with this many workloads waiting, and room for all. So many of them came in each second.
+pub fn full_queues(pending: usize, a_second: usize) -> State {
     let mut state = State::new(Options::default());
     for at in 0..QUEUES {
         set_queue(&mut state, at, [pending, pending]);
     }
     for at in 0..pending {
-        push(
-            &mut state,
-            at % QUEUES,
-            0,
-            1,
-            &format!("default/pending-{at:06}"),
-        );
+        let (name, time) = (format!("default/pending-{at:06}"), at / a_second);
+        push(&mut state, at % QUEUES, 0, 1, &name, time);
     }
     state
+}
+
+/// What a workload of one cpu and one GiB holds.
+pub fn held(state: &mut State, flavor: &str) -> Reservation {
+    let flavor = state.flavor(flavor);
+    let units = [("cpu", 1000), ("memory", GIB)];
+    let usage = units.map(|(name, unit)| {
+        let resource = state.resource(name);
+        (FlavorResource { flavor, resource }, Amount::new(unit))
+    });
+    Reservation {
+        usage: usage.into(),
+        reserved_at_s: 0,
+        is_evicted: false,
+    }
 }
 
 pub fn print() {
     println!();
     println!(
-        "{:32} {:>17} {:>12}",
-        "a cycle of 30 heads", "running", "CPU us"
+        "{:24} {:>9} {:>10} {:>8} {:>12} {:>6}",
+        "a cycle of 30 heads", "running", "core us", "alloc", "traced us", "ratio"
     );
     for running in [0, 2_040, 20_040] {
         cycle("all admitted", running, Heads::Admitted);
@@ -97,17 +101,24 @@ pub fn print() {
         }
     }
     drain(50_000);
-    events(100_000);
 }
 
 fn cycle(what: &str, running: usize, heads: Heads) {
     let state = world(running, heads);
-    let mut times: Vec<i64> = Vec::new();
-    for _ in 0..21 {
+    let mut times = [Vec::new(), Vec::new()];
+    let mut count = 0;
+    // Traced and not, in turn.
+    for round in 0..42 {
+        let is_traced = round % 2 == 1;
         let mut state = state.clone();
-        let before = cpu_ns();
-        let cycle = state.next_cycle(2_000_000, false);
-        times.push(cpu_ns() - before);
+        let mut cycle = Cycle::default();
+        let allocated = allocations(|| {
+            let time = us(|| cycle = state.next_cycle(2_000_000, is_traced));
+            times[usize::from(is_traced)].push(time);
+        });
+        if !is_traced {
+            count = allocated;
+        }
         assert_eq!(cycle.entries.len(), QUEUES);
         assert!(cycle.entries.iter().all(|entry| match heads {
             Heads::Admitted => entry.decision == Decision::Admit,
@@ -116,59 +127,24 @@ fn cycle(what: &str, running: usize, heads: Heads) {
                 matches!(&entry.decision, Decision::Preempt(victims) if victims.len() == 3),
         }));
     }
-    times.sort_unstable();
-    println!("{what:32} {running:17} {:12.1}", times[10] as f64 / 1000.0);
+    let [off, on] = times.map(median);
+    let ratio = on / off;
+    println!("{what:24} {running:9} {off:10.1} {count:8} {on:12.1} {ratio:6.2}");
 }
 
 fn drain(pending: usize) {
-    let mut state = full_queues(pending);
-    let before = cpu_ns();
-    let mut admitted = 0;
-    while admitted < pending {
-        admitted += state.next_cycle(0, false).entries.len();
-    }
-    let seconds = (cpu_ns() - before) as f64 / 1e9;
-    let rate = admitted as f64 / seconds;
-    println!("{:32} {pending:17} {rate:12.0} decisions/s", "draining");
-}
-
-/// Admit, evict and finish, at this many running workloads.
-fn events(running: usize) {
-    let mut state = full_queues(running);
-    while !state.next_cycle(0, false).entries.is_empty() {}
-    let of = ["cpu", "memory"].map(|name| FlavorResource {
-        flavor: state.flavor("a"),
-        resource: state.resource(name),
+    let mut state = full_queues(pending, 100);
+    let (mut admitted, mut time) = (0, 0.0);
+    let count = allocations(|| {
+        time = us(|| {
+            while admitted < pending {
+                admitted += state.next_cycle(0, false).entries.len();
+            }
+        });
     });
-    let held = Reservation {
-        usage: vec![(of[0], Amount::new(1000)), (of[1], Amount::new(GIB))],
-        reserved_at_s: 5,
-        is_evicted: false,
-    };
-    let ids: Vec<WorkloadId> = (0..running)
-        .step_by(97)
-        .filter_map(|at| state.workload(&format!("default/pending-{at:06}")))
-        .collect();
-    let mut next = 0;
-    let us = median_us(11, || {
-        for id in ids.iter().skip(next).take(20) {
-            state.release(*id);
-            state.reserve(*id, &held);
-        }
-        next += 20;
-    });
-    println!(
-        "{:32} {running:17} {:12.2} an event",
-        "evict, admit",
-        us / 40.0
-    );
-    let us = median_us(11, || {
-        for id in ids.iter().skip(next).take(20) {
-            state.remove(*id);
-        }
-        next += 20;
-    });
-    println!("{:32} {running:17} {:12.2} an event", "finish", us / 20.0);
+    let rate = admitted as f64 / time * 1e6;
+    let count = count as f64 / admitted as f64;
+    println!("draining {pending} pending: {rate:.0} decisions/s, {count:.1} allocations each");
 }
 
 fn set_queue(state: &mut State, at: usize, nominal: [usize; 2]) {
@@ -204,24 +180,17 @@ fn set_queue(state: &mut State, at: usize, nominal: [usize; 2]) {
     });
 }
 
-fn push(state: &mut State, queue: usize, priority: i32, units: i64, name: &str) {
-    let requests = [("cpu", 1000), ("memory", GIB)];
-    let requests = requests
-        .map(|(name, unit)| (state.resource(name), Amount::new(units * unit)))
-        .into();
-    let pod_set = PodSet {
-        name: "main".into(),
-        count: 1,
-        count_min: None,
-        requests,
-        ineligible: Box::new([]),
-        shape: 0,
-    };
+fn push(state: &mut State, queue: usize, priority: i32, units: i64, name: &str, time: usize) {
+    let pod_set = pod_set(state, units);
     let queue = format!("queue-{queue:02}");
+    let seed = name.bytes().fold(1, |sum: u64, byte| {
+        sum.wrapping_mul(31).wrapping_add(byte.into())
+    });
     state.add_pending(WorkloadSpec {
         name,
-        uid: name,
+        uid: &uid(&mut Random(seed)),
         queue: &queue,
+        order_time: i64::try_from(time).unwrap(),
         ..spec(0, priority, vec![pod_set])
     });
 }
@@ -239,7 +208,7 @@ fn spec(queue: usize, priority: i32, pod_sets: Vec<PodSet>) -> WorkloadSpec<'sta
         uid: "",
         queue: NAMES[queue],
         priority,
-        order_time_s: 0,
+        order_time: 0,
         pod_sets,
         is_in_scope: true,
     }

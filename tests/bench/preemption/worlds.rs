@@ -1,64 +1,102 @@
-//! The states that are measured.
+//! The state in which victims are searched for.
 
+use crate::plain::Plain;
 use lockkeeper_preemption::{
-    Amount, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet, Preemption,
-    QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation, ResourceGroup, State,
-    WithinClusterQueue, WorkloadId, WorkloadSpec,
+    Algorithm, Amount, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet,
+    Preemption, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation,
+    ResourceGroup, State, WithinClusterQueue, WorkloadId, WorkloadSpec,
 };
 
 pub const GIB: i64 = 1 << 30;
 
+/// A running workload of one cpu and one GiB.
+pub struct Job {
+    pub name: String,
+    pub uid: String,
+    pub queue: usize,
+    pub priority: i32,
+    pub reserved_at_s: i64,
+}
+
 /// One flat cohort, cpu and memory of one flavor. The first queue is idle and lends all it has; the
 /// others are full and borrow half of what they use.
 pub struct Borrowing {
-    pub state: State,
-    /// Priority 10, asks for 50 cpus and 50 GiB: 50 victims.
-    pub preemptor: WorkloadId,
-    /// Priority 1, asks for a quarter of all quota: nobody makes room for it.
-    pub in_vain: WorkloadId,
+    /// In units of one cpu and one GiB, by queue.
+    nominal: Vec<usize>,
+    pub jobs: Vec<Job>,
 }
 
-pub fn borrowing(queues: usize, running: usize) -> Borrowing {
-    let mut state = State::new(Options::default());
-    let each = running / (queues - 1);
-    let running = each * (queues - 1);
-    for at in 0..queues {
-        let nominal = if at == 0 { running / 2 } else { each / 2 };
+/// Priority 10, asks for 50 cpus and 50 GiB: 50 victims.
+pub const PREEMPTOR: (i32, i64) = (10, 50);
+
+impl Borrowing {
+    pub fn new(queues: usize, running: usize) -> Self {
+        let each = running / (queues - 1);
+        let running = each * (queues - 1);
+        let mut nominal = vec![each / 2; queues];
         // What half of an odd number leaves is borrowed too.
-        let nominal = if at == 0 {
-            running - (each / 2) * (queues - 1)
-        } else {
-            nominal
-        };
-        set_queue(&mut state, at, nominal);
-    }
-    let of = pairs(&mut state);
-    let mut random = Random(7);
-    for at in 0..running {
-        let queue = 1 + at % (queues - 1);
-        let spec = WorkloadSpec {
-            name: &format!("default/running-{at:07}"),
-            uid: &uid(&mut random),
-            queue: &format!("queue-{queue:04}"),
+        nominal[0] = running - (each / 2) * (queues - 1);
+        let mut random = Random(7);
+        let jobs = (0..running).map(|at| Job {
+            name: format!("default/running-{at:07}"),
+            uid: uid(&mut random),
+            queue: 1 + at % (queues - 1),
             priority: i32::try_from(random.below(5)).unwrap(),
-            order_time_s: 0,
-            pod_sets: Vec::new(),
-            is_in_scope: true,
-        };
-        let held = Reservation {
-            usage: vec![(of[0], Amount::new(1000)), (of[1], Amount::new(GIB))],
             reserved_at_s: i64::try_from(random.below(1_000_000)).unwrap(),
-            is_evicted: false,
-        };
-        state.add_running(spec, &held);
+        });
+        let jobs = jobs.collect();
+        Self { nominal, jobs }
     }
-    let preemptor = pending(&mut state, "preemptor", 10, 50);
-    let quarter = i64::try_from(running / 4).unwrap();
-    let in_vain = pending(&mut state, "in-vain", 1, quarter);
-    Borrowing {
-        state,
-        preemptor,
-        in_vain,
+
+    /// Priority 1, asks for a quarter of all quota: nobody makes room for it.
+    pub fn in_vain(&self) -> (i32, i64) {
+        (1, i64::try_from(self.jobs.len() / 4).unwrap())
+    }
+
+    pub fn plain(&self) -> Plain<'_> {
+        Plain::new(&self.nominal, &self.jobs)
+    }
+
+    /// The queues with all their quota free.
+    pub fn empty(&self) -> State {
+        self.with(Algorithm::Classical)
+    }
+
+    pub fn with(&self, algorithm: Algorithm) -> State {
+        let mut state = State::new(Options {
+            algorithm,
+            ..Options::default()
+        });
+        for (at, nominal) in self.nominal.iter().enumerate() {
+            set_queue(&mut state, at, *nominal);
+        }
+        state
+    }
+
+    /// A queue is declared once more, as it is.
+    pub fn touch(&self, state: &mut State, at: usize) {
+        set_queue(state, at, self.nominal[at]);
+    }
+
+    pub fn fill(&self, state: &mut State) {
+        let of = pairs(state);
+        for job in &self.jobs {
+            let spec = WorkloadSpec {
+                name: &job.name,
+                uid: &job.uid,
+                queue: &format!("queue-{:04}", job.queue),
+                priority: job.priority,
+                order_time: 0,
+                pod_sets: vec![pod_set(state, 1)],
+                is_in_scope: true,
+            };
+            let held = Reservation {
+                usage: vec![(of[0], Amount::new(1000)), (of[1], Amount::new(GIB))],
+                reserved_at_s: job.reserved_at_s,
+                is_evicted: false,
+            };
+            state.add_running(spec, &held);
+        }
     }
 }
 
@@ -100,25 +138,32 @@ fn pairs(state: &mut State) -> [FlavorResource; 2] {
     })
 }
 
-fn pending(state: &mut State, name: &str, priority: i32, units: i64) -> WorkloadId {
+/// A pod set that asks for this many cpus and GiB.
+pub fn pod_set(state: &mut State, units: i64) -> PodSet {
     let requests = [("cpu", 1000), ("memory", GIB)];
     let requests = requests
         .map(|(name, unit)| (state.resource(name), Amount::new(units * unit)))
         .into();
+    PodSet {
+        name: "main".into(),
+        count: 1,
+        count_min: None,
+        requests,
+        ineligible: Box::new([]),
+        shape: 0,
+    }
+}
+
+/// A workload that waits in the first queue.
+pub fn pending(state: &mut State, name: &str, (priority, units): (i32, i64)) -> WorkloadId {
+    let pod_sets = vec![pod_set(state, units)];
     state.add_pending(WorkloadSpec {
         name,
         uid: name,
         queue: "queue-0000",
         priority,
-        order_time_s: 0,
-        pod_sets: vec![PodSet {
-            name: "main".into(),
-            count: 1,
-            count_min: None,
-            requests,
-            ineligible: Box::new([]),
-            shape: 0,
-        }],
+        order_time: 0,
+        pod_sets,
         is_in_scope: true,
     })
 }

@@ -134,7 +134,7 @@ fn spec<'a>(
         uid,
         queue: "queue",
         priority,
-        order_time_s: time_ms,
+        order_time: time_ms,
         pod_sets: vec![PodSet {
             name: "main".into(),
             count: 1,

@@ -106,9 +106,9 @@ impl Steps<'_> {
                 self.step(|world| workload_of(world, name).priority -= 1);
                 self.step(|world| workload_of(world, name).priority = 0);
             }
-            if workload.order_time_s > 1000 {
-                self.step(|world| workload_of(world, name).order_time_s = 1000);
-                self.step(|world| workload_of(world, name).order_time_s -= 1);
+            if workload.order_time > 1000 {
+                self.step(|world| workload_of(world, name).order_time = 1000);
+                self.step(|world| workload_of(world, name).order_time -= 1);
             }
             if workload.uid != workload.name {
                 self.step(|world| workload_of(world, name).uid.clone_from(name));

@@ -132,7 +132,7 @@ fn workload(text: &mut String, workload: &Workload) {
     if workload.priority != 0 {
         let _ = writeln!(text, "  priority: {}", workload.priority);
     }
-    let _ = writeln!(text, "  queueOrderTime: {}", workload.order_time_s);
+    let _ = writeln!(text, "  queueOrderTime: {}", workload.order_time);
     let pods = &workload.pods[0];
     let requests = pods.requests.iter();
     let requests = requests.map(|(resource, amount)| format!("{}: {amount}", RESOURCES[*resource]));

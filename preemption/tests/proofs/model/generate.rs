@@ -287,7 +287,7 @@ pub fn workload(dice: &mut Dice<'_>, number: usize, world: &World) -> Workload {
         uid: format!("u{}-{number}", dice.below(4)),
         queue,
         priority: i32::try_from(dice.amount(0, 3)).unwrap(),
-        order_time_s: 1000 + dice.amount(0, 7),
+        order_time: 1000 + dice.amount(0, 7),
         pods,
         is_in_scope: !dice.one_in(20),
         held: None,

@@ -46,7 +46,7 @@ impl Live {
                 uid: "probe",
                 queue: "nowhere",
                 priority: 0,
-                order_time_s: 0,
+                order_time: 0,
                 pod_sets: Vec::new(),
                 is_in_scope: true,
             }),
@@ -170,7 +170,7 @@ impl Live {
             uid: &workload.uid,
             queue: &workload.queue,
             priority: workload.priority,
-            order_time_s: workload.order_time_s,
+            order_time: workload.order_time,
             pod_sets,
             is_in_scope: workload.is_in_scope,
         };

@@ -84,7 +84,7 @@ pub struct Workload {
     pub uid: String,
     pub queue: String,
     pub priority: i32,
-    pub order_time_s: i64,
+    pub order_time: i64,
     pub pods: Vec<Pods>,
     pub is_in_scope: bool,
     /// What it holds, if it runs.

@@ -36,7 +36,7 @@ impl Applicant<'_> {
         Preemptor {
             queue: snapshot.tree.index(&self.queue.name, true),
             priority: self.workload.priority,
-            order_time_s: self.workload.order_time_s,
+            order_time: self.workload.order_time,
             policy: self.queue.preemption,
             needs,
             request,

@@ -71,7 +71,7 @@ impl Line {
             let is_first =
                 strategy == QueueingStrategy::BestEffortFifo && self.sticky.as_ref() == Some(name);
             let uid = it.uid.clone();
-            (!is_first, -i64::from(it.priority), it.order_time_s, uid)
+            (!is_first, -i64::from(it.priority), it.order_time, uid)
         });
         names
     }

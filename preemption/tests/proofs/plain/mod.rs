@@ -69,7 +69,7 @@ impl<'a> Snapshot<'a> {
 pub struct Preemptor {
     pub queue: usize,
     pub priority: i32,
-    pub order_time_s: i64,
+    pub order_time: i64,
     pub policy: Preemption,
     pub needs: BTreeSet<Pair>,
     /// Without what is nothing.
@@ -81,8 +81,7 @@ impl Preemptor {
     pub fn may_take(&self, other: &Workload, is_own: bool) -> bool {
         let is_lower = other.priority < self.priority;
         if is_own {
-            let is_newer =
-                other.priority == self.priority && self.order_time_s < other.order_time_s;
+            let is_newer = other.priority == self.priority && self.order_time < other.order_time;
             return match self.policy.within_cluster_queue {
                 WithinClusterQueue::Never => false,
                 WithinClusterQueue::LowerPriority => is_lower,

@@ -20,7 +20,7 @@ pub fn next(snapshot: &Snapshot<'_>, waiting: &[Nominee<'_>]) -> usize {
         let key = |it: &Nominee<'_>| {
             let workload = it.workload;
             let level = it.nominated.plan.level;
-            (level, Reverse(workload.priority), workload.order_time_s)
+            (level, Reverse(workload.priority), workload.order_time)
         };
         // The first of several that are equal.
         let all = waiting.iter().enumerate();
@@ -95,7 +95,7 @@ fn compare(
     let key = |(entry, _): (usize, usize)| {
         let workload = waiting[entry].workload;
         let priority = Reverse(workload.priority);
-        (priority, workload.order_time_s, workload.queue.clone())
+        (priority, workload.order_time, workload.queue.clone())
     };
     let ((a_over, a_share), (b_over, b_share)) = (standing(a), standing(b));
     a_over

@@ -1,0 +1,173 @@
+//! Searches for victims, beside the plain reference.
+
+use crate::measure::{allocations, bytes, median_us, resident, us};
+use crate::plain::Plain;
+use crate::worlds::{Borrowing, PREEMPTOR, pending};
+use lockkeeper_preemption::{Algorithm, FairStrategy, FlavorResource, State, Trace, WorkloadId};
+
+const SIZES: [(usize, usize); 4] = [
+    (100, 1_000),
+    (100, 10_000),
+    (1_000, 100_000),
+    (1_000, 1_000_000),
+];
+
+pub fn print() {
+    println!();
+    println!(
+        "{:24} {:>7} {:>9} {:>10} {:>12} {:>8} {:>6}",
+        "search", "queues", "running", "core us", "plain us", "ratio", "alloc"
+    );
+    for (queues, running) in SIZES {
+        let world = Borrowing::new(queues, running);
+        let mut state = world.empty();
+        let before = resident();
+        let asked = bytes(|| world.fill(&mut state)) / world.jobs.len();
+        let resident = (resident() - before) / world.jobs.len();
+        let mut plain = world.plain();
+        let at = format!("{queues:7} {running:9}");
+        for (what, asks) in [("50 victims", PREEMPTOR), ("in vain", world.in_vain())] {
+            let id = pending(&mut state, what, asks);
+            let (core_us, count) = search(&mut state, &mut plain, id, asks);
+            let plain_us = median_us(3, || {
+                plain.search(asks.0, asks.1);
+            });
+            let ratio = plain_us / core_us;
+            println!("{what:24} {at} {core_us:10.1} {plain_us:12.1} {ratio:8.1} {count:6}");
+        }
+        let id = pending(&mut state, "preemptor", PREEMPTOR);
+        nominate(&mut state, id, &at);
+        fair(&world, &at);
+        print!("{:24} {at} {asked:10} B asked for", "memory a workload");
+        if running < 100_000 {
+            // Too little to tell from what the process already had.
+            println!();
+        } else {
+            println!(", {resident} B resident");
+        }
+    }
+}
+
+/// Fair sharing in the same states. What is searched for fits into nominal quota, so every tournament of
+/// the shares has all queues in it.
+fn fair(world: &Borrowing, at: &str) {
+    let strategies = vec![
+        FairStrategy::LessThanOrEqualToFinalShare,
+        FairStrategy::LessThanInitialShare,
+    ];
+    let mut state = world.with(Algorithm::FairSharing(strategies));
+    world.fill(&mut state);
+    let id = pending(&mut state, "preemptor", PREEMPTOR);
+    let assignment = state.assign(id, &mut Trace::off()).unwrap();
+    let (needs, request) = (assignment.needs(), assignment.usage);
+    let mut search = || {
+        let victims = state.search(id, &needs, &request, &mut Trace::off());
+        assert_eq!(victims.len(), 50);
+    };
+    let us = median_us(11, &mut search);
+    let count = allocations(search);
+    println!(
+        "{:24} {at} {us:10.1} {:12} {:8} {count:6}",
+        "50 victims by shares", "", ""
+    );
+}
+
+/// CPU time and allocations of the core, once its victims are those of the reference.
+fn search(
+    state: &mut State,
+    plain: &mut Plain<'_>,
+    id: WorkloadId,
+    (priority, units): (i32, i64),
+) -> (f64, usize) {
+    let assignment = state.assign(id, &mut Trace::off()).unwrap();
+    let (needs, request) = (assignment.needs(), assignment.usage);
+    let victims = state.search(id, &needs, &request, &mut Trace::off());
+    let mut names: Vec<&str> = victims
+        .iter()
+        .map(|it| state.workload_name(it.workload))
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, plain.search(priority, units));
+    let found = names.len();
+    let us = median_us(101, || {
+        let victims = state.search(id, &needs, &request, &mut Trace::off());
+        assert_eq!(victims.len(), found);
+    });
+    let count = allocations(|| {
+        state.search(id, &needs, &request, &mut Trace::off());
+    });
+    (us, count)
+}
+
+/// Flavors and victims, which takes a search for each resource and one for both; traced and not, in
+/// turn.
+fn nominate(state: &mut State, id: WorkloadId, at: &str) {
+    let mut times = [Vec::new(), Vec::new()];
+    for round in 0..82 {
+        let is_traced = round % 2 == 1;
+        let trace = if is_traced { Trace::on() } else { Trace::off() };
+        times[usize::from(is_traced)].push(us(|| {
+            assert_eq!(state.nominate(id, trace).unwrap().victims.len(), 50);
+        }));
+    }
+    let [off, on] = times.map(crate::measure::median);
+    let count = allocations(|| {
+        state.nominate(id, Trace::off());
+    });
+    println!(
+        "{:24} {at} {off:10.1} {:>12} {:8} {count:6}",
+        "flavors and 50 victims", "", ""
+    );
+    let ratio = on / off;
+    println!(
+        "{:24} {at} {on:10.1} {ratio:12.2} x untraced",
+        "the same, traced"
+    );
+}
+
+/// How one decision grows with what runs, with as many queues and the same number of victims.
+pub fn growth() {
+    println!();
+    println!(
+        "{:24} {:>7} {:>9} {:>10} {:>12} {:>8} {:>6}",
+        "growth", "queues", "running", "core us", "", "", "alloc"
+    );
+    for running in [1_000, 10_000, 100_000, 1_000_000] {
+        let (mut state, id, needs) = growing(running);
+        let (needs, request) = needs;
+        let search = |state: &mut State| {
+            let victims = state.search(id, &needs, &request, &mut Trace::off());
+            assert_eq!(victims.len(), 50);
+        };
+        let us = median_us(101, || search(&mut state));
+        let count = allocations(|| search(&mut state));
+        println!(
+            "{:24} {:7} {running:9} {us:10.1} {:12} {:8} {count:6}",
+            "50 victims", 100, "", ""
+        );
+    }
+}
+
+type Asked = (
+    Vec<FlavorResource>,
+    Vec<(FlavorResource, lockkeeper_preemption::Amount)>,
+);
+
+fn growing(running: usize) -> (State, WorkloadId, Asked) {
+    let world = Borrowing::new(100, running);
+    let mut state = world.empty();
+    world.fill(&mut state);
+    let id = pending(&mut state, "preemptor", PREEMPTOR);
+    let assignment = state.assign(id, &mut Trace::off()).unwrap();
+    let asked = (assignment.needs(), assignment.usage);
+    (state, id, asked)
+}
+
+/// Only decides, this many times: for a counter of instructions.
+pub fn decide(running: usize, times: usize) {
+    let (mut state, id, (needs, request)) = growing(running);
+    for _ in 0..times {
+        let victims = state.search(id, &needs, &request, &mut Trace::off());
+        assert_eq!(victims.len(), 50);
+    }
+}

@@ -55,6 +55,10 @@ instructions *flags:
 fuzz *arguments:
     tests/fuzz/run {{arguments}}
 
+# What of the search for victims and the quota no test of the core would miss: nightly, it takes hours
+mutants *flags:
+    LOCKKEEPER_PROPTEST_CASES=120 LOCKKEEPER_SHRINK_STEPS=0 cargo mutants --output target --package lockkeeper-preemption --file 'preemption/src/victims/*.rs' --file 'preemption/src/quota/*.rs' --timeout 120 {{flags}} -- --lib --test proofs
+
 # Serve the examples without a cluster
 serve:
     cargo run --release -- serve

@@ -143,6 +143,7 @@ impl State {
         self.settle();
         self.now_s = now_s;
         self.release_held(now_s);
+        self.wake(now_s);
         self.cycle = self.cycle.saturating_add(1);
         let mut cycle = self.pop_heads();
         let mut overlay = std::mem::take(&mut self.overlay);
@@ -150,9 +151,19 @@ impl State {
         let overlays = [&mut overlay, &mut overlay_now];
         let decided = self.decide(overlays, &cycle.heads, is_traced);
         (self.overlay, self.overlay_now) = (overlay, overlay_now);
-        for Decided { mut entry, tried } in decided {
+        for it in decided {
+            let Decided {
+                mut entry,
+                tried,
+                soonest_s,
+            } = it;
             self.damp(&entry);
             self.conclude(&mut entry, tried, now_s);
+            if let Some(at_s) = soonest_s
+                && matches!(entry.requeued, Some((_, RequeuedTo::Parked)))
+            {
+                self.wakes.insert((at_s, entry.queue));
+            }
             cycle.entries.push(entry);
         }
         self.end_idle_holds(&cycle);
@@ -177,6 +188,16 @@ impl State {
                     record.class()
                 })
             });
+        }
+    }
+
+    /// Looks again at who is parked, where somebody has run for long enough to be taken.
+    fn wake(&mut self, now_s: i64) {
+        while let Some((at_s, _)) = self.wakes.first()
+            && *at_s <= now_s
+            && let Some((_, queue)) = self.wakes.pop_first()
+        {
+            self.revive(queue);
         }
     }
 

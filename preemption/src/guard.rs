@@ -8,6 +8,7 @@ use crate::damping::{Histories, Holds};
 use crate::names::WorkloadId;
 use crate::queue::Queue;
 use crate::running::Running;
+use std::cell::Cell;
 
 /// Limits of preemption that a ClusterQueue's owner may set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub(crate) struct Guard<'a> {
     pub(crate) is_damped: bool,
     /// Whether any queue has limits.
     pub(crate) has_limits: bool,
+    /// The first second at which somebody has run for long enough who has not now.
+    pub(crate) soonest_s: &'a Cell<Option<i64>>,
 }
 
 impl Guard<'_> {
@@ -111,6 +114,9 @@ impl Guard<'_> {
         };
         let for_s = self.now_s.saturating_sub(running.reserved_at_s);
         if let Some(least_s) = least_s.filter(|it| for_s < *it) {
+            let at_s = running.reserved_at_s.saturating_add(least_s);
+            let soonest_s = self.soonest_s.get().map_or(at_s, |it| it.min(at_s));
+            self.soonest_s.set(Some(soonest_s));
             return Some(Spared::RunsTooShort { for_s, least_s });
         }
         let times = self.histories.preemptions(id);

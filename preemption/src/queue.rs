@@ -214,6 +214,11 @@ impl Queue {
         order.into_iter().map(|place| place.id).collect()
     }
 
+    /// When the first of the held workloads is held no longer.
+    pub(crate) fn held_until_s(&self) -> Option<i64> {
+        self.held.first().map(|(until_s, _)| *until_s)
+    }
+
     /// The held workloads, those first that are held the shortest.
     pub(crate) fn held(&self) -> Vec<WorkloadId> {
         self.held.iter().map(|(_, place)| place.id).collect()

@@ -50,6 +50,8 @@ pub struct State {
     pub(crate) holds: Holds,
     /// Whether any queue has limits.
     pub(crate) has_limits: bool,
+    /// When to look again at who is parked, in seconds, and below which queue.
+    pub(crate) wakes: BTreeSet<(i64, NodeId)>,
 }
 
 impl State {

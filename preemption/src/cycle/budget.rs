@@ -59,8 +59,9 @@ impl Budget {
     }
 
     pub(super) fn spend(&mut self, state: &State, victims: &[Victim]) {
-        let running = victims.iter();
-        let running = running.filter_map(|it| state.records.running(it.workload));
+        let new = victims.iter().map(|it| it.workload);
+        let new = new.filter(|id| state.histories.told_by(*id).is_none());
+        let running = new.filter_map(|id| state.records.running(id));
         for running in running.filter(|it| !it.is_evicted) {
             self.all = self.all.saturating_add(1);
             let of = self.of.entry(running.queue).or_default();

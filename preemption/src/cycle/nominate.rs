@@ -11,6 +11,7 @@ use crate::records::Record;
 use crate::state::State;
 use crate::trace::{Step, Trace};
 use crate::victims::{self, Demand, Victim, World};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// A head with what it would get.
@@ -24,6 +25,8 @@ pub(crate) struct Nominee {
     pub(crate) tried: Vec<(usize, ResourceId, usize)>,
     /// Preemptors whose held quota it takes.
     pub(crate) displaced: Vec<WorkloadId>,
+    /// When somebody may be taken who may not now, in seconds.
+    pub(crate) soonest_s: Option<i64>,
     pub(crate) trace: Trace,
 }
 
@@ -42,6 +45,8 @@ pub(crate) struct Nominator<'a> {
     queue: &'a Queue,
     /// Preemptors whose held quota counts as free.
     displaced: &'a [WorkloadId],
+    /// When somebody may be taken who may not now, since he has not run for long enough.
+    soonest_s: Cell<Option<i64>>,
 }
 
 impl<'a> Nominator<'a> {
@@ -53,6 +58,7 @@ impl<'a> Nominator<'a> {
             record,
             queue: state.pending(record.queue)?,
             displaced: &[],
+            soonest_s: Cell::new(None),
         })
     }
 
@@ -61,7 +67,11 @@ impl<'a> Nominator<'a> {
     where
         'a: 'b,
     {
-        Nominator { displaced, ..*self }
+        Nominator {
+            displaced,
+            soonest_s: self.soonest_s.clone(),
+            ..*self
+        }
     }
 
     pub(super) fn id(&self) -> WorkloadId {
@@ -121,6 +131,7 @@ impl<'a> Nominator<'a> {
             assignment,
             victims,
             displaced: Vec::new(),
+            soonest_s: self.soonest_s.get(),
             trace,
         }
     }
@@ -227,7 +238,7 @@ impl<'a> Nominator<'a> {
         victims::search(view, &self.world(gone), &preemptor, trace)
     }
 
-    fn world<'b>(&self, gone: &'b BTreeSet<WorkloadId>) -> World<'b>
+    fn world<'b>(&'b self, gone: &'b BTreeSet<WorkloadId>) -> World<'b>
     where
         'a: 'b,
     {
@@ -236,7 +247,7 @@ impl<'a> Nominator<'a> {
             running: &self.state.records,
             algorithm: &self.state.options.algorithm,
             gone,
-            guard: self.state.guard(self.id, self.displaced),
+            guard: self.state.guard(self.id, self.displaced, &self.soonest_s),
         }
     }
 

@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Decided {
     pub(super) entry: Entry,
     pub(super) tried: Tried,
+    /// When somebody may be taken who may not now, in seconds.
+    pub(super) soonest_s: Option<i64>,
 }
 
 /// The last flavor that was looked at, by pod set and resource.
@@ -95,6 +97,7 @@ impl<'a> Round<'a> {
         Decided {
             entry,
             tried: nominee.tried,
+            soonest_s: nominee.soonest_s,
         }
     }
 

@@ -4,7 +4,9 @@ use super::{Damping, Hold, Thrash};
 use crate::amount::Amount;
 use crate::guard::Guard;
 use crate::names::{FlavorResource, NodeId, WorkloadId};
+use crate::queue::Queue;
 use crate::state::State;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 impl State {
@@ -12,6 +14,15 @@ impl State {
     #[must_use]
     pub fn thrash(&self) -> Thrash {
         self.histories.thrash()
+    }
+
+    /// The second at which a cycle finds something to do although nothing has happened: a workload is held
+    /// no longer, or another has run for long enough to be taken.
+    #[must_use]
+    pub fn next_wake_s(&self) -> Option<i64> {
+        let held = self.queues.iter().filter_map(Queue::held_until_s);
+        let woken = self.wakes.first().map(|(at_s, _)| *at_s);
+        held.chain(woken).min()
     }
 
     /// How often a workload gave its quota back because it was preempted.
@@ -34,6 +45,7 @@ impl State {
         &'a self,
         preemptor: WorkloadId,
         displaced: &'a [WorkloadId],
+        soonest_s: &'a Cell<Option<i64>>,
     ) -> Guard<'a> {
         Guard {
             preemptor,
@@ -44,6 +56,7 @@ impl State {
             now_s: self.now_s,
             is_damped: self.options.damping == Damping::On,
             has_limits: self.has_limits,
+            soonest_s,
         }
     }
 

@@ -60,7 +60,7 @@ pub(super) fn search(
         trace.note(|| Step::InVain);
         return Vec::new();
     }
-    let lists = collect(view, world, preemptor);
+    let lists = collect(view, world, preemptor, trace);
     if lists.is_empty() {
         trace.note(|| Step::Searched { found: false });
         return Vec::new();
@@ -80,12 +80,24 @@ pub(super) fn search(
 }
 
 /// The lists with candidates: workloads that use what is needed and may be taken.
-fn collect<'a>(view: &View<'_>, world: &World<'a>, preemptor: &Preemptor<'_>) -> Vec<List<'a>> {
+fn collect<'a>(
+    view: &View<'_>,
+    world: &World<'a>,
+    preemptor: &Preemptor<'_>,
+    trace: &mut Trace,
+) -> Vec<List<'a>> {
     let mut lists = Vec::new();
     let mut add = |part, queue, ancestor, reach| {
         let groups = world.index.groups(queue).iter();
         let useful = groups.filter(|group| {
-            group.uses_any(preemptor.needs) && has_candidate(world, preemptor, group, reach)
+            if !group.uses_any(preemptor.needs) {
+                return false;
+            }
+            let is_useful = has_candidate(world, preemptor, group, reach);
+            if !is_useful {
+                note_spared(world, preemptor, group, reach, trace);
+            }
+            is_useful
         });
         lists.extend(useful.map(|group| List {
             part,
@@ -190,6 +202,31 @@ fn has_candidate(
             .take_while(|rank| !reach.ends_at(rank.priority));
         near.any(may_go)
     })
+}
+
+/// Says why nobody of a group may be taken, where that is not the policy.
+fn note_spared(
+    world: &World<'_>,
+    preemptor: &Preemptor<'_>,
+    group: &Group,
+    reach: Reach,
+    trace: &mut Trace,
+) {
+    if !trace.is_on() {
+        return;
+    }
+    for ranked in [&group.evicted, &group.others] {
+        let near = ranked.iter();
+        for Rank { id, .. } in near.take_while(|rank| !reach.ends_at(rank.priority)) {
+            let running = world.running.running(id).filter(|it| reach.takes(it));
+            if let Some(why) = running.and_then(|it| world.spares(preemptor, id, it))
+                && !world.gone.contains(&id)
+            {
+                let workload = id;
+                trace.note(|| Step::Spared { workload, why });
+            }
+        }
+    }
 }
 
 /// Takes candidates until the preemptor fits; `None` if it never does.

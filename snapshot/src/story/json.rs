@@ -222,6 +222,13 @@ fn step(state: &State, step: &Step) -> Value {
             "workload": state.workload_name(*workload),
         }),
         Step::Searched { found } => json!({"step": "searched", "found": found}),
+        _ => limit_step(state, step),
+    }
+}
+
+/// What holds a workload back beside quota and policy.
+fn limit_step(state: &State, step: &Step) -> Value {
+    match step {
         Step::FewerPods { counts } => json!({"step": "fewerPods", "counts": counts}),
         Step::Spared { workload, why } => {
             let mut told = spared(why);

@@ -4,6 +4,7 @@ use super::json::pod_set_names;
 use lockkeeper_preemption::{
     Amount, Assignment, CandidateVerdict, Decision, Entry, FlavorResource, FlavorVerdict, Mode,
     Nomination, Possibility, QueueVerdict, Reason, SkipReason, Spared, State, Step, Trace, Victim,
+    WorkloadId,
 };
 use std::fmt::{self, Write};
 
@@ -186,15 +187,7 @@ fn steps(out: &mut impl Write, state: &State, workload: &str, trace: &Trace) -> 
 }
 
 fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt::Result {
-    let name = |workload| {
-        let queue = state.queue_of(workload);
-        let queue = queue.map_or("", |id| state.node_name(id));
-        format!(
-            "{} ({queue}, priority {})",
-            state.workload_name(workload),
-            state.priority(workload)
-        )
-    };
+    let name = |id| who(state, id);
     match step {
         Step::Flavor {
             pod_set,
@@ -248,6 +241,16 @@ fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt
         Step::FilledBack { workload } => {
             writeln!(out, "      {}: let off, it fits without", name(*workload))
         }
+        Step::Searched { found: true } => writeln!(out, "    found"),
+        Step::Searched { found: false } => writeln!(out, "    nobody makes enough room"),
+        _ => limit_step(out, state, step),
+    }
+}
+
+/// What holds a workload back beside quota and policy.
+fn limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Result {
+    let name = |id| who(state, id);
+    match step {
         Step::Spared { workload, why } => {
             writeln!(out, "      {}: stays, {}", name(*workload), spared(*why))
         }
@@ -280,10 +283,18 @@ fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt
             out,
             "  {victims} workloads would have to go; {victims_max} may in one cycle"
         ),
-        Step::Searched { found: true } => writeln!(out, "    found"),
-        Step::Searched { found: false } => writeln!(out, "    nobody makes enough room"),
         _ => Ok(()),
     }
+}
+
+fn who(state: &State, workload: WorkloadId) -> String {
+    let queue = state.queue_of(workload);
+    let queue = queue.map_or("", |id| state.node_name(id));
+    format!(
+        "{} ({queue}, priority {})",
+        state.workload_name(workload),
+        state.priority(workload)
+    )
 }
 
 fn spared(why: Spared) -> String {

@@ -17,6 +17,8 @@ pub enum Heads {
     Admitted,
     Blocked,
     Preempting,
+    /// Those who preempted in the cycle before, while their victims are still there.
+    Waiting,
 }
 
 /// A state in which `running` workloads use up the quota exactly, and a head in each queue.
@@ -51,7 +53,7 @@ pub fn world(running: usize, heads: Heads) -> State {
     for queue in 0..QUEUES {
         let (priority, units) = match heads {
             Heads::Admitted | Heads::Blocked => (0, 1),
-            Heads::Preempting => (10, 3),
+            Heads::Preempting | Heads::Waiting => (10, 3),
         };
         let name = format!("head-{queue}");
         push(&mut state, queue, priority, units, &name, 0);
@@ -98,6 +100,7 @@ pub fn print() {
         if running > 0 {
             cycle("all blocked", running, Heads::Blocked);
             cycle("each preempts three", running, Heads::Preempting);
+            cycle("each waits for its three", running, Heads::Waiting);
         }
     }
     drain(50_000);
@@ -111,6 +114,9 @@ fn cycle(what: &str, running: usize, heads: Heads) {
     for round in 0..42 {
         let is_traced = round % 2 == 1;
         let mut state = state.clone();
+        if matches!(heads, Heads::Waiting) {
+            state.next_cycle(2_000_000, false);
+        }
         let mut cycle = Cycle::default();
         let allocated = allocations(|| {
             let time = us(|| cycle = state.next_cycle(2_000_000, is_traced));
@@ -123,7 +129,7 @@ fn cycle(what: &str, running: usize, heads: Heads) {
         assert!(cycle.entries.iter().all(|entry| match heads {
             Heads::Admitted => entry.decision == Decision::Admit,
             Heads::Blocked => entry.decision == Decision::NoCandidates,
-            Heads::Preempting =>
+            Heads::Preempting | Heads::Waiting =>
                 matches!(&entry.decision, Decision::Preempt(victims) if victims.len() == 3),
         }));
     }

@@ -71,6 +71,17 @@ fn victims(
     asks: PreemptionLimits,
     runs: PreemptionLimits,
 ) -> (Vec<Gone>, Trace) {
+    // Newer than who asks.
+    victims_since(9, runs_in, priority, asks, runs)
+}
+
+fn victims_since(
+    order_time: i64,
+    runs_in: &str,
+    priority: i32,
+    asks: PreemptionLimits,
+    runs: PreemptionLimits,
+) -> (Vec<Gone>, Trace) {
     let mut world = World::default();
     let own = if runs_in == "q0" { asks } else { runs };
     for (name, nominal, limits) in [("q0", 1, asks), ("q1", 0, own)] {
@@ -78,8 +89,7 @@ fn victims(
         world.queues.insert(name.to_owned(), queue);
     }
     let mut runs = workload("runs", runs_in, priority, Some(NOW_S - 100));
-    // Newer than who asks.
-    runs.order_time = 9;
+    runs.order_time = order_time;
     world.workloads.insert("runs".to_owned(), runs);
     let asks = workload("asks", "q0", 5, None);
     world.workloads.insert("asks".to_owned(), asks);
@@ -121,6 +131,9 @@ fn a_threshold_spares_those_above_it() {
         };
         let taken = !victims("q0", priority, limits, none).0.is_empty();
         assert_eq!(taken, is_taken, "{priority} within, at most {most}");
+        // Above its priority, a threshold does not make older equals less safe.
+        let older = victims_since(1, "q0", 5, limits, none).0;
+        assert_eq!(older, [], "{most}");
     }
     for (priority, most, is_taken) in [(7, 7, true), (7, 6, false), (7, i32::MAX, true)] {
         let limits = PreemptionLimits {
@@ -169,7 +182,6 @@ fn a_search_in_vain_is_told() {
 }
 
 #[test]
-#[ignore = "where all of a list are spared, the list is left out without a word"]
 fn who_is_spared_is_told() {
     let none = PreemptionLimits::default();
     let limits = PreemptionLimits {

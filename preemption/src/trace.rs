@@ -61,6 +61,8 @@ pub enum Step {
         /// How much.
         amounts: Vec<(FlavorResource, Amount)>,
     },
+    /// What was decided before stands: some of its victims have gone, the others are on their way.
+    Stands,
     /// It takes the quota that is held for another, of lower priority.
     Displaced {
         /// For whom it was held.

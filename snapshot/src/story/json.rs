@@ -252,6 +252,7 @@ fn limit_step(state: &State, step: &Step) -> Value {
                 "amounts": amounts.collect::<Vec<_>>(),
             })
         }
+        Step::Stands => json!({"step": "stands"}),
         Step::Displaced { preemptor } => json!({
             "step": "displaced",
             "preemptor": state.workload_name(*preemptor),

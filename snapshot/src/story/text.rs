@@ -271,6 +271,10 @@ fn limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Result {
                 name(*preemptor)
             )
         }
+        Step::Stands => writeln!(
+            out,
+            "  what was decided stands: the rest of its victims are on their way"
+        ),
         Step::Displaced { preemptor } => writeln!(
             out,
             "  takes what is held for {}, of lower priority",

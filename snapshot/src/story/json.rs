@@ -252,6 +252,14 @@ fn limit_step(state: &State, step: &Step) -> Value {
                 "amounts": amounts.collect::<Vec<_>>(),
             })
         }
+        Step::Thresholds {
+            within_max,
+            reclaim_max,
+        } => json!({
+            "step": "thresholds",
+            "withinMaxPriorityThreshold": within_max,
+            "reclaimMaxPriorityThreshold": reclaim_max,
+        }),
         Step::Stands => json!({"step": "stands"}),
         Step::Displaced { preemptor } => json!({
             "step": "displaced",

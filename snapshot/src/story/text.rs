@@ -271,6 +271,18 @@ fn limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Result {
                 name(*preemptor)
             )
         }
+        Step::Thresholds {
+            within_max,
+            reclaim_max,
+        } => {
+            let of = |(name, most): (&str, Option<i32>)| most.map(|it| format!("{name} {it}"));
+            let both = [
+                ("withinMaxPriorityThreshold", *within_max),
+                ("reclaimMaxPriorityThreshold", *reclaim_max),
+            ];
+            let both: Vec<String> = both.into_iter().filter_map(of).collect();
+            writeln!(out, "    but for {} it might not be", both.join(" and "))
+        }
         Step::Stands => writeln!(
             out,
             "  what was decided stands: the rest of its victims are on their way"

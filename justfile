@@ -51,9 +51,13 @@ bench-core *parts:
 instructions *flags:
     tests/bench/instructions {{flags}}
 
-# Fuzz every parser: just fuzz SECONDS [TARGET...]
-fuzz *arguments:
-    tests/fuzz/run {{arguments}}
+# Fuzz every parser, two at a time, for ten minutes each: just fuzz SECONDS [TARGET...]
+fuzz seconds="600" *targets:
+    tests/fuzz/run {{seconds}} {{targets}}
+
+# What of the search for victims and the quota no test of the core would miss: nightly, it takes hours
+mutants *flags:
+    LOCKKEEPER_PROPTEST_CASES=120 LOCKKEEPER_SHRINK_STEPS=0 cargo mutants --output target --package lockkeeper-preemption --file 'preemption/src/victims/*.rs' --file 'preemption/src/quota/*.rs' --timeout 120 {{flags}} -- --lib --test proofs
 
 # Serve the examples without a cluster
 serve:

@@ -33,6 +33,13 @@ pub enum Step {
     },
     /// Even all that may be taken does not make room.
     InVain,
+    /// It might not be, were it not for the thresholds of the preemptor's queue.
+    Thresholds {
+        /// The highest priority that may be taken in the queue itself.
+        within_max: Option<i32>,
+        /// The highest priority that may be taken in other queues.
+        reclaim_max: Option<i32>,
+    },
     /// Candidates were tried, in order.
     Attempt {
         /// Whether the preemptor may borrow.
@@ -61,6 +68,8 @@ pub enum Step {
         /// How much.
         amounts: Vec<(FlavorResource, Amount)>,
     },
+    /// What was decided before stands: some of its victims have gone, the others are on their way.
+    Stands,
     /// It takes the quota that is held for another, of lower priority.
     Displaced {
         /// For whom it was held.

@@ -252,9 +252,10 @@ pub struct Preemption {
     pub limits: PreemptionLimits,
 }
 
-/// What users ask for beyond Kueue. Nothing is limited by default.
+/// What users ask for beyond Kueue. Nothing is limited by default. A key that is not known is refused: a
+/// limit that does nothing would not be noticed.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PreemptionLimits {
     /// The highest priority that may be taken in the queue itself.
     pub within_max_priority_threshold: Option<i32>,

@@ -11,6 +11,7 @@ use crate::quota::View;
 use crate::records::Records;
 use crate::state::State;
 use crate::trace::{Step, Trace};
+use crate::victims::Victim;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,11 +88,47 @@ impl State {
         }
         self.note_holds(view, nominator, terms, &mut trace);
         let mut nominee = nominator.nominate(view, terms.gone, terms.only, trace);
+        if !nominee.gets_something() && terms.gone.is_empty() {
+            self.stand(view, nominator, &mut nominee);
+        }
         if !nominee.gets_something() {
             self.displace(view, nominator, terms, &mut nominee);
         }
         view.roll_back(mark);
         nominee
+    }
+
+    /// A decision stands as long as its victims are on their way, although by now, when some have gone, it
+    /// would not be made: shares have changed, or the lenders.
+    fn stand(&self, view: &mut View<'_>, nominator: &Nominator<'_>, nominee: &mut Nominee) {
+        let Some(hold) = self.holds.get(nominator.id()) else {
+            return;
+        };
+        let leaving = hold.leaving(nominator.id(), &self.histories);
+        let victims: Vec<Victim> = leaving.copied().collect();
+        if victims.is_empty() {
+            return;
+        }
+        let before = std::mem::replace(&mut nominee.assignment, hold.assignment.clone());
+        nominee.victims = victims;
+        let mark = view.mark();
+        let fits = self.fits_without(view, nominee);
+        view.roll_back(mark);
+        if fits {
+            nominee.trace.note(|| Step::Stands);
+        } else {
+            nominee.assignment = before;
+            nominee.victims.clear();
+        }
+    }
+
+    /// Takes the victims off the view, and says whether the nominee fits then.
+    fn fits_without(&self, view: &mut View<'_>, nominee: &Nominee) -> bool {
+        for victim in &nominee.victims {
+            super::remove(self, view, victim.workload);
+        }
+        super::cells(view, nominee)
+            .all(|(_, cell, amount)| amount <= view.available(cell).or_zero())
     }
 
     fn note_holds(
@@ -226,8 +263,8 @@ impl State {
                     let hold = Hold {
                         queue: entry.queue,
                         priority: self.priority(entry.workload),
-                        usage: entry.assignment().usage.clone(),
-                        victims: victims.iter().map(|it| it.workload).collect(),
+                        assignment: entry.assignment().clone(),
+                        victims: victims.clone(),
                     };
                     self.holds.begin(entry.workload, hold);
                 }

@@ -2,10 +2,11 @@
 
 use super::Histories;
 use crate::amount::Amount;
+use crate::assignment::Assignment;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::quota::View;
 use crate::running::Index;
-use crate::victims::Workloads;
+use crate::victims::{Victim, Workloads};
 use std::collections::BTreeMap;
 
 /// What is held for one preemptor.
@@ -13,9 +14,9 @@ use std::collections::BTreeMap;
 pub(crate) struct Hold {
     pub(crate) queue: NodeId,
     pub(crate) priority: i32,
-    /// All that it was nominated for.
-    pub(crate) usage: Vec<(FlavorResource, Amount)>,
-    pub(crate) victims: Vec<WorkloadId>,
+    /// What it was nominated for.
+    pub(crate) assignment: Assignment,
+    pub(crate) victims: Vec<Victim>,
 }
 
 /// All of them, by preemptor.
@@ -70,6 +71,16 @@ impl Holds {
 }
 
 impl Hold {
+    /// The victims that have not gone yet.
+    pub(crate) fn leaving(
+        &self,
+        preemptor: WorkloadId,
+        histories: &Histories,
+    ) -> impl Iterator<Item = &Victim> {
+        let told = move |it: &&Victim| histories.told_by(it.workload) == Some(preemptor);
+        self.victims.iter().filter(told)
+    }
+
     /// What is held: what it was nominated for, without what its victims still use of it.
     pub(crate) fn amounts(
         &self,
@@ -78,10 +89,9 @@ impl Hold {
         index: &Index,
         workloads: &dyn Workloads,
     ) -> Vec<(FlavorResource, Amount)> {
-        let mut amounts = self.usage.clone();
-        let leaving = self.victims.iter();
-        let leaving = leaving.filter(|id| histories.told_by(**id) == Some(preemptor));
-        for running in leaving.filter_map(|id| workloads.running(*id)) {
+        let mut amounts = self.assignment.usage.clone();
+        let leaving = self.leaving(preemptor, histories);
+        for running in leaving.filter_map(|it| workloads.running(it.workload)) {
             let group = index.group(running.queue, running.group);
             for (of, amount) in group.of.iter().zip(running.amounts.as_slice()) {
                 for (_, held) in amounts.iter_mut().filter(|(it, _)| it == of) {

@@ -21,7 +21,7 @@
 
 use super::fit::{fill_back, fits, remove, told};
 use super::merge::Merge;
-use super::{Preemptor, Reach, Reason, Victim, World, is_in_vain};
+use super::{Preemptor, Reach, Reason, Victim, World, is_in_vain, note_in_vain};
 use crate::amount::Amount;
 use crate::names::{CellId, NodeId, WorkloadId};
 use crate::policy::BorrowWithinCohort;
@@ -57,7 +57,7 @@ pub(super) fn search(
         needs: preemptor.needs.to_vec(),
     });
     if is_in_vain(view, world, preemptor) {
-        trace.note(|| Step::InVain);
+        note_in_vain(view, world, preemptor, trace);
         return Vec::new();
     }
     let lists = collect(view, world, preemptor, trace);

@@ -13,7 +13,7 @@
 
 use super::fit::{fill_back, fits, remove, told};
 use super::merge::Merge;
-use super::{Demand, Preemptor, Reach, Reason, Victim, World, is_in_vain};
+use super::{Demand, Preemptor, Reach, Reason, Victim, World, is_in_vain, note_in_vain};
 use crate::names::{NodeId, WorkloadId};
 use crate::policy::FairStrategy;
 use crate::quota::{Tree, Usage, View};
@@ -35,7 +35,7 @@ pub(super) fn search(
         needs: preemptor.needs.to_vec(),
     });
     if is_in_vain(view, world, preemptor) {
-        trace.note(|| Step::InVain);
+        note_in_vain(view, world, preemptor, trace);
         return Vec::new();
     }
     trace.note(|| Step::Attempt { may_borrow: true });

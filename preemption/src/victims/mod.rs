@@ -21,7 +21,7 @@ use crate::policy::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQue
 use crate::quota::View;
 use crate::ranked::Uids;
 use crate::running::{Index, Running};
-use crate::trace::Trace;
+use crate::trace::{Step, Trace};
 use std::collections::BTreeSet;
 
 /// Why a workload is a victim, in the words of Kueue's conditions.
@@ -240,4 +240,20 @@ pub(crate) fn is_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preempt
         let freed = own(within.bound()).plus(others);
         demand.amount > available.plus(freed)
     })
+}
+
+/// Says that a search is in vain, and whether that is because of thresholds.
+fn note_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
+    if !trace.is_on() {
+        return;
+    }
+    trace.note(|| Step::InVain);
+    let mut unlimited = *preemptor;
+    let limits = std::mem::take(&mut unlimited.policy.limits);
+    if !is_in_vain(view, world, &unlimited) {
+        trace.note(|| Step::Thresholds {
+            within_max: limits.within_threshold_max,
+            reclaim_max: limits.reclaim_threshold_max,
+        });
+    }
 }

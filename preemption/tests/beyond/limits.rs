@@ -72,23 +72,34 @@ fn nobody_above_the_threshold_is_taken_in_the_queue() {
 }
 
 #[test]
-fn the_threshold_is_in_the_trace() {
+fn thresholds_are_in_the_trace() {
     let limits = PreemptionLimits {
         reclaim_threshold_max: Some(0),
         ..PreemptionLimits::default()
     };
+    // What may be taken is not enough: that is known without a search.
     let mut house = lent(limits, PreemptionLimits::default());
-    house.runs("third", "guest", 7, 1);
-    house.waits("mine", "owner", 5, 1);
-    // One that may go is not enough, since the queue is over its quota.
+    house.waits("mine", "owner", 5, 2);
+    let steps = house.steps("mine");
+    let thresholds = Step::Thresholds {
+        within_max: None,
+        reclaim_max: Some(0),
+    };
+    assert!(steps.contains(&thresholds), "{steps:?}");
+    // With one of its own it is enough, and who is above the threshold is passed over.
+    let owner = Team {
+        limits,
+        ..team("owner", 3)
+    };
+    let mut house = House::new(Options::default(), &[owner, team("guest", 0)]);
+    house.runs("low", "guest", 0, 1);
+    house.runs("high", "guest", 4, 1);
+    house.runs("own", "owner", 0, 1);
+    house.waits("mine", "owner", 5, 2);
     let steps = house.steps("mine");
     let verdict = QueueVerdict::AboveThreshold { threshold_max: 0 };
     let is_it = |it: &Step| matches!(it, Step::Queue { verdict: v, .. } if *v == verdict);
-    let is_in_vain = |it: &Step| *it == Step::InVain;
-    assert!(
-        steps.iter().any(is_it) || steps.iter().any(is_in_vain),
-        "{steps:?}"
-    );
+    assert!(steps.iter().any(is_it), "{steps:?}");
 }
 
 #[test]

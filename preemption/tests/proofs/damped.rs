@@ -1,6 +1,6 @@
 //! With damping, preemption comes to rest; without it, some worlds go round for ever.
 
-use crate::model::dice::{Dice, WORLD_BYTES, check};
+use crate::model::dice::{Dice, WORLD_BYTES, asked_cases, check};
 use crate::model::generate::{Kind, crowded, duel};
 use crate::model::live::Live;
 use crate::model::told::Decided;
@@ -139,6 +139,9 @@ fn damped_it_comes_to_rest_whatever_the_policies() {
         Ok(())
     });
     let (endless, preempted) = (endless.get(), preempted.get());
+    if asked_cases().is_some() {
+        return;
+    }
     assert!(preempted > 200, "{preempted}");
     assert!(
         endless > 0,

@@ -13,6 +13,7 @@
 
 mod damped;
 mod differential;
+mod limits;
 mod loops;
 mod model;
 mod nonsense;

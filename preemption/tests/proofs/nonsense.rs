@@ -258,6 +258,7 @@ fn a_name_that_comes_twice_is_the_last_one() {
     let spec = workload(&mut state, "w", "q", 5);
     state.add_pending(spec);
     let cycle = state.next_cycle(1, true);
+    assert_eq!(state.node_name(cycle.heads[0].queue), "q");
     assert_eq!(names(&state, &cycle), ["w"]);
     assert_eq!((used(&state, "q"), cycle.entries.len()), (5, 1));
 }

@@ -41,10 +41,9 @@ pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded,
         disable_partial_admission: gate("PartialAdmission"),
         disable_recomputation: gate("RecomputeAssignmentUponPreemptionTargetsOverlap"),
         damping: match scenario.damping {
-            Some(true) => Damping::On,
             Some(false) => Damping::Off,
             None if compatibility == Compatibility::Kueue => Damping::Off,
-            None => Damping::On,
+            Some(true) | None => Damping::On,
         },
         victims_per_cycle_max: scenario.max_victims_per_cycle,
         ..Options::default()

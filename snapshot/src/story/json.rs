@@ -222,6 +222,13 @@ fn step(state: &State, step: &Step) -> Value {
             "workload": state.workload_name(*workload),
         }),
         Step::Searched { found } => json!({"step": "searched", "found": found}),
+        _ => limit_step(state, step),
+    }
+}
+
+/// What holds a workload back beside quota and policy.
+fn limit_step(state: &State, step: &Step) -> Value {
+    match step {
         Step::FewerPods { counts } => json!({"step": "fewerPods", "counts": counts}),
         Step::Spared { workload, why } => {
             let mut told = spared(why);
@@ -245,6 +252,15 @@ fn step(state: &State, step: &Step) -> Value {
                 "amounts": amounts.collect::<Vec<_>>(),
             })
         }
+        Step::Thresholds {
+            within_max,
+            reclaim_max,
+        } => json!({
+            "step": "thresholds",
+            "withinMaxPriorityThreshold": within_max,
+            "reclaimMaxPriorityThreshold": reclaim_max,
+        }),
+        Step::Stands => json!({"step": "stands"}),
         Step::Displaced { preemptor } => json!({
             "step": "displaced",
             "preemptor": state.workload_name(*preemptor),

@@ -4,6 +4,7 @@ use super::json::pod_set_names;
 use lockkeeper_preemption::{
     Amount, Assignment, CandidateVerdict, Decision, Entry, FlavorResource, FlavorVerdict, Mode,
     Nomination, Possibility, QueueVerdict, Reason, SkipReason, Spared, State, Step, Trace, Victim,
+    WorkloadId,
 };
 use std::fmt::{self, Write};
 
@@ -186,15 +187,7 @@ fn steps(out: &mut impl Write, state: &State, workload: &str, trace: &Trace) -> 
 }
 
 fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt::Result {
-    let name = |workload| {
-        let queue = state.queue_of(workload);
-        let queue = queue.map_or("", |id| state.node_name(id));
-        format!(
-            "{} ({queue}, priority {})",
-            state.workload_name(workload),
-            state.priority(workload)
-        )
-    };
+    let name = |id| who(state, id);
     match step {
         Step::Flavor {
             pod_set,
@@ -248,6 +241,16 @@ fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt
         Step::FilledBack { workload } => {
             writeln!(out, "      {}: let off, it fits without", name(*workload))
         }
+        Step::Searched { found: true } => writeln!(out, "    found"),
+        Step::Searched { found: false } => writeln!(out, "    nobody makes enough room"),
+        _ => limit_step(out, state, step),
+    }
+}
+
+/// What holds a workload back beside quota and policy.
+fn limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Result {
+    let name = |id| who(state, id);
+    match step {
         Step::Spared { workload, why } => {
             writeln!(out, "      {}: stays, {}", name(*workload), spared(*why))
         }
@@ -268,6 +271,22 @@ fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt
                 name(*preemptor)
             )
         }
+        Step::Thresholds {
+            within_max,
+            reclaim_max,
+        } => {
+            let of = |(name, most): (&str, Option<i32>)| most.map(|it| format!("{name} {it}"));
+            let both = [
+                ("withinMaxPriorityThreshold", *within_max),
+                ("reclaimMaxPriorityThreshold", *reclaim_max),
+            ];
+            let both: Vec<String> = both.into_iter().filter_map(of).collect();
+            writeln!(out, "    but for {} it might not be", both.join(" and "))
+        }
+        Step::Stands => writeln!(
+            out,
+            "  what was decided stands: the rest of its victims are on their way"
+        ),
         Step::Displaced { preemptor } => writeln!(
             out,
             "  takes what is held for {}, of lower priority",
@@ -280,10 +299,18 @@ fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt
             out,
             "  {victims} workloads would have to go; {victims_max} may in one cycle"
         ),
-        Step::Searched { found: true } => writeln!(out, "    found"),
-        Step::Searched { found: false } => writeln!(out, "    nobody makes enough room"),
         _ => Ok(()),
     }
+}
+
+fn who(state: &State, workload: WorkloadId) -> String {
+    let queue = state.queue_of(workload);
+    let queue = queue.map_or("", |id| state.node_name(id));
+    format!(
+        "{} ({queue}, priority {})",
+        state.workload_name(workload),
+        state.priority(workload)
+    )
 }
 
 fn spared(why: Spared) -> String {

@@ -65,14 +65,15 @@ pub fn tapes(events_max: usize) -> impl Strategy<Value = Tapes> {
 /// Runs a property on so many cases, always the same ones; `LOCKKEEPER_PROPTEST_CASES` asks for as many
 /// others.
 pub fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> TestCaseResult) {
-    let asked = asked_cases();
+    let wanted = asked_cases();
     let config = Config {
-        cases: asked.unwrap_or(cases),
+        cases: wanted.unwrap_or(cases),
         failure_persistence: None,
-        max_shrink_iters: 20_000,
+        max_shrink_iters: asked("LOCKKEEPER_SHRINK_STEPS")
+            .map_or(20_000, |it| u32::try_from(it).unwrap()),
         ..Config::default()
     };
-    let mut runner = match asked {
+    let mut runner = match wanted {
         Some(_) => TestRunner::new(config),
         None => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
     };

@@ -14,7 +14,7 @@
 //! stands between a watch and the core.
 //!
 //! Not read: `status.preemptionPriority` (the core has one priority), pod groups and placements, the
-//! switches of `elastic`, tolerations with `Gt` and `Lt`, LimitRanges, RuntimeClasses (an overhead counts
+//! switches of `elastic`, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (an overhead counts
 //! where it stands in the template).
 
 mod amounts;

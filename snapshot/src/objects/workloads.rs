@@ -9,7 +9,7 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quota::ResourceGroup;
-use lockkeeper_api::workload::{Admission, PodSetAssignment};
+use lockkeeper_api::workload::{self, Admission, PodSetAssignment};
 use lockkeeper_preemption::requeue::{
     DeactivationCause, Evicted, EvictionReason, NotReady, PodsReady, RequeueState, Standing,
     StopPolicy,
@@ -67,7 +67,8 @@ pub fn reservation(
         return Ok(None);
     };
     let subject = Subject::new("Workload", &workload.metadata);
-    let names: BTreeSet<&str> = workload.spec.pod_sets.iter().map(|it| it.name()).collect();
+    let names = workload.spec.pod_sets.iter().map(workload::PodSet::name);
+    let names: BTreeSet<&str> = names.collect();
     let mut seen = BTreeSet::new();
     let mut usage = BTreeMap::new();
     for (at, it) in admission.pod_set_assignments.iter().enumerate() {

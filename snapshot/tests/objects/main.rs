@@ -1,0 +1,36 @@
+//! Objects into the core, and decisions out of it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+mod answers;
+mod events;
+mod order;
+
+mod quotas;
+mod workloads;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+fn yaml<T: DeserializeOwned>(text: &str) -> T {
+    serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{e}:\n{text}"))
+}
+
+fn object<T: DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_value(value.clone()).unwrap_or_else(|e| panic!("{e}:\n{value}"))
+}
+
+/// An object of ours.
+fn ours(kind: &str, namespace: Option<&str>, name: &str, spec: &Value) -> Value {
+    let mut metadata = json!({"name": name});
+    if let Some(namespace) = namespace {
+        metadata["namespace"] = namespace.into();
+    }
+    json!({"apiVersion": "lockkeeper.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec})
+}

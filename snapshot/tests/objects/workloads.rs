@@ -135,8 +135,7 @@ fn what_no_pod_can_ask_for_is_refused_with_its_place() {
     );
 }
 
-#[test]
-fn flavors_that_pods_cannot_run_on_are_left_out() {
+fn nodes() -> (Vec<ResourceGroup>, Flavors) {
     let groups: Vec<ResourceGroup> = yaml(
         "[{coveredResources: [cpu], flavors: [{name: spot, resources: []}, {name: gpu, resources: []},
            {name: plain, resources: []}]}]",
@@ -153,6 +152,12 @@ gpu:
 plain: {}
 ",
     );
+    (groups, flavors)
+}
+
+#[test]
+fn flavors_that_pods_cannot_run_on_are_left_out() {
+    let (groups, flavors) = nodes();
     let terms = |terms: &str| {
         format!(
             "affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: \
@@ -292,6 +297,10 @@ fn conditions_say_where_a_workload_stands() {
         );
         assert_eq!(got, expected, "{conditions:?}");
     }
+}
+
+#[test]
+fn the_rest_of_the_object_says_so_too() {
     let state = json!({"requeueState": {"count": 2, "requeueAt": "1970-01-01T00:01:00Z"}});
     let put_back = workload(&json!({"podSets": [], "active": false}), &state);
     let expected = Standing {
@@ -302,7 +311,8 @@ fn conditions_say_where_a_workload_stands() {
             first_evicted_at_s: None,
         }),
         cluster_queue: StopPolicy::Hold,
-        ..new
+        created_at_s: 9,
+        ..Standing::default()
     };
     assert_eq!(
         standing(&put_back, StopPolicy::Hold, StopPolicy::None),
@@ -326,76 +336,80 @@ fn the_place_in_the_queue_goes_by_the_strategy() {
     );
 }
 
+/// Flavor, resource and amount; since when; whether it is evicted.
+type Held = (Vec<(String, String, Amount)>, i64, bool);
+
+/// What a workload with the pod sets `main` and `b` holds.
+fn read(admission: &Value, conditions: &[Value]) -> Result<Option<Held>, String> {
+    let spec = json!({"podSets": [{"template": {}}, {"name": "b", "template": {}}]});
+    let status = json!({"admission": admission, "conditions": conditions});
+    let mut state = State::default();
+    let held = reservation(&workload(&spec, &status), &mut state).map_err(|e| e.to_string())?;
+    Ok(held.map(|held| {
+        let usage = held.usage.iter().map(|(of, amount)| {
+            let flavor = state.flavor_name(of.flavor).to_owned();
+            (flavor, state.resource_name(of.resource).to_owned(), *amount)
+        });
+        (usage.collect(), held.reserved_at_s, held.is_evicted)
+    }))
+}
+
+fn given(name: &str, flavors: &Value, usage: &Value) -> Value {
+    json!({"name": name, "count": 1, "flavors": flavors, "resourceUsage": usage})
+}
+
+fn of(assignments: &[Value]) -> Value {
+    json!({"clusterQueue": "q", "podSetAssignments": assignments})
+}
+
 #[test]
 fn quota_that_is_held_is_read_from_the_admission() {
-    let spec = json!({"podSets": [{"template": {}}, {"name": "b", "template": {}}]});
-    let read = |admission: Value, conditions: &[Value]| {
-        let status = json!({"admission": admission, "conditions": conditions});
-        let mut state = State::default();
-        let held = reservation(&workload(&spec, &status), &mut state);
-        held.map_err(|e| e.to_string()).map(|held| {
-            held.map(|held| {
-                let usage = held.usage.iter().map(|(of, amount)| {
-                    let flavor = state.flavor_name(of.flavor).to_owned();
-                    (flavor, state.resource_name(of.resource).to_owned(), *amount)
-                });
-                (
-                    usage.collect::<Vec<_>>(),
-                    held.reserved_at_s,
-                    held.is_evicted,
-                )
-            })
-        })
-    };
-    let given = |name: &str, flavors: Value, usage: Value| json!({"name": name, "count": 1, "flavors": flavors, "resourceUsage": usage});
-    let of =
-        |assignments: Vec<Value>| json!({"clusterQueue": "q", "podSetAssignments": assignments});
-    let one = given(
-        "main",
-        json!({"cpu": "f"}),
-        json!({"cpu": "1500m", "gone": "0"}),
-    );
-    let both = of(vec![
-        one.clone(),
-        given("b", json!({"cpu": "f"}), json!({"cpu": 1})),
-    ]);
+    let cpu = json!({"cpu": "f"});
+    let one = given("main", &cpu, &json!({"cpu": "1500m", "gone": "0"}));
+    let both = of(&[one, given("b", &cpu, &json!({"cpu": 1}))]);
     let usage = vec![("f".to_owned(), "cpu".to_owned(), Amount::new(2500))];
-    assert_eq!(read(both.clone(), &[]), Ok(Some((usage.clone(), 9, false))));
+    assert_eq!(read(&both, &[]), Ok(Some((usage.clone(), 9, false))));
     let reserved = condition("QuotaReserved", "True", "QuotaReserved", 11);
     let evicted = condition("Evicted", "True", "Preempted", 12);
     assert_eq!(
-        read(both.clone(), &[reserved, evicted]),
+        read(&both, &[reserved, evicted]),
         Ok(Some((usage, 11, true)))
     );
-    assert_eq!(read(Value::Null, &[]), Ok(None));
+    assert_eq!(read(&Value::Null, &[]), Ok(None));
     let back = condition("QuotaReserved", "False", "Pending", 13);
-    assert_eq!(read(both, &[back]), Ok(None));
+    assert_eq!(read(&both, &[back]), Ok(None));
+}
+
+#[test]
+fn an_admission_that_makes_no_sense_is_refused_with_its_place() {
     let at = "Workload ns/job: status.admission.podSetAssignments";
+    let (cpu, none, one) = (json!({"cpu": "f"}), json!({}), json!({"cpu": 1}));
+    let first = given("main", &cpu, &one);
     let bad = [
         (
-            of(vec![one.clone(), one]),
+            of(&[first.clone(), first]),
             format!("{at}[1].name: \"main\" stands twice; give each a name of its own"),
         ),
         (
-            of(vec![given("c", json!({}), json!({}))]),
+            of(&[given("c", &none, &none)]),
             format!(
                 "{at}[0].name: there is no pod set \"c\"; name one of spec.podSets, or clear \
                  status.admission"
             ),
         ),
         (
-            of(vec![given("b", json!({}), json!({"cpu": 1}))]),
+            of(&[given("b", &none, &one)]),
             format!(
                 "{at}[0].resourceUsage[cpu]: no flavor of \"cpu\" is given; name it in flavors, or \
                  clear status.admission"
             ),
         ),
         (
-            of(vec![given("b", json!({"cpu": "f"}), json!({"cpu": -1}))]),
+            of(&[given("b", &cpu, &json!({"cpu": -1}))]),
             format!("{at}[0].resourceUsage[cpu]: -1 is negative; give zero or more"),
         ),
         (
-            of(vec![given("b", json!({"x": "f"}), json!({"x": i64::MAX}))]),
+            of(&[given("b", &json!({"x": "f"}), &json!({"x": i64::MAX}))]),
             format!(
                 "{at}[0].resourceUsage[x]: the amount is too large; keep all of a resource together \
                  below 2^63 of its unit"
@@ -403,6 +417,6 @@ fn quota_that_is_held_is_read_from_the_admission() {
         ),
     ];
     for (admission, expected) in bad {
-        assert_eq!(read(admission, &[]), Err(expected));
+        assert_eq!(read(&admission, &[]), Err(expected));
     }
 }

@@ -308,6 +308,28 @@ fn priority_is_that_of_the_status_else_of_the_class() {
 }
 
 #[test]
+fn what_runs_counts_without_its_class_or_its_local_queue() {
+    let mut objects = world();
+    let mut job = workload("job", "1");
+    job.spec.priority_class_name = Some("gone".to_owned());
+    assert_eq!(set(&mut objects, &runs(&job, "a", "1")), Place::Runs);
+    objects.remove_local_queue("ns", "door");
+    assert_eq!(used(&objects, "a"), 1000);
+
+    // And while its admission is written.
+    let mut objects = world();
+    set(&mut objects, &workload("job", "1"));
+    assert!(admits(&mut objects));
+    objects.set_local_queue(&door("b"));
+    assert_eq!(used(&objects, "a"), 1000);
+    objects.remove_local_queue("ns", "door");
+    assert_eq!(used(&objects, "a"), 1000);
+    objects.give_up("ns", "job");
+    assert_eq!(objects.place("ns", "job"), Some(&Ok(EMPTY)));
+    assert_eq!(used(&objects, "a"), 0);
+}
+
+#[test]
 fn another_workload_of_the_same_name_begins_anew() {
     let mut objects = world();
     set(&mut objects, &workload("job", "1"));

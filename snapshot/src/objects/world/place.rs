@@ -4,7 +4,7 @@ use super::{Knowledge, Objects};
 use crate::labels::selects;
 use crate::objects::error::{ObjectError, Problem, Subject};
 use crate::objects::sums::part;
-use crate::objects::workloads::{pod_sets, reservation, standing, stop_policy};
+use crate::objects::workloads::{admission, pod_sets, reservation, standing, stop_policy};
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
 use lockkeeper_api::field_path::FieldPath;
@@ -178,23 +178,33 @@ impl Objects {
         if workload.spec.active == Some(false) && !runs {
             return Err(Outside::Inactive);
         }
-        let admission = crate::objects::workloads::admission(workload);
-        let queue = match admission {
-            Some(admission) => admission.cluster_queue.clone(),
-            None => self.way_in(workload, runs)?,
+        let queue = match (admission(workload), self.state.workload(key)) {
+            (Some(admission), _) => admission.cluster_queue.clone(),
+            // It holds quota where the cycle found it some, wherever its LocalQueue leads now.
+            (None, Some(id)) if runs => {
+                let queue = self.state.queue_of(id).ok_or(Outside::NoLocalQueue)?;
+                self.state.node_name(queue).to_owned()
+            }
+            (None, _) => self.way_in(workload)?,
+        };
+        let priority = match self.priority(workload) {
+            Some(priority) => priority,
+            // What it holds counts, whatever it is worth.
+            None if runs => 0,
+            None => return Err(Outside::NoPriorityClass),
         };
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
         Ok(Target {
-            priority: self.priority(workload).ok_or(Outside::NoPriorityClass)?,
             is_in_scope: self.takes(&queue, namespace),
             queue,
+            priority,
         })
     }
 
-    fn way_in(&self, workload: &Workload, runs: bool) -> Result<String, Outside> {
+    fn way_in(&self, workload: &Workload) -> Result<String, Outside> {
         let home = super::home(workload).ok_or(Outside::NoLocalQueue)?;
         let door = self.local_queues.get(&home).ok_or(Outside::NoLocalQueue)?;
-        if door.stop_policy.unwrap_or_default() != StopPolicy::None && !runs {
+        if door.stop_policy.unwrap_or_default() != StopPolicy::None {
             return Err(Outside::LocalQueueStopped);
         }
         Ok(door.cluster_queue.clone())

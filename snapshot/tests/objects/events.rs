@@ -308,6 +308,38 @@ fn priority_is_that_of_the_status_else_of_the_class() {
 }
 
 #[test]
+fn a_taint_keeps_away_who_waits_from_then_on() {
+    let mut objects = world();
+    set(&mut objects, &workload("job", "1"));
+    let taints = json!({"nodeTaints": [{"key": "repair", "effect": "NoSchedule"}]});
+    let tainted: ResourceFlavor = object(&ours("ResourceFlavor", None, "f", &taints));
+    objects.set_resource_flavor(&tainted);
+    assert!(!admits(&mut objects));
+    objects.set_resource_flavor(&flavor());
+    assert!(admits(&mut objects));
+}
+
+#[test]
+fn who_is_told_to_go_holds_its_quota_until_it_has_gone() {
+    let mut objects = world();
+    let job = runs(&workload("job", "1"), "a", "1");
+    set(&mut objects, &job);
+    let held = |objects: &Objects| {
+        let state = objects.state();
+        let held = state.held_by(state.workload("ns/job")?)?;
+        Some((held.usage[0].1.get(), held.is_evicted))
+    };
+    assert_eq!(held(&objects), Some((1000, false)));
+    let mut evicted = serde_json::to_value(&job).unwrap();
+    evicted["status"]["conditions"] = json!([{"type": "Evicted", "status": "True",
+        "reason": "Preempted", "message": "", "lastTransitionTime": "1970-01-01T00:00:01Z"}]);
+    set(&mut objects, &object(&evicted));
+    assert_eq!(held(&objects), Some((1000, true)));
+    set(&mut objects, &job);
+    assert_eq!(held(&objects), Some((1000, false)));
+}
+
+#[test]
 fn what_runs_counts_without_its_class_or_its_local_queue() {
     let mut objects = world();
     let mut job = workload("job", "1");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-const WORLDS: u64 = 200;
+const WORLDS: u64 = 300;
 const CYCLES: i64 = 6;
 const TEAMS: [&str; 2] = ["red", "blue"];
 const RESOURCES: [&str; 2] = ["cpu", "memory"];
@@ -70,8 +70,12 @@ fn world(dice: &mut Dice) -> World {
         object["metadata"]["labels"] = json!({"team": team});
         out.objects.push(object);
         let name = format!("f{at}");
-        out.objects
-            .push(ours("ResourceFlavor", None, &name, &json!({})));
+        // Of the second only those take any who tolerate it.
+        let spec = match at {
+            0 => json!({}),
+            _ => json!({"nodeTaints": [{"key": "rare", "effect": "NoSchedule"}]}),
+        };
+        out.objects.push(ours("ResourceFlavor", None, &name, &spec));
     }
     cohorts(dice, &mut out);
     let queues = 2 + dice.below(3);
@@ -219,6 +223,11 @@ fn workload(dice: &mut Dice, out: &mut World, at: u64, queue: u64) {
         pod_set["minCount"] = 1.into();
         wanted["minCount"] = 1.into();
     }
+    if dice.once_in(2) {
+        pod_set["ineligibleFlavors"] = json!(["f1"]);
+    } else {
+        wanted["template"]["spec"]["tolerations"] = json!([{"key": "rare", "operator": "Exists"}]);
+    }
     let spec = json!({"queueName": queue, "podSets": [wanted]});
     let mut object = ours("Workload", Some(team), &name, &spec);
     object["metadata"]["uid"] = name.clone().into();
@@ -301,7 +310,10 @@ fn earlier(dice: &mut Dice, value: &Value, world: &World) -> Value {
         }
         "Cohort" => value["spec"]["parentName"] = dice.of(&["c0", "c1", "other"]).into(),
         "LocalQueue" => value["spec"]["clusterQueue"] = "q0".into(),
-        "ResourceFlavor" => value["spec"]["nodeLabels"] = json!({"zone": "a"}),
+        "ResourceFlavor" if dice.once_in(2) => value["spec"] = json!({}),
+        "ResourceFlavor" => {
+            value["spec"] = json!({"nodeTaints": [{"key": "all", "effect": "NoExecute"}]});
+        }
         "Workload" => {
             value["status"] = json!({"priority": 9});
             value["spec"]["queueName"] = "q1".into();

@@ -57,7 +57,12 @@ fuzz seconds="600" *targets:
 
 # What of the search for victims and the quota no test of the core would miss: nightly, it takes hours
 mutants *flags:
-    LOCKKEEPER_PROPTEST_CASES=120 LOCKKEEPER_SHRINK_STEPS=0 cargo mutants --output target --package lockkeeper-preemption --file 'preemption/src/victims/*.rs' --file 'preemption/src/quota/*.rs' --timeout 120 {{flags}} -- --lib --test proofs
+    LOCKKEEPER_PROPTEST_CASES=120 LOCKKEEPER_SHRINK_STEPS=0 cargo mutants --output target --package lockkeeper-preemption --file 'preemption/src/victims/*.rs' --file 'preemption/src/quota/*.rs' --timeout 120 {{flags}} -- --lib --test beyond --test proofs
+
+# The long forms of what CI does in short: hours
+nightly: (fuzz "3600") (drills "2000")
+    LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_WORLDS=1 LOCKKEEPER_LOOP_WORLDS=200000 cargo test --locked --release --package lockkeeper-preemption --test proofs
+    just mutants
 
 # Serve the examples without a cluster
 serve:

@@ -16,6 +16,10 @@
 //!    because those before it have taken what it needs.
 //! 4. **Requeue.** Who was not admitted waits at the head, or steps aside until something changes.
 //!
+//! Beyond Kueue, [`Damping`] holds the quota that a preemption frees for its preemptor until it is admitted
+//! or gives up, and lets nobody be preempted in circles; [`PreemptionLimits`] spare workloads that the policies
+//! would let go. A fit is not admitted on the quota of a victim that has not gone yet ([`Compatibility`]).
+//!
 //! Decisions are those of Kueue, which is the oracle of the conformance tests; where Kueue is plainly
 //! wrong, [`Compatibility`] chooses. Time is a parameter. Nothing here does I/O, and no input ends in a
 //! panic. Asked with [`Trace::on`], a decision says what was considered, in order.

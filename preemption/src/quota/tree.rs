@@ -258,37 +258,33 @@ impl Tree {
         }
     }
 
-    /// Sets parents and children, and leaves out the arrows of circles.
+    /// Sets parents and children, and leaves out the arrows of circles and of those below them.
     fn link(&mut self) {
-        let on_circle: Vec<bool> = (0..self.nodes.len())
-            .map(|index| self.leads_to_circle(NodeId::of(index)))
-            .collect();
-        for (node, broken) in self.nodes.iter_mut().zip(&on_circle) {
+        let parents: Vec<Option<NodeId>> = self.nodes.iter().map(|it| it.declared).collect();
+        for node in &mut self.nodes {
             node.children.clear();
-            node.is_misconfigured = *broken;
-            node.parent = node.declared.filter(|_| !broken);
         }
-        for index in 0..self.nodes.len() {
+        let mut open = Vec::new();
+        for (index, parent) in parents.iter().enumerate() {
             let child = NodeId::of(index);
-            if let Some(parent) = self.node(child).parent
-                && let Some(parent) = self.nodes.get_mut(parent.index())
-            {
-                parent.children.push(child);
+            match parent.and_then(|parent| self.nodes.get_mut(parent.index())) {
+                Some(parent) => parent.children.push(child),
+                None => open.push(child),
             }
         }
-    }
-
-    /// Whether the way up never ends. Follows it by one and by two steps at once.
-    fn leads_to_circle(&self, from: NodeId) -> bool {
-        let up = |id: NodeId| self.node(id).declared;
-        let (mut slow, mut fast) = (Some(from), Some(from));
-        loop {
-            fast = fast.and_then(up).and_then(up);
-            slow = slow.and_then(up);
-            match (slow, fast) {
-                (Some(slow), Some(fast)) if slow == fast => return true,
-                (_, None) => return false,
-                _ => {}
+        // Whoever is found from a root is on no circle.
+        let mut is_found = vec![false; self.nodes.len()];
+        while let Some(id) = open.pop() {
+            if let Some(is_found) = is_found.get_mut(id.index()) {
+                *is_found = true;
+            }
+            open.extend_from_slice(&self.node(id).children);
+        }
+        for (node, is_found) in self.nodes.iter_mut().zip(is_found) {
+            node.is_misconfigured = !is_found;
+            node.parent = node.declared.filter(|_| is_found);
+            if !is_found {
+                node.children.clear();
             }
         }
     }

@@ -171,20 +171,37 @@ fn circles(scenario: &Scenario) -> Result<(), ScenarioError> {
     let parents: BTreeMap<&str, &str> = cohorts
         .filter_map(|it| Some((it.name.as_str(), it.parent.as_deref()?)))
         .collect();
-    for (at, cohort) in scenario.cohorts.iter().enumerate() {
-        let up = |name: &&str| parents.get(name).copied();
-        let mut way = std::iter::successors(up(&cohort.name.as_str()), up);
-        // One who is not his own ancestor has fewer than all others.
-        let is_circle = way
-            .by_ref()
-            .take(parents.len())
-            .any(|name| name == cohort.name);
-        if is_circle {
-            return Err(ScenarioError::CohortCircle {
-                at: format!("cohorts[{at}].parent"),
-                name: cohort.name.clone(),
-            });
+    let places = scenario.cohorts.iter().enumerate();
+    let places: BTreeMap<&str, usize> = places.map(|(at, it)| (it.name.as_str(), at)).collect();
+    // In which walk upwards a cohort was first met. Who meets his own walk again has gone round.
+    let mut met: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut first: Option<usize> = None;
+    for (walk, cohort) in scenario.cohorts.iter().enumerate() {
+        let mut name = cohort.name.as_str();
+        while !met.contains_key(name) {
+            met.insert(name, walk);
+            match parents.get(name) {
+                Some(parent) => name = parent,
+                None => break,
+            }
         }
+        if met.get(name) == Some(&walk) && parents.contains_key(name) {
+            let around = std::iter::successors(Some(name), |it| {
+                parents.get(it).copied().filter(|it| *it != name)
+            });
+            first = around
+                .filter_map(|it| places.get(it).copied())
+                .chain(first)
+                .min();
+        }
+    }
+    if let Some(at) = first
+        && let Some(cohort) = scenario.cohorts.get(at)
+    {
+        return Err(ScenarioError::CohortCircle {
+            at: format!("cohorts[{at}].parent"),
+            name: cohort.name.clone(),
+        });
     }
     Ok(())
 }
@@ -314,4 +331,48 @@ fn add(
         return Err(ScenarioError::TooLarge { at: at() });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scenario, circles};
+    use crate::scenario::Cohort;
+
+    /// The place in the message, of cohorts and their parents.
+    fn place(cohorts: &[(&str, &str)]) -> Option<String> {
+        let cohorts = cohorts.iter().map(|(name, parent)| Cohort {
+            name: (*name).to_owned(),
+            parent: (!parent.is_empty()).then(|| (*parent).to_owned()),
+            quotas: Vec::new(),
+            fair_weight: 1.0,
+        });
+        let scenario = Scenario {
+            cohorts: cohorts.collect(),
+            ..Scenario::default()
+        };
+        circles(&scenario).err().map(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_first_cohort_on_a_circle_is_named() {
+        for (cohorts, expected) in [
+            (&[("a", "b"), ("b", "c"), ("c", "")][..], None),
+            (&[("a", "elsewhere")], None),
+            (&[("a", "a")], Some(0)),
+            // The way to a circle is not on it.
+            (&[("a", "b"), ("b", "c"), ("c", "b")], Some(1)),
+            // Two circles, the later one found first.
+            (&[("way", "y"), ("b", "b"), ("x", "y"), ("y", "x")], Some(1)),
+            (&[("c", "b"), ("b", "a"), ("a", "c")], Some(0)),
+        ] {
+            let expected = expected.map(|at| format!("cohorts[{at}].parent: "));
+            let said = place(cohorts);
+            let fits = match (&said, &expected) {
+                (Some(said), Some(expected)) => said.starts_with(expected),
+                (None, None) => true,
+                _ => false,
+            };
+            assert!(fits, "{cohorts:?}: {said:?}");
+        }
+    }
 }

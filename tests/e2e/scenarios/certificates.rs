@@ -8,9 +8,11 @@ use std::thread;
 
 use serde_json::Value;
 
+mod conversion;
 mod server;
 mod wrong;
 
+use conversion::conversion;
 use server::Server;
 use wrong::wrong;
 
@@ -33,6 +35,7 @@ pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("servers that start together agree on one CA", one_ca),
         Scenario::new("a registration without a CA bundle gets it", injected),
+        Scenario::new("a CRD's conversion gets it too", conversion),
         Scenario::new("a CA is rotated while objects are written", rotated),
         Scenario::new("a Secret that breaks is mended by who serves it", mended),
         Scenario::new("a server that starts on garbage says so", garbage),

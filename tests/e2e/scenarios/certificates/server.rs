@@ -29,6 +29,12 @@ impl Server {
 
     #[track_caller]
     pub fn begin(stage: &mut Stage, protocol: Protocol) -> (Process, PathBuf) {
+        Self::begin_with(stage, protocol, &[])
+    }
+
+    /// With more on its command line.
+    #[track_caller]
+    pub fn begin_with(stage: &mut Stage, protocol: Protocol, flags: &[&str]) -> (Process, PathBuf) {
         let folder = stage.new_folder();
         let mut command = lockkeeper::serve(&folder).unwrap();
         let config = folder.join("config.yaml");
@@ -36,6 +42,7 @@ impl Server {
         command.arg("--config").arg(config);
         command.arg("--kubeconfig").arg(stage.cluster().server());
         command.args(["--tls-secret", SECRET, "--tls-name", "127.0.0.1"]);
+        command.args(flags);
         if protocol == Protocol::Http1 {
             command.arg("--http1-only");
         }

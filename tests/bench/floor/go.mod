@@ -1,0 +1,3 @@
+module lockkeeper.dev/bench/floor
+
+go 1.24

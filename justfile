@@ -57,7 +57,7 @@ fuzz seconds="600" *targets:
 
 # What of the search for victims and the quota no test of the core would miss: nightly, it takes hours
 mutants *flags:
-    LOCKKEEPER_PROPTEST_CASES=120 LOCKKEEPER_SHRINK_STEPS=0 cargo mutants --output target --package lockkeeper-preemption --file 'preemption/src/victims/*.rs' --file 'preemption/src/quota/*.rs' --timeout 120 {{flags}} -- --lib --test beyond --test proofs
+    LOCKKEEPER_PROPTEST_CASES=120 LOCKKEEPER_SHRINK_STEPS=0 cargo mutants --output target --package lockkeeper-preemption --test-package lockkeeper-preemption --test-package lockkeeper-snapshot --file 'preemption/src/victims/*.rs' --file 'preemption/src/quota/*.rs' --timeout 120 {{flags}} -- --lib --test beyond --test proofs --test conformance
 
 # The long forms of what CI does in short: hours
 nightly: (fuzz "3600") (drills "2000")

@@ -8,7 +8,8 @@ use crate::names::{FlavorResource, WorkloadId};
 use crate::quota::View;
 use crate::state::State;
 use crate::trace::{Possibility, Trace};
-use crate::victims::{Demand, Victim};
+use crate::victim::Victim;
+use crate::victims::Demand;
 use std::collections::BTreeSet;
 
 /// What a workload would get now, alone.

@@ -17,7 +17,8 @@ use crate::policy::{
 use crate::queue::Settings;
 use crate::quota::{ResourceGroup, View};
 use crate::trace::{FlavorVerdict, Possibility, Step, Trace};
-use crate::victims::{self, Demand, Preemptor, Reason, World};
+use crate::victim::Reason;
+use crate::victims::{self, Demand, Preemptor, World};
 
 /// For whom flavors are wanted.
 #[derive(Clone, Copy)]

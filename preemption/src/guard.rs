@@ -8,47 +8,8 @@ use crate::damping::{Histories, Holds};
 use crate::names::WorkloadId;
 use crate::queue::Queue;
 use crate::running::Running;
+use crate::victim::Spared;
 use std::cell::Cell;
-
-/// Limits of preemption that a ClusterQueue's owner may set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PreemptionLimits {
-    /// The highest priority that its workloads may take in the queue itself.
-    pub within_threshold_max: Option<i32>,
-    /// The highest priority that they may take in other queues of the cohort.
-    pub reclaim_threshold_max: Option<i32>,
-    /// Its workloads that run for less, in seconds, are spared by preemptors of the queue itself.
-    pub min_run_within_s: Option<i64>,
-    /// Its workloads that run for less, in seconds, are spared by preemptors of other queues.
-    pub min_run_beyond_s: Option<i64>,
-    /// Its workloads that were preempted as often are spared.
-    pub preemptions_max: Option<u32>,
-    /// How many of its workloads go in one cycle.
-    pub victims_per_cycle_max: Option<u32>,
-}
-
-/// Why a workload that the policy would let go is spared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Spared {
-    /// It goes for another preemptor already, and its quota is held for that one.
-    Promised,
-    /// The preemptor took it once before, and what took the preemptor's place since is still there: to
-    /// take it again would go on in a circle.
-    TakenBefore,
-    /// It has not run for long enough.
-    RunsTooShort {
-        /// How long it has run, in seconds.
-        for_s: i64,
-        /// How long it must have, in seconds.
-        least_s: i64,
-    },
-    /// It was preempted as often as its queue allows.
-    PreemptedTooOften {
-        /// How often.
-        times: u32,
-    },
-}
 
 /// Says who is spared in one search.
 #[derive(Clone, Copy)]

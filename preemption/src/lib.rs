@@ -126,6 +126,7 @@ mod share;
 mod spec;
 mod state;
 mod trace;
+mod victim;
 mod victims;
 
 pub use amount::Amount;
@@ -133,14 +134,14 @@ pub use ask::Nomination;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeuedTo, SkipReason};
 pub use damping::{Damping, Thrash};
-pub use guard::{PreemptionLimits, Spared};
 pub use names::{CellId, FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,
-    Preemption, Preference, QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
+    Preemption, PreemptionLimits, Preference, QueueingStrategy, ReclaimWithinCohort,
+    WithinClusterQueue,
 };
 pub use quota::{FlavorQuotas, Quota, ResourceGroup};
 pub use spec::{BorrowingGate, CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
 pub use state::State;
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
-pub use victims::{Reason, Victim};
+pub use victim::{Reason, Spared, Victim};

@@ -1,7 +1,5 @@
 //! What a ClusterQueue's owner may choose.
 
-use crate::guard::PreemptionLimits;
-
 /// Which workloads of its own queue a preemptor may take (`withinClusterQueue`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WithinClusterQueue {
@@ -38,6 +36,23 @@ pub enum BorrowWithinCohort {
         /// The highest priority that may be taken; `None` is no limit.
         threshold_max: Option<i32>,
     },
+}
+
+/// Limits of preemption that a ClusterQueue's owner may set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PreemptionLimits {
+    /// The highest priority that its workloads may take in the queue itself.
+    pub within_threshold_max: Option<i32>,
+    /// The highest priority that they may take in other queues of the cohort.
+    pub reclaim_threshold_max: Option<i32>,
+    /// Its workloads that run for less, in seconds, are spared by preemptors of the queue itself.
+    pub min_run_within_s: Option<i64>,
+    /// Its workloads that run for less, in seconds, are spared by preemptors of other queues.
+    pub min_run_beyond_s: Option<i64>,
+    /// Its workloads that were preempted as often are spared.
+    pub preemptions_max: Option<u32>,
+    /// How many of its workloads go in one cycle.
+    pub victims_per_cycle_max: Option<u32>,
 }
 
 /// `spec.preemption` of a ClusterQueue.

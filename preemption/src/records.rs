@@ -5,7 +5,7 @@ use crate::names::{NodeId, WorkloadId};
 use crate::queue::{Class, Place, Progress};
 use crate::ranked::Uids;
 use crate::running::Running;
-use crate::victims::Workloads;
+use crate::running::Workloads;
 use std::cmp::Reverse;
 use std::sync::Arc;
 

@@ -99,6 +99,7 @@
 //! The maximum execution time, missing queues and the admission of a workload whose checks are done are
 //! not decided here.
 
+mod apply;
 mod backoff;
 mod instant;
 mod reason;

@@ -33,6 +33,11 @@ impl Running {
     }
 }
 
+/// Knows the running workloads by their numbers.
+pub(crate) trait Workloads: Uids {
+    fn running(&self, id: WorkloadId) -> Option<&Running>;
+}
+
 /// Running workloads of one queue that use the same flavors and resources.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {

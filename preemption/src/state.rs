@@ -11,16 +11,16 @@ use crate::amount::Amount;
 use crate::amounts::Amounts;
 use crate::assignment::Assignment;
 use crate::damping::{Histories, Holds};
-use crate::guard::PreemptionLimits;
 use crate::names::{FlavorResource, Names, NodeId, WorkloadId};
 use crate::parked::Parked;
+use crate::policy::PreemptionLimits;
 use crate::queue::{Queue, Settings};
 use crate::quota::{Overlay, Tree};
 use crate::records::{Record, Records};
+use crate::running::Workloads;
 use crate::running::{Index, Running};
 use crate::shapes::Shapes;
 use crate::spec::{CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
-use crate::victims::Workloads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -4,9 +4,8 @@
 //! asks the `State` for names.
 
 use crate::amount::Amount;
-use crate::guard::Spared;
 use crate::names::{FlavorId, FlavorResource, NodeId, WorkloadId};
-use crate::victims::Reason;
+use crate::victim::{Reason, Spared};
 
 /// One step of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]

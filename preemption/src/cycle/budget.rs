@@ -1,8 +1,9 @@
 //! How many workloads go in one cycle, of all queues and of each.
 
 use crate::names::NodeId;
+use crate::running::Workloads;
 use crate::state::State;
-use crate::victims::{Victim, Workloads};
+use crate::victim::Victim;
 use std::collections::BTreeMap;
 
 /// What was spent so far.

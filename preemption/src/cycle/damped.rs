@@ -11,7 +11,7 @@ use crate::quota::View;
 use crate::records::Records;
 use crate::state::State;
 use crate::trace::{Step, Trace};
-use crate::victims::Victim;
+use crate::victim::Victim;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 

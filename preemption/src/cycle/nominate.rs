@@ -10,7 +10,8 @@ use crate::quota::View;
 use crate::records::Record;
 use crate::state::State;
 use crate::trace::{Step, Trace};
-use crate::victims::{self, Demand, Victim, World};
+use crate::victim::Victim;
+use crate::victims::{self, Demand, World};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 

@@ -6,7 +6,8 @@ use crate::assignment::Assignment;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::quota::View;
 use crate::running::Index;
-use crate::victims::{Victim, Workloads};
+use crate::running::Workloads;
+use crate::victim::Victim;
 use std::collections::BTreeMap;
 
 /// What is held for one preemptor.

@@ -4,7 +4,6 @@ use super::instant;
 use super::reason::{DeactivationCause, EvictionReason, NotReady};
 use super::record::RequeueState;
 use super::settings::{Settings, Timestamp};
-use super::step::Step;
 
 /// Whether a queue is stopped (`stopPolicy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,34 +182,6 @@ impl Standing {
     pub fn blocks_admission(&self, settings: &Settings) -> bool {
         let is_asked = settings.is_enabled && settings.block_admission;
         is_asked && self.has_quota && !self.is_finished && self.pods_ready != PodsReady::Yes
-    }
-
-    /// What a step writes, and what the API server holds after it.
-    pub fn apply(&mut self, step: &Step, now_ms: i64) {
-        match *step {
-            Step::Rest | Step::Wait(_) => {}
-            Step::Record(state) => self.state = state,
-            Step::Target(target) => self.target = Some(target.cause()),
-            Step::Deactivate => self.is_active = false,
-            Step::Evict(eviction) => {
-                let at_s = instant::second(now_ms);
-                let reason = eviction.reason;
-                self.evicted = Some(Evicted { reason, at_s });
-                self.state = eviction.state;
-                self.checks = Checks::default();
-                if matches!(reason, EvictionReason::Deactivated(_)) {
-                    self.target = None;
-                }
-            }
-            Step::Forget => {
-                self.state = None;
-                self.target = None;
-            }
-            Step::Requeue(requeue) => {
-                self.held_for = None;
-                self.state = requeue.state;
-            }
-        }
     }
 
     /// The job of an evicted workload has stopped: its quota is free. It may be tried again at once if

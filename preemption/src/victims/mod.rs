@@ -15,49 +15,15 @@ mod fit;
 mod merge;
 
 use crate::amount::Amount;
-use crate::guard::{Guard, Spared};
+use crate::guard::Guard;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::policy::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQueue};
 use crate::quota::View;
-use crate::ranked::Uids;
+use crate::running::Workloads;
 use crate::running::{Index, Running};
 use crate::trace::{Step, Trace};
+use crate::victim::{Reason, Spared, Victim};
 use std::collections::BTreeSet;
-
-/// Why a workload is a victim, in the words of Kueue's conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// It is in the preemptor's queue.
-    InClusterQueue,
-    /// Its queue borrows, and the preemptor takes back quota of its own or of its cohort.
-    InCohortReclamation,
-    /// Its queue borrows, and so may the preemptor (`borrowWithinCohort`).
-    InCohortReclaimWhileBorrowing,
-    /// Its queue has a larger share of the cohort than the preemptor's.
-    InCohortFairSharing,
-}
-
-impl Reason {
-    /// The machine reason, as in conditions.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InClusterQueue => "InClusterQueue",
-            Self::InCohortReclamation => "InCohortReclamation",
-            Self::InCohortReclaimWhileBorrowing => "InCohortReclaimWhileBorrowing",
-            Self::InCohortFairSharing => "InCohortFairSharing",
-        }
-    }
-}
-
-/// A workload that has to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Victim {
-    /// The workload.
-    pub workload: WorkloadId,
-    /// Why it.
-    pub reason: Reason,
-}
 
 /// Who wants room, and for what.
 #[derive(Clone, Copy, Debug)]
@@ -106,11 +72,6 @@ impl World<'_> {
         let guard = &self.guard;
         guard.spares(preemptor.priority, is_own_queue, id, running)
     }
-}
-
-/// Knows the running workloads by their numbers.
-pub(crate) trait Workloads: Uids {
-    fn running(&self, id: WorkloadId) -> Option<&Running>;
 }
 
 /// The victims; empty if there is no permitted set that makes room. The view is left as it was.

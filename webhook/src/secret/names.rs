@@ -6,8 +6,6 @@ use rustls::pki_types::ServerName;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::GeneralName;
 
-use super::contents::Contents;
-
 /// The DNS names and addresses in a certificate, as texts.
 pub(super) fn of(certificate: &X509Certificate<'_>) -> Vec<String> {
     let extension = certificate.subject_alternative_name().ok().flatten();
@@ -29,9 +27,9 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
 
 /// What is wanted, and what the serving certificate has besides: two replicas with different names
 /// agree in the end. A wildcard of somebody else's making is left out.
-pub(super) fn union(wanted: &[ServerName<'static>], has: &Contents) -> Vec<ServerName<'static>> {
+pub(super) fn union(wanted: &[ServerName<'static>], has: &[String]) -> Vec<ServerName<'static>> {
     let mut all = wanted.to_vec();
-    for name in has.names() {
+    for name in has {
         match ServerName::try_from(name.clone()) {
             Ok(name) if !all.contains(&name) => all.push(name),
             _ => {}

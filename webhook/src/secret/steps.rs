@@ -96,7 +96,7 @@ impl Maker {
         check_clock(now_s)?;
         let newest = stored.authorities().first().ok_or(StepError::Nothing)?;
         let issuer = stored.issuer().ok_or(StepError::Nothing)?;
-        let names = names::union(&self.names, stored);
+        let names = names::union(&self.names, stored.names());
         let (ends_s, days) = (newest.validity.ends_s, self.lives.serving_days);
         let (key, certificate) = issue::serving(&issuer, ends_s, &names, now_s, days)?;
         let [bundle, authority_key, ..] = stored.texts().clone();

@@ -2,7 +2,7 @@
 
 use crate::house::{House, Team, team};
 use lockkeeper_preemption::{
-    Damping, Mode, Options, QueueingStrategy, ReclaimWithinCohort, Spared, Step, Thrash, Trace,
+    Damping, Mode, Options, QueueingStrategy, Spared, Step, Thrash, Trace,
 };
 
 fn options(damping: Damping) -> Options {
@@ -75,11 +75,9 @@ fn it_is_let_go_when_the_preemptor_is_gone_or_waits_for_something_else() {
 
 #[test]
 fn a_higher_priority_does_not_wait_for_it() {
-    let teams = [team("owner", 0), team("rich", 2), team("guest", 0)];
+    let teams = [team("rich", 2), team("guest", 0)];
     let mut house = House::new(options(Damping::On), &teams);
     house.runs("low", "guest", 0, 2);
-    house.runs("own", "owner", 0, 0);
-    // The first one reclaims within the quota of the cohort's owner.
     house.waits("first", "rich", 5, 2);
     assert_eq!(house.cycle(), ["first preempts low"]);
     house.goes("low");
@@ -98,58 +96,99 @@ fn a_higher_priority_does_not_wait_for_it() {
 
 #[test]
 fn nobody_counts_on_a_victim_of_another() {
-    let mut house = lent(Damping::On);
-    // It would be within the quota of its own too, and the victims are on their way.
-    house.set(&team("other", 1));
-    house.waits("theirs", "other", 5, 1);
+    let mut house = House::new(
+        options(Damping::On),
+        &[team("owner", 2), team("other", 1), team("guest", 0)],
+    );
+    house.runs("guest-2", "guest", 0, 1);
+    house.runs("guest-1", "guest", 0, 2);
+    house.waits("mine", "owner", 0, 2);
+    let mine = house.state.workload("mine").unwrap();
+    assert_eq!(house.cycle(), ["mine preempts guest-1"]);
+    // The other one's own quota is lent too, and the first candidate is on its way for `mine`.
+    house.waits("theirs", "other", 0, 1);
     let steps = house.steps("theirs");
-    let is_promised = |it: &Step| {
-        matches!(
-            it,
-            Step::Spared {
-                why: Spared::Promised,
-                ..
-            }
-        )
-    };
-    let is_held = |it: &Step| matches!(it, Step::Held { .. });
-    assert!(steps.iter().any(is_held), "{steps:?}");
+    let guest = house.state.workload("guest-1").unwrap();
     assert!(
-        steps.iter().any(is_promised) || !house.state.held_quota().is_empty(),
+        steps.contains(&Step::Spared {
+            workload: guest,
+            why: Spared::Promised
+        }),
         "{steps:?}"
+    );
+    let is_held = |it: &Step| matches!(it, Step::Held { preemptor, .. } if *preemptor == mine);
+    assert!(steps.iter().any(is_held), "{steps:?}");
+    assert_eq!(
+        house.cycle(),
+        ["mine preempts guest-1", "theirs preempts guest-2"]
     );
 }
 
 #[test]
-fn who_was_preempted_in_a_circle_is_spared_until_the_circle_is_broken() {
-    // Each may take from the other: both have half of what each wants.
-    let one = Team {
-        reclaim: ReclaimWithinCohort::Any,
-        ..team("one", 1)
-    };
-    let mut house = House::new(options(Damping::On), &[one, team("two", 1)]);
+fn what_is_undone_again_is_counted() {
+    let mut house = House::new(options(Damping::On), &[team("one", 1), team("two", 1)]);
     house.runs("big", "two", 0, 2);
     house.waits("small", "one", 0, 1);
     assert_eq!(house.cycle(), ["small preempts big"]);
     house.goes("big");
     assert_eq!(house.cycle()[0], "small Admit");
-    // It comes back in another way, such as by a larger quota, and the small one is preempted.
     house.is_gone("small");
-    house.cycle();
-    house.waits("small", "one", 0, 1);
-    assert_eq!(house.cycle(), ["small preempts big"]);
-    let thrash = Thrash {
+    assert_eq!(house.cycle(), ["big Admit"]);
+    let once = Thrash {
         preempted: 1,
         readmitted: 1,
         preempted_again: 0,
     };
-    assert_eq!(house.state.thrash(), thrash);
+    assert_eq!(house.state.thrash(), once);
+    // Another one of that name is not the one from before: it may.
+    house.waits("small", "one", 0, 1);
+    assert_eq!(house.cycle(), ["small preempts big"]);
     house.goes("big");
     assert_eq!(house.state.thrash().preempted_again, 1);
-    assert_eq!(
+    let big = house.state.workload("big").unwrap();
+    assert_eq!(house.state.preemptions(big), 2);
+}
+
+#[test]
+fn nobody_is_taken_twice_while_who_replaced_the_preemptor_is_there() {
+    let mut house = House::new(options(Damping::On), &[team("one", 2), team("two", 1)]);
+    house.runs("big", "two", 5, 3);
+    house.waits("small", "one", 0, 2);
+    assert_eq!(house.cycle(), ["small preempts big"]);
+    house.goes("big");
+    assert_eq!(house.cycle()[0], "small Admit");
+    house.waits("higher", "one", 9, 2);
+    let told = house.cycle();
+    assert!(
+        told.contains(&"higher preempts small".to_owned()),
+        "{told:?}"
+    );
+    house.goes("small");
+    let told = house.cycle();
+    assert!(told.contains(&"higher Admit".to_owned()), "{told:?}");
+    // The higher one steps aside, and so does the small one: the big one is back.
+    for name in ["small", "higher"] {
+        let id = house.state.workload(name).unwrap();
         house
             .state
-            .preemptions(house.state.workload("big").unwrap()),
-        2
+            .hold(id, if name == "small" { 2_000 } else { 9_000 });
+    }
+    house.goes("higher");
+    assert_eq!(house.cycle(), ["big Admit"]);
+    house.now_s = 2_000;
+    let big = house.state.workload("big").unwrap();
+    let steps = house.steps("small");
+    assert!(
+        steps.contains(&Step::Spared {
+            workload: big,
+            why: Spared::TakenBefore
+        }),
+        "{steps:?}"
     );
+    // With the one who took its place the circle is gone.
+    house.is_gone("higher");
+    house.state.set_now(2_001);
+    let small = house.state.workload("small").unwrap();
+    let alone = house.state.nominate(small, Trace::off()).unwrap();
+    assert_eq!(alone.victims.len(), 1);
 }

@@ -7,5 +7,6 @@
 
 mod labels;
 pub mod objects;
+mod policies;
 pub mod scenario;
 pub mod story;

@@ -12,6 +12,10 @@ pub use amount::AmountText;
 pub use build::{Loaded, compatibility, load, quota_pairs};
 pub use door::ScenarioError;
 
+use lockkeeper_api::cluster_queue::{
+    BorrowWithinCohort, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
+    WithinClusterQueue,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -226,18 +230,6 @@ pub struct Flavor {
     pub quotas: Vec<Quota>,
 }
 
-/// What becomes of a head that does not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub enum QueueingStrategy {
-    /// It blocks the queue.
-    #[serde(rename = "StrictFIFO")]
-    Strict,
-    /// It steps aside.
-    #[default]
-    #[serde(rename = "BestEffortFIFO")]
-    BestEffort,
-}
-
 /// `spec.preemption`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -269,82 +261,6 @@ pub struct PreemptionLimits {
     pub max_preemptions: Option<u32>,
     /// How many of its workloads go in one cycle at most.
     pub max_victims_per_cycle: Option<u32>,
-}
-
-/// `spec.preemption.withinClusterQueue`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub enum WithinClusterQueue {
-    /// Nobody.
-    #[default]
-    Never,
-    /// Who has a lower priority.
-    LowerPriority,
-    /// And who has the same and is newer.
-    LowerOrNewerEqualPriority,
-}
-
-/// `spec.preemption.reclaimWithinCohort`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub enum ReclaimWithinCohort {
-    /// Nobody.
-    #[default]
-    Never,
-    /// Who has a lower priority.
-    LowerPriority,
-    /// Anybody.
-    Any,
-}
-
-/// `spec.preemption.borrowWithinCohort`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct BorrowWithinCohort {
-    /// The policy.
-    #[serde(default)]
-    pub policy: BorrowPolicy,
-    /// The highest priority of a victim.
-    #[serde(default)]
-    pub max_priority_threshold: Option<i32>,
-}
-
-/// `spec.preemption.borrowWithinCohort.policy`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub enum BorrowPolicy {
-    /// Nobody.
-    #[default]
-    Never,
-    /// Who has a lower priority.
-    LowerPriority,
-}
-
-/// `spec.flavorFungibility`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct FlavorFungibility {
-    /// After a flavor in which it would borrow; `MayStopSearch` if absent.
-    pub when_can_borrow: Option<Fungibility>,
-    /// After one in which it would preempt; `TryNextFlavor` if absent.
-    pub when_can_preempt: Option<Fungibility>,
-    /// Which of the two is preferred.
-    pub preference: Option<Preference>,
-}
-
-/// Whether the search for a flavor goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum Fungibility {
-    /// It may stop.
-    MayStopSearch,
-    /// It goes on.
-    TryNextFlavor,
-}
-
-/// What is preferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum Preference {
-    /// Borrowing.
-    BorrowingOverPreemption,
-    /// Preempting.
-    PreemptionOverBorrowing,
 }
 
 /// A workload.

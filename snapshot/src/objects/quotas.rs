@@ -2,12 +2,10 @@
 
 use super::amounts::{amount, weight};
 use super::error::{ObjectError, Problem, Subject};
+use crate::policies;
 use crate::scenario::{Expression, Selector};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use lockkeeper_api::cluster_queue::{
-    BorrowWithinCohortPolicy, ClusterQueueSpec, FlavorSearch, FungibilityPreference,
-    QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
-};
+use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quota::{FairSharing, ResourceGroup, ResourceQuota};
 use lockkeeper_api::{ClusterQueue, Cohort};
@@ -39,11 +37,12 @@ pub fn queue_spec<'a>(
         cohort: spec.cohort_name.as_deref(),
         groups,
         preemption: preemption(spec),
-        fungibility: fungibility(spec),
-        strategy: match spec.queueing_strategy.unwrap_or_default() {
-            QueueingStrategy::StrictFIFO => core::QueueingStrategy::StrictFifo,
-            QueueingStrategy::BestEffortFIFO => core::QueueingStrategy::BestEffortFifo,
-        },
+        fungibility: spec
+            .flavor_fungibility
+            .as_ref()
+            .map(policies::fungibility)
+            .unwrap_or_default(),
+        strategy: policies::strategy(spec.queueing_strategy.unwrap_or_default()),
         weight: fair_weight(subject, spec.fair_sharing.as_ref())?,
         is_active,
     })
@@ -162,55 +161,13 @@ fn fair_weight(subject: Subject<'_>, fair: Option<&FairSharing>) -> Result<f64, 
 }
 
 fn preemption(spec: &ClusterQueueSpec) -> core::Preemption {
-    let borrow = spec.preemption.as_ref();
-    let borrow = borrow.and_then(|it| it.borrow_within_cohort.as_ref());
+    let given = spec.preemption.as_ref();
     core::Preemption {
-        within_cluster_queue: match spec.within_cluster_queue() {
-            WithinClusterQueue::Never => core::WithinClusterQueue::Never,
-            WithinClusterQueue::LowerPriority => core::WithinClusterQueue::LowerPriority,
-            WithinClusterQueue::LowerOrNewerEqualPriority => {
-                core::WithinClusterQueue::LowerOrNewerEqualPriority
-            }
-        },
-        reclaim_within_cohort: match spec.reclaim_within_cohort() {
-            ReclaimWithinCohort::Never => core::ReclaimWithinCohort::Never,
-            ReclaimWithinCohort::LowerPriority => core::ReclaimWithinCohort::LowerPriority,
-            ReclaimWithinCohort::Any => core::ReclaimWithinCohort::Any,
-        },
-        borrow_within_cohort: match spec.borrow_within_cohort() {
-            BorrowWithinCohortPolicy::Never => core::BorrowWithinCohort::Never,
-            BorrowWithinCohortPolicy::LowerPriority => core::BorrowWithinCohort::LowerPriority {
-                threshold_max: borrow.and_then(|it| it.max_priority_threshold),
-            },
-        },
+        within_cluster_queue: policies::within(spec.within_cluster_queue()),
+        reclaim_within_cohort: policies::reclaim(spec.reclaim_within_cohort()),
+        borrow_within_cohort: policies::borrow(
+            given.and_then(|it| it.borrow_within_cohort.as_ref()),
+        ),
         limits: core::PreemptionLimits::default(),
-    }
-}
-
-fn fungibility(spec: &ClusterQueueSpec) -> core::FlavorFungibility {
-    let default = core::FlavorFungibility::default();
-    let Some(given) = &spec.flavor_fungibility else {
-        return default;
-    };
-    let search = |it| match it {
-        FlavorSearch::MayStopSearch => core::Fungibility::MayStopSearch,
-        FlavorSearch::TryNextFlavor => core::Fungibility::TryNextFlavor,
-    };
-    core::FlavorFungibility {
-        when_can_borrow: given
-            .when_can_borrow
-            .map_or(default.when_can_borrow, search),
-        when_can_preempt: given
-            .when_can_preempt
-            .map_or(default.when_can_preempt, search),
-        preference: match given.preference {
-            Some(FungibilityPreference::PreemptionOverBorrowing) => {
-                core::Preference::PreemptionOverBorrowing
-            }
-            Some(FungibilityPreference::BorrowingOverPreemption) => {
-                core::Preference::BorrowingOverPreemption
-            }
-            None => default.preference,
-        },
     }
 }

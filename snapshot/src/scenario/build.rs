@@ -1,11 +1,11 @@
 //! From a scenario to a state.
 
 use super::{
-    AmountText, BorrowPolicy, ClusterQueue, FairStrategy, FlavorFungibility, Fungibility,
-    Preemption, Preference, QueueingStrategy, Quota, ReclaimWithinCohort, ResourceGroup, Scenario,
-    ScenarioError, Selector, Used, WithinClusterQueue, Workload, door,
+    AmountText, ClusterQueue, FairStrategy, Preemption, Quota, ResourceGroup, Scenario,
+    ScenarioError, Selector, Used, Workload, door,
 };
 use crate::labels::selects;
+use crate::policies;
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
     Algorithm, Amount, CohortSpec, Compatibility, Damping, FlavorResource, NodeId, Nomination,
@@ -235,11 +235,8 @@ fn set_queue(state: &mut State, queue: &ClusterQueue) {
         cohort: queue.cohort.as_deref(),
         groups,
         preemption: preemption(&queue.preemption),
-        fungibility: fungibility(&queue.flavor_fungibility),
-        strategy: match queue.queueing_strategy {
-            QueueingStrategy::Strict => core::QueueingStrategy::StrictFifo,
-            QueueingStrategy::BestEffort => core::QueueingStrategy::BestEffortFifo,
-        },
+        fungibility: policies::fungibility(&queue.flavor_fungibility),
+        strategy: policies::strategy(queue.queueing_strategy),
         weight: queue.fair_weight,
         is_active: !queue.inactive,
     });
@@ -267,26 +264,9 @@ fn group(state: &mut State, group: &ResourceGroup) -> core::ResourceGroup {
 
 fn preemption(policy: &Preemption) -> core::Preemption {
     core::Preemption {
-        within_cluster_queue: match policy.within_cluster_queue {
-            WithinClusterQueue::Never => core::WithinClusterQueue::Never,
-            WithinClusterQueue::LowerPriority => core::WithinClusterQueue::LowerPriority,
-            WithinClusterQueue::LowerOrNewerEqualPriority => {
-                core::WithinClusterQueue::LowerOrNewerEqualPriority
-            }
-        },
-        reclaim_within_cohort: match policy.reclaim_within_cohort {
-            ReclaimWithinCohort::Never => core::ReclaimWithinCohort::Never,
-            ReclaimWithinCohort::LowerPriority => core::ReclaimWithinCohort::LowerPriority,
-            ReclaimWithinCohort::Any => core::ReclaimWithinCohort::Any,
-        },
-        borrow_within_cohort: match &policy.borrow_within_cohort {
-            Some(it) if it.policy == BorrowPolicy::LowerPriority => {
-                core::BorrowWithinCohort::LowerPriority {
-                    threshold_max: it.max_priority_threshold,
-                }
-            }
-            _ => core::BorrowWithinCohort::Never,
-        },
+        within_cluster_queue: policies::within(policy.within_cluster_queue),
+        reclaim_within_cohort: policies::reclaim(policy.reclaim_within_cohort),
+        borrow_within_cohort: policies::borrow(policy.borrow_within_cohort.as_ref()),
         limits: core::PreemptionLimits {
             within_threshold_max: policy.limits.within_max_priority_threshold,
             reclaim_threshold_max: policy.limits.reclaim_max_priority_threshold,
@@ -294,28 +274,6 @@ fn preemption(policy: &Preemption) -> core::Preemption {
             min_run_beyond_s: policy.limits.reclaim_min_run_seconds,
             preemptions_max: policy.limits.max_preemptions,
             victims_per_cycle_max: policy.limits.max_victims_per_cycle,
-        },
-    }
-}
-
-fn fungibility(fungibility: &FlavorFungibility) -> core::FlavorFungibility {
-    let default = core::FlavorFungibility::default();
-    let then = |it| match it {
-        Fungibility::MayStopSearch => core::Fungibility::MayStopSearch,
-        Fungibility::TryNextFlavor => core::Fungibility::TryNextFlavor,
-    };
-    core::FlavorFungibility {
-        when_can_borrow: fungibility
-            .when_can_borrow
-            .map_or(default.when_can_borrow, then),
-        when_can_preempt: fungibility
-            .when_can_preempt
-            .map_or(default.when_can_preempt, then),
-        preference: match fungibility.preference {
-            Some(Preference::PreemptionOverBorrowing) => core::Preference::PreemptionOverBorrowing,
-            Some(Preference::BorrowingOverPreemption) | None => {
-                core::Preference::BorrowingOverPreemption
-            }
         },
     }
 }

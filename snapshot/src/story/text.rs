@@ -199,6 +199,14 @@ fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt
             let flavor = state.flavor_name(*flavor);
             writeln!(out, "  {pod_set} on flavor {flavor}: {verdict}")
         }
+        Step::FewerPods { counts } => {
+            let counts = counts.iter().enumerate().map(|(at, count)| {
+                let pod_set = names.get(at).copied().unwrap_or_default();
+                format!("{count} of {pod_set}")
+            });
+            let counts: Vec<String> = counts.collect();
+            writeln!(out, "  with fewer pods, {}:", counts.join(", "))
+        }
         Step::Search { needs } => {
             let needs: Vec<String> = needs.iter().map(|of| pair(state, *of)).collect();
             writeln!(out, "  search for victims, for {}", needs.join(", "))

@@ -28,8 +28,8 @@ pub use output::{Outcome, Output, Target, Ticket, Verb, What, Write};
 
 use crate::jobs::KINDS;
 use job::KnownJob;
-use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::{Jitter, Settings as RequeueSettings};
+use lockkeeper_preemption::{Options, Reason};
 use lockkeeper_snapshot::objects::{Knowledge, Objects};
 use news::News;
 use queues::Queues;
@@ -88,6 +88,8 @@ pub struct Reconciler {
     tickets: u64,
     chance: u64,
     figures: Figures,
+    /// How long those waited who were admitted since that was asked last, in seconds.
+    waits_s: Vec<i64>,
 }
 
 /// A write that is under way.
@@ -98,16 +100,33 @@ struct Flight {
 }
 
 /// What is counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
     /// Cycles.
     pub cycles: u64,
     /// Workloads that a cycle admitted.
     pub admitted: u64,
-    /// Workloads that a cycle told to go.
-    pub victims: u64,
+    /// Workloads that a cycle told to go, by reason.
+    pub victims: [(Reason, u64); 4],
     /// Events that were not written because too many waited.
     pub events_dropped: u64,
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        let reasons = [
+            Reason::InClusterQueue,
+            Reason::InCohortReclamation,
+            Reason::InCohortReclaimWhileBorrowing,
+            Reason::InCohortFairSharing,
+        ];
+        Self {
+            cycles: 0,
+            admitted: 0,
+            victims: reasons.map(|it| (it, 0)),
+            events_dropped: 0,
+        }
+    }
 }
 
 impl Reconciler {
@@ -135,6 +154,7 @@ impl Reconciler {
             tickets: 0,
             chance: settings.seed,
             figures: Figures::default(),
+            waits_s: Vec::new(),
             settings,
         }
     }
@@ -151,6 +171,24 @@ impl Reconciler {
         Figures {
             events_dropped: self.news.dropped(),
             ..self.figures
+        }
+    }
+
+    /// How long those waited who were admitted since this was asked last, in seconds.
+    pub fn take_waits(&mut self) -> Vec<i64> {
+        std::mem::take(&mut self.waits_s)
+    }
+
+    /// Whether the cluster has this kind of job, as far as is known.
+    #[must_use]
+    pub fn has_job_kind(&self, kind: usize) -> bool {
+        self.settings.job_kinds.contains(&kind)
+    }
+
+    /// The cluster has a kind of job that it did not have before.
+    pub fn add_job_kind(&mut self, kind: usize) {
+        if !self.settings.job_kinds.contains(&kind) {
+            self.settings.job_kinds.push(kind);
         }
     }
 

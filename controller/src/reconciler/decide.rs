@@ -105,6 +105,7 @@ impl Reconciler {
         }
         known.order = Some(Order::Admit(Box::new(admission), why));
         known.notice = None;
+        self.waits_s.push(waited_s);
         self.figures.admitted = self.figures.admitted.saturating_add(1);
         self.schedule.mark(Target::Workload(name));
         true
@@ -134,7 +135,10 @@ impl Reconciler {
                 paths: [from.clone(), to.unwrap_or_default()],
             })));
             self.orders = self.orders.saturating_add(1);
-            self.figures.victims = self.figures.victims.saturating_add(1);
+            let reasons = self.figures.victims.iter_mut();
+            for (_, number) in reasons.filter(|(reason, _)| *reason == victim.reason) {
+                *number = number.saturating_add(1);
+            }
             // It goes, as far as the next decision is concerned.
             self.objects.state_mut().mark_evicted(victim.workload);
             self.schedule.mark(Target::Workload(name));

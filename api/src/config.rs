@@ -3,15 +3,30 @@
 //! An unknown key is refused: a misspelt setting that is silently ignored is worse than none.
 
 mod certificates;
+mod contradiction;
+mod controller;
+mod factor;
 mod limits;
 mod listen;
+mod namespaced_name;
+mod pods_ready;
+mod preemption;
+mod timeout;
 mod within;
 
-pub use certificates::{
-    CertificateSettings, InjectionKind, InjectionTarget, ReferenceError, SecretName,
-};
-pub use limits::{Contradiction, Http2Limits, LimitSettings, MetricsLimits};
+pub use certificates::{CertificateSettings, InjectionError, InjectionKind, InjectionTarget};
+pub use contradiction::{Contradiction, Pair};
+pub use controller::{ControllerSettings, LeaderElection};
+pub use factor::{Factor, FactorError};
+pub use limits::{Http2Limits, LimitSettings, MetricsLimits};
 pub use listen::{AddressError, ListenAddress, OptionalListen};
+pub use namespaced_name::{NameError, NamespacedName};
+pub use pods_ready::{BackoffPreset, RequeuingStrategy, RequeuingTimestamp, WaitForPodsReady};
+pub use preemption::{
+    Algorithm, BorrowingGate, Compatibility, FairSharing, FairStrategies, FairStrategiesError,
+    FairStrategy, PreemptionSettings,
+};
+pub use timeout::{Timeout, TimeoutError};
 pub use within::Within;
 
 use schemars::JsonSchema;
@@ -52,6 +67,25 @@ pub struct Config {
     pub job: JobSettings,
     /// The TLS server.
     pub webhook: WebhookSettings,
+    /// What becomes of workloads whose pods are not ready in time.
+    pub wait_for_pods_ready: WaitForPodsReady,
+    /// What holds for the decisions of all queues.
+    pub preemption: PreemptionSettings,
+    /// The process that admits workloads.
+    pub controller: ControllerSettings,
+}
+
+impl Config {
+    /// Checks what no single key can say.
+    ///
+    /// # Errors
+    ///
+    /// The first [`Contradiction`].
+    pub fn check(&self) -> Result<(), Contradiction> {
+        self.webhook.check()?;
+        self.wait_for_pods_ready.check()?;
+        self.controller.check()
+    }
 }
 
 /// What each rule does when it finds something.

@@ -198,7 +198,7 @@ pub struct WorkloadStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_placement: Option<NominatedPlacement>,
 
-    /// QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Requeued, Finished,
+    /// QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Requeued, DeactivationTarget, Finished,
     /// PodsNotMatchingPriority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
@@ -255,6 +255,11 @@ pub struct RequeueState {
     /// When the workload may be tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_at: Option<Time>,
+
+    /// When its pods were first not ready in time since they were ready last. Kept only while there is
+    /// a limit by time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_evicted_at: Option<Time>,
 }
 
 /// Nodes held for a workload.

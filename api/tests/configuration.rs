@@ -16,14 +16,16 @@ use std::{env, fs};
 
 const HEAD: &str = "# Configuration
 
-`lockkeeper serve --config FILE` reads one YAML file. Every key is optional; an unknown key or a value
-that cannot be is an error that says file, line and column. Flags go before the file. `--print-config`
-prints what holds in the end, as a file that reads back the same.
+`lockkeeper serve` and `lockkeeper control` read one YAML file, `--config FILE`. Every key is optional; an
+unknown key or a value that cannot be is an error that says file, line and column. Flags go before the
+file. `--print-config` prints what holds in the end, as a file that reads back the same.
 
-The file is read again when it changes, within five seconds (`webhook.configPollSeconds`), also when it
-is a mounted ConfigMap. What is under `rules`, `priority` and `job` then holds for the next request; what
-is under `webhook` needs a restart, and the log says so. A file that is broken changes nothing: the log
+The server reads the file again when it changes, within five seconds (`webhook.configPollSeconds`), also
+when it is a mounted ConfigMap. What is under `rules`, `priority` and `job` then holds for the next request;
+what is under `webhook` needs a restart, and the log says so. A file that is broken changes nothing: the log
 says what is wrong with it, and `lockkeeper_webhook_config_reloads_total{result=\"refused\"}` goes up.
+`waitForPodsReady`, `preemption` and `controller` are for the controller, which reads the file once, when it
+starts.
 
 This page is made from the types in `api/src/config.rs` and `api/src/config/`;
 `UPDATE_DOCS=1 cargo test -p lockkeeper-api --test configuration` makes it anew.
@@ -49,9 +51,10 @@ fn rows(schema: &Value, root: &Value, key: &str, default: &Value, out: &mut Vec<
 
 fn row(property: &Value, root: &Value, key: &str, default: &Value, out: &mut Vec<[String; 4]>) {
     let description = property["description"].as_str().expect(key);
-    let shown = match default {
-        Value::Null => String::new(),
-        value => format!("`{value}`"),
+    // What is absent by default has what its schema says.
+    let shown = match (default, &property["default"]) {
+        (Value::Null, Value::Null) => String::new(),
+        (Value::Null, value) | (value, _) => format!("`{value}`"),
     };
     let is_section = resolved(property, root)["properties"].is_object();
     let shown = if is_section { String::new() } else { shown };
@@ -75,7 +78,8 @@ fn kind(schema: &Value, root: &Value) -> String {
     };
     match name {
         "array" => format!("list of {}", kind(&schema["items"], root)),
-        "integer" => whole_number(schema),
+        "integer" => number("whole number", schema),
+        "number" => number("number", schema),
         "boolean" => "`true`, `false`".to_owned(),
         "object" => "section".to_owned(),
         name => name.to_owned(),
@@ -83,10 +87,10 @@ fn kind(schema: &Value, root: &Value) -> String {
 }
 
 /// The range is that of the schema, so that it stands in one place.
-fn whole_number(schema: &Value) -> String {
+fn number(name: &str, schema: &Value) -> String {
     match (&schema["minimum"], &schema["maximum"]) {
-        (Value::Number(least), Value::Number(most)) => format!("whole number, {least} to {most}"),
-        _ => "whole number".to_owned(),
+        (Value::Number(least), Value::Number(most)) => format!("{name}, {least} to {most}"),
+        _ => name.to_owned(),
     }
 }
 
@@ -104,6 +108,11 @@ fn words(schema: &Value) -> Option<Vec<String>> {
 }
 
 fn resolved<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    // An optional one: the other case is null.
+    let schema = match &schema["anyOf"] {
+        Value::Array(cases) => &cases[0],
+        _ => schema,
+    };
     match schema["$ref"].as_str() {
         Some(path) => root.pointer(path.trim_start_matches('#')).expect(path),
         None => schema,

@@ -67,7 +67,7 @@ fn parse(text: &str) -> Result<(Config, Settings), (String, String)> {
         return Ok(Default::default());
     }
     let config: Config = from_yaml(text)?;
-    let checked = config.webhook.check();
+    let checked = config.check();
     checked.map_err(|error| (String::new(), error.to_string()))?;
     match registry::settings(&config) {
         Ok(settings) => Ok((config, settings)),
@@ -264,6 +264,50 @@ mod tests {
     }
 
     #[test]
+    fn what_the_controller_reads_is_refused_with_its_place() {
+        refused(
+            "waitForPodsReady:\n  timeout: 5\n",
+            ":2:12",
+            "\"5\" is no length of time",
+        );
+        refused(
+            "waitForPodsReady: {timeout: 0s}\n",
+            ":1:29",
+            "set enable to false",
+        );
+        refused(
+            "waitForPodsReady: {requeuingStrategy: {backoffFactor: 0.5}}\n",
+            ":1:55",
+            "0.5 is not in the range from 1 to 100000",
+        );
+        refused(
+            "waitForPodsReady: {requeuingStrategy: {preset: kep-1282, backoffMaxSeconds: 0}}\n",
+            "",
+            "requeuingStrategy.preset and waitForPodsReady.requeuingStrategy.backoffMaxSeconds are both",
+        );
+        refused(
+            "preemption:\n  fairSharing:\n    preemptionStrategies: []\n",
+            ":3:27",
+            "leave it out for both",
+        );
+        refused(
+            "preemption: {maxVictimPerCycle: 3}\n",
+            ":1:14",
+            "did you mean `maxVictimsPerCycle`?",
+        );
+        refused(
+            "controller: {leaderElection: {leaseSeconds: 10}}\n",
+            "",
+            "renewSeconds is 10, and controller.leaderElection.leaseSeconds is 10",
+        );
+        refused(
+            "controller: {leaderElection: {lease: lockkeeper}}\n",
+            ":1:38",
+            "\"lockkeeper\" is not the namespace and the name",
+        );
+    }
+
+    #[test]
     fn what_is_printed_reads_back_equal() {
         for text in [
             "",
@@ -272,6 +316,11 @@ mod tests {
             "priority: {separatePreemptionAllowedFor: []}\njob: {disableDefaultPreemptiable: true}\n",
             "webhook: {listen: \"[::]:1\", metricsListen: off, minimumTls: \"1.2\", http1Only: true, bodyLimitBytes: 65536, drainSeconds: 0}\n",
             "webhook: {limits: {requestsMax: 1, http2: {streamsMax: 1}, metrics: {connectionsMax: 1}}}\n",
+            "waitForPodsReady: {enable: true, timeout: 1h30m, recoveryTimeout: \"0s\", requeuingStrategy: {backoffFactor: 1.41284738, backoffBaseSeconds: 1}}\n",
+            "waitForPodsReady: {requeuingStrategy: {timestamp: Creation, backoffLimitCount: 0, preset: kep-1282}}\n",
+            "waitForPodsReady: {requeuingStrategy: {backoffFactor: 3, backoffMaxSeconds: 0}}\n",
+            "preemption: {algorithm: FairSharing, fairSharing: {preemptionStrategies: [LessThanInitialShare]}, compatibility: kueue, damping: true, maxVictimsPerCycle: 1}\n",
+            "controller: {leaderElection: {enable: false, lease: a/b}, listen: off, dryRun: true}\n",
         ] {
             let (config, _) = parse(text).unwrap();
             let printed = serde_saphyr::to_string(&config).unwrap();

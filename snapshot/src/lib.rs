@@ -2,11 +2,13 @@
 //!
 //! The door of the preemption core: names become numbers, quantities amounts, policies enums, and what
 //! makes no sense is refused with its place. [`objects`] reads those of a cluster and writes decisions into
-//! them, [`scenario`] reads states that are written down, [`story`] tells what was decided and why.
+//! them, [`scenario`] reads states that are written down, [`settings`] the configuration, [`story`] tells what
+//! was decided and why.
 #![deny(clippy::arithmetic_side_effects)]
 
 mod labels;
 pub mod objects;
 mod policies;
 pub mod scenario;
+pub mod settings;
 pub mod story;

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use lockkeeper_api::config::{CertificateSettings, InjectionTarget, SecretName};
+use lockkeeper_api::config::{CertificateSettings, InjectionTarget, NamespacedName};
 use rustls::pki_types::ServerName;
 
 use crate::bootstrap::{self, BootstrapError};
@@ -38,7 +38,7 @@ const EPHEMERAL_DAYS: u64 = 1;
 /// What is to be kept, and where.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    secret: SecretName,
+    secret: NamespacedName,
     inject: Vec<InjectionTarget>,
     overlap: Duration,
     name: ServerName<'static>,
@@ -92,7 +92,7 @@ impl Settings {
 
     /// The Secret.
     #[must_use]
-    pub fn secret(&self) -> &SecretName {
+    pub fn secret(&self) -> &NamespacedName {
         &self.secret
     }
 

@@ -1,5 +1,6 @@
 //! Certificates that all replicas share: a Secret, and the objects that are told of its CA.
 
+use super::namespaced_name::{NamespacedName, is_name};
 use super::within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -28,9 +29,6 @@ pub const SERVING_DAYS_DEFAULT: u64 = 365;
 /// The lives of a serving certificate that make sense, in days.
 pub const SERVING_DAYS_RANGE: RangeInclusive<u64> = 1..=3650;
 
-/// The longest name of an object, in characters (RFC 1123 subdomain).
-const NAME_LENGTH_MAX: usize = 253;
-
 /// Certificates in a Secret that all replicas share.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -39,7 +37,7 @@ pub struct CertificateSettings {
     /// makes what is in it, renews it and rotates the CA. Absent, certificates come from files.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
-    pub secret: Option<SecretName>,
+    pub secret: Option<NamespacedName>,
     /// The objects that get the CA bundle of the Secret, as `kind/name`, such as
     /// `customresourcedefinitions/workloads.lockkeeper.dev`. One that does not exist is waited for.
     pub inject: Vec<InjectionTarget>,
@@ -90,15 +88,9 @@ fn serving_days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
     within(&SERVING_DAYS_RANGE, deserializer)
 }
 
-/// A text that names no object.
+/// A text that names no object with a CA bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReferenceError {
-    /// There is no namespace, or one of the two is not a name.
-    #[error(
-        "{0:?} is not the namespace and the name of a Secret; \
-         give both, such as lockkeeper-system/lockkeeper-tls"
-    )]
-    Secret(String),
+pub enum InjectionError {
     /// The kind is none that has a CA bundle.
     #[error(
         "{0:?} is no kind with a CA bundle; give validatingwebhookconfigurations/NAME, \
@@ -108,63 +100,6 @@ pub enum ReferenceError {
     /// The kind is known, and what follows is not a name.
     #[error("{0:?} does not name an object; give its kind and its name, as in {1}/lockkeeper")]
     Name(String, InjectionKind),
-}
-
-/// A Secret, by its namespace and its name.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
-pub struct SecretName {
-    namespace: String,
-    name: String,
-}
-
-impl SecretName {
-    /// The namespace.
-    #[must_use]
-    pub fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    /// The name within the namespace.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-impl FromStr for SecretName {
-    type Err = ReferenceError;
-
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
-        match text.split_once('/') {
-            Some((namespace, name)) if is_name(namespace) && is_name(name) => Ok(Self {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-            }),
-            _ => Err(ReferenceError::Secret(text.to_owned())),
-        }
-    }
-}
-
-impl TryFrom<String> for SecretName {
-    type Error = ReferenceError;
-
-    fn try_from(text: String) -> Result<Self, ReferenceError> {
-        text.parse()
-    }
-}
-
-impl From<SecretName> for String {
-    fn from(secret: SecretName) -> Self {
-        secret.to_string()
-    }
-}
-
-impl fmt::Display for SecretName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
 }
 
 /// A kind of object that says by which CA a webhook is trusted.
@@ -235,14 +170,14 @@ impl InjectionTarget {
 }
 
 impl FromStr for InjectionTarget {
-    type Err = ReferenceError;
+    type Err = InjectionError;
 
-    fn from_str(text: &str) -> Result<Self, ReferenceError> {
+    fn from_str(text: &str) -> Result<Self, InjectionError> {
         let (kind, name) = text.split_once('/').unwrap_or((text, ""));
         let kind = InjectionKind::of(&kind.to_ascii_lowercase())
-            .ok_or_else(|| ReferenceError::Kind(text.to_owned()))?;
+            .ok_or_else(|| InjectionError::Kind(text.to_owned()))?;
         if !is_name(name) {
-            return Err(ReferenceError::Name(text.to_owned(), kind));
+            return Err(InjectionError::Name(text.to_owned(), kind));
         }
         Ok(Self {
             kind,
@@ -252,9 +187,9 @@ impl FromStr for InjectionTarget {
 }
 
 impl TryFrom<String> for InjectionTarget {
-    type Error = ReferenceError;
+    type Error = InjectionError;
 
-    fn try_from(text: String) -> Result<Self, ReferenceError> {
+    fn try_from(text: String) -> Result<Self, InjectionError> {
         text.parse()
     }
 }
@@ -271,15 +206,6 @@ impl fmt::Display for InjectionTarget {
     }
 }
 
-/// Whether this can be an object's name (RFC 1123 subdomain). What passes needs no quoting in a URL
-/// or in a shell.
-fn is_name(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_part =
-        |part: &str| part.chars().all(inner) && !part.is_empty() && part.trim_matches('-') == part;
-    text.len() <= NAME_LENGTH_MAX && text.split('.').all(is_part)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,24 +217,8 @@ mod tests {
         assert!(SERVING_DAYS_RANGE.contains(&SERVING_DAYS_DEFAULT));
     }
 
-    #[test]
-    fn a_secret_has_a_namespace_and_a_name() {
-        for text in ["lockkeeper-system/lockkeeper-tls", "a/b.c-d.e"] {
-            let parsed = text.parse::<SecretName>().map(String::from);
-            assert_eq!(parsed.as_deref(), Ok(text));
-        }
-        let long = format!("a/{}", "b".repeat(254));
-        for text in [
-            "", "a", "/", "a/", "/b", "a/b/c", "A/b", "a/b_c", "a/-b", "a/b-", "a/b..c", "a/ b",
-            &long,
-        ] {
-            let expected = Err(ReferenceError::Secret(text.to_owned()));
-            assert_eq!(text.parse::<SecretName>(), expected);
-        }
-    }
-
     #[track_caller]
-    fn check_target(text: &str, expected: Result<&str, &ReferenceError>) {
+    fn check_target(text: &str, expected: Result<&str, &InjectionError>) {
         let parsed = text.parse::<InjectionTarget>().map(String::from);
         assert_eq!(parsed.as_deref(), expected);
     }
@@ -326,7 +236,7 @@ mod tests {
         check_target("validatingwebhookconfiguration/a", Ok(plural));
         check_target("ValidatingWebhookConfiguration/a", Ok(plural));
         for text in ["", "a", "/a", "deployments/a", "secrets/a", "s/a"] {
-            check_target(text, Err(&ReferenceError::Kind(text.to_owned())));
+            check_target(text, Err(&InjectionError::Kind(text.to_owned())));
         }
         let kind = InjectionKind::CustomResourceDefinition;
         for text in [
@@ -335,7 +245,7 @@ mod tests {
             "customresourcedefinitions/A",
             "customresourcedefinitions/a/b",
         ] {
-            let expected = ReferenceError::Name(text.to_owned(), kind);
+            let expected = InjectionError::Name(text.to_owned(), kind);
             check_target(text, Err(&expected));
         }
     }

@@ -1,6 +1,7 @@
 //! What clients may take of the server, all together and each by itself.
 
 use super::WebhookSettings;
+use super::contradiction::{Contradiction, Pair};
 use super::within::Within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -166,60 +167,39 @@ impl Default for MetricsLimits {
     }
 }
 
-/// Two settings that are each in range and make no sense together.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key} is {value}, and {bound_key} is {bound}: {why}; raise the second or lower the first")]
-pub struct Contradiction {
-    /// The key that must not be above the other.
-    pub key: &'static str,
-    /// What it is set to.
-    pub value: u64,
-    /// The key that bounds it.
-    pub bound_key: &'static str,
-    /// What that one is set to: the most that makes sense.
-    pub bound: u64,
-    /// What would come of it.
-    pub why: &'static str,
-}
-
 impl WebhookSettings {
-    /// Checks what no single key can say.
-    ///
-    /// # Errors
-    ///
-    /// The first [`Contradiction`].
-    pub fn check(&self) -> Result<(), Contradiction> {
+    pub(super) fn check(&self) -> Result<(), Contradiction> {
         let limits = &self.limits;
         let pairs = [
-            Contradiction {
+            Pair {
                 key: "webhook.bodyLimitBytes",
                 value: self.body_limit_bytes,
                 bound_key: "webhook.limits.bodiesMaxBytes",
                 bound: limits.bodies_max_bytes.get(),
                 why: "a body that large could never be held",
             },
-            Contradiction {
+            Pair {
                 key: "webhook.limits.secondLookMaxMilliseconds",
                 value: limits.second_look_max_milliseconds.get(),
                 bound_key: "webhook.limits.answerReserveMilliseconds",
                 bound: limits.answer_reserve_milliseconds.get(),
                 why: "an answer could come after the timeout of the request",
             },
-            Contradiction {
+            Pair {
                 key: "webhook.limits.metrics.headTimeoutSeconds",
                 value: limits.metrics.head_timeout_seconds.get(),
                 bound_key: "webhook.limits.metrics.connectionTimeoutSeconds",
                 bound: limits.metrics.connection_timeout_seconds.get(),
                 why: "the connection would always end first",
             },
-            Contradiction {
+            Pair {
                 key: "webhook.limits.http2.frameMaxBytes",
                 value: limits.http2.frame_max_bytes.get(),
                 bound_key: "webhook.limits.http2.streamWindowBytes",
                 bound: limits.http2.stream_window_bytes.get(),
                 why: "no frame of that size could ever be sent",
             },
-            Contradiction {
+            Pair {
                 key: "webhook.limits.http2.streamWindowBytes",
                 value: limits.http2.stream_window_bytes.get(),
                 bound_key: "webhook.limits.http2.connectionWindowBytes",
@@ -227,8 +207,7 @@ impl WebhookSettings {
                 why: "no request could ever use its window",
             },
         ];
-        let wrong = pairs.into_iter().find(|pair| pair.value > pair.bound);
-        wrong.map_or(Ok(()), Err)
+        Contradiction::above(pairs)
     }
 }
 
@@ -243,7 +222,7 @@ mod tests {
     fn check(settings: Value, wrong: Option<(&str, &str)>) {
         let settings: WebhookSettings = serde_json::from_value(settings).unwrap();
         let found = settings.check().err();
-        assert_eq!(found.as_ref().map(|it| (it.key, it.bound_key)), wrong);
+        assert_eq!(found.as_ref().map(Contradiction::keys), wrong);
         if let (Some(found), Some((key, bound_key))) = (found, wrong) {
             let text = found.to_string();
             assert!(text.contains(key) && text.contains(bound_key), "{text}");

@@ -3,7 +3,7 @@
 use anyhow::{Error, bail};
 use clap::{Args, ValueEnum};
 use lockkeeper_api::config::{
-    Config, InjectionTarget, ListenAddress, MinimumTls, OptionalListen, SecretName,
+    Config, InjectionTarget, ListenAddress, MinimumTls, NamespacedName, OptionalListen,
 };
 use std::io::stderr;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// itself; give the name of the Service with --tls-name, such as
     /// lockkeeper.lockkeeper-system.svc
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["tls_certificate", "tls_dir", "world"])]
-    tls_secret: Option<SecretName>,
+    tls_secret: Option<NamespacedName>,
 
     /// Object that gets the CA bundle of the Secret; may be repeated [default:
     /// validatingwebhookconfigurations/lockkeeper and mutatingwebhookconfigurations/lockkeeper]

@@ -5,7 +5,9 @@
 
 use crate::configuration::{self, Loaded};
 use anyhow::{Context, Error, bail};
-use lockkeeper_api::config::{Config, WebhookSettings};
+use lockkeeper_api::config::{
+    Config, ControllerSettings, PreemptionSettings, WaitForPodsReady, WebhookSettings,
+};
 use lockkeeper_webhook::app::App;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,11 +114,14 @@ impl Reloader {
     }
 }
 
-/// The configuration without what is fixed when the server starts. A key that is added later takes
-/// effect at run time unless it is named here.
+/// The configuration without what is fixed when the server starts, and what only the controller reads.
+/// A key that is added later takes effect at run time unless it is named here.
 fn at_run_time(config: &Config) -> Config {
     Config {
         webhook: WebhookSettings::default(),
+        wait_for_pods_ready: WaitForPodsReady::default(),
+        preemption: PreemptionSettings::default(),
+        controller: ControllerSettings::default(),
         ..config.clone()
     }
 }

@@ -166,7 +166,7 @@ pub fn standing(
         state: state.map(|it| RequeueState {
             count: u32::try_from(it.count).ok().filter(|count| *count > 0),
             requeue_at_s: it.requeue_at.as_ref().map(time_s),
-            first_evicted_at_s: None,
+            first_evicted_at_s: it.first_evicted_at.as_ref().map(time_s),
         }),
         cluster_queue,
         local_queue,

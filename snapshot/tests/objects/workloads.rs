@@ -301,14 +301,18 @@ fn conditions_say_where_a_workload_stands() {
 
 #[test]
 fn the_rest_of_the_object_says_so_too() {
-    let state = json!({"requeueState": {"count": 2, "requeueAt": "1970-01-01T00:01:00Z"}});
+    let state = json!({"requeueState": {
+        "count": 2,
+        "requeueAt": "1970-01-01T00:01:00Z",
+        "firstEvictedAt": "1970-01-01T00:00:07Z",
+    }});
     let put_back = workload(&json!({"podSets": [], "active": false}), &state);
     let expected = Standing {
         is_active: false,
         state: Some(RequeueState {
             count: Some(2),
             requeue_at_s: Some(60),
-            first_evicted_at_s: None,
+            first_evicted_at_s: Some(7),
         }),
         cluster_queue: StopPolicy::Hold,
         created_at_s: 9,

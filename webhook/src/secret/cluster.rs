@@ -12,7 +12,7 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Api, Client};
-use lockkeeper_api::config::{InjectionKind, SecretName};
+use lockkeeper_api::config::{InjectionKind, NamespacedName};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -47,7 +47,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn new(client: &Client, secret: &SecretName) -> Self {
+    pub(super) fn new(client: &Client, secret: &NamespacedName) -> Self {
         Self {
             secrets: Api::namespaced(client.clone(), secret.namespace()),
             name: secret.name().to_owned(),

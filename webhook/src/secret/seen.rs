@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ObjectMeta;
-use lockkeeper_api::config::SecretName;
+use lockkeeper_api::config::NamespacedName;
 
 use super::contents::{Contents, ContentsError};
 use super::{RENEW_ANNOTATION, RENEW_CA};
@@ -69,7 +69,7 @@ impl Seen {
 
     /// What is wrong with it, and what to do about it. That there is nothing in it is a fault only
     /// where something `is_held`.
-    pub(super) fn fault(&self, name: &SecretName, is_held: bool) -> Option<String> {
+    pub(super) fn fault(&self, name: &NamespacedName, is_held: bool) -> Option<String> {
         let error = match (&self.contents, &self.secret) {
             (Err(error), _) => error,
             (Ok(None), None) if is_held => return Some(format!("Secret {name} is gone")),

@@ -1,0 +1,112 @@
+//! Objects by their namespace and their name.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The longest name of an object, in characters (RFC 1123 subdomain).
+const NAME_LENGTH_MAX: usize = 253;
+
+/// A text that names no object in a namespace: there is no namespace, or one of the two is not a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not the namespace and the name of an object; \
+     give both, such as lockkeeper-system/lockkeeper-tls"
+)]
+pub struct NameError(String);
+
+/// An object in a namespace, such as `lockkeeper-system/lockkeeper-tls`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct NamespacedName {
+    namespace: String,
+    name: String,
+}
+
+impl NamespacedName {
+    /// A name of ours, which a test has looked at.
+    pub(super) fn of_default(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The name within the namespace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl FromStr for NamespacedName {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        match text.split_once('/') {
+            Some((namespace, name)) if is_name(namespace) && is_name(name) => Ok(Self {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+            }),
+            _ => Err(NameError(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for NamespacedName {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        text.parse()
+    }
+}
+
+impl From<NamespacedName> for String {
+    fn from(name: NamespacedName) -> Self {
+        name.to_string()
+    }
+}
+
+impl fmt::Display for NamespacedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Whether this can be an object's name (RFC 1123 subdomain). What passes needs no quoting in a URL
+/// or in a shell.
+pub(super) fn is_name(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_part =
+        |part: &str| part.chars().all(inner) && !part.is_empty() && part.trim_matches('-') == part;
+    text.len() <= NAME_LENGTH_MAX && text.split('.').all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_has_a_namespace_and_a_name() {
+        for text in ["lockkeeper-system/lockkeeper-tls", "a/b.c-d.e"] {
+            let parsed = text.parse::<NamespacedName>().map(String::from);
+            assert_eq!(parsed.as_deref(), Ok(text));
+        }
+        let long = format!("a/{}", "b".repeat(254));
+        for text in [
+            "", "a", "/", "a/", "/b", "a/b/c", "A/b", "a/b_c", "a/-b", "a/b-", "a/b..c", "a/ b",
+            &long,
+        ] {
+            let expected = Err(NameError(text.to_owned()));
+            assert_eq!(text.parse::<NamespacedName>(), expected);
+        }
+    }
+}

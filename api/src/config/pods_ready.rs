@@ -1,0 +1,224 @@
+//! What becomes of workloads whose pods are not ready in time (Kueue KEP-1282).
+
+use super::contradiction::Contradiction;
+use super::factor::Factor;
+use super::timeout::Timeout;
+use super::within::Within;
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::time::Duration;
+
+/// The largest int32: what Kueue's settings hold.
+const INT32_MAX: u64 = i32::MAX.unsigned_abs() as u64;
+
+/// What becomes of workloads whose pods are not ready in time.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WaitForPodsReady {
+    /// Whether a workload is evicted when its pods are not ready in time.
+    pub enable: bool,
+    /// How long its pods may take to be ready after the workload is admitted, such as `300s`, `5m` or
+    /// `1h30m`. More than nothing.
+    #[serde(deserialize_with = "more_than_nothing")]
+    pub timeout: Timeout,
+    /// How long they may take to be ready again when one of them fails later. Absent is as long as
+    /// `timeout`; `0s` is for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery_timeout: Option<Timeout>,
+    /// Whether nobody is admitted until the pods of all who are admitted are ready.
+    pub block_admission: bool,
+    /// When and where in the queue an evicted workload comes back.
+    pub requeuing_strategy: RequeuingStrategy,
+}
+
+impl Default for WaitForPodsReady {
+    fn default() -> Self {
+        Self {
+            enable: false,
+            timeout: Timeout::of_default(300),
+            recovery_timeout: None,
+            block_admission: false,
+            requeuing_strategy: RequeuingStrategy::default(),
+        }
+    }
+}
+
+/// Nothing at all would evict every workload at once, and reads as if it meant for ever.
+fn more_than_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timeout, D::Error> {
+    let timeout = Timeout::deserialize(deserializer)?;
+    if timeout.get().is_zero() {
+        let message = "a timeout of 0s would evict every workload at once; \
+                       to wait for ever, set enable to false";
+        return Err(D::Error::custom(message));
+    }
+    Ok(timeout)
+}
+
+/// When and where in the queue an evicted workload comes back.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RequeuingStrategy {
+    /// By which time it takes its place in the queue among those of its priority.
+    pub timestamp: RequeuingTimestamp,
+    /// How often it is put back before it is deactivated. Absent is no limit; 0 is never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_limit_count: Option<Within<0, INT32_MAX>>,
+    /// For how long after the first time its pods were not ready it is put back, in seconds. Absent is no
+    /// limit; 0 is never. Whichever limit is reached first counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_limit_seconds: Option<Within<0, INT32_MAX>>,
+    /// How long it waits after its first eviction, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = BASE.get()))]
+    pub backoff_base_seconds: Option<Within<0, INT32_MAX>>,
+    /// By how much each wait is longer than the one before, with up to eight digits after the point.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = FACTOR))]
+    pub backoff_factor: Option<Factor>,
+    /// The longest wait, in seconds; 0 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = MAX.get()))]
+    pub backoff_max_seconds: Option<Within<0, INT32_MAX>>,
+    /// Waits as in KEP-1282: 1.41284738^(n-1) seconds after the n-th eviction, without a limit. Thirty
+    /// of them with a timeout of 300 s take a day. Base, factor and maximum must not be given with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<BackoffPreset>,
+}
+
+/// As Kueue does today.
+const BASE: Within<0, INT32_MAX> = Within::of_default(60);
+const FACTOR: Factor = Factor::of_default(2);
+const MAX: Within<0, INT32_MAX> = Within::of_default(3_600);
+
+/// By which time a workload takes its place in the queue after its pods were not ready in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum RequeuingTimestamp {
+    /// By its eviction: behind those of its priority that came before.
+    #[default]
+    Eviction,
+    /// By its creation: where it was.
+    Creation,
+}
+
+/// Waits that have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum BackoffPreset {
+    /// 1.41284738^(n-1) seconds, without a limit.
+    #[serde(rename = "kep-1282")]
+    Kep1282,
+}
+
+impl WaitForPodsReady {
+    /// How long pods may take to be ready again; `None` is for ever.
+    #[must_use]
+    pub fn recovery(&self) -> Option<Duration> {
+        let given = self.recovery_timeout.unwrap_or(self.timeout).get();
+        (!given.is_zero()).then_some(given)
+    }
+
+    pub(super) fn check(&self) -> Result<(), Contradiction> {
+        let given = &self.requeuing_strategy;
+        let others = [
+            (
+                given.backoff_base_seconds.is_some(),
+                "waitForPodsReady.requeuingStrategy.backoffBaseSeconds",
+            ),
+            (
+                given.backoff_factor.is_some(),
+                "waitForPodsReady.requeuingStrategy.backoffFactor",
+            ),
+            (
+                given.backoff_max_seconds.is_some(),
+                "waitForPodsReady.requeuingStrategy.backoffMaxSeconds",
+            ),
+        ];
+        let other = others.into_iter().find(|(is_given, _)| *is_given);
+        match other {
+            Some((_, other_key)) if given.preset.is_some() => Err(Contradiction::Both {
+                key: "waitForPodsReady.requeuingStrategy.preset",
+                other_key,
+                why: "the preset says how long each wait is",
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RequeuingStrategy {
+    /// The first wait, its default filled in. It does not count with a preset.
+    #[must_use]
+    pub fn base(&self) -> Duration {
+        self.backoff_base_seconds.unwrap_or(BASE).seconds()
+    }
+
+    /// The factor, its default filled in. It does not count with a preset.
+    #[must_use]
+    pub fn factor(&self) -> Factor {
+        self.backoff_factor.unwrap_or(FACTOR)
+    }
+
+    /// The longest wait, its default filled in; `None` is no limit. It does not count with a preset.
+    #[must_use]
+    pub fn max(&self) -> Option<Duration> {
+        let given = self.backoff_max_seconds.unwrap_or(MAX).seconds();
+        (!given.is_zero()).then_some(given)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(given: Value) -> WaitForPodsReady {
+        serde_json::from_value(given).unwrap()
+    }
+
+    #[test]
+    fn without_a_recovery_timeout_it_is_that_of_the_start() {
+        let recovery = |given| read(given).recovery();
+        assert_eq!(recovery(json!({})), Some(Duration::from_mins(5)));
+        let minute = Some(Duration::from_mins(1));
+        assert_eq!(recovery(json!({"timeout": "1m"})), minute);
+        assert_eq!(recovery(json!({"recoveryTimeout": "60s"})), minute);
+        assert_eq!(recovery(json!({"recoveryTimeout": "0s"})), None);
+        assert_eq!(recovery(json!({"recoveryTimeout": "0"})), None);
+    }
+
+    #[test]
+    fn a_timeout_is_more_than_nothing() {
+        let read = |given| serde_json::from_value::<WaitForPodsReady>(given);
+        let least = read(json!({"timeout": "1ns"})).unwrap();
+        assert_eq!(least.timeout.get(), Duration::from_nanos(1));
+        let message = read(json!({"timeout": "0s"})).unwrap_err().to_string();
+        assert!(message.contains("set enable to false"), "{message}");
+    }
+
+    #[test]
+    fn a_preset_stands_alone() {
+        let keys = |mut given: Value| {
+            given["preset"] = json!("kep-1282");
+            let checked = read(json!({"requeuingStrategy": given})).check();
+            checked.map_err(|wrong| wrong.keys())
+        };
+        assert_eq!(
+            keys(json!({"backoffLimitCount": 3, "timestamp": "Creation"})),
+            Ok(())
+        );
+        let preset = "waitForPodsReady.requeuingStrategy.preset";
+        for (other, value) in [
+            ("backoffBaseSeconds", json!(60)),
+            ("backoffFactor", json!(2)),
+            ("backoffMaxSeconds", json!(3_600)),
+        ] {
+            let key = keys(json!({other: value})).unwrap_err();
+            assert_eq!(key.0, preset);
+            assert_eq!(key.1.rsplit('.').next(), Some(other));
+        }
+        let without = read(json!({"requeuingStrategy": {"backoffFactor": 3}}));
+        assert_eq!(without.check(), Ok(()));
+    }
+}

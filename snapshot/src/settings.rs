@@ -1,0 +1,219 @@
+//! The configuration in the core's words.
+
+use lockkeeper_api::config::{
+    Algorithm, BackoffPreset, BorrowingGate, Compatibility, Config, FairStrategy,
+    RequeuingStrategy, RequeuingTimestamp, Within,
+};
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::requeue::{Backoff, Factor, Settings, Timestamp};
+
+/// What holds for all queues: `preemption`.
+#[must_use]
+pub fn options(config: &Config) -> core::Options {
+    let given = &config.preemption;
+    let strategies = given.fair_sharing.preemption_strategies.as_slice();
+    core::Options {
+        algorithm: match given.algorithm {
+            Algorithm::Classical => core::Algorithm::Classical,
+            Algorithm::FairSharing => {
+                core::Algorithm::FairSharing(strategies.iter().copied().map(strategy).collect())
+            }
+        },
+        compatibility: compatibility(given.compatibility),
+        borrowing_gate: match given.borrowing_gate {
+            BorrowingGate::Quota => core::BorrowingGate::Quota,
+            BorrowingGate::Cohort => core::BorrowingGate::Cohort,
+        },
+        disable_partial_admission: !given.partial_admission,
+        disable_recomputation: false,
+        damping: if given.is_damped() {
+            core::Damping::On
+        } else {
+            core::Damping::Off
+        },
+        victims_per_cycle_max: given.max_victims_per_cycle.map(Within::count32),
+    }
+}
+
+/// What becomes of workloads whose pods are not ready in time: `waitForPodsReady`.
+#[must_use]
+pub fn requeue(config: &Config) -> Settings {
+    let given = &config.wait_for_pods_ready;
+    let strategy = &given.requeuing_strategy;
+    Settings {
+        is_enabled: given.enable,
+        timeout: given.timeout.get(),
+        recovery_timeout: given.recovery(),
+        block_admission: given.block_admission,
+        timestamp: match strategy.timestamp {
+            RequeuingTimestamp::Eviction => Timestamp::Eviction,
+            RequeuingTimestamp::Creation => Timestamp::Creation,
+        },
+        backoff_limit_count: strategy.backoff_limit_count.map(Within::count32),
+        backoff_limit: strategy.backoff_limit_seconds.map(Within::seconds),
+        backoff: backoff(strategy),
+        // A switch of Kueue that is on by default, and has no key here.
+        priority_sorting_within_cohort: true,
+        compatibility: compatibility(config.preemption.compatibility),
+    }
+}
+
+fn backoff(strategy: &RequeuingStrategy) -> Backoff {
+    match strategy.preset {
+        Some(BackoffPreset::Kep1282) => Backoff::kep_1282(),
+        None => Backoff {
+            base: strategy.base(),
+            factor: Factor::new(strategy.factor().hundred_millionths()),
+            cap: strategy.max(),
+            ..Backoff::default()
+        },
+    }
+}
+
+const fn strategy(strategy: FairStrategy) -> core::FairStrategy {
+    match strategy {
+        FairStrategy::LessThanOrEqualToFinalShare => {
+            core::FairStrategy::LessThanOrEqualToFinalShare
+        }
+        FairStrategy::LessThanInitialShare => core::FairStrategy::LessThanInitialShare,
+    }
+}
+
+const fn compatibility(given: Option<Compatibility>) -> core::Compatibility {
+    match given {
+        Some(Compatibility::Kueue) => core::Compatibility::Kueue,
+        None => core::Compatibility::Lockkeeper,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use lockkeeper_preemption::Options;
+    use serde_json::{Value, json};
+    use std::time::Duration;
+
+    fn config(given: Value) -> Config {
+        serde_json::from_value(given).unwrap()
+    }
+
+    /// What is given changes exactly this.
+    #[track_caller]
+    fn check<T: PartialEq + std::fmt::Debug>(
+        given: &Value,
+        read: fn(&Config) -> T,
+        change: impl FnOnce(&mut T),
+    ) {
+        let mut expected = read(&Config::default());
+        change(&mut expected);
+        assert_eq!(read(&config(given.clone())), expected, "{given}");
+    }
+
+    #[test]
+    fn every_default_is_the_cores() {
+        assert_eq!(options(&Config::default()), Options::default());
+        assert_eq!(requeue(&Config::default()), Settings::default());
+    }
+
+    #[test]
+    fn every_key_of_preemption_means_its_option() {
+        let check = |given: Value, change: fn(&mut Options)| {
+            check(&json!({ "preemption": given }), options, change);
+        };
+        let fair = |of: Value| json!({"algorithm": "FairSharing", "fairSharing": of});
+        let one = || json!({"preemptionStrategies": ["LessThanInitialShare"]});
+        check(json!({ "fairSharing": one() }), |_| {});
+        check(fair(json!({})), |it| {
+            it.algorithm = core::Algorithm::FairSharing(vec![
+                core::FairStrategy::LessThanOrEqualToFinalShare,
+                core::FairStrategy::LessThanInitialShare,
+            ]);
+        });
+        check(fair(one()), |it| {
+            let strategies = vec![core::FairStrategy::LessThanInitialShare];
+            it.algorithm = core::Algorithm::FairSharing(strategies);
+        });
+        check(json!({"borrowingGate": "Cohort"}), |it| {
+            it.borrowing_gate = core::BorrowingGate::Cohort;
+        });
+        check(json!({"compatibility": "kueue"}), |it| {
+            it.compatibility = core::Compatibility::Kueue;
+            it.damping = core::Damping::Off;
+        });
+        check(json!({"compatibility": "kueue", "damping": true}), |it| {
+            it.compatibility = core::Compatibility::Kueue;
+        });
+        check(json!({"damping": false}), |it| {
+            it.damping = core::Damping::Off;
+        });
+        check(json!({"partialAdmission": false}), |it| {
+            it.disable_partial_admission = true;
+        });
+        check(json!({"maxVictimsPerCycle": 7}), |it| {
+            it.victims_per_cycle_max = Some(7);
+        });
+    }
+
+    #[test]
+    fn every_key_of_pods_ready_means_its_setting() {
+        let check = |given: Value, change: fn(&mut Settings)| {
+            check(&json!({ "waitForPodsReady": given }), requeue, change);
+        };
+        check(json!({"enable": true}), |it| it.is_enabled = true);
+        check(json!({"timeout": "90s"}), |it| {
+            it.timeout = Duration::from_secs(90);
+            it.recovery_timeout = Some(Duration::from_secs(90));
+        });
+        check(json!({"recoveryTimeout": "1m"}), |it| {
+            it.recovery_timeout = Some(Duration::from_mins(1));
+        });
+        check(json!({"recoveryTimeout": "0s"}), |it| {
+            it.recovery_timeout = None;
+        });
+        check(json!({"blockAdmission": true}), |it| {
+            it.block_admission = true;
+        });
+    }
+
+    #[test]
+    fn every_key_of_the_strategy_means_its_setting() {
+        let check = |given: Value, change: fn(&mut Settings)| {
+            let given = json!({"waitForPodsReady": {"requeuingStrategy": given}});
+            check(&given, requeue, change);
+        };
+        check(json!({"timestamp": "Creation"}), |it| {
+            it.timestamp = Timestamp::Creation;
+        });
+        check(json!({"backoffLimitCount": 0}), |it| {
+            it.backoff_limit_count = Some(0);
+        });
+        check(json!({"backoffLimitSeconds": 9}), |it| {
+            it.backoff_limit = Some(Duration::from_secs(9));
+        });
+        check(json!({"backoffBaseSeconds": 0}), |it| {
+            it.backoff.base = Duration::ZERO;
+        });
+        check(json!({"backoffFactor": 1.5}), |it| {
+            it.backoff.factor = Factor::new(150_000_000);
+        });
+        check(json!({"backoffMaxSeconds": 10}), |it| {
+            it.backoff.cap = Some(Duration::from_secs(10));
+        });
+        check(json!({"backoffMaxSeconds": 0}), |it| {
+            it.backoff.cap = None;
+        });
+        check(json!({"preset": "kep-1282"}), |it| {
+            it.backoff = Backoff::kep_1282();
+        });
+    }
+
+    #[test]
+    fn who_follows_kueue_does_so_in_the_life_cycle_too() {
+        let given = json!({"preemption": {"compatibility": "kueue"}});
+        check(&given, requeue, |it| {
+            it.compatibility = core::Compatibility::Kueue;
+        });
+    }
+}

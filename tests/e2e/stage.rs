@@ -81,7 +81,6 @@ impl Stage {
             ];
             kubectl.run(&delete).accepted();
         }
-        // Workers end their pods themselves, which takes their nodes.
         sweep(&kubectl);
         if self.cluster().has_workers() {
             kubectl.run(&["delete", "nodes", "--all"]).accepted();
@@ -286,7 +285,8 @@ pub fn sweep(kubectl: &Kubectl) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": names}).to_string();
     kubectl
         .with_input(
-            &["delete", "-f", "-", "--wait=false", "--ignore-not-found"],
+            // Pods go at once, whether or not anybody is there who would confirm that they ended.
+            &["delete", "-f", "-", "--force", "--ignore-not-found"],
             &list,
         )
         .accepted();

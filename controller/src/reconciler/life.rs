@@ -424,5 +424,6 @@ fn stored(state: RequeueState) -> StoredState {
     StoredState {
         count: i32::try_from(state.times()).unwrap_or(i32::MAX),
         requeue_at: state.requeue_at_s.map(at),
+        first_evicted_at: state.first_evicted_at_s.map(at),
     }
 }

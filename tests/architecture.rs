@@ -25,6 +25,14 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["lockkeeper-api", "lockkeeper-policies"],
     ),
     (
+        "lockkeeper-controller",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-preemption",
+            "lockkeeper-snapshot",
+        ],
+    ),
+    (
         "lockkeeper-crdgen",
         &["lockkeeper-api", "lockkeeper-policies"],
     ),
@@ -37,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "lockkeeper",
         &[
             "lockkeeper-api",
+            "lockkeeper-controller",
             "lockkeeper-crdgen",
             "lockkeeper-policies",
             "lockkeeper-preemption",

@@ -12,6 +12,12 @@ pub const PREEMPTION_PRIORITY_CLASS: &str = "lockkeeper.dev/preemption-priority-
 /// On a Job or pod: `Pod` or `PodGroup`, what is disrupted together.
 pub const DISRUPTION_MODE: &str = "lockkeeper.dev/disruption-mode";
 
+/// On a Job or pod: how long it may run once admitted, in seconds.
+pub const MAX_EXECUTION_TIME: &str = "lockkeeper.dev/max-exec-time-seconds";
+
+/// An annotation on a Job: the parallelism that is enough to start with, when all its pods do not fit.
+pub const MIN_PARALLELISM: &str = "lockkeeper.dev/job-min-parallelism";
+
 /// Keeps an object that others refer to until nothing uses it any more.
 pub const RESOURCE_IN_USE: &str = "lockkeeper.dev/resource-in-use";
 

@@ -2,9 +2,12 @@
 
 mod certificate;
 mod configuration;
+mod control;
 mod explain;
 mod kubeconfig;
+mod logging;
 mod serve;
+mod signals;
 mod world;
 mod yaml;
 
@@ -41,6 +44,12 @@ enum Command {
     /// Answer admission reviews over TLS
     #[command(after_long_help = EXIT_CODES)]
     Serve(Box<serve::Arguments>),
+    /// Admit, preempt and requeue workloads on a cluster
+    #[command(after_long_help = EXIT_CODES)]
+    Control(Box<control::Arguments>),
+    /// Both in one process: answer admission reviews, and admit workloads
+    #[command(after_long_help = EXIT_CODES)]
+    All(Box<control::AllArguments>),
     /// Make a CA and a serving certificate in a private folder
     Certificate(certificate::Arguments),
     /// Decide on a state that is written down, and say why
@@ -70,6 +79,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Control(arguments) => control::run(&arguments),
+        Command::All(arguments) => control::run_all(&arguments),
         Command::Certificate(arguments) => certificate::run(&arguments).map_err(Failure::from),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Crds { command } => {

@@ -9,6 +9,7 @@ mod traces;
 pub(crate) use arguments::Arguments;
 
 use crate::configuration::{self, Loaded};
+use crate::signals::Signals;
 use crate::{Failure, kubeconfig, world};
 use anyhow::{Context, Error, anyhow};
 use certificates::Certificates;
@@ -31,7 +32,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use traces::Traces;
 
 /// The folder whose objects are the world when there is no cluster.
@@ -43,9 +43,6 @@ const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
 /// How long a pod that is told to stop is unready and serves on, in seconds: until all who send
 /// requests have heard of it. Outside a pod nobody asks, and it is nothing.
 const SHUTDOWN_DELAY_SECONDS: u64 = 5;
-
-/// A process that dies of a signal has its number and this one as its exit code.
-const SIGNAL_CODE: i32 = 128;
 
 /// Where the world comes from.
 enum Source {
@@ -65,7 +62,15 @@ impl Source {
 
 /// Runs the server until it is told to stop.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    arguments.log();
+    run_beside(arguments, None::<std::future::Ready<Result<(), Error>>>)
+}
+
+/// The same, and something else in the same process. If one of them fails, both end.
+pub(crate) fn run_beside(
+    arguments: &Arguments,
+    beside: Option<impl Future<Output = Result<(), Error>>>,
+) -> Result<(), Failure> {
+    arguments.log_format.start();
     let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
     let mut config = loaded.config.clone();
     arguments.apply(&mut config);
@@ -78,7 +83,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     certificates::check(arguments, &config)?;
     let traces = Traces::start();
     let runtime = tokio::runtime::Runtime::new()?;
-    let served = runtime.block_on(serve(arguments, &config, loaded, clients, &traces));
+    let served = runtime.block_on(async {
+        let served = serve(arguments, &config, loaded, clients, &traces);
+        match beside {
+            Some(beside) => tokio::try_join!(served, beside).map(|_| ()),
+            None => served.await,
+        }
+    });
     traces.finish();
     Ok(served?)
 }
@@ -155,39 +166,6 @@ fn certificate_probe(status: &CertificateStatus) -> CertificateProbe {
         applied: read(CertificateStatus::reloads),
         refused: read(CertificateStatus::failures),
         refused_clients: read(CertificateStatus::refused_clients),
-    }
-}
-
-/// SIGINT and SIGTERM.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn take() -> Result<Self, Error> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// Resolves at the first one. The second one ends the process at once.
-    async fn first(mut self) {
-        self.next().await;
-        tracing::info!("stopping: answering what was accepted; a second signal cuts that short");
-        tokio::spawn(async move {
-            let kind = self.next().await;
-            tracing::warn!("a second signal: ended with requests unanswered");
-            std::process::exit(SIGNAL_CODE.saturating_add(kind.as_raw_value()));
-        });
-    }
-
-    async fn next(&mut self) -> SignalKind {
-        tokio::select! {
-            _ = self.interrupt.recv() => SignalKind::interrupt(),
-            _ = self.terminate.recv() => SignalKind::terminate(),
-        }
     }
 }
 

@@ -142,6 +142,6 @@ pub use policy::{
 };
 pub use quota::{FlavorQuotas, Quota, ResourceGroup};
 pub use spec::{BorrowingGate, CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
-pub use state::State;
+pub use state::{State, Waiting};
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{Reason, Spared, Victim};

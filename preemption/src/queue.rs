@@ -214,6 +214,12 @@ impl Queue {
         order.into_iter().map(|place| place.id).collect()
     }
 
+    /// How many are active or parked, and how many are held.
+    pub(crate) fn lengths(&self) -> (usize, usize) {
+        let queued = self.active.len().saturating_add(self.parked.len());
+        (queued, self.held.len())
+    }
+
     /// When the first of the held workloads is held no longer.
     pub(crate) fn held_until_s(&self) -> Option<i64> {
         self.held.first().map(|(until_s, _)| *until_s)

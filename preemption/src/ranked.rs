@@ -75,6 +75,12 @@ impl Ranked {
         self.pieces.is_empty()
     }
 
+    /// Costs a small part of the number.
+    pub(crate) fn len(&self) -> usize {
+        let lengths = self.pieces.iter().map(Vec::len);
+        lengths.fold(0, usize::saturating_add)
+    }
+
     pub(crate) fn iter(&self) -> Ranks<'_> {
         self.pieces.iter().flatten().copied()
     }
@@ -194,6 +200,7 @@ mod tests {
             if round % 500 == 0 {
                 assert!(ranked.iter().map(|it| key(&it)).eq(plain.iter().cloned()));
                 assert_eq!(ranked.is_empty(), plain.is_empty());
+                assert_eq!(ranked.len(), plain.len());
                 assert!(ranked.pieces.iter().all(|it| !it.is_empty()));
             }
         }

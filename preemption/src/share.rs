@@ -65,6 +65,18 @@ impl Share {
         }
     }
 
+    /// As a whole number, rounded up.
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "a share that is too large for an i64 is the largest there is"
+    )]
+    pub(crate) fn rounded(&self) -> i64 {
+        if self.weight <= 0.0 && self.ratio > 0.0 {
+            return i64::MAX;
+        }
+        self.weighted().ceil() as i64
+    }
+
     fn weighted(&self) -> f64 {
         if self.ratio == 0.0 {
             return 0.0;

@@ -5,7 +5,10 @@
 //! and costs the size of the tree then.
 
 mod change;
+mod figures;
 mod lookups;
+
+pub use figures::Waiting;
 
 use crate::amount::Amount;
 use crate::amounts::Amounts;

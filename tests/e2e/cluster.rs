@@ -1,18 +1,18 @@
-//! etcd and kube-apiserver on free ports, for one run of the tests.
+//! etcd and kube-apiserver on free ports, for one run of the tests, and workers where asked for.
 
-use std::env;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::ROOT;
 use crate::client::Client;
 use crate::https::Endpoint;
 use crate::kubectl::Kubectl;
+use crate::nodes::{self, Nodes};
 use crate::process::Process;
+use crate::programs::Programs;
+use crate::workers::Workers;
 
 /// The administrator's token.
 const TOKEN: &str = "minicluster";
@@ -20,6 +20,13 @@ const TOKEN: &str = "minicluster";
 /// The token of the account that `examples/install/server.yaml` gives rights to.
 const SERVER_TOKEN: &str = "lockkeeper";
 const SERVER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockkeeper";
+
+/// The token of the account that the controller has.
+const CONTROLLER_TOKEN: &str = "lockkeeper-controller";
+
+/// The name of that account.
+pub const CONTROLLER_ACCOUNT: &str =
+    "system:serviceaccount:lockkeeper-system:lockkeeper-controller";
 
 /// The token of an account that nobody has given rights to.
 const STRANGER_TOKEN: &str = "stranger";
@@ -32,10 +39,13 @@ pub struct Cluster {
     programs: Programs,
     kubectl: Kubectl,
     server: PathBuf,
+    controller: PathBuf,
     stranger: PathBuf,
     /// The ports of etcd and of the API server.
     ports: [u16; 2],
-    // Dropped in this order: the API server, what it writes to, their files.
+    has_jobset: bool,
+    // Dropped in this order: who asks the API server, itself, what it writes to, their files.
+    workers: Option<Workers>,
     api_server: Option<Process>,
     _etcd: Process,
     folder: TempDir,
@@ -56,14 +66,19 @@ impl Cluster {
             write_kubeconfig(folder.path(), "admin", TOKEN, secure)?,
             folder.path().join("home"),
         );
-        let server = write_kubeconfig(folder.path(), "server", SERVER_TOKEN, secure)?;
-        let stranger = write_kubeconfig(folder.path(), "stranger", STRANGER_TOKEN, secure)?;
+        let account = |name, token| write_kubeconfig(folder.path(), name, token, secure);
+        let server = account("server", SERVER_TOKEN)?;
+        let controller = account("controller", CONTROLLER_TOKEN)?;
+        let stranger = account("stranger", STRANGER_TOKEN)?;
         Ok(Self {
             programs,
             kubectl,
             server,
+            controller,
             stranger,
             ports: [client, secure],
+            has_jobset: false,
+            workers: None,
             api_server: Some(api_server),
             _etcd: etcd,
             folder,
@@ -78,6 +93,11 @@ impl Cluster {
     /// The credentials of the server: no more rights than an installation gives it.
     pub fn server(&self) -> &Path {
         &self.server
+    }
+
+    /// The credentials of the controller: no more rights than an installation gives it.
+    pub fn controller(&self) -> &Path {
+        &self.controller
     }
 
     /// The credentials of an account that has no rights until a trial gives it some.
@@ -106,55 +126,61 @@ impl Cluster {
         Ok(())
     }
 
+    /// Starts what makes and runs the pods of Jobs, if it does not run, and waits until it can be
+    /// used. There are no nodes until `add_nodes`.
+    pub fn start_workers(&mut self) -> Result<(), String> {
+        if let Some(workers) = &mut self.workers {
+            return workers.check();
+        }
+        let admin = self.kubectl.kubeconfig();
+        let workers = Workers::start(&self.programs, admin, self.folder.path())?;
+        self.workers = Some(workers);
+        Ok(())
+    }
+
+    /// Ends the workers. What they have not done yet stays undone.
+    pub fn stop_workers(&mut self) {
+        self.workers = None;
+    }
+
+    /// Whether workers were started, and not stopped since.
+    pub fn has_workers(&self) -> bool {
+        self.workers.is_some()
+    }
+
+    /// Adds fake nodes and waits until they are ready. It takes workers.
+    #[track_caller]
+    pub fn add_nodes(&self, nodes: &Nodes<'_>) {
+        assert!(self.has_workers(), "without workers no node gets ready");
+        nodes::add(&self.kubectl, nodes);
+    }
+
+    /// Installs the CRD of `JobSet` and waits until it is served. Nothing acts on its objects.
+    #[track_caller]
+    pub fn install_jobset(&mut self) {
+        let crd = self.programs.jobset().unwrap_or_else(|e| panic!("{e}"));
+        let crd = crd.to_str().unwrap();
+        let apply = ["apply", "--server-side", "-f", crd];
+        self.kubectl.run(&apply).accepted_silently();
+        let wait = [
+            "wait",
+            "--for=condition=Established",
+            "--timeout=60s",
+            "-f",
+            crd,
+        ];
+        self.kubectl.run(&wait).accepted();
+        self.has_jobset = true;
+    }
+
+    /// Whether the CRD of `JobSet` was installed.
+    pub fn has_jobset(&self) -> bool {
+        self.has_jobset
+    }
+
     /// Where the cluster's files are, and those of the servers tested on it.
     pub fn folder(&self) -> &Path {
         self.folder.path()
-    }
-}
-
-/// Where the programs of the control plane come from.
-#[derive(Clone)]
-pub enum Programs {
-    /// One binary; its first argument is the program.
-    Minicluster(PathBuf),
-    /// A folder with a binary for each.
-    Folder(PathBuf),
-}
-
-impl Programs {
-    fn find() -> Result<Self, String> {
-        if let Some(path) = env::var_os("LOCKKEEPER_MINICLUSTER") {
-            return Ok(Self::Minicluster(path.into()));
-        }
-        if let Some(path) = env::var_os("KUBEBUILDER_ASSETS") {
-            return Ok(Self::Folder(path.into()));
-        }
-        let output = Command::new("tests/minicluster/build.sh")
-            .current_dir(ROOT)
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|e| format!("tests/minicluster/build.sh does not start: {e}"))?;
-        let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        if output.status.success() && !path.is_empty() {
-            Ok(Self::Minicluster(path.into()))
-        } else {
-            Err(format!(
-                "tests/minicluster/build.sh ended with {}",
-                output.status
-            ))
-        }
-    }
-
-    /// A command that runs `program`.
-    pub fn command(&self, program: &str) -> Command {
-        match self {
-            Self::Minicluster(path) => {
-                let mut command = Command::new(path);
-                command.arg(program);
-                command
-            }
-            Self::Folder(path) => Command::new(path.join(program)),
-        }
     }
 }
 
@@ -214,7 +240,7 @@ fn start_api_server(
         .arg("--service-cluster-ip-range=10.0.0.0/24")
         .arg("--runtime-config=api/all=true")
         .arg("--feature-gates=GenericWorkload=true")
-        // No controller makes service accounts or unmarks nodes here.
+        // Nobody makes service accounts while there are no workers, nor unmarks nodes ever.
         .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition");
     let log = folder.join("kube-apiserver.log");
     let mut server = Process::start("kube-apiserver", command, &log, None)?;
@@ -243,6 +269,7 @@ fn write_credentials(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
         folder.join("tokens.csv"),
         format!(
             "{TOKEN},admin,admin,system:masters\n{SERVER_TOKEN},{SERVER_ACCOUNT},server\n\
+             {CONTROLLER_TOKEN},{CONTROLLER_ACCOUNT},controller\n\
              {STRANGER_TOKEN},{STRANGER_ACCOUNT},stranger\n"
         ),
     )?;
@@ -273,12 +300,13 @@ fn certificate(folder: &Path) -> PathBuf {
 
 /// Ports that were free a moment ago. All are held until the last is known, so
 /// that they differ.
-fn free_ports() -> std::io::Result<[u16; 3]> {
-    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let held = [open()?, open()?, open()?];
-    let mut ports = [0; 3];
-    for (port, listener) in ports.iter_mut().zip(&held) {
+pub fn free_ports<const COUNT: usize>() -> std::io::Result<[u16; COUNT]> {
+    let mut ports = [0; COUNT];
+    let mut held = Vec::with_capacity(COUNT);
+    for port in &mut ports {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         *port = listener.local_addr()?.port();
+        held.push(listener);
     }
     Ok(ports)
 }

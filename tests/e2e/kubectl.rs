@@ -1,13 +1,13 @@
 //! kubectl: what a user types, and what it prints.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::ROOT;
-use crate::cluster::Programs;
+use crate::programs::Programs;
 
 /// kubectl with the credentials of one cluster and a home of its own.
 #[derive(Clone)]
@@ -24,6 +24,11 @@ impl Kubectl {
             kubeconfig,
             home,
         }
+    }
+
+    /// The credentials it uses.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
     /// Runs kubectl at the root of the repository.

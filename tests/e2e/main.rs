@@ -6,8 +6,9 @@
 //! accepts what is printed now.
 //!
 //! Environment: `LOCKKEEPER_MINICLUSTER` names a built control plane,
-//! `KUBEBUILDER_ASSETS` a folder with `etcd`, `kube-apiserver` and `kubectl`;
-//! with neither, `tests/minicluster/build.sh` builds one. `LOCKKEEPER_DRILL_REQUESTS` is how many
+//! `KUBEBUILDER_ASSETS` a folder with `etcd`, `kube-apiserver` and `kubectl`, and for the trials that
+//! need pods to run `kube-controller-manager`, `kube-scheduler`, `kwok` and `jobset.yaml`; with
+//! neither, `tests/minicluster/build.sh` builds one. `LOCKKEEPER_DRILL_REQUESTS` is how many
 //! requests each step of a drill sends; see `scenarios/drills.rs`.
 #![allow(
     clippy::unwrap_used,
@@ -29,11 +30,14 @@ mod kubectl;
 mod load;
 mod lockkeeper;
 mod manifests;
+mod nodes;
 mod process;
+mod programs;
 mod scenarios;
 mod snapshot;
 mod stage;
 mod wait;
+mod workers;
 
 use std::path::Path;
 use std::process::ExitCode;

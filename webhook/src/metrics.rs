@@ -11,7 +11,7 @@ mod port;
 mod series;
 mod text;
 
-pub use port::{PortLimits, serve};
+pub use port::{PortLimits, serve, serve_router};
 
 pub(crate) use hits::Hits;
 #[cfg(feature = "otel")]

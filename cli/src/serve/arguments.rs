@@ -1,31 +1,19 @@
 //! The flags of `lockkeeper serve`.
 
+use crate::logging::LogFormat;
 use anyhow::{Error, bail};
 use clap::{Args, ValueEnum};
 use lockkeeper_api::config::{
     Config, InjectionTarget, ListenAddress, MinimumTls, NamespacedName, OptionalListen,
 };
-use std::io::stderr;
 use std::path::PathBuf;
-use tracing_subscriber::EnvFilter;
-
-/// What is logged unless the environment says otherwise. kube says at each failed request what our
-/// own lines say with its cause.
-const LOG_DEFAULT: &str = "info,kube_client::client::builder=off";
-
-/// Holds whatever the environment says: at lower levels whole answers of the API server are logged,
-/// and Secrets are among them.
-const LOG_NO_BODIES: &str = "kube_client::client=error";
-
-/// The environment variable that says what is logged, such as `lockkeeper_webhook=debug`.
-const LOG_VARIABLE: &str = "LOCKKEEPER_LOG";
 
 /// Flags; those that the configuration file has too go before it.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Configuration file (YAML)
     #[arg(long, value_name = "FILE")]
-    pub(super) config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 
     /// Print the configuration that holds, file and flags taken together, and exit
     #[arg(long)]
@@ -43,7 +31,7 @@ pub(crate) struct Arguments {
     /// Read other objects from the API server of this kubeconfig; in a pod its service account is
     /// used without this
     #[arg(long, value_name = "FILE", conflicts_with = "world")]
-    pub(super) kubeconfig: Option<PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Read other objects from the YAML and JSON files of this folder [default: examples/world,
     /// where there is one and no cluster]
@@ -104,7 +92,7 @@ pub(crate) struct Arguments {
 
     /// How log lines on standard error look
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    log_format: LogFormat,
+    pub(super) log_format: LogFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -113,12 +101,6 @@ enum TlsVersion {
     V1_2,
     #[value(name = "1.3")]
     V1_3,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LogFormat {
-    Text,
-    Json,
 }
 
 impl Arguments {
@@ -164,22 +146,5 @@ impl Arguments {
             );
         }
         Ok(())
-    }
-
-    /// Starts logging to standard error.
-    pub(super) fn log(&self) {
-        let filter = EnvFilter::try_from_env(LOG_VARIABLE);
-        let mut filter = filter.unwrap_or_else(|_| EnvFilter::new(LOG_DEFAULT));
-        if let Ok(no_bodies) = LOG_NO_BODIES.parse() {
-            filter = filter.add_directive(no_bodies);
-        }
-        let subscriber = tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(stderr)
-            .with_ansi(std::io::IsTerminal::is_terminal(&stderr()));
-        match self.log_format {
-            LogFormat::Text => subscriber.init(),
-            LogFormat::Json => subscriber.json().init(),
-        }
     }
 }

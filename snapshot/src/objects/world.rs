@@ -1,5 +1,6 @@
 //! All objects of a cluster, kept up to date in a state.
 
+mod look;
 mod place;
 
 pub use place::{Outside, Place};

@@ -353,7 +353,7 @@ fn pair(state: &State, of: FlavorResource) -> String {
     )
 }
 
-fn flavor_verdict(state: &State, verdict: &FlavorVerdict) -> String {
+pub(super) fn flavor_verdict(state: &State, verdict: &FlavorVerdict) -> String {
     match verdict {
         FlavorVerdict::Ineligible => {
             "its pods cannot run there: a taint or the affinity (NoMatchingFlavor)".to_owned()

@@ -72,7 +72,11 @@ async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
 
 /// Answers scrapes on `tcp`. It goes on until it is dropped.
 pub async fn serve(tcp: TcpListener, app: Arc<App>, limits: PortLimits) {
-    let router = router(app);
+    serve_router(tcp, router(app), limits).await;
+}
+
+/// Answers on `tcp` what `router` has, within the same limits. It goes on until it is dropped.
+pub async fn serve_router(tcp: TcpListener, router: Router, limits: PortLimits) {
     let connections_max = limits.connections_max.min(Semaphore::MAX_PERMITS);
     let places = Arc::new(Semaphore::new(connections_max));
     loop {

@@ -216,7 +216,11 @@ impl Objects {
         if let Some(priority) = status.and_then(|it| it.priority) {
             return Some(priority);
         }
-        let Some(name) = workload.spec.priority_class_name.as_deref() else {
+        self.class_value(workload.spec.priority_class_name.as_deref())
+    }
+
+    pub(super) fn class_value(&self, name: Option<&str>) -> Option<i32> {
+        let Some(name) = name else {
             let mut classes = self.classes.values();
             let default = classes.find(|(_, is_default)| *is_default);
             return Some(default.map_or(0, |(value, _)| *value));

@@ -1,0 +1,96 @@
+//! Kubernetes' own Job (`batch/v1`).
+
+use super::{
+    Ended, JobKind, Placed, PodSetSeen, Resource, Seen, Unreadable, common, decode, lean,
+    placement, running_at_once,
+};
+use k8s_openapi::api::batch::v1::{Job, JobStatus};
+use lockkeeper_api::labels;
+use lockkeeper_api::workload::POD_SET_NAME_DEFAULT;
+use serde_json::{Value, json};
+
+/// A Job has one pod set.
+pub(super) struct BatchJob;
+
+impl JobKind for BatchJob {
+    fn resource(&self) -> Resource {
+        Resource {
+            group: "batch",
+            version: "v1",
+            kind: "Job",
+            plural: "jobs",
+        }
+    }
+
+    fn is_built_in(&self) -> bool {
+        true
+    }
+
+    fn read(&self, object: Value) -> Result<Seen, Unreadable> {
+        let source = object.pointer("/spec/template").cloned();
+        let job: Job = decode("job", object)?;
+        let spec = job.spec.unwrap_or_default();
+        let status = job.status.unwrap_or_default();
+        let count = running_at_once(spec.parallelism, spec.completions);
+        let annotations = job.metadata.annotations.as_ref();
+        let least = annotations.and_then(|it| it.get(labels::MIN_PARALLELISM));
+        let least = least.and_then(|it| it.parse().ok());
+        let is = |of: &str| is_true(&status, of);
+        let is_known_suspended = is("Suspended") || status.start_time.is_none();
+        Ok(Seen {
+            is_suspended: spec.suspend == Some(true),
+            has_start_time: status.start_time.is_some(),
+            is_quiet: status.active.unwrap_or_default() == 0 && is_known_suspended,
+            is_ready: status
+                .ready
+                .unwrap_or_default()
+                .saturating_add(status.succeeded.unwrap_or_default())
+                >= count,
+            ended: ended(&status),
+            pod_sets: vec![PodSetSeen {
+                name: POD_SET_NAME_DEFAULT.to_owned(),
+                count,
+                min_count: least.filter(|it| (1..count).contains(it)),
+                template: lean(spec.template),
+            }],
+            source: source.unwrap_or_default(),
+            ..common(&job.metadata)
+        })
+    }
+
+    fn templates(&self, job: &Seen) -> Vec<Value> {
+        vec![job.source.clone()]
+    }
+
+    fn place(&self, job: &Seen, placed: &[Placed]) -> Value {
+        let (Some(have), Some(want)) = (job.pod_sets.first(), placed.first()) else {
+            return json!({});
+        };
+        let mut spec = json!({});
+        let template = placement(have, want);
+        if template.as_object().is_some_and(|it| !it.is_empty()) {
+            spec = json!({"template": {"spec": template}});
+        }
+        if have.count != want.count
+            && let Some(spec) = spec.as_object_mut()
+        {
+            spec.insert("parallelism".to_owned(), json!(want.count));
+        }
+        spec
+    }
+}
+
+fn is_true(status: &JobStatus, of: &str) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    conditions.any(|it| it.type_ == of && it.status == "True")
+}
+
+fn ended(status: &JobStatus) -> Option<Ended> {
+    let conditions = status.conditions.iter().flatten();
+    let mut conditions = conditions.filter(|it| it.status == "True");
+    let end = conditions.find(|it| it.type_ == "Complete" || it.type_ == "Failed")?;
+    Some(Ended {
+        is_success: end.type_ == "Complete",
+        message: end.message.clone().unwrap_or_default(),
+    })
+}

@@ -1,0 +1,153 @@
+//! `JobSet` (`jobset.x-k8s.io`): jobs of several templates that run together.
+
+use super::{
+    Ended, JobKind, Placed, PodSetSeen, Resource, Seen, Unreadable, common, decode, lean,
+    placement, running_at_once,
+};
+use k8s_openapi::api::batch::v1::JobTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// A `JobSet` has one pod set for each of its replicated jobs.
+pub(super) struct JobSet;
+
+#[derive(Default, Deserialize)]
+struct Object {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    suspend: bool,
+    replicated_jobs: Vec<ReplicatedJob>,
+}
+
+#[derive(Deserialize)]
+struct ReplicatedJob {
+    name: String,
+    #[serde(default = "one")]
+    replicas: i32,
+    template: JobTemplateSpec,
+}
+
+const fn one() -> i32 {
+    1
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    conditions: Vec<Condition>,
+    replicated_jobs_status: Vec<JobsStatus>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct JobsStatus {
+    name: String,
+    ready: i32,
+    succeeded: i32,
+    active: i32,
+}
+
+impl JobKind for JobSet {
+    fn resource(&self) -> Resource {
+        Resource {
+            group: "jobset.x-k8s.io",
+            version: "v1alpha2",
+            kind: "JobSet",
+            plural: "jobsets",
+        }
+    }
+
+    fn is_built_in(&self) -> bool {
+        false
+    }
+
+    fn read(&self, object: Value) -> Result<Seen, Unreadable> {
+        let source = object.pointer("/spec/replicatedJobs").cloned();
+        let Object {
+            metadata,
+            spec,
+            status,
+        } = decode("jobset", object)?;
+        let jobs = &status.replicated_jobs_status;
+        let is_up = |it: &ReplicatedJob| {
+            let mut jobs = jobs.iter().filter(|of| of.name == it.name);
+            jobs.any(|of| of.ready.saturating_add(of.succeeded) >= it.replicas)
+        };
+        let is_ready = spec.replicated_jobs.iter().all(is_up);
+        let end = status.conditions.iter().filter(|it| it.status == "True");
+        let mut end = end.filter(|it| it.type_ == "Completed" || it.type_ == "Failed");
+        let ended = end.next().map(|it| Ended {
+            is_success: it.type_ == "Completed",
+            message: it.message.clone(),
+        });
+        Ok(Seen {
+            is_suspended: spec.suspend,
+            is_quiet: jobs.iter().all(|it| it.active == 0),
+            is_ready,
+            ended,
+            pod_sets: spec.replicated_jobs.into_iter().map(pod_set).collect(),
+            source: source.unwrap_or_default(),
+            ..common(&metadata)
+        })
+    }
+
+    fn templates(&self, job: &Seen) -> Vec<Value> {
+        let jobs = job.source.as_array().into_iter().flatten();
+        let template = |it: &Value| it.pointer("/template/spec/template").cloned();
+        jobs.map(|it| template(it).unwrap_or_default()).collect()
+    }
+
+    // A merge patch replaces lists whole.
+    fn place(&self, job: &Seen, placed: &[Placed]) -> Value {
+        let mut jobs = job.source.clone();
+        let there = jobs.as_array_mut().into_iter().flatten();
+        for ((it, have), want) in there.zip(&job.pod_sets).zip(placed) {
+            let template = placement(have, want);
+            if let Some(pod) = it.pointer_mut("/template/spec/template/spec") {
+                merge(pod, &template);
+            }
+        }
+        json!({"replicatedJobs": jobs})
+    }
+}
+
+/// A merge patch (RFC 7386).
+fn merge(into: &mut Value, patch: &Value) {
+    let Some(patch) = patch.as_object() else {
+        into.clone_from(patch);
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    let Some(object) = into.as_object_mut() else {
+        return;
+    };
+    for (key, value) in patch {
+        if value.is_null() {
+            object.remove(key);
+        } else {
+            merge(object.entry(key.as_str()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+fn pod_set(job: ReplicatedJob) -> PodSetSeen {
+    let spec = job.template.spec.unwrap_or_default();
+    let each = running_at_once(spec.parallelism, spec.completions);
+    PodSetSeen {
+        name: job.name,
+        count: each.saturating_mul(job.replicas),
+        min_count: None,
+        template: lean(spec.template),
+    }
+}

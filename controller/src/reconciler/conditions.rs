@@ -1,0 +1,167 @@
+//! Conditions, and patches that change a status.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::jiff::Timestamp;
+use lockkeeper_api::Workload;
+use lockkeeper_api::workload::WorkloadStatus;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The longest message of a condition, in bytes.
+const MESSAGE_MAX: usize = 32_768;
+
+/// The time as it stands in objects: whole seconds.
+pub(super) fn time(now_ms: i64) -> Time {
+    let second = now_ms.div_euclid(1000);
+    Time(Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH))
+}
+
+/// The second of a time.
+pub(super) fn second(time: &Time) -> i64 {
+    time.0.as_second()
+}
+
+/// A condition of this type.
+pub(super) fn find<'a>(conditions: &'a [Condition], of: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|it| it.type_ == of)
+}
+
+/// Whether a workload has a condition with this status.
+pub(super) fn is(workload: &Workload, of: &str, status: &str) -> bool {
+    let conditions = workload.status.as_ref().map(|it| it.conditions.as_slice());
+    find(conditions.unwrap_or_default(), of).is_some_and(|it| it.status == status)
+}
+
+/// A list of conditions that is being changed.
+pub(super) struct Conditions<'a> {
+    pub(super) list: &'a mut Vec<Condition>,
+    pub(super) now: Time,
+    pub(super) generation: Option<i64>,
+}
+
+impl Conditions<'_> {
+    /// Sets one. The time of its transition stays if its status does.
+    pub(super) fn set(&mut self, of: &str, is_true: bool, reason: &str, message: &str) {
+        let status = if is_true { "True" } else { "False" };
+        let message = cut(message, MESSAGE_MAX);
+        let now = || self.now.clone();
+        let known = self.list.iter_mut().find(|it| it.type_ == of);
+        let Some(known) = known else {
+            self.list.push(Condition {
+                type_: of.to_owned(),
+                status: status.to_owned(),
+                reason: reason.to_owned(),
+                message: message.to_owned(),
+                last_transition_time: now(),
+                observed_generation: self.generation,
+            });
+            return;
+        };
+        if known.status != status {
+            known.last_transition_time = now();
+        }
+        status.clone_into(&mut known.status);
+        reason.clone_into(&mut known.reason);
+        message.clone_into(&mut known.message);
+        known.observed_generation = self.generation;
+    }
+
+    /// Sets one and its time, whatever it was: another eviction of a workload that is evicted already.
+    pub(super) fn renew(&mut self, of: &str, reason: &str, message: &str) {
+        self.list.retain(|it| it.type_ != of);
+        self.set(of, true, reason, message);
+    }
+
+    /// What was true is so no longer.
+    pub(super) fn end(&mut self, of: &str, reason: &str) {
+        let Some(known) = find(self.list, of).filter(|it| it.status == "True") else {
+            return;
+        };
+        let message = format!("Previously: {}", known.message);
+        self.set(of, false, reason, &message);
+    }
+
+    pub(super) fn remove(&mut self, of: &str) {
+        self.list.retain(|it| it.type_ != of);
+    }
+}
+
+/// As much of a text as fits.
+pub(super) fn cut(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// The merge patch that turns a status into another, if it still is of this version; `None` if they are
+/// equal.
+pub(super) fn status_patch<T: Serialize>(
+    version: Option<&str>,
+    before: Option<&T>,
+    after: &T,
+) -> Option<Value> {
+    let before = before.and_then(|it| serde_json::to_value(it).ok());
+    let after = serde_json::to_value(after).ok()?;
+    let changed = difference(&before.unwrap_or(Value::Null), &after)?;
+    Some(json!({"metadata": {"resourceVersion": version}, "status": changed}))
+}
+
+/// The status of a workload as it is.
+pub(super) fn status_of(workload: &Workload) -> WorkloadStatus {
+    workload.status.clone().unwrap_or_default()
+}
+
+/// The merge patch (RFC 7386) that turns one value into another; `None` if they are equal.
+fn difference(before: &Value, after: &Value) -> Option<Value> {
+    if before == after {
+        return None;
+    }
+    let Some(after) = after.as_object() else {
+        return Some(after.clone());
+    };
+    let none = Map::new();
+    let before = before.as_object().unwrap_or(&none);
+    let mut out = Map::new();
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        out.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in after {
+        match before.get(key) {
+            Some(known) => {
+                if let Some(changed) = difference(known, value) {
+                    out.insert(key.clone(), changed);
+                }
+            }
+            None => {
+                out.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Some(Value::Object(out))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, difference};
+    use serde_json::json;
+
+    #[test]
+    fn a_difference_removes_changes_and_adds() {
+        let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "list": [1, 2], "same": {"x": 1}});
+        let after = json!({"b": {"c": 1, "e": 3}, "list": [1], "same": {"x": 1}, "new": 4});
+        let expected = json!({
+            "a": null, "b": {"d": null, "e": 3}, "list": [1], "new": 4,
+        });
+        assert_eq!(difference(&before, &after), Some(expected));
+        assert_eq!(difference(&after, &after), None);
+    }
+
+    #[test]
+    fn a_text_is_cut_between_letters() {
+        assert_eq!(cut("añb", 2), "a");
+        assert_eq!(cut("añb", 3), "añ");
+        assert_eq!(cut("añb", 9), "añb");
+    }
+}

@@ -1,0 +1,182 @@
+//! Cycles, and what their decisions mean for the objects.
+
+use super::Reconciler;
+use super::conditions::second;
+use super::input::Name;
+use super::notice::of_entry;
+use super::output::Target;
+use super::workload::{Notice, Order, Preemption};
+use lockkeeper_preemption::{Decision, Entry, Mode, Victim};
+use lockkeeper_snapshot::objects::admission;
+
+impl Reconciler {
+    /// Whether a cycle may find something to do, and its decisions would be written soon: what is decided
+    /// late is decided better.
+    pub(super) fn may_decide(&self, _now_ms: i64) -> bool {
+        let room = self.settings.writes_max.saturating_mul(2).max(2);
+        let is_due = self.objects.state().next_wake_s();
+        let is_due = is_due.is_some_and(|at_s| at_s <= self.objects.now_ms().div_euclid(1000));
+        (self.has_moved || is_due) && self.orders < room && !self.is_blocked_by_order()
+    }
+
+    /// With `blockAdmission` one is admitted at a time.
+    fn is_blocked_by_order(&self) -> bool {
+        let settings = &self.settings.requeue;
+        let is_asked = settings.is_enabled && settings.block_admission;
+        is_asked && (self.orders > 0 || self.is_blocked())
+    }
+
+    /// One cycle.
+    pub(super) fn decide(&mut self, now_ms: i64) {
+        let cycle = self.objects.next_cycle(now_ms, true);
+        self.figures.cycles = self.figures.cycles.saturating_add(1);
+        let settings = &self.settings.requeue;
+        let is_one_only = settings.is_enabled && settings.block_admission;
+        let mut has_admitted = false;
+        let mut has_moved = false;
+        for entry in &cycle.entries {
+            match &entry.decision {
+                Decision::Admit if is_one_only && has_admitted => {
+                    let name = self.name_of(entry);
+                    self.objects.give_up(&name.namespace, &name.name);
+                }
+                Decision::Admit => {
+                    has_admitted |= self.order_admission(entry, now_ms);
+                    has_moved = true;
+                }
+                Decision::Preempt(victims) => {
+                    has_moved |= self.order_preemptions(entry, victims);
+                    self.note(entry);
+                }
+                _ => self.note(entry),
+            }
+        }
+        for id in &cycle.out_of_scope {
+            let name = split(self.objects.state().workload_name(*id));
+            let notice = Notice {
+                reason: "Inadmissible",
+                message: "The ClusterQueue does not take workloads of this namespace \
+                          (spec.namespaceSelector)"
+                    .to_owned(),
+            };
+            self.notice(&name, notice);
+        }
+        self.has_moved = has_moved;
+    }
+
+    fn name_of(&self, entry: &Entry) -> Name {
+        split(self.objects.state().workload_name(entry.workload))
+    }
+
+    /// Whether there is something to write.
+    fn order_admission(&mut self, entry: &Entry, now_ms: i64) -> bool {
+        let name = self.name_of(entry);
+        let state = self.objects.state();
+        let admission = admission(state, entry.workload, entry.assignment());
+        let (Some(admission), Some(known)) = (admission, self.workloads.get_mut(&name)) else {
+            self.objects.give_up(&name.namespace, &name.name);
+            return false;
+        };
+        let created = known.seen.metadata.creation_timestamp.as_ref();
+        let waited_s = created.map_or(0, |it| now_ms.div_euclid(1000).saturating_sub(second(it)));
+        let is_borrowed = |it: &lockkeeper_preemption::FlavorAssignment| {
+            it.mode == Mode::Fit && it.borrowing_level > 0
+        };
+        let pod_sets = entry.assignment().pod_sets.iter();
+        let mut borrowed: Vec<&str> = pod_sets
+            .flat_map(|it| &it.flavors)
+            .filter(|it| is_borrowed(it))
+            .map(|it| state.resource_name(it.resource))
+            .collect();
+        borrowed.sort_unstable();
+        borrowed.dedup();
+        let borrowed = if borrowed.is_empty() {
+            String::new()
+        } else {
+            format!("; borrows {}", borrowed.join(", "))
+        };
+        let queue = &admission.cluster_queue;
+        let waited_s = waited_s.max(0);
+        let why = format!(
+            "Quota reserved in ClusterQueue {queue}, {waited_s} s after it was made{borrowed}"
+        );
+        if known.order.is_none() {
+            self.orders = self.orders.saturating_add(1);
+        }
+        known.order = Some(Order::Admit(Box::new(admission), why));
+        known.notice = None;
+        self.waits_s.push(waited_s);
+        self.figures.admitted = self.figures.admitted.saturating_add(1);
+        self.schedule.mark(Target::Workload(name));
+        true
+    }
+
+    /// Tells victims to go who were not told before. Whether there were any.
+    fn order_preemptions(&mut self, entry: &Entry, victims: &[Victim]) -> bool {
+        let preemptor = self.name_of(entry);
+        let from = self.objects.state_mut().path(entry.queue);
+        let (preemptor_uid, job_uid) = self.uids(&preemptor);
+        let mut is_new = false;
+        for victim in victims {
+            let name = split(self.objects.state().workload_name(victim.workload));
+            let Some(known) = self.workloads.get_mut(&name) else {
+                continue;
+            };
+            if known.order.is_some() || known.is_evicted() {
+                continue;
+            }
+            let queue = self.objects.state().queue_of(victim.workload);
+            let to = queue.map(|id| self.objects.state_mut().path(id));
+            known.order = Some(Order::Preempt(Box::new(Preemption {
+                reason: victim.reason,
+                preemptor: preemptor.clone(),
+                preemptor_uid: preemptor_uid.clone(),
+                job_uid: job_uid.clone(),
+                paths: [from.clone(), to.unwrap_or_default()],
+            })));
+            self.orders = self.orders.saturating_add(1);
+            let reasons = self.figures.victims.iter_mut();
+            for (_, number) in reasons.filter(|(reason, _)| *reason == victim.reason) {
+                *number = number.saturating_add(1);
+            }
+            // It goes, as far as the next decision is concerned.
+            self.objects.state_mut().mark_evicted(victim.workload);
+            self.schedule.mark(Target::Workload(name));
+            is_new = true;
+        }
+        is_new
+    }
+
+    /// Its own uid and that of its job.
+    fn uids(&self, name: &Name) -> (String, String) {
+        let Some(known) = self.workloads.get(name) else {
+            return (String::new(), String::new());
+        };
+        let uid = known.seen.metadata.uid.clone().unwrap_or_default();
+        let owners = known.seen.metadata.owner_references.iter().flatten();
+        let mut owners = owners.filter(|it| it.controller == Some(true));
+        let job = owners.next().map(|it| it.uid.clone());
+        (uid, job.unwrap_or_default())
+    }
+
+    fn note(&mut self, entry: &Entry) {
+        let name = self.name_of(entry);
+        let notice = of_entry(self.objects.state(), entry);
+        self.notice(&name, notice);
+    }
+
+    fn notice(&mut self, name: &Name, notice: Notice) {
+        if let Some(known) = self.workloads.get_mut(name)
+            && known.notice.as_deref() != Some(&notice)
+        {
+            known.notice = Some(Box::new(notice));
+            self.schedule.mark(Target::Workload(name.clone()));
+        }
+    }
+}
+
+/// The name of a workload in the state, as a name again.
+fn split(key: &str) -> Name {
+    let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+    Name::new(namespace, name)
+}

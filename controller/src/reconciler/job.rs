@@ -1,0 +1,194 @@
+//! Jobs: they get a workload, start when it is admitted, and stop when it is evicted.
+
+use super::input::{Change, JobName, Kind, Name};
+use super::life::workload_of;
+use super::output::{Outcome, Target, Verb, What};
+use super::workload::{Known, original};
+use super::{Plan, Reconciler, Track};
+use crate::jobs::{KINDS, Placed, Seen};
+use lockkeeper_api::workload::PodSetAssignment;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// A job.
+#[derive(Debug)]
+pub(super) struct KnownJob {
+    pub(super) seen: Box<Seen>,
+    pub(super) track: Track,
+    /// Its workload was made and has not been seen yet.
+    pub(super) has_created: bool,
+}
+
+impl Reconciler {
+    pub(super) fn take_job(&mut self, kind: usize, change: Change<Box<Seen>>) {
+        match change {
+            Change::Seen(seen) => {
+                let name = JobName {
+                    kind,
+                    name: seen.name.clone(),
+                };
+                let known = self.jobs.entry(name.clone()).or_insert_with(|| KnownJob {
+                    seen: seen.clone(),
+                    track: Track::default(),
+                    has_created: false,
+                });
+                if known.seen.uid != seen.uid {
+                    known.track = Track::default();
+                    known.has_created = false;
+                }
+                known.track.see(seen.version);
+                if known.track.version == seen.version {
+                    known.seen = seen;
+                }
+                let workload = known.seen.workload_name(kind);
+                self.schedule.mark(Target::Workload(workload));
+                self.schedule.mark(Target::Job(name));
+            }
+            Change::Gone(name) => {
+                let name = JobName { kind, name };
+                if let Some(known) = self.jobs.remove(&name) {
+                    let workload = known.seen.workload_name(kind);
+                    self.schedule.mark(Target::Workload(workload));
+                }
+            }
+        }
+    }
+
+    pub(super) fn job_answered(&mut self, name: &JobName, what: What, outcome: &Outcome) {
+        let Some(known) = self.jobs.get_mut(name) else {
+            return;
+        };
+        if what == What::CreateWorkload {
+            // It may be there already; the watch shows it.
+            known.has_created = matches!(
+                outcome,
+                Outcome::Done(_) | Outcome::Exists | Outcome::DryRun
+            );
+            let workload = known.seen.workload_name(name.kind);
+            if self.workloads.contains_key(&workload)
+                && let Some(known) = self.jobs.get_mut(name)
+            {
+                known.has_created = false;
+            }
+        }
+        if let Outcome::Refused(why) = outcome {
+            self.news.warn_job(name, what, why);
+        }
+    }
+
+    /// What a job has to write.
+    pub(super) fn plan_job(&self, name: &JobName) -> Plan {
+        let Some(known) = self.jobs.get(name) else {
+            return Plan::REST;
+        };
+        let job = &*known.seen;
+        if job.is_deleted || job.ended.is_some() || !self.is_listed(Kind::Workload) {
+            return Plan::REST;
+        }
+        let workload = self.workloads.get(&job.workload_name(name.kind));
+        let what = match workload {
+            None if !job.is_suspended => Some(What::SuspendJob),
+            None => (!known.has_created).then_some(What::CreateWorkload),
+            Some(it) if it.seen.metadata.deletion_timestamp.is_some() => None,
+            Some(it) if it.track.version < it.track.awaits => None,
+            Some(it) if it.runs() => self.plan_start(job, it),
+            Some(_) if !job.is_suspended => Some(What::SuspendJob),
+            Some(it) if it.holds_quota() => plan_stop(job, it),
+            Some(_) => None,
+        };
+        what.map_or(Plan::REST, Plan::write)
+    }
+
+    fn plan_start(&self, job: &Seen, workload: &Known) -> Option<What> {
+        if !job.is_suspended {
+            return None;
+        }
+        let placed = self.placed(workload);
+        if job.is_placed(&placed) || !job.has_start_time {
+            return Some(What::StartJob);
+        }
+        // Its template can be changed only without a start time.
+        job.is_quiet.then_some(What::ResetJob)
+    }
+
+    /// The pods of a workload as it was admitted: with the labels and tolerations of the flavors.
+    fn placed(&self, workload: &Known) -> Vec<Placed> {
+        let admission = workload.seen.status.as_ref();
+        let admission = admission.and_then(|it| it.admission.as_ref());
+        let given = |name: &str| {
+            let mut all = admission
+                .iter()
+                .flat_map(|it| it.pod_set_assignments.iter());
+            all.find(|it| it.name == name)
+        };
+        let pod_sets = workload.seen.spec.pod_sets.iter();
+        let pod_sets = pod_sets.zip(original(&workload.seen));
+        let pod_sets = pod_sets.map(|(it, mut placed)| {
+            if let Some(given) = given(it.name()) {
+                self.add_flavors(&mut placed, given);
+            }
+            placed
+        });
+        pod_sets.collect()
+    }
+
+    fn add_flavors(&self, placed: &mut Placed, given: &PodSetAssignment) {
+        placed.count = given.count;
+        let flavors: BTreeSet<&String> = given.flavors.values().collect();
+        let flavors = flavors.into_iter().filter_map(|it| self.objects.flavor(it));
+        for flavor in flavors {
+            for (key, value) in &flavor.node_labels {
+                placed.node_selector.insert(key.clone(), value.clone());
+            }
+            for toleration in &flavor.tolerations {
+                if !placed.tolerations.contains(toleration) {
+                    placed.tolerations.push(toleration.clone());
+                }
+            }
+        }
+    }
+
+    pub(super) fn draft_job(&mut self, name: &JobName, what: What) -> Option<Verb> {
+        let kind = KINDS.get(name.kind)?;
+        let known = self.jobs.get(name)?;
+        let job = &*known.seen;
+        let version = job.version.to_string();
+        let patch = |spec: Value| json!({"metadata": {"resourceVersion": version}, "spec": spec});
+        let workload = self.workloads.get(&job.workload_name(name.kind));
+        Some(match what {
+            What::CreateWorkload => Verb::Create(workload_of(name, job)?),
+            What::SuspendJob => Verb::Patch(patch(json!({"suspend": true}))),
+            What::StartJob => {
+                let mut spec = kind.place(job, &self.placed(workload?));
+                let object = spec.as_object_mut()?;
+                object.insert("suspend".to_owned(), json!(false));
+                Verb::Patch(patch(spec))
+            }
+            What::RestoreJob => Verb::Patch(patch(kind.place(job, &original(&workload?.seen)))),
+            What::ResetJob => Verb::PatchStatus(json!({
+                "metadata": {"resourceVersion": version},
+                "status": {"startTime": null},
+            })),
+            _ => return None,
+        })
+    }
+}
+
+/// The rest of stopping, after it is suspended. Each part is safe to repeat; done is it when its workload may
+/// give the quota back.
+fn plan_stop(job: &Seen, workload: &Known) -> Option<What> {
+    if !job.is_quiet {
+        None
+    } else if job.has_start_time {
+        Some(What::ResetJob)
+    } else {
+        let is_restored = job.is_placed(&original(&workload.seen));
+        (!is_restored).then_some(What::RestoreJob)
+    }
+}
+
+/// The name of the object that a job is, for messages.
+pub(super) fn reference(name: &JobName) -> (&'static str, &Name) {
+    let kind = KINDS.get(name.kind).map_or("Job", |it| it.resource().kind);
+    (kind, &name.name)
+}

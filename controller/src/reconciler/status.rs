@@ -1,0 +1,355 @@
+//! What queues and cohorts say of themselves, and when they may go.
+
+use super::conditions::{Conditions, status_patch, time};
+use super::input::Name;
+use super::output::{Verb, What};
+use super::{Plan, Reconciler};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use lockkeeper_api::cluster_queue::{ClusterQueueStatus, StopPolicy};
+use lockkeeper_api::cohort::CohortStatus;
+use lockkeeper_api::local_queue::LocalQueueStatus;
+use lockkeeper_api::quota::{FairSharingStatus, FlavorUsage, ResourceUsage};
+use lockkeeper_api::{ClusterQueue, labels};
+use lockkeeper_preemption::{Algorithm, Amount, FlavorResource, NodeId};
+use lockkeeper_snapshot::objects::quantity;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Whether a queue works: a reason and a message; `is_mistake` if its spec or what it names is to blame.
+struct Verdict {
+    is_active: bool,
+    is_mistake: bool,
+    reason: &'static str,
+    message: String,
+}
+
+impl Verdict {
+    fn works() -> Self {
+        Self {
+            is_active: true,
+            is_mistake: false,
+            reason: "Ready",
+            message: "Can admit workloads".to_owned(),
+        }
+    }
+
+    fn stopped(reason: &'static str, message: &str) -> Self {
+        Self {
+            is_active: false,
+            is_mistake: false,
+            reason,
+            message: message.to_owned(),
+        }
+    }
+
+    fn mistake(reason: &'static str, message: String) -> Self {
+        Self {
+            is_active: false,
+            is_mistake: true,
+            reason,
+            message,
+        }
+    }
+
+    fn write(&self, metadata: &ObjectMeta, list: &mut Vec<Condition>, now_ms: i64) {
+        let mut conditions = Conditions {
+            list,
+            now: time(now_ms),
+            generation: metadata.generation,
+        };
+        conditions.set("Active", self.is_active, self.reason, &self.message);
+        let (reason, message) = if self.is_mistake {
+            (self.reason, self.message.as_str())
+        } else {
+            ("Valid", "Its spec and all that it names can be used")
+        };
+        conditions.set("Misconfigured", self.is_mistake, reason, message);
+    }
+}
+
+/// The most flavors that a message names.
+const NAMES_MAX: usize = 5;
+
+impl Reconciler {
+    /// The finalizer goes first; then the status, no more often than it may be written.
+    fn plan_status(
+        &self,
+        written_ms: i64,
+        now_ms: i64,
+        has_changed: impl FnOnce() -> bool,
+    ) -> Plan {
+        let due_ms = written_ms.saturating_add(self.settings.status_interval_ms);
+        if written_ms > 0 && due_ms > now_ms {
+            return Plan::at(due_ms);
+        }
+        if has_changed() {
+            Plan::write(What::QueueStatus)
+        } else {
+            Plan::REST
+        }
+    }
+
+    pub(super) fn plan_cluster_queue(&mut self, name: &str, now_ms: i64) -> Plan {
+        let Some(entry) = self.queues.cluster_queues.get(name) else {
+            return Plan::REST;
+        };
+        if may_go(&entry.seen.metadata) && self.reserving(name) == 0 {
+            return Plan::write(What::Finalizer);
+        }
+        let (written_ms, seen) = (entry.written_ms, std::sync::Arc::clone(&entry.seen));
+        let due_ms = written_ms.saturating_add(self.settings.status_interval_ms);
+        if written_ms > 0 && due_ms > now_ms {
+            return Plan::at(due_ms);
+        }
+        let status = self.cluster_queue_status(name, &seen, now_ms);
+        let has_changed = Some(&status) != seen.status.as_ref();
+        if has_changed {
+            Plan::write(What::QueueStatus)
+        } else {
+            Plan::REST
+        }
+    }
+
+    pub(super) fn draft_cluster_queue(
+        &mut self,
+        name: &str,
+        what: What,
+        now_ms: i64,
+    ) -> Option<Verb> {
+        let seen = std::sync::Arc::clone(&self.queues.cluster_queues.get(name)?.seen);
+        if what == What::Finalizer {
+            return Some(without_finalizer(&seen.metadata));
+        }
+        let status = self.cluster_queue_status(name, &seen, now_ms);
+        let version = seen.metadata.resource_version.as_deref();
+        status_patch(version, seen.status.as_ref(), &status).map(Verb::PatchStatus)
+    }
+
+    fn cluster_queue_status(
+        &mut self,
+        name: &str,
+        seen: &ClusterQueue,
+        now_ms: i64,
+    ) -> ClusterQueueStatus {
+        let node = self.objects.state().queue(name);
+        let mut status = seen.status.clone().unwrap_or_default();
+        let usage = node.map(|node| self.usage(seen, node));
+        status.flavors_reservation = usage.clone().unwrap_or_default();
+        status.flavors_usage = usage.unwrap_or_default();
+        let waiting = node.map(|node| self.objects.state().waiting(node));
+        let waiting = waiting.unwrap_or_default();
+        status.pending_workloads = count(waiting.queued.saturating_add(waiting.held));
+        let holders = count(self.reserving(name));
+        status.reserving_workloads = holders;
+        status.admitted_workloads = holders;
+        status.fair_sharing = node.and_then(|node| self.share(node));
+        status.observed_generation = seen.metadata.generation;
+        let verdict = self.verdict_on_cluster_queue(name, seen);
+        verdict.write(&seen.metadata, &mut status.conditions, now_ms);
+        status
+    }
+
+    /// How many workloads hold quota of a ClusterQueue.
+    fn reserving(&self, name: &str) -> usize {
+        let state = self.objects.state();
+        state.queue(name).map_or(0, |node| state.running(node))
+    }
+
+    /// What is used, in the order of the spec.
+    fn usage(&mut self, seen: &ClusterQueue, node: NodeId) -> Vec<FlavorUsage> {
+        let state = self.objects.state_mut();
+        let used: BTreeMap<FlavorResource, Amount> = state.usage(node).into_iter().collect();
+        let flavors = seen.spec.resource_groups.iter().flat_map(|it| &it.flavors);
+        let mut out = Vec::new();
+        for flavor in flavors {
+            let id = state.flavor(&flavor.name);
+            let mut resources = Vec::with_capacity(flavor.resources.len());
+            for it in &flavor.resources {
+                let of = FlavorResource {
+                    flavor: id,
+                    resource: state.resource(&it.name),
+                };
+                let total = used.get(&of).copied().unwrap_or_default();
+                resources.push(ResourceUsage {
+                    name: it.name.clone(),
+                    total: quantity(&it.name, total),
+                    borrowed: quantity(&it.name, state.borrowed(node, of)),
+                });
+            }
+            out.push(FlavorUsage {
+                name: flavor.name.clone(),
+                resources,
+            });
+        }
+        out
+    }
+
+    fn share(&mut self, node: NodeId) -> Option<FairSharingStatus> {
+        if self.settings.options.algorithm == Algorithm::Classical {
+            return None;
+        }
+        let weighted_share = self.objects.state_mut().weighted_share(node);
+        Some(FairSharingStatus { weighted_share })
+    }
+
+    fn verdict_on_cluster_queue(&mut self, name: &str, seen: &ClusterQueue) -> Verdict {
+        let entry = self.queues.cluster_queues.get(name);
+        if let Some(error) = entry.and_then(|it| it.refused.as_ref()) {
+            return Verdict::mistake("Invalid", format!("{}: {}", error.field, error.problem));
+        }
+        let missing = self.objects.missing_flavors(name);
+        if !missing.is_empty() {
+            let mut names = missing;
+            names.sort_unstable();
+            names.dedup();
+            names.truncate(NAMES_MAX);
+            let message = format!("There is no ResourceFlavor {}", names.join(", "));
+            return Verdict::mistake("FlavorNotFound", message);
+        }
+        let node = self.objects.state().queue(name);
+        if node.is_some_and(|node| self.objects.state_mut().is_on_circle(node)) {
+            let message = "Its cohorts are each other's parents; break the circle of parentName";
+            return Verdict::mistake("CohortCycle", message.to_owned());
+        }
+        if seen.metadata.deletion_timestamp.is_some() {
+            return Verdict::stopped("Terminating", "It goes when nobody holds its quota");
+        }
+        match seen.spec.stop_policy.unwrap_or_default() {
+            StopPolicy::None => Verdict::works(),
+            StopPolicy::Hold => Verdict::stopped("Stopped", "It is stopped (stopPolicy Hold)"),
+            StopPolicy::HoldAndDrain => Verdict::stopped(
+                "Stopped",
+                "It is stopped, and who runs is evicted (stopPolicy HoldAndDrain)",
+            ),
+        }
+    }
+
+    pub(super) fn plan_cohort(&mut self, name: &str, now_ms: i64) -> Plan {
+        let Some(entry) = self.queues.cohorts.get(name) else {
+            return Plan::REST;
+        };
+        let (written_ms, before) = (entry.written_ms, entry.seen.status.clone());
+        let after = self.cohort_status(name, now_ms);
+        self.plan_status(written_ms, now_ms, || before != after)
+    }
+
+    pub(super) fn draft_cohort(&mut self, name: &str, now_ms: i64) -> Option<Verb> {
+        let status = self.cohort_status(name, now_ms)?;
+        let seen = &self.queues.cohorts.get(name)?.seen;
+        let version = seen.metadata.resource_version.as_deref();
+        status_patch(version, seen.status.as_ref(), &status).map(Verb::PatchStatus)
+    }
+
+    fn cohort_status(&mut self, name: &str, now_ms: i64) -> Option<CohortStatus> {
+        let node = self.objects.state().cohort(name);
+        let fair_sharing = node.and_then(|node| self.share(node));
+        let is_on_circle = node.is_some_and(|node| self.objects.state_mut().is_on_circle(node));
+        let entry = self.queues.cohorts.get(name)?;
+        let mut status = entry.seen.status.clone().unwrap_or_default();
+        status.fair_sharing = fair_sharing;
+        status.observed_generation = entry.seen.metadata.generation;
+        let verdict = if let Some(error) = &entry.refused {
+            Verdict::mistake("Invalid", format!("{}: {}", error.field, error.problem))
+        } else if is_on_circle {
+            let message = "It is its own ancestor; break the circle of parentName";
+            Verdict::mistake("CohortCycle", message.to_owned())
+        } else {
+            Verdict {
+                message: "Its members share what is unused".to_owned(),
+                ..Verdict::works()
+            }
+        };
+        verdict.write(&entry.seen.metadata, &mut status.conditions, now_ms);
+        Some(status)
+    }
+
+    pub(super) fn plan_local_queue(&self, name: &Name, now_ms: i64) -> Plan {
+        let Some(entry) = self.queues.local_queues.get(name) else {
+            return Plan::REST;
+        };
+        self.plan_status(entry.written_ms, now_ms, || {
+            self.local_queue_status(name, now_ms).as_ref() != entry.seen.status.as_ref()
+        })
+    }
+
+    pub(super) fn draft_local_queue(&self, name: &Name, now_ms: i64) -> Option<Verb> {
+        let status = self.local_queue_status(name, now_ms)?;
+        let seen = &self.queues.local_queues.get(name)?.seen;
+        let version = seen.metadata.resource_version.as_deref();
+        status_patch(version, seen.status.as_ref(), &status).map(Verb::PatchStatus)
+    }
+
+    fn local_queue_status(&self, name: &Name, now_ms: i64) -> Option<LocalQueueStatus> {
+        let entry = self.queues.local_queues.get(name)?;
+        let spec = &entry.seen.spec;
+        let mut status = entry.seen.status.clone().unwrap_or_default();
+        let (mut pending, mut holding) = (0_usize, 0_usize);
+        for workload in self.objects.workloads_of(&name.namespace, &name.name) {
+            let Some(known) = self.workloads.get(&Name::of(&workload.metadata)) else {
+                continue;
+            };
+            if super::conditions::is(workload, "Finished", "True") {
+                continue;
+            }
+            if known.holds_quota() {
+                holding = holding.saturating_add(1);
+            } else if workload.spec.active != Some(false) {
+                pending = pending.saturating_add(1);
+            }
+        }
+        status.pending_workloads = count(pending);
+        status.reserving_workloads = count(holding);
+        status.admitted_workloads = count(holding);
+        status.observed_generation = entry.seen.metadata.generation;
+        let queue = spec.cluster_queue.as_str();
+        let is_known = self.queues.cluster_queues.contains_key(queue);
+        let verdict = if !is_known {
+            let message = format!("There is no ClusterQueue {queue}");
+            Verdict::mistake("ClusterQueueNotFound", message)
+        } else if spec.stop_policy.unwrap_or_default() != StopPolicy::None {
+            Verdict::stopped("Stopped", "It is stopped (stopPolicy)")
+        } else {
+            Verdict::works()
+        };
+        verdict.write(&entry.seen.metadata, &mut status.conditions, now_ms);
+        Some(status)
+    }
+
+    /// A flavor goes when no ClusterQueue names it.
+    pub(super) fn plan_flavor(&self, name: &str) -> Plan {
+        let entry = self.queues.flavors.get(name);
+        let may_go = entry.is_some_and(|it| may_go(&it.seen.metadata));
+        if may_go && self.objects.users_of_flavor(name).is_empty() {
+            Plan::write(What::Finalizer)
+        } else {
+            Plan::REST
+        }
+    }
+
+    pub(super) fn draft_flavor(&self, name: &str) -> Option<Verb> {
+        let entry = self.queues.flavors.get(name)?;
+        Some(without_finalizer(&entry.seen.metadata))
+    }
+}
+
+/// Whether it is being deleted, and only our finalizer is in the way.
+fn may_go(metadata: &ObjectMeta) -> bool {
+    let finalizers = metadata.finalizers.iter().flatten();
+    let mut finalizers = finalizers.map(String::as_str);
+    metadata.deletion_timestamp.is_some() && finalizers.any(|it| it == labels::RESOURCE_IN_USE)
+}
+
+fn without_finalizer(metadata: &ObjectMeta) -> Verb {
+    let finalizers = metadata.finalizers.iter().flatten();
+    let rest: Vec<&String> = finalizers
+        .filter(|it| *it != labels::RESOURCE_IN_USE)
+        .collect();
+    Verb::Patch(json!({"metadata": {
+        "resourceVersion": metadata.resource_version,
+        "finalizers": rest,
+    }}))
+}
+
+fn count(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

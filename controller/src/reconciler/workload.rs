@@ -1,0 +1,394 @@
+//! The workloads as they are seen, and what they have to write.
+
+use super::conditions::{find, is, second};
+use super::input::{Change, Name};
+use super::life::follows;
+use super::output::{Outcome, Target, What};
+use super::{JobName, Kind, Plan, Reconciler, Track};
+use crate::jobs::{self, Placed};
+use lockkeeper_api::Workload;
+use lockkeeper_api::workload::Admission;
+use lockkeeper_preemption::Reason;
+use lockkeeper_preemption::requeue::{Step, may_admit, next_step};
+use lockkeeper_snapshot::objects::Place;
+use std::sync::Arc;
+
+/// A workload that was made this long ago and still waits is told so, whoever stands before it, in
+/// milliseconds.
+const PATIENCE_MS: i64 = 3_000;
+
+/// A workload.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) seen: Arc<Workload>,
+    pub(super) track: Track,
+    /// What a cycle decided, and its object does not say yet.
+    pub(super) order: Option<Order>,
+    /// The job that owns it.
+    pub(super) job: Option<JobName>,
+    /// Why it waits.
+    pub(super) notice: Option<Box<Notice>>,
+    /// What the write that is under way tells: reason and message.
+    pub(super) last: Option<(String, String)>,
+}
+
+/// A decision.
+#[derive(Clone, Debug)]
+pub(super) enum Order {
+    /// It is admitted like this.
+    Admit(Box<Admission>, String),
+    /// It has to go.
+    Preempt(Box<Preemption>),
+}
+
+/// Who takes the quota of a victim, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Preemption {
+    pub(super) reason: Reason,
+    pub(super) preemptor: Name,
+    pub(super) preemptor_uid: String,
+    pub(super) job_uid: String,
+    pub(super) paths: [String; 2],
+}
+
+/// Why a workload waits: a reason and a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Notice {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+impl Known {
+    pub(super) fn holds_quota(&self) -> bool {
+        let status = self.seen.status.as_ref();
+        status.is_some_and(|it| it.admission.is_some()) && is(&self.seen, "QuotaReserved", "True")
+    }
+
+    pub(super) fn is_evicted(&self) -> bool {
+        is(&self.seen, "Evicted", "True")
+    }
+
+    /// Whether its job is to run.
+    pub(super) fn runs(&self) -> bool {
+        self.holds_quota()
+            && is(&self.seen, "Admitted", "True")
+            && !self.is_evicted()
+            && !is(&self.seen, "Finished", "True")
+    }
+}
+
+impl Reconciler {
+    pub(super) fn take_workload(&mut self, change: Change<Box<Workload>>, _now_ms: i64) {
+        self.has_moved = true;
+        match change {
+            Change::Seen(workload) => self.see_workload(workload),
+            Change::Gone(name) => self.lose_workload(&name),
+        }
+    }
+
+    fn see_workload(&mut self, workload: Box<Workload>) {
+        let name = Name::of(&workload.metadata);
+        let version = workload.metadata.resource_version.as_deref();
+        let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();
+        let is_same = |known: &Known| known.seen.metadata.uid == workload.metadata.uid;
+        if self.workloads.get(&name).is_some_and(|it| !is_same(it)) {
+            self.lose_workload(&name);
+        }
+        let workload: Arc<Workload> = Arc::from(workload);
+        let job = jobs::owner(&workload).map(|(job, _)| job);
+        let is_new = !self.workloads.contains_key(&name);
+        let known = self.workloads.entry(name.clone()).or_insert_with(|| Known {
+            seen: Arc::clone(&workload),
+            track: Track::default(),
+            order: None,
+            job: job.clone(),
+            notice: None,
+            last: None,
+        });
+        if !known.track.see(version) && !is_new {
+            return;
+        }
+        let before = std::mem::replace(&mut known.seen, Arc::clone(&workload));
+        known.job.clone_from(&job);
+        // Decided on an object that is another now. A write that is under way will hear it.
+        let is_under_way = known.track.flight.is_some();
+        if !is_under_way && known.order.take().is_some() {
+            self.orders = self.orders.saturating_sub(1);
+            self.objects.give_up(&name.namespace, &name.name);
+        }
+        // What cannot be read is told where it waits.
+        let _ = self.objects.set_workload(Arc::clone(&workload));
+        if let Some(job) = job {
+            self.schedule.mark(Target::Job(job));
+        }
+        self.mark_queues_of(&before);
+        self.mark_queues_of(&workload);
+        self.schedule.mark(Target::Workload(name));
+    }
+
+    fn lose_workload(&mut self, name: &Name) {
+        self.objects.remove_workload(&name.namespace, &name.name);
+        let Some(known) = self.workloads.remove(name) else {
+            return;
+        };
+        if known.order.is_some() {
+            self.orders = self.orders.saturating_sub(1);
+        }
+        self.mark_queues_of(&known.seen);
+        if let Some(job) = known.job {
+            if let Some(job) = self.jobs.get_mut(&job) {
+                job.has_created = false;
+            }
+            self.schedule.mark(Target::Job(job));
+        }
+    }
+
+    /// What a write has come to. Who was admitted in vain waits again; who was to go stays where its
+    /// object says.
+    pub(super) fn workload_answered(&mut self, name: &Name, what: What, outcome: &Outcome) {
+        let Some(known) = self.workloads.get_mut(name) else {
+            return;
+        };
+        if matches!(what, What::Notice) && matches!(outcome, Outcome::Refused(_)) {
+            known.notice = None;
+        }
+        let is_of_order = matches!(what, What::Admit | What::Evict);
+        match outcome {
+            // The watch shows it.
+            Outcome::Done(_) | Outcome::DryRun => {
+                if is_of_order && known.order.take().is_some() {
+                    self.orders = self.orders.saturating_sub(1);
+                }
+            }
+            // It may have been done: the decision stands until it is known.
+            Outcome::Failed(_) => {}
+            Outcome::Conflict | Outcome::Exists | Outcome::Absent | Outcome::Refused(_) => {
+                if is_of_order && known.order.take().is_some() {
+                    self.orders = self.orders.saturating_sub(1);
+                }
+                let seen = Arc::clone(&known.seen);
+                self.objects.give_up(&name.namespace, &name.name);
+                let _ = self.objects.set_workload(seen);
+                self.has_moved = true;
+            }
+        }
+        if matches!(outcome, Outcome::Done(_)) {
+            self.tell(name, what);
+        }
+        self.has_moved = true;
+    }
+
+    /// No decision counts any more that is not written.
+    pub(super) fn drop_orders(&mut self) {
+        self.orders = 0;
+        let mut dropped = Vec::new();
+        for (name, known) in &mut self.workloads {
+            if known.order.take().is_some() {
+                dropped.push((name.clone(), Arc::clone(&known.seen)));
+            }
+        }
+        for (name, seen) in dropped {
+            self.objects.give_up(&name.namespace, &name.name);
+            let _ = self.objects.set_workload(seen);
+        }
+    }
+
+    pub(super) fn mark_workloads_of(&mut self, queue: &Name) {
+        let there = self.objects.workloads_of(&queue.namespace, &queue.name);
+        for workload in there {
+            let name = Name::of(&workload.metadata);
+            self.schedule.mark(Target::Workload(name));
+        }
+    }
+
+    pub(super) fn mark_unranked(&mut self) {
+        for (name, known) in &self.workloads {
+            let status = known.seen.status.as_ref();
+            if status.is_none_or(|it| it.priority.is_none()) {
+                self.schedule.mark(Target::Workload(name.clone()));
+            }
+        }
+    }
+
+    /// What a workload has to write. The order is that of urgency: the first that applies.
+    pub(super) fn plan_workload(&self, name: &Name, now_ms: i64) -> Plan {
+        let Some(known) = self.workloads.get(name) else {
+            return Plan::REST;
+        };
+        let workload = &*known.seen;
+        if workload.metadata.deletion_timestamp.is_some() || is(workload, "Finished", "True") {
+            return Plan::REST;
+        }
+        if self.is_orphan(name, known) {
+            return Plan::write(What::DeleteWorkload);
+        }
+        let job = known.job.as_ref().and_then(|it| self.jobs.get(it));
+        if job.is_some_and(|it| it.seen.ended.is_some()) {
+            return Plan::write(What::Finish);
+        }
+        let (step, wait_ms) = self.step(known, now_ms);
+        if let Some(what) = step {
+            return Plan::write(what);
+        }
+        let mut plan = Plan {
+            what: None,
+            look_at_ms: wait_ms,
+        };
+        plan.what = self.life_of(known, job.map(|it| &*it.seen), now_ms);
+        if plan.what.is_none() {
+            let rest = self.rest_of(known, job.map(|it| &*it.seen), now_ms);
+            plan.what = rest.what;
+            plan.look_at_ms = plan.look_at_ms.into_iter().chain(rest.look_at_ms).min();
+        }
+        plan
+    }
+
+    /// The next step of the life that does not depend on decisions, and in how long to ask again.
+    fn step(&self, known: &Known, now_ms: i64) -> (Option<What>, Option<i64>) {
+        let workload = &*known.seen;
+        let standing = self.objects.standing(workload);
+        let step = next_step(&self.settings.requeue, &standing, now_ms, self.jitter());
+        let what = match step {
+            Step::Rest => None,
+            Step::Wait(pause) => {
+                let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
+                return (None, Some(now_ms.saturating_add(pause.max(1))));
+            }
+            Step::Record(_) | Step::Forget | Step::Requeue(_) => Some(What::Requeue),
+            Step::Target(_) | Step::Deactivate => Some(What::Deactivate),
+            Step::Evict(_) => Some(What::Evict),
+        };
+        (what, None)
+    }
+
+    /// What decisions and its job ask for.
+    fn life_of(&self, known: &Known, job: Option<&jobs::Seen>, now_ms: i64) -> Option<What> {
+        let holds = known.holds_quota();
+        if holds && known.is_evicted() {
+            return self.is_stopped(known, job).then_some(What::Release);
+        }
+        match &known.order {
+            Some(Order::Preempt(_)) if holds => return Some(What::Evict),
+            Some(Order::Admit(..)) if !holds => return Some(What::Admit),
+            _ => {}
+        }
+        if !holds {
+            return None;
+        }
+        if execution_ends_ms(known).is_some_and(|at_ms| at_ms <= now_ms)
+            && !is(&known.seen, "DeactivationTarget", "True")
+        {
+            return Some(What::Deactivate);
+        }
+        let job = job?;
+        let was_ready = is(&known.seen, "PodsReady", "True");
+        let is_started = !job.is_suspended;
+        (is_started && job.is_ready != was_ready).then_some(What::PodsReady)
+    }
+
+    /// What can wait: it follows its job, and people are told.
+    fn rest_of(&self, known: &Known, job: Option<&jobs::Seen>, now_ms: i64) -> Plan {
+        if known.holds_quota() {
+            let ends = execution_ends_ms(known);
+            return ends.map_or(Plan::REST, Plan::at);
+        }
+        if let Some(job) = job
+            && job.is_suspended
+            && !job.is_deleted
+            && !follows(known, job)
+        {
+            return Plan::write(What::UpdateWorkload);
+        }
+        let created = known.seen.metadata.creation_timestamp.as_ref();
+        let created_ms = created.map_or(0, |it| second(it).saturating_mul(1000));
+        let told_ms = created_ms.saturating_add(PATIENCE_MS);
+        if known.notice.is_none() && told_ms > now_ms && self.place_of(known).is_ok() {
+            return Plan::at(told_ms);
+        }
+        let is_told = self.is_told(known);
+        if is_told {
+            Plan::REST
+        } else {
+            Plan::write(What::Notice)
+        }
+    }
+
+    /// Whether nothing of it runs any more, so that its quota is free.
+    fn is_stopped(&self, known: &Known, job: Option<&jobs::Seen>) -> bool {
+        let owners = known.seen.metadata.owner_references.iter().flatten();
+        let has_owner = owners.into_iter().any(|it| it.controller == Some(true));
+        match (&known.job, job) {
+            // Nobody runs it but who made it, and he sees the condition.
+            (None, _) => !has_owner,
+            (Some(name), None) => self.is_listed(Kind::Job(name.kind)),
+            (Some(_), Some(job)) => {
+                job.is_suspended
+                    && job.is_quiet
+                    && !job.has_start_time
+                    && job.is_placed(&original(&known.seen))
+            }
+        }
+    }
+
+    /// Whether its job is gone, or has another workload.
+    fn is_orphan(&self, name: &Name, known: &Known) -> bool {
+        let Some((job, uid)) = jobs::owner(&known.seen) else {
+            return false;
+        };
+        if !self.knows_job_kind(job.kind) || !self.is_listed(Kind::Job(job.kind)) {
+            return false;
+        }
+        match self.jobs.get(&job) {
+            None => true,
+            Some(it) => it.seen.uid != uid || it.seen.workload_name(job.kind) != *name,
+        }
+    }
+
+    /// Where the core has it; an error if it was refused.
+    fn place_of(&self, known: &Known) -> Result<Option<Place>, String> {
+        let name = Name::of(&known.seen.metadata);
+        match self.objects.place(&name.namespace, &name.name) {
+            None => Ok(None),
+            Some(Ok(Place::Outside(_))) => Err(String::new()),
+            Some(Ok(place)) => Ok(Some(*place)),
+            Some(Err(error)) => Err(error.to_string()),
+        }
+    }
+
+    /// Whether `blockAdmission` keeps everybody waiting.
+    pub(super) fn is_blocked(&self) -> bool {
+        let settings = &self.settings.requeue;
+        if !(settings.is_enabled && settings.block_admission) {
+            return false;
+        }
+        let holders = self.workloads.values().filter(|it| it.holds_quota());
+        let standings: Vec<_> = holders.map(|it| self.objects.standing(&it.seen)).collect();
+        !may_admit(settings, &standings)
+    }
+}
+
+/// The pods of a workload as they were before it was admitted.
+pub(super) fn original(workload: &Workload) -> Vec<Placed> {
+    let pod_sets = workload.spec.pod_sets.iter().map(|it| {
+        let spec = it.template.spec.as_ref();
+        Placed {
+            count: it.count.unwrap_or(1),
+            node_selector: spec
+                .and_then(|it| it.node_selector.clone())
+                .unwrap_or_default(),
+            tolerations: spec
+                .and_then(|it| it.tolerations.clone())
+                .unwrap_or_default(),
+        }
+    });
+    pod_sets.collect()
+}
+
+/// When it has run for as long as it may.
+fn execution_ends_ms(known: &Known) -> Option<i64> {
+    let most_s = i64::from(known.seen.spec.maximum_execution_time_seconds?);
+    let conditions = known.seen.status.as_ref()?.conditions.as_slice();
+    let admitted = find(conditions, "Admitted").filter(|it| it.status == "True")?;
+    let end_s = second(&admitted.last_transition_time).saturating_add(most_s);
+    Some(end_s.saturating_mul(1000))
+}

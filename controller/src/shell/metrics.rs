@@ -1,0 +1,230 @@
+//! What the controller counts, in Prometheus' terms.
+
+use crate::{Figures, Outcome, Reconciler, What};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+/// What every name begins with.
+const PREFIX: &str = "lockkeeper_controller";
+
+/// A text as the value of a label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Text(&'static str);
+
+impl EncodeLabelValue for Text {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        encoder.write_str(self.0)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WriteLabels {
+    what: Text,
+    result: Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueueLabels {
+    cluster_queue: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: Text,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    registry: Registry,
+    writes: Family<WriteLabels, Counter>,
+    write_seconds: Histogram,
+    decide_seconds: Histogram,
+    wait_seconds: Histogram,
+    lag_seconds: Histogram,
+    cycles: Counter,
+    admitted: Counter,
+    victims: Family<ReasonLabels, Counter>,
+    dropped: Counter,
+    thrash: Family<ReasonLabels, Gauge>,
+    pending: Family<QueueLabels, Gauge>,
+    holding: Family<QueueLabels, Gauge>,
+    leading: Gauge,
+    under_way: Gauge,
+    told: Figures,
+}
+
+impl Metrics {
+    pub(super) fn new() -> Self {
+        let seconds = || Histogram::new(exponential_buckets(0.000_1, 4.0, 10));
+        let mut made = Self {
+            writes: Family::default(),
+            write_seconds: seconds(),
+            decide_seconds: seconds(),
+            wait_seconds: Histogram::new(exponential_buckets(0.5, 2.0, 16)),
+            lag_seconds: seconds(),
+            cycles: Counter::default(),
+            admitted: Counter::default(),
+            victims: Family::default(),
+            dropped: Counter::default(),
+            thrash: Family::default(),
+            pending: Family::default(),
+            holding: Family::default(),
+            leading: Gauge::default(),
+            under_way: Gauge::default(),
+            told: Figures::default(),
+            registry: Registry::with_prefix(PREFIX),
+        };
+        made.register_counters();
+        made.register_gauges();
+        made.register_times();
+        made
+    }
+
+    fn register_counters(&mut self) {
+        let all = &mut self.registry;
+        let help = "Writes, by what they are for and what became of them";
+        all.register("writes", help, self.writes.clone());
+        all.register("cycles", "Admission cycles", self.cycles.clone());
+        all.register("admitted", "Workloads admitted", self.admitted.clone());
+        let help = "Workloads preempted, by reason";
+        all.register("victims", help, self.victims.clone());
+        let help = "Events not written because too many waited";
+        all.register("events_dropped", help, self.dropped.clone());
+    }
+
+    fn register_gauges(&mut self) {
+        let all = &mut self.registry;
+        let help = "Workloads preempted, of these admitted again, of those preempted again";
+        all.register("thrash", help, self.thrash.clone());
+        let help = "Workloads that wait, by ClusterQueue";
+        all.register("pending_workloads", help, self.pending.clone());
+        let help = "Workloads that hold quota, by ClusterQueue";
+        all.register("reserving_workloads", help, self.holding.clone());
+        let help = "1 while this process may write";
+        all.register("leading", help, self.leading.clone());
+        let help = "Writes without an answer yet";
+        all.register("writes_under_way", help, self.under_way.clone());
+    }
+
+    fn register_times(&mut self) {
+        let times = [
+            (
+                "write",
+                "From the begin of a write to its answer",
+                &self.write_seconds,
+            ),
+            (
+                "decide",
+                "One go: cycles, and what is to be written",
+                &self.decide_seconds,
+            ),
+            (
+                "time_to_admission",
+                "From the creation of a workload to its admission, each time it is admitted",
+                &self.wait_seconds,
+            ),
+            (
+                "watch_lag",
+                "From the answer to a write until the watch shows it",
+                &self.lag_seconds,
+            ),
+        ];
+        for (name, help, of) in times {
+            self.registry
+                .register_with_unit(name, help, Unit::Seconds, of.clone());
+        }
+    }
+
+    pub(super) fn wrote(&self, what: What, outcome: &Outcome, took: Duration) {
+        let result = Text(match outcome {
+            Outcome::Done(_) => "done",
+            Outcome::Conflict => "conflict",
+            Outcome::Exists => "exists",
+            Outcome::Absent => "absent",
+            Outcome::Refused(_) => "refused",
+            Outcome::Failed(_) => "failed",
+            Outcome::DryRun => "dry_run",
+        });
+        let labels = WriteLabels {
+            what: Text(what.as_str()),
+            result,
+        };
+        self.writes.get_or_create(&labels).inc();
+        self.write_seconds.observe(took.as_secs_f64());
+    }
+
+    pub(super) fn decided(&mut self, reconciler: &mut Reconciler, took: Duration) {
+        self.decide_seconds.observe(took.as_secs_f64());
+        let now = reconciler.figures();
+        let before = std::mem::replace(&mut self.told, now);
+        self.cycles.inc_by(now.cycles.saturating_sub(before.cycles));
+        self.admitted
+            .inc_by(now.admitted.saturating_sub(before.admitted));
+        self.dropped
+            .inc_by(now.events_dropped.saturating_sub(before.events_dropped));
+        for ((reason, now), (_, before)) in now.victims.iter().zip(before.victims) {
+            let more = now.saturating_sub(before);
+            if more > 0 {
+                let labels = ReasonLabels {
+                    reason: Text(reason.as_str()),
+                };
+                self.victims.get_or_create(&labels).inc_by(more);
+            }
+        }
+        for waited_s in reconciler.take_waits() {
+            #[allow(clippy::cast_precision_loss, reason = "seconds of a wait")]
+            self.wait_seconds.observe(waited_s as f64);
+        }
+        self.under_way
+            .set(i64::try_from(reconciler.writes_under_way()).unwrap_or(i64::MAX));
+    }
+
+    pub(super) fn saw(&self, lag: Duration) {
+        self.lag_seconds.observe(lag.as_secs_f64());
+    }
+
+    pub(super) fn lead(&self, is_leading: bool) {
+        self.leading.set(i64::from(is_leading));
+    }
+
+    /// All of it as text, in the format of `OpenMetrics`.
+    pub(super) fn text(&self, reconciler: &Reconciler) -> String {
+        let state = reconciler.objects().state();
+        self.pending.clear();
+        self.holding.clear();
+        for (name, queue) in state.queues() {
+            let labels = QueueLabels {
+                cluster_queue: name.to_owned(),
+            };
+            let waiting = state.waiting(queue);
+            let waiting = waiting.queued.saturating_add(waiting.held);
+            let number = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
+            self.pending.get_or_create(&labels).set(number(waiting));
+            self.holding
+                .get_or_create(&labels)
+                .set(number(state.running(queue)));
+        }
+        let thrash = state.thrash();
+        for (name, number) in [
+            ("preempted", thrash.preempted),
+            ("readmitted", thrash.readmitted),
+            ("preempted_again", thrash.preempted_again),
+        ] {
+            let labels = ReasonLabels { reason: Text(name) };
+            let number = i64::try_from(number).unwrap_or(i64::MAX);
+            self.thrash.get_or_create(&labels).set(number);
+        }
+        let mut text = String::new();
+        // Into a string nothing fails.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

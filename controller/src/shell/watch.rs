@@ -1,0 +1,244 @@
+//! Watches: what the reconciler is told of objects.
+
+use super::object::Object;
+use crate::jobs::{KINDS, Seen, lean};
+use crate::{Change, Input, Kind, Name};
+use futures_util::StreamExt;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use kube::core::ApiResource;
+use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::{Config, DefaultBackoff, Event};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::sync::mpsc::Sender;
+
+/// Objects in one answer to a list.
+const PAGE_SIZE: u32 = 500;
+
+/// Longest before a broken watch is tried again, in seconds.
+const PAUSE_MAX_SECONDS: u64 = 5;
+
+/// Follows one kind, in a task of its own, until nobody listens.
+pub(super) fn follow(client: &Client, kind: Kind, inputs: Sender<Input>) {
+    let resource = resource(kind);
+    let api: Api<Object> = Api::all_with(client.clone(), &resource);
+    let mut config = Config::default().page_size(PAGE_SIZE);
+    if matches!(kind, Kind::Job(_)) {
+        config = config.labels(labels::QUEUE_NAME);
+    }
+    tokio::spawn(async move {
+        let mut events = pin!(watcher(api, config).backoff(Pauses::default()));
+        let mut names = Names::default();
+        while let Some(event) = events.next().await {
+            let told = match event {
+                Ok(event) => names.take(kind, event),
+                Err(error) => {
+                    tracing::warn!(kind = resource.plural, %error, "the watch broke; trying again");
+                    continue;
+                }
+            };
+            for input in told {
+                if inputs.send(input).await.is_err() {
+                    return;
+                }
+            }
+        }
+    });
+}
+
+fn resource(kind: Kind) -> ApiResource {
+    match kind {
+        Kind::ClusterQueue => ApiResource::erase::<ClusterQueue>(&()),
+        Kind::Cohort => ApiResource::erase::<Cohort>(&()),
+        Kind::LocalQueue => ApiResource::erase::<LocalQueue>(&()),
+        Kind::ResourceFlavor => ApiResource::erase::<ResourceFlavor>(&()),
+        Kind::PriorityClass => ApiResource::erase::<PriorityClass>(&()),
+        Kind::Namespace => ApiResource::erase::<Namespace>(&()),
+        Kind::Workload => ApiResource::erase::<Workload>(&()),
+        Kind::Job(at) => job_resource(at),
+    }
+}
+
+/// What names a kind of job at the API server.
+pub(super) fn job_resource(at: usize) -> ApiResource {
+    let resource = KINDS.get(at).map(|it| it.resource());
+    let text = |of: fn(&crate::jobs::Resource) -> &'static str| {
+        resource.as_ref().map_or("", of).to_owned()
+    };
+    ApiResource {
+        group: text(|it| it.group),
+        version: text(|it| it.version),
+        api_version: resource.map_or_else(String::new, |it| it.api_version()),
+        kind: text(|it| it.kind),
+        plural: text(|it| it.plural),
+    }
+}
+
+/// kube's pauses between two tries, but no longer than [`PAUSE_MAX_SECONDS`].
+#[derive(Default)]
+struct Pauses(DefaultBackoff);
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let most = Duration::from_secs(PAUSE_MAX_SECONDS);
+        self.0.next().map(|pause| pause.min(most))
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {
+        self.0.reset();
+    }
+}
+
+/// The names that a watch has shown: who is missing in a new listing is gone.
+#[derive(Default)]
+struct Names {
+    known: BTreeSet<Name>,
+    listing: BTreeSet<Name>,
+}
+
+impl Names {
+    fn take(&mut self, kind: Kind, event: Event<Object>) -> Vec<Input> {
+        match event {
+            Event::Init => {
+                self.listing.clear();
+                Vec::new()
+            }
+            Event::InitApply(object) => {
+                self.listing.insert(Name::of(&object.metadata));
+                vec![seen(kind, object)]
+            }
+            Event::InitDone => {
+                let listing = std::mem::take(&mut self.listing);
+                let before = std::mem::replace(&mut self.known, listing);
+                let lost = before.into_iter().filter(|name| !self.known.contains(name));
+                let mut told: Vec<Input> = lost.map(|name| gone(kind, name)).collect();
+                told.push(Input::Listed(kind));
+                told
+            }
+            Event::Apply(object) => {
+                self.known.insert(Name::of(&object.metadata));
+                vec![seen(kind, object)]
+            }
+            Event::Delete(object) => {
+                let name = Name::of(&object.metadata);
+                self.known.remove(&name);
+                vec![gone(kind, name)]
+            }
+        }
+    }
+}
+
+fn gone(kind: Kind, name: Name) -> Input {
+    match kind {
+        Kind::ClusterQueue => Input::ClusterQueue(Change::Gone(name)),
+        Kind::Cohort => Input::Cohort(Change::Gone(name)),
+        Kind::LocalQueue => Input::LocalQueue(Change::Gone(name)),
+        Kind::ResourceFlavor => Input::ResourceFlavor(Change::Gone(name)),
+        Kind::PriorityClass => Input::PriorityClass(Change::Gone(name)),
+        Kind::Namespace => Input::Namespace(Change::Gone(name)),
+        Kind::Workload => Input::Workload(Change::Gone(name)),
+        Kind::Job(at) => Input::Job(at, Change::Gone(name)),
+    }
+}
+
+fn seen(kind: Kind, object: Object) -> Input {
+    let name = Name::of(&object.metadata);
+    let value = object.value;
+    let read = match kind {
+        Kind::ClusterQueue => decode(value).map(|it| Input::ClusterQueue(Change::Seen(it))),
+        Kind::Cohort => decode(value).map(|it| Input::Cohort(Change::Seen(it))),
+        Kind::LocalQueue => decode(value).map(|it| Input::LocalQueue(Change::Seen(it))),
+        Kind::ResourceFlavor => decode(value).map(|it| Input::ResourceFlavor(Change::Seen(it))),
+        Kind::PriorityClass => decode(value).map(|it| Input::PriorityClass(Change::Seen(it))),
+        Kind::Namespace => decode(value).map(|it| Input::Namespace(Change::Seen(it))),
+        Kind::Workload => decode::<Workload>(value).map(|mut it| {
+            for pod_set in &mut it.spec.pod_sets {
+                pod_set.template = lean(std::mem::take(&mut pod_set.template));
+            }
+            Input::Workload(Change::Seen(it))
+        }),
+        Kind::Job(at) => read_job(at, value).map(|it| Input::Job(at, Change::Seen(it))),
+    };
+    read.unwrap_or_else(|error| Input::Unreadable(kind, name, error))
+}
+
+fn read_job(at: usize, value: Value) -> Result<Box<Seen>, String> {
+    let kind = KINDS.get(at).ok_or_else(String::new)?;
+    let read = kind.read(value).map(Box::new);
+    read.map_err(|error| error.to_string())
+}
+
+fn decode<T: DeserializeOwned>(value: Value) -> Result<Box<T>, String> {
+    serde_json::from_value(value)
+        .map(Box::new)
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use serde_json::json;
+
+    fn object(name: &str, spec: &Value) -> Object {
+        let value = json!({
+            "metadata": {"name": name, "namespace": "n"}, "spec": spec,
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn queue(name: &str) -> Object {
+        object(name, &json!({"clusterQueue": "q"}))
+    }
+
+    fn told(inputs: &[Input]) -> Vec<String> {
+        let one = |input: &Input| match input {
+            Input::LocalQueue(Change::Seen(it)) => {
+                format!("seen {}", it.metadata.name.as_deref().unwrap_or_default())
+            }
+            Input::LocalQueue(Change::Gone(name)) => format!("gone {}", name.name),
+            Input::Listed(_) => "listed".to_owned(),
+            Input::Unreadable(_, name, _) => format!("unreadable {}", name.name),
+            _ => "?".to_owned(),
+        };
+        inputs.iter().map(one).collect()
+    }
+
+    #[test]
+    fn what_a_new_listing_does_not_show_is_gone() {
+        let mut names = Names::default();
+        let mut take = |event| told(&names.take(Kind::LocalQueue, event));
+        assert_eq!(take(Event::Init), [""; 0]);
+        assert_eq!(take(Event::InitApply(queue("a"))), ["seen a"]);
+        assert_eq!(take(Event::InitApply(queue("b"))), ["seen b"]);
+        assert_eq!(take(Event::InitDone), ["listed"]);
+        assert_eq!(take(Event::Apply(queue("c"))), ["seen c"]);
+        assert_eq!(take(Event::Delete(queue("b"))), ["gone b"]);
+        take(Event::Init);
+        take(Event::InitApply(queue("a")));
+        // Begun anew: what was seen before does not count.
+        take(Event::Init);
+        take(Event::InitApply(queue("c")));
+        assert_eq!(take(Event::InitDone), ["gone a", "listed"]);
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_told_and_holds_up_no_other() {
+        let mut names = Names::default();
+        let broken = object("x", &json!({"clusterQueue": 7}));
+        let inputs = names.take(Kind::LocalQueue, Event::Apply(broken));
+        assert_eq!(told(&inputs), ["unreadable x"]);
+    }
+}

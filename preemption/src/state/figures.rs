@@ -1,0 +1,156 @@
+//! What a queue or a cohort is told about itself.
+
+use super::State;
+use crate::amount::Amount;
+use crate::names::{FlavorResource, NodeId};
+use crate::quota::{Usage, View};
+use crate::share::Share;
+
+/// How many workloads wait in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// They are looked at, or will be when something has changed.
+    pub queued: usize,
+    /// They are held until their backoff is over.
+    pub held: usize,
+}
+
+impl State {
+    /// How many workloads wait in a queue. Costs nothing that grows.
+    #[must_use]
+    pub fn waiting(&self, queue: NodeId) -> Waiting {
+        self.pending(queue).map_or_else(Waiting::default, |queue| {
+            let (queued, held) = queue.lengths();
+            Waiting { queued, held }
+        })
+    }
+
+    /// How many workloads hold quota of a queue.
+    #[must_use]
+    pub fn running(&self, queue: NodeId) -> usize {
+        let groups = self.index.groups(queue).iter();
+        let each = groups.map(|it| it.evicted.len().saturating_add(it.others.len()));
+        each.fold(0, usize::saturating_add)
+    }
+
+    /// What a queue or a cohort uses of a flavor and resource beyond its nominal quota.
+    #[must_use]
+    pub fn borrowed(&self, node: NodeId, of: FlavorResource) -> Amount {
+        let Some(cell) = self.tree.node(node).cell(of) else {
+            return Amount::ZERO;
+        };
+        let nominal = self.tree.cell(cell).nominal;
+        self.usage.usage(cell).minus(nominal).or_zero()
+    }
+
+    /// Whether a queue or a cohort is on a circle of cohorts or below one, and so takes part in nothing.
+    #[must_use]
+    pub fn is_on_circle(&mut self, node: NodeId) -> bool {
+        self.settle();
+        self.tree.node(node).is_misconfigured
+    }
+
+    /// A cohort by its name, if a queue or a cohort has ever named it.
+    #[must_use]
+    pub fn cohort(&self, name: &str) -> Option<NodeId> {
+        self.cohort_names.get(name).copied()
+    }
+
+    /// The names from the root of the tree down to a queue or a cohort, as `/root/cohort/queue`.
+    #[must_use]
+    pub fn path(&mut self, node: NodeId) -> String {
+        self.settle();
+        let mut names = Vec::new();
+        let mut next = Some(node);
+        while let Some(id) = next {
+            let node = self.tree.node(id);
+            names.push(node.name());
+            next = node.parent;
+        }
+        let names = names.into_iter().rev();
+        names.flat_map(|name| ["/", name]).collect()
+    }
+
+    /// The share of a queue or a cohort under fair sharing: per mille of what its cohort could lend, divided
+    /// by its weight, rounded up; `i64::MAX` if the weight is 0 and it borrows.
+    ///
+    /// Source: Kueue `pkg/cache/scheduler/fair_sharing.go`, `roundedWeightedShare`.
+    #[must_use]
+    pub fn weighted_share(&mut self, node: NodeId) -> i64 {
+        self.settle();
+        let mut overlay = std::mem::take(&mut self.overlay);
+        let view = View::new(&self.tree, &self.usage, &mut overlay);
+        let share = Share::of(&view, node).rounded();
+        self.overlay = overlay;
+        share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Waiting;
+    use crate::{Amount, CohortSpec, FlavorResource, Reservation, State, WorkloadSpec};
+
+    fn cohort(state: &mut State, name: &str, parent: Option<&str>) {
+        state.set_cohort(CohortSpec {
+            name,
+            parent,
+            quotas: Vec::new(),
+            weight: 1.0,
+        });
+    }
+
+    #[test]
+    fn a_path_leads_from_the_root() {
+        let mut state = State::default();
+        cohort(&mut state, "team", Some("all"));
+        let team = state.cohort("team").unwrap();
+        assert_eq!(state.path(team), "/all/team");
+        assert!(!state.is_on_circle(team));
+        assert_eq!(state.cohort("nobody"), None);
+    }
+
+    #[test]
+    fn who_is_on_a_circle_is_told() {
+        let mut state = State::default();
+        cohort(&mut state, "a", Some("b"));
+        cohort(&mut state, "b", Some("a"));
+        let a = state.cohort("a").unwrap();
+        assert!(state.is_on_circle(a));
+        // It ends.
+        assert!(state.path(a).starts_with('/'));
+    }
+
+    #[test]
+    fn those_who_wait_are_counted() {
+        let mut state = State::default();
+        let add = |state: &mut State, name| {
+            state.add_pending(WorkloadSpec {
+                name,
+                uid: name,
+                queue: "q",
+                priority: 0,
+                order_time: 0,
+                pod_sets: Vec::new(),
+                is_in_scope: true,
+            })
+        };
+        let one = add(&mut state, "one");
+        add(&mut state, "two");
+        state.hold(one, 7);
+        let queue = state.queue("q").unwrap();
+        assert_eq!(state.waiting(queue), Waiting { queued: 1, held: 1 });
+        assert_eq!(state.running(queue), 0);
+        let (flavor, resource) = (state.flavor("f"), state.resource("cpu"));
+        let of = FlavorResource { flavor, resource };
+        let held = Reservation {
+            usage: vec![(of, Amount::new(5))],
+            reserved_at_s: 0,
+            is_evicted: false,
+        };
+        state.reserve(one, &held);
+        assert_eq!(state.waiting(queue), Waiting { queued: 1, held: 0 });
+        assert_eq!(state.running(queue), 1);
+        assert_eq!(state.borrowed(queue, of), Amount::new(5));
+    }
+}

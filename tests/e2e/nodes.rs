@@ -1,0 +1,55 @@
+//! Fake nodes: objects that kwok makes ready, and on which it runs pods that are no more than objects.
+
+use serde_json::{Map, Value, json};
+
+use crate::kubectl::Kubectl;
+
+/// Some nodes that are alike.
+pub struct Nodes<'a> {
+    /// What their names begin with; a number follows.
+    pub name: &'a str,
+    pub count: usize,
+    /// Their labels, beside the name of the host.
+    pub labels: &'a [(&'a str, &'a str)],
+    /// What each of them has: resources and quantities.
+    pub capacity: &'a [(&'a str, &'a str)],
+}
+
+impl Default for Nodes<'_> {
+    fn default() -> Self {
+        Self {
+            name: "node",
+            count: 1,
+            labels: &[],
+            capacity: &[("cpu", "16"), ("memory", "64Gi"), ("pods", "110")],
+        }
+    }
+}
+
+/// Adds nodes and waits until they are ready.
+#[track_caller]
+pub fn add(kubectl: &Kubectl, nodes: &Nodes<'_>) {
+    let items: Vec<Value> = (0..nodes.count).map(|index| node(nodes, index)).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    kubectl.with_input(&["create", "-f", "-"], &list).accepted();
+    let wait = ["wait", "--for=condition=Ready", "--timeout=120s", "-f", "-"];
+    kubectl.with_input(&wait, &list).accepted();
+}
+
+fn node(nodes: &Nodes<'_>, index: usize) -> Value {
+    let name = format!("{}-{index}", nodes.name);
+    let capacity = map(nodes.capacity);
+    let mut labels = map(nodes.labels);
+    labels.insert("kubernetes.io/hostname".to_owned(), name.clone().into());
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"capacity": capacity, "allocatable": capacity},
+    })
+}
+
+fn map(pairs: &[(&str, &str)]) -> Map<String, Value> {
+    let pair = |&(key, value): &(&str, &str)| (key.to_owned(), Value::from(value));
+    pairs.iter().map(pair).collect()
+}

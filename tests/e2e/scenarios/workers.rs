@@ -1,0 +1,261 @@
+//! The test cluster's own manners, where pods run: what the trials of a controller build on.
+
+use serde_json::Value;
+
+use super::Scenario;
+use crate::cluster::CONTROLLER_ACCOUNT;
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::Protocol;
+use crate::nodes::Nodes;
+use crate::stage::{DEFAULTS, Stage};
+use crate::wait;
+
+pub fn scenarios() -> Vec<Scenario> {
+    // The last protocol of a run: after these, no trial starts workers again.
+    let once = |name: &'static str, run: fn(&mut Stage, Protocol)| {
+        Scenario::new(format!("workers: {name}"), run).only(Protocol::Http1)
+    };
+    vec![
+        once("a Job runs to completion on fake nodes", completes),
+        once("a Job fails where its pods are to fail", fails),
+        once("a suspended Job has no pods, however often", suspended),
+        once("a pod is unready for as long as it is told", unready),
+        once("a pod that lingers is active until it is gone", lingers),
+        once("the CRD of JobSet is served", jobset),
+        once("the controller has an account of its own", account),
+    ]
+}
+
+/// An empty cluster with two nodes, and Jobs are made pods of.
+#[track_caller]
+fn begin(stage: &mut Stage, protocol: Protocol) -> Kubectl {
+    let kubectl = stage.fresh_with_workers(protocol, DEFAULTS);
+    stage.cluster().add_nodes(&Nodes {
+        count: 2,
+        ..Nodes::default()
+    });
+    kubectl
+}
+
+/// A Job of three pods; `annotations` are those of its pods.
+fn job(suspend: bool, annotations: &str) -> String {
+    format!(
+        r"
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: train, namespace: default}}
+spec:
+  parallelism: 3
+  completions: 3
+  backoffLimit: 0
+  suspend: {suspend}
+  template:
+    metadata: {{annotations: {{{annotations}}}}}
+    spec:
+      restartPolicy: Never
+      containers:
+        - name: train
+          image: registry.example.com/train:1
+          resources: {{requests: {{cpu: 1}}}}
+"
+    )
+}
+
+fn completes(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage, protocol);
+    let manifest = job(false, "test.lockkeeper.dev/run-for: 1s");
+    kubectl.apply(&manifest, &[]).accepted_silently();
+    let status = until(&kubectl, |job| is(job, "Complete"));
+    assert_eq!(status["succeeded"], 3, "{status:#}");
+
+    // The scheduler has chosen among the nodes, and deleting the Job deletes the pods.
+    for pod in pods(&kubectl) {
+        let node = pod["spec"]["nodeName"].as_str().unwrap();
+        assert!(node.starts_with("node-"), "{node}");
+        assert_eq!(pod["status"]["phase"], "Succeeded");
+    }
+    kubectl.run(&["delete", "job", "train"]).accepted();
+    until_pods(&kubectl, <[Value]>::is_empty);
+}
+
+fn fails(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage, protocol);
+    let annotations = "test.lockkeeper.dev/run-for: 0s, test.lockkeeper.dev/exit-code: '7'";
+    let manifest = job(false, annotations);
+    kubectl.apply(&manifest, &[]).accepted_silently();
+    let status = until(&kubectl, |job| is(job, "Failed"));
+    assert_ne!(status["failed"].as_u64().unwrap_or(0), 0, "{status:#}");
+    let failed = |pod: &Value| {
+        let container = &pod["status"]["containerStatuses"][0];
+        container["state"]["terminated"]["exitCode"] == 7
+    };
+    assert!(pods(&kubectl).iter().any(failed));
+}
+
+fn suspended(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage, protocol);
+    kubectl.apply(&job(true, ""), &[]).accepted_silently();
+    // The controller has seen it: it says so, and has made no pods before.
+    let status = until(&kubectl, |job| is(job, "Suspended"));
+    assert!(status["startTime"].is_null(), "{status:#}");
+    assert!(pods(&kubectl).is_empty());
+
+    suspend(&kubectl, false);
+    until(&kubectl, |job| job["status"]["ready"] == 3);
+    assert_eq!(pods(&kubectl).len(), 3);
+
+    suspend(&kubectl, true);
+    until(&kubectl, |job| {
+        is(job, "Suspended") && job["status"]["active"].as_u64().unwrap_or(0) == 0
+    });
+    until_pods(&kubectl, <[Value]>::is_empty);
+
+    // Nobody has said how long its pods run: they do until they are told.
+    suspend(&kubectl, false);
+    until(&kubectl, |job| job["status"]["ready"] == 3);
+    annotate(&kubectl, "test.lockkeeper.dev/run-for=0s");
+    until(&kubectl, |job| is(job, "Complete"));
+}
+
+fn unready(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage, protocol);
+    let annotations = "test.lockkeeper.dev/unready: 'true', test.lockkeeper.dev/run-for: 0s";
+    kubectl
+        .apply(&job(false, annotations), &[])
+        .accepted_silently();
+    until_pods(&kubectl, |pods| {
+        pods.len() == 3 && pods.iter().all(|pod| pod["status"]["phase"] == "Running")
+    });
+    // Another pod, made later, gets all the way on the same nodes: these would have by now.
+    let other = job(false, "test.lockkeeper.dev/run-for: 0s").replace("name: train", "name: other");
+    kubectl.apply(&other, &[]).accepted_silently();
+    let wait = [
+        "wait",
+        "--for=condition=Complete",
+        "--timeout=120s",
+        "job/other",
+    ];
+    kubectl.run(&wait).accepted();
+    let status = until(&kubectl, |job| job["status"]["active"] == 3);
+    assert_eq!(status["ready"], 0, "{status:#}");
+
+    // Ready, and unready again.
+    annotate(&kubectl, "test.lockkeeper.dev/run-for-");
+    annotate(&kubectl, "test.lockkeeper.dev/unready-");
+    until(&kubectl, |job| job["status"]["ready"] == 3);
+    annotate(&kubectl, "test.lockkeeper.dev/unready=true");
+    let status = until(&kubectl, |job| job["status"]["ready"] == 0);
+    assert_eq!(status["active"], 3, "{status:#}");
+}
+
+fn lingers(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage, protocol);
+    let manifest = job(false, "test.lockkeeper.dev/linger: 1h");
+    kubectl.apply(&manifest, &[]).accepted_silently();
+    until(&kubectl, |job| job["status"]["ready"] == 3);
+    suspend(&kubectl, true);
+    let status = until(&kubectl, |job| job["status"]["terminating"] == 3);
+    assert_eq!(pods(&kubectl).len(), 3, "{status:#}");
+
+    annotate(&kubectl, "test.lockkeeper.dev/linger-");
+    until_pods(&kubectl, <[Value]>::is_empty);
+    until(&kubectl, |job| job["status"]["terminating"] == 0);
+}
+
+fn jobset(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage, protocol);
+    stage.cluster_mut().install_jobset();
+    let manifest = r"
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train, namespace: default}
+spec:
+  suspend: true
+  replicatedJobs:
+    - name: workers
+      replicas: 2
+      template:
+        spec:
+          template:
+            spec:
+              restartPolicy: Never
+              containers:
+                - {name: train, image: 'registry.example.com/train:1'}
+";
+    kubectl.apply(manifest, &[]).accepted_silently();
+    let stored = kubectl.get(&["jobset", "train"]);
+    assert_eq!(stored["spec"]["replicatedJobs"][0]["replicas"], 2);
+    let refused = kubectl.apply(&manifest.replace("replicas: 2", "replicas: many"), &[]);
+    assert!(refused.refused().stderr.contains("replicas"));
+}
+
+fn account(stage: &mut Stage, _: Protocol) {
+    let cluster = stage.cluster();
+    let path = cluster.controller().to_str().unwrap();
+    let who = ["auth", "whoami", "-o", "json", "--kubeconfig", path];
+    let reply = cluster.kubectl().run(&who).accepted();
+    let review: Value = serde_json::from_str(&reply.stdout).unwrap();
+    assert_eq!(review["status"]["userInfo"]["username"], CONTROLLER_ACCOUNT);
+}
+
+#[track_caller]
+fn suspend(kubectl: &Kubectl, is: bool) {
+    let patch = format!(r#"{{"spec":{{"suspend":{is}}}}}"#);
+    let words = ["patch", "job", "train", "--type=merge", "-p", &patch];
+    kubectl.run(&words).accepted();
+}
+
+/// Sets or, with a `-` at its end, removes an annotation of the pods of the Job.
+#[track_caller]
+fn annotate(kubectl: &Kubectl, annotation: &str) {
+    let words = [
+        "annotate",
+        "--overwrite",
+        "pods",
+        "--selector=job-name=train",
+        annotation,
+    ];
+    kubectl.run(&words).accepted();
+}
+
+/// The pods of the Job.
+#[track_caller]
+fn pods(kubectl: &Kubectl) -> Vec<Value> {
+    let mut list = kubectl.get(&["pods", "--selector=job-name=train"]);
+    match list["items"].take() {
+        Value::Array(pods) => pods,
+        other => panic!("no list: {other}"),
+    }
+}
+
+#[track_caller]
+fn until_pods(kubectl: &Kubectl, holds: impl Fn(&[Value]) -> bool) {
+    let found = wait::until(
+        || Ok(holds(&pods(kubectl)).then_some(())),
+        || format!("the pods stay at {:#}", Value::from(pods(kubectl))),
+    );
+    found.unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Waits until `holds` of the Job, and gives its status.
+#[track_caller]
+fn until(kubectl: &Kubectl, holds: impl Fn(&Value) -> bool) -> Value {
+    let mut last = Value::Null;
+    let found = wait::until(
+        || {
+            last = kubectl.get(&["job", "train"]);
+            Ok(holds(&last).then(|| last["status"].clone()))
+        },
+        || "the Job does not get there".to_owned(),
+    );
+    found.unwrap_or_else(|e| panic!("{e}: {:#}", last["status"]))
+}
+
+/// Whether the Job has this condition.
+fn is(job: &Value, condition: &str) -> bool {
+    let conditions = job["status"]["conditions"].as_array();
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|one| one["type"] == condition && one["status"] == "True")
+}

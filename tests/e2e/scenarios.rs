@@ -7,6 +7,7 @@ mod drills;
 mod examples;
 mod guarded;
 mod objects;
+mod rights;
 mod setup;
 mod workers;
 
@@ -56,6 +57,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());
     scenarios.extend(workers::scenarios());
+    scenarios.extend(rights::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

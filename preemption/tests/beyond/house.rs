@@ -136,6 +136,11 @@ impl House {
         self.now_s += 1;
     }
 
+    pub fn is_told_to_go(&mut self, name: &str) {
+        let id = self.state.workload(name).unwrap();
+        self.state.mark_evicted(id);
+    }
+
     pub fn waits(&mut self, name: &str, queue: &str, priority: i32, gpus: i64) {
         let spec = self.spec(name, queue, priority, gpus);
         self.state.add_pending(spec);

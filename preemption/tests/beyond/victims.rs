@@ -2,8 +2,8 @@
 
 use crate::house::{House, Team, team};
 use lockkeeper_preemption::{
-    BorrowWithinCohort, Options, PreemptionLimits, QueueVerdict, ReclaimWithinCohort, Step,
-    WithinClusterQueue,
+    Algorithm, BorrowWithinCohort, CandidateVerdict, FairStrategy, Options, PreemptionLimits,
+    QueueVerdict, ReclaimWithinCohort, Step, WithinClusterQueue,
 };
 
 /// `owner` has some workloads to give, and `guest` one for which it borrows; with 3 of them, 3 are free.
@@ -151,4 +151,44 @@ fn a_threshold_is_not_blamed_for_what_the_policy_forbids() {
         });
         assert_eq!(verdicts.next(), Some(expected), "{priority}");
     }
+}
+
+fn fair() -> Options {
+    let strategies = vec![
+        FairStrategy::LessThanOrEqualToFinalShare,
+        FairStrategy::LessThanInitialShare,
+    ];
+    Options {
+        algorithm: Algorithm::FairSharing(strategies),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn of_equal_shares_the_one_that_goes_already_is_taken_from() {
+    for (evicted, told) in [("low", "mine preempts low"), ("high", "mine preempts high")] {
+        let teams = [team("owner", 2), team("one", 0), team("two", 0)];
+        let mut house = House::new(fair(), &teams);
+        house.runs("low", "one", 0, 1);
+        house.runs("high", "two", 7, 1);
+        house.is_told_to_go(evicted);
+        house.waits("mine", "owner", 5, 1);
+        assert_eq!(house.cycle(), [told]);
+    }
+}
+
+#[test]
+fn of_equal_shares_the_others_are_looked_at_before_the_own_one() {
+    let teams = [team("owner", 0), team("guest", 0), team("idle", 3)];
+    let mut house = House::new(fair(), &teams);
+    house.runs("own", "owner", 0, 1);
+    house.runs("lent", "guest", 7, 2);
+    house.waits("mine", "owner", 5, 1);
+    let steps = house.steps("mine");
+    let mut verdicts = steps.iter().filter_map(|it| match it {
+        Step::Candidate { verdict, .. } => Some(*verdict),
+        _ => None,
+    });
+    assert_eq!(verdicts.next(), Some(CandidateVerdict::ShareTooLarge));
+    assert_eq!(verdicts.next(), Some(CandidateVerdict::Taken));
 }

@@ -186,6 +186,7 @@ impl Reconciler {
             }
         };
         self.has_moved = true;
+        self.drop_stale_orders();
         self.schedule.mark(Target::ClusterQueue(name.clone()));
         let cohorts = self.queues.cohorts.keys().cloned();
         let flavors = self
@@ -227,6 +228,7 @@ impl Reconciler {
                 name.name
             }
         };
+        self.drop_stale_orders();
         let users = self.objects.users_of_flavor(&name);
         for user in users {
             self.schedule.mark(Target::ClusterQueue(user.to_owned()));

@@ -143,11 +143,14 @@ pub struct PodSetSeen {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Placed {
-    /// How many.
-    pub count: i32,
+    /// How many; `None` if that is not to be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<i32>,
     /// The whole node selector.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
     /// All tolerations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
 }
 
@@ -157,7 +160,7 @@ impl Seen {
     pub fn is_placed(&self, placed: &[Placed]) -> bool {
         self.pod_sets.len() == placed.len()
             && self.pod_sets.iter().zip(placed).all(|(have, want)| {
-                have.count == want.count
+                want.count.is_none_or(|it| it == have.count)
                     && have.node_selector() == Some(&want.node_selector).filter(|it| !it.is_empty())
                     && have.tolerations() == want.tolerations
             })
@@ -167,7 +170,7 @@ impl Seen {
     #[must_use]
     pub fn original(&self) -> Vec<Placed> {
         let as_it_is = |it: &PodSetSeen| Placed {
-            count: it.count,
+            count: Some(it.count),
             node_selector: it.node_selector().cloned().unwrap_or_default(),
             tolerations: it.tolerations().to_vec(),
         };

@@ -118,7 +118,7 @@ impl Reconciler {
     }
 
     fn add_flavors(&self, placed: &mut Placed, given: &PodSetAssignment) {
-        placed.count = given.count;
+        placed.count = Some(given.count);
         let flavors: BTreeSet<&String> = given.flavors.values().collect();
         let flavors = flavors.into_iter().filter_map(|it| self.objects.flavor(it));
         for flavor in flavors {
@@ -158,7 +158,7 @@ impl Reconciler {
                 let mut spec = kind.place(job, &placed);
                 let object = spec.as_object_mut()?;
                 object.insert("suspend".to_owned(), json!(false));
-                let original = serde_json::to_string(&job.original()).ok()?;
+                let original = serde_json::to_string(&noted_of(job, &placed)).ok()?;
                 Verb::Patch(noted(spec, json!(original)))
             }
             What::RestoreJob => {
@@ -171,6 +171,16 @@ impl Reconciler {
             _ => return None,
         })
     }
+}
+
+/// What is noted of a job that gets this placement. A number that stays is not: its user may change it before
+/// the job has stopped.
+fn noted_of(job: &Seen, placed: &[Placed]) -> Vec<Placed> {
+    let mut original = job.original();
+    for (it, placed) in original.iter_mut().zip(placed) {
+        it.count = it.count.filter(|_| it.count != placed.count);
+    }
+    original
 }
 
 fn plan_start(job: &Seen, placed: &[Placed], workload: &Known) -> Option<What> {

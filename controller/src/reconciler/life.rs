@@ -20,6 +20,9 @@ const PENDING: &str = "Pending";
 /// The message of `DeactivationTarget` for the time that a workload may run.
 const TOO_LONG: &str = "exceeding the maximum execution time";
 
+/// Why a workload gives its quota back that was never evicted.
+const HALF: &str = "It held quota without being admitted: somebody has changed its status";
+
 impl Reconciler {
     pub(super) fn draft_workload(&mut self, name: &Name, what: What, now_ms: i64) -> Option<Verb> {
         let jitter = self.jitter();
@@ -130,7 +133,7 @@ impl Reconciler {
         status.admission = None;
         let evicted = find(&status.conditions, "Evicted").cloned();
         let (reason, message) = evicted.map_or_else(
-            || (EvictionReason::Other.as_str().to_owned(), String::new()),
+            || (EvictionReason::Other.as_str().to_owned(), HALF.to_owned()),
             |it| (it.reason, it.message),
         );
         let mut after = workload.clone();

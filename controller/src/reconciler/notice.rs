@@ -80,7 +80,9 @@ impl Reconciler {
             ranked.priority != status.priority
                 || ranked.preemption_priority != status.preemption_priority
         };
-        (is_ranked || !may_rank)
+        // One that was given back counts no longer, and is not to stand there.
+        status.admission.is_none()
+            && (is_ranked || !may_rank)
             && told.is_some_and(|it| {
                 it.status == "False" && it.reason == notice.reason && it.message == notice.message
             })
@@ -88,6 +90,7 @@ impl Reconciler {
 
     pub(super) fn tell_why(&self, known: &Known, status: &mut WorkloadStatus, now_ms: i64) {
         let notice = self.notice_of(known);
+        status.admission = None;
         let mut conditions = conditions(&known.seen, &mut status.conditions, now_ms);
         conditions.set("QuotaReserved", false, notice.reason, &notice.message);
     }

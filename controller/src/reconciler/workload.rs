@@ -62,9 +62,17 @@ pub(super) struct Notice {
 }
 
 impl Known {
+    /// Whether its admission counts: until it says that the quota was given back.
     pub(super) fn holds_quota(&self) -> bool {
         let status = self.seen.status.as_ref();
-        status.is_some_and(|it| it.admission.is_some()) && is(&self.seen, "QuotaReserved", "True")
+        status.is_some_and(|it| it.admission.is_some()) && !is(&self.seen, "QuotaReserved", "False")
+    }
+
+    /// Whether its quota is to be given back as soon as its job has stopped: it was evicted, or somebody has
+    /// taken away what makes it admitted.
+    pub(super) fn is_to_go(&self) -> bool {
+        let is_admitted = is(&self.seen, "QuotaReserved", "True") && is(&self.seen, "Admitted", "True");
+        self.is_evicted() || !is_admitted
     }
 
     pub(super) fn is_evicted(&self) -> bool {
@@ -74,8 +82,7 @@ impl Known {
     /// Whether its job is to run.
     pub(super) fn runs(&self) -> bool {
         self.holds_quota()
-            && is(&self.seen, "Admitted", "True")
-            && !self.is_evicted()
+            && !self.is_to_go()
             && !is(&self.seen, "Finished", "True")
     }
 }
@@ -315,7 +322,7 @@ impl Reconciler {
     /// What decisions and its job ask for.
     fn life_of(&self, known: &Known, job: Option<&KnownJob>, now_ms: i64) -> Option<What> {
         let holds = known.holds_quota();
-        if holds && known.is_evicted() {
+        if holds && known.is_to_go() {
             return self.is_stopped(known, job).then_some(What::Release);
         }
         match &known.order {

@@ -100,7 +100,11 @@ impl World {
             return;
         };
         let labels = match self.dice.below(6) {
-            0 => json!({QUEUE_LABEL: null}),
+            0 => {
+                // It is no longer ours, and runs on.
+                self.watcher.meddled.insert(uid(&job).to_owned());
+                json!({QUEUE_LABEL: null})
+            }
             1 => json!({CLASS_LABEL: self.dice.pick(&["low", "mid", "high"])}),
             2 => json!({"anything": self.dice.below(99).to_string()}),
             3 => json!({QUEUE_LABEL: "nowhere"}),

@@ -165,6 +165,27 @@ fn fair() -> Options {
 }
 
 #[test]
+fn a_cohort_is_taken_from_unless_a_queue_beside_it_has_the_larger_share() {
+    for (near, far, told) in [
+        (2, 1, "mine preempts near"),
+        (1, 1, "mine preempts far"),
+        (1, 2, "mine preempts far"),
+    ] {
+        let guest = Team {
+            cohort: "right",
+            ..team("guest", 0)
+        };
+        let teams = [team("owner", near + far), team("beside", 0), guest];
+        let mut house = House::new(fair(), &teams);
+        house.split(&["right"]);
+        house.runs("near", "beside", 0, near);
+        house.runs("far", "guest", 0, far);
+        house.waits("mine", "owner", 5, 1);
+        assert_eq!(house.cycle(), [told], "{near} {far}");
+    }
+}
+
+#[test]
 fn of_equal_shares_the_one_that_goes_already_is_taken_from() {
     for (evicted, told) in [("low", "mine preempts low"), ("high", "mine preempts high")] {
         let teams = [team("owner", 2), team("one", 0), team("two", 0)];

@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "lockkeeper-controller",
         &[
             "lockkeeper-api",
+            "lockkeeper-policies",
             "lockkeeper-preemption",
             "lockkeeper-snapshot",
         ],

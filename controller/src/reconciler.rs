@@ -28,6 +28,7 @@ pub use output::{Outcome, Output, Target, Ticket, Verb, What, Write};
 
 use crate::jobs::KINDS;
 use job::KnownJob;
+use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::requeue::{Jitter, Settings as RequeueSettings};
 use lockkeeper_preemption::{Options, Reason};
 use lockkeeper_snapshot::objects::{Knowledge, Objects};
@@ -51,6 +52,8 @@ pub struct Settings {
     pub options: Options,
     /// `waitForPodsReady`.
     pub requeue: RequeueSettings,
+    /// The rules whose breach is told of objects that are there already.
+    pub rules: RuleSettings,
     /// Writes under way at once.
     pub writes_max: usize,
     /// The least time between two status writes of one queue, in milliseconds.

@@ -10,6 +10,10 @@ use lockkeeper_api::cohort::CohortStatus;
 use lockkeeper_api::local_queue::LocalQueueStatus;
 use lockkeeper_api::quota::{FairSharingStatus, FlavorUsage, ResourceUsage};
 use lockkeeper_api::{ClusterQueue, labels};
+use lockkeeper_policies::engine::{Subject, review};
+use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::rule::Context;
 use lockkeeper_preemption::{Algorithm, Amount, FlavorResource, NodeId};
 use lockkeeper_snapshot::objects::quantity;
 use serde_json::json;
@@ -21,6 +25,9 @@ struct Verdict {
     is_mistake: bool,
     reason: &'static str,
     message: String,
+    /// A rule that it breaks, and how. It works all the same: the object is older than the rule, or than the
+    /// webhook.
+    broken: Option<(&'static str, String)>,
 }
 
 impl Verdict {
@@ -30,6 +37,7 @@ impl Verdict {
             is_mistake: false,
             reason: "Ready",
             message: "Can admit workloads".to_owned(),
+            broken: None,
         }
     }
 
@@ -39,6 +47,7 @@ impl Verdict {
             is_mistake: false,
             reason,
             message: message.to_owned(),
+            broken: None,
         }
     }
 
@@ -48,6 +57,7 @@ impl Verdict {
             is_mistake: true,
             reason,
             message,
+            broken: None,
         }
     }
 
@@ -58,12 +68,12 @@ impl Verdict {
             generation: metadata.generation,
         };
         conditions.set("Active", self.is_active, self.reason, &self.message);
-        let (reason, message) = if self.is_mistake {
-            (self.reason, self.message.as_str())
-        } else {
-            ("Valid", "Its spec and all that it names can be used")
+        let (is_mistake, reason, message) = match &self.broken {
+            _ if self.is_mistake => (true, self.reason, self.message.as_str()),
+            Some((rule, message)) => (true, *rule, message.as_str()),
+            None => (false, "Valid", "Its spec and all that it names can be used"),
         };
-        conditions.set("Misconfigured", self.is_mistake, reason, message);
+        conditions.set("Misconfigured", is_mistake, reason, message);
     }
 }
 
@@ -144,7 +154,8 @@ impl Reconciler {
         status.admitted_workloads = holders;
         status.fair_sharing = node.and_then(|node| self.share(node));
         status.observed_generation = seen.metadata.generation;
-        let verdict = self.verdict_on_cluster_queue(name, seen);
+        let mut verdict = self.verdict_on_cluster_queue(name, seen);
+        verdict.broken = self.broken_rule(seen);
         verdict.write(&seen.metadata, &mut status.conditions, now_ms);
         status
     }
@@ -248,7 +259,7 @@ impl Reconciler {
         let mut status = entry.seen.status.clone().unwrap_or_default();
         status.fair_sharing = fair_sharing;
         status.observed_generation = entry.seen.metadata.generation;
-        let verdict = if let Some(error) = &entry.refused {
+        let mut verdict = if let Some(error) = &entry.refused {
             Verdict::mistake("Invalid", format!("{}: {}", error.field, error.problem))
         } else if is_on_circle {
             let message = "It is its own ancestor; break the circle of parentName";
@@ -259,8 +270,21 @@ impl Reconciler {
                 ..Verdict::works()
             }
         };
+        verdict.broken = self.broken_rule(&*entry.seen);
         verdict.write(&entry.seen.metadata, &mut status.conditions, now_ms);
         Some(status)
+    }
+
+    /// The first rule that an object breaks for which it would be refused today.
+    fn broken_rule<T: Guarded>(&self, object: &T) -> Option<(&'static str, String)> {
+        let context = Context {
+            settings: &self.settings.rules,
+            world: &Index::default(),
+        };
+        let found = review(&Subject::Create(object), &context);
+        let first = found.denials.into_iter().next()?;
+        let message = format!("{}: {}", first.field, first.message());
+        Some((first.rule, message))
     }
 
     pub(super) fn plan_local_queue(&self, name: &Name, now_ms: i64) -> Plan {

@@ -271,6 +271,7 @@ fn settings(dice: &mut Dice) -> Settings {
     Settings {
         options,
         requeue,
+        rules: Default::default(),
         writes_max: *dice.pick(&[1, 2, 4, 16]),
         status_interval_ms: *dice.pick(&[0, 100, 1000]),
         notices_per_second: *dice.pick(&[1, 10, 100]),

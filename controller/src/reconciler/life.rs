@@ -143,11 +143,7 @@ impl Reconciler {
         let is_free = standing.held_for.is_none();
         let mut conditions = conditions(workload, &mut status.conditions, now_ms);
         conditions.set("QuotaReserved", false, PENDING, &message);
-        if find(conditions.list, "Admitted").is_some() {
-            let message = "The workload has no reservation";
-            conditions.set("Admitted", false, "NoReservation", message);
-        }
-        conditions.remove("PodsReady");
+        conditions.end_admission();
         conditions.set("Requeued", is_free, &reason, &message);
     }
 
@@ -246,10 +242,11 @@ fn admit(known: &Known, status: &mut WorkloadStatus, now_ms: i64) -> Option<()> 
     };
     status.admission = Some((**admission).clone());
     let mut conditions = conditions(&known.seen, &mut status.conditions, now_ms);
-    conditions.set("QuotaReserved", true, "QuotaReserved", why);
+    // They begin now, whatever somebody has left standing there.
+    conditions.renew("QuotaReserved", "QuotaReserved", why);
     let queue = &admission.cluster_queue;
     let message = format!("Admitted by ClusterQueue {queue}");
-    conditions.set("Admitted", true, "Admitted", &message);
+    conditions.renew("Admitted", "Admitted", &message);
     conditions.end("Evicted", "QuotaReserved");
     conditions.end("Preempted", "QuotaReserved");
     conditions.remove("PodsReady");

@@ -112,8 +112,8 @@ impl Reconciler {
         match kind {
             Kind::Workload => {
                 let known = self.workloads.get_mut(name);
-                if let Some(known) = known {
-                    known.order = None;
+                if known.is_some_and(|it| it.order.take().is_some()) {
+                    self.orders = self.orders.saturating_sub(1);
                 }
                 self.news.warn_unreadable("Workload", name, error);
             }

@@ -122,13 +122,18 @@ impl Reconciler {
         }
         let before = std::mem::replace(&mut known.seen, Arc::clone(&workload));
         known.job.clone_from(&job);
-        // Decided on an object that is another now. A write that is under way will hear it.
-        if known.track.is_settled() {
-            if known.order.take().is_some() {
+        // Decided on an object that is another now. A write of it that is under way will hear it.
+        let flight = known.track.flight.and_then(|it| self.flights.get(&it));
+        if !flight.is_some_and(|it| it.what.is_of_order()) {
+            let order = known.order.take();
+            known.is_stale = false;
+            if order.is_some() {
                 self.orders = self.orders.saturating_sub(1);
             }
-            known.is_stale = false;
-            self.objects.give_up(&name.namespace, &name.name);
+            let is_admission = matches!(order, Some(Order::Admit(..)));
+            if is_admission || known.track.version >= known.track.awaits {
+                self.objects.give_up(&name.namespace, &name.name);
+            }
         }
         // What cannot be read is told where it waits.
         let _ = self.objects.set_workload(Arc::clone(&workload));
@@ -166,7 +171,7 @@ impl Reconciler {
         if matches!(what, What::Notice) && matches!(outcome, Outcome::Refused(_)) {
             known.notice = None;
         }
-        let is_of_order = matches!(what, What::Admit | What::Evict);
+        let is_of_order = what.is_of_order();
         let was_stale = known.is_stale;
         let (is_over, is_undone) = match outcome {
             // The watch shows it, or has. A write of something else shows that what was begun before was not

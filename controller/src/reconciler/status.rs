@@ -18,6 +18,7 @@ use lockkeeper_preemption::{Algorithm, Amount, FlavorResource, NodeId};
 use lockkeeper_snapshot::objects::quantity;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Whether a queue works: a reason and a message; `is_mistake` if its spec or what it names is to blame.
 struct Verdict {
@@ -81,42 +82,24 @@ impl Verdict {
 const NAMES_MAX: usize = 5;
 
 impl Reconciler {
-    /// The finalizer goes first; then the status, no more often than it may be written.
-    fn plan_status(
-        &self,
-        written_ms: i64,
-        now_ms: i64,
-        has_changed: impl FnOnce() -> bool,
-    ) -> Plan {
-        let due_ms = written_ms.saturating_add(self.settings.status_interval_ms);
-        if written_ms > 0 && due_ms > now_ms {
-            return Plan::at(due_ms);
-        }
-        if has_changed() {
-            Plan::write(What::QueueStatus)
-        } else {
-            Plan::REST
-        }
-    }
-
-    pub(super) fn plan_cluster_queue(&mut self, name: &str, now_ms: i64) -> Plan {
+    pub(super) fn plan_cluster_queue(&self, name: &str, now_ms: i64) -> Plan {
         let Some(entry) = self.queues.cluster_queues.get(name) else {
             return Plan::REST;
         };
         if may_go(&entry.seen.metadata) && self.reserving(name) == 0 {
             return Plan::write(What::Finalizer);
         }
-        let (written_ms, seen) = (entry.written_ms, std::sync::Arc::clone(&entry.seen));
-        let due_ms = written_ms.saturating_add(self.settings.status_interval_ms);
-        if written_ms > 0 && due_ms > now_ms {
-            return Plan::at(due_ms);
-        }
-        let status = self.cluster_queue_status(name, &seen, now_ms);
-        let has_changed = Some(&status) != seen.status.as_ref();
-        if has_changed {
-            Plan::write(What::QueueStatus)
+        self.plan_status(entry.looked_ms, now_ms)
+    }
+
+    /// A status is made up no more often than it may be written: it costs the number of workloads. Whether
+    /// there is anything to write is seen then.
+    fn plan_status(&self, looked_ms: i64, now_ms: i64) -> Plan {
+        let due_ms = looked_ms.saturating_add(self.settings.status_interval_ms);
+        if looked_ms > 0 && due_ms > now_ms {
+            Plan::at(due_ms)
         } else {
-            Plan::REST
+            Plan::write(What::QueueStatus)
         }
     }
 
@@ -126,10 +109,12 @@ impl Reconciler {
         what: What,
         now_ms: i64,
     ) -> Option<Verb> {
-        let seen = std::sync::Arc::clone(&self.queues.cluster_queues.get(name)?.seen);
+        let entry = self.queues.cluster_queues.get_mut(name)?;
+        let seen = Arc::clone(&entry.seen);
         if what == What::Finalizer {
             return Some(without_finalizer(&seen.metadata));
         }
+        entry.looked_ms = now_ms;
         let status = self.cluster_queue_status(name, &seen, now_ms);
         let version = seen.metadata.resource_version.as_deref();
         status_patch(version, seen.status.as_ref(), &status).map(Verb::PatchStatus)
@@ -235,16 +220,13 @@ impl Reconciler {
         }
     }
 
-    pub(super) fn plan_cohort(&mut self, name: &str, now_ms: i64) -> Plan {
-        let Some(entry) = self.queues.cohorts.get(name) else {
-            return Plan::REST;
-        };
-        let (written_ms, before) = (entry.written_ms, entry.seen.status.clone());
-        let after = self.cohort_status(name, now_ms);
-        self.plan_status(written_ms, now_ms, || before != after)
+    pub(super) fn plan_cohort(&self, name: &str, now_ms: i64) -> Plan {
+        let entry = self.queues.cohorts.get(name);
+        entry.map_or(Plan::REST, |it| self.plan_status(it.looked_ms, now_ms))
     }
 
     pub(super) fn draft_cohort(&mut self, name: &str, now_ms: i64) -> Option<Verb> {
+        self.queues.cohorts.get_mut(name)?.looked_ms = now_ms;
         let status = self.cohort_status(name, now_ms)?;
         let seen = &self.queues.cohorts.get(name)?.seen;
         let version = seen.metadata.resource_version.as_deref();
@@ -288,15 +270,12 @@ impl Reconciler {
     }
 
     pub(super) fn plan_local_queue(&self, name: &Name, now_ms: i64) -> Plan {
-        let Some(entry) = self.queues.local_queues.get(name) else {
-            return Plan::REST;
-        };
-        self.plan_status(entry.written_ms, now_ms, || {
-            self.local_queue_status(name, now_ms).as_ref() != entry.seen.status.as_ref()
-        })
+        let entry = self.queues.local_queues.get(name);
+        entry.map_or(Plan::REST, |it| self.plan_status(it.looked_ms, now_ms))
     }
 
-    pub(super) fn draft_local_queue(&self, name: &Name, now_ms: i64) -> Option<Verb> {
+    pub(super) fn draft_local_queue(&mut self, name: &Name, now_ms: i64) -> Option<Verb> {
+        self.queues.local_queues.get_mut(name)?.looked_ms = now_ms;
         let status = self.local_queue_status(name, now_ms)?;
         let seen = &self.queues.local_queues.get(name)?.seen;
         let version = seen.metadata.resource_version.as_deref();

@@ -177,7 +177,7 @@ impl Reconciler {
             Target::Workload(name) => self.workload_answered(name, what, outcome),
             Target::Job(name) => self.job_answered(name, what, outcome),
             Target::Event(number) => self.news.answered(*number, is_done),
-            other => self.queues.answered(other, is_done, now_ms),
+            _ => {}
         }
         self.schedule.mark(target);
         self.mark_news();
@@ -217,14 +217,7 @@ impl Reconciler {
 
 impl Track {
     /// What became of a write that was decided on a version.
-    fn answered(
-        &mut self,
-        what: What,
-        version: u64,
-        outcome: &Outcome,
-        now_ms: i64,
-        chance: u64,
-    ) {
+    fn answered(&mut self, what: What, version: u64, outcome: &Outcome, now_ms: i64, chance: u64) {
         self.flight = None;
         let is_of_another = what == What::CreateWorkload;
         match outcome {

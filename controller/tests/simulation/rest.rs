@@ -65,7 +65,9 @@ impl World {
         };
         let runs = may_run(workload);
         if runs == is_true(job, "/spec/suspend") {
-            return Err(format!("job {name} is half stopped: its workload runs: {runs}"));
+            return Err(format!(
+                "job {name} is half stopped: its workload runs: {runs}"
+            ));
         }
         if !runs {
             if number(job, "/status/active") > 0 {
@@ -139,7 +141,9 @@ impl World {
     /// The ClusterQueue that a workload waits in; none if somebody has to do something first.
     fn queue_of(&self, workload: &Value) -> Option<&Value> {
         let door = text(workload, "/spec/queueName");
-        let door = self.api.get(Kind::LocalQueue, &Name::new(NAMESPACE, door))?;
+        let door = self
+            .api
+            .get(Kind::LocalQueue, &Name::new(NAMESPACE, door))?;
         let queue = text(door, "/spec/clusterQueue");
         let queue = self.api.get(Kind::ClusterQueue, &Name::new("", queue))?;
         let works = |it: &Value| matches!(text(it, "/spec/stopPolicy"), "" | "None");
@@ -163,7 +167,9 @@ impl World {
             return Ok(());
         }
         let is_strict = text(queue, "/spec/queueingStrategy") == "StrictFIFO";
-        let others = self.workloads().filter(|it| !holds(it) && !is(it, "Finished"));
+        let others = self
+            .workloads()
+            .filter(|it| !holds(it) && !is(it, "Finished"));
         let others = others.filter(|it| self.queue_of(it).is_some_and(|it| it == queue));
         if is_strict && others.count() > 1 {
             return Ok(());
@@ -189,7 +195,9 @@ impl World {
         let count = i64::try_from(holders.len()).unwrap();
         for field in ["/reservingWorkloads", "/admittedWorkloads"] {
             if number(status, field) != count {
-                return Err(format!("ClusterQueue {name}: {field} is not {count}: {status}"));
+                return Err(format!(
+                    "ClusterQueue {name}: {field} is not {count}: {status}"
+                ));
             }
         }
         for flavor in list(status, "/flavorsReservation") {
@@ -197,7 +205,9 @@ impl World {
                 let cell = (text(flavor, "/name").into(), text(it, "/name").into());
                 let used = tree.usage_of(&name.name, &cell);
                 if milli(&it["total"]) != used {
-                    return Err(format!("ClusterQueue {name}: {cell:?} is used {used}: {status}"));
+                    return Err(format!(
+                        "ClusterQueue {name}: {cell:?} is used {used}: {status}"
+                    ));
                 }
             }
         }
@@ -213,16 +223,23 @@ impl World {
     }
 
     fn check_door(&self, name: &Name, queue: &Value) -> Result<(), String> {
-        let behind = self.workloads().filter(|it| text(it, "/spec/queueName") == name.name);
+        let behind = self
+            .workloads()
+            .filter(|it| text(it, "/spec/queueName") == name.name);
         let behind: Vec<&Value> = behind.filter(|it| !is(it, "Finished")).collect();
         let held = behind.iter().filter(|it| holds(it)).count();
         let waits = |it: &&&Value| !holds(it) && it["spec"]["active"] != false;
         let waiting = behind.iter().filter(waits).count();
         let status = &queue["status"];
-        let expected = [("/reservingWorkloads", held), ("/pendingWorkloads", waiting)];
+        let expected = [
+            ("/reservingWorkloads", held),
+            ("/pendingWorkloads", waiting),
+        ];
         for (field, count) in expected {
             if number(status, field) != i64::try_from(count).unwrap() {
-                return Err(format!("LocalQueue {name}: {field} is not {count}: {status}"));
+                return Err(format!(
+                    "LocalQueue {name}: {field} is not {count}: {status}"
+                ));
             }
         }
         Ok(())
@@ -264,6 +281,8 @@ fn cells(queue: &Value) -> Vec<Cell> {
 /// What a pod set asks for.
 fn asks(pod_set: &Value) -> i64 {
     let containers = list(pod_set, "/template/spec/containers").iter();
-    let each: i64 = containers.map(|it| milli(&it["resources"]["requests"]["cpu"])).sum();
+    let each: i64 = containers
+        .map(|it| milli(&it["resources"]["requests"]["cpu"]))
+        .sum();
     each * pod_set["count"].as_i64().unwrap_or(1)
 }

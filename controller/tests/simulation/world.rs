@@ -258,7 +258,11 @@ fn settings(dice: &mut Dice) -> Settings {
         disable_partial_admission: dice.percent(30),
         ..Options::default()
     };
-    let recovery = *dice.pick(&[None, Some(Duration::from_secs(2)), Some(Duration::from_secs(9))]);
+    let recovery = *dice.pick(&[
+        None,
+        Some(Duration::from_secs(2)),
+        Some(Duration::from_secs(9)),
+    ]);
     let requeue = Requeue {
         is_enabled: dice.percent(60),
         timeout: Duration::from_secs(*dice.pick(&[3, 8, 20])),

@@ -6,7 +6,7 @@ use super::input::Name;
 use super::notice::of_entry;
 use super::output::Target;
 use super::workload::{Notice, Order, Preemption};
-use lockkeeper_preemption::{Decision, Entry, Mode, Victim};
+use lockkeeper_preemption::{Decision, Entry, Mode, RequeuedTo, Victim};
 use lockkeeper_snapshot::objects::admission;
 
 impl Reconciler {
@@ -35,6 +35,9 @@ impl Reconciler {
         let mut has_admitted = false;
         let mut has_moved = false;
         for entry in &cycle.entries {
+            // Who stepped aside makes room for the next, and a search for flavors may go on.
+            let is_aside = matches!(entry.requeued, Some((_, RequeuedTo::Parked)));
+            has_moved |= is_aside || self.objects.state().has_flavors_left(entry.workload);
             match &entry.decision {
                 Decision::Admit if is_one_only && has_admitted => {
                     let name = self.name_of(entry);
@@ -51,6 +54,7 @@ impl Reconciler {
                 _ => self.note(entry),
             }
         }
+        has_moved |= !cycle.out_of_scope.is_empty();
         for id in &cycle.out_of_scope {
             let name = split(self.objects.state().workload_name(*id));
             let notice = Notice {

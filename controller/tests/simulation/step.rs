@@ -1,11 +1,9 @@
 //! One step of a world: somebody does one thing.
 
-use crate::api::Error;
-use crate::fields::text;
-use crate::jobs::JOB;
 use crate::quota::Limits;
 use crate::world::{InFlight, World};
-use lockkeeper_controller::{Kind, Name, Outcome, Target, Verb, What, Write};
+use crate::write::{line, object, perform};
+use lockkeeper_controller::{Kind, Name, Outcome};
 use std::rc::Rc;
 
 /// Of a hundred writes during the disorder, how many fail in one way or another.
@@ -50,10 +48,7 @@ impl World {
         for it in &self.processes {
             let is_awake = it.wake_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
             is_possible[0] |= it.has_news || is_awake;
-            is_possible[1] |= it
-                .watches
-                .iter()
-                .any(|(kind, watch)| watch.is_behind(&self.api, *kind));
+            is_possible[1] |= it.watches.iter().any(|(kind, watch)| watch.is_behind(&self.api, *kind));
             is_possible[3] |= !it.answers.is_empty();
         }
         is_possible[2] = !self.flights.is_empty();
@@ -158,8 +153,7 @@ impl World {
     fn land(&mut self) -> Result<(), String> {
         let at = self.dice.below(self.flights.len());
         let flight = self.flights.swap_remove(at);
-        let is_fault =
-            self.watcher.has_faults && !self.is_calm && self.dice.percent(FAULTS_PERCENT);
+        let is_fault = self.watcher.has_faults && !self.is_calm && self.dice.percent(FAULTS_PERCENT);
         let fault = if is_fault { self.dice.below(3) } else { 9 };
         let outcome = match fault {
             0 => Outcome::Failed("it never came".to_owned()),
@@ -175,10 +169,7 @@ impl World {
         if let Some(process) = self.processes.iter_mut().find(|it| it.number == by) {
             process.answers.push((ticket, outcome));
         }
-        let is_leaders = self
-            .processes
-            .iter()
-            .any(|it| it.number == by && it.is_leading);
+        let is_leaders = self.processes.iter().any(|it| it.number == by && it.is_leading);
         if !is_leaders {
             self.doubt();
         }
@@ -192,26 +183,13 @@ impl World {
             return Ok(Outcome::Done(self.api.version()));
         };
         let before = self.api.get(kind, &name).map(Rc::clone);
-        let done = match &flight.write.verb {
-            Verb::Create(object) => self.api.create(kind, object.clone()),
-            Verb::Patch(patch) => self.api.patch(kind, &name, patch, false),
-            Verb::PatchStatus(patch) => self.api.patch(kind, &name, patch, true),
-            Verb::Delete { uid } => self.api.delete(kind, &name, Some(uid), false),
-        };
-        let version = match done {
-            Ok(version) => version,
-            Err(Error::Absent) => return Ok(Outcome::Absent),
-            Err(Error::Exists) => return Ok(Outcome::Exists),
-            Err(Error::Conflict) => return Ok(Outcome::Conflict),
-            Err(Error::Invalid(why)) => {
-                // What the reconciler writes is never wrong by itself.
-                let what = flight.write.what.as_str();
-                return Err(format!("{what} of {name} is refused: {why}"));
-            }
-        };
-        self.watcher
-            .landed(&self.api, flight, kind, &name, before.as_deref())?;
-        Ok(Outcome::Done(version))
+        // What the reconciler writes is never wrong by itself.
+        let outcome = perform(&mut self.api, &flight.write)?;
+        if matches!(outcome, Outcome::Done(_)) {
+            let before = before.as_deref();
+            self.watcher.landed(&self.api, flight, kind, &name, before)?;
+        }
+        Ok(outcome)
     }
 
     fn fault(&mut self) {
@@ -232,8 +210,7 @@ impl World {
                 let process = self.processes.remove(at);
                 self.tell(|| format!("controller {} is killed", process.number));
                 let dice = &mut self.dice;
-                self.flights
-                    .retain(|it| it.by != process.number || dice.percent(50));
+                self.flights.retain(|it| it.by != process.number || dice.percent(50));
                 if self.processes.is_empty() || self.dice.percent(30) {
                     self.start_process();
                 }
@@ -255,38 +232,4 @@ impl World {
             }
         }
     }
-}
-
-/// The object that a write is about; no kind for an event.
-fn object(write: &Write) -> (Option<Kind>, Name) {
-    let plain = |name: &str| Name::new("", name);
-    match (&write.target, &write.verb) {
-        (Target::Job(_), Verb::Create(object)) => {
-            let name = Name::new(
-                text(object, "/metadata/namespace"),
-                text(object, "/metadata/name"),
-            );
-            (Some(Kind::Workload), name)
-        }
-        (Target::Job(job), _) => (Some(JOB), job.name.clone()),
-        (Target::Workload(name), _) => (Some(Kind::Workload), name.clone()),
-        (Target::LocalQueue(name), _) => (Some(Kind::LocalQueue), name.clone()),
-        (Target::ClusterQueue(name), _) => (Some(Kind::ClusterQueue), plain(name)),
-        (Target::Cohort(name), _) => (Some(Kind::Cohort), plain(name)),
-        (Target::ResourceFlavor(name), _) => (Some(Kind::ResourceFlavor), plain(name)),
-        (Target::Event(_), _) => (None, Name::default()),
-    }
-}
-
-fn line(write: &Write) -> String {
-    let (_, name) = object(write);
-    let verb = match &write.verb {
-        Verb::Create(it) => format!("create {it}"),
-        Verb::Patch(it) => format!("patch {it}"),
-        Verb::PatchStatus(it) => format!("status {it}"),
-        Verb::Delete { uid } => format!("delete {uid}"),
-    };
-    let short = write.what != What::QueueStatus;
-    let verb = if short { verb } else { String::new() };
-    format!("{} {} {name} {verb}", write.ticket.0, write.what.as_str())
 }

@@ -176,7 +176,11 @@ impl World {
                 return Err(format!("it does not come to rest; {busiest}"));
             }
         }
-        self.check_rest()?;
+        let result = self.check_rest();
+        if result.is_err() {
+            self.tell(|| self.known());
+        }
+        result?;
         Ok(self.watcher.writes)
     }
 
@@ -204,6 +208,13 @@ impl World {
             let passed = self.api.now_ms - BEGIN_MS;
             println!("{:>9} {}", passed, line());
         }
+    }
+
+    /// All that those who lead know.
+    fn known(&self) -> String {
+        let leaders = self.processes.iter().filter(|it| it.is_leading);
+        let known = leaders.map(|it| format!("{:?}", it.reconciler));
+        known.collect()
     }
 
     /// A new name, never given before.

@@ -3,6 +3,7 @@
 pub mod alone;
 mod certificates;
 mod configuration;
+mod control;
 mod drills;
 mod examples;
 mod guarded;
@@ -56,6 +57,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());
     scenarios.extend(workers::scenarios());
+    scenarios.extend(control::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

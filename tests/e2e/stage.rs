@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::ROOT;
 use crate::cluster::Cluster;
 use crate::kubectl::{Kubectl, Reply};
 use crate::lockkeeper::{self, Lockkeeper, Protocol};
@@ -11,6 +12,9 @@ use crate::wait;
 
 /// No configuration file: every default.
 pub const DEFAULTS: &str = "";
+
+/// What an installation of the controller is, from the root of the repository.
+const CONTROLLER: &str = "examples/install/controller.yaml";
 
 /// The kinds a trial may leave objects of.
 const KINDS: &str = "workloads.lockkeeper.dev,localqueues.lockkeeper.dev,\
@@ -143,6 +147,18 @@ impl Stage {
         kubectl
     }
 
+    /// The credentials that a controller works with: those of its account, with the rights that an
+    /// installation gives it, or the administrator's as long as none are written down.
+    #[track_caller]
+    pub fn controller(&mut self) -> PathBuf {
+        let kubectl = self.installed();
+        if Path::new(ROOT).join(CONTROLLER).is_file() {
+            self.cluster().controller().to_owned()
+        } else {
+            kubectl.kubeconfig().to_owned()
+        }
+    }
+
     /// A folder for another server.
     #[track_caller]
     pub fn new_folder(&mut self) -> PathBuf {
@@ -211,6 +227,11 @@ pub fn install(kubectl: &Kubectl) {
     kubectl
         .run(&["apply", "-f", "examples/install/server.yaml"])
         .accepted_silently();
+    if Path::new(ROOT).join(CONTROLLER).is_file() {
+        kubectl
+            .run(&["apply", "-f", CONTROLLER])
+            .accepted_silently();
+    }
 }
 
 /// Its warnings would be seen: nothing is silent that breaks the standard.

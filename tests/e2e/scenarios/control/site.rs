@@ -1,5 +1,7 @@
 //! What a trial of the controller stands on: an empty cluster with nodes, and one controller.
 
+use std::thread;
+
 use serde_json::{Value, json};
 
 use super::told;
@@ -12,6 +14,9 @@ use crate::stage::{DEFAULTS, Stage};
 
 /// A controller that need not wait for a Lease: there is one at a time.
 pub const ALONE: &str = "--no-leader-election";
+
+/// How much of the controller's log is shown when a trial fails.
+const TAIL_LINES: usize = 60;
 
 /// Dropping it kills the controller. What is on the cluster is for the next trial to sweep.
 pub struct Site<'a> {
@@ -286,7 +291,24 @@ impl<'a> Site<'a> {
             || format!("there are not {count} events about {about}"),
         );
         found.unwrap_or_else(|e| panic!("{e}: {last:#?}"));
+        last.sort_unstable();
         last
+    }
+}
+
+impl Drop for Site<'_> {
+    fn drop(&mut self) {
+        if let Some(controller) = &self.controller
+            && thread::panicking()
+        {
+            let log = controller.logged();
+            let lines: Vec<&str> = log.lines().collect();
+            let tail = lines.len().saturating_sub(TAIL_LINES);
+            eprintln!(
+                "the end of the controller's log:\n{}",
+                lines[tail..].join("\n")
+            );
+        }
     }
 }
 

@@ -41,6 +41,7 @@ mod scenarios;
 mod snapshot;
 mod stage;
 mod wait;
+mod watcher;
 mod workers;
 
 use std::path::Path;

@@ -12,7 +12,7 @@ use crate::wait;
 const NAMESPACE: &str = "default";
 
 /// Where the objects of a kind are.
-fn collection(kind: &str) -> String {
+pub fn collection(kind: &str) -> String {
     let space = format!("namespaces/{NAMESPACE}");
     let ours = "/apis/lockkeeper.dev/v1alpha1";
     match kind {

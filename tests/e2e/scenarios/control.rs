@@ -1,7 +1,9 @@
 //! The controller on a real cluster: a Job waits, starts, is preempted and comes back.
 
 mod borrowing;
+mod flapping;
 mod jobs;
+mod pods_ready;
 mod preemption;
 mod site;
 mod told;
@@ -21,6 +23,8 @@ pub fn scenarios() -> Vec<Scenario> {
     };
     add("preemption", &preemption::TRIALS);
     add("borrowing", &borrowing::TRIALS);
+    add("preemption", &flapping::TRIALS);
+    add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     scenarios
 }

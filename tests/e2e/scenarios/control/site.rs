@@ -8,9 +8,10 @@ use super::told;
 use crate::controller::Controller;
 use crate::lockkeeper::Protocol;
 use crate::nodes::Nodes;
-use crate::objects::{Objects, merge};
+use crate::objects::{Objects, collection, merge};
 use crate::snapshot;
 use crate::stage::{DEFAULTS, Stage};
+use crate::watcher::Watch;
 
 /// A controller that need not wait for a Lease: there is one at a time.
 pub const ALONE: &str = "--no-leader-election";
@@ -124,6 +125,14 @@ impl<'a> Site<'a> {
             let refused = log.lines().find(|line| line.contains(" refused "));
             assert_eq!(refused, None, "a write was refused");
         }
+    }
+
+    /// Every version of the objects of a kind from now on.
+    #[track_caller]
+    pub fn watch(&mut self, kind: &str) -> Watch {
+        let (_, version) = self.objects.listing(kind);
+        let server = self.stage.cluster().watched();
+        Watch::start(server, collection(kind), version)
     }
 
     /// A flavor for all nodes that are like others.

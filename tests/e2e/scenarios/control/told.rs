@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 /// Conditions in the order in which they come in a workload's life.
@@ -42,6 +43,12 @@ pub fn message<'a>(object: &'a Value, of: &str) -> &'a str {
     there
         .and_then(|it| it["message"].as_str())
         .unwrap_or_default()
+}
+
+/// The second of a time.
+pub fn second(time: &Value) -> i64 {
+    let time: Timestamp = time.as_str().unwrap().parse().unwrap();
+    time.as_second()
 }
 
 /// A workload: what it holds, and its conditions.

@@ -105,7 +105,10 @@ pub(crate) fn run_all(arguments: &AllArguments) -> Result<(), Failure> {
     let mut config = loaded.config;
     arguments.own.apply(&mut config);
     let kubeconfig = arguments.serve.kubeconfig.clone();
-    serve::run_beside(&arguments.serve, Some(control(kubeconfig, config, loaded.settings)))
+    serve::run_beside(
+        &arguments.serve,
+        Some(control(kubeconfig, config, loaded.settings)),
+    )
 }
 
 async fn control(kubeconfig: Option<PathBuf>, config: Config, rules: Rules) -> Result<(), Error> {

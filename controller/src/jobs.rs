@@ -305,7 +305,10 @@ fn placement(have: &PodSetSeen, want: &Placed) -> Value {
     }
     let mut out = serde_json::Map::new();
     if !selector.is_empty() {
-        out.insert("nodeSelector".to_owned(), Value::Object(selector));
+        // What was not there before is not to be there empty.
+        let is_none = want.node_selector.is_empty();
+        let selector = (!is_none).then_some(selector);
+        out.insert("nodeSelector".to_owned(), json!(selector));
     }
     if have.tolerations() != want.tolerations {
         let tolerations = (!want.tolerations.is_empty()).then_some(&want.tolerations);

@@ -12,6 +12,7 @@ use crate::kubectl::Kubectl;
 use crate::nodes::{self, Nodes};
 use crate::process::Process;
 use crate::programs::Programs;
+use crate::watcher::Server;
 use crate::workers::Workers;
 
 /// The administrator's token.
@@ -108,6 +109,15 @@ impl Cluster {
     /// The API server as the administrator's programs see it.
     pub fn client(&self) -> Client {
         Client::new(self.ports[1], certificate(self.folder.path()), TOKEN)
+    }
+
+    /// The same for a watch.
+    pub fn watched(&self) -> Server {
+        Server {
+            port: self.ports[1],
+            ca: certificate(self.folder.path()),
+            token: TOKEN,
+        }
     }
 
     /// Asks the API server to end, and waits until it has. What it stored stays in etcd.

@@ -9,7 +9,9 @@
 //! `KUBEBUILDER_ASSETS` a folder with `etcd`, `kube-apiserver` and `kubectl`, and for the trials that
 //! need pods to run `kube-controller-manager`, `kube-scheduler`, `kwok` and `jobset.yaml`; with
 //! neither, `tests/minicluster/build.sh` builds one. `LOCKKEEPER_DRILL_REQUESTS` is how many
-//! requests each step of a drill sends; see `scenarios/drills.rs`.
+//! requests each step of a drill sends; see `scenarios/drills.rs`. `LOCKKEEPER_DRILL_SECONDS` is how long
+//! a controller is killed under load, and turns the large trials of it on; see
+//! `scenarios/control/faults.rs`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -24,6 +26,7 @@ mod balancer;
 mod certificates;
 mod client;
 mod cluster;
+mod controller;
 mod dialler;
 mod https;
 mod kubectl;
@@ -31,12 +34,14 @@ mod load;
 mod lockkeeper;
 mod manifests;
 mod nodes;
+mod objects;
 mod process;
 mod programs;
 mod scenarios;
 mod snapshot;
 mod stage;
 mod wait;
+mod watcher;
 mod workers;
 
 use std::path::Path;

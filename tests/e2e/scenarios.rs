@@ -3,6 +3,7 @@
 pub mod alone;
 mod certificates;
 mod configuration;
+mod control;
 mod demo;
 mod drills;
 mod examples;
@@ -60,6 +61,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(workers::scenarios());
     scenarios.extend(rights::scenarios());
     scenarios.extend(demo::scenarios());
+    scenarios.extend(control::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

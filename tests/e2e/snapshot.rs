@@ -13,5 +13,9 @@ pub fn check(name: &str, text: &str) {
         r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
         "UID",
     );
+    // The name of a workload ends with a digest of its job's uid.
+    settings.add_filter(r"\b(job(?:set)?-[a-z0-9-]+)-[0-9a-f]{8}\b", "$1-DIGEST");
+    settings.add_filter(r"\b\d+ s after it was made", "SECONDS s after it was made");
+    settings.add_filter(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME");
     settings.bind(|| insta::assert_snapshot!(name, text));
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::ROOT;
 use crate::cluster::Cluster;
 use crate::kubectl::{Kubectl, Reply};
 use crate::lockkeeper::{self, Lockkeeper, Protocol};
@@ -11,6 +12,9 @@ use crate::wait;
 
 /// No configuration file: every default.
 pub const DEFAULTS: &str = "";
+
+/// What an installation of the controller is, from the root of the repository.
+const CONTROLLER: &str = "examples/install/controller.yaml";
 
 /// The kinds a trial may leave objects of.
 const KINDS: &str = "workloads.lockkeeper.dev,localqueues.lockkeeper.dev,\
@@ -141,6 +145,18 @@ impl Stage {
         let delete = ["delete", kinds, "lockkeeper", "--ignore-not-found"];
         kubectl.run(&delete).accepted();
         kubectl
+    }
+
+    /// The credentials that a controller works with: those of its account, with the rights that an
+    /// installation gives it, or the administrator's as long as none are written down.
+    #[track_caller]
+    pub fn controller(&mut self) -> PathBuf {
+        let kubectl = self.installed();
+        if Path::new(ROOT).join(CONTROLLER).is_file() {
+            self.cluster().controller().to_owned()
+        } else {
+            kubectl.kubeconfig().to_owned()
+        }
     }
 
     /// A folder for another server.

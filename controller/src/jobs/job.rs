@@ -37,6 +37,10 @@ impl JobKind for BatchJob {
         let least = least.and_then(|it| it.parse().ok());
         let is = |of: &str| is_true(&status, of);
         let is_known_suspended = is("Suspended") || status.start_time.is_none();
+        // A pod that has just ended well is ready no more, and not counted yet.
+        let uncounted = status.uncounted_terminated_pods.as_ref();
+        let uncounted = uncounted.and_then(|it| it.succeeded.as_ref());
+        let uncounted = uncounted.map_or(0, |it| i32::try_from(it.len()).unwrap_or(i32::MAX));
         Ok(Seen {
             is_suspended: spec.suspend == Some(true),
             has_start_time: status.start_time.is_some(),
@@ -45,6 +49,7 @@ impl JobKind for BatchJob {
                 .ready
                 .unwrap_or_default()
                 .saturating_add(status.succeeded.unwrap_or_default())
+                .saturating_add(uncounted)
                 >= count,
             ended: ended(&status),
             pod_sets: vec![PodSetSeen {

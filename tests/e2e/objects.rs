@@ -1,0 +1,247 @@
+//! The objects of a cluster as a program sees them: asked for one by one, over one connection.
+
+use std::cell::RefCell;
+use std::io;
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client};
+use crate::wait;
+
+/// The namespace of all that is made here.
+const NAMESPACE: &str = "default";
+
+/// Where the objects of a kind are.
+pub fn collection(kind: &str) -> String {
+    let space = format!("namespaces/{NAMESPACE}");
+    let ours = "/apis/lockkeeper.dev/v1alpha1";
+    match kind {
+        "Workload" => format!("{ours}/{space}/workloads"),
+        "LocalQueue" => format!("{ours}/{space}/localqueues"),
+        "ClusterQueue" => format!("{ours}/clusterqueues"),
+        "Cohort" => format!("{ours}/cohorts"),
+        "ResourceFlavor" => format!("{ours}/resourceflavors"),
+        "PriorityClass" => "/apis/scheduling.k8s.io/v1/priorityclasses".to_owned(),
+        "Job" => format!("/apis/batch/v1/{space}/jobs"),
+        "JobSet" => format!("/apis/jobset.x-k8s.io/v1alpha2/{space}/jobsets"),
+        "Pod" => format!("/api/v1/{space}/pods"),
+        "Node" => "/api/v1/nodes".to_owned(),
+        "Event" => format!("/apis/events.k8s.io/v1/{space}/events"),
+        "Lease" => "/apis/coordination.k8s.io/v1/namespaces/lockkeeper-system/leases".to_owned(),
+        other => panic!("where are objects of kind {other}?"),
+    }
+}
+
+/// What a trial may leave behind, in the order in which it goes: who makes others first.
+const LEFT: [&str; 10] = [
+    "Job",
+    "Workload",
+    "Pod",
+    "LocalQueue",
+    "ClusterQueue",
+    "Cohort",
+    "ResourceFlavor",
+    "PriorityClass",
+    "Event",
+    "Lease",
+];
+
+/// The API server, as the administrator.
+pub struct Objects {
+    client: RefCell<Client>,
+}
+
+impl Objects {
+    pub fn new(client: Client) -> Self {
+        Self {
+            client: RefCell::new(client),
+        }
+    }
+
+    /// The answer to one request. What is only read is asked for again when the connection was broken.
+    pub fn ask(&self, request: impl Fn(&mut Client) -> io::Result<Answer>) -> io::Result<Answer> {
+        let mut client = self.client.borrow_mut();
+        request(&mut client).or_else(|_| request(&mut client))
+    }
+
+    /// Makes an object.
+    #[track_caller]
+    pub fn make(&self, object: &Value) -> Value {
+        let answer = self.try_make(object);
+        assert_eq!(answer.status, 201, "{object:#}: {answer:#?}");
+        answer.body
+    }
+
+    /// What comes of making an object.
+    #[track_caller]
+    pub fn try_make(&self, object: &Value) -> Answer {
+        let path = collection(object["kind"].as_str().unwrap());
+        self.client.borrow_mut().create(&path, object).unwrap()
+    }
+
+    /// The object; it is there.
+    #[track_caller]
+    pub fn get(&self, kind: &str, name: &str) -> Value {
+        let there = self.find(kind, name);
+        there.unwrap_or_else(|| panic!("there is no {kind} {name}"))
+    }
+
+    /// The object, if it is there.
+    #[track_caller]
+    pub fn find(&self, kind: &str, name: &str) -> Option<Value> {
+        let path = format!("{}/{name}", collection(kind));
+        let answer = self.ask(|client| client.get(&path)).unwrap();
+        match answer.status {
+            200 => Some(answer.body),
+            404 => None,
+            _ => panic!("{kind} {name}: {answer:#?}"),
+        }
+    }
+
+    /// All objects of a kind.
+    #[track_caller]
+    pub fn list(&self, kind: &str) -> Vec<Value> {
+        self.listing(kind).0
+    }
+
+    /// All objects of a kind, and the resource version of the listing.
+    #[track_caller]
+    pub fn listing(&self, kind: &str) -> (Vec<Value>, String) {
+        let path = collection(kind);
+        let mut answer = self.ask(|client| client.get(&path)).unwrap();
+        assert_eq!(answer.status, 200, "{kind}: {answer:#?}");
+        let version = answer.body["metadata"]["resourceVersion"].as_str();
+        let version = version.unwrap().to_owned();
+        match answer.body["items"].take() {
+            Value::Array(items) => (items, version),
+            other => panic!("no list: {other}"),
+        }
+    }
+
+    /// Changes an object by a merge patch.
+    #[track_caller]
+    pub fn patch(&self, kind: &str, name: &str, change: &Value) -> Value {
+        self.patch_at(&format!("{}/{name}", collection(kind)), change)
+    }
+
+    /// Changes the status of an object by a merge patch.
+    #[track_caller]
+    pub fn patch_status(&self, kind: &str, name: &str, change: &Value) -> Value {
+        self.patch_at(&format!("{}/{name}/status", collection(kind)), change)
+    }
+
+    #[track_caller]
+    fn patch_at(&self, path: &str, change: &Value) -> Value {
+        let answer = self.client.borrow_mut().patch(path, change).unwrap();
+        assert_eq!(answer.status, 200, "{path} {change}: {answer:#?}");
+        answer.body
+    }
+
+    /// Deletes an object, and what it owns after it.
+    #[track_caller]
+    pub fn delete(&self, kind: &str, name: &str) {
+        let path = format!("{}/{name}?propagationPolicy=Background", collection(kind));
+        let answer = self.client.borrow_mut().delete(&path).unwrap();
+        assert!(matches!(answer.status, 200 | 202), "{path}: {answer:#?}");
+    }
+
+    /// Waits until `holds` of an object, and gives it.
+    #[track_caller]
+    pub fn until(&self, kind: &str, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        let found = wait::until(
+            || {
+                last = self.find(kind, name).unwrap_or_default();
+                Ok(holds(&last).then(|| last.clone()))
+            },
+            || format!("{kind} {name} does not get there"),
+        );
+        found.unwrap_or_else(|e| panic!("{e}: {}", without_management(last)))
+    }
+
+    /// Waits until there is no such object.
+    #[track_caller]
+    pub fn until_gone(&self, kind: &str, name: &str) {
+        self.until(kind, name, Value::is_null);
+    }
+
+    /// Removes what earlier trials left. Nobody may be there who makes more.
+    #[track_caller]
+    pub fn sweep(&self, has_jobset: bool) {
+        let kinds = has_jobset.then_some("JobSet").into_iter().chain(LEFT);
+        let kinds: Vec<&str> = kinds.collect();
+        for kind in &kinds {
+            self.delete_all(kind);
+        }
+        wait::until(
+            || {
+                let left: Vec<&&str> = kinds.iter().filter(|it| !self.release_all(it)).collect();
+                Ok(left.is_empty().then_some(()))
+            },
+            || "objects of an earlier trial do not go away".to_owned(),
+        )
+        .unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    #[track_caller]
+    fn delete_all(&self, kind: &str) {
+        if kind == "PriorityClass" {
+            // Two are the API server's own.
+            for name in self.left(kind) {
+                self.delete(kind, &name);
+            }
+            return;
+        }
+        let path = format!(
+            "{}?propagationPolicy=Background&gracePeriodSeconds=0",
+            collection(kind)
+        );
+        let answer = self.client.borrow_mut().delete(&path).unwrap();
+        assert_eq!(answer.status, 200, "{path}: {answer:#?}");
+    }
+
+    /// Takes the finalizers from what is being deleted. Whether nothing is left.
+    #[track_caller]
+    fn release_all(&self, kind: &str) -> bool {
+        let left = self.left(kind);
+        for name in &left {
+            let path = format!("{}/{name}", collection(kind));
+            let change = json!({"metadata": {"finalizers": null}});
+            // It may go by itself in the meantime.
+            let answer = self.client.borrow_mut().patch(&path, &change).unwrap();
+            assert!(matches!(answer.status, 200 | 404 | 409), "{answer:#?}");
+        }
+        left.is_empty()
+    }
+
+    fn left(&self, kind: &str) -> Vec<String> {
+        let all = self.list(kind);
+        let names = all
+            .iter()
+            .map(|it| it["metadata"]["name"].as_str().unwrap());
+        let names = names.filter(|it| kind != "PriorityClass" || !it.starts_with("system-"));
+        names.map(str::to_owned).collect()
+    }
+}
+
+/// An object without the list of who wrote which of its fields, for messages.
+fn without_management(mut object: Value) -> String {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    format!("{object:#}")
+}
+
+/// Merges `change` into `object` (RFC 7386).
+pub fn merge(object: &mut Value, change: &Value) {
+    let Value::Object(change) = change else {
+        object.clone_from(change);
+        return;
+    };
+    for (key, value) in change {
+        match value {
+            Value::Null => drop(object.as_object_mut().and_then(|it| it.remove(key))),
+            _ => merge(&mut object[key], value),
+        }
+    }
+}

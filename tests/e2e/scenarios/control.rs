@@ -1,0 +1,33 @@
+//! The controller on a real cluster: a Job waits, starts, is preempted and comes back.
+
+mod borrowing;
+mod flapping;
+mod jobs;
+mod pods_ready;
+mod preemption;
+mod site;
+mod told;
+
+use super::Scenario;
+use crate::lockkeeper::Protocol;
+use crate::stage::Stage;
+
+pub fn scenarios() -> Vec<Scenario> {
+    let mut scenarios = Vec::new();
+    let mut add = |of: &str, all: &[(&'static str, fn(&mut Stage))]| {
+        scenarios.extend(all.iter().map(|&(name, run)| {
+            let name = format!("control: {of}: {name}");
+            // The controller does not care which protocol the webhook speaks.
+            Scenario::new(name, move |stage, _| run(stage)).only(Protocol::Http1)
+        }));
+    };
+    add("preemption", &preemption::TRIALS);
+    add("borrowing", &borrowing::TRIALS);
+    add("preemption", &flapping::TRIALS);
+    add("pods ready", &pods_ready::TRIALS);
+    add("jobs", &jobs::TRIALS);
+    scenarios
+}
+
+/// A trial: its name, and what it does.
+type Trial = (&'static str, fn(&mut Stage));

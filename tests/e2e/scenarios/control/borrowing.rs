@@ -1,0 +1,102 @@
+//! Preemption while borrowing (KEP-1337): Story 1, its table and its four scenarios.
+
+use serde_json::json;
+
+use super::Trial;
+use super::site::Site;
+use crate::stage::{DEFAULTS, Stage};
+
+pub const TRIALS: [Trial; 4] = [
+    ("a borrower preempts who is less important", less_important),
+    ("a borrower waits for who is more important", more_important),
+    (
+        "a borrower waits for who is above the threshold",
+        above_threshold,
+    ),
+    ("a borrower waits for who does not borrow", no_borrower),
+];
+
+/// Jobs above this are never preempted by borrowers.
+const THRESHOLD: i32 = 100;
+
+/// Two teams with a queue for what matters and one for the rest, all with nothing of their own, and one
+/// with 100 that all borrow from. `running` runs in a queue with a priority, and somebody with another
+/// priority comes into `a-standard`; they cannot both run.
+fn story<'a>(stage: &'a mut Stage, running: (&str, i32), priority: i32) -> Site<'a> {
+    let site = Site::open(stage, DEFAULTS);
+    site.flavor("default");
+    for team in ["a", "b"] {
+        let standard = json!({"preemption": {
+            "reclaimWithinCohort": "LowerPriority",
+            "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": THRESHOLD},
+        }});
+        borrows(&site, &format!("{team}-standard"), standard);
+        borrows(&site, &format!("{team}-best-effort"), json!({}));
+    }
+    let mut shared = limited(100, 0);
+    shared["cohortName"] = "teams".into();
+    site.queue("shared", 0, &shared);
+    let (queue, of_running) = running;
+    site.class("running", of_running);
+    site.class("coming", priority);
+    site.job("running", queue, 60, "running", &json!({}));
+    site.until_runs("running");
+    site.job("coming", "a-standard", 60, "coming", &json!({}));
+    site
+}
+
+fn borrows(site: &Site<'_>, name: &str, more: serde_json::Value) {
+    let mut spec = limited(0, 100);
+    spec["cohortName"] = "teams".into();
+    crate::objects::merge(&mut spec, &more);
+    site.queue(name, 0, &spec);
+}
+
+fn limited(nominal: u32, borrowing: u32) -> serde_json::Value {
+    json!({"resourceGroups": [{
+        "coveredResources": ["cpu"],
+        "flavors": [{"name": "default", "resources": [
+            {"name": "cpu", "nominalQuota": nominal, "borrowingLimit": borrowing},
+        ]}],
+    }]})
+}
+
+fn less_important(stage: &mut Stage) {
+    let mut site = story(stage, ("b-best-effort", THRESHOLD), 201);
+    site.until_runs("coming");
+    site.until_stopped("running");
+    site.until_waits("running", "WaitingForQuota");
+    site.check_workloads("control-story-preempts", &["coming", "running"]);
+    // What was preempted does not preempt in turn: it runs when there is room.
+    site.finish("coming");
+    site.until_runs("running");
+    site.close();
+}
+
+fn more_important(stage: &mut Stage) {
+    waits(
+        story(stage, ("b-best-effort", 90), 80),
+        "control-story-higher",
+    );
+}
+
+fn above_threshold(stage: &mut Stage) {
+    waits(
+        story(stage, ("b-standard", THRESHOLD + 1), 250),
+        "control-story-threshold",
+    );
+}
+
+fn no_borrower(stage: &mut Stage) {
+    waits(story(stage, ("shared", 10), 250), "control-story-nominal");
+}
+
+/// Who comes waits, and it is for this one that runs.
+#[track_caller]
+fn waits(mut site: Site<'_>, snapshot: &str) {
+    site.until_waits("coming", "WaitingForQuota");
+    site.check_workloads(snapshot, &["coming", "running"]);
+    site.finish("running");
+    site.until_runs("coming");
+    site.close();
+}

@@ -1,0 +1,375 @@
+//! Jobs: their workloads, where their pods go, and how they are stopped.
+
+use serde_json::{Value, json};
+
+use super::site::{self, ALONE, Site, pods_with};
+use super::{Trial, told};
+use crate::objects::merge;
+use crate::snapshot;
+use crate::stage::{DEFAULTS, Stage};
+use crate::wait;
+
+pub const TRIALS: [Trial; 8] = [
+    (
+        "its pods go where the flavor says, and it is put back",
+        placed,
+    ),
+    ("a part of it starts where the whole does not fit", partly),
+    ("it is made running and waits nevertheless", made_running),
+    ("who is deleted or done frees quota", frees),
+    ("its workload follows it and comes back", follows),
+    ("it runs no longer than it may", too_long),
+    ("a JobSet starts and is stopped", jobset),
+    ("a dry run writes nothing", dry_run),
+];
+
+/// A queue on nodes that take only those who tolerate it.
+#[track_caller]
+fn spot(site: &Site<'_>, cpu: u32, more: &Value) {
+    let spec = json!({
+        "nodeLabels": {"test.lockkeeper.dev/kind": "spot"},
+        "nodeTaints": [{"key": "spot", "value": "yes", "effect": "NoSchedule"}],
+        "tolerations": [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}],
+    });
+    site.objects.make(&site::flavor("default", &spec));
+    site.queue("q", cpu, more);
+}
+
+/// What of the placement stands in a Job: selector and tolerations.
+fn placement(job: &Value) -> [&Value; 2] {
+    let spec = &job["spec"]["template"]["spec"];
+    [&spec["nodeSelector"], &spec["tolerations"]]
+}
+
+fn placed(stage: &mut Stage) {
+    let mut site = Site::open(stage, DEFAULTS);
+    site.classes();
+    spot(
+        &site,
+        2,
+        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
+    );
+    let mut more = json!({"spec": {"template": {"spec": {
+        "nodeSelector": {"kubernetes.io/hostname": "spot-0"},
+        "tolerations": [{"key": "own", "operator": "Exists"}],
+    }}}});
+    merge(&mut more, &pods_with(&json!({"keep": "this"})));
+    site.job("train", "q", 2, "low", &more);
+    let template = site.objects.get("Job", "train")["spec"]["template"].clone();
+    site.until_runs("train");
+    let job = site.objects.get("Job", "train");
+    let [selector, tolerations] = placement(&job);
+    assert_eq!(
+        *selector,
+        json!({"kubernetes.io/hostname": "spot-0", "test.lockkeeper.dev/kind": "spot"})
+    );
+    assert_eq!(tolerations.as_array().unwrap().len(), 2, "{tolerations}");
+    for pod in site.pods("train") {
+        assert_eq!(pod["spec"]["nodeName"], "spot-0");
+        assert_eq!(pod["spec"]["nodeSelector"], *selector);
+        assert!(pod["spec"]["tolerations"].to_string().contains("spot"));
+    }
+
+    site.job("first", "q", 2, "high", &json!({}));
+    site.until_runs("first");
+    site.until_stopped("train");
+    let stopped = site.objects.get("Job", "train");
+    assert_eq!(stopped["spec"]["template"], template, "as it was made");
+
+    // And once more.
+    site.finish("first");
+    site.until_runs("train");
+    site.finish("train");
+    site.until_workload("train", |it| told::is(it, "Finished", "True"));
+    site.close();
+}
+
+/// 3 of 5 pods fit, and 2 would be enough.
+fn partly(stage: &mut Stage) {
+    let mut site = Site::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.classes();
+    site.queue(
+        "q",
+        6,
+        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
+    );
+    let more = json!({
+        "metadata": {"annotations": {"lockkeeper.dev/job-min-parallelism": "2"}},
+        "spec": {"parallelism": 5, "completions": 5},
+    });
+    site.job("train", "q", 2, "low", &more);
+    site.until_runs("train");
+    assert_eq!(site.pods("train").len(), 3);
+    assert_eq!(site.objects.get("Job", "train")["spec"]["parallelism"], 3);
+    site.check_workloads("control-partly", &["train"]);
+
+    site.job("first", "q", 6, "high", &json!({}));
+    site.until_runs("first");
+    site.until_stopped("train");
+    // It asks for all again.
+    assert_eq!(site.objects.get("Job", "train")["spec"]["parallelism"], 5);
+    site.until_waits("train", "WaitingForQuota");
+    site.close();
+}
+
+/// Where nothing is reviewed a Job may run before anybody decided on it. It is stopped, and comes back
+/// when it fits.
+fn made_running(stage: &mut Stage) {
+    let mut site = Site::unguarded(stage, DEFAULTS);
+    site.flavor("default");
+    site.queue("q", 2, &json!({}));
+    site.job("first", "q", 2, "", &json!({}));
+    site.until_runs("first");
+    site.job("train", "q", 2, "", &json!({"spec": {"suspend": false}}));
+    site.until_waits("train", "WaitingForQuota");
+    site.objects.until("Job", "train", |it| {
+        it["spec"]["suspend"] == true && it["status"]["active"].as_u64().unwrap_or(0) == 0
+    });
+    assert_eq!(site.pods("train").len(), 0);
+    site.finish("first");
+    site.until_runs("train");
+
+    // Who is started by hand is stopped again.
+    site.job("other", "q", 2, "", &json!({}));
+    site.until_waits("other", "WaitingForQuota");
+    site.objects
+        .patch("Job", "other", &json!({"spec": {"suspend": false}}));
+    site.objects
+        .until("Job", "other", |it| it["spec"]["suspend"] == true);
+    // And who is stopped by hand is started again, as long as it is admitted.
+    site.objects
+        .patch("Job", "train", &json!({"spec": {"suspend": true}}));
+    site.objects
+        .until("Job", "train", |it| it["spec"]["suspend"] == false);
+    site.until_runs("train");
+    site.close();
+}
+
+fn frees(stage: &mut Stage) {
+    let mut site = Site::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.queue("q", 2, &json!({}));
+    site.job("first", "q", 2, "", &json!({}));
+    site.until_runs("first");
+    let fails = pods_with(&json!({
+        "test.lockkeeper.dev/run-for": "0s", "test.lockkeeper.dev/exit-code": "7",
+    }));
+    site.job("second", "q", 2, "", &fails);
+    site.until_waits("second", "WaitingForQuota");
+
+    // Deleted: its workload goes with it, and the next one runs, and fails.
+    let workload = site.workload_name("first");
+    site.objects.delete("Job", "first");
+    site.objects.until_gone("Workload", &workload);
+    let second = site.until_workload("second", |it| told::is(it, "Finished", "True"));
+    assert_eq!(told::reason(&second, "Finished"), "Failed");
+
+    // Done: the next one runs at once, while the one before is still there.
+    site.job("third", "q", 2, "", &json!({}));
+    site.until_runs("third");
+    site.until_counts("ClusterQueue", "q", 0, 1);
+    site.finish("third");
+    site.until_counts("ClusterQueue", "q", 0, 0);
+    site.until_counts("LocalQueue", "q", 0, 0);
+    site.check_workloads("control-finished", &["second", "third"]);
+    site.close();
+}
+
+/// While it waits a Job may change; its workload is what it is. A workload deleted by hand is made again.
+fn follows(stage: &mut Stage) {
+    let mut site = Site::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.classes();
+    site.queue("q", 4, &json!({}));
+    site.job(
+        "train",
+        "q",
+        1,
+        "low",
+        &json!({"spec": {"parallelism": 5, "completions": 5}}),
+    );
+    site.until_waits("train", "WaitingForQuota");
+    // Of a suspended Job the parallelism may change: now it fits.
+    site.objects
+        .patch("Job", "train", &json!({"spec": {"parallelism": 4}}));
+    let workload = site.until_runs("train");
+    assert_eq!(workload["spec"]["podSets"][0]["count"], 4);
+    assert_eq!(site.pods("train").len(), 4);
+
+    let name = site.workload_name("train");
+    let uid = workload["metadata"]["uid"].clone();
+    site.objects.delete("Workload", &name);
+    site.objects.until("Workload", &name, |it| {
+        it["metadata"]["uid"].is_string() && it["metadata"]["uid"] != uid
+    });
+    // Nothing ran outside of its quota meanwhile: it was stopped, and started again.
+    site.until_runs("train");
+    site.close();
+}
+
+fn too_long(stage: &mut Stage) {
+    let mut site = Site::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.queue("q", 2, &json!({}));
+    let label = json!({"metadata": {"labels": {"lockkeeper.dev/max-exec-time-seconds": "1"}}});
+    site.job("train", "q", 2, "", &label);
+    site.until_workload("train", |it| it["spec"]["active"] == false);
+    site.until_stopped("train");
+    site.until_workload("train", |it| {
+        told::is(it, "QuotaReserved", "False")
+            && told::message(it, "QuotaReserved").contains("not active")
+    });
+    site.check_workloads("control-too-long", &["train"]);
+    let workload = site.workload_name("train");
+    let events = site.until_events(&workload, 2);
+    snapshot::check("control-too-long-events", &events.join("\n"));
+    site.close();
+}
+
+/// Nobody acts on JobSets here: what their controller would say of its Jobs is written by hand.
+fn jobset(stage: &mut Stage) {
+    stage.serve(crate::lockkeeper::Protocol::Http1, DEFAULTS);
+    stage.cluster_mut().install_jobset();
+    let mut site = Site::open(stage, DEFAULTS);
+    site.classes();
+    spot(
+        &site,
+        6,
+        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
+    );
+    let replicated = |name: &str, replicas: u32| {
+        json!({"name": name, "replicas": replicas, "template": {"spec": {
+            "parallelism": 2,
+            "completions": 2,
+            "template": {"spec": {
+                "restartPolicy": "Never",
+                "containers": [{
+                    "name": "train",
+                    "image": "registry.example.com/train:1",
+                    "resources": {"requests": {"cpu": 1}},
+                }],
+            }},
+        }}})
+    };
+    site.objects.make(&json!({
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train", "namespace": "default", "labels": {
+            "lockkeeper.dev/queue-name": "q",
+            "lockkeeper.dev/priority-class": "low",
+        }},
+        "spec": {
+            "suspend": true,
+            "replicatedJobs": [replicated("driver", 1), replicated("workers", 2)],
+        },
+    }));
+    let before = site.objects.get("JobSet", "train")["spec"].clone();
+    let started = site
+        .objects
+        .until("JobSet", "train", |it| it["spec"]["suspend"] == false);
+    for at in 0..2 {
+        let spec = &started["spec"]["replicatedJobs"][at]["template"]["spec"]["template"]["spec"];
+        assert_eq!(spec["nodeSelector"]["test.lockkeeper.dev/kind"], "spot");
+        assert!(spec["tolerations"].to_string().contains("spot"));
+    }
+    let status = |active: u32, ready: u32| {
+        let jobs = [("driver", 1), ("workers", 2)].map(|(name, replicas)| {
+            json!({
+                "name": name, "ready": ready * replicas, "active": active * replicas,
+                "succeeded": 0, "failed": 0, "suspended": 0,
+            })
+        });
+        json!({"status": {"replicatedJobsStatus": jobs}})
+    };
+    site.objects.patch_status("JobSet", "train", &status(1, 1));
+    let name = site.workload_of("JobSet", "train");
+    let workload = site
+        .objects
+        .until("Workload", &name, |it| told::is(it, "PodsReady", "True"));
+    snapshot::check("control-jobset", &told::workload(&workload));
+
+    site.job("first", "q", 6, "high", &json!({}));
+    site.objects
+        .until("JobSet", "train", |it| it["spec"]["suspend"] == true);
+    // Its pods are still there: so is its quota.
+    let workload = site.objects.get("Workload", &name);
+    assert!(told::is(&workload, "QuotaReserved", "True"), "{workload:#}");
+    site.objects.patch_status("JobSet", "train", &status(0, 0));
+    site.until_runs("first");
+    let after = site.objects.get("JobSet", "train");
+    assert_eq!(after["spec"], before, "as it was made");
+    site.close();
+}
+
+/// All that there is, with the versions of it; none of it changes.
+fn dry_run(stage: &mut Stage) {
+    let mut site = Site::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.classes();
+    site.queue(
+        "q",
+        2,
+        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
+    );
+    site.job("runs", "q", 2, "low", &json!({}));
+    site.until_runs("runs");
+    site.until_counts("ClusterQueue", "q", 0, 1);
+    site.close();
+
+    // Work for everybody: one to preempt, one to stop, one without a workload.
+    site.objects.make(&json!({
+        "apiVersion": "lockkeeper.dev/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": "alone", "namespace": "default"},
+        "spec": {"queueName": "q", "priorityClassName": "high", "podSets": [{
+            "template": site::job("any", "q", 2, "", &json!({}))["spec"]["template"],
+        }]},
+    }));
+    site.job("waits", "q", 1, "mid", &json!({}));
+    let versions = || {
+        let kinds = [
+            "Workload",
+            "Job",
+            "ClusterQueue",
+            "LocalQueue",
+            "Event",
+            "Lease",
+        ];
+        let all = kinds.iter().flat_map(|kind| site.objects.list(kind));
+        let all = all.map(|it| {
+            format!(
+                "{} {}",
+                it["metadata"]["uid"], it["metadata"]["resourceVersion"]
+            )
+        });
+        let mut all: Vec<String> = all.collect();
+        all.sort_unstable();
+        all
+    };
+    // The job controller has seen the new one.
+    site.objects
+        .until("Job", "waits", |it| told::is(it, "Suspended", "True"));
+    let before = versions();
+    let controller = {
+        let folder = site.stage.new_folder();
+        let account = site.stage.controller();
+        let flags = [ALONE, "--dry-run"];
+        crate::controller::Controller::start(&account, &folder, DEFAULTS, &flags).unwrap()
+    };
+    // It has decided, and would write all this.
+    let reported = |what: &str| controller.logged().contains(&format!("what=\"{what}\""));
+    let all = ["evict", "create_workload", "queue_status", "notice"];
+    let told = wait::until(
+        || Ok(all.iter().all(|it| reported(it)).then_some(())),
+        || {
+            format!(
+                "it does not report what it would write:\n{}",
+                controller.logged()
+            )
+        },
+    );
+    told.unwrap_or_else(|e| panic!("{e}"));
+    controller.stop().unwrap();
+    assert_eq!(versions(), before);
+}

@@ -1,0 +1,174 @@
+//! Every version of every object of a collection, as the API server's watch shows them.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::https::{Endpoint, Stream};
+
+/// A watch without news looks whether it is still wanted after this time.
+const PAUSE_MS: u64 = 200;
+
+/// The API server, and who asks it.
+pub struct Server {
+    pub port: u16,
+    pub ca: PathBuf,
+    pub token: &'static str,
+}
+
+/// A watch of one collection. Dropping it ends it.
+pub struct Watch {
+    seen: Arc<Mutex<Seen>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    versions: Vec<Value>,
+    /// Why it ended by itself.
+    error: Option<String>,
+}
+
+impl Watch {
+    /// Begins with what comes after the version `from` of a listing of the collection at `path`.
+    pub fn start(server: Server, path: String, from: String) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (into, until) = (Arc::clone(&seen), Arc::clone(&is_over));
+        let thread = thread::spawn(move || {
+            let mut version = from;
+            while !until.load(Ordering::Relaxed) {
+                let endpoint = Endpoint {
+                    port: server.port,
+                    ca: &server.ca,
+                    token: Some(server.token),
+                };
+                match follow(&endpoint, &path, &mut version, &into, &until) {
+                    Ok(()) => {}
+                    // The API server may be away: the watch goes on where it was.
+                    Err(e) if is_broken(&e) => thread::sleep(Duration::from_millis(PAUSE_MS)),
+                    Err(e) => {
+                        lock(&into).error = Some(format!("{path}: {e}"));
+                        return;
+                    }
+                }
+            }
+        });
+        Self {
+            seen,
+            is_over,
+            thread: Some(thread),
+        }
+    }
+
+    /// All versions so far, in their order. One that is gone has `deletedVersion` in it.
+    #[track_caller]
+    pub fn so_far(&self) -> Vec<Value> {
+        let seen = lock(&self.seen);
+        assert_eq!(seen.error, None, "the watch is not whole");
+        seen.versions.clone()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A connection that is lost is no version that is lost.
+fn is_broken(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::Other | io::ErrorKind::InvalidData
+    )
+}
+
+fn follow(
+    endpoint: &Endpoint<'_>,
+    path: &str,
+    version: &mut String,
+    into: &Mutex<Seen>,
+    is_over: &AtomicBool,
+) -> io::Result<()> {
+    let stream = endpoint.handshake(&["http/1.1"])?;
+    let pause = Duration::from_millis(PAUSE_MS);
+    stream.sock.set_read_timeout(Some(pause))?;
+    let mut lines = BufReader::new(Patient { stream, is_over });
+    let mut token = String::new();
+    if let Some(it) = endpoint.token {
+        token = format!("Authorization: Bearer {it}\r\n");
+    }
+    // HTTP/1.0 has no chunks: what comes is lines.
+    write!(
+        lines.get_mut().stream,
+        "GET {path}?watch=1&allowWatchBookmarks=true&resourceVersion={version} HTTP/1.0\r\n\
+         Host: 127.0.0.1\r\n{token}Accept: application/json\r\n\r\n"
+    )?;
+    let mut line = String::new();
+    lines.read_line(&mut line)?;
+    let status = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    while !line.trim_end().is_empty() {
+        line.clear();
+        lines.read_line(&mut line)?;
+    }
+    if status != "200" {
+        // It is starting, or stopping.
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    loop {
+        line.clear();
+        if lines.read_line(&mut line)? == 0 || !line.ends_with('\n') {
+            return Ok(());
+        }
+        let mut event: Value = serde_json::from_str(&line)?;
+        let mut object = event["object"].take();
+        if event["type"] == "ERROR" {
+            return Err(io::Error::other(object.to_string()));
+        }
+        let at = object["metadata"]["resourceVersion"].as_str();
+        at.ok_or(io::ErrorKind::InvalidData)?.clone_into(version);
+        if event["type"] == "DELETED" {
+            object["deletedVersion"] = version.as_str().into();
+        }
+        if event["type"] != "BOOKMARK" {
+            lock(into).versions.push(object);
+        }
+    }
+}
+
+/// A stream that waits for more, until nobody wants it any more.
+struct Patient<'a> {
+    stream: Stream,
+    is_over: &'a AtomicBool,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.read(into) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if self.is_over.load(Ordering::Relaxed) {
+                        return Ok(0);
+                    }
+                }
+                // A server that is killed does not end TLS.
+                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
+                other => return other,
+            }
+        }
+    }
+}

@@ -172,6 +172,12 @@ impl Reconciler {
             // It was about an object that is another now.
             return;
         };
+        let has_changed = track.version > version && what != What::CreateWorkload;
+        let outcome = match outcome {
+            // It was done, or outrun: what has been seen since says which.
+            Outcome::Failed(_) if has_changed => &Outcome::Conflict,
+            outcome => outcome,
+        };
         track.answered(what, version, outcome, now_ms, chance);
         match &target {
             Target::Workload(name) => self.workload_answered(name, what, outcome),

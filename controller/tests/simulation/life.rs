@@ -103,9 +103,9 @@ fn a_preemption_says_who_why_and_along_which_way() {
     let expected = [
         format!("create_workload {high}"),
         format!("evict {low}"),
+        format!("notice {high}"),
         "suspend_job low".to_owned(),
         "event".to_owned(),
-        format!("notice {high}"),
     ];
     assert_eq!(lines, expected);
     let waits = format!(
@@ -119,8 +119,8 @@ fn a_preemption_says_who_why_and_along_which_way() {
         "restore_job low".to_owned(),
         format!("release {low}"),
         format!("admit {high}"),
-        "start_job high".to_owned(),
         format!("notice {low}"),
+        "start_job high".to_owned(),
     ];
     assert_eq!(stage.pass(5_000), expected);
     assert_eq!(placement(&stage, "low"), json!([{"disk": "fast"}, null]));
@@ -163,7 +163,12 @@ fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
     };
     let evicted = [format!("evict {it}"), "suspend_job j".into(), "event".into()];
     assert_eq!(stage.pass(11_000), evicted);
-    let given_back = ["reset_job j".into(), "restore_job j".into(), format!("release {it}")];
+    let given_back = [
+        "reset_job j".into(),
+        "restore_job j".into(),
+        format!("release {it}"),
+        format!("notice {it}"),
+    ];
     assert_eq!(stopped(&mut stage), given_back);
     assert!(stage.conditions("j").contains(&format!(
         "Requeued=False PodsReadyTimeout: Exceeded the PodsReady timeout team/{it}"
@@ -171,7 +176,6 @@ fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
 
     let lines = stage.pass(61_000);
     let again = [
-        format!("notice {it}"),
         format!("requeue {it}"),
         format!("admit {it}"),
         "start_job j".into(),

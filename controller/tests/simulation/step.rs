@@ -103,6 +103,7 @@ impl World {
                 limits: limits.clone(),
                 is_sure,
                 knows_users,
+                begun_at: self.api.version(),
             });
         }
         let has_foreign = self.flights.iter().any(|it| it.by != number);

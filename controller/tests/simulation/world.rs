@@ -34,6 +34,8 @@ pub struct InFlight {
     pub is_sure: bool,
     /// The process had heard of all that users have done.
     pub knows_users: bool,
+    /// The newest version when it began.
+    pub begun_at: u64,
 }
 
 pub struct World {

@@ -14,6 +14,7 @@ impl Reconciler {
     pub fn take(&mut self, now_ms: i64, input: Input) {
         self.objects.set_now(now_ms);
         self.news.set_now(now_ms, &self.settings.instance);
+        self.looked_again.clear();
         match input {
             Input::ClusterQueue(change) => self.take_cluster_queue(change),
             Input::Cohort(change) => self.take_cohort(change),

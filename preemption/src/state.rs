@@ -188,6 +188,8 @@ impl State {
         let Some(queue) = self.records.get(id).map(|record| record.queue) else {
             return;
         };
+        // What the cells were before a change of the quotas says nothing of what they will be.
+        self.settle();
         for (of, _) in usage {
             self.tree.require(queue, *of);
         }

@@ -103,9 +103,9 @@ fn a_preemption_says_who_why_and_along_which_way() {
     let expected = [
         format!("create_workload {high}"),
         format!("evict {low}"),
+        format!("notice {high}"),
         "suspend_job low".to_owned(),
         "event".to_owned(),
-        format!("notice {high}"),
     ];
     assert_eq!(lines, expected);
     let waits = format!(
@@ -119,8 +119,8 @@ fn a_preemption_says_who_why_and_along_which_way() {
         "restore_job low".to_owned(),
         format!("release {low}"),
         format!("admit {high}"),
-        "start_job high".to_owned(),
         format!("notice {low}"),
+        "start_job high".to_owned(),
     ];
     assert_eq!(stage.pass(5_000), expected);
     assert_eq!(placement(&stage, "low"), json!([{"disk": "fast"}, null]));
@@ -136,8 +136,8 @@ fn a_preemption_says_who_why_and_along_which_way() {
             "Admitted=False NoReservation: The workload has no reservation".to_owned(),
             format!("Evicted=True Preempted: {why}"),
             format!("Preempted=True InClusterQueue: {why}"),
-            "QuotaReserved=False WaitingForQuota: Others would have to go, and nobody may be taken; main on \
-             flavor spot: not free, and nobody may be taken"
+            "QuotaReserved=False WaitingForQuota: Waits for quota: asks for 2 cpu of flavor spot, 0 cpu free; \
+             nobody may be preempted for it"
                 .to_owned(),
             format!("Requeued=True Preempted: {why}"),
         ]
@@ -171,6 +171,7 @@ fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
         "reset_job j".into(),
         "restore_job j".into(),
         format!("release {it}"),
+        format!("notice {it}"),
     ];
     assert_eq!(stopped(&mut stage), given_back);
     assert!(stage.conditions("j").contains(&format!(
@@ -179,7 +180,6 @@ fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
 
     let lines = stage.pass(61_000);
     let again = [
-        format!("notice {it}"),
         format!("requeue {it}"),
         format!("admit {it}"),
         "start_job j".into(),

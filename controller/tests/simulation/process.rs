@@ -123,11 +123,11 @@ impl Process {
         }
     }
 
-    /// Whether it has heard of all that others have written.
-    pub fn has_heard(&self, api: &Api) -> bool {
+    /// Whether it has heard of all that was written until a version.
+    pub fn has_heard(&self, api: &Api, until: u64) -> bool {
         self.watches.iter().all(|(kind, watch)| {
             let next = api.log(*kind).get(watch.at);
-            watch.listing.is_none() && next.is_none_or(|it| it.version > self.has_to_hear)
+            watch.listing.is_none() && next.is_none_or(|it| it.version > until)
         })
     }
 

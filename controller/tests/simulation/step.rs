@@ -91,6 +91,7 @@ impl World {
         let output = process.reconciler.next(now_ms);
         process.wake_at_ms = output.wake_at_ms;
         let (number, is_sure) = (process.number, process.is_sure);
+        let knows_users = process.has_heard(&self.api, self.watcher.user_at);
         let limits = if output.writes.is_empty() {
             Limits::new()
         } else {
@@ -104,13 +105,19 @@ impl World {
                 write,
                 limits: limits.clone(),
                 is_sure,
+                knows_users,
+                begun_at: self.api.version(),
             });
         }
         let has_foreign = self.flights.iter().any(|it| it.by != number);
         let has_own = self.flights.iter().any(|it| it.by == number);
         let process = &mut self.processes[at];
         let is_idle = !has_own && process.answers.is_empty();
-        if process.is_leading && is_idle && !has_foreign && process.has_heard(&self.api) {
+        if process.is_leading
+            && is_idle
+            && !has_foreign
+            && process.has_heard(&self.api, process.has_to_hear)
+        {
             process.is_sure = true;
         }
     }

@@ -32,6 +32,10 @@ pub struct InFlight {
     pub limits: Limits,
     /// Nobody else has written before of whom the process had not heard.
     pub is_sure: bool,
+    /// The process had heard of all that users have done.
+    pub knows_users: bool,
+    /// The newest version when it began.
+    pub begun_at: u64,
 }
 
 pub struct World {

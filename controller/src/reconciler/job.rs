@@ -161,9 +161,7 @@ impl Reconciler {
                 let original = serde_json::to_string(&noted_of(job, &placed)).ok()?;
                 Verb::Patch(noted(spec, json!(original)))
             }
-            What::RestoreJob => {
-                Verb::Patch(noted(kind.place(job, &job.original()), Value::Null))
-            }
+            What::RestoreJob => Verb::Patch(noted(kind.place(job, &job.original()), Value::Null)),
             What::ResetJob => Verb::PatchStatus(json!({
                 "metadata": {"resourceVersion": version},
                 "status": {"startTime": null},

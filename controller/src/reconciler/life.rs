@@ -44,7 +44,11 @@ impl Reconciler {
         let version = seen.metadata.resource_version.as_deref();
         let patch = status_patch(version, seen.status.as_ref(), &status);
         // One that changes nothing is done only if nothing has changed.
-        let probe = || known.is_stale.then(|| json!({"metadata": {"resourceVersion": version}}));
+        let probe = || {
+            known
+                .is_stale
+                .then(|| json!({"metadata": {"resourceVersion": version}}))
+        };
         let patch = patch.or_else(probe)?;
         let told = match what {
             What::Evict => find(&status.conditions, "Evicted"),

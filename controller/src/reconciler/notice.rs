@@ -82,7 +82,9 @@ impl Reconciler {
         };
         // One that was given back counts no longer, and is not to stand there.
         let is_clean = status.admission.is_none()
-            && ["Admitted", "PodsReady"].iter().all(|of| !is(&known.seen, of, "True"));
+            && ["Admitted", "PodsReady"]
+                .iter()
+                .all(|of| !is(&known.seen, of, "True"));
         is_clean
             && (is_ranked || !may_rank)
             && told.is_some_and(|it| {

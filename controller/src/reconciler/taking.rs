@@ -224,14 +224,7 @@ impl Reconciler {
 
 impl Track {
     /// What became of a write that was decided on a version.
-    fn answered(
-        &mut self,
-        what: What,
-        version: u64,
-        outcome: &Outcome,
-        now_ms: i64,
-        chance: u64,
-    ) {
+    fn answered(&mut self, what: What, version: u64, outcome: &Outcome, now_ms: i64, chance: u64) {
         self.flight = None;
         let is_of_another = what == What::CreateWorkload;
         match outcome {

@@ -71,7 +71,8 @@ impl Known {
     /// Whether its quota is to be given back as soon as its job has stopped: it was evicted, or somebody has
     /// taken away what makes it admitted.
     pub(super) fn is_to_go(&self) -> bool {
-        let is_admitted = is(&self.seen, "QuotaReserved", "True") && is(&self.seen, "Admitted", "True");
+        let is_admitted =
+            is(&self.seen, "QuotaReserved", "True") && is(&self.seen, "Admitted", "True");
         self.is_evicted() || !is_admitted
     }
 
@@ -81,9 +82,7 @@ impl Known {
 
     /// Whether its job is to run.
     pub(super) fn runs(&self) -> bool {
-        self.holds_quota()
-            && !self.is_to_go()
-            && !is(&self.seen, "Finished", "True")
+        self.holds_quota() && !self.is_to_go() && !is(&self.seen, "Finished", "True")
     }
 }
 
@@ -336,7 +335,9 @@ impl Reconciler {
         match &known.order {
             // It says nothing that was not so, and shows whether the admission was written.
             Some(Order::Admit(..)) if !holds && known.is_stale => return Some(What::Notice),
-            Some(Order::Admit(..)) if job.is_some_and(|it| !may_start(&it.seen, known)) => return None,
+            Some(Order::Admit(..)) if job.is_some_and(|it| !may_start(&it.seen, known)) => {
+                return None;
+            }
             Some(Order::Preempt(_)) if holds => return Some(What::Evict),
             Some(Order::Admit(..)) if !holds => return Some(What::Admit),
             _ => {}

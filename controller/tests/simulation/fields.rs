@@ -4,11 +4,17 @@ use lockkeeper_controller::Name;
 use serde_json::Value;
 
 pub fn text<'a>(object: &'a Value, at: &str) -> &'a str {
-    object.pointer(at).and_then(Value::as_str).unwrap_or_default()
+    object
+        .pointer(at)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 pub fn number(object: &Value, at: &str) -> i64 {
-    object.pointer(at).and_then(Value::as_i64).unwrap_or_default()
+    object
+        .pointer(at)
+        .and_then(Value::as_i64)
+        .unwrap_or_default()
 }
 
 pub fn is_true(object: &Value, at: &str) -> bool {

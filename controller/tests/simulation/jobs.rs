@@ -89,7 +89,11 @@ impl World {
             self.api.patch(JOB, name, &lost, false).unwrap();
             return Some(json!({"ready": wanted - 1}));
         }
-        let end = if fate == "fails" { "Failed" } else { "Complete" };
+        let end = if fate == "fails" {
+            "Failed"
+        } else {
+            "Complete"
+        };
         let conditions = self.with(job, end, "True", "Ended");
         Some(json!({"active": 0, "ready": 0, "succeeded": wanted, "conditions": conditions}))
     }

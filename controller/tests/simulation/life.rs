@@ -161,7 +161,11 @@ fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
         stops(stage, "j");
         stage.settle()
     };
-    let evicted = [format!("evict {it}"), "suspend_job j".into(), "event".into()];
+    let evicted = [
+        format!("evict {it}"),
+        "suspend_job j".into(),
+        "event".into(),
+    ];
     assert_eq!(stage.pass(11_000), evicted);
     let given_back = [
         "reset_job j".into(),
@@ -195,7 +199,8 @@ fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
     stopped(&mut stage);
     stage.pass(600_000);
     assert_eq!(stage.get(Kind::Workload, &it)["spec"]["active"], false);
-    let why = "The workload is deactivated due to exceeding the maximum number of re-queuing retries";
+    let why =
+        "The workload is deactivated due to exceeding the maximum number of re-queuing retries";
     let conditions = stage.conditions("j");
     for of in ["Evicted=True", "Requeued=False"] {
         let expected = format!("{of} DeactivatedDueToRequeuingLimitExceeded: {why}");
@@ -204,9 +209,16 @@ fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
 
     let name = Name::new(NAMESPACE, &it);
     let active = json!({"spec": {"active": true}});
-    stage.api.patch(Kind::Workload, &name, &active, false).unwrap();
+    stage
+        .api
+        .patch(Kind::Workload, &name, &active, false)
+        .unwrap();
     let lines = stage.settle();
-    let back = [format!("requeue {it}"), format!("admit {it}"), "start_job j".into()];
+    let back = [
+        format!("requeue {it}"),
+        format!("admit {it}"),
+        "start_job j".into(),
+    ];
     assert_eq!(lines, back);
 }
 
@@ -228,7 +240,11 @@ fn a_job_set_is_placed_template_by_template_and_restored() {
     stage.api.create(JOB_SET, set).unwrap();
     let lines = stage.settle();
     let it = stage.workload_of("s");
-    let started = [format!("create_workload {it}"), format!("admit {it}"), "start_job s".into()];
+    let started = [
+        format!("create_workload {it}"),
+        format!("admit {it}"),
+        "start_job s".into(),
+    ];
     assert_eq!(lines, started);
     let spec = &stage.get(JOB_SET, "s")["spec"];
     assert_eq!(spec["suspend"], false);
@@ -248,15 +264,32 @@ fn a_job_set_is_placed_template_by_template_and_restored() {
     assert_eq!(stage.settle(), [format!("pods_ready {it}")]);
     let name = Name::new(NAMESPACE, &it);
     let inactive = json!({"spec": {"active": false}});
-    stage.api.patch(Kind::Workload, &name, &inactive, false).unwrap();
+    stage
+        .api
+        .patch(Kind::Workload, &name, &inactive, false)
+        .unwrap();
     let lines = stage.settle();
-    assert_eq!(lines, [format!("evict {it}"), "suspend_job s".into(), "event".into()]);
+    assert_eq!(
+        lines,
+        [
+            format!("evict {it}"),
+            "suspend_job s".into(),
+            "event".into()
+        ]
+    );
     let stopped = json!({"replicatedJobsStatus": [
         {"name": "driver", "ready": 0, "succeeded": 0, "active": 0},
         {"name": "worker", "ready": 0, "succeeded": 0, "active": 0},
     ]});
     stage.status(JOB_SET, "s", &stopped);
     let lines = stage.settle();
-    assert_eq!(lines, ["restore_job s".into(), format!("release {it}"), format!("notice {it}")]);
+    assert_eq!(
+        lines,
+        [
+            "restore_job s".into(),
+            format!("release {it}"),
+            format!("notice {it}")
+        ]
+    );
     assert_eq!(stage.get(JOB_SET, "s")["spec"]["replicatedJobs"], jobs);
 }

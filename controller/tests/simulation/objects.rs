@@ -128,7 +128,9 @@ fn template(dice: &mut Dice, cpu: i64) -> Value {
 }
 
 pub fn job(dice: &mut Dice, name: &str) -> Value {
-    let fates = ["done", "done", "forever", "forever", "unready", "late", "fails", "flaky"];
+    let fates = [
+        "done", "done", "forever", "forever", "unready", "late", "fails", "flaky",
+    ];
     let fate = dice.pick(&fates);
     let count = dice.within(1, 3);
     let cpu = dice.within(1, 3);

@@ -108,7 +108,11 @@ impl Tree {
     }
 
     fn quota(&self, key: &str, cell: &Cell) -> Quota {
-        self.nodes[key].quotas.get(cell).copied().unwrap_or_default()
+        self.nodes[key]
+            .quotas
+            .get(cell)
+            .copied()
+            .unwrap_or_default()
     }
 
     fn subtree(&self, key: &str, cell: &Cell) -> i64 {

@@ -65,7 +65,9 @@ impl World {
         };
         let runs = may_run(workload);
         if runs == is_true(job, "/spec/suspend") {
-            return Err(format!("job {name} is half stopped: its workload runs: {runs}"));
+            return Err(format!(
+                "job {name} is half stopped: its workload runs: {runs}"
+            ));
         }
         if !runs {
             if number(job, "/status/active") > 0 {
@@ -139,7 +141,9 @@ impl World {
     /// The ClusterQueue that a workload waits in; none if somebody has to do something first.
     fn queue_of(&self, workload: &Value) -> Option<&Value> {
         let door = text(workload, "/spec/queueName");
-        let door = self.api.get(Kind::LocalQueue, &Name::new(NAMESPACE, door))?;
+        let door = self
+            .api
+            .get(Kind::LocalQueue, &Name::new(NAMESPACE, door))?;
         let queue = text(door, "/spec/clusterQueue");
         let queue = self.api.get(Kind::ClusterQueue, &Name::new("", queue))?;
         let works = |it: &Value| matches!(text(it, "/spec/stopPolicy"), "" | "None");
@@ -165,7 +169,9 @@ impl World {
         // The head of a queue with StrictFIFO keeps who is behind it waiting, and reserves quota from all
         // that share it.
         let root = tree.root(queue_name);
-        let mut others = self.workloads().filter(|it| !holds(it) && !is(it, "Finished"));
+        let mut others = self
+            .workloads()
+            .filter(|it| !holds(it) && !is(it, "Finished"));
         let is_behind = others.any(|other| {
             let queue = self.queue_of(other).filter(|_| uid(other) != uid(workload));
             queue.is_some_and(|it| {
@@ -197,7 +203,9 @@ impl World {
         let count = i64::try_from(holders.len()).unwrap();
         for field in ["/reservingWorkloads", "/admittedWorkloads"] {
             if number(status, field) != count {
-                return Err(format!("ClusterQueue {name}: {field} is not {count}: {status}"));
+                return Err(format!(
+                    "ClusterQueue {name}: {field} is not {count}: {status}"
+                ));
             }
         }
         for flavor in list(status, "/flavorsReservation") {
@@ -205,7 +213,9 @@ impl World {
                 let cell = (text(flavor, "/name").into(), text(it, "/name").into());
                 let used = tree.usage_of(&name.name, &cell);
                 if milli(&it["total"]) != used {
-                    return Err(format!("ClusterQueue {name}: {cell:?} is used {used}: {status}"));
+                    return Err(format!(
+                        "ClusterQueue {name}: {cell:?} is used {used}: {status}"
+                    ));
                 }
             }
         }
@@ -221,16 +231,23 @@ impl World {
     }
 
     fn check_door(&self, name: &Name, queue: &Value) -> Result<(), String> {
-        let behind = self.workloads().filter(|it| text(it, "/spec/queueName") == name.name);
+        let behind = self
+            .workloads()
+            .filter(|it| text(it, "/spec/queueName") == name.name);
         let behind: Vec<&Value> = behind.filter(|it| !is(it, "Finished")).collect();
         let held = behind.iter().filter(|it| holds(it)).count();
         let waits = |it: &&&Value| !holds(it) && it["spec"]["active"] != false;
         let waiting = behind.iter().filter(waits).count();
         let status = &queue["status"];
-        let expected = [("/reservingWorkloads", held), ("/pendingWorkloads", waiting)];
+        let expected = [
+            ("/reservingWorkloads", held),
+            ("/pendingWorkloads", waiting),
+        ];
         for (field, count) in expected {
             if number(status, field) != i64::try_from(count).unwrap() {
-                return Err(format!("LocalQueue {name}: {field} is not {count}: {status}"));
+                return Err(format!(
+                    "LocalQueue {name}: {field} is not {count}: {status}"
+                ));
             }
         }
         Ok(())
@@ -272,6 +289,8 @@ fn cells(queue: &Value) -> Vec<Cell> {
 /// What a pod set asks for.
 fn asks(pod_set: &Value) -> i64 {
     let containers = list(pod_set, "/template/spec/containers").iter();
-    let each: i64 = containers.map(|it| milli(&it["resources"]["requests"]["cpu"])).sum();
+    let each: i64 = containers
+        .map(|it| milli(&it["resources"]["requests"]["cpu"]))
+        .sum();
     each * pod_set["count"].as_i64().unwrap_or(1)
 }

@@ -25,9 +25,11 @@ impl Stage {
     pub fn new(requeue: Requeue, cpu: u32) -> Self {
         let mut api = Api::new(BEGIN_MS);
         api.create(Kind::Namespace, objects::namespace()).unwrap();
-        api.create(Kind::ResourceFlavor, objects::flavor("spot")).unwrap();
+        api.create(Kind::ResourceFlavor, objects::flavor("spot"))
+            .unwrap();
         for (name, value) in objects::CLASSES {
-            api.create(Kind::PriorityClass, objects::class(name, value)).unwrap();
+            api.create(Kind::PriorityClass, objects::class(name, value))
+                .unwrap();
         }
         let flavor = json!({"name": "spot", "resources": [{"name": "cpu", "nominalQuota": cpu}]});
         let queue = json!({
@@ -39,7 +41,8 @@ impl Stage {
             },
         });
         api.create(Kind::ClusterQueue, queue).unwrap();
-        api.create(Kind::LocalQueue, objects::local_queue("main")).unwrap();
+        api.create(Kind::LocalQueue, objects::local_queue("main"))
+            .unwrap();
         let settings = Settings {
             options: Options::default(),
             requeue,
@@ -124,8 +127,8 @@ impl Stage {
         let workload = self.get(Kind::Workload, &self.workload_of(job));
         let conditions = list(workload, "/status/conditions").iter();
         let line = |it: &Value| {
-            let [of, status, reason, message] = ["/type", "/status", "/reason", "/message"]
-                .map(|field| text(it, field));
+            let [of, status, reason, message] =
+                ["/type", "/status", "/reason", "/message"].map(|field| text(it, field));
             format!("{of}={status} {reason}: {message}")
         };
         let mut lines: Vec<String> = conditions.map(line).collect();

@@ -48,7 +48,10 @@ impl World {
         for it in &self.processes {
             let is_awake = it.wake_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
             is_possible[0] |= it.has_news || is_awake;
-            is_possible[1] |= it.watches.iter().any(|(kind, watch)| watch.is_behind(&self.api, *kind));
+            is_possible[1] |= it
+                .watches
+                .iter()
+                .any(|(kind, watch)| watch.is_behind(&self.api, *kind));
             is_possible[3] |= !it.answers.is_empty();
         }
         is_possible[2] = !self.flights.is_empty();
@@ -110,7 +113,11 @@ impl World {
         let has_own = self.flights.iter().any(|it| it.by == number);
         let process = &mut self.processes[at];
         let is_idle = !has_own && process.answers.is_empty();
-        if process.is_leading && is_idle && !has_foreign && process.has_heard(&self.api, process.has_to_hear) {
+        if process.is_leading
+            && is_idle
+            && !has_foreign
+            && process.has_heard(&self.api, process.has_to_hear)
+        {
             process.is_sure = true;
         }
     }
@@ -156,7 +163,8 @@ impl World {
     fn land(&mut self) -> Result<(), String> {
         let at = self.dice.below(self.flights.len());
         let flight = self.flights.swap_remove(at);
-        let is_fault = self.watcher.has_faults && !self.is_calm && self.dice.percent(FAULTS_PERCENT);
+        let is_fault =
+            self.watcher.has_faults && !self.is_calm && self.dice.percent(FAULTS_PERCENT);
         let fault = if is_fault { self.dice.below(3) } else { 9 };
         let outcome = match fault {
             0 => Outcome::Failed("it never came".to_owned()),
@@ -172,7 +180,10 @@ impl World {
         if let Some(process) = self.processes.iter_mut().find(|it| it.number == by) {
             process.answers.push((ticket, outcome));
         }
-        let is_leaders = self.processes.iter().any(|it| it.number == by && it.is_leading);
+        let is_leaders = self
+            .processes
+            .iter()
+            .any(|it| it.number == by && it.is_leading);
         if !is_leaders {
             self.doubt();
         }
@@ -190,7 +201,8 @@ impl World {
         let outcome = perform(&mut self.api, &flight.write)?;
         if matches!(outcome, Outcome::Done(_)) {
             let before = before.as_deref();
-            self.watcher.landed(&self.api, flight, kind, &name, before)?;
+            self.watcher
+                .landed(&self.api, flight, kind, &name, before)?;
         }
         Ok(outcome)
     }
@@ -213,7 +225,8 @@ impl World {
                 let process = self.processes.remove(at);
                 self.tell(|| format!("controller {} is killed", process.number));
                 let dice = &mut self.dice;
-                self.flights.retain(|it| it.by != process.number || dice.percent(50));
+                self.flights
+                    .retain(|it| it.by != process.number || dice.percent(50));
                 if self.processes.is_empty() || self.dice.percent(30) {
                     self.start_process();
                 }

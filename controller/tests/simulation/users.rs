@@ -33,7 +33,10 @@ impl World {
     pub fn create_job(&mut self) {
         let name = if self.names > 0 && self.dice.percent(10) {
             // One that was there, perhaps.
-            format!("j{}", self.dice.within(1, i64::try_from(self.names).unwrap()))
+            format!(
+                "j{}",
+                self.dice.within(1, i64::try_from(self.names).unwrap())
+            )
         } else {
             self.new_name("j")
         };
@@ -42,7 +45,10 @@ impl World {
         let key = Name::new(NAMESPACE, &name);
         if self.api.create(JOB, job).is_ok() {
             let job = &self.api.get(JOB, &key).unwrap();
-            let truth = (job["spec"]["template"].clone(), number(job, "/spec/parallelism"));
+            let truth = (
+                job["spec"]["template"].clone(),
+                number(job, "/spec/parallelism"),
+            );
             self.watcher.truth.insert(uid(job).to_owned(), truth);
         }
     }
@@ -131,6 +137,11 @@ impl World {
         // While it may run it has been scaled by its admission, perhaps.
         if is_true(&job, "/spec/suspend")
             && text(&job, "/status/startTime").is_empty()
+            && text(
+                &job,
+                "/metadata/annotations/lockkeeper.dev~1original-placement",
+            )
+            .is_empty()
             && self.change(JOB, &job, &patch, false)
             && let Some(truth) = self.watcher.truth.get_mut(uid(&job))
         {
@@ -159,7 +170,10 @@ impl World {
             0 => (json!({"status": null}), true),
             1 => (json!({"status": {"admission": null}}), true),
             2 => (without(&workload, &[*self.dice.pick(&CONDITIONS)]), true),
-            3 => (json!({"spec": {"queueName": self.dice.pick(&QUEUES)}}), false),
+            3 => (
+                json!({"spec": {"queueName": self.dice.pick(&QUEUES)}}),
+                false,
+            ),
             4 => (with_count(&workload, self.dice.within(1, 4)), false),
             5 => (self.evicted_by_hand(&workload), true),
             6 if !is_owned && !is(&workload, "Finished") => (self.finished(&workload), true),

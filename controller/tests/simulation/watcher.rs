@@ -89,11 +89,16 @@ impl Watcher {
         }
         let known = process.view.get(&(JOB, job.name.clone()));
         let of = known.map(|it| uid(it));
-        let mut workloads = process.view.iter().filter(|((kind, _), _)| *kind == Kind::Workload);
+        let mut workloads = process
+            .view
+            .iter()
+            .filter(|((kind, _), _)| *kind == Kind::Workload);
         let workload = workloads.find(|(_, it)| owner(it).map(|(_, uid)| uid) == of);
         if !workload.is_some_and(|(_, it)| may_run(it)) {
             let name = &job.name;
-            self.found = Some(format!("job {name} is started, and its workload does not run"));
+            self.found = Some(format!(
+                "job {name} is started, and its workload does not run"
+            ));
         }
     }
 
@@ -141,7 +146,11 @@ impl Watcher {
         let held = before.is_some_and(holds);
         let Some(after) = after else {
             let before = before.unwrap();
-            return if held { self.released(api, flight, name, before) } else { Ok(()) };
+            return if held {
+                self.released(api, flight, name, before)
+            } else {
+                Ok(())
+            };
         };
         let was_evicted = before.is_some_and(|it| is(it, "Evicted"));
         if is(after, "Evicted") && !was_evicted {
@@ -156,7 +165,9 @@ impl Watcher {
                 });
                 admitted(api, flight, name, after)
             }
-            (true, true) if before.unwrap()["status"]["admission"] != after["status"]["admission"] => {
+            (true, true)
+                if before.unwrap()["status"]["admission"] != after["status"]["admission"] =>
+            {
                 Err(format!("{name} is admitted anew while it holds quota"))
             }
             (true, false) if !is(after, "Finished") => self.released(api, flight, name, after),
@@ -212,9 +223,12 @@ impl Watcher {
         let Some((template, parallelism)) = self.truth.get(uid(job)) else {
             return Ok(());
         };
-        if job["spec"]["template"] != *template || number(job, "/spec/parallelism") != *parallelism {
+        if job["spec"]["template"] != *template || number(job, "/spec/parallelism") != *parallelism
+        {
             let spec = &job["spec"];
-            return Err(format!("job {name} has stopped and is not as it was: {spec}"));
+            return Err(format!(
+                "job {name} has stopped and is not as it was: {spec}"
+            ));
         }
         Ok(())
     }
@@ -255,13 +269,17 @@ fn admitted(api: &Api, flight: &InFlight, name: &Name, workload: &Value) -> Resu
     let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
     let tree = Tree::of(&flight.limits, others.map(|(_, it)| &**it));
     let queue = text(workload, "/status/admission/clusterQueue");
-    let known = flight.limits.get(&(Kind::ClusterQueue, Name::new("", queue)));
+    let known = flight
+        .limits
+        .get(&(Kind::ClusterQueue, Name::new("", queue)));
     let Some(known) = known else {
         return Err(format!("{name} is admitted to {queue}, which is not there"));
     };
     let stop = text(known, "/spec/stopPolicy");
     if !matches!(stop, "" | "None") || tree.is_on_circle(queue) {
-        return Err(format!("{name} is admitted to {queue}, which is stopped or on a circle"));
+        return Err(format!(
+            "{name} is admitted to {queue}, which is stopped or on a circle"
+        ));
     }
     for (cell, amount) in usage(workload) {
         let available = tree.available(queue, &cell);

@@ -269,11 +269,16 @@ fn settings(dice: &mut Dice) -> Settings {
     };
     let options = Options {
         algorithm,
-        damping: *dice.pick(&[Damping::On, Damping::On, Damping::On, Damping::Off]),
+        // Without it workloads may be preempted in circles for ever, as in Kueue.
+        damping: Damping::On,
         disable_partial_admission: dice.percent(30),
         ..Options::default()
     };
-    let recovery = *dice.pick(&[None, Some(Duration::from_secs(2)), Some(Duration::from_secs(9))]);
+    let recovery = *dice.pick(&[
+        None,
+        Some(Duration::from_secs(2)),
+        Some(Duration::from_secs(9)),
+    ]);
     let requeue = Requeue {
         is_enabled: dice.percent(60),
         timeout: Duration::from_secs(*dice.pick(&[3, 8, 20])),

@@ -32,9 +32,7 @@ pub fn perform(api: &mut Api, write: &Write) -> Result<Outcome, String> {
 pub fn object(write: &Write) -> (Option<Kind>, Name) {
     let plain = |name: &str| Name::new("", name);
     match (&write.target, &write.verb) {
-        (Target::Job(_), Verb::Create(object)) => {
-            (Some(Kind::Workload), name_of(object))
-        }
+        (Target::Job(_), Verb::Create(object)) => (Some(Kind::Workload), name_of(object)),
         (Target::Job(job), _) => (Some(Kind::Job(job.kind)), job.name.clone()),
         (Target::Workload(name), _) => (Some(Kind::Workload), name.clone()),
         (Target::LocalQueue(name), _) => (Some(Kind::LocalQueue), name.clone()),

@@ -1,4 +1,5 @@
-//! What Kueue does not have: held quota, circles that are cut, and limits of preemption.
+//! What Kueue does not have: held quota, circles that are cut, and limits of preemption; and queues that change
+//! while somebody runs in them.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -6,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod changes;
 mod damping;
 mod house;
 mod limits;

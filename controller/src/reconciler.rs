@@ -30,7 +30,7 @@ use crate::jobs::KINDS;
 use job::KnownJob;
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::requeue::{Jitter, Settings as RequeueSettings};
-use lockkeeper_preemption::{NodeId, Options, Reason, WorkloadId};
+use lockkeeper_preemption::{Options, Reason, WorkloadId};
 use lockkeeper_snapshot::objects::{Knowledge, Objects};
 use news::News;
 use queues::Queues;
@@ -90,8 +90,8 @@ pub struct Reconciler {
     searching: BTreeSet<WorkloadId>,
     /// Who has looked at all flavors once more since the last input.
     looked_again: BTreeSet<WorkloadId>,
-    /// Queues in which somebody is to look once more.
-    to_revive: Vec<NodeId>,
+    /// Who is to look at all flavors once more.
+    to_unpark: Vec<WorkloadId>,
     /// Decisions that are not written yet.
     orders: usize,
     /// How many writes may be under way now; fewer while the API server is short of breath.
@@ -165,7 +165,7 @@ impl Reconciler {
             has_moved: false,
             searching: BTreeSet::new(),
             looked_again: BTreeSet::new(),
-            to_revive: Vec::new(),
+            to_unpark: Vec::new(),
             orders: 0,
             limit: settings.writes_max.max(1),
             tickets: 0,

@@ -279,6 +279,17 @@ impl State {
         self.revive_where_holds_ended();
     }
 
+    /// Moves back to active one workload that is parked, and nobody else.
+    pub fn unpark(&mut self, id: WorkloadId) {
+        let Some(record) = self.records.get(id) else {
+            return;
+        };
+        let (queue, place, class) = (record.queue, record.place(id), record.class());
+        if let Some(queue) = self.pending_mut(queue) {
+            queue.unpark(place, class);
+        }
+    }
+
     /// Moves back to active what is parked in the tree of a node; says what was moved.
     pub fn revive(&mut self, node: NodeId) -> Vec<WorkloadId> {
         self.settle();

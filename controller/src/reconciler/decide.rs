@@ -71,7 +71,7 @@ impl Reconciler {
     /// Whether the next cycle may find something else because of what became of an entry.
     ///
     /// Who was outrun goes on searching at the next flavor, as in Kueue. If there is nothing there, it would
-    /// step aside though an earlier flavor may be free by now: it looks at all of them once more.
+    /// step aside though an earlier flavor may be free by now, and looks at all of them once more.
     fn goes_on(&mut self, entry: &Entry) -> bool {
         let (id, state) = (entry.workload, self.objects.state());
         let is_aside = matches!(entry.requeued, Some((_, RequeuedTo::Parked)));
@@ -81,17 +81,17 @@ impl Reconciler {
             self.searching.insert(id);
         }
         if is_aside && has_gone_on && self.looked_again.insert(id) {
-            self.to_revive.push(entry.queue);
+            self.to_unpark.push(id);
         }
         is_aside || goes_on
     }
 
     fn look_again(&mut self) -> bool {
-        let queues = std::mem::take(&mut self.to_revive);
-        for queue in &queues {
-            self.objects.state_mut().revive(*queue);
+        let parked = std::mem::take(&mut self.to_unpark);
+        for id in &parked {
+            self.objects.state_mut().unpark(*id);
         }
-        !queues.is_empty()
+        !parked.is_empty()
     }
 
     fn name_of(&self, entry: &Entry) -> Name {

@@ -207,7 +207,12 @@ fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
         assert!(conditions.contains(&expected), "{conditions:?}");
     }
 
-    let name = Name::new(NAMESPACE, &it);
+    comes_back(&mut stage, &it);
+}
+
+/// Somebody activates it again.
+fn comes_back(stage: &mut Stage, it: &str) {
+    let name = Name::new(NAMESPACE, it);
     let active = json!({"spec": {"active": true}});
     stage
         .api

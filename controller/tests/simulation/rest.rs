@@ -48,7 +48,7 @@ impl World {
     }
 
     fn check_job(&self, name: &Name, job: &Value) -> Result<(), String> {
-        let is_ours = text(job, "/metadata/labels/lockkeeper.dev~1queue-name") != "";
+        let is_ours = has(job, "/metadata/labels/lockkeeper.dev~1queue-name");
         if has_ended(job) || is_deleted(job) {
             return Ok(());
         }

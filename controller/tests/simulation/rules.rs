@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 /// The defaults of our CRDs; and what is empty in a Job is not kept.
 pub fn fill_in(kind: Kind, object: &mut Value) {
-    if matches!(kind, Kind::Job(_)) {
-        if let Some(pod) = object["spec"]["template"]["spec"].as_object_mut() {
-            pod.retain(|_, it| *it != json!({}) && *it != json!([]));
-        }
+    if matches!(kind, Kind::Job(_))
+        && let Some(pod) = object["spec"]["template"]["spec"].as_object_mut()
+    {
+        pod.retain(|_, it| *it != json!({}) && *it != json!([]));
     }
     if kind != Kind::Workload {
         return;

@@ -269,7 +269,8 @@ fn settings(dice: &mut Dice) -> Settings {
     };
     let options = Options {
         algorithm,
-        damping: *dice.pick(&[Damping::On, Damping::On, Damping::On, Damping::Off]),
+        // Without it workloads may be preempted in circles for ever, as in Kueue.
+        damping: Damping::On,
         disable_partial_admission: dice.percent(30),
         ..Options::default()
     };

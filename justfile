@@ -64,6 +64,14 @@ nightly: (fuzz "3600") (drills "2000")
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_WORLDS=1 LOCKKEEPER_LOOP_WORLDS=200000 cargo test --locked --release --package lockkeeper-preemption --test proofs
     just mutants
 
+# lockkeeper on a test cluster: two teams, a preemption, and why
+demo:
+    examples/demo/run
+
+# What the controller costs beside a real API server: Kueue's performance test
+bench-control *parts:
+    tests/bench/control {{parts}}
+
 # Serve the examples without a cluster
 serve:
     cargo run --release -- serve

@@ -18,6 +18,10 @@ pub const MAX_EXECUTION_TIME: &str = "lockkeeper.dev/max-exec-time-seconds";
 /// An annotation on a Job: the parallelism that is enough to start with, when all its pods do not fit.
 pub const MIN_PARALLELISM: &str = "lockkeeper.dev/job-min-parallelism";
 
+/// An annotation on a Job that was started: its pods' number and placement before those of its flavors were
+/// added, as JSON. It goes when the Job has stopped and they are restored.
+pub const ORIGINAL_PLACEMENT: &str = "lockkeeper.dev/original-placement";
+
 /// Keeps an object that others refer to until nothing uses it any more.
 pub const RESOURCE_IN_USE: &str = "lockkeeper.dev/resource-in-use";
 

@@ -1,7 +1,8 @@
 //! What lockkeeper's objects are.
 //!
 //! The five kinds of the group `lockkeeper.dev` ([`ClusterQueue`], [`Cohort`], [`LocalQueue`],
-//! [`ResourceFlavor`], [`Workload`]), the configuration of the processes ([`config`]), exact
+//! [`ResourceFlavor`], [`Workload`]), what is read of [`JobSet`], the configuration of the processes
+//! ([`config`]), exact
 //! [`quantity::Quantity`] values, the well-known [`labels`], and [`field_path::FieldPath`] as
 //! Kubernetes prints it. Types only: nothing here talks to a cluster, reads a clock or decides
 //! whether an object is good.
@@ -14,6 +15,7 @@ pub mod cluster_queue;
 pub mod cohort;
 pub mod config;
 pub mod field_path;
+pub mod job_set;
 pub mod labels;
 pub mod local_queue;
 pub mod quantity;
@@ -24,6 +26,7 @@ pub mod workload;
 
 pub use cluster_queue::ClusterQueue;
 pub use cohort::Cohort;
+pub use job_set::JobSet;
 pub use local_queue::LocalQueue;
 pub use resource_flavor::ResourceFlavor;
 pub use workload::Workload;

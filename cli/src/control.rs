@@ -14,6 +14,7 @@ use clap::Args;
 use kube::Client;
 use lockkeeper_api::config::{Config, OptionalListen};
 use lockkeeper_controller::{Health, LeaseSettings, RunSettings, Settings, Terms};
+use lockkeeper_policies::settings::Settings as Rules;
 use lockkeeper_snapshot::settings;
 use lockkeeper_webhook::metrics::{PortLimits, serve_router};
 use std::env;
@@ -94,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.own.apply(&mut config);
     let runtime = tokio::runtime::Runtime::new()?;
     let kubeconfig = arguments.kubeconfig.clone();
-    Ok(runtime.block_on(control(kubeconfig, config))?)
+    Ok(runtime.block_on(control(kubeconfig, config, loaded.settings))?)
 }
 
 /// Runs the webhook server and the controller in one process until it is told to stop.
@@ -104,12 +105,15 @@ pub(crate) fn run_all(arguments: &AllArguments) -> Result<(), Failure> {
     let mut config = loaded.config;
     arguments.own.apply(&mut config);
     let kubeconfig = arguments.serve.kubeconfig.clone();
-    serve::run_beside(&arguments.serve, Some(control(kubeconfig, config)))
+    serve::run_beside(
+        &arguments.serve,
+        Some(control(kubeconfig, config, loaded.settings)),
+    )
 }
 
-async fn control(kubeconfig: Option<PathBuf>, config: Config) -> Result<(), Error> {
+async fn control(kubeconfig: Option<PathBuf>, config: Config, rules: Rules) -> Result<(), Error> {
     let client = client(kubeconfig).await?;
-    let settings = run_settings(&config);
+    let settings = run_settings(&config, rules);
     let port = match &config.controller.listen {
         OptionalListen::At(address) => {
             let bound = TcpListener::bind(address.as_str()).await;
@@ -169,7 +173,7 @@ fn greet(config: &Config, port: Option<&TcpListener>) -> Result<(), Error> {
     Ok(out.flush()?)
 }
 
-fn run_settings(config: &Config) -> RunSettings {
+fn run_settings(config: &Config, rules: Rules) -> RunSettings {
     let controller = &config.controller;
     let identity = identity();
     let election = &controller.leader_election;
@@ -188,6 +192,7 @@ fn run_settings(config: &Config) -> RunSettings {
         reconciler: Settings {
             options: settings::options(config),
             requeue: settings::requeue(config),
+            rules,
             writes_max: controller.writes_max.count(),
             status_interval_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX),
             notices_per_second: controller.pending_notices_per_second.count32(),

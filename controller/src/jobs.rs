@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use lockkeeper_api::labels;
 use lockkeeper_api::workload::{DisruptionMode, Workload};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -110,6 +111,8 @@ pub struct Seen {
     pub ended: Option<Ended>,
     /// Its pods.
     pub pod_sets: Vec<PodSetSeen>,
+    /// How its pods were to be placed before flavors were added; `None` if none were.
+    pub original: Option<Vec<Placed>>,
     /// What of the object only its kind understands.
     pub source: Value,
 }
@@ -137,13 +140,17 @@ pub struct PodSetSeen {
 }
 
 /// Where the pods of a pod set are to be, and how many.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Placed {
-    /// How many.
-    pub count: i32,
+    /// How many; `None` if that is not to be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<i32>,
     /// The whole node selector.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
     /// All tolerations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
 }
 
@@ -153,10 +160,28 @@ impl Seen {
     pub fn is_placed(&self, placed: &[Placed]) -> bool {
         self.pod_sets.len() == placed.len()
             && self.pod_sets.iter().zip(placed).all(|(have, want)| {
-                have.count == want.count
+                want.count.is_none_or(|it| it == have.count)
                     && have.node_selector() == Some(&want.node_selector).filter(|it| !it.is_empty())
                     && have.tolerations() == want.tolerations
             })
+    }
+
+    /// How its pods are to be placed without flavors.
+    #[must_use]
+    pub fn original(&self) -> Vec<Placed> {
+        let as_it_is = |it: &PodSetSeen| Placed {
+            count: Some(it.count),
+            node_selector: it.node_selector().cloned().unwrap_or_default(),
+            tolerations: it.tolerations().to_vec(),
+        };
+        let original = self.original.clone();
+        original.unwrap_or_else(|| self.pod_sets.iter().map(as_it_is).collect())
+    }
+
+    /// Whether nothing of it runs, and it is as it was before it was started.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.is_suspended && self.is_quiet && !self.has_start_time && self.original.is_none()
     }
 
     /// The name of its workload: always the same for one job, and another for one that is made again under
@@ -225,6 +250,8 @@ pub fn owner(workload: &Workload) -> Option<(JobName, &str)> {
 fn common(metadata: &ObjectMeta) -> Seen {
     let labels = metadata.labels.as_ref();
     let label = |key: &str| labels.and_then(|it| it.get(key)).cloned();
+    let annotations = metadata.annotations.as_ref();
+    let original = annotations.and_then(|it| it.get(labels::ORIGINAL_PLACEMENT));
     let version = metadata.resource_version.as_deref();
     Seen {
         name: Name::of(metadata),
@@ -242,6 +269,7 @@ fn common(metadata: &ObjectMeta) -> Seen {
         maximum_execution_time_s: label(labels::MAX_EXECUTION_TIME)
             .and_then(|it| it.parse().ok())
             .filter(|it| *it > 0),
+        original: original.and_then(|it| serde_json::from_str(it).ok()),
         ..Seen::default()
     }
 }

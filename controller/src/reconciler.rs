@@ -28,6 +28,7 @@ pub use output::{Outcome, Output, Target, Ticket, Verb, What, Write};
 
 use crate::jobs::KINDS;
 use job::KnownJob;
+use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::requeue::{Jitter, Settings as RequeueSettings};
 use lockkeeper_preemption::{Options, Reason};
 use lockkeeper_snapshot::objects::{Knowledge, Objects};
@@ -51,6 +52,8 @@ pub struct Settings {
     pub options: Options,
     /// `waitForPodsReady`.
     pub requeue: RequeueSettings,
+    /// The rules whose breach is told of objects that are there already.
+    pub rules: RuleSettings,
     /// Writes under way at once.
     pub writes_max: usize,
     /// The least time between two status writes of one queue, in milliseconds.
@@ -78,6 +81,8 @@ pub struct Reconciler {
     flights: BTreeMap<Ticket, Flight>,
     /// What of a listing that is not complete was seen, by kind, is kept by whoever lists.
     listed: BTreeSet<Kind>,
+    /// The newest version of a workload that was seen.
+    workloads_at: u64,
     is_leading: bool,
     /// Whether a cycle may find something to do.
     has_moved: bool,
@@ -97,6 +102,8 @@ pub struct Reconciler {
 struct Flight {
     target: Target,
     what: What,
+    /// The version that it was decided on.
+    version: u64,
 }
 
 /// What is counted.
@@ -147,6 +154,7 @@ impl Reconciler {
             schedule: Schedule::default(),
             flights: BTreeMap::new(),
             listed: BTreeSet::new(),
+            workloads_at: 0,
             is_leading: false,
             has_moved: false,
             orders: 0,
@@ -280,12 +288,15 @@ impl Reconciler {
     fn begin(&mut self, target: Target, what: What, verb: Verb) -> Write {
         self.tickets = self.tickets.wrapping_add(1);
         let ticket = Ticket(self.tickets);
+        let mut version = 0;
         if let Some(track) = self.track_mut(&target) {
             track.flight = Some(ticket);
+            version = track.version;
         }
         let flight = Flight {
             target: target.clone(),
             what,
+            version,
         };
         self.flights.insert(ticket, flight);
         Write {
@@ -384,6 +395,9 @@ struct Track {
     /// The write that is under way.
     flight: Option<Ticket>,
     retry: Retry,
+    /// A write of which nobody knows whether it was done said that it may run: what is seen of it may be
+    /// behind that.
+    is_in_doubt: bool,
 }
 
 impl Track {
@@ -395,9 +409,15 @@ impl Track {
         let is_news = version > self.version || version == 0;
         if is_news {
             self.retry.succeeded();
+            self.is_in_doubt = false;
         }
         self.version = version;
         is_news
+    }
+
+    /// Whether what is seen of it is all that was written.
+    fn is_settled(&self) -> bool {
+        self.flight.is_none() && self.version >= self.awaits
     }
 }
 

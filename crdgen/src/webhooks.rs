@@ -136,8 +136,9 @@ impl Entry {
             name,
             client,
             rule: rule(kind, operations),
-            // Nobody but us guards our own kinds. Pods and PriorityClasses belong to everybody: the
-            // cluster must go on while the webhook is away.
+            // Nobody but us guards our own kinds. Pods, Jobs and PriorityClasses belong to everybody:
+            // the cluster must go on while the webhook is away. A Job that is not suspended here is
+            // suspended by the controller when it sees it.
             failure_policy: if kind.own { "Fail" } else { "Ignore" },
             object_selector: kind.selected_by.map(has_label),
             match_conditions: match_conditions(kind),

@@ -20,11 +20,14 @@ pub mod world;
 
 mod cluster_queue;
 mod cohort;
+mod job;
+mod job_set;
 mod pod;
 mod preemptible;
 mod priority_class;
 mod quota;
 mod resource_flavor;
+mod suspension;
 mod undecodable;
 mod workload;
 

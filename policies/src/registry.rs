@@ -4,10 +4,11 @@ use crate::guarded::Guarded;
 use crate::rule::{Operation, Rule, RuleInfo};
 use crate::settings::Settings;
 use crate::undecodable;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::{Action, Config};
-use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -63,6 +64,8 @@ pub fn all() -> Vec<RuleInfo> {
     infos::<Workload>(&mut out);
     infos::<PriorityClass>(&mut out);
     infos::<Pod>(&mut out);
+    infos::<Job>(&mut out);
+    infos::<JobSet>(&mut out);
     out
 }
 
@@ -109,6 +112,8 @@ pub fn registrations() -> Vec<Registration> {
         registration::<Workload>(),
         registration::<PriorityClass>(),
         registration::<Pod>(),
+        registration::<Job>(),
+        registration::<JobSet>(),
     ]
 }
 
@@ -128,11 +133,6 @@ fn infos<T: Guarded>(out: &mut Vec<RuleInfo>) {
 
 fn registration<T: Guarded>() -> Registration {
     let operations = T::rules().iter().flat_map(|rule| rule.check.operations());
-    let defaulted_on = if T::DEFAULTED {
-        BTreeSet::from([Operation::Create, Operation::Update])
-    } else {
-        BTreeSet::new()
-    };
     Registration {
         group: T::group(&()).into_owned(),
         version: T::version(&()).into_owned(),
@@ -142,6 +142,6 @@ fn registration<T: Guarded>() -> Registration {
         own: T::OWN,
         selected_by: T::SELECTED_BY,
         validated_on: operations.copied().collect(),
-        defaulted_on,
+        defaulted_on: T::DEFAULTED_ON.iter().copied().collect(),
     }
 }

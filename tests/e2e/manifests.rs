@@ -126,6 +126,31 @@ spec:
     )
 }
 
+/// A Job in the namespace `team`. It names a queue if one is given, and says itself whether it is
+/// suspended if that is given.
+pub fn job(name: &str, queue: Option<&str>, suspend: Option<bool>) -> String {
+    let labels = queue.map_or_else(String::new, |queue| {
+        format!("  labels: {{lockkeeper.dev/queue-name: {queue}}}\n")
+    });
+    let suspend = suspend.map_or_else(String::new, |suspend| format!("  suspend: {suspend}\n"));
+    format!(
+        r"
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {name}
+  namespace: team
+{labels}spec:
+{suspend}  template:
+    spec:
+      restartPolicy: Never
+      containers:
+        - name: train
+          image: registry.example.com/train:1
+"
+    )
+}
+
 /// Several manifests as one file.
 pub fn file(manifests: &[&str]) -> String {
     manifests.join("---\n")

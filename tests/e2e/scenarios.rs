@@ -4,6 +4,7 @@ pub mod alone;
 mod certificates;
 mod configuration;
 mod control;
+mod demo;
 mod drills;
 mod examples;
 mod guarded;
@@ -58,6 +59,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(drills::scenarios());
     scenarios.extend(workers::scenarios());
     scenarios.extend(control::scenarios());
+    scenarios.extend(demo::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

@@ -306,8 +306,16 @@ pub fn sweep(kubectl: &Kubectl) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": names}).to_string();
     kubectl
         .with_input(
-            // Pods go at once, whether or not anybody is there who would confirm that they ended.
-            &["delete", "-f", "-", "--force", "--ignore-not-found"],
+            // Pods go at once, whether or not anybody is there who would confirm that they ended;
+            // what has finalizers goes below.
+            &[
+                "delete",
+                "-f",
+                "-",
+                "--force",
+                "--wait=false",
+                "--ignore-not-found",
+            ],
             &list,
         )
         .accepted();

@@ -5,10 +5,11 @@ use crate::envelope::Request;
 use crate::trace::{Step, Trace};
 use crate::unique::{self, Fault};
 use crate::world::{Fetched, RequestWorld};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload, job_set};
 use lockkeeper_policies::engine::{Subject, Verdict, review};
 use lockkeeper_policies::finding::{Finding, quoted};
 use lockkeeper_policies::guarded::Guarded;
@@ -63,6 +64,8 @@ static ROUTES: &[Route] = &[
     Route::of::<Workload>("lockkeeper.dev", "v1alpha1", "Workload"),
     Route::of::<PriorityClass>("scheduling.k8s.io", "v1", "PriorityClass"),
     Route::of::<Pod>("", "v1", "Pod"),
+    Route::of::<Job>("batch", "v1", "Job"),
+    Route::of::<JobSet>(job_set::GROUP, job_set::VERSION, job_set::KIND),
     Route::without_rules("lockkeeper.dev", "v1alpha1", "LocalQueue"),
 ];
 

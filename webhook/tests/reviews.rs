@@ -310,6 +310,50 @@ async fn a_queue_is_filled_in() {
 }
 
 #[tokio::test]
+async fn a_job_that_names_a_queue_is_suspended() {
+    let server = server();
+    for (group, version, kind) in [
+        ("batch", "v1", "Job"),
+        ("jobset.x-k8s.io", "v1alpha2", "JobSet"),
+    ] {
+        let review_of = |labels: &Value, suspend: &Value, operation: &str| {
+            let job = json!({
+                "apiVersion": format!("{group}/{version}"), "kind": kind,
+                "metadata": {"name": "example", "namespace": "team", "labels": labels},
+                "spec": {
+                    "suspend": suspend, "replicatedJobs": [{"name": "a", "template": {}}],
+                    "template": {"spec": {"containers": []}},
+                },
+            });
+            let objects = json!({"object": job, "oldObject": job});
+            (job, request(group, version, kind, operation, &objects))
+        };
+        let queued = json!({"lockkeeper.dev/queue-name": "main"});
+        for suspend in [json!(null), json!(false)] {
+            let (job, asked) = review_of(&queued, &suspend, "CREATE");
+            let mut expected = job.clone();
+            expected["spec"]["suspend"] = true.into();
+            let answer = review(&server, "/mutate", &asked).await;
+            assert_eq!(patched(&job, &answer), expected);
+        }
+        for (labels, suspend, operation) in [
+            (&queued, json!(true), "CREATE"),
+            (&json!({"app": "a"}), json!(false), "CREATE"),
+            (&queued, json!(false), "UPDATE"),
+        ] {
+            let (_, asked) = review_of(labels, &suspend, operation);
+            let answer = review(&server, "/mutate", &asked).await;
+            let unchanged = json!({"uid": asked["request"]["uid"], "allowed": true});
+            assert_eq!(answer, unchanged);
+        }
+        // No rule is about them yet.
+        let (_, asked) = review_of(&queued, &json!(false), "CREATE");
+        let answer = review(&server, "/validate", &asked).await;
+        assert_eq!(answer["allowed"], true);
+    }
+}
+
+#[tokio::test]
 async fn a_removed_finalizer_stays_away() {
     let mut old = mutated(&queue(&json!({}))).await;
     let new = {

@@ -76,10 +76,11 @@ impl JobKind for BatchJob {
         if template.as_object().is_some_and(|it| !it.is_empty()) {
             spec = json!({"template": {"spec": template}});
         }
-        if have.count != want.count
+        if let Some(count) = want.count
+            && have.count != count
             && let Some(spec) = spec.as_object_mut()
         {
-            spec.insert("parallelism".to_owned(), json!(want.count));
+            spec.insert("parallelism".to_owned(), json!(count));
         }
         spec
     }

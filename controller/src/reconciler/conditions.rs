@@ -81,6 +81,15 @@ impl Conditions<'_> {
         self.set(of, false, reason, &message);
     }
 
+    /// Nothing is left that says that it is admitted.
+    pub(super) fn end_admission(&mut self) {
+        if find(self.list, "Admitted").is_some_and(|it| it.status == "True") {
+            let message = "The workload has no reservation";
+            self.set("Admitted", false, "NoReservation", message);
+        }
+        self.remove("PodsReady");
+    }
+
     pub(super) fn remove(&mut self, of: &str) {
         self.list.retain(|it| it.type_ != of);
     }

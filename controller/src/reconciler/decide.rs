@@ -161,6 +161,10 @@ impl Reconciler {
 
     fn note(&mut self, entry: &Entry) {
         let name = self.name_of(entry);
+        let known = self.workloads.get(&name);
+        if known.is_some_and(|it| it.notice.is_some()) && !self.news.has_notices() {
+            return;
+        }
         let notice = of_entry(self.objects.state(), entry);
         self.notice(&name, notice);
     }

@@ -1,11 +1,12 @@
 //! Jobs: they get a workload, start when it is admitted, and stop when it is evicted.
 
 use super::input::{Change, JobName, Kind, Name};
-use super::life::workload_of;
+use super::life::{follows, workload_of};
 use super::output::{Outcome, Target, Verb, What};
-use super::workload::{Known, original};
+use super::workload::Known;
 use super::{Plan, Reconciler, Track};
 use crate::jobs::{KINDS, Placed, Seen};
+use lockkeeper_api::labels;
 use lockkeeper_api::workload::PodSetAssignment;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -15,8 +16,8 @@ use std::collections::BTreeSet;
 pub(super) struct KnownJob {
     pub(super) seen: Box<Seen>,
     pub(super) track: Track,
-    /// Its workload was made and has not been seen yet.
-    pub(super) has_created: bool,
+    /// The version at which its workload was made; it has not been seen yet.
+    pub(super) created_at: Option<u64>,
 }
 
 impl Reconciler {
@@ -30,11 +31,11 @@ impl Reconciler {
                 let known = self.jobs.entry(name.clone()).or_insert_with(|| KnownJob {
                     seen: seen.clone(),
                     track: Track::default(),
-                    has_created: false,
+                    created_at: None,
                 });
                 if known.seen.uid != seen.uid {
                     known.track = Track::default();
-                    known.has_created = false;
+                    known.created_at = None;
                 }
                 known.track.see(seen.version);
                 if known.track.version == seen.version {
@@ -59,18 +60,15 @@ impl Reconciler {
             return;
         };
         if what == What::CreateWorkload {
-            // It may be there already; the watch shows it.
-            known.has_created = matches!(
-                outcome,
-                Outcome::Done(_) | Outcome::Exists | Outcome::DryRun
-            );
-            let workload = known.seen.workload_name(name.kind);
-            if self.workloads.contains_key(&workload)
-                && let Some(known) = self.jobs.get_mut(name)
-            {
-                known.has_created = false;
-            }
+            known.created_at = match outcome {
+                // What was made and has been seen may be gone again.
+                Outcome::Done(version) => Some(*version).filter(|it| *it > self.workloads_at),
+                Outcome::DryRun => Some(u64::MAX),
+                _ => None,
+            };
         }
+        let workload = known.seen.workload_name(name.kind);
+        self.schedule.mark(Target::Workload(workload));
         if let Outcome::Refused(why) = outcome {
             self.news.warn_job(name, what, why);
         }
@@ -86,33 +84,21 @@ impl Reconciler {
             return Plan::REST;
         }
         let workload = self.workloads.get(&job.workload_name(name.kind));
+        let runs = !job.is_suspended || known.track.is_in_doubt;
         let what = match workload {
-            None if !job.is_suspended => Some(What::SuspendJob),
-            None => (!known.has_created).then_some(What::CreateWorkload),
             Some(it) if it.seen.metadata.deletion_timestamp.is_some() => None,
-            Some(it) if it.track.version < it.track.awaits => None,
-            Some(it) if it.runs() => self.plan_start(job, it),
-            Some(_) if !job.is_suspended => Some(What::SuspendJob),
-            Some(it) if it.holds_quota() => plan_stop(job, it),
+            Some(it) if !it.track.is_settled() => None,
+            Some(it) if it.runs() => plan_start(job, &self.placed(job, it), it),
+            _ if runs => Some(What::SuspendJob),
+            _ if !job.is_stopped() => plan_stop(job),
+            None => known.created_at.is_none().then_some(What::CreateWorkload),
             Some(_) => None,
         };
         what.map_or(Plan::REST, Plan::write)
     }
 
-    fn plan_start(&self, job: &Seen, workload: &Known) -> Option<What> {
-        if !job.is_suspended {
-            return None;
-        }
-        let placed = self.placed(workload);
-        if job.is_placed(&placed) || !job.has_start_time {
-            return Some(What::StartJob);
-        }
-        // Its template can be changed only without a start time.
-        job.is_quiet.then_some(What::ResetJob)
-    }
-
-    /// The pods of a workload as it was admitted: with the labels and tolerations of the flavors.
-    fn placed(&self, workload: &Known) -> Vec<Placed> {
+    /// The pods of a job as its workload was admitted: with the labels and tolerations of the flavors.
+    fn placed(&self, job: &Seen, workload: &Known) -> Vec<Placed> {
         let admission = workload.seen.status.as_ref();
         let admission = admission.and_then(|it| it.admission.as_ref());
         let given = |name: &str| {
@@ -121,10 +107,9 @@ impl Reconciler {
                 .flat_map(|it| it.pod_set_assignments.iter());
             all.find(|it| it.name == name)
         };
-        let pod_sets = workload.seen.spec.pod_sets.iter();
-        let pod_sets = pod_sets.zip(original(&workload.seen));
+        let pod_sets = job.pod_sets.iter().zip(job.original());
         let pod_sets = pod_sets.map(|(it, mut placed)| {
-            if let Some(given) = given(it.name()) {
+            if let Some(given) = given(&it.name) {
                 self.add_flavors(&mut placed, given);
             }
             placed
@@ -133,7 +118,7 @@ impl Reconciler {
     }
 
     fn add_flavors(&self, placed: &mut Placed, given: &PodSetAssignment) {
-        placed.count = given.count;
+        placed.count = Some(given.count);
         let flavors: BTreeSet<&String> = given.flavors.values().collect();
         let flavors = flavors.into_iter().filter_map(|it| self.objects.flavor(it));
         for flavor in flavors {
@@ -154,17 +139,29 @@ impl Reconciler {
         let job = &*known.seen;
         let version = job.version.to_string();
         let patch = |spec: Value| json!({"metadata": {"resourceVersion": version}, "spec": spec});
+        let noted = |spec: Value, original: Value| {
+            let annotations = json!({labels::ORIGINAL_PLACEMENT: original});
+            json!({
+                "metadata": {"resourceVersion": version, "annotations": annotations},
+                "spec": spec,
+            })
+        };
         let workload = self.workloads.get(&job.workload_name(name.kind));
         Some(match what {
             What::CreateWorkload => Verb::Create(workload_of(name, job)?),
             What::SuspendJob => Verb::Patch(patch(json!({"suspend": true}))),
             What::StartJob => {
-                let mut spec = kind.place(job, &self.placed(workload?));
+                let placed = self.placed(job, workload?);
+                if job.is_placed(&placed) {
+                    return Some(Verb::Patch(patch(json!({"suspend": false}))));
+                }
+                let mut spec = kind.place(job, &placed);
                 let object = spec.as_object_mut()?;
                 object.insert("suspend".to_owned(), json!(false));
-                Verb::Patch(patch(spec))
+                let original = serde_json::to_string(&noted_of(job, &placed)).ok()?;
+                Verb::Patch(noted(spec, json!(original)))
             }
-            What::RestoreJob => Verb::Patch(patch(kind.place(job, &original(&workload?.seen)))),
+            What::RestoreJob => Verb::Patch(noted(kind.place(job, &job.original()), Value::Null)),
             What::ResetJob => Verb::PatchStatus(json!({
                 "metadata": {"resourceVersion": version},
                 "status": {"startTime": null},
@@ -174,16 +171,42 @@ impl Reconciler {
     }
 }
 
+/// What is noted of a job that gets this placement. A number that stays is not: its user may change it before
+/// the job has stopped.
+fn noted_of(job: &Seen, placed: &[Placed]) -> Vec<Placed> {
+    let mut original = job.original();
+    for (it, placed) in original.iter_mut().zip(placed) {
+        it.count = it.count.filter(|_| it.count != placed.count);
+    }
+    original
+}
+
+fn plan_start(job: &Seen, placed: &[Placed], workload: &Known) -> Option<What> {
+    // Another job than was admitted does not start.
+    if !job.is_suspended || !may_start(job, workload) {
+        return None;
+    }
+    if job.is_placed(placed) || !job.has_start_time {
+        return Some(What::StartJob);
+    }
+    // Its template can be changed only without a start time.
+    job.is_quiet.then_some(What::ResetJob)
+}
+
+/// Whether a suspended job is what its workload was admitted for.
+pub(super) fn may_start(job: &Seen, workload: &Known) -> bool {
+    job.original.is_some() || follows(workload, job)
+}
+
 /// The rest of stopping, after it is suspended. Each part is safe to repeat; done is it when its workload may
 /// give the quota back.
-fn plan_stop(job: &Seen, workload: &Known) -> Option<What> {
+fn plan_stop(job: &Seen) -> Option<What> {
     if !job.is_quiet {
         None
     } else if job.has_start_time {
         Some(What::ResetJob)
     } else {
-        let is_restored = job.is_placed(&original(&workload.seen));
-        (!is_restored).then_some(What::RestoreJob)
+        job.original.is_some().then_some(What::RestoreJob)
     }
 }
 

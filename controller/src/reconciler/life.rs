@@ -20,6 +20,9 @@ const PENDING: &str = "Pending";
 /// The message of `DeactivationTarget` for the time that a workload may run.
 const TOO_LONG: &str = "exceeding the maximum execution time";
 
+/// Why a workload gives its quota back that was never evicted.
+const HALF: &str = "It held quota without being admitted: somebody has changed its status";
+
 impl Reconciler {
     pub(super) fn draft_workload(&mut self, name: &Name, what: What, now_ms: i64) -> Option<Verb> {
         let jitter = self.jitter();
@@ -39,7 +42,14 @@ impl Reconciler {
         let status = self.new_status(known, what, step, now_ms)?;
         let seen = &known.seen;
         let version = seen.metadata.resource_version.as_deref();
-        let patch = status_patch(version, seen.status.as_ref(), &status)?;
+        let patch = status_patch(version, seen.status.as_ref(), &status);
+        // One that changes nothing is done only if nothing has changed.
+        let probe = || {
+            known
+                .is_stale
+                .then(|| json!({"metadata": {"resourceVersion": version}}))
+        };
+        let patch = patch.or_else(probe)?;
         let told = match what {
             What::Evict => find(&status.conditions, "Evicted"),
             What::Deactivate => find(&status.conditions, "DeactivationTarget"),
@@ -127,7 +137,7 @@ impl Reconciler {
         status.admission = None;
         let evicted = find(&status.conditions, "Evicted").cloned();
         let (reason, message) = evicted.map_or_else(
-            || (EvictionReason::Other.as_str().to_owned(), String::new()),
+            || (EvictionReason::Other.as_str().to_owned(), HALF.to_owned()),
             |it| (it.reason, it.message),
         );
         let mut after = workload.clone();
@@ -137,11 +147,7 @@ impl Reconciler {
         let is_free = standing.held_for.is_none();
         let mut conditions = conditions(workload, &mut status.conditions, now_ms);
         conditions.set("QuotaReserved", false, PENDING, &message);
-        if find(conditions.list, "Admitted").is_some() {
-            let message = "The workload has no reservation";
-            conditions.set("Admitted", false, "NoReservation", message);
-        }
-        conditions.remove("PodsReady");
+        conditions.end_admission();
         conditions.set("Requeued", is_free, &reason, &message);
     }
 
@@ -240,10 +246,11 @@ fn admit(known: &Known, status: &mut WorkloadStatus, now_ms: i64) -> Option<()> 
     };
     status.admission = Some((**admission).clone());
     let mut conditions = conditions(&known.seen, &mut status.conditions, now_ms);
-    conditions.set("QuotaReserved", true, "QuotaReserved", why);
+    // They begin now, whatever somebody has left standing there.
+    conditions.renew("QuotaReserved", "QuotaReserved", why);
     let queue = &admission.cluster_queue;
     let message = format!("Admitted by ClusterQueue {queue}");
-    conditions.set("Admitted", true, "Admitted", &message);
+    conditions.renew("Admitted", "Admitted", &message);
     conditions.end("Evicted", "QuotaReserved");
     conditions.end("Preempted", "QuotaReserved");
     conditions.remove("PodsReady");

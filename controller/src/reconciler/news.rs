@@ -196,6 +196,11 @@ impl News {
         self.waiting.get_mut(&number).map(|it| &mut it.track)
     }
 
+    /// Whether somebody could be told soon why it waits, so that it is worth the words.
+    pub(super) const fn has_notices(&self) -> bool {
+        self.tokens >= TOKEN
+    }
+
     /// Whether one more workload may be told now why it waits.
     pub(super) fn take_notice(&mut self, now_ms: i64, per_second: u32) -> bool {
         let rate = u64::from(per_second);

@@ -1,7 +1,7 @@
 //! Why a workload waits, in a line for its condition.
 
 use super::Reconciler;
-use super::conditions::find;
+use super::conditions::{find, is};
 use super::input::Name;
 use super::life::conditions;
 use super::workload::{Known, Notice};
@@ -80,7 +80,13 @@ impl Reconciler {
             ranked.priority != status.priority
                 || ranked.preemption_priority != status.preemption_priority
         };
-        (is_ranked || !may_rank)
+        // One that was given back counts no longer, and is not to stand there.
+        let is_clean = status.admission.is_none()
+            && ["Admitted", "PodsReady"]
+                .iter()
+                .all(|of| !is(&known.seen, of, "True"));
+        is_clean
+            && (is_ranked || !may_rank)
             && told.is_some_and(|it| {
                 it.status == "False" && it.reason == notice.reason && it.message == notice.message
             })
@@ -88,8 +94,10 @@ impl Reconciler {
 
     pub(super) fn tell_why(&self, known: &Known, status: &mut WorkloadStatus, now_ms: i64) {
         let notice = self.notice_of(known);
+        status.admission = None;
         let mut conditions = conditions(&known.seen, &mut status.conditions, now_ms);
         conditions.set("QuotaReserved", false, notice.reason, &notice.message);
+        conditions.end_admission();
     }
 
     /// Where it is outside the queues, that is the reason; else what the last cycle said that looked at it.

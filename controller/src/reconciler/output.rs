@@ -115,6 +115,11 @@ impl What {
         }
     }
 
+    /// Whether it writes what a cycle has decided.
+    pub(super) const fn is_of_order(self) -> bool {
+        matches!(self, Self::Admit | Self::Evict)
+    }
+
     /// How urgent it is; the lowest first. What frees quota goes before what takes it, and news for people
     /// come last.
     pub(super) const fn rank(self) -> Rank {

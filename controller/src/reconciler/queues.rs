@@ -16,8 +16,8 @@ pub(super) struct Entry<T> {
     pub(super) track: Track,
     /// Why the core does not take it.
     pub(super) refused: Option<ObjectError>,
-    /// When its status was written last, in milliseconds since 1970.
-    pub(super) written_ms: i64,
+    /// When its status was made up last, in milliseconds since 1970.
+    pub(super) looked_ms: i64,
 }
 
 /// All of them.
@@ -45,7 +45,7 @@ fn see<K: Ord, T>(
         seen: Arc::clone(&seen),
         track: Track::default(),
         refused: None,
-        written_ms: 0,
+        looked_ms: 0,
     });
     entry.track.see(version);
     if entry.track.version == version {
@@ -135,27 +135,6 @@ impl Queues {
             Target::Workload(_) | Target::Job(_) | Target::Event(_) => None,
         }
     }
-
-    /// A write of its status came back.
-    pub(super) fn answered(&mut self, target: &Target, is_done: bool, now_ms: i64) {
-        if !is_done {
-            return;
-        }
-        let written_ms = match target {
-            Target::ClusterQueue(name) => self
-                .cluster_queues
-                .get_mut(name)
-                .map(|it| &mut it.written_ms),
-            Target::Cohort(name) => self.cohorts.get_mut(name).map(|it| &mut it.written_ms),
-            Target::LocalQueue(name) => {
-                self.local_queues.get_mut(name).map(|it| &mut it.written_ms)
-            }
-            _ => None,
-        };
-        if let Some(written_ms) = written_ms {
-            *written_ms = now_ms;
-        }
-    }
 }
 
 impl Reconciler {
@@ -186,6 +165,7 @@ impl Reconciler {
             }
         };
         self.has_moved = true;
+        self.drop_stale_orders();
         self.schedule.mark(Target::ClusterQueue(name.clone()));
         let cohorts = self.queues.cohorts.keys().cloned();
         let flavors = self
@@ -227,6 +207,7 @@ impl Reconciler {
                 name.name
             }
         };
+        self.drop_stale_orders();
         let users = self.objects.users_of_flavor(&name);
         for user in users {
             self.schedule.mark(Target::ClusterQueue(user.to_owned()));

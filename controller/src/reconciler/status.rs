@@ -10,10 +10,15 @@ use lockkeeper_api::cohort::CohortStatus;
 use lockkeeper_api::local_queue::LocalQueueStatus;
 use lockkeeper_api::quota::{FairSharingStatus, FlavorUsage, ResourceUsage};
 use lockkeeper_api::{ClusterQueue, labels};
+use lockkeeper_policies::engine::{Subject, review};
+use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::rule::Context;
 use lockkeeper_preemption::{Algorithm, Amount, FlavorResource, NodeId};
 use lockkeeper_snapshot::objects::quantity;
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Whether a queue works: a reason and a message; `is_mistake` if its spec or what it names is to blame.
 struct Verdict {
@@ -21,6 +26,9 @@ struct Verdict {
     is_mistake: bool,
     reason: &'static str,
     message: String,
+    /// A rule that it breaks, and how. It works all the same: the object is older than the rule, or than the
+    /// webhook.
+    broken: Option<(&'static str, String)>,
 }
 
 impl Verdict {
@@ -30,6 +38,7 @@ impl Verdict {
             is_mistake: false,
             reason: "Ready",
             message: "Can admit workloads".to_owned(),
+            broken: None,
         }
     }
 
@@ -39,6 +48,7 @@ impl Verdict {
             is_mistake: false,
             reason,
             message: message.to_owned(),
+            broken: None,
         }
     }
 
@@ -48,6 +58,7 @@ impl Verdict {
             is_mistake: true,
             reason,
             message,
+            broken: None,
         }
     }
 
@@ -58,12 +69,12 @@ impl Verdict {
             generation: metadata.generation,
         };
         conditions.set("Active", self.is_active, self.reason, &self.message);
-        let (reason, message) = if self.is_mistake {
-            (self.reason, self.message.as_str())
-        } else {
-            ("Valid", "Its spec and all that it names can be used")
+        let (is_mistake, reason, message) = match &self.broken {
+            _ if self.is_mistake => (true, self.reason, self.message.as_str()),
+            Some((rule, message)) => (true, *rule, message.as_str()),
+            None => (false, "Valid", "Its spec and all that it names can be used"),
         };
-        conditions.set("Misconfigured", self.is_mistake, reason, message);
+        conditions.set("Misconfigured", is_mistake, reason, message);
     }
 }
 
@@ -71,42 +82,24 @@ impl Verdict {
 const NAMES_MAX: usize = 5;
 
 impl Reconciler {
-    /// The finalizer goes first; then the status, no more often than it may be written.
-    fn plan_status(
-        &self,
-        written_ms: i64,
-        now_ms: i64,
-        has_changed: impl FnOnce() -> bool,
-    ) -> Plan {
-        let due_ms = written_ms.saturating_add(self.settings.status_interval_ms);
-        if written_ms > 0 && due_ms > now_ms {
-            return Plan::at(due_ms);
-        }
-        if has_changed() {
-            Plan::write(What::QueueStatus)
-        } else {
-            Plan::REST
-        }
-    }
-
-    pub(super) fn plan_cluster_queue(&mut self, name: &str, now_ms: i64) -> Plan {
+    pub(super) fn plan_cluster_queue(&self, name: &str, now_ms: i64) -> Plan {
         let Some(entry) = self.queues.cluster_queues.get(name) else {
             return Plan::REST;
         };
         if may_go(&entry.seen.metadata) && self.reserving(name) == 0 {
             return Plan::write(What::Finalizer);
         }
-        let (written_ms, seen) = (entry.written_ms, std::sync::Arc::clone(&entry.seen));
-        let due_ms = written_ms.saturating_add(self.settings.status_interval_ms);
-        if written_ms > 0 && due_ms > now_ms {
-            return Plan::at(due_ms);
-        }
-        let status = self.cluster_queue_status(name, &seen, now_ms);
-        let has_changed = Some(&status) != seen.status.as_ref();
-        if has_changed {
-            Plan::write(What::QueueStatus)
+        self.plan_status(entry.looked_ms, now_ms)
+    }
+
+    /// A status is made up no more often than it may be written: it costs the number of workloads. Whether
+    /// there is anything to write is seen then.
+    fn plan_status(&self, looked_ms: i64, now_ms: i64) -> Plan {
+        let due_ms = looked_ms.saturating_add(self.settings.status_interval_ms);
+        if looked_ms > 0 && due_ms > now_ms {
+            Plan::at(due_ms)
         } else {
-            Plan::REST
+            Plan::write(What::QueueStatus)
         }
     }
 
@@ -116,10 +109,12 @@ impl Reconciler {
         what: What,
         now_ms: i64,
     ) -> Option<Verb> {
-        let seen = std::sync::Arc::clone(&self.queues.cluster_queues.get(name)?.seen);
+        let entry = self.queues.cluster_queues.get_mut(name)?;
+        let seen = Arc::clone(&entry.seen);
         if what == What::Finalizer {
             return Some(without_finalizer(&seen.metadata));
         }
+        entry.looked_ms = now_ms;
         let status = self.cluster_queue_status(name, &seen, now_ms);
         let version = seen.metadata.resource_version.as_deref();
         status_patch(version, seen.status.as_ref(), &status).map(Verb::PatchStatus)
@@ -144,7 +139,8 @@ impl Reconciler {
         status.admitted_workloads = holders;
         status.fair_sharing = node.and_then(|node| self.share(node));
         status.observed_generation = seen.metadata.generation;
-        let verdict = self.verdict_on_cluster_queue(name, seen);
+        let mut verdict = self.verdict_on_cluster_queue(name, seen);
+        verdict.broken = self.broken_rule(seen);
         verdict.write(&seen.metadata, &mut status.conditions, now_ms);
         status
     }
@@ -224,16 +220,13 @@ impl Reconciler {
         }
     }
 
-    pub(super) fn plan_cohort(&mut self, name: &str, now_ms: i64) -> Plan {
-        let Some(entry) = self.queues.cohorts.get(name) else {
-            return Plan::REST;
-        };
-        let (written_ms, before) = (entry.written_ms, entry.seen.status.clone());
-        let after = self.cohort_status(name, now_ms);
-        self.plan_status(written_ms, now_ms, || before != after)
+    pub(super) fn plan_cohort(&self, name: &str, now_ms: i64) -> Plan {
+        let entry = self.queues.cohorts.get(name);
+        entry.map_or(Plan::REST, |it| self.plan_status(it.looked_ms, now_ms))
     }
 
     pub(super) fn draft_cohort(&mut self, name: &str, now_ms: i64) -> Option<Verb> {
+        self.queues.cohorts.get_mut(name)?.looked_ms = now_ms;
         let status = self.cohort_status(name, now_ms)?;
         let seen = &self.queues.cohorts.get(name)?.seen;
         let version = seen.metadata.resource_version.as_deref();
@@ -248,7 +241,7 @@ impl Reconciler {
         let mut status = entry.seen.status.clone().unwrap_or_default();
         status.fair_sharing = fair_sharing;
         status.observed_generation = entry.seen.metadata.generation;
-        let verdict = if let Some(error) = &entry.refused {
+        let mut verdict = if let Some(error) = &entry.refused {
             Verdict::mistake("Invalid", format!("{}: {}", error.field, error.problem))
         } else if is_on_circle {
             let message = "It is its own ancestor; break the circle of parentName";
@@ -259,20 +252,30 @@ impl Reconciler {
                 ..Verdict::works()
             }
         };
+        verdict.broken = self.broken_rule(&*entry.seen);
         verdict.write(&entry.seen.metadata, &mut status.conditions, now_ms);
         Some(status)
     }
 
-    pub(super) fn plan_local_queue(&self, name: &Name, now_ms: i64) -> Plan {
-        let Some(entry) = self.queues.local_queues.get(name) else {
-            return Plan::REST;
+    /// The first rule that an object breaks for which it would be refused today.
+    fn broken_rule<T: Guarded>(&self, object: &T) -> Option<(&'static str, String)> {
+        let context = Context {
+            settings: &self.settings.rules,
+            world: &Index::default(),
         };
-        self.plan_status(entry.written_ms, now_ms, || {
-            self.local_queue_status(name, now_ms).as_ref() != entry.seen.status.as_ref()
-        })
+        let found = review(&Subject::Create(object), &context);
+        let first = found.denials.into_iter().next()?;
+        let message = format!("{}: {}", first.field, first.message());
+        Some((first.rule, message))
     }
 
-    pub(super) fn draft_local_queue(&self, name: &Name, now_ms: i64) -> Option<Verb> {
+    pub(super) fn plan_local_queue(&self, name: &Name, now_ms: i64) -> Plan {
+        let entry = self.queues.local_queues.get(name);
+        entry.map_or(Plan::REST, |it| self.plan_status(it.looked_ms, now_ms))
+    }
+
+    pub(super) fn draft_local_queue(&mut self, name: &Name, now_ms: i64) -> Option<Verb> {
+        self.queues.local_queues.get_mut(name)?.looked_ms = now_ms;
         let status = self.local_queue_status(name, now_ms)?;
         let seen = &self.queues.local_queues.get(name)?.seen;
         let version = seen.metadata.resource_version.as_deref();

@@ -3,7 +3,7 @@
 use super::input::{Change, Input, Kind, Name};
 use super::output::{Outcome, Target, Ticket, What};
 use super::queues::is_same_object;
-use super::{Flight, Reconciler};
+use super::{Flight, Reconciler, Track};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::{Cohort, LocalQueue};
@@ -54,6 +54,7 @@ impl Reconciler {
             }
         }
         self.has_moved = true;
+        self.drop_stale_orders();
         // A circle that begins or ends concerns all of them.
         self.mark_all_queues();
     }
@@ -80,6 +81,7 @@ impl Reconciler {
             }
         };
         self.has_moved = true;
+        self.drop_stale_orders();
         self.mark_workloads_of(&name);
     }
 
@@ -110,8 +112,8 @@ impl Reconciler {
         match kind {
             Kind::Workload => {
                 let known = self.workloads.get_mut(name);
-                if let Some(known) = known {
-                    known.order = None;
+                if known.is_some_and(|it| it.order.take().is_some()) {
+                    self.orders = self.orders.saturating_sub(1);
                 }
                 self.news.warn_unreadable("Workload", name, error);
             }
@@ -135,7 +137,7 @@ impl Reconciler {
         if kind == Kind::Workload {
             // What a watch that broke may have missed: a workload that was made and is gone again.
             for job in self.jobs.values_mut() {
-                job.has_created = false;
+                job.created_at = None;
             }
         }
         self.mark_all();
@@ -154,33 +156,28 @@ impl Reconciler {
     }
 
     fn take_answer(&mut self, ticket: Ticket, outcome: &Outcome, now_ms: i64) {
-        let Some(Flight { target, what }) = self.flights.remove(&ticket) else {
+        let Some(flight) = self.flights.remove(&ticket) else {
             return;
         };
         let chance = self.roll();
         self.breathe(outcome);
         let is_done = matches!(outcome, Outcome::Done(_));
-        if let Some(track) = self.track_mut(&target)
-            && track.flight == Some(ticket)
-        {
-            track.flight = None;
-            match outcome {
-                // What a job is the owner of has versions of its own.
-                Outcome::Done(_) | Outcome::Exists if what == What::CreateWorkload => {}
-                Outcome::Done(version) => track.awaits = track.awaits.max(*version),
-                Outcome::Conflict | Outcome::Exists | Outcome::Absent | Outcome::DryRun => {
-                    let next = track.version.saturating_add(1);
-                    track.awaits = track.awaits.max(next);
-                }
-                Outcome::Refused(_) => track.retry.refused(now_ms),
-                Outcome::Failed(_) => track.retry.failed(now_ms, chance),
-            }
-        }
+        let Flight {
+            target,
+            what,
+            version,
+        } = flight;
+        let track = self.track_mut(&target);
+        let Some(track) = track.filter(|it| it.flight == Some(ticket)) else {
+            // It was about an object that is another now.
+            return;
+        };
+        track.answered(what, version, outcome, now_ms, chance);
         match &target {
             Target::Workload(name) => self.workload_answered(name, what, outcome),
             Target::Job(name) => self.job_answered(name, what, outcome),
             Target::Event(number) => self.news.answered(*number, is_done),
-            other => self.queues.answered(other, is_done, now_ms),
+            _ => {}
         }
         self.schedule.mark(target);
         self.mark_news();
@@ -214,6 +211,34 @@ impl Reconciler {
     pub(super) fn mark_all_queues(&mut self) {
         for target in self.queues.targets() {
             self.schedule.mark(target);
+        }
+    }
+}
+
+impl Track {
+    /// What became of a write that was decided on a version.
+    fn answered(&mut self, what: What, version: u64, outcome: &Outcome, now_ms: i64, chance: u64) {
+        self.flight = None;
+        let is_of_another = what == What::CreateWorkload;
+        match outcome {
+            // What a job is the owner of has versions of its own.
+            Outcome::Done(_) | Outcome::DryRun if is_of_another => {}
+            Outcome::Done(version) => self.awaits = self.awaits.max(*version),
+            // Where its watch has not shown it yet it will; if it was deleted since, it is made again.
+            Outcome::Exists if is_of_another => self.retry.failed(now_ms, chance),
+            // What outran it may have been seen already.
+            Outcome::Conflict | Outcome::Exists | Outcome::Absent | Outcome::DryRun => {
+                self.awaits = self.awaits.max(version.saturating_add(1));
+            }
+            Outcome::Refused(_) => self.retry.refused(now_ms),
+            Outcome::Failed(_) => self.retry.failed(now_ms, chance),
+        }
+        if matches!(what, What::Admit | What::StartJob) {
+            self.is_in_doubt |= matches!(outcome, Outcome::Failed(_));
+        }
+        if matches!(outcome, Outcome::Done(_) | Outcome::Conflict) {
+            // It was what it was believed to be, or will be seen as it is.
+            self.is_in_doubt = false;
         }
     }
 }

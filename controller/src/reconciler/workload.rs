@@ -2,10 +2,11 @@
 
 use super::conditions::{find, is, second};
 use super::input::{Change, Name};
+use super::job::{KnownJob, may_start};
 use super::life::follows;
 use super::output::{Outcome, Target, What};
 use super::{JobName, Kind, Plan, Reconciler, Track};
-use crate::jobs::{self, Placed};
+use crate::jobs;
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_preemption::Reason;
@@ -30,6 +31,8 @@ pub(super) struct Known {
     pub(super) notice: Option<Box<Notice>>,
     /// What the write that is under way tells: reason and message.
     pub(super) last: Option<(String, String)>,
+    /// Limits have changed since it was decided, and the write of that was begun: it is not repeated.
+    pub(super) is_stale: bool,
 }
 
 /// A decision.
@@ -59,9 +62,18 @@ pub(super) struct Notice {
 }
 
 impl Known {
+    /// Whether its admission counts: until it says that the quota was given back.
     pub(super) fn holds_quota(&self) -> bool {
         let status = self.seen.status.as_ref();
-        status.is_some_and(|it| it.admission.is_some()) && is(&self.seen, "QuotaReserved", "True")
+        status.is_some_and(|it| it.admission.is_some()) && !is(&self.seen, "QuotaReserved", "False")
+    }
+
+    /// Whether its quota is to be given back as soon as its job has stopped: it was evicted, or somebody has
+    /// taken away what makes it admitted.
+    pub(super) fn is_to_go(&self) -> bool {
+        let is_admitted =
+            is(&self.seen, "QuotaReserved", "True") && is(&self.seen, "Admitted", "True");
+        self.is_evicted() || !is_admitted
     }
 
     pub(super) fn is_evicted(&self) -> bool {
@@ -70,10 +82,7 @@ impl Known {
 
     /// Whether its job is to run.
     pub(super) fn runs(&self) -> bool {
-        self.holds_quota()
-            && is(&self.seen, "Admitted", "True")
-            && !self.is_evicted()
-            && !is(&self.seen, "Finished", "True")
+        self.holds_quota() && !self.is_to_go() && !is(&self.seen, "Finished", "True")
     }
 }
 
@@ -104,17 +113,26 @@ impl Reconciler {
             job: job.clone(),
             notice: None,
             last: None,
+            is_stale: false,
         });
+        self.workloads_at = self.workloads_at.max(version);
         if !known.track.see(version) && !is_new {
             return;
         }
         let before = std::mem::replace(&mut known.seen, Arc::clone(&workload));
         known.job.clone_from(&job);
-        // Decided on an object that is another now. A write that is under way will hear it.
-        let is_under_way = known.track.flight.is_some();
-        if !is_under_way && known.order.take().is_some() {
-            self.orders = self.orders.saturating_sub(1);
-            self.objects.give_up(&name.namespace, &name.name);
+        // Decided on an object that is another now. A write of it that is under way will hear it.
+        let flight = known.track.flight.and_then(|it| self.flights.get(&it));
+        if !flight.is_some_and(|it| it.what.is_of_order()) {
+            let order = known.order.take();
+            known.is_stale = false;
+            if order.is_some() {
+                self.orders = self.orders.saturating_sub(1);
+            }
+            let is_admission = matches!(order, Some(Order::Admit(..)));
+            if is_admission || known.track.version >= known.track.awaits {
+                self.objects.give_up(&name.namespace, &name.name);
+            }
         }
         // What cannot be read is told where it waits.
         let _ = self.objects.set_workload(Arc::clone(&workload));
@@ -137,7 +155,7 @@ impl Reconciler {
         self.mark_queues_of(&known.seen);
         if let Some(job) = known.job {
             if let Some(job) = self.jobs.get_mut(&job) {
-                job.has_created = false;
+                job.created_at = None;
             }
             self.schedule.mark(Target::Job(job));
         }
@@ -152,30 +170,73 @@ impl Reconciler {
         if matches!(what, What::Notice) && matches!(outcome, Outcome::Refused(_)) {
             known.notice = None;
         }
-        let is_of_order = matches!(what, What::Admit | What::Evict);
-        match outcome {
-            // The watch shows it.
+        let is_of_order = what.is_of_order();
+        let was_stale = known.is_stale;
+        let (is_over, is_undone) = match outcome {
+            // The watch shows it, or has. A write of something else shows that what was begun before was not
+            // done.
             Outcome::Done(_) | Outcome::DryRun => {
-                if is_of_order && known.order.take().is_some() {
-                    self.orders = self.orders.saturating_sub(1);
-                }
+                let is_over = is_of_order || was_stale;
+                let is_other = was_stale && !is_of_order;
+                let is_shown = known.track.is_settled() && (is_over || known.order.is_none());
+                (is_over, is_other || is_shown)
             }
-            // It may have been done: the decision stands until it is known.
-            Outcome::Failed(_) => {}
-            Outcome::Conflict | Outcome::Exists | Outcome::Absent | Outcome::Refused(_) => {
-                if is_of_order && known.order.take().is_some() {
-                    self.orders = self.orders.saturating_sub(1);
-                }
-                let seen = Arc::clone(&known.seen);
-                self.objects.give_up(&name.namespace, &name.name);
-                let _ = self.objects.set_workload(seen);
-                self.has_moved = true;
+            // It may have been done: an admission stands until it is known.
+            Outcome::Failed(_) => {
+                let is_over = was_stale && matches!(known.order, Some(Order::Preempt(_)));
+                (is_over, is_over)
+            }
+            // Whatever was decided, it was on an object that is another now.
+            Outcome::Conflict | Outcome::Exists | Outcome::Absent => (true, true),
+            Outcome::Refused(_) => (is_of_order, is_of_order),
+        };
+        if is_over {
+            known.is_stale = false;
+            if known.order.take().is_some() {
+                self.orders = self.orders.saturating_sub(1);
             }
         }
+        if is_undone {
+            let seen = Arc::clone(&known.seen);
+            self.objects.give_up(&name.namespace, &name.name);
+            let _ = self.objects.set_workload(seen);
+        }
+        let Some(known) = self.workloads.get(name) else {
+            return;
+        };
+        let job = known.job.clone();
         if matches!(outcome, Outcome::Done(_)) {
             self.tell(name, what);
         }
+        if let Some(job) = job {
+            self.schedule.mark(Target::Job(job));
+        }
         self.has_moved = true;
+    }
+
+    /// What was decided under other limits is decided anew. A write that is under way is a race that the
+    /// limits have lost; if nobody knows whether it was done, it is not repeated.
+    pub(super) fn drop_stale_orders(&mut self) {
+        if self.orders == 0 {
+            return;
+        }
+        let mut dropped = Vec::new();
+        for (name, known) in &mut self.workloads {
+            if known.order.is_none() {
+                continue;
+            }
+            if known.track.flight.is_some() || known.track.is_in_doubt {
+                known.is_stale = true;
+            } else {
+                known.order = None;
+                dropped.push((name.clone(), Arc::clone(&known.seen)));
+            }
+        }
+        self.orders = self.orders.saturating_sub(dropped.len());
+        for (name, seen) in dropped {
+            self.objects.give_up(&name.namespace, &name.name);
+            let _ = self.objects.set_workload(seen);
+        }
     }
 
     /// No decision counts any more that is not written.
@@ -183,6 +244,7 @@ impl Reconciler {
         self.orders = 0;
         let mut dropped = Vec::new();
         for (name, known) in &mut self.workloads {
+            known.is_stale = false;
             if known.order.take().is_some() {
                 dropped.push((name.clone(), Arc::clone(&known.seen)));
             }
@@ -234,7 +296,7 @@ impl Reconciler {
             what: None,
             look_at_ms: wait_ms,
         };
-        plan.what = self.life_of(known, job.map(|it| &*it.seen), now_ms);
+        plan.what = self.life_of(known, job, now_ms);
         if plan.what.is_none() {
             let rest = self.rest_of(known, job.map(|it| &*it.seen), now_ms);
             plan.what = rest.what;
@@ -262,12 +324,17 @@ impl Reconciler {
     }
 
     /// What decisions and its job ask for.
-    fn life_of(&self, known: &Known, job: Option<&jobs::Seen>, now_ms: i64) -> Option<What> {
+    fn life_of(&self, known: &Known, job: Option<&KnownJob>, now_ms: i64) -> Option<What> {
         let holds = known.holds_quota();
-        if holds && known.is_evicted() {
+        if holds && known.is_to_go() {
             return self.is_stopped(known, job).then_some(What::Release);
         }
         match &known.order {
+            // It says nothing that was not so, and shows whether the admission was written.
+            Some(Order::Admit(..)) if !holds && known.is_stale => return Some(What::Notice),
+            Some(Order::Admit(..)) if job.is_some_and(|it| !may_start(&it.seen, known)) => {
+                return None;
+            }
             Some(Order::Preempt(_)) if holds => return Some(What::Evict),
             Some(Order::Admit(..)) if !holds => return Some(What::Admit),
             _ => {}
@@ -280,7 +347,11 @@ impl Reconciler {
         {
             return Some(What::Deactivate);
         }
-        let job = job?;
+        let job = &*job?.seen;
+        if job.is_stopped() && !job.is_deleted && !may_start(job, known) {
+            // What was admitted is not what its job is now: it is made anew.
+            return Some(What::DeleteWorkload);
+        }
         let was_ready = is(&known.seen, "PodsReady", "True");
         let is_started = !job.is_suspended;
         (is_started && job.is_ready != was_ready).then_some(What::PodsReady)
@@ -293,7 +364,7 @@ impl Reconciler {
             return ends.map_or(Plan::REST, Plan::at);
         }
         if let Some(job) = job
-            && job.is_suspended
+            && job.is_stopped()
             && !job.is_deleted
             && !follows(known, job)
         {
@@ -314,18 +385,16 @@ impl Reconciler {
     }
 
     /// Whether nothing of it runs any more, so that its quota is free.
-    fn is_stopped(&self, known: &Known, job: Option<&jobs::Seen>) -> bool {
+    fn is_stopped(&self, known: &Known, job: Option<&KnownJob>) -> bool {
         let owners = known.seen.metadata.owner_references.iter().flatten();
         let has_owner = owners.into_iter().any(|it| it.controller == Some(true));
         match (&known.job, job) {
             // Nobody runs it but who made it, and he sees the condition.
             (None, _) => !has_owner,
             (Some(name), None) => self.is_listed(Kind::Job(name.kind)),
+            // A start of it may be on its way, or have come through unheard.
             (Some(_), Some(job)) => {
-                job.is_suspended
-                    && job.is_quiet
-                    && !job.has_start_time
-                    && job.is_placed(&original(&known.seen))
+                job.seen.is_stopped() && job.track.is_settled() && !job.track.is_in_doubt
             }
         }
     }
@@ -365,23 +434,6 @@ impl Reconciler {
         let standings: Vec<_> = holders.map(|it| self.objects.standing(&it.seen)).collect();
         !may_admit(settings, &standings)
     }
-}
-
-/// The pods of a workload as they were before it was admitted.
-pub(super) fn original(workload: &Workload) -> Vec<Placed> {
-    let pod_sets = workload.spec.pod_sets.iter().map(|it| {
-        let spec = it.template.spec.as_ref();
-        Placed {
-            count: it.count.unwrap_or(1),
-            node_selector: spec
-                .and_then(|it| it.node_selector.clone())
-                .unwrap_or_default(),
-            tolerations: spec
-                .and_then(|it| it.tolerations.clone())
-                .unwrap_or_default(),
-        }
-    });
-    pod_sets.collect()
 }
 
 /// When it has run for as long as it may.

@@ -70,6 +70,8 @@ fn what_is_sent() {
             "clusterqueues.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 clusterqueues Cluster CREATE,UPDATE",
             "resourceflavors.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 resourceflavors Cluster CREATE,UPDATE",
             "workloads.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 workloads Namespaced CREATE,UPDATE",
+            "jobs.default.lockkeeper.dev Ignore batch/v1 jobs Namespaced CREATE",
+            "jobsets.default.lockkeeper.dev Ignore jobset.x-k8s.io/v1alpha2 jobsets Namespaced CREATE",
         ]
     );
 }
@@ -124,16 +126,20 @@ fn how_it_is_sent() {
 }
 
 #[test]
-fn pods_are_sent_by_label_and_the_rest_without_exception() {
+fn pods_and_jobs_are_sent_by_label_and_the_rest_without_exception() {
     for webhook in webhooks(&service()) {
         let selector = &webhook["objectSelector"];
-        if webhook["name"] == "pods.validate.lockkeeper.dev" {
-            let requirement =
-                json!({"key": "pod-group.scheduling.sigs.k8s.io", "operator": "Exists"});
-            assert_eq!(selector, &json!({ "matchExpressions": [requirement] }));
-        } else {
-            assert!(selector.is_null(), "{webhook:#}");
-        }
+        let name = webhook["name"].as_str().unwrap();
+        let key = match name.split('.').next().unwrap() {
+            "pods" => "pod-group.scheduling.sigs.k8s.io",
+            "jobs" | "jobsets" => "lockkeeper.dev/queue-name",
+            _ => {
+                assert!(selector.is_null(), "{webhook:#}");
+                continue;
+            }
+        };
+        let requirement = json!({"key": key, "operator": "Exists"});
+        assert_eq!(selector, &json!({ "matchExpressions": [requirement] }));
     }
 }
 

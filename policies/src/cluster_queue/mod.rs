@@ -11,7 +11,7 @@ mod resource_covered_twice;
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
-use crate::rule::{Context, Rule};
+use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::ClusterQueue;
 
 static RULES: &[Rule<ClusterQueue>] = &[
@@ -28,7 +28,7 @@ static RULES: &[Rule<ClusterQueue>] = &[
 impl Guarded for ClusterQueue {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
-    const DEFAULTED: bool = true;
+    const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

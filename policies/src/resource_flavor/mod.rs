@@ -2,13 +2,13 @@
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
-use crate::rule::{Context, Rule};
+use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::ResourceFlavor;
 
 impl Guarded for ResourceFlavor {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
-    const DEFAULTED: bool = true;
+    const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
 
     fn rules() -> &'static [Rule<Self>] {
         &[]

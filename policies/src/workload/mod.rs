@@ -9,7 +9,7 @@ mod unknown_priority_class;
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
-use crate::rule::{Context, Rule};
+use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::Workload;
 
 static RULES: &[Rule<Workload>] = &[
@@ -24,7 +24,7 @@ static RULES: &[Rule<Workload>] = &[
 impl Guarded for Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = true;
-    const DEFAULTED: bool = true;
+    const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

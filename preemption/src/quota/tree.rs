@@ -436,3 +436,32 @@ impl Tree {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Amount, FlavorResource, Quota, ResourceId, Tree};
+    use crate::names::FlavorId;
+
+    #[test]
+    fn what_only_those_above_have_a_cohort_could_lend_and_a_queue_has_no_cell_of() {
+        let of = |flavor| FlavorResource {
+            flavor: FlavorId(flavor),
+            resource: ResourceId(0),
+        };
+        let quota = |nominal| Quota {
+            nominal: Amount::new(nominal),
+            ..Quota::default()
+        };
+        let mut tree = Tree::default();
+        let [root, cohort] = ["root", "cohort"].map(|name| tree.add(name, false));
+        let queue = tree.add("queue", true);
+        tree.declare(root, None, vec![(of(0), quota(5))], 1.0);
+        tree.declare(cohort, Some(root), Vec::new(), 1.0);
+        tree.declare(queue, Some(cohort), vec![(of(1), quota(2))], 1.0);
+        tree.settle(&mut Vec::new());
+        let lendable = [(ResourceId(0), Amount::new(7))];
+        assert_eq!(tree.node(cohort).lendable, lendable);
+        assert_eq!(tree.node(root).lendable, lendable);
+        assert!(tree.node(queue).cell(of(0)).is_none());
+    }
+}

@@ -3,7 +3,7 @@
 use super::State;
 use crate::amount::Amount;
 use crate::names::{FlavorResource, NodeId};
-use crate::quota::{Usage, View};
+use crate::quota::{Overlay, Usage, View};
 use crate::share::Share;
 
 /// How many workloads wait in a queue.
@@ -41,6 +41,17 @@ impl State {
         };
         let nominal = self.tree.cell(cell).nominal;
         self.usage.usage(cell).minus(nominal).or_zero()
+    }
+
+    /// What a queue or a cohort could use more of a flavor and resource now, what others lend it included.
+    #[must_use]
+    pub fn available(&self, node: NodeId, of: FlavorResource) -> Amount {
+        let Some(cell) = self.tree.node(node).cell(of) else {
+            return Amount::ZERO;
+        };
+        let mut overlay = Overlay::default();
+        let view = View::new(&self.tree, &self.usage, &mut overlay);
+        view.available(cell).or_zero()
     }
 
     /// Whether a queue or a cohort is on a circle of cohorts or below one, and so takes part in nothing.

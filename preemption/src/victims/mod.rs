@@ -218,3 +218,41 @@ fn note_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preemptor<'_>, t
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{NodeId, Reach, Running};
+    use crate::amounts::Amounts;
+
+    fn running(priority: i32, order_time: i64) -> Running {
+        Running {
+            queue: NodeId(0),
+            group: 0,
+            amounts: Amounts::of([].into_iter()),
+            priority,
+            order_time,
+            reserved_at_s: 0,
+            is_evicted: false,
+        }
+    }
+
+    #[test]
+    fn a_reach_says_of_a_priority_what_it_says_of_each_in_it() {
+        for (reach, taken_at_5) in [
+            (Reach::Nobody, [false; 3]),
+            (Reach::Below(5), [false; 3]),
+            (Reach::Below(6), [true; 3]),
+            (Reach::BelowOrNewer(4, 20), [false; 3]),
+            (Reach::BelowOrNewer(5, 20), [false, false, true]),
+            (Reach::BelowOrNewer(6, 20), [true; 3]),
+            (Reach::Anybody, [true; 3]),
+        ] {
+            let taken = [19, 20, 21].map(|time| reach.takes(&running(5, time)));
+            assert_eq!(taken, taken_at_5, "{reach:?}");
+            assert_eq!(reach.takes_all_of(5), taken == [true; 3], "{reach:?}");
+            assert_eq!(reach.ends_at(5), taken == [false; 3], "{reach:?}");
+            let is_in_bound = reach.bound().is_none_or(|bound| 5 < bound);
+            assert_eq!(is_in_bound, !reach.ends_at(5), "{reach:?}");
+        }
+    }
+}

@@ -1,9 +1,10 @@
-//! A cohort with one resource of one flavor, spoken to by name.
+//! Cohorts with one resource of one flavor, spoken to by name.
 
 use lockkeeper_preemption::{
-    Amount, Cycle, Decision, Entry, FlavorFungibility, FlavorQuotas, FlavorResource, Options,
-    PodSet, Preemption, PreemptionLimits, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort,
-    Reservation, ResourceGroup, State, Step, WithinClusterQueue, WorkloadSpec,
+    Amount, BorrowWithinCohort, CohortSpec, Cycle, Decision, Entry, FlavorFungibility,
+    FlavorQuotas, FlavorResource, Options, PodSet, Preemption, PreemptionLimits, QueueSpec,
+    QueueingStrategy, Quota, ReclaimWithinCohort, Reservation, ResourceGroup, State, Step,
+    WithinClusterQueue, WorkloadSpec,
 };
 
 pub struct House {
@@ -16,8 +17,11 @@ pub struct House {
 pub struct Team {
     pub name: &'static str,
     pub nominal: i64,
+    pub cohort: &'static str,
     pub strategy: QueueingStrategy,
+    pub within: WithinClusterQueue,
     pub reclaim: ReclaimWithinCohort,
+    pub borrow: BorrowWithinCohort,
     pub limits: PreemptionLimits,
 }
 
@@ -26,8 +30,11 @@ pub fn team(name: &'static str, nominal: i64) -> Team {
     Team {
         name,
         nominal,
+        cohort: "all",
         strategy: QueueingStrategy::BestEffortFifo,
+        within: WithinClusterQueue::LowerPriority,
         reclaim: ReclaimWithinCohort::Any,
+        borrow: BorrowWithinCohort::Never,
         limits: PreemptionLimits::default(),
     }
 }
@@ -52,7 +59,7 @@ impl House {
         };
         self.state.set_queue(QueueSpec {
             name: team.name,
-            cohort: Some("all"),
+            cohort: Some(team.cohort),
             groups: vec![ResourceGroup {
                 resources: vec![of.resource],
                 flavors: vec![FlavorQuotas {
@@ -61,16 +68,28 @@ impl House {
                 }],
             }],
             preemption: Preemption {
-                within_cluster_queue: WithinClusterQueue::LowerPriority,
+                within_cluster_queue: team.within,
                 reclaim_within_cohort: team.reclaim,
+                borrow_within_cohort: team.borrow,
                 limits: team.limits,
-                ..Preemption::default()
             },
             fungibility: FlavorFungibility::default(),
             strategy: team.strategy,
             weight: 1.0,
             is_active: true,
         });
+    }
+
+    /// Puts cohorts without quota of their own below the one of all.
+    pub fn split(&mut self, cohorts: &[&str]) {
+        for name in cohorts {
+            self.state.set_cohort(CohortSpec {
+                name,
+                parent: Some("all"),
+                quotas: Vec::new(),
+                weight: 1.0,
+            });
+        }
     }
 
     fn of(&mut self) -> FlavorResource {
@@ -115,6 +134,11 @@ impl House {
         };
         self.state.add_running(spec, &held);
         self.now_s += 1;
+    }
+
+    pub fn is_told_to_go(&mut self, name: &str) {
+        let id = self.state.workload(name).unwrap();
+        self.state.mark_evicted(id);
     }
 
     pub fn waits(&mut self, name: &str, queue: &str, priority: i32, gpus: i64) {

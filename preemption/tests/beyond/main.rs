@@ -1,4 +1,5 @@
-//! What Kueue does not have: held quota, circles that are cut, and limits of preemption.
+//! What Kueue does not have: held quota, circles that are cut, and limits of preemption. And cases that are
+//! too rare in made-up worlds.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,3 +10,4 @@
 mod damping;
 mod house;
 mod limits;
+mod victims;

@@ -1,6 +1,6 @@
 //! Proofs of the core: against a plain reference, by properties, and on all small worlds.
 //!
-//! `LOCKKEEPER_PROPTEST_CASES` asks for other cases than the usual ones, and how many.
+//! `LOCKKEEPER_PROPTEST_CASES` asks for more cases than the usual ones, and others; or for fewer of these.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

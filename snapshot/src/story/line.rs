@@ -1,13 +1,16 @@
 //! Why an entry waits, in one line: for the condition of its workload.
 
 use super::json::pod_set_names;
-use super::text::flavor_verdict;
+use super::text::{amount, flavor_verdict};
 use lockkeeper_preemption::{Decision, Entry, FlavorVerdict, Possibility, State, Step};
 
 /// Why an entry does not fit, or why nobody is taken for it: by pod set and flavor, as its trace says. It needs
 /// a trace.
 #[must_use]
 pub fn why_not(state: &State, entry: &Entry) -> String {
+    if entry.decision == Decision::NoCandidates {
+        return what_is_short(state, entry);
+    }
     let workload = state.workload_name(entry.workload);
     let names = pod_set_names(state, workload);
     let mut parts: Vec<String> = Vec::new();
@@ -37,12 +40,31 @@ pub fn why_not(state: &State, entry: &Entry) -> String {
             }
         }
     }
-    let head = match entry.decision {
-        Decision::NoCandidates => "Others would have to go, and nobody may be taken",
-        _ => "Does not fit",
-    };
     if parts.is_empty() {
-        return head.to_owned();
+        return "Does not fit".to_owned();
     }
-    format!("{head}; {}", parts.join("; "))
+    format!("Does not fit; {}", parts.join("; "))
+}
+
+/// What it asks for and what of it is free; nobody may be taken for it.
+fn what_is_short(state: &State, entry: &Entry) -> String {
+    let assignment = entry.assignment();
+    let needs = assignment.needs();
+    let usage = assignment.usage.iter();
+    let short = usage.filter(|(of, _)| needs.contains(of));
+    let short: Vec<String> = short
+        .map(|(of, asked)| {
+            let free = state.available(entry.queue, *of);
+            format!(
+                "asks for {} of flavor {}, {} free",
+                amount(state, *of, *asked),
+                state.flavor_name(of.flavor),
+                amount(state, *of, free)
+            )
+        })
+        .collect();
+    format!(
+        "Waits for quota: {}; nobody may be preempted for it",
+        short.join("; ")
+    )
 }

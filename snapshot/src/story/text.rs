@@ -398,7 +398,7 @@ pub(super) fn flavor_verdict(state: &State, verdict: &FlavorVerdict) -> String {
 }
 
 /// An amount as people write it: milli-CPU in CPUs, whole powers of two in their units.
-fn amount(state: &State, of: FlavorResource, amount: Amount) -> String {
+pub(super) fn amount(state: &State, of: FlavorResource, amount: Amount) -> String {
     const UNITS: [(&str, u32); 4] = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
     let resource = state.resource_name(of.resource);
     let number = amount.get();

@@ -11,6 +11,7 @@ pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("deleting a class in use warns", class_in_use),
         Scenario::new("the pods of one job must agree", pods_of_one_job),
+        Scenario::new("a job of a queue is created suspended", job_of_a_queue),
     ]
 }
 
@@ -61,4 +62,39 @@ fn pods_of_one_job(stage: &mut Stage, protocol: Protocol) {
     kubectl
         .apply(&manifests::pod("second", true), &[])
         .accepted_silently();
+}
+
+fn job_of_a_queue(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = stage.fresh(protocol, DEFAULTS);
+    kubectl.apply(WORLD, &[]).accepted_silently();
+    // The API server itself makes `false` of what is not said.
+    for (name, queue, suspend, expected) in [
+        ("queued", Some("main"), None, true),
+        ("hasty", Some("main"), Some(false), true),
+        ("patient", Some("main"), Some(true), true),
+        ("free", None, None, false),
+        ("still", None, Some(true), true),
+    ] {
+        let job = manifests::job(name, queue, suspend);
+        let create = ["create", "-f", "-"];
+        kubectl.with_input(&create, &job).accepted_silently();
+        let stored = kubectl.get(&["job", name, "-n", "team"]);
+        assert_eq!(stored["spec"]["suspend"], expected, "{name}: {stored:#}");
+    }
+
+    // Whoever starts it later is not held back.
+    let start = r#"{"spec":{"suspend":false}}"#;
+    let flags = [
+        "patch",
+        "job",
+        "queued",
+        "-n",
+        "team",
+        "--type=merge",
+        "-p",
+        start,
+    ];
+    kubectl.run(&flags).accepted_silently();
+    let stored = kubectl.get(&["job", "queued", "-n", "team"]);
+    assert_eq!(stored["spec"]["suspend"], false, "{stored:#}");
 }

@@ -21,6 +21,7 @@ pub fn scenarios() -> Vec<Scenario> {
         once("a suspended Job has no pods, however often", suspended),
         once("a pod is unready for as long as it is told", unready),
         once("a pod that lingers is active until it is gone", lingers),
+        once("a node takes the pods that fit it", fits),
         once("the CRD of JobSet is served", jobset),
         once("the controller has an account of its own", account),
     ]
@@ -160,6 +161,34 @@ fn lingers(stage: &mut Stage, protocol: Protocol) {
     annotate(&kubectl, "test.lockkeeper.dev/linger-");
     until_pods(&kubectl, <[Value]>::is_empty);
     until(&kubectl, |job| job["status"]["terminating"] == 0);
+}
+
+fn fits(stage: &mut Stage, protocol: Protocol) {
+    let kubectl = begin(stage, protocol);
+    let rack = |name: &'static str| Nodes {
+        name,
+        labels: &[("rack", "a")],
+        capacity: &[("cpu", "2"), ("pods", "110")],
+        ..Nodes::default()
+    };
+    stage.cluster().add_nodes(&rack("first"));
+    let manifest = job(false, "").replace(
+        "spec:\n      restart",
+        "spec:\n      nodeSelector: {rack: a}\n      restart",
+    );
+    kubectl.apply(&manifest, &[]).accepted_silently();
+    until(&kubectl, |job| job["status"]["ready"] == 2);
+    let refused = |pod: &Value| {
+        let conditions = pod["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|one| one["reason"] == "Unschedulable")
+    };
+    until_pods(&kubectl, |pods| pods.iter().any(refused));
+
+    stage.cluster().add_nodes(&rack("second"));
+    until(&kubectl, |job| job["status"]["ready"] == 3);
+    let on = |pod: &&Value| pod["spec"]["nodeName"] == "second-0";
+    assert_eq!(pods(&kubectl).iter().filter(on).count(), 1);
 }
 
 fn jobset(stage: &mut Stage, protocol: Protocol) {

@@ -1,0 +1,238 @@
+//! An API server in memory: objects, their versions, and what watches are told of them.
+
+use crate::fields::{has, is_deleted, list, name_of, number, owner, text, time, uid};
+use crate::rules;
+use lockkeeper_controller::{Kind, Name};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Kubernetes' own, on an object that waits for its dependents to go.
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// Why a write was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    Absent,
+    Exists,
+    Conflict,
+    Invalid(String),
+}
+
+/// What watches are told.
+#[derive(Clone)]
+pub struct Event {
+    pub name: Name,
+    pub version: u64,
+    /// The object as it is now; `None` if it is gone.
+    pub object: Option<Rc<Value>>,
+}
+
+#[derive(Default)]
+pub struct Api {
+    objects: BTreeMap<Kind, BTreeMap<Name, Rc<Value>>>,
+    logs: BTreeMap<Kind, Vec<Event>>,
+    version: u64,
+    uids: u64,
+    pub now_ms: i64,
+    /// Something may have no owner any more.
+    pub has_garbage: bool,
+}
+
+impl Api {
+    pub fn new(now_ms: i64) -> Self {
+        Self {
+            now_ms,
+            ..Self::default()
+        }
+    }
+
+    pub fn get(&self, kind: Kind, name: &Name) -> Option<&Rc<Value>> {
+        self.objects.get(&kind)?.get(name)
+    }
+
+    pub fn all(&self, kind: Kind) -> impl Iterator<Item = (&Name, &Rc<Value>)> {
+        self.objects.get(&kind).into_iter().flatten()
+    }
+
+    pub fn names(&self, kind: Kind) -> Vec<Name> {
+        self.all(kind).map(|(name, _)| name.clone()).collect()
+    }
+
+    pub fn log(&self, kind: Kind) -> &[Event] {
+        self.logs.get(&kind).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub fn create(&mut self, kind: Kind, mut object: Value) -> Result<u64, Error> {
+        let name = name_of(&object);
+        if self.get(kind, &name).is_some() {
+            return Err(Error::Exists);
+        }
+        rules::fill_in(kind, &mut object);
+        rules::check(kind, None, &object).map_err(Error::Invalid)?;
+        self.uids += 1;
+        let fields = object.as_object_mut().unwrap();
+        fields.remove("status");
+        let metadata = fields["metadata"].as_object_mut().unwrap();
+        metadata.insert("uid".into(), json!(format!("uid-{}", self.uids)));
+        metadata.insert("creationTimestamp".into(), json!(time(self.now_ms)));
+        metadata.insert("generation".into(), json!(1));
+        if owner(&object).is_some() {
+            self.has_garbage = true;
+        }
+        Ok(self.put(kind, object))
+    }
+
+    /// A merge patch of an object, or of its status.
+    pub fn patch(
+        &mut self,
+        kind: Kind,
+        name: &Name,
+        patch: &Value,
+        is_status: bool,
+    ) -> Result<u64, Error> {
+        let before = Rc::clone(self.get(kind, name).ok_or(Error::Absent)?);
+        let expected = text(patch, "/metadata/resourceVersion");
+        let version = text(&before, "/metadata/resourceVersion");
+        if !expected.is_empty() && expected != version {
+            return Err(Error::Conflict);
+        }
+        let mut after = (*before).clone();
+        let parts = patch.as_object().unwrap().iter();
+        for (part, changed) in parts.filter(|(part, _)| (*part == "status") == is_status) {
+            if part == "metadata" {
+                let mut changed = changed.clone();
+                for fixed in ["resourceVersion", "uid", "generation", "deletionTimestamp"] {
+                    changed.as_object_mut().unwrap().remove(fixed);
+                }
+                merge(&mut after["metadata"], &changed);
+            } else {
+                merge(&mut after[part.as_str()], changed);
+            }
+        }
+        if after == *before {
+            return Ok(version.parse().unwrap());
+        }
+        rules::fill_in(kind, &mut after);
+        rules::check(kind, Some(&before), &after).map_err(Error::Invalid)?;
+        if after.get("spec") != before.get("spec") {
+            after["metadata"]["generation"] = json!(number(&before, "/metadata/generation") + 1);
+        }
+        if is_deleted(&after) && list(&after, "/metadata/finalizers").is_empty() {
+            self.put(kind, after);
+            return Ok(self.remove(kind, name));
+        }
+        Ok(self.put(kind, after))
+    }
+
+    /// Deletes an object; one with finalizers is only marked.
+    pub fn delete(
+        &mut self,
+        kind: Kind,
+        name: &Name,
+        of: Option<&str>,
+        is_foreground: bool,
+    ) -> Result<u64, Error> {
+        let before = Rc::clone(self.get(kind, name).ok_or(Error::Absent)?);
+        if of.is_some_and(|of| of != uid(&before)) {
+            return Err(Error::Conflict);
+        }
+        let mut finalizers = list(&before, "/metadata/finalizers").to_vec();
+        if is_foreground && !finalizers.contains(&json!(FOREGROUND)) {
+            finalizers.push(json!(FOREGROUND));
+        }
+        self.has_garbage = true;
+        if finalizers.is_empty() {
+            return Ok(self.remove(kind, name));
+        }
+        let mut after = (*before).clone();
+        after["metadata"]["finalizers"] = json!(finalizers);
+        if !has(&after, "/metadata/deletionTimestamp") {
+            after["metadata"]["deletionTimestamp"] = json!(time(self.now_ms));
+        }
+        if after == *before {
+            return Ok(number(&before, "/metadata/resourceVersion").unsigned_abs());
+        }
+        Ok(self.put(kind, after))
+    }
+
+    /// Deletes one object whose owner is gone or waits for it to go. Says which.
+    pub fn collect(&mut self) -> Option<Name> {
+        let mut lost = None;
+        for (name, workload) in self.all(Kind::Workload) {
+            let Some((job, of)) = owner(workload) else {
+                continue;
+            };
+            let job = self.get(Kind::Job(0), &Name::new(&name.namespace, job));
+            let is_kept = job.is_some_and(|it| uid(it) == of && !is_deleted(it));
+            if !is_kept {
+                lost = Some(name.clone());
+            }
+        }
+        if let Some(name) = lost {
+            self.delete(Kind::Workload, &name, None, false).unwrap();
+            return Some(name);
+        }
+        let mut jobs = self.all(Kind::Job(0));
+        let waits = |it: &Value| list(it, "/metadata/finalizers").contains(&json!(FOREGROUND));
+        let gone = jobs.find(|(_, it)| is_deleted(it) && waits(it));
+        let gone = gone.map(|(name, _)| name.clone());
+        drop(jobs);
+        if let Some(name) = gone {
+            self.remove(Kind::Job(0), &name);
+            return Some(name);
+        }
+        self.has_garbage = false;
+        None
+    }
+
+    fn put(&mut self, kind: Kind, mut object: Value) -> u64 {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let name = name_of(&object);
+        let object = Rc::new(object);
+        let event = Event {
+            name: name.clone(),
+            version: self.version,
+            object: Some(Rc::clone(&object)),
+        };
+        self.objects.entry(kind).or_default().insert(name, object);
+        self.logs.entry(kind).or_default().push(event);
+        self.version
+    }
+
+    fn remove(&mut self, kind: Kind, name: &Name) -> u64 {
+        self.version += 1;
+        self.objects.entry(kind).or_default().remove(name);
+        let event = Event {
+            name: name.clone(),
+            version: self.version,
+            object: None,
+        };
+        self.logs.entry(kind).or_default().push(event);
+        self.version
+    }
+}
+
+/// A merge patch (RFC 7386).
+pub fn merge(into: &mut Value, patch: &Value) {
+    let Some(patch) = patch.as_object() else {
+        into.clone_from(patch);
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    let object = into.as_object_mut().unwrap();
+    for (key, value) in patch {
+        if value.is_null() {
+            object.remove(key);
+        } else {
+            merge(object.entry(key.as_str()).or_insert(Value::Null), value);
+        }
+    }
+}

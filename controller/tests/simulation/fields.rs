@@ -1,0 +1,93 @@
+//! What stands in objects.
+
+use lockkeeper_controller::Name;
+use serde_json::Value;
+
+pub fn text<'a>(object: &'a Value, at: &str) -> &'a str {
+    object
+        .pointer(at)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+pub fn number(object: &Value, at: &str) -> i64 {
+    object
+        .pointer(at)
+        .and_then(Value::as_i64)
+        .unwrap_or_default()
+}
+
+pub fn is_true(object: &Value, at: &str) -> bool {
+    object.pointer(at).and_then(Value::as_bool) == Some(true)
+}
+
+pub fn has(object: &Value, at: &str) -> bool {
+    object.pointer(at).is_some_and(|it| !it.is_null())
+}
+
+pub fn name_of(object: &Value) -> Name {
+    Name::new(
+        text(object, "/metadata/namespace"),
+        text(object, "/metadata/name"),
+    )
+}
+
+pub fn uid(object: &Value) -> &str {
+    text(object, "/metadata/uid")
+}
+
+pub fn list<'a>(object: &'a Value, at: &str) -> &'a [Value] {
+    let list = object.pointer(at).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+pub fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
+    let mut conditions = list(object, "/status/conditions").iter();
+    conditions.find(|it| it["type"] == of)
+}
+
+/// Whether a condition is `True`.
+pub fn is(object: &Value, of: &str) -> bool {
+    condition(object, of).is_some_and(|it| it["status"] == "True")
+}
+
+pub fn is_not(object: &Value, of: &str) -> bool {
+    condition(object, of).is_some_and(|it| it["status"] == "False")
+}
+
+pub fn is_deleted(object: &Value) -> bool {
+    has(object, "/metadata/deletionTimestamp")
+}
+
+/// Whether a workload holds quota, as the API server has it.
+pub fn holds(workload: &Value) -> bool {
+    has(workload, "/status/admission") && is(workload, "QuotaReserved") && !is(workload, "Finished")
+}
+
+/// Whether the job of a workload may run.
+pub fn may_run(workload: &Value) -> bool {
+    holds(workload) && is(workload, "Admitted") && !is(workload, "Evicted")
+}
+
+pub fn owner(object: &Value) -> Option<(&str, &str)> {
+    let owner = list(object, "/metadata/ownerReferences").first()?;
+    Some((text(owner, "/name"), text(owner, "/uid")))
+}
+
+/// Thousandths of a quantity of CPU.
+pub fn milli(quantity: &Value) -> i64 {
+    match quantity {
+        Value::Number(number) => number.as_i64().unwrap_or_default() * 1000,
+        Value::String(text) => match text.strip_suffix('m') {
+            Some(milli) => milli.parse().unwrap_or_default(),
+            None => text.parse::<i64>().unwrap_or_default() * 1000,
+        },
+        _ => 0,
+    }
+}
+
+/// The time as it stands in objects.
+pub fn time(now_ms: i64) -> String {
+    let at = k8s_openapi::jiff::Timestamp::from_second(now_ms.div_euclid(1000)).unwrap();
+    at.to_string()
+}

@@ -1,0 +1,113 @@
+//! The controller of Jobs, and the pods that it would have.
+
+use crate::fields::{has, is, is_deleted, is_true, list, number, text, time};
+use crate::objects::FATE;
+use crate::world::World;
+use lockkeeper_controller::{Kind, Name};
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+pub const JOB: Kind = Kind::Job(0);
+
+/// Whether a Job has ended.
+pub fn has_ended(job: &Value) -> bool {
+    is(job, "Complete") || is(job, "Failed")
+}
+
+impl World {
+    /// One step for one Job; false if it has nothing to do now.
+    pub fn step_job(&mut self, name: &Name) -> bool {
+        let Some(job) = self.api.get(JOB, name).map(Rc::clone) else {
+            return false;
+        };
+        if has_ended(&job) || is_deleted(&job) {
+            return false;
+        }
+        let status = if is_true(&job, "/spec/suspend") {
+            self.suspended(&job)
+        } else {
+            self.running(name, &job)
+        };
+        let Some(status) = status else {
+            return false;
+        };
+        self.tell(|| format!("  job {name}: {status}"));
+        let patch = json!({"status": status});
+        self.api.patch(JOB, name, &patch, true).unwrap();
+        true
+    }
+
+    fn suspended(&mut self, job: &Value) -> Option<Value> {
+        if number(job, "/status/active") > 0 && self.dice.percent(50) {
+            let left = number(job, "/status/active") - 1;
+            return Some(json!({"active": left, "ready": 0}));
+        }
+        let is_known = is(job, "Suspended") && number(job, "/status/active") == 0;
+        let conditions = self.with(job, "Suspended", "True", "JobSuspended");
+        (!is_known).then(|| json!({"active": 0, "ready": 0, "conditions": conditions}))
+    }
+
+    fn running(&mut self, name: &Name, job: &Value) -> Option<Value> {
+        let now = time(self.api.now_ms);
+        if !has(job, "/status/startTime") || is(job, "Suspended") {
+            let conditions = self.with(job, "Suspended", "False", "JobResumed");
+            return Some(json!({"startTime": now, "conditions": conditions}));
+        }
+        let wanted = number(job, "/spec/parallelism");
+        let active = number(job, "/status/active");
+        if active < wanted {
+            let to = self.dice.within(active + 1, wanted);
+            return Some(json!({"active": to}));
+        }
+        if active > wanted {
+            let ready = number(job, "/status/ready").min(wanted);
+            return Some(json!({"active": wanted, "ready": ready}));
+        }
+        let fate = text(job, FATE).to_owned();
+        let ready = number(job, "/status/ready");
+        let uid = text(job, "/metadata/uid").to_owned();
+        let started = text(job, "/status/startTime").to_owned();
+        let key = (name.clone(), format!("{uid} {started} {ready}"));
+        let pause_ms = match fate.as_str() {
+            "unready" => return None,
+            "late" if ready < wanted => 9_000,
+            "forever" | "late" if ready == wanted => return None,
+            "flaky" if ready == wanted => 4_000,
+            _ if ready < wanted => 200,
+            _ => 6_000,
+        };
+        if !self.is_due(key, pause_ms) {
+            return None;
+        }
+        if ready < wanted {
+            // One that lost its pods once does not lose them again: it is done.
+            return Some(json!({"ready": self.dice.within(ready + 1, wanted)}));
+        }
+        let has_lost = text(job, "/metadata/annotations/lost") == started;
+        if fate == "flaky" && !has_lost {
+            let lost = json!({"metadata": {"annotations": {"lost": started}}});
+            self.api.patch(JOB, name, &lost, false).unwrap();
+            return Some(json!({"ready": wanted - 1}));
+        }
+        let end = if fate == "fails" {
+            "Failed"
+        } else {
+            "Complete"
+        };
+        let conditions = self.with(job, end, "True", "Ended");
+        Some(json!({"active": 0, "ready": 0, "succeeded": wanted, "conditions": conditions}))
+    }
+
+    fn with(&self, job: &Value, of: &str, status: &str, reason: &str) -> Vec<Value> {
+        let mut conditions = list(job, "/status/conditions").to_vec();
+        let is_new = status == "True" || conditions.iter().any(|it| it["type"] == of);
+        conditions.retain(|it| it["type"] != of);
+        if is_new {
+            conditions.push(json!({
+                "type": of, "status": status, "reason": reason, "message": "",
+                "lastTransitionTime": time(self.api.now_ms),
+            }));
+        }
+        conditions
+    }
+}

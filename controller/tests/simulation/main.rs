@@ -1,0 +1,110 @@
+//! The reconciler against an API server in memory: the order of events, faults and time come from a seed.
+//!
+//! `LOCKKEEPER_SEEDS` says how many worlds are tried, `LOCKKEEPER_FIRST_SEED` from which number on.
+//! `LOCKKEEPER_SEED` runs one and prints its story: each input, each write and what became of it, each
+//! change that users or the controller of Jobs make.
+//!
+//! A world has a few queues, flavors and classes, and a dozen Jobs and workloads. It begins with a time of
+//! disorder: users do what they like, writes are answered late, in another order or not at all, watches
+//! break, the controller is killed or hands its leadership on. Then faults stop, and the world has to come to
+//! rest. [`watcher`] says what is checked at each write, [`rest`] what is checked at the end.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests fail by panicking, and a story is printed"
+)]
+
+mod api;
+mod dice;
+mod fields;
+mod jobs;
+mod objects;
+mod process;
+mod quota;
+mod rest;
+mod rules;
+mod step;
+mod users;
+mod users_of_queues;
+mod watcher;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use world::World;
+
+/// How many worlds are tried without a wish from outside.
+const SEEDS: u64 = 10_000;
+
+/// Of the worlds that fail, how many are told.
+const TOLD: usize = 8;
+
+fn asked(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().expect("a number"))
+}
+
+fn run(seed: u64, is_told: bool) -> Result<u64, String> {
+    let run = || World::new(seed, is_told).run();
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
+            Err(format!("it panicked: {}", text.unwrap_or_default()))
+        }
+    }
+}
+
+#[test]
+fn every_world_is_sound_and_comes_to_rest() {
+    if let Some(seed) = asked("LOCKKEEPER_SEED") {
+        let result = run(seed, true);
+        assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
+        return;
+    }
+    let first = asked("LOCKKEEPER_FIRST_SEED").unwrap_or(0);
+    let end = first + asked("LOCKKEEPER_SEEDS").unwrap_or(SEEDS);
+    let next = AtomicU64::new(first);
+    let writes = AtomicU64::new(0);
+    let found = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end || found.load(Ordering::Relaxed) >= TOLD {
+                        return;
+                    }
+                    match run(seed, false) {
+                        Ok(done) => drop(writes.fetch_add(done, Ordering::Relaxed)),
+                        Err(why) => {
+                            found.fetch_add(1, Ordering::Relaxed);
+                            failures.lock().unwrap().push((seed, why));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap();
+    failures.sort_unstable();
+    let told: Vec<String> = failures
+        .iter()
+        .map(|(seed, why)| {
+            format!(
+                "seed {seed}: {why}\n  again, with its story: LOCKKEEPER_SEED={seed} cargo test \
+                 --package lockkeeper-controller --test simulation -- --nocapture"
+            )
+        })
+        .collect();
+    assert!(told.is_empty(), "{}", told.join("\n"));
+    println!("{} writes in {} worlds", writes.into_inner(), end - first);
+}

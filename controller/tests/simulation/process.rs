@@ -1,0 +1,240 @@
+//! A controller: its reconciler, its watches, and the answers on their way to it.
+
+use crate::api::Api;
+use crate::dice::Dice;
+use crate::fields::text;
+use crate::jobs::JOB;
+use crate::quota::Limits;
+use lockkeeper_api::Workload;
+use lockkeeper_controller::jobs::{KINDS, lean};
+use lockkeeper_controller::{Change, Input, Kind, Name, Outcome, Reconciler, Settings, Ticket};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+
+pub const KINDS_WATCHED: [Kind; 8] = [
+    Kind::ClusterQueue,
+    Kind::Cohort,
+    Kind::LocalQueue,
+    Kind::ResourceFlavor,
+    Kind::PriorityClass,
+    Kind::Namespace,
+    Kind::Workload,
+    JOB,
+];
+
+/// One kind, as the shell follows it.
+#[derive(Default)]
+pub struct Watch {
+    /// Of a listing: what is still to be told, then the names that it had.
+    listing: Option<(VecDeque<Rc<Value>>, BTreeSet<Name>)>,
+    /// How much of the log was told.
+    at: usize,
+    known: BTreeSet<Name>,
+}
+
+impl Watch {
+    /// It broke: everything is listed again.
+    pub fn list(&mut self, api: &Api, kind: Kind) {
+        let all = api.all(kind).filter(|(_, it)| is_watched(kind, it));
+        let objects = all.map(|(_, it)| Rc::clone(it)).collect();
+        self.listing = Some((objects, BTreeSet::new()));
+        self.at = api.log(kind).len();
+    }
+
+    /// Whether it has something to tell.
+    pub fn is_behind(&self, api: &Api, kind: Kind) -> bool {
+        self.listing.is_some() || self.at < api.log(kind).len()
+    }
+
+    /// The next that it tells; one by one but for the end of a listing.
+    fn next(&mut self, api: &Api, kind: Kind) -> Vec<Told> {
+        if let Some((objects, names)) = &mut self.listing {
+            if let Some(object) = objects.pop_front() {
+                let name = crate::fields::name_of(&object);
+                names.insert(name.clone());
+                return vec![Told::Seen(name, object)];
+            }
+            let names = std::mem::take(names);
+            let before = std::mem::replace(&mut self.known, names);
+            self.listing = None;
+            let lost = before.into_iter().filter(|it| !self.known.contains(it));
+            let mut told: Vec<Told> = lost.map(Told::Gone).collect();
+            told.push(Told::Listed);
+            return told;
+        }
+        let Some(event) = api.log(kind).get(self.at) else {
+            return Vec::new();
+        };
+        self.at += 1;
+        match &event.object {
+            Some(object) if is_watched(kind, object) => {
+                self.known.insert(event.name.clone());
+                vec![Told::Seen(event.name.clone(), Rc::clone(object))]
+            }
+            _ if self.known.remove(&event.name) => vec![Told::Gone(event.name.clone())],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What a watch tells.
+pub enum Told {
+    Seen(Name, Rc<Value>),
+    Gone(Name),
+    Listed,
+}
+
+/// Jobs are watched by their label.
+fn is_watched(kind: Kind, object: &Value) -> bool {
+    kind != JOB
+        || object["metadata"]["labels"]
+            .get("lockkeeper.dev/queue-name")
+            .is_some()
+}
+
+pub struct Process {
+    pub number: u64,
+    pub reconciler: Reconciler,
+    pub watches: BTreeMap<Kind, Watch>,
+    /// What it was told last of each object.
+    pub view: BTreeMap<(Kind, Name), Rc<Value>>,
+    pub answers: Vec<(Ticket, Outcome)>,
+    pub wake_at_ms: Option<i64>,
+    /// Something was taken since it was asked what to do.
+    pub has_news: bool,
+    pub is_leading: bool,
+    /// Others have written until this version: before it has seen that, it may decide on what is no longer
+    /// so.
+    pub has_to_hear: u64,
+    /// It has, and nothing of what it decided before is left to be written.
+    pub is_sure: bool,
+}
+
+impl Process {
+    pub fn new(number: u64, settings: Settings, api: &Api) -> Self {
+        let mut watches = BTreeMap::new();
+        for kind in KINDS_WATCHED {
+            let mut watch = Watch::default();
+            watch.list(api, kind);
+            watches.insert(kind, watch);
+        }
+        Self {
+            number,
+            reconciler: Reconciler::new(settings),
+            watches,
+            view: BTreeMap::new(),
+            answers: Vec::new(),
+            wake_at_ms: None,
+            has_news: false,
+            is_leading: false,
+            has_to_hear: 0,
+            is_sure: false,
+        }
+    }
+
+    /// Whether it has heard of all that others have written.
+    pub fn has_heard(&self, api: &Api) -> bool {
+        self.watches.iter().all(|(kind, watch)| {
+            let next = api.log(*kind).get(watch.at);
+            watch.listing.is_none() && next.is_none_or(|it| it.version > self.has_to_hear)
+        })
+    }
+
+    /// The kinds whose watches have something to tell.
+    pub fn behind(&self, api: &Api) -> Vec<Kind> {
+        let watches = self.watches.iter();
+        let behind = watches.filter(|(kind, it)| it.is_behind(api, **kind));
+        behind.map(|(kind, _)| *kind).collect()
+    }
+
+    /// Takes what a watch tells next. Says it.
+    pub fn hear(&mut self, api: &Api, kind: Kind) -> Vec<String> {
+        let told = self.watches.get_mut(&kind).unwrap().next(api, kind);
+        let mut lines = Vec::new();
+        for it in told {
+            let (line, input) = match it {
+                Told::Seen(name, object) => {
+                    let version = text(&object, "/metadata/resourceVersion");
+                    let line = format!("sees {kind:?} {name} at {version}");
+                    self.view.insert((kind, name.clone()), Rc::clone(&object));
+                    (line, seen(kind, name, &object))
+                }
+                Told::Gone(name) => {
+                    self.view.remove(&(kind, name.clone()));
+                    (format!("misses {kind:?} {name}"), gone(kind, name))
+                }
+                Told::Listed => (format!("has listed {kind:?}"), Input::Listed(kind)),
+            };
+            lines.push(line);
+            self.reconciler.take(api.now_ms, input);
+        }
+        self.has_news = true;
+        lines
+    }
+
+    pub fn answer(&mut self, now_ms: i64, dice: &mut Dice) -> (Ticket, Outcome) {
+        let at = dice.below(self.answers.len());
+        let (ticket, outcome) = self.answers.swap_remove(at);
+        let input = Input::Answer(ticket, outcome.clone());
+        self.reconciler.take(now_ms, input);
+        self.has_news = true;
+        (ticket, outcome)
+    }
+
+    pub fn lead(&mut self, now_ms: i64, is_leading: bool) {
+        self.is_leading = is_leading;
+        self.reconciler.take(now_ms, Input::Lead(is_leading));
+        self.has_news = true;
+    }
+
+    /// The limits as it was told of them.
+    pub fn limits(&self) -> Limits {
+        let is_limit = |kind: Kind| matches!(kind, Kind::ClusterQueue | Kind::Cohort);
+        let limits = self.view.iter().filter(|((kind, _), _)| is_limit(*kind));
+        let limits = limits.map(|(key, it)| (key.clone(), Rc::clone(it)));
+        limits.collect()
+    }
+}
+
+fn gone(kind: Kind, name: Name) -> Input {
+    match kind {
+        Kind::ClusterQueue => Input::ClusterQueue(Change::Gone(name)),
+        Kind::Cohort => Input::Cohort(Change::Gone(name)),
+        Kind::LocalQueue => Input::LocalQueue(Change::Gone(name)),
+        Kind::ResourceFlavor => Input::ResourceFlavor(Change::Gone(name)),
+        Kind::PriorityClass => Input::PriorityClass(Change::Gone(name)),
+        Kind::Namespace => Input::Namespace(Change::Gone(name)),
+        Kind::Workload => Input::Workload(Change::Gone(name)),
+        Kind::Job(at) => Input::Job(at, Change::Gone(name)),
+    }
+}
+
+fn seen(kind: Kind, name: Name, object: &Value) -> Input {
+    let read = match kind {
+        Kind::ClusterQueue => decode(object).map(|it| Input::ClusterQueue(Change::Seen(it))),
+        Kind::Cohort => decode(object).map(|it| Input::Cohort(Change::Seen(it))),
+        Kind::LocalQueue => decode(object).map(|it| Input::LocalQueue(Change::Seen(it))),
+        Kind::ResourceFlavor => decode(object).map(|it| Input::ResourceFlavor(Change::Seen(it))),
+        Kind::PriorityClass => decode(object).map(|it| Input::PriorityClass(Change::Seen(it))),
+        Kind::Namespace => decode(object).map(|it| Input::Namespace(Change::Seen(it))),
+        Kind::Workload => decode::<Workload>(object).map(|mut it| {
+            for pod_set in &mut it.spec.pod_sets {
+                pod_set.template = lean(std::mem::take(&mut pod_set.template));
+            }
+            Input::Workload(Change::Seen(it))
+        }),
+        Kind::Job(at) => {
+            let read = KINDS[at].read(object.clone()).map(Box::new);
+            let read = read.map_err(|error| error.to_string());
+            read.map(|it| Input::Job(at, Change::Seen(it)))
+        }
+    };
+    read.unwrap_or_else(|error| Input::Unreadable(kind, name, error))
+}
+
+fn decode<T: DeserializeOwned>(object: &Value) -> Result<Box<T>, String> {
+    let read = T::deserialize(object).map(Box::new);
+    read.map_err(|error| error.to_string())
+}

@@ -1,0 +1,192 @@
+//! The quota tree, made anew from objects: slow, plain, and not the core's.
+
+use crate::fields::{holds, list, milli, text};
+use lockkeeper_controller::{Kind, Name};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// The objects that say what the limits are: ClusterQueues and Cohorts.
+pub type Limits = BTreeMap<(Kind, Name), Rc<Value>>;
+
+/// Flavor and resource.
+pub type Cell = (String, String);
+
+#[derive(Default)]
+struct Node {
+    parent: Option<String>,
+    children: Vec<String>,
+    quotas: BTreeMap<Cell, Quota>,
+    usage: BTreeMap<Cell, i64>,
+    is_on_circle: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Quota {
+    nominal: i64,
+    borrowing: Option<i64>,
+    lending: Option<i64>,
+}
+
+#[derive(Default)]
+pub struct Tree {
+    nodes: BTreeMap<String, Node>,
+}
+
+fn queue(name: &str) -> String {
+    format!("queue {name}")
+}
+
+fn cohort(name: &str) -> String {
+    format!("cohort {name}")
+}
+
+/// What a workload holds, by cell.
+pub fn usage(workload: &Value) -> BTreeMap<Cell, i64> {
+    let mut out = BTreeMap::new();
+    for it in list(workload, "/status/admission/podSetAssignments") {
+        for (resource, amount) in it["resourceUsage"].as_object().into_iter().flatten() {
+            let flavor = it["flavors"][resource.as_str()].as_str();
+            let cell = (flavor.unwrap_or_default().to_owned(), resource.clone());
+            *out.entry(cell).or_default() += milli(amount);
+        }
+    }
+    out.retain(|_, amount| *amount != 0);
+    out
+}
+
+impl Tree {
+    /// The tree of these limits, used by these workloads as far as they hold quota.
+    pub fn of<'a>(limits: &Limits, workloads: impl Iterator<Item = &'a Value>) -> Self {
+        let mut tree = Self::default();
+        for ((kind, name), object) in limits {
+            let (key, parent) = match kind {
+                Kind::ClusterQueue => (queue(&name.name), text(object, "/spec/cohortName")),
+                _ => (cohort(&name.name), text(object, "/spec/parentName")),
+            };
+            let node = tree.nodes.entry(key).or_default();
+            node.quotas = quotas(object);
+            if !parent.is_empty() {
+                node.parent = Some(cohort(parent));
+                tree.nodes.entry(cohort(parent)).or_default();
+            }
+        }
+        tree.link();
+        for workload in workloads.filter(|it| holds(it)) {
+            let name = text(workload, "/status/admission/clusterQueue");
+            let node = tree.nodes.entry(queue(name)).or_default();
+            for (cell, amount) in usage(workload) {
+                *node.usage.entry(cell).or_default() += amount;
+            }
+        }
+        tree
+    }
+
+    fn link(&mut self) {
+        let keys: Vec<String> = self.nodes.keys().cloned().collect();
+        for key in &keys {
+            let mut at = key.clone();
+            let mut passed = BTreeSet::new();
+            while let Some(parent) = self.nodes[&at].parent.clone() {
+                if !passed.insert(at) {
+                    self.nodes.get_mut(key).unwrap().is_on_circle = true;
+                    break;
+                }
+                at = parent;
+            }
+        }
+        for key in &keys {
+            if self.nodes[key].is_on_circle {
+                self.nodes.get_mut(key).unwrap().parent = None;
+            }
+        }
+        for key in keys {
+            if let Some(parent) = self.nodes[&key].parent.clone() {
+                self.nodes.get_mut(&parent).unwrap().children.push(key);
+            }
+        }
+    }
+
+    fn quota(&self, key: &str, cell: &Cell) -> Quota {
+        self.nodes[key]
+            .quotas
+            .get(cell)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    fn subtree(&self, key: &str, cell: &Cell) -> i64 {
+        let children = self.nodes[key].children.iter();
+        let lent = children.map(|it| self.subtree(it, cell) - self.local(it, cell));
+        self.quota(key, cell).nominal + lent.sum::<i64>()
+    }
+
+    /// What the parent never sees.
+    fn local(&self, key: &str, cell: &Cell) -> i64 {
+        let lending = self.quota(key, cell).lending;
+        lending.map_or(0, |lending| (self.subtree(key, cell) - lending).max(0))
+    }
+
+    fn used(&self, key: &str, cell: &Cell) -> i64 {
+        let node = &self.nodes[key];
+        let own = node.usage.get(cell).copied().unwrap_or_default();
+        let beyond = |it: &String| (self.used(it, cell) - self.local(it, cell)).max(0);
+        own + node.children.iter().map(beyond).sum::<i64>()
+    }
+
+    fn available_at(&self, key: &str, cell: &Cell) -> i64 {
+        let (subtree, used) = (self.subtree(key, cell), self.used(key, cell));
+        let Some(parent) = &self.nodes[key].parent else {
+            return subtree - used;
+        };
+        let local = self.local(key, cell);
+        let mut above = self.available_at(parent, cell);
+        if let Some(limit) = self.quota(key, cell).borrowing {
+            let used_above = (used - local).max(0);
+            above = above.min(subtree - local - used_above + limit);
+        }
+        (local - used).max(0) + above
+    }
+
+    /// What a queue could use more.
+    pub fn available(&self, name: &str, cell: &Cell) -> i64 {
+        let key = queue(name);
+        if self.nodes.contains_key(&key) {
+            self.available_at(&key, cell)
+        } else {
+            0
+        }
+    }
+
+    pub fn is_on_circle(&self, name: &str) -> bool {
+        let node = self.nodes.get(&queue(name));
+        node.is_some_and(|it| it.is_on_circle)
+    }
+
+    /// What all of a queue's workloads hold of a cell.
+    pub fn usage_of(&self, name: &str, cell: &Cell) -> i64 {
+        let node = self.nodes.get(&queue(name));
+        let usage = node.and_then(|it| it.usage.get(cell));
+        usage.copied().unwrap_or_default()
+    }
+}
+
+fn quotas(object: &Value) -> BTreeMap<Cell, Quota> {
+    let mut out = BTreeMap::new();
+    let groups = list(object, "/spec/resourceGroups").iter();
+    for flavor in groups.flat_map(|it| list(it, "/flavors")) {
+        for it in list(flavor, "/resources") {
+            let cell = (
+                text(flavor, "/name").to_owned(),
+                text(it, "/name").to_owned(),
+            );
+            let quota = Quota {
+                nominal: milli(&it["nominalQuota"]),
+                borrowing: it.get("borrowingLimit").map(milli),
+                lending: it.get("lendingLimit").map(milli),
+            };
+            out.insert(cell, quota);
+        }
+    }
+    out
+}

@@ -1,0 +1,293 @@
+//! What is checked at each write of a controller.
+//!
+//! - **Quota.** A workload that is newly admitted fits: of every flavor and resource its queue has as much
+//!   available as it takes, by all workloads that hold quota at the API server at that moment, under the limits
+//!   that the controller knew when it began the write. So when a user has lowered quota below use, nobody is
+//!   admitted who makes it worse. Not checked are writes of a controller that is not *sure*: others have written
+//!   what makes usage more, and it has not heard of that yet, or has still to write what it decided before.
+//!   Others are users who edit an admission by hand, and controllers that led before and whose writes come late.
+//! - Nobody is admitted who holds quota already, is not active or has finished, into a queue that is not there,
+//!   is stopped, or is on a circle of cohorts.
+//! - A Job is started only while its workload is admitted and not evicted, as the controller knows it; and
+//!   never after a controller took the quota away.
+//! - Quota is given back only by a workload whose Job has stopped: suspended, no pods, no start time, its
+//!   template and parallelism as their user wrote them.
+//! - Without faults no object is written more than [`OBJECT_MAX`] times.
+
+use crate::api::Api;
+use crate::fields::{
+    condition, has, holds, is, is_deleted, is_true, may_run, number, owner, text, uid,
+};
+use crate::jobs::{JOB, has_ended};
+use crate::process::Process;
+use crate::quota::{Tree, usage};
+use crate::world::InFlight;
+use lockkeeper_controller::{Kind, Name, Target, What, Write};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Writes of one workload or Job without faults.
+const OBJECT_MAX: usize = 60;
+
+/// The same of the status of one queue, and of all events.
+const QUEUE_MAX: usize = 600;
+
+/// A victim that was told to go for somebody.
+pub struct Preempted {
+    pub victim: Name,
+    pub preemptor: String,
+    pub at: u64,
+}
+
+/// An admission.
+pub struct Admitted {
+    pub uid: String,
+    pub at: u64,
+}
+
+#[derive(Default)]
+pub struct Watcher {
+    pub writes: u64,
+    pub has_faults: bool,
+    pub found: Option<String>,
+    /// By the uid of a Job: template and parallelism, as its user wrote them.
+    pub truth: BTreeMap<String, (Value, i64)>,
+    /// The uids of Jobs that users started or stopped by hand.
+    pub meddled: BTreeSet<String>,
+    pub preempted: Vec<Preempted>,
+    pub admitted: Vec<Admitted>,
+    /// The version of the last change by a user, and of the last one of leadership.
+    pub user_at: u64,
+    pub handed_over_at: u64,
+    /// The uids of workloads whose quota a controller took away.
+    taken: BTreeSet<String>,
+    calm: Option<BTreeMap<Target, usize>>,
+}
+
+impl Watcher {
+    pub fn calm_began(&mut self) {
+        self.calm = Some(BTreeMap::new());
+    }
+
+    pub fn handed_over(&mut self, version: u64) {
+        self.handed_over_at = version;
+    }
+
+    pub fn busiest(&self) -> String {
+        let calm = self.calm.iter().flatten();
+        let busiest = calm.max_by_key(|(_, writes)| **writes);
+        format!("most is written to {busiest:?}")
+    }
+
+    /// A write was begun.
+    pub fn issued(&mut self, process: &Process, write: &Write) {
+        let Target::Job(job) = &write.target else {
+            return;
+        };
+        if write.what != What::StartJob {
+            return;
+        }
+        let known = process.view.get(&(JOB, job.name.clone()));
+        let of = known.map(|it| uid(it));
+        let mut workloads = process
+            .view
+            .iter()
+            .filter(|((kind, _), _)| *kind == Kind::Workload);
+        let workload = workloads.find(|(_, it)| owner(it).map(|(_, uid)| uid) == of);
+        if !workload.is_some_and(|(_, it)| may_run(it)) {
+            let name = &job.name;
+            self.found = Some(format!(
+                "job {name} is started, and its workload does not run"
+            ));
+        }
+    }
+
+    /// A write was done.
+    pub fn landed(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        kind: Kind,
+        name: &Name,
+        before: Option<&Value>,
+    ) -> Result<(), String> {
+        self.writes += 1;
+        self.count(&flight.write.target)?;
+        let after = api.get(kind, name).map(|it| &**it);
+        match kind {
+            Kind::Workload => self.workload(api, flight, name, before, after),
+            JOB => self.job(api, flight, name, before, after),
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&mut self, target: &Target) -> Result<(), String> {
+        let Some(calm) = &mut self.calm else {
+            return Ok(());
+        };
+        let writes = calm.entry(target.clone()).or_default();
+        *writes += 1;
+        let is_single = matches!(target, Target::Workload(_) | Target::Job(_));
+        let most = if is_single { OBJECT_MAX } else { QUEUE_MAX };
+        if *writes > most {
+            return Err(format!("{target:?} is written without end"));
+        }
+        Ok(())
+    }
+
+    fn workload(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        name: &Name,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> Result<(), String> {
+        let held = before.is_some_and(holds);
+        let Some(after) = after else {
+            let before = before.unwrap();
+            return if held {
+                self.released(api, flight, name, before)
+            } else {
+                Ok(())
+            };
+        };
+        let was_evicted = before.is_some_and(|it| is(it, "Evicted"));
+        if is(after, "Evicted") && !was_evicted {
+            self.evicted(api, name, after);
+        }
+        match (held, holds(after)) {
+            (false, true) => {
+                self.taken.remove(uid(after));
+                self.admitted.push(Admitted {
+                    uid: uid(after).to_owned(),
+                    at: api.version(),
+                });
+                admitted(api, flight, name, after)
+            }
+            (true, true)
+                if before.unwrap()["status"]["admission"] != after["status"]["admission"] =>
+            {
+                Err(format!("{name} is admitted anew while it holds quota"))
+            }
+            (true, false) if !is(after, "Finished") => self.released(api, flight, name, after),
+            _ => Ok(()),
+        }
+    }
+
+    fn evicted(&mut self, api: &Api, name: &Name, workload: &Value) {
+        let evicted = condition(workload, "Evicted").unwrap();
+        if evicted["reason"] != "Preempted" {
+            return;
+        }
+        let message = text(evicted, "/message");
+        let (_, from) = message.split_once("(UID: ").unwrap_or_default();
+        let (preemptor, _) = from.split_once(',').unwrap_or_default();
+        self.preempted.push(Preempted {
+            victim: name.clone(),
+            preemptor: preemptor.to_owned(),
+            at: api.version(),
+        });
+    }
+
+    fn released(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        name: &Name,
+        workload: &Value,
+    ) -> Result<(), String> {
+        self.taken.insert(uid(workload).to_owned());
+        let Some((job, of)) = owner(workload) else {
+            return Ok(());
+        };
+        let job = api.get(JOB, &Name::new(&name.namespace, job));
+        let Some(job) = job.filter(|it| uid(it) == of && !has_ended(it)) else {
+            return Ok(());
+        };
+        if self.meddled.contains(of) || !flight.is_sure || is_deleted(job) {
+            return Ok(());
+        }
+        if !is_true(job, "/spec/suspend") || number(job, "/status/active") > 0 {
+            return Err(format!("{name} gives its quota back while its job runs"));
+        }
+        self.check_restored(job)
+    }
+
+    /// A stopped Job is as its user wrote it.
+    pub fn check_restored(&self, job: &Value) -> Result<(), String> {
+        let name = text(job, "/metadata/name");
+        if has(job, "/status/startTime") {
+            return Err(format!("job {name} has stopped and has a start time"));
+        }
+        let Some((template, parallelism)) = self.truth.get(uid(job)) else {
+            return Ok(());
+        };
+        if job["spec"]["template"] != *template || number(job, "/spec/parallelism") != *parallelism
+        {
+            let spec = &job["spec"];
+            return Err(format!(
+                "job {name} has stopped and is not as it was: {spec}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn job(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        name: &Name,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> Result<(), String> {
+        let (Some(before), Some(after)) = (before, after) else {
+            return Ok(());
+        };
+        let is_start = is_true(before, "/spec/suspend") && !is_true(after, "/spec/suspend");
+        if !is_start || !flight.is_sure {
+            return Ok(());
+        }
+        let mut workloads = api.all(Kind::Workload);
+        let of = uid(after);
+        let workload = workloads.find(|(_, it)| owner(it).is_some_and(|(_, uid)| uid == of));
+        let is_taken = |it: &Value| !holds(it) && self.taken.contains(uid(it));
+        if workload.is_some_and(|(_, it)| is_taken(it)) {
+            return Err(format!("job {name} starts after its quota was given back"));
+        }
+        Ok(())
+    }
+}
+
+fn admitted(api: &Api, flight: &InFlight, name: &Name, workload: &Value) -> Result<(), String> {
+    if workload["spec"]["active"] == false {
+        return Err(format!("{name} is admitted and is not active"));
+    }
+    if !flight.is_sure {
+        return Ok(());
+    }
+    let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
+    let tree = Tree::of(&flight.limits, others.map(|(_, it)| &**it));
+    let queue = text(workload, "/status/admission/clusterQueue");
+    let known = flight
+        .limits
+        .get(&(Kind::ClusterQueue, Name::new("", queue)));
+    let Some(known) = known else {
+        return Err(format!("{name} is admitted to {queue}, which is not there"));
+    };
+    let stop = text(known, "/spec/stopPolicy");
+    if !matches!(stop, "" | "None") || tree.is_on_circle(queue) {
+        return Err(format!(
+            "{name} is admitted to {queue}, which is stopped or on a circle"
+        ));
+    }
+    for (cell, amount) in usage(workload) {
+        let available = tree.available(queue, &cell);
+        if amount > available {
+            return Err(format!(
+                "{name} is admitted with {amount} of {cell:?}, and {queue} has {available}"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! A world: the API server, who writes to it, and the time.
+
+use crate::api::Api;
+use crate::dice::Dice;
+use crate::jobs::JOB;
+use crate::objects;
+use crate::process::Process;
+use crate::quota::Limits;
+use crate::watcher::Watcher;
+use lockkeeper_controller::{Kind, Name, Settings, Write};
+use lockkeeper_preemption::requeue::{Settings as Requeue, Timestamp};
+use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, Options};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// When a world begins, in milliseconds since 1970.
+const BEGIN_MS: i64 = 1_700_000_000_000;
+
+/// A world that has not come to rest after so many steps without faults never will.
+const STEPS_MAX: usize = 30_000;
+
+/// The same for its time, in milliseconds.
+const REST_MAX_MS: i64 = 86_400_000;
+
+/// A write on its way to the API server.
+pub struct InFlight {
+    /// The number of the process.
+    pub by: u64,
+    pub write: Write,
+    /// The limits as the process knew them when it began to write.
+    pub limits: Limits,
+    /// Nobody else has written before of whom the process had not heard.
+    pub is_sure: bool,
+}
+
+pub struct World {
+    pub dice: Dice,
+    pub api: Api,
+    pub processes: Vec<Process>,
+    pub flights: Vec<InFlight>,
+    pub settings: Settings,
+    pub watcher: Watcher,
+    pub jobs_to_do: BTreeSet<Name>,
+    pub job_timers: BTreeSet<(i64, Name)>,
+    due: BTreeMap<(Name, String), i64>,
+    jobs_at: usize,
+    pub users_left: usize,
+    pub faults_left: usize,
+    /// How likely each kind of step is.
+    pub weights: [usize; 8],
+    pub slow: Vec<Kind>,
+    pub is_calm: bool,
+    pub numbers: u64,
+    pub names: u64,
+    is_told: bool,
+}
+
+impl World {
+    pub fn new(seed: u64, is_told: bool) -> Self {
+        let mut dice = Dice::new(seed);
+        let mut settings = settings(&mut dice);
+        settings.seed = seed;
+        let weight = |dice: &mut Dice, usual: usize| usual * dice.pick(&[1, 1, 1, 2, 4, 10]);
+        let weights = [
+            weight(&mut dice, 40),
+            weight(&mut dice, 40),
+            weight(&mut dice, 20),
+            weight(&mut dice, 20),
+            weight(&mut dice, 10),
+            weight(&mut dice, 5),
+            weight(&mut dice, 2),
+            weight(&mut dice, 1),
+        ];
+        let slow = [Kind::Workload, JOB, Kind::ClusterQueue];
+        let mut world = Self {
+            api: Api::new(BEGIN_MS),
+            processes: Vec::new(),
+            flights: Vec::new(),
+            settings,
+            watcher: Watcher::default(),
+            jobs_to_do: BTreeSet::new(),
+            job_timers: BTreeSet::new(),
+            due: BTreeMap::new(),
+            jobs_at: 0,
+            users_left: 4 + dice.below(14),
+            faults_left: *dice.pick(&[0, 0, 2, 4, 8]),
+            weights,
+            slow: slow.into_iter().filter(|_| dice.percent(30)).collect(),
+            is_calm: false,
+            numbers: 0,
+            names: 0,
+            is_told,
+            dice,
+        };
+        world.watcher.has_faults = world.faults_left > 0;
+        world.populate();
+        world
+    }
+
+    fn populate(&mut self) {
+        let mut objects = vec![(Kind::Namespace, objects::namespace())];
+        for name in objects::FLAVORS {
+            objects.push((Kind::ResourceFlavor, objects::flavor(name)));
+        }
+        for (name, value) in objects::CLASSES {
+            objects.push((Kind::PriorityClass, objects::class(name, value)));
+        }
+        for name in objects::COHORTS {
+            let object = objects::cohort(&mut self.dice, name);
+            if self.dice.percent(60) {
+                objects.push((Kind::Cohort, object));
+            }
+        }
+        for name in objects::QUEUES {
+            let queue = objects::cluster_queue(&mut self.dice, name);
+            objects.push((Kind::ClusterQueue, queue));
+            objects.push((Kind::LocalQueue, objects::local_queue(name)));
+        }
+        for (kind, object) in objects {
+            self.api.create(kind, object).unwrap();
+        }
+        for _ in 0..2 + self.dice.below(4) {
+            self.create_job();
+        }
+        self.start_process();
+        self.lead(0);
+        if self.dice.percent(30) {
+            self.start_process();
+        }
+    }
+
+    pub fn start_process(&mut self) {
+        self.numbers += 1;
+        let mut settings = self.settings.clone();
+        settings.seed ^= self.numbers << 32;
+        let process = Process::new(self.numbers, settings, &self.api);
+        self.processes.push(process);
+        self.tell(|| "a controller starts".to_owned());
+    }
+
+    /// This one leads from now on.
+    pub fn lead(&mut self, at: usize) {
+        let now_ms = self.api.now_ms;
+        self.processes[at].lead(now_ms, true);
+        self.doubt();
+        self.watcher.handed_over(self.api.version());
+    }
+
+    /// Somebody has written of whom those who lead have not heard.
+    pub fn doubt(&mut self) {
+        for process in &mut self.processes {
+            process.is_sure = false;
+            process.has_to_hear = self.api.version();
+        }
+    }
+
+    pub fn run(mut self) -> Result<u64, String> {
+        let settings = format!("{:?}", self.settings);
+        self.tell(|| settings);
+        let mut steps = 0;
+        while self.users_left > 0 {
+            self.step()?;
+            steps += 1;
+            if steps > STEPS_MAX {
+                return Err("users do not get their turn".to_owned());
+            }
+        }
+        self.calm();
+        let begin_ms = self.api.now_ms;
+        steps = 0;
+        while self.step()? {
+            steps += 1;
+            if steps > STEPS_MAX || self.api.now_ms - begin_ms > REST_MAX_MS {
+                let busiest = self.watcher.busiest();
+                return Err(format!("it does not come to rest; {busiest}"));
+            }
+        }
+        self.check_rest()?;
+        Ok(self.watcher.writes)
+    }
+
+    /// No more faults, and somebody leads.
+    fn calm(&mut self) {
+        self.tell(|| "calm begins".to_owned());
+        self.is_calm = true;
+        self.faults_left = 0;
+        self.weights = [40, 40, 20, 20, 10, 5, 0, 0];
+        self.slow.clear();
+        if self.processes.is_empty() {
+            self.start_process();
+        }
+        if !self.processes.iter().any(|it| it.is_leading) {
+            self.lead(0);
+        }
+        if self.dice.percent(60) {
+            self.heal();
+        }
+        self.watcher.calm_began();
+    }
+
+    pub fn tell(&self, line: impl FnOnce() -> String) {
+        if self.is_told {
+            let passed = self.api.now_ms - BEGIN_MS;
+            println!("{:>9} {}", passed, line());
+        }
+    }
+
+    /// A new name, never given before.
+    pub fn new_name(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+
+    /// Whether something that was begun when this was first asked has taken as long.
+    pub fn is_due(&mut self, key: (Name, String), pause_ms: i64) -> bool {
+        let now_ms = self.api.now_ms;
+        let name = key.0.clone();
+        let at_ms = *self.due.entry(key).or_insert(now_ms + pause_ms);
+        if at_ms > now_ms {
+            self.job_timers.insert((at_ms, name));
+        }
+        at_ms <= now_ms
+    }
+
+    /// The Jobs that have changed are looked at by their controller.
+    pub fn notice_jobs(&mut self) {
+        let log = self.api.log(JOB);
+        let names = log[self.jobs_at..].iter().map(|it| it.name.clone());
+        self.jobs_to_do.extend(names);
+        self.jobs_at = log.len();
+        while let Some((at_ms, _)) = self.job_timers.first()
+            && *at_ms <= self.api.now_ms
+        {
+            let (_, name) = self.job_timers.pop_first().unwrap();
+            self.jobs_to_do.insert(name);
+        }
+    }
+
+    pub fn workloads(&self) -> impl Iterator<Item = &Value> {
+        self.api.all(Kind::Workload).map(|(_, it)| &**it)
+    }
+}
+
+fn settings(dice: &mut Dice) -> Settings {
+    let is_fair = dice.percent(25);
+    let algorithm = if is_fair {
+        Algorithm::FairSharing(vec![
+            FairStrategy::LessThanOrEqualToFinalShare,
+            FairStrategy::LessThanInitialShare,
+        ])
+    } else {
+        Algorithm::Classical
+    };
+    let options = Options {
+        algorithm,
+        damping: *dice.pick(&[Damping::On, Damping::On, Damping::On, Damping::Off]),
+        disable_partial_admission: dice.percent(30),
+        ..Options::default()
+    };
+    let recovery = *dice.pick(&[
+        None,
+        Some(Duration::from_secs(2)),
+        Some(Duration::from_secs(9)),
+    ]);
+    let requeue = Requeue {
+        is_enabled: dice.percent(60),
+        timeout: Duration::from_secs(*dice.pick(&[3, 8, 20])),
+        recovery_timeout: recovery,
+        block_admission: dice.percent(25),
+        timestamp: *dice.pick(&[Timestamp::Eviction, Timestamp::Creation]),
+        backoff_limit_count: Some(*dice.pick(&[0, 1, 2])),
+        ..Requeue::default()
+    };
+    Settings {
+        options,
+        requeue,
+        rules: Default::default(),
+        writes_max: *dice.pick(&[1, 2, 4, 16]),
+        status_interval_ms: *dice.pick(&[0, 100, 1000]),
+        notices_per_second: *dice.pick(&[1, 10, 100]),
+        job_kinds: vec![0],
+        seed: 0,
+        instance: "simulated".to_owned(),
+    }
+}

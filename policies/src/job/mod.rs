@@ -1,0 +1,25 @@
+//! Jobs that name a queue.
+
+use crate::defaulting::Defaults;
+use crate::guarded::Guarded;
+use crate::rule::{Context, Operation, Rule};
+use crate::suspension;
+use k8s_openapi::api::batch::v1::Job;
+use lockkeeper_api::labels;
+
+impl Guarded for Job {
+    const NAMESPACED: bool = true;
+    const OWN: bool = false;
+    const SELECTED_BY: Option<&'static str> = Some(labels::QUEUE_NAME);
+    const DEFAULTED_ON: &'static [Operation] = &[Operation::Create];
+
+    fn rules() -> &'static [Rule<Self>] {
+        &[]
+    }
+
+    fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {
+        let spec = object.spec.as_ref();
+        let is_suspended = spec.map(|spec| spec.suspend == Some(true));
+        suspension::fill(&object.metadata, is_suspended, old.is_none())
+    }
+}

@@ -1,0 +1,227 @@
+//! Follows the workloads: ends those that have run for their time, and notes how long each waited.
+
+use crate::generator::Generator;
+use crate::objects::workloads;
+use anyhow::{Error, bail};
+use futures_util::StreamExt;
+use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::runtime::watcher::{Config, Event};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+/// Ends under way at once: those of Kueue's runner.
+const ENDS: usize = 5;
+
+#[derive(Default)]
+struct Seen {
+    /// By name: the class, when it was seen first, admitted last (and which time), and ended.
+    workloads: BTreeMap<String, One>,
+    admissions: usize,
+    evictions: usize,
+    ended: usize,
+}
+
+struct One {
+    class: String,
+    seen: Instant,
+    first_admitted: Option<Instant>,
+    is_admitted: bool,
+    runs: usize,
+    has_ended: bool,
+}
+
+pub struct Watch {
+    seen: Arc<Mutex<Seen>>,
+    total: usize,
+    ends: bool,
+}
+
+impl Watch {
+    pub fn start(client: &Client, generator: &Generator, ends: bool) -> Self {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let api = workloads(client);
+        let places = Arc::new(Semaphore::new(ENDS));
+        let told = Arc::clone(&seen);
+        tokio::spawn(async move {
+            let config = Config::default();
+            let mut events = pin!(watcher(api.clone(), config).default_backoff());
+            while let Some(event) = events.next().await {
+                let Ok(Event::Apply(object) | Event::InitApply(object)) = event else {
+                    continue;
+                };
+                if let Some((run, runtime)) = note(&told, &object)
+                    && ends
+                {
+                    let (api, places, told) = (api.clone(), Arc::clone(&places), Arc::clone(&told));
+                    let name = object.name_any();
+                    tokio::spawn(async move {
+                        tokio::time::sleep(runtime).await;
+                        end(&api, &places, &told, &name, run).await;
+                    });
+                }
+            }
+        });
+        Self {
+            seen,
+            total: generator.total(),
+            ends,
+        }
+    }
+
+    /// Waits until all have ended (or were admitted, if none is ended), and prints what was seen.
+    pub async fn finish(self, begun: Instant, patience: Duration) -> Result<(), Error> {
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let admitted = seen.workloads.values();
+            let admitted = admitted.filter(|it| it.first_admitted.is_some()).count();
+            let done = if self.ends { seen.ended } else { admitted };
+            if done >= self.total {
+                print(&seen, begun, self.total);
+                return Ok(());
+            }
+            if begun.elapsed() > patience {
+                print(&seen, begun, done);
+                bail!("{done} of {} in {patience:?}", self.total);
+            }
+        }
+    }
+}
+
+fn print(seen: &Seen, begun: Instant, done: usize) {
+    let wall = begun.elapsed().as_secs_f64();
+    println!("wall_s {wall:.1}");
+    println!("done {done}");
+    println!(
+        "admissions {} evictions {}",
+        seen.admissions, seen.evictions
+    );
+    let first = seen
+        .workloads
+        .values()
+        .filter_map(|it| it.first_admitted)
+        .min();
+    let last = seen
+        .workloads
+        .values()
+        .filter_map(|it| it.first_admitted)
+        .max();
+    if let (Some(first), Some(last)) = (first, last) {
+        #[allow(clippy::cast_precision_loss, reason = "a rate")]
+        let rate = seen.admissions as f64 / (last - first).as_secs_f64().max(0.001);
+        println!("admissions_per_s {rate:.1}");
+    }
+    let mut by_class: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for one in seen.workloads.values() {
+        if let Some(at) = one.first_admitted {
+            let waited = (at - one.seen).as_secs_f64();
+            by_class.entry(&one.class).or_default().push(waited);
+        }
+    }
+    for (class, mut waits) in by_class {
+        waits.sort_by(f64::total_cmp);
+        #[allow(clippy::cast_precision_loss, reason = "a mean")]
+        let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+        let at = |share: usize| waits.get((waits.len() - 1) * share / 100).copied();
+        println!(
+            "to_admission_s {class} mean {mean:.1} p50 {:.1} p90 {:.1} max {:.1}",
+            at(50).unwrap_or_default(),
+            at(90).unwrap_or_default(),
+            at(100).unwrap_or_default()
+        );
+    }
+}
+
+fn is(object: &DynamicObject, of: &str) -> bool {
+    let conditions = object.data.pointer("/status/conditions");
+    let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    conditions.any(|it| it["type"] == of && it["status"] == "True")
+}
+
+/// Notes what is new of a workload; which run of it begins, and for how long, if one does.
+fn note(seen: &Mutex<Seen>, object: &DynamicObject) -> Option<(usize, Duration)> {
+    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    let labels = object.labels();
+    let class = labels.get("class").cloned().unwrap_or_default();
+    let one = seen.workloads.entry(object.name_any());
+    let one = one.or_insert_with(|| One {
+        class,
+        seen: now,
+        first_admitted: None,
+        is_admitted: false,
+        runs: 0,
+        has_ended: false,
+    });
+    let is_admitted = is(object, "Admitted") && !is(object, "Evicted");
+    let was = std::mem::replace(&mut one.is_admitted, is_admitted);
+    if was && !is_admitted {
+        seen.evictions += 1;
+        return None;
+    }
+    if was || !is_admitted || one.has_ended {
+        return None;
+    }
+    one.first_admitted.get_or_insert(now);
+    one.runs += 1;
+    let run = one.runs;
+    seen.admissions += 1;
+    let runtime = labels.get("runtime-ms").and_then(|it| it.parse().ok());
+    Some((run, Duration::from_millis(runtime.unwrap_or(0))))
+}
+
+async fn end(
+    api: &Api<DynamicObject>,
+    places: &Semaphore,
+    seen: &Mutex<Seen>,
+    name: &str,
+    run: usize,
+) {
+    let Ok(_place) = places.acquire().await else {
+        return;
+    };
+    // Conditions are a list by type for appliers only; a merge patch replaces it whole.
+    for _ in 0..10 {
+        {
+            let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let one = seen.workloads.get(name);
+            if !one.is_some_and(|it| it.is_admitted && it.runs == run && !it.has_ended) {
+                return;
+            }
+        }
+        let patch = json!({
+            "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
+            "metadata": {"name": name},
+            "status": {"conditions": [{
+                "type": "Finished", "status": "True", "reason": "Succeeded", "message": "it has run",
+                "lastTransitionTime": now(),
+            }]},
+        });
+        let by = PatchParams::apply("fleet").force();
+        if api
+            .patch_status(name, &by, &Patch::Apply(&patch))
+            .await
+            .is_ok()
+        {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(one) = seen.workloads.get_mut(name)
+                && !one.has_ended
+            {
+                one.has_ended = true;
+                seen.ended += 1;
+            }
+            return;
+        }
+    }
+}
+
+fn now() -> String {
+    let now = k8s_openapi::jiff::Timestamp::now();
+    format!("{now:.0}")
+}

@@ -1,0 +1,79 @@
+//! The demo, as the README shows it.
+
+use std::fs;
+use std::process::Command;
+
+use super::Scenario;
+use crate::ROOT;
+use crate::lockkeeper::Protocol;
+
+pub fn scenarios() -> Vec<Scenario> {
+    let demo = Scenario::new("the demo does what the README says", |_, _| shown());
+    // Once is enough: it has a cluster of its own.
+    vec![demo.only(Protocol::Http1)]
+}
+
+fn shown() {
+    let output = Command::new("examples/demo/run")
+        .current_dir(ROOT)
+        .env("LOCKKEEPER", env!("CARGO_BIN_EXE_lockkeeper"))
+        .env_remove("KUBECONFIG")
+        .output()
+        .unwrap();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{stdout}\n{stderr}");
+    let printed: Vec<String> = stdout.lines().map(masked).collect();
+
+    let readme = fs::read_to_string(format!("{ROOT}/README.md")).unwrap();
+    let promised = promised(&readme);
+    assert!(promised.len() >= 6, "the README shows less: {promised:?}");
+    for line in promised {
+        let is_there = printed.contains(&masked(&line));
+        assert!(is_there, "the demo does not print\n{line}\nbut\n{stdout}");
+    }
+    assert!(
+        stdout.trim_end().ends_with("everything is taken down again"),
+        "{stdout}"
+    );
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The lines that the README shows of it: in its section, in a block that begins with kubectl.
+fn promised(readme: &str) -> Vec<String> {
+    let (_, section) = readme
+        .split_once("## Try it on a cluster in five minutes")
+        .unwrap();
+    let (_, block) = section.split_once("```console\n$ kubectl").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let lines = format!("$ kubectl{block}");
+    let lines = lines.lines().filter(|line| *line != "…");
+    lines.map(str::to_owned).collect()
+}
+
+/// A line without what differs from run to run: ages, uids, and the ends of names.
+fn masked(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '…';
+        let core = word.trim_matches(|c: char| !is_part(c));
+        word.replace(core, &masked_word(core))
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn masked_word(word: &str) -> String {
+    let is_hex = |text: &str| text.chars().all(|c| c.is_ascii_hexdigit());
+    let digits = word.strip_suffix('s').unwrap_or_default();
+    if !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) {
+        return "Ns".to_owned();
+    }
+    if word.len() == 36 && word.split('-').count() == 5 && word.split('-').all(is_hex) {
+        return "…".to_owned();
+    }
+    match word.rsplit_once('-') {
+        Some((name, end)) if end.len() == 8 && is_hex(end) => format!("{name}-…"),
+        _ => word.to_owned(),
+    }
+}

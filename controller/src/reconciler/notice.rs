@@ -132,9 +132,16 @@ impl Reconciler {
                 ),
             };
         }
+        let settings = &self.settings.requeue;
+        let how = if settings.is_enabled && settings.block_admission {
+            "; one is admitted at a time, once the pods of all others are ready \
+             (waitForPodsReady.blockAdmission)"
+        } else {
+            ""
+        };
         Notice {
             reason: PENDING,
-            message: format!("Waits for its turn in ClusterQueue {queue}"),
+            message: format!("Waits for its turn in ClusterQueue {queue}{how}"),
         }
     }
 }

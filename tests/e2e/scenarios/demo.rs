@@ -32,7 +32,9 @@ fn shown() {
         assert!(is_there, "the demo does not print\n{line}\nbut\n{stdout}");
     }
     assert!(
-        stdout.trim_end().ends_with("everything is taken down again"),
+        stdout
+            .trim_end()
+            .ends_with("everything is taken down again"),
         "{stdout}"
     );
 }

@@ -1,7 +1,7 @@
 //! What nobody should write, on a cluster where nobody reviews what is written: a condition says what is
 //! wrong, and the rest goes on.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::site::{self, ALONE, Site};
 use super::{Trial, told};
@@ -110,9 +110,9 @@ fn deleted_queue(stage: &mut Stage) {
     site.objects.until_gone("ClusterQueue", "q");
     site.job("waits", "q", 1, "", &json!({}));
     let waits = site.until_waits("waits", "Inadmissible");
-    let local = site
-        .objects
-        .until("LocalQueue", "q", |it| told::is(it, "Active", "False"));
+    let local = site.objects.until("LocalQueue", "q", |it| {
+        told::is(it, "Active", "False") && it["status"]["pendingWorkloads"] == 1
+    });
     let text = told::workload(&waits) + &told::queue(&local);
     snapshot::check("control-deleted-queue", &text);
     let runs = site.objects.get("Job", "runs");
@@ -169,6 +169,11 @@ fn circle(stage: &mut Stage) {
             .until("Cohort", name, |it| told::is(it, "Misconfigured", "False"));
     }
     site.close();
+}
+
+/// Says what is wrong with it, and has counted the one that waits.
+fn is_misconfigured(queue: &Value) -> bool {
+    told::is(queue, "Misconfigured", "True") && queue["status"]["pendingWorkloads"] == 1
 }
 
 /// A Job that runs in one queue is labelled for another, or for none.

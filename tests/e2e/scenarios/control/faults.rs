@@ -24,7 +24,7 @@ pub const TRIALS: [Trial; 5] = [
         "another takes over, and who was away writes no more",
         taken_over,
     ),
-    ("the API server is restarted", api_server),
+    ("the API server is killed and comes back", api_server),
     ("somebody else writes what it writes", competing),
     ("a flood of workloads drains to the end", flood),
 ];
@@ -249,8 +249,7 @@ fn api_server(stage: &mut Stage) {
         || "nothing gets done".to_owned(),
     )
     .unwrap();
-    let cluster = site.stage.cluster_mut();
-    cluster.stop_api_server().unwrap_or_else(|e| panic!("{e}"));
+    site.stage.cluster_mut().kill_api_server();
     let controller = site.controller.as_ref().unwrap();
     wait::until(
         || {
@@ -265,6 +264,7 @@ fn api_server(stage: &mut Stage) {
     assert!(site.controller().is_running());
     let cluster = site.stage.cluster_mut();
     cluster.start_api_server().unwrap_or_else(|e| panic!("{e}"));
+    site.objects = Objects::new(cluster.client());
     for number in 12..16 {
         submit(&site.objects, number, &mut chance);
     }

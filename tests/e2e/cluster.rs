@@ -128,6 +128,11 @@ impl Cluster {
         }
     }
 
+    /// Ends the API server in the middle of whatever it does.
+    pub fn kill_api_server(&mut self) {
+        self.api_server = None;
+    }
+
     /// Starts the API server again, on its port and with what it stored.
     pub fn start_api_server(&mut self) -> Result<(), String> {
         let [etcd, secure] = self.ports;

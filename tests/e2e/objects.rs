@@ -170,17 +170,27 @@ impl Objects {
     pub fn sweep(&self, has_jobset: bool) {
         let kinds = has_jobset.then_some("JobSet").into_iter().chain(LEFT);
         let kinds: Vec<&str> = kinds.collect();
-        for kind in &kinds {
-            self.delete_all(kind);
-        }
-        wait::until(
+        let mut left = Vec::new();
+        let found = wait::until(
             || {
-                let left: Vec<&&str> = kinds.iter().filter(|it| !self.release_all(it)).collect();
+                left = kinds
+                    .iter()
+                    .flat_map(|kind| self.left(kind).into_iter().map(move |name| (*kind, name)))
+                    .collect();
+                // Again and again: who made others may have done so in the meantime.
+                for kind in &kinds {
+                    if left.iter().any(|(of, _)| of == kind) {
+                        self.delete_all(kind);
+                    }
+                }
+                for (kind, name) in &left {
+                    self.release(kind, name);
+                }
                 Ok(left.is_empty().then_some(()))
             },
             || "objects of an earlier trial do not go away".to_owned(),
-        )
-        .unwrap_or_else(|e| panic!("{e}"));
+        );
+        found.unwrap_or_else(|e| panic!("{e}: {left:?}"));
     }
 
     #[track_caller]
@@ -200,18 +210,13 @@ impl Objects {
         assert_eq!(answer.status, 200, "{path}: {answer:#?}");
     }
 
-    /// Takes the finalizers from what is being deleted. Whether nothing is left.
+    /// Takes the finalizers from an object that is being deleted. It may go by itself in the meantime.
     #[track_caller]
-    fn release_all(&self, kind: &str) -> bool {
-        let left = self.left(kind);
-        for name in &left {
-            let path = format!("{}/{name}", collection(kind));
-            let change = json!({"metadata": {"finalizers": null}});
-            // It may go by itself in the meantime.
-            let answer = self.client.borrow_mut().patch(&path, &change).unwrap();
-            assert!(matches!(answer.status, 200 | 404 | 409), "{answer:#?}");
-        }
-        left.is_empty()
+    fn release(&self, kind: &str, name: &str) {
+        let path = format!("{}/{name}", collection(kind));
+        let change = json!({"metadata": {"finalizers": null}});
+        let answer = self.client.borrow_mut().patch(&path, &change).unwrap();
+        assert!(matches!(answer.status, 200 | 404 | 409), "{answer:#?}");
     }
 
     fn left(&self, kind: &str) -> Vec<String> {

@@ -60,8 +60,8 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(drills::scenarios());
     scenarios.extend(workers::scenarios());
     scenarios.extend(rights::scenarios());
-    scenarios.extend(demo::scenarios());
     scenarios.extend(control::scenarios());
+    scenarios.extend(demo::scenarios());
     scenarios.push(setup::stop());
     scenarios
 }

@@ -70,9 +70,15 @@ impl Watch {
     /// All versions so far, in their order. One that is gone has `deletedVersion` in it.
     #[track_caller]
     pub fn so_far(&self) -> Vec<Value> {
+        self.after(0)
+    }
+
+    /// The same, without the first ones.
+    #[track_caller]
+    pub fn after(&self, first: usize) -> Vec<Value> {
         let seen = lock(&self.seen);
         assert_eq!(seen.error, None, "the watch is not whole");
-        seen.versions.clone()
+        seen.versions[first..].to_vec()
     }
 }
 

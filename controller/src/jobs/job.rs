@@ -44,7 +44,10 @@ impl JobKind for BatchJob {
         Ok(Seen {
             is_suspended: spec.suspend == Some(true),
             has_start_time: status.start_time.is_some(),
-            is_quiet: status.active.unwrap_or_default() == 0 && is_known_suspended,
+            // A pod that is on its way out still has its node's resources.
+            is_quiet: status.active.unwrap_or_default() == 0
+                && status.terminating.unwrap_or_default() == 0
+                && is_known_suspended,
             is_ready: status
                 .ready
                 .unwrap_or_default()

@@ -112,11 +112,21 @@ impl Reconciler {
             Some(Err(error)) => inadmissible(error.to_string()),
             Some(Ok(Place::Outside(outside))) => inadmissible(outside_of(known, *outside)),
             Some(Ok(Place::Held(_))) => held(known),
-            _ => match &known.notice {
-                Some(notice) => (**notice).clone(),
-                None => self.untried(known),
+            _ => match (self.why_inactive(known), &known.notice) {
+                (Some(why), _) => inadmissible(why),
+                (None, Some(notice)) => (**notice).clone(),
+                (None, None) => self.untried(known),
             },
         }
+    }
+
+    /// What its ClusterQueue says of itself, if it says that it admits nobody.
+    fn why_inactive(&self, known: &Known) -> Option<String> {
+        let namespace = known.seen.metadata.namespace.as_deref()?;
+        let door = known.seen.spec.queue_name.as_deref()?;
+        let queue = &self.objects.local_queue(namespace, door)?.cluster_queue;
+        let why = self.queues.why_inactive(queue)?;
+        Some(format!("ClusterQueue {queue} admits nobody: {why}"))
     }
 
     fn untried(&self, known: &Known) -> Notice {
@@ -132,9 +142,16 @@ impl Reconciler {
                 ),
             };
         }
+        let settings = &self.settings.requeue;
+        let how = if settings.is_enabled && settings.block_admission {
+            "; one is admitted at a time, once the pods of all others are ready \
+             (waitForPodsReady.blockAdmission)"
+        } else {
+            ""
+        };
         Notice {
             reason: PENDING,
-            message: format!("Waits for its turn in ClusterQueue {queue}"),
+            message: format!("Waits for its turn in ClusterQueue {queue}{how}"),
         }
     }
 }

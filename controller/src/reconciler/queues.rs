@@ -1,5 +1,6 @@
 //! ClusterQueues, Cohorts, LocalQueues and `ResourceFlavor`s as they are seen.
 
+use super::conditions::find;
 use super::input::{Change, Name};
 use super::output::Target;
 use super::{Reconciler, Track};
@@ -55,6 +56,11 @@ fn see<K: Ord, T>(
 }
 
 impl Queues {
+    /// What a ClusterQueue says of itself, if it says that it admits nobody.
+    pub(super) fn why_inactive(&self, name: &str) -> Option<&str> {
+        inactive(&self.cluster_queues.get(name)?.seen)
+    }
+
     pub(super) fn see_cluster_queue(
         &mut self,
         queue: Arc<ClusterQueue>,
@@ -147,9 +153,13 @@ impl Reconciler {
                 if before.is_some_and(|it| {
                     it.seen.spec == queue.spec && is_same_object(&it.seen.metadata, &queue.metadata)
                 }) {
-                    // Only its status: nothing that others depend on.
+                    // Only its status: nothing that decisions depend on.
                     let refused = before.and_then(|it| it.refused.clone());
+                    let is_news = before.is_some_and(|it| inactive(&it.seen) != inactive(&queue));
                     self.queues.see_cluster_queue(queue, refused);
+                    if is_news {
+                        self.mark_who_waits_for(&name);
+                    }
                     self.schedule.mark(Target::ClusterQueue(name));
                     return;
                 }
@@ -177,18 +187,23 @@ impl Reconciler {
         for target in cohorts.map(Target::Cohort).chain(flavors) {
             self.schedule.mark(target);
         }
+        self.mark_who_waits_for(&name);
+        // Who runs in it, through whichever door.
+        for (workload, known) in &self.workloads {
+            if admitted_by(&known.seen) == Some(name.as_str()) {
+                self.schedule.mark(Target::Workload(workload.clone()));
+            }
+        }
+    }
+
+    /// The LocalQueues of a ClusterQueue, and their workloads.
+    fn mark_who_waits_for(&mut self, name: &str) {
         let doors = self.queues.local_queues.iter();
         let doors = doors.filter(|(_, it)| it.seen.spec.cluster_queue == name);
         let doors: Vec<Name> = doors.map(|(door, _)| door.clone()).collect();
         for door in doors {
             self.mark_workloads_of(&door);
             self.schedule.mark(Target::LocalQueue(door));
-        }
-        // Who runs in it, through whichever door.
-        for (workload, known) in &self.workloads {
-            if admitted_by(&known.seen) == Some(name.as_str()) {
-                self.schedule.mark(Target::Workload(workload.clone()));
-            }
         }
     }
 
@@ -236,6 +251,13 @@ impl Reconciler {
 /// Whether two versions of an object are of one object, and both are to stay or both to go.
 pub(super) fn is_same_object(a: &ObjectMeta, b: &ObjectMeta) -> bool {
     a.uid == b.uid && a.deletion_timestamp.is_some() == b.deletion_timestamp.is_some()
+}
+
+/// The message of `Active=False`.
+fn inactive(queue: &ClusterQueue) -> Option<&str> {
+    let conditions = queue.status.as_ref()?.conditions.as_slice();
+    let active = find(conditions, "Active").filter(|it| it.status == "False")?;
+    Some(&active.message)
 }
 
 /// The ClusterQueue whose quota a workload holds.

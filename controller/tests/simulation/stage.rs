@@ -6,6 +6,7 @@ use crate::objects;
 use crate::process::Process;
 use crate::write::{object, perform};
 use lockkeeper_controller::{Kind, Name, Settings, What};
+use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::Settings as Requeue;
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ impl Stage {
         let settings = Settings {
             options: Options::default(),
             requeue,
-            rules: Default::default(),
+            rules: RuleSettings::default(),
             writes_max: 8,
             status_interval_ms: 1000,
             notices_per_second: 100,

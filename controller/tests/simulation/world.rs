@@ -8,6 +8,7 @@ use crate::process::Process;
 use crate::quota::Limits;
 use crate::watcher::Watcher;
 use lockkeeper_controller::{Kind, Name, Settings, Write};
+use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::requeue::{Settings as Requeue, Timestamp};
 use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, Options};
 use serde_json::Value;
@@ -291,7 +292,7 @@ fn settings(dice: &mut Dice) -> Settings {
     Settings {
         options,
         requeue,
-        rules: Default::default(),
+        rules: RuleSettings::default(),
         writes_max: *dice.pick(&[1, 2, 4, 16]),
         status_interval_ms: *dice.pick(&[0, 100, 1000]),
         notices_per_second: *dice.pick(&[1, 10, 100]),

@@ -1,7 +1,10 @@
 //! The controller on a real cluster: a Job waits, starts, is preempted and comes back.
 
+mod bad_input;
 mod borrowing;
+mod faults;
 mod flapping;
+mod invariants;
 mod jobs;
 mod pods_ready;
 mod preemption;
@@ -26,6 +29,8 @@ pub fn scenarios() -> Vec<Scenario> {
     add("preemption", &flapping::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
+    add("bad input", &bad_input::TRIALS);
+    add("faults", &faults::TRIALS);
     scenarios
 }
 

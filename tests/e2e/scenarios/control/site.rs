@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::told;
@@ -224,6 +225,19 @@ impl<'a> Site<'a> {
         assert!(object["status"]["startTime"].is_null(), "{object:#}");
         assert_eq!(self.pods(job).len(), 0, "{object:#}");
         workload
+    }
+
+    /// Waits until what is made is younger than the workload of a Job: times have whole seconds.
+    #[track_caller]
+    pub fn until_next_second(&self, job: &str) {
+        let workload = self.until_workload(job, Value::is_object);
+        let then = told::second(&workload["metadata"]["creationTimestamp"]);
+        let now = || Timestamp::now().as_second();
+        let found = crate::wait::until(
+            || Ok((now() > then).then_some(())),
+            || "time stands still".to_owned(),
+        );
+        found.unwrap_or_else(|e| panic!("{e}"));
     }
 
     /// Waits until the workload of a Job waits for this reason, and gives it.

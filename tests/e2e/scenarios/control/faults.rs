@@ -1,0 +1,404 @@
+//! The controller is killed, outrun, cut off and flooded; nothing is lost, and the limits hold at every
+//! version that the API server has seen.
+//!
+//! `LOCKKEEPER_DRILL_SECONDS` is for how long it is killed again and again, 10 by default. From 300 on the
+//! flood is five times as large, too.
+
+use std::env;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::invariants::{self, Limits};
+use super::site::{self, ALONE, Site, pods_with};
+use super::{Trial, told};
+use crate::objects::{Objects, collection, merge};
+use crate::stage::{DEFAULTS, Stage};
+use crate::wait;
+
+pub const TRIALS: [Trial; 5] = [
+    ("it is killed again and again under load", killed),
+    (
+        "another takes over, and who was away writes no more",
+        taken_over,
+    ),
+    ("the API server is killed and comes back", api_server),
+    ("somebody else writes what it writes", competing),
+    ("a flood of workloads drains to the end", flood),
+];
+
+/// Names the seconds for which the controller is killed.
+const SECONDS: &str = "LOCKKEEPER_DRILL_SECONDS";
+
+/// Three queues of 4 cpu that lend each other all they have, and get it back.
+const LIMITS: Limits<'_> = Limits {
+    queues: &[("a", 12), ("b", 12), ("c", 8)],
+    total: 12,
+};
+
+fn seconds() -> u64 {
+    env::var(SECONDS).map_or(10, |it| it.parse().expect("seconds"))
+}
+
+#[track_caller]
+fn queues(site: &Site<'_>) {
+    site.flavor("default");
+    site.classes();
+    for (name, more) in [
+        (
+            "a",
+            json!({"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}),
+        ),
+        ("b", json!({"reclaimWithinCohort": "LowerPriority"})),
+        ("c", json!({"withinClusterQueue": "LowerPriority"})),
+    ] {
+        let mut spec = json!({"cohortName": "lab", "preemption": more});
+        if name == "c" {
+            spec["resourceGroups"] = json!([{
+                "coveredResources": ["cpu"],
+                "flavors": [{"name": "default", "resources": [
+                    {"name": "cpu", "nominalQuota": 4, "borrowingLimit": 4},
+                ]}],
+            }]);
+        }
+        site.queue(name, 4, &spec);
+    }
+}
+
+/// Numbers that look like chance, the same in every run (`SplitMix64`).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// Makes a Job of any size, in any queue, of any class, that runs for a second or two.
+#[track_caller]
+fn submit(objects: &Objects, number: usize, chance: &mut Chance) {
+    let pick = |of: [&'static str; 3], at: u64| of[usize::try_from(at).unwrap()];
+    let queue = pick(["a", "b", "c"], chance.below(3));
+    let class = pick(["low", "mid", "high"], chance.below(3));
+    let pods = 1 + chance.below(3);
+    let mut more = pods_with(&json!({
+        "test.lockkeeper.dev/run-for": format!("{}ms", 500 + chance.below(1500)),
+    }));
+    merge(
+        &mut more,
+        &json!({"spec": {"parallelism": pods, "completions": pods}}),
+    );
+    let cpu = u32::try_from(1 + chance.below(2)).unwrap();
+    objects.make(&site::job(
+        &format!("job-{number}"),
+        queue,
+        cpu,
+        class,
+        &more,
+    ));
+}
+
+/// Waits until all Jobs are done, and their workloads say so; none is lost on the way.
+#[track_caller]
+fn drained(objects: &Objects, count: usize) {
+    let mut left = Vec::new();
+    let found = wait::until(
+        || {
+            let jobs = objects.list("Job");
+            let workloads = objects.list("Workload");
+            left = jobs.clone();
+            left.extend(workloads.clone());
+            left.retain(|it| {
+                !told::is(it, "Complete", "True") && !told::is(it, "Finished", "True")
+            });
+            let all = jobs.len() == count && workloads.len() == count;
+            Ok((all && left.is_empty()).then_some(()))
+        },
+        || format!("{count} Jobs are not done"),
+    );
+    found.unwrap_or_else(|e| {
+        let names = left.iter().map(|it| {
+            let (kind, name) = (&it["kind"], &it["metadata"]["name"]);
+            format!("{kind} {name}: {} {}", it["spec"]["suspend"], it["status"])
+        });
+        panic!("{e}:\n{}", names.collect::<Vec<_>>().join("\n"))
+    });
+}
+
+/// At any moment of its life, at random points of whatever it does.
+fn killed(stage: &mut Stage) {
+    let mut site = Site::unguarded(stage, DEFAULTS);
+    queues(&site);
+    let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
+    let mut chance = Chance(1);
+    let (mut count, mut kills) = (0, 0);
+    let end = Instant::now() + Duration::from_secs(seconds());
+    while Instant::now() < end {
+        // As many as there is room for twice.
+        let open = site.objects.list("Job");
+        let open = open.iter().filter(|it| !told::is(it, "Complete", "True"));
+        for _ in open.count()..16 {
+            submit(&site.objects, count, &mut chance);
+            count += 1;
+        }
+        // How long it lives is the very thing that is drawn here.
+        thread::sleep(Duration::from_millis(100 + chance.below(1900)));
+        drop(site.controller.take());
+        kills += 1;
+        let folder = site.stage.new_folder();
+        let account = site.stage.controller();
+        let next = crate::controller::Controller::begin(&account, &folder, DEFAULTS, &[ALONE]);
+        site.controller = Some(next.unwrap_or_else(|e| panic!("{e}")));
+    }
+    drained(&site.objects, count);
+    let seen = invariants::check(&workloads.so_far(), &jobs.so_far(), &LIMITS);
+    println!("  killed {kills} times, {count} Jobs: {seen:?}");
+    assert!(seen.preemptions > 0 && seen.stops > 0, "{seen:?}");
+    assert!(seen.admissions >= count && seen.starts >= count, "{seen:?}");
+    site.close();
+}
+
+/// Short terms, so that a Lease runs out soon.
+const TERMS: &str = "controller: {leaderElection: \
+    {leaseSeconds: 3, renewSeconds: 2, retrySeconds: 1}}\n";
+
+/// Two controllers and one Lease. The one that leads stands still for a while, as on a machine that is
+/// paused, and then comes back; later the other one is killed.
+fn taken_over(stage: &mut Stage) {
+    let mut site = Site::vacant(stage);
+    queues(&site);
+    let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
+    let mut first = site.another(TERMS, &[]);
+    leads(&first);
+    let second = site.another(TERMS, &[]);
+    assert_eq!(second.metric("leading"), Some(0));
+    let mut chance = Chance(2);
+    for number in 0..4 {
+        submit(&site.objects, number, &mut chance);
+    }
+    drained(&site.objects, 4);
+    wait::until(
+        || Ok((first.metric("writes_under_way") == Some(0)).then_some(())),
+        || "its writes do not end".to_owned(),
+    )
+    .unwrap();
+    first.freeze();
+    let wrote = first.logged().matches(" written ").count();
+    leads(&second);
+    for number in 4..12 {
+        submit(&site.objects, number, &mut chance);
+    }
+    first.thaw();
+    wait::until(
+        || Ok((first.metric("leading") == Some(0)).then_some(())),
+        || "it does not hear that it lost the Lease".to_owned(),
+    )
+    .unwrap();
+    drained(&site.objects, 12);
+    assert!(first.is_running());
+    let log = first.logged();
+    assert_eq!(
+        log.matches(" written ").count(),
+        wrote,
+        "it wrote on:\n{log}"
+    );
+
+    for number in 12..20 {
+        submit(&site.objects, number, &mut chance);
+    }
+    drop(second);
+    drained(&site.objects, 20);
+    leads(&first);
+    // Who ends gives the Lease back: the next one leads as soon as it looks.
+    first.stop().unwrap();
+    let holder = &site.objects.list("Lease")[0]["spec"]["holderIdentity"];
+    assert!(holder.is_null() || holder == "", "{holder}");
+    let seen = invariants::check(&workloads.so_far(), &jobs.so_far(), &LIMITS);
+    assert!(seen.admissions >= 20, "{seen:?}");
+}
+
+#[track_caller]
+fn leads(controller: &crate::controller::Controller) {
+    wait::until(
+        || Ok((controller.metric("leading") == Some(1)).then_some(())),
+        || format!("it does not lead:\n{}", controller.logged()),
+    )
+    .unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// It goes on by itself, in the same process, where it was.
+fn api_server(stage: &mut Stage) {
+    let mut site = Site::unguarded(stage, DEFAULTS);
+    queues(&site);
+    let mut chance = Chance(3);
+    for number in 0..12 {
+        submit(&site.objects, number, &mut chance);
+    }
+    wait::until(
+        || {
+            let jobs = site.objects.list("Job");
+            let done = jobs.iter().filter(|it| told::is(it, "Complete", "True"));
+            Ok((done.count() >= 3).then_some(()))
+        },
+        || "nothing gets done".to_owned(),
+    )
+    .unwrap();
+    site.stage.cluster_mut().kill_api_server();
+    let controller = site.controller.as_ref().unwrap();
+    wait::until(
+        || {
+            Ok(controller
+                .logged()
+                .contains("the watch broke")
+                .then_some(()))
+        },
+        || "it does not notice".to_owned(),
+    )
+    .unwrap();
+    assert!(site.controller().is_running());
+    let cluster = site.stage.cluster_mut();
+    cluster.start_api_server().unwrap_or_else(|e| panic!("{e}"));
+    site.objects = Objects::new(cluster.client());
+    for number in 12..16 {
+        submit(&site.objects, number, &mut chance);
+    }
+    drained(&site.objects, 16);
+    site.until_counts("ClusterQueue", "a", 0, 0);
+    site.close();
+}
+
+/// Whatever it has just read is another by the time it writes.
+fn competing(stage: &mut Stage) {
+    let mut site = Site::unguarded(stage, DEFAULTS);
+    queues(&site);
+    let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
+    let is_over = AtomicBool::new(false);
+    let (mut one, mut two) = (site.stage.cluster().client(), site.stage.cluster().client());
+    let (touched, conflicts) = thread::scope(|scope| {
+        let is_over = &is_over;
+        let touch = move |client: &mut crate::client::Client, kind: &str| {
+            let mut number = 0_u64;
+            while !is_over.load(Ordering::Relaxed) {
+                let all = client.get(&collection(kind)).unwrap().body;
+                for it in all["items"].as_array().unwrap() {
+                    if told::is(it, "Finished", "True") || told::is(it, "Complete", "True") {
+                        continue;
+                    }
+                    number += 1;
+                    let name = it["metadata"]["name"].as_str().unwrap();
+                    let path = format!("{}/{name}", collection(kind));
+                    let change =
+                        json!({"metadata": {"annotations": {"touched": number.to_string()}}});
+                    client.patch(&path, &change).unwrap();
+                }
+            }
+            number
+        };
+        let touchers = [
+            scope.spawn(move || touch(&mut one, "Workload")),
+            scope.spawn(move || touch(&mut two, "Job")),
+        ];
+        let objects = &site.objects;
+        let drained = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut chance = Chance(4);
+            for number in 0..20 {
+                submit(objects, number, &mut chance);
+            }
+            drained(objects, 20);
+        }));
+        is_over.store(true, Ordering::Relaxed);
+        let touched = touchers.map(|it| it.join().unwrap());
+        if let Err(e) = drained {
+            std::panic::resume_unwind(e);
+        }
+        let log = site.controller.as_ref().unwrap().logged();
+        (touched, log.matches("outcome=Conflict").count())
+    });
+    let seen = invariants::check(&workloads.so_far(), &jobs.so_far(), &LIMITS);
+    println!("  touched {touched:?}, {conflicts} conflicts: {seen:?}");
+    assert!(conflicts > 0, "nobody was in its way");
+    site.close();
+}
+
+/// All at once, without Jobs: who is admitted is finished by the trial.
+fn flood(stage: &mut Stage) {
+    let count = if seconds() >= 300 { 10_000 } else { 2_000 };
+    let mut site = Site::unguarded(stage, DEFAULTS);
+    site.flavor("default");
+    site.queue("a", 40, &json!({"cohortName": "lab"}));
+    site.queue("b", 40, &json!({"cohortName": "lab"}));
+    let limits = Limits {
+        queues: &[("a", 80), ("b", 80)],
+        total: 80,
+    };
+    let watch = site.watch("Workload");
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for part in 0..4 {
+            let mut client = site.stage.cluster().client();
+            scope.spawn(move || {
+                let template = site::job("any", "a", 1, "", &json!({}))["spec"]["template"].clone();
+                for number in (part..count).step_by(4) {
+                    let workload = json!({
+                        "apiVersion": "lockkeeper.dev/v1alpha1",
+                        "kind": "Workload",
+                        "metadata": {"name": format!("w-{number}"), "namespace": "default"},
+                        "spec": {
+                            "queueName": if number % 2 == 0 { "a" } else { "b" },
+                            "podSets": [{"template": template}],
+                        },
+                    });
+                    let answer = client.create(&collection("Workload"), &workload).unwrap();
+                    assert_eq!(answer.status, 201, "{answer:?}");
+                }
+            });
+        }
+        let mut client = site.stage.cluster().client();
+        finish_all(&watch, &mut client, count);
+    });
+    let took_s = began.elapsed().as_secs();
+    let versions = watch.so_far();
+    let seen = invariants::check(&versions, &[], &limits);
+    let writes = versions.len() - 2 * count;
+    println!("  {count} workloads in {took_s} s, {writes} writes of the controller: {seen:?}");
+    assert_eq!(seen.admissions, count, "each once");
+    for queue in ["a", "b"] {
+        site.until_counts("ClusterQueue", queue, 0, 0);
+    }
+    site.close();
+}
+
+/// Finishes whoever is admitted, until all were.
+fn finish_all(watch: &crate::watcher::Watch, client: &mut crate::client::Client, count: usize) {
+    let (mut from, mut done) = (0, 0);
+    while done < count {
+        let fresh = wait::until(
+            || {
+                let fresh = watch.after(from);
+                Ok((!fresh.is_empty()).then_some(fresh))
+            },
+            || format!("{done} of {count} were admitted"),
+        );
+        let fresh: Vec<Value> = fresh.unwrap_or_else(|e| panic!("{e}"));
+        from += fresh.len();
+        for it in fresh.iter().filter(|it| invariants::holds(it)) {
+            let name = it["metadata"]["name"].as_str().unwrap();
+            let mut conditions = it["status"]["conditions"].clone();
+            conditions.as_array_mut().unwrap().push(json!({
+                "type": "Finished", "status": "True", "reason": "Succeeded", "message": "Done",
+                "lastTransitionTime": "2030-01-01T00:00:00Z",
+            }));
+            let path = format!("{}/{name}/status", collection("Workload"));
+            let change = json!({"status": {"conditions": conditions}});
+            let answer = client.patch(&path, &change).unwrap();
+            assert_eq!(answer.status, 200, "{answer:?}");
+            done += 1;
+        }
+    }
+}

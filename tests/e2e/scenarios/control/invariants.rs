@@ -1,0 +1,206 @@
+//! What must hold at every moment, whatever was killed: read from every version of workloads and Jobs that
+//! the API server's watch has shown.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::told;
+
+/// The quota of a cohort of queues with one resource, cpu, in one flavor.
+pub struct Limits<'a> {
+    /// The most that each queue may hold: nominal quota and what it may borrow.
+    pub queues: &'a [(&'a str, u64)],
+    /// What all of them have.
+    pub total: u64,
+}
+
+/// What was counted on the way.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub admissions: usize,
+    pub preemptions: usize,
+    pub starts: usize,
+    pub stops: usize,
+}
+
+/// What is known of a workload or a Job at one moment.
+#[derive(Clone, Default)]
+struct Moment {
+    object: Value,
+}
+
+/// Fails at the first version at which something does not hold.
+#[track_caller]
+pub fn check(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -> Seen {
+    let mut all: Vec<(u64, bool, &Value)> = Vec::new();
+    all.extend(workloads.iter().map(|it| (number(it), true, it)));
+    all.extend(jobs.iter().map(|it| (number(it), false, it)));
+    // Versions count all objects of a cluster together.
+    all.sort_by_key(|(number, _, _)| *number);
+    let mut checker = Checker {
+        limits,
+        workloads: BTreeMap::new(),
+        jobs: BTreeMap::new(),
+        owed: BTreeMap::new(),
+        seen: Seen::default(),
+    };
+    for (at, is_workload, object) in all {
+        if is_workload {
+            checker.workload(at, object);
+        } else {
+            checker.job(at, object);
+        }
+    }
+    let owed = checker.owed;
+    assert!(
+        owed.is_empty(),
+        "preempted for who was never admitted: {owed:?}"
+    );
+    checker.seen
+}
+
+/// The version of an object, also of one that is gone.
+fn number(object: &Value) -> u64 {
+    let version = match &object["deletedVersion"] {
+        Value::Null => &object["metadata"]["resourceVersion"],
+        deleted => deleted,
+    };
+    version.as_str().unwrap().parse().unwrap()
+}
+
+/// Whether a workload holds quota.
+pub fn holds(object: &Value) -> bool {
+    object["deletedVersion"].is_null()
+        && object["status"]["admission"].is_object()
+        && told::is(object, "QuotaReserved", "True")
+        && !told::is(object, "Finished", "True")
+}
+
+struct Checker<'a> {
+    limits: &'a Limits<'a>,
+    /// By uid.
+    workloads: BTreeMap<String, Moment>,
+    jobs: BTreeMap<String, Moment>,
+    /// Who was promised quota for which others were told to go, and since when.
+    owed: BTreeMap<String, u64>,
+    seen: Seen,
+}
+
+impl Checker<'_> {
+    #[track_caller]
+    fn workload(&mut self, at: u64, object: &Value) {
+        let uid = text(&object["metadata"]["uid"]);
+        let before = self.workloads.get(&uid).cloned().unwrap_or_default().object;
+        let name = text(&object["metadata"]["name"]);
+        let (held, holds_now) = (holds(&before), holds(object));
+        if held && holds_now {
+            assert_eq!(
+                before["status"]["admission"], object["status"]["admission"],
+                "{name} is admitted twice at {at}"
+            );
+        }
+        if !held && holds_now {
+            self.seen.admissions += 1;
+            self.owed.remove(&format!("default/{name}"));
+        }
+        if told::is(object, "Admitted", "True") && object["deletedVersion"].is_null() {
+            let is_reserved = told::is(object, "QuotaReserved", "True");
+            assert!(is_reserved, "{name} is admitted without quota at {at}");
+        }
+        let is_preempted = told::is(object, "Preempted", "True");
+        if is_preempted && !told::is(&before, "Preempted", "True") {
+            self.preempted(at, &name, object);
+        }
+        let has_ended = told::is(object, "Finished", "True") || !object["deletedVersion"].is_null();
+        if held && !holds_now && !has_ended {
+            self.released(at, &name, object);
+        }
+        if has_ended || object["spec"]["active"] == false {
+            // It gives up.
+            self.owed.remove(&format!("default/{name}"));
+        }
+        self.workloads.insert(
+            uid,
+            Moment {
+                object: object.clone(),
+            },
+        );
+        if !held && holds_now {
+            self.sums(at);
+        }
+    }
+
+    #[track_caller]
+    fn preempted(&mut self, at: u64, name: &str, object: &Value) {
+        self.seen.preemptions += 1;
+        let message = told::message(object, "Preempted");
+        let preemptor = message
+            .split("preemptor: ")
+            .nth(1)
+            .and_then(|it| it.split(';').next());
+        let preemptor = preemptor.unwrap_or_else(|| panic!("{name}: for whom? {message}"));
+        self.owed.insert(preemptor.to_owned(), at);
+    }
+
+    /// Nothing of it runs any more when its quota is free.
+    #[track_caller]
+    fn released(&mut self, at: u64, name: &str, object: &Value) {
+        let owner = &object["metadata"]["ownerReferences"][0]["uid"];
+        let Some(job) = owner.as_str().and_then(|uid| self.jobs.get(uid)) else {
+            return;
+        };
+        self.seen.stops += 1;
+        let job = &job.object;
+        let has_ended = told::is(job, "Complete", "True") || told::is(job, "Failed", "True");
+        let is_quiet = job["status"]["active"].as_u64().unwrap_or(0) == 0;
+        let is_stopped = job["spec"]["suspend"] == true && is_quiet;
+        assert!(
+            is_stopped || has_ended || !job["deletedVersion"].is_null(),
+            "{name} gave its quota back at {at}, and its job still runs: {job:#}"
+        );
+    }
+
+    /// A Job that is started has quota.
+    #[track_caller]
+    fn job(&mut self, at: u64, object: &Value) {
+        let uid = text(&object["metadata"]["uid"]);
+        let before = self.jobs.get(&uid).cloned().unwrap_or_default().object;
+        let runs = object["spec"]["suspend"] == false && object["deletedVersion"].is_null();
+        if runs && before["spec"]["suspend"] == true {
+            self.seen.starts += 1;
+            let owner = |it: &&Moment| it.object["metadata"]["ownerReferences"][0]["uid"] == *uid;
+            let workload = self.workloads.values().find(owner);
+            let holds = workload.is_some_and(|it| holds(&it.object));
+            assert!(holds, "a Job is started without quota at {at}: {object:#}");
+        }
+        self.jobs.insert(
+            uid,
+            Moment {
+                object: object.clone(),
+            },
+        );
+    }
+
+    #[track_caller]
+    fn sums(&self, at: u64) {
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        for it in self.workloads.values().filter(|it| holds(&it.object)) {
+            let admission = &it.object["status"]["admission"];
+            let used = &admission["podSetAssignments"][0]["resourceUsage"]["cpu"];
+            *sums.entry(text(&admission["clusterQueue"])).or_default() +=
+                text(used).parse::<u64>().unwrap();
+        }
+        for (queue, most) in self.limits.queues {
+            let used = sums.get(*queue).copied().unwrap_or_default();
+            assert!(used <= *most, "{queue} holds {used} of {most} at {at}");
+        }
+        let used: u64 = sums.values().sum();
+        let most = self.limits.total;
+        assert!(used <= most, "{used} of {most} are held at {at}: {sums:?}");
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

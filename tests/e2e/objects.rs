@@ -1,7 +1,6 @@
 //! The objects of a cluster as a program sees them: asked for one by one, over one connection.
 
 use std::cell::RefCell;
-use std::io;
 
 use serde_json::{Value, json};
 
@@ -32,6 +31,9 @@ pub fn collection(kind: &str) -> String {
     }
 }
 
+/// What the API server says when it has just started.
+const BUSY: u16 = 429;
+
 /// What a trial may leave behind, in the order in which it goes: who makes others first.
 const LEFT: [&str; 10] = [
     "Job",
@@ -58,10 +60,20 @@ impl Objects {
         }
     }
 
-    /// The answer to one request. What is only read is asked for again when the connection was broken.
-    pub fn ask(&self, request: impl Fn(&mut Client) -> io::Result<Answer>) -> io::Result<Answer> {
+    /// The answer to a request that only reads: it is asked again when the connection was broken, and when
+    /// the API server is not ready for it yet.
+    #[track_caller]
+    fn read(&self, path: &str) -> Answer {
         let mut client = self.client.borrow_mut();
-        request(&mut client).or_else(|_| request(&mut client))
+        let answer = wait::until(
+            || {
+                let answer = client.get(path).or_else(|_| client.get(path));
+                let answer = answer.map_err(|e| e.to_string())?;
+                Ok((answer.status != BUSY).then_some(answer))
+            },
+            || format!("the API server is not ready for {path}"),
+        );
+        answer.unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// Makes an object.
@@ -90,7 +102,7 @@ impl Objects {
     #[track_caller]
     pub fn find(&self, kind: &str, name: &str) -> Option<Value> {
         let path = format!("{}/{name}", collection(kind));
-        let answer = self.ask(|client| client.get(&path)).unwrap();
+        let answer = self.read(&path);
         match answer.status {
             200 => Some(answer.body),
             404 => None,
@@ -108,7 +120,7 @@ impl Objects {
     #[track_caller]
     pub fn listing(&self, kind: &str) -> (Vec<Value>, String) {
         let path = collection(kind);
-        let mut answer = self.ask(|client| client.get(&path)).unwrap();
+        let mut answer = self.read(&path);
         assert_eq!(answer.status, 200, "{kind}: {answer:#?}");
         let version = answer.body["metadata"]["resourceVersion"].as_str();
         let version = version.unwrap().to_owned();

@@ -17,7 +17,7 @@ use crate::stage::Stage;
 
 pub fn scenarios() -> Vec<Scenario> {
     let mut scenarios = Vec::new();
-    let mut add = |of: &str, all: &[(&'static str, fn(&mut Stage))]| {
+    let mut add = |of: &str, all: &[Trial]| {
         scenarios.extend(all.iter().map(|&(name, run)| {
             let name = format!("control: {of}: {name}");
             // The controller does not care which protocol the webhook speaks.

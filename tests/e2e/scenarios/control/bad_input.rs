@@ -21,7 +21,7 @@ pub const TRIALS: [Trial; 8] = [
 
 /// A site where the queue `good` has room for one Job of 2 cpu, and goes on whatever happens beside it.
 #[track_caller]
-fn open<'a>(stage: &'a mut Stage) -> Site<'a> {
+fn open(stage: &mut Stage) -> Site<'_> {
     let site = Site::unguarded(stage, DEFAULTS);
     site.flavor("default");
     site.queue("good", 2, &json!({}));
@@ -149,10 +149,8 @@ fn circle(stage: &mut Stage) {
     let cohort = site
         .objects
         .until("Cohort", "b", |it| told::is(it, "Misconfigured", "True"));
-    let queue = site.objects.until("ClusterQueue", "q", |it| {
-        told::is(it, "Misconfigured", "True")
-    });
-    let workload = site.until_workload("train", |it| told::is(it, "QuotaReserved", "False"));
+    let queue = site.objects.until("ClusterQueue", "q", is_misconfigured);
+    let workload = site.until_waits("train", "Inadmissible");
     let text = [
         told::queue(&cohort),
         told::queue(&queue),
@@ -218,10 +216,8 @@ fn missing(stage: &mut Stage) {
     }]});
     site.queue("q", 2, &flavor);
     site.job("train", "q", 2, "", &json!({}));
-    let train = site.until_workload("train", |it| told::is(it, "QuotaReserved", "False"));
-    let queue = site.objects.until("ClusterQueue", "q", |it| {
-        told::is(it, "Misconfigured", "True")
-    });
+    let train = site.until_waits("train", "Inadmissible");
+    let queue = site.objects.until("ClusterQueue", "q", is_misconfigured);
     let text = [
         told::workload(&classless),
         told::workload(&train),

@@ -30,8 +30,8 @@ fn story<'a>(stage: &'a mut Stage, running: (&str, i32), priority: i32) -> Site<
             "reclaimWithinCohort": "LowerPriority",
             "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": THRESHOLD},
         }});
-        borrows(&site, &format!("{team}-standard"), standard);
-        borrows(&site, &format!("{team}-best-effort"), json!({}));
+        borrows(&site, &format!("{team}-standard"), &standard);
+        borrows(&site, &format!("{team}-best-effort"), &json!({}));
     }
     let mut shared = limited(100, 0);
     shared["cohortName"] = "teams".into();
@@ -45,10 +45,10 @@ fn story<'a>(stage: &'a mut Stage, running: (&str, i32), priority: i32) -> Site<
     site
 }
 
-fn borrows(site: &Site<'_>, name: &str, more: serde_json::Value) {
+fn borrows(site: &Site<'_>, name: &str, more: &serde_json::Value) {
     let mut spec = limited(0, 100);
     spec["cohortName"] = "teams".into();
-    crate::objects::merge(&mut spec, &more);
+    crate::objects::merge(&mut spec, more);
     site.queue(name, 0, &spec);
 }
 

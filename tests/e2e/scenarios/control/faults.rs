@@ -112,8 +112,8 @@ fn drained(objects: &Objects, count: usize) {
         || {
             let jobs = objects.list("Job");
             let workloads = objects.list("Workload");
-            left = jobs.clone();
-            left.extend(workloads.clone());
+            left.clear();
+            left.extend(jobs.iter().chain(&workloads).cloned());
             left.retain(|it| {
                 !told::is(it, "Complete", "True") && !told::is(it, "Finished", "True")
             });

@@ -132,15 +132,18 @@ fn owed_while_victims_go(stage: &mut Stage, strategy: &str, gate: &str) {
     });
     site.queue("a", 4, &more);
     site.queue("b", 4, &more);
+    site.classes();
+    site.job("stays", "b", 4, "mid", &json!({}));
+    site.until_runs("stays");
     // Its pods take their time to go.
     let lingers = pods_with(&json!({"test.lockkeeper.dev/linger": "1h"}));
-    site.job("lent", "b", 5, "", &lingers);
+    site.job("lent", "b", 2, "low", &lingers);
     site.until_runs("lent");
-    // 3 of the 4 are left.
-    site.job("owner", "a", 4, "", &json!({}));
+    // 2 of the 4 are left.
+    site.job("owner", "a", 4, "low", &json!({}));
     site.until_waits("owner", "WaitingForPreemptedWorkloads");
-    site.job("borrower", "b", 3, "", &json!({}));
-    site.until_waits("borrower", "Pending");
+    site.job("borrower", "b", 2, "low", &json!({}));
+    site.until_workload("borrower", |it| told::is(it, "QuotaReserved", "False"));
     site.check_workloads(&format!("control-owed-{gate}"), &["owner", "borrower"]);
 
     // It is the owner who keeps the borrower out, and nothing else.

@@ -92,7 +92,10 @@ impl Reconciler {
         let what = match workload {
             Some(it) if it.seen.metadata.deletion_timestamp.is_some() => None,
             Some(it) if !it.track.is_settled() => None,
-            Some(it) if it.runs() => plan_start(job, &self.placed(job, it), it),
+            // Another job than was admitted does not start; it stops, and gets another workload.
+            Some(it) if it.runs() && (!job.is_suspended || may_start(job, it)) => {
+                plan_start(job, &self.placed(job, it))
+            }
             _ if runs => Some(What::SuspendJob),
             _ if !job.is_stopped() => plan_stop(job),
             None => known.created_at.is_none().then_some(What::CreateWorkload),
@@ -185,13 +188,9 @@ fn noted_of(job: &Seen, placed: &[Placed]) -> Vec<Placed> {
     original
 }
 
-fn plan_start(job: &Seen, placed: &[Placed], workload: &Known) -> Option<What> {
+fn plan_start(job: &Seen, placed: &[Placed]) -> Option<What> {
     if !job.is_suspended {
         return None;
-    }
-    // Another job than was admitted does not start: it stops to its end, and its workload is made anew.
-    if !may_start(job, workload) {
-        return plan_stop(job);
     }
     if job.is_placed(placed) || !job.has_start_time {
         return Some(What::StartJob);

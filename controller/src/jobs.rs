@@ -89,6 +89,8 @@ pub struct Seen {
     pub version: u64,
     /// Whether it is being deleted.
     pub is_deleted: bool,
+    /// Whether another job controls it, which has the workload for both.
+    pub is_part: bool,
     /// The LocalQueue that it names.
     pub queue: String,
     /// The class of its priority.
@@ -233,17 +235,23 @@ impl PodSetSeen {
 /// The job that owns a workload, if it is of a kind that is known here.
 #[must_use]
 pub fn owner(workload: &Workload) -> Option<(JobName, &str)> {
-    let owners = workload.metadata.owner_references.iter().flatten();
+    let (kind, owner) = controller_of(&workload.metadata)?;
+    let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+    let name = Name::new(namespace, &owner.name);
+    Some((JobName { kind, name }, &owner.uid))
+}
+
+/// Who controls an object, and the position of its kind, if that is a kind of job.
+fn controller_of(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
+    let owners = metadata.owner_references.iter().flatten();
     let mut owners = owners.filter(|it| it.controller == Some(true));
-    let owner: &OwnerReference = owners.next()?;
+    let owner = owners.next()?;
     let group = owner.api_version.split('/').next().unwrap_or_default();
     let kind = KINDS.iter().position(|it| {
         let it = it.resource();
         it.group == group && it.kind == owner.kind
     })?;
-    let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
-    let name = Name::new(namespace, &owner.name);
-    Some((JobName { kind, name }, &owner.uid))
+    Some((kind, owner))
 }
 
 /// What all jobs have in common.
@@ -258,6 +266,7 @@ fn common(metadata: &ObjectMeta) -> Seen {
         uid: metadata.uid.clone().unwrap_or_default(),
         version: version.and_then(|it| it.parse().ok()).unwrap_or_default(),
         is_deleted: metadata.deletion_timestamp.is_some(),
+        is_part: controller_of(metadata).is_some(),
         queue: label(labels::QUEUE_NAME).unwrap_or_default(),
         priority_class: label(labels::PRIORITY_CLASS),
         preemption_priority_class: label(labels::PREEMPTION_PRIORITY_CLASS),

@@ -30,7 +30,7 @@ use crate::jobs::KINDS;
 use job::KnownJob;
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::requeue::{Jitter, Settings as RequeueSettings};
-use lockkeeper_preemption::{Options, Reason};
+use lockkeeper_preemption::{Options, Reason, WorkloadId};
 use lockkeeper_snapshot::objects::{Knowledge, Objects};
 use news::News;
 use queues::Queues;
@@ -86,6 +86,12 @@ pub struct Reconciler {
     is_leading: bool,
     /// Whether a cycle may find something to do.
     has_moved: bool,
+    /// Whose search for flavors goes on in the next cycle.
+    searching: BTreeSet<WorkloadId>,
+    /// Who has looked at all flavors once more since the last input.
+    looked_again: BTreeSet<WorkloadId>,
+    /// Who is to look at all flavors once more.
+    to_unpark: Vec<WorkloadId>,
     /// Decisions that are not written yet.
     orders: usize,
     /// How many writes may be under way now; fewer while the API server is short of breath.
@@ -157,6 +163,9 @@ impl Reconciler {
             workloads_at: 0,
             is_leading: false,
             has_moved: false,
+            searching: BTreeSet::new(),
+            looked_again: BTreeSet::new(),
+            to_unpark: Vec::new(),
             orders: 0,
             limit: settings.writes_max.max(1),
             tickets: 0,

@@ -77,6 +77,14 @@ impl Queue {
         self.held.insert((until_s, place));
     }
 
+    /// Takes one back that was parked, and its class; nobody else.
+    pub(crate) fn unpark(&mut self, place: Place, class: Class) {
+        if self.parked.remove(&place) {
+            self.parked_classes.remove(&class);
+            self.active.insert(place, class);
+        }
+    }
+
     /// Parks all of a class with its head.
     pub(crate) fn park_class(&mut self, class: Class) {
         if self.settings.strategy == QueueingStrategy::BestEffortFifo {

@@ -188,6 +188,8 @@ impl State {
         let Some(queue) = self.records.get(id).map(|record| record.queue) else {
             return;
         };
+        // What the cells were before a change of the quotas says nothing of what they will be.
+        self.settle();
         for (of, _) in usage {
             self.tree.require(queue, *of);
         }
@@ -275,6 +277,17 @@ impl State {
         }
         self.holds.end(id);
         self.revive_where_holds_ended();
+    }
+
+    /// Moves back to active one workload that is parked, and nobody else.
+    pub fn unpark(&mut self, id: WorkloadId) {
+        let Some(record) = self.records.get(id) else {
+            return;
+        };
+        let (queue, place, class) = (record.queue, record.place(id), record.class());
+        if let Some(queue) = self.pending_mut(queue) {
+            queue.unpark(place, class);
+        }
     }
 
     /// Moves back to active what is parked in the tree of a node; says what was moved.

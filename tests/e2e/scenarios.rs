@@ -9,6 +9,7 @@ mod drills;
 mod examples;
 mod guarded;
 mod objects;
+mod rights;
 mod setup;
 mod workers;
 
@@ -58,6 +59,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());
     scenarios.extend(workers::scenarios());
+    scenarios.extend(rights::scenarios());
     scenarios.extend(control::scenarios());
     scenarios.extend(demo::scenarios());
     scenarios.push(setup::stop());

@@ -220,17 +220,13 @@ fn define(kubectl: &Kubectl) {
 }
 
 /// Applies what the README installs, into a namespace that lets only restricted pods in. Of it the
-/// server gets its rights; no kubelet runs its pods here.
+/// server and the controller get their rights; no kubelet runs their pods here.
 #[track_caller]
 pub fn install(kubectl: &Kubectl) {
     kubectl.apply(NAMESPACE, &[]).accepted_silently();
-    kubectl
-        .run(&["apply", "-f", "examples/install/server.yaml"])
-        .accepted_silently();
-    if Path::new(ROOT).join(CONTROLLER).is_file() {
-        kubectl
-            .run(&["apply", "-f", CONTROLLER])
-            .accepted_silently();
+    for file in ["server", "controller"] {
+        let file = format!("examples/install/{file}.yaml");
+        kubectl.run(&["apply", "-f", &file]).accepted_silently();
     }
 }
 

@@ -151,3 +151,46 @@ fn pod_set(job: ReplicatedJob) -> PodSetSeen {
         template: lean(spec.template),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::super::{JobKind, job::BatchJob};
+    use super::JobSet;
+    use serde_json::json;
+
+    #[test]
+    fn the_jobs_of_a_job_set_are_parts_of_it() {
+        let job = |owners| {
+            let object = json!({
+                "metadata": {"name": "j", "namespace": "n", "ownerReferences": owners,
+                    "labels": {"lockkeeper.dev/queue-name": "q"}},
+                "spec": {"template": {"spec": {"containers": []}}},
+            });
+            BatchJob.read(object).unwrap().is_part
+        };
+        let owner = |kind: &str, group: &str, controls: bool| {
+            json!([{"apiVersion": format!("{group}/v1"), "kind": kind, "name": "o", "uid": "u",
+                "controller": controls}])
+        };
+        assert!(job(owner("JobSet", "jobset.x-k8s.io", true)));
+        assert!(!job(owner("JobSet", "jobset.x-k8s.io", false)));
+        assert!(!job(owner("CronJob", "batch", true)));
+        assert!(!job(json!(null)));
+    }
+
+    #[test]
+    fn a_pod_set_has_the_pods_of_all_replicas() {
+        let set = json!({
+            "metadata": {"name": "s", "namespace": "n"},
+            "spec": {"suspend": true, "replicatedJobs": [{"name": "w", "replicas": 3, "template":
+                {"spec": {"parallelism": 4, "completions": 2,
+                    "template": {"spec": {"containers": []}}}}}]},
+            "status": {"replicatedJobsStatus": [{"name": "w", "ready": 2, "succeeded": 1, "active": 1}]},
+        });
+        let seen = JobSet.read(set).unwrap();
+        assert!(seen.is_suspended && seen.is_ready && !seen.is_quiet);
+        assert_eq!((seen.pod_sets.len(), seen.pod_sets[0].count), (1, 6));
+    }
+}

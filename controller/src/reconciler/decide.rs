@@ -6,7 +6,7 @@ use super::input::Name;
 use super::notice::of_entry;
 use super::output::Target;
 use super::workload::{Notice, Order, Preemption};
-use lockkeeper_preemption::{Decision, Entry, Mode, Victim};
+use lockkeeper_preemption::{Decision, Entry, Mode, RequeuedTo, Victim};
 use lockkeeper_snapshot::objects::admission;
 
 impl Reconciler {
@@ -35,6 +35,8 @@ impl Reconciler {
         let mut has_admitted = false;
         let mut has_moved = false;
         for entry in &cycle.entries {
+            // Who stepped aside makes room for the next, and a search for flavors may go on.
+            has_moved |= self.goes_on(entry);
             match &entry.decision {
                 Decision::Admit if is_one_only && has_admitted => {
                     let name = self.name_of(entry);
@@ -51,6 +53,8 @@ impl Reconciler {
                 _ => self.note(entry),
             }
         }
+        has_moved |= self.look_again();
+        has_moved |= !cycle.out_of_scope.is_empty();
         for id in &cycle.out_of_scope {
             let name = split(self.objects.state().workload_name(*id));
             let notice = Notice {
@@ -62,6 +66,32 @@ impl Reconciler {
             self.notice(&name, notice);
         }
         self.has_moved = has_moved;
+    }
+
+    /// Whether the next cycle may find something else because of what became of an entry.
+    ///
+    /// Who was outrun goes on searching at the next flavor, as in Kueue. If there is nothing there, it would
+    /// step aside though an earlier flavor may be free by now, and looks at all of them once more.
+    fn goes_on(&mut self, entry: &Entry) -> bool {
+        let (id, state) = (entry.workload, self.objects.state());
+        let is_aside = matches!(entry.requeued, Some((_, RequeuedTo::Parked)));
+        let goes_on = state.has_flavors_left(id);
+        let has_gone_on = self.searching.remove(&id);
+        if goes_on {
+            self.searching.insert(id);
+        }
+        if is_aside && has_gone_on && self.looked_again.insert(id) {
+            self.to_unpark.push(id);
+        }
+        is_aside || goes_on
+    }
+
+    fn look_again(&mut self) -> bool {
+        let parked = std::mem::take(&mut self.to_unpark);
+        for id in &parked {
+            self.objects.state_mut().unpark(*id);
+        }
+        !parked.is_empty()
     }
 
     fn name_of(&self, entry: &Entry) -> Name {

@@ -23,6 +23,8 @@ pub(super) struct KnownJob {
 impl Reconciler {
     pub(super) fn take_job(&mut self, kind: usize, change: Change<Box<Seen>>) {
         match change {
+            // It is started and stopped with the job that it is a part of.
+            Change::Seen(seen) if seen.is_part => self.lose_job(kind, seen.name),
             Change::Seen(seen) => {
                 let name = JobName {
                     kind,
@@ -45,13 +47,15 @@ impl Reconciler {
                 self.schedule.mark(Target::Workload(workload));
                 self.schedule.mark(Target::Job(name));
             }
-            Change::Gone(name) => {
-                let name = JobName { kind, name };
-                if let Some(known) = self.jobs.remove(&name) {
-                    let workload = known.seen.workload_name(kind);
-                    self.schedule.mark(Target::Workload(workload));
-                }
-            }
+            Change::Gone(name) => self.lose_job(kind, name),
+        }
+    }
+
+    fn lose_job(&mut self, kind: usize, name: Name) {
+        let name = JobName { kind, name };
+        if let Some(known) = self.jobs.remove(&name) {
+            let workload = known.seen.workload_name(kind);
+            self.schedule.mark(Target::Workload(workload));
         }
     }
 
@@ -182,9 +186,12 @@ fn noted_of(job: &Seen, placed: &[Placed]) -> Vec<Placed> {
 }
 
 fn plan_start(job: &Seen, placed: &[Placed], workload: &Known) -> Option<What> {
-    // Another job than was admitted does not start.
-    if !job.is_suspended || !may_start(job, workload) {
+    if !job.is_suspended {
         return None;
+    }
+    // Another job than was admitted does not start: it stops to its end, and its workload is made anew.
+    if !may_start(job, workload) {
+        return plan_stop(job);
     }
     if job.is_placed(placed) || !job.has_start_time {
         return Some(What::StartJob);

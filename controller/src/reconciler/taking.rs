@@ -14,6 +14,7 @@ impl Reconciler {
     pub fn take(&mut self, now_ms: i64, input: Input) {
         self.objects.set_now(now_ms);
         self.news.set_now(now_ms, &self.settings.instance);
+        self.looked_again.clear();
         match input {
             Input::ClusterQueue(change) => self.take_cluster_queue(change),
             Input::Cohort(change) => self.take_cohort(change),
@@ -171,6 +172,12 @@ impl Reconciler {
         let Some(track) = track.filter(|it| it.flight == Some(ticket)) else {
             // It was about an object that is another now.
             return;
+        };
+        let has_changed = track.version > version && what != What::CreateWorkload;
+        let outcome = match outcome {
+            // It was done, or outrun: what has been seen since says which.
+            Outcome::Failed(_) if has_changed => &Outcome::Conflict,
+            outcome => outcome,
         };
         track.answered(what, version, outcome, now_ms, chance);
         match &target {

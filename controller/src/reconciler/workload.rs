@@ -227,14 +227,20 @@ impl Reconciler {
             }
             if known.track.flight.is_some() || known.track.is_in_doubt {
                 known.is_stale = true;
-            } else {
-                known.order = None;
-                dropped.push((name.clone(), Arc::clone(&known.seen)));
+            } else if let Some(order) = known.order.take() {
+                dropped.push((name.clone(), order, Arc::clone(&known.seen)));
             }
         }
         self.orders = self.orders.saturating_sub(dropped.len());
-        for (name, seen) in dropped {
-            self.objects.give_up(&name.namespace, &name.name);
+        self.undo(dropped);
+    }
+
+    /// What was decided counts no more. An admission before that was written and is not seen yet does.
+    fn undo(&mut self, dropped: Vec<(Name, Order, Arc<Workload>)>) {
+        for (name, order, seen) in dropped {
+            if matches!(order, Order::Admit(..)) {
+                self.objects.give_up(&name.namespace, &name.name);
+            }
             let _ = self.objects.set_workload(seen);
         }
     }
@@ -245,14 +251,11 @@ impl Reconciler {
         let mut dropped = Vec::new();
         for (name, known) in &mut self.workloads {
             known.is_stale = false;
-            if known.order.take().is_some() {
-                dropped.push((name.clone(), Arc::clone(&known.seen)));
+            if let Some(order) = known.order.take() {
+                dropped.push((name.clone(), order, Arc::clone(&known.seen)));
             }
         }
-        for (name, seen) in dropped {
-            self.objects.give_up(&name.namespace, &name.name);
-            let _ = self.objects.set_workload(seen);
-        }
+        self.undo(dropped);
     }
 
     pub(super) fn mark_workloads_of(&mut self, queue: &Name) {

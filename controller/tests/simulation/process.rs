@@ -3,7 +3,6 @@
 use crate::api::Api;
 use crate::dice::Dice;
 use crate::fields::text;
-use crate::jobs::JOB;
 use crate::quota::Limits;
 use lockkeeper_api::Workload;
 use lockkeeper_controller::jobs::{KINDS, lean};
@@ -12,17 +11,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-
-pub const KINDS_WATCHED: [Kind; 8] = [
-    Kind::ClusterQueue,
-    Kind::Cohort,
-    Kind::LocalQueue,
-    Kind::ResourceFlavor,
-    Kind::PriorityClass,
-    Kind::Namespace,
-    Kind::Workload,
-    JOB,
-];
 
 /// One kind, as the shell follows it.
 #[derive(Default)]
@@ -88,7 +76,7 @@ pub enum Told {
 
 /// Jobs are watched by their label.
 fn is_watched(kind: Kind, object: &Value) -> bool {
-    kind != JOB
+    !matches!(kind, Kind::Job(_))
         || object["metadata"]["labels"]
             .get("lockkeeper.dev/queue-name")
             .is_some()
@@ -115,7 +103,8 @@ pub struct Process {
 impl Process {
     pub fn new(number: u64, settings: Settings, api: &Api) -> Self {
         let mut watches = BTreeMap::new();
-        for kind in KINDS_WATCHED {
+        let jobs = settings.job_kinds.iter().map(|at| Kind::Job(*at));
+        for kind in Kind::FIXED.into_iter().chain(jobs) {
             let mut watch = Watch::default();
             watch.list(api, kind);
             watches.insert(kind, watch);
@@ -134,11 +123,11 @@ impl Process {
         }
     }
 
-    /// Whether it has heard of all that others have written.
-    pub fn has_heard(&self, api: &Api) -> bool {
+    /// Whether it has heard of all that was written until a version.
+    pub fn has_heard(&self, api: &Api, until: u64) -> bool {
         self.watches.iter().all(|(kind, watch)| {
             let next = api.log(*kind).get(watch.at);
-            watch.listing.is_none() && next.is_none_or(|it| it.version > self.has_to_hear)
+            watch.listing.is_none() && next.is_none_or(|it| it.version > until)
         })
     }
 

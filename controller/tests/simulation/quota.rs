@@ -169,6 +169,15 @@ impl Tree {
         let usage = node.and_then(|it| it.usage.get(cell));
         usage.copied().unwrap_or_default()
     }
+
+    /// The root of a queue's tree: two that have the same share quota.
+    pub fn root(&self, name: &str) -> String {
+        let mut at = queue(name);
+        while let Some(parent) = self.nodes.get(&at).and_then(|it| it.parent.clone()) {
+            at = parent;
+        }
+        at
+    }
 }
 
 fn quotas(object: &Value) -> BTreeMap<Cell, Quota> {

@@ -48,7 +48,7 @@ impl World {
     }
 
     fn check_job(&self, name: &Name, job: &Value) -> Result<(), String> {
-        let is_ours = text(job, "/metadata/labels/lockkeeper.dev~1queue-name") != "";
+        let is_ours = has(job, "/metadata/labels/lockkeeper.dev~1queue-name");
         if has_ended(job) || is_deleted(job) {
             return Ok(());
         }
@@ -166,12 +166,20 @@ impl World {
         if is_blocked || tree.is_on_circle(queue_name) {
             return Ok(());
         }
-        let is_strict = text(queue, "/spec/queueingStrategy") == "StrictFIFO";
-        let others = self
+        // The head of a queue with StrictFIFO keeps who is behind it waiting, and reserves quota from all
+        // that share it.
+        let root = tree.root(queue_name);
+        let mut others = self
             .workloads()
             .filter(|it| !holds(it) && !is(it, "Finished"));
-        let others = others.filter(|it| self.queue_of(it).is_some_and(|it| it == queue));
-        if is_strict && others.count() > 1 {
+        let is_behind = others.any(|other| {
+            let queue = self.queue_of(other).filter(|_| uid(other) != uid(workload));
+            queue.is_some_and(|it| {
+                text(it, "/spec/queueingStrategy") == "StrictFIFO"
+                    && tree.root(text(it, "/metadata/name")) == root
+            })
+        });
+        if is_behind {
             return Ok(());
         }
         let wanted: i64 = list(workload, "/spec/podSets").iter().map(asks).sum();

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 /// The defaults of our CRDs; and what is empty in a Job is not kept.
 pub fn fill_in(kind: Kind, object: &mut Value) {
-    if matches!(kind, Kind::Job(_)) {
-        let pod = object["spec"]["template"]["spec"].as_object_mut().unwrap();
-        let is_empty = |it: &Value| *it == json!({}) || *it == json!([]);
-        pod.retain(|_, it| !is_empty(it));
+    if matches!(kind, Kind::Job(_))
+        && let Some(pod) = object["spec"]["template"]["spec"].as_object_mut()
+    {
+        pod.retain(|_, it| *it != json!({}) && *it != json!([]));
     }
     if kind != Kind::Workload {
         return;
@@ -29,7 +29,7 @@ pub fn fill_in(kind: Kind, object: &mut Value) {
 pub fn check(kind: Kind, before: Option<&Value>, after: &Value) -> Result<(), String> {
     conditions(after)?;
     match kind {
-        Kind::Job(_) => job(before, after),
+        Kind::Job(0) => job(before, after),
         Kind::Workload => workload(before, after),
         _ => Ok(()),
     }

@@ -1,11 +1,9 @@
 //! One step of a world: somebody does one thing.
 
-use crate::api::Error;
-use crate::fields::text;
-use crate::jobs::JOB;
 use crate::quota::Limits;
 use crate::world::{InFlight, World};
-use lockkeeper_controller::{Kind, Name, Outcome, Target, Verb, What, Write};
+use crate::write::{line, object, perform};
+use lockkeeper_controller::{Kind, Name, Outcome};
 use std::rc::Rc;
 
 /// Of a hundred writes during the disorder, how many fail in one way or another.
@@ -93,6 +91,7 @@ impl World {
         let output = process.reconciler.next(now_ms);
         process.wake_at_ms = output.wake_at_ms;
         let (number, is_sure) = (process.number, process.is_sure);
+        let knows_users = process.has_heard(&self.api, self.watcher.user_at);
         let limits = if output.writes.is_empty() {
             Limits::new()
         } else {
@@ -106,13 +105,19 @@ impl World {
                 write,
                 limits: limits.clone(),
                 is_sure,
+                knows_users,
+                begun_at: self.api.version(),
             });
         }
         let has_foreign = self.flights.iter().any(|it| it.by != number);
         let has_own = self.flights.iter().any(|it| it.by == number);
         let process = &mut self.processes[at];
         let is_idle = !has_own && process.answers.is_empty();
-        if process.is_leading && is_idle && !has_foreign && process.has_heard(&self.api) {
+        if process.is_leading
+            && is_idle
+            && !has_foreign
+            && process.has_heard(&self.api, process.has_to_hear)
+        {
             process.is_sure = true;
         }
     }
@@ -192,26 +197,14 @@ impl World {
             return Ok(Outcome::Done(self.api.version()));
         };
         let before = self.api.get(kind, &name).map(Rc::clone);
-        let done = match &flight.write.verb {
-            Verb::Create(object) => self.api.create(kind, object.clone()),
-            Verb::Patch(patch) => self.api.patch(kind, &name, patch, false),
-            Verb::PatchStatus(patch) => self.api.patch(kind, &name, patch, true),
-            Verb::Delete { uid } => self.api.delete(kind, &name, Some(uid), false),
-        };
-        let version = match done {
-            Ok(version) => version,
-            Err(Error::Absent) => return Ok(Outcome::Absent),
-            Err(Error::Exists) => return Ok(Outcome::Exists),
-            Err(Error::Conflict) => return Ok(Outcome::Conflict),
-            Err(Error::Invalid(why)) => {
-                // What the reconciler writes is never wrong by itself.
-                let what = flight.write.what.as_str();
-                return Err(format!("{what} of {name} is refused: {why}"));
-            }
-        };
-        self.watcher
-            .landed(&self.api, flight, kind, &name, before.as_deref())?;
-        Ok(Outcome::Done(version))
+        // What the reconciler writes is never wrong by itself.
+        let outcome = perform(&mut self.api, &flight.write)?;
+        if matches!(outcome, Outcome::Done(_)) {
+            let before = before.as_deref();
+            self.watcher
+                .landed(&self.api, flight, kind, &name, before)?;
+        }
+        Ok(outcome)
     }
 
     fn fault(&mut self) {
@@ -255,38 +248,4 @@ impl World {
             }
         }
     }
-}
-
-/// The object that a write is about; no kind for an event.
-fn object(write: &Write) -> (Option<Kind>, Name) {
-    let plain = |name: &str| Name::new("", name);
-    match (&write.target, &write.verb) {
-        (Target::Job(_), Verb::Create(object)) => {
-            let name = Name::new(
-                text(object, "/metadata/namespace"),
-                text(object, "/metadata/name"),
-            );
-            (Some(Kind::Workload), name)
-        }
-        (Target::Job(job), _) => (Some(JOB), job.name.clone()),
-        (Target::Workload(name), _) => (Some(Kind::Workload), name.clone()),
-        (Target::LocalQueue(name), _) => (Some(Kind::LocalQueue), name.clone()),
-        (Target::ClusterQueue(name), _) => (Some(Kind::ClusterQueue), plain(name)),
-        (Target::Cohort(name), _) => (Some(Kind::Cohort), plain(name)),
-        (Target::ResourceFlavor(name), _) => (Some(Kind::ResourceFlavor), plain(name)),
-        (Target::Event(_), _) => (None, Name::default()),
-    }
-}
-
-fn line(write: &Write) -> String {
-    let (_, name) = object(write);
-    let verb = match &write.verb {
-        Verb::Create(it) => format!("create {it}"),
-        Verb::Patch(it) => format!("patch {it}"),
-        Verb::PatchStatus(it) => format!("status {it}"),
-        Verb::Delete { uid } => format!("delete {uid}"),
-    };
-    let short = write.what != What::QueueStatus;
-    let verb = if short { verb } else { String::new() };
-    format!("{} {} {name} {verb}", write.ticket.0, write.what.as_str())
 }

@@ -137,6 +137,11 @@ impl World {
         // While it may run it has been scaled by its admission, perhaps.
         if is_true(&job, "/spec/suspend")
             && text(&job, "/status/startTime").is_empty()
+            && text(
+                &job,
+                "/metadata/annotations/lockkeeper.dev~1original-placement",
+            )
+            .is_empty()
             && self.change(JOB, &job, &patch, false)
             && let Some(truth) = self.watcher.truth.get_mut(uid(&job))
         {

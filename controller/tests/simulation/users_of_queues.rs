@@ -1,6 +1,6 @@
 //! What users do to queues, cohorts, flavors and classes; and how they put it right again.
 
-use crate::fields::{is_deleted, text};
+use crate::fields::{has, is_deleted, text};
 use crate::objects::{self, CLASSES, COHORTS, FLAVORS, QUEUES};
 use crate::world::World;
 use lockkeeper_controller::{Kind, Name};
@@ -14,8 +14,8 @@ impl World {
             1 => self.stop(Kind::LocalQueue),
             2 => self.change_quota(),
             3 => self.change_cohort(),
-            4 => self.make_or_delete(Kind::ClusterQueue, *QUEUES.first().unwrap()),
-            5 => self.make_or_delete(Kind::ResourceFlavor, *FLAVORS.first().unwrap()),
+            4 => self.make_or_delete(Kind::ClusterQueue, QUEUES[0]),
+            5 => self.make_or_delete(Kind::ResourceFlavor, FLAVORS[0]),
             6 => self.make_or_delete(Kind::PriorityClass, "low"),
             _ => {
                 let cohort = *self.dice.pick(&COHORTS);
@@ -39,7 +39,7 @@ impl World {
 
     fn change_quota(&mut self) {
         if let Some(queue) = self.any(Kind::ClusterQueue) {
-            let in_cohort = text(&queue, "/spec/cohortName") != "";
+            let in_cohort = has(&queue, "/spec/cohortName");
             let groups = objects::resource_groups(&mut self.dice, in_cohort);
             let patch = json!({"spec": {"resourceGroups": groups}});
             self.change(Kind::ClusterQueue, &queue, &patch, false);

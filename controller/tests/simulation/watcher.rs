@@ -154,7 +154,7 @@ impl Watcher {
         };
         let was_evicted = before.is_some_and(|it| is(it, "Evicted"));
         if is(after, "Evicted") && !was_evicted {
-            self.evicted(api, name, after);
+            self.evicted(flight, name, after);
         }
         match (held, holds(after)) {
             (false, true) => {
@@ -175,9 +175,9 @@ impl Watcher {
         }
     }
 
-    fn evicted(&mut self, api: &Api, name: &Name, workload: &Value) {
+    fn evicted(&mut self, flight: &InFlight, name: &Name, workload: &Value) {
         let evicted = condition(workload, "Evicted").unwrap();
-        if evicted["reason"] != "Preempted" {
+        if evicted["reason"] != "Preempted" || !flight.knows_users {
             return;
         }
         let message = text(evicted, "/message");
@@ -186,7 +186,7 @@ impl Watcher {
         self.preempted.push(Preempted {
             victim: name.clone(),
             preemptor: preemptor.to_owned(),
-            at: api.version(),
+            at: flight.begun_at,
         });
     }
 

@@ -8,6 +8,7 @@ use crate::process::Process;
 use crate::quota::Limits;
 use crate::watcher::Watcher;
 use lockkeeper_controller::{Kind, Name, Settings, Write};
+use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::requeue::{Settings as Requeue, Timestamp};
 use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, Options};
 use serde_json::Value;
@@ -32,6 +33,10 @@ pub struct InFlight {
     pub limits: Limits,
     /// Nobody else has written before of whom the process had not heard.
     pub is_sure: bool,
+    /// The process had heard of all that users have done.
+    pub knows_users: bool,
+    /// The newest version when it began.
+    pub begun_at: u64,
 }
 
 pub struct World {
@@ -176,7 +181,11 @@ impl World {
                 return Err(format!("it does not come to rest; {busiest}"));
             }
         }
-        self.check_rest()?;
+        let result = self.check_rest();
+        if result.is_err() {
+            self.tell(|| self.known());
+        }
+        result?;
         Ok(self.watcher.writes)
     }
 
@@ -204,6 +213,13 @@ impl World {
             let passed = self.api.now_ms - BEGIN_MS;
             println!("{:>9} {}", passed, line());
         }
+    }
+
+    /// All that those who lead know.
+    fn known(&self) -> String {
+        let leaders = self.processes.iter().filter(|it| it.is_leading);
+        let known = leaders.map(|it| format!("{:?}", it.reconciler));
+        known.collect()
     }
 
     /// A new name, never given before.
@@ -254,7 +270,8 @@ fn settings(dice: &mut Dice) -> Settings {
     };
     let options = Options {
         algorithm,
-        damping: *dice.pick(&[Damping::On, Damping::On, Damping::On, Damping::Off]),
+        // Without it workloads may be preempted in circles for ever, as in Kueue.
+        damping: Damping::On,
         disable_partial_admission: dice.percent(30),
         ..Options::default()
     };
@@ -275,7 +292,7 @@ fn settings(dice: &mut Dice) -> Settings {
     Settings {
         options,
         requeue,
-        rules: Default::default(),
+        rules: RuleSettings::default(),
         writes_max: *dice.pick(&[1, 2, 4, 16]),
         status_interval_ms: *dice.pick(&[0, 100, 1000]),
         notices_per_second: *dice.pick(&[1, 10, 100]),

@@ -60,6 +60,14 @@ impl State {
         self.records.get(id).map_or(&[], |it| &*it.pod_sets)
     }
 
+    /// Whether the search for flavors of a workload that waits has stopped before the last one: the next cycle
+    /// goes on there.
+    #[must_use]
+    pub fn has_flavors_left(&self, id: WorkloadId) -> bool {
+        let record = self.records.get(id);
+        record.is_some_and(|it| it.progress.is_some() && it.running.is_none())
+    }
+
     /// A workload by its name.
     #[must_use]
     pub fn workload(&self, name: &str) -> Option<WorkloadId> {

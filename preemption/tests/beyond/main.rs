@@ -1,5 +1,5 @@
-//! What Kueue does not have: held quota, circles that are cut, and limits of preemption. And cases that are
-//! too rare in made-up worlds.
+//! What Kueue does not have: held quota, circles that are cut, and limits of preemption. And what is too rare in
+//! made-up worlds: queues that change while somebody runs in them, and the like.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod changes;
 mod damping;
 mod house;
 mod limits;

@@ -1,0 +1,300 @@
+//! The lives of single jobs: which writes they are, and what is said on the way.
+
+use crate::fields::text;
+use crate::jobs::JOB;
+use crate::objects::NAMESPACE;
+use crate::stage::Stage;
+use lockkeeper_controller::{Kind, Name};
+use lockkeeper_preemption::requeue::Settings;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const JOB_SET: Kind = Kind::Job(1);
+
+fn template() -> Value {
+    json!({"spec": {
+        "restartPolicy": "Never",
+        "nodeSelector": {"disk": "fast"},
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+    }})
+}
+
+fn job(name: &str, class: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {
+            "lockkeeper.dev/queue-name": "main", "lockkeeper.dev/priority-class": class,
+        }},
+        "spec": {"parallelism": 2, "completions": 2, "suspend": true, "template": template()},
+    })
+}
+
+fn placement(stage: &Stage, name: &str) -> Value {
+    let pod = &stage.get(JOB, name)["spec"]["template"]["spec"];
+    json!([pod["nodeSelector"], pod["tolerations"]])
+}
+
+fn runs(stage: &mut Stage, name: &str, ready: u32) {
+    let status = json!({"startTime": "2023-11-14T22:13:20Z", "active": 2, "ready": ready});
+    stage.status(JOB, name, &status);
+}
+
+/// What its controller does when a job is suspended.
+fn stops(stage: &mut Stage, name: &str) {
+    assert_eq!(stage.get(JOB, name)["spec"]["suspend"], true);
+    let suspended = json!([{
+        "type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "",
+        "lastTransitionTime": "2023-11-14T22:13:20Z",
+    }]);
+    let status = json!({"active": 0, "ready": 0, "conditions": suspended});
+    stage.status(JOB, name, &status);
+}
+
+#[test]
+fn the_life_of_a_job_is_five_writes() {
+    let mut stage = Stage::new(Settings::default(), 2);
+    stage.api.create(JOB, job("j", "mid")).unwrap();
+    let lines = stage.settle();
+    let workload = stage.workload_of("j");
+    let expected = ["create_workload", "admit", "start_job"];
+    let names = [workload.as_str(), &workload, "j"];
+    let expected: Vec<String> = expected
+        .iter()
+        .zip(names)
+        .map(|(what, name)| format!("{what} {name}"))
+        .collect();
+    assert_eq!(lines, expected);
+    let toleration = json!({"effect": "NoSchedule", "key": "spot", "operator": "Exists"});
+    let placed = json!([{"disk": "fast", "kind": "spot"}, [toleration]]);
+    assert_eq!(placement(&stage, "j"), placed);
+
+    runs(&mut stage, "j", 1);
+    assert_eq!(stage.settle(), [""; 0]);
+    runs(&mut stage, "j", 2);
+    assert_eq!(stage.settle(), [format!("pods_ready {workload}")]);
+    let complete = json!([{
+        "type": "Complete", "status": "True", "reason": "C", "message": "well done",
+        "lastTransitionTime": "2023-11-14T22:13:20Z",
+    }]);
+    let status = json!({"active": 0, "ready": 0, "succeeded": 2, "conditions": complete});
+    stage.status(JOB, "j", &status);
+    assert_eq!(stage.settle(), [format!("finish {workload}")]);
+    assert_eq!(
+        stage.conditions("j"),
+        [
+            "Admitted=True Admitted: Admitted by ClusterQueue main",
+            "Finished=True Succeeded: well done",
+            "PodsReady=True Started: All pods are ready or done",
+            "QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue main, 0 s after it was made",
+        ]
+    );
+    assert_eq!(stage.pass(600_000), [""; 0]);
+}
+
+#[test]
+fn a_preemption_says_who_why_and_along_which_way() {
+    let mut stage = Stage::new(Settings::default(), 2);
+    stage.api.create(JOB, job("low", "low")).unwrap();
+    stage.settle();
+    runs(&mut stage, "low", 2);
+    stage.settle();
+    stage.api.create(JOB, job("high", "high")).unwrap();
+    let lines = stage.pass(5_000);
+    let (low, high) = (stage.workload_of("low"), stage.workload_of("high"));
+    let expected = [
+        format!("create_workload {high}"),
+        format!("evict {low}"),
+        format!("notice {high}"),
+        "suspend_job low".to_owned(),
+        "event".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+    let waits = format!(
+        "QuotaReserved=False WaitingForPreemptedWorkloads: Waits until team/{low} gave their quota back"
+    );
+    assert_eq!(stage.conditions("high"), [waits]);
+
+    stops(&mut stage, "low");
+    let expected = [
+        "reset_job low".to_owned(),
+        "restore_job low".to_owned(),
+        format!("release {low}"),
+        format!("admit {high}"),
+        format!("notice {low}"),
+        "start_job high".to_owned(),
+    ];
+    assert_eq!(stage.pass(5_000), expected);
+    assert_eq!(placement(&stage, "low"), json!([{"disk": "fast"}, null]));
+    let of = |kind, name: &str| text(stage.get(kind, name), "/metadata/uid").to_owned();
+    let (preemptor, owner) = (of(Kind::Workload, &high), of(JOB, "high"));
+    let why = format!(
+        "Preempted to accommodate a workload (UID: {preemptor}, JobUID: {owner}) due to prioritization in \
+         the ClusterQueue; preemptor: team/{high}; preemptor path: /main; preemptee path: /main"
+    );
+    assert_eq!(
+        stage.conditions("low"),
+        [
+            "Admitted=False NoReservation: The workload has no reservation".to_owned(),
+            format!("Evicted=True Preempted: {why}"),
+            format!("Preempted=True InClusterQueue: {why}"),
+            "QuotaReserved=False WaitingForQuota: Waits for quota: asks for 2 cpu of flavor spot, 0 cpu free; \
+             nobody may be preempted for it"
+                .to_owned(),
+            format!("Requeued=True Preempted: {why}"),
+        ]
+    );
+}
+
+#[test]
+fn pods_that_are_not_ready_in_time_are_tried_again_and_then_given_up() {
+    let requeue = Settings {
+        is_enabled: true,
+        timeout: Duration::from_secs(10),
+        backoff_limit_count: Some(1),
+        ..Settings::default()
+    };
+    let mut stage = Stage::new(requeue, 2);
+    stage.api.create(JOB, job("j", "mid")).unwrap();
+    stage.settle();
+    let it = stage.workload_of("j");
+    runs(&mut stage, "j", 1);
+    let stopped = |stage: &mut Stage| {
+        stops(stage, "j");
+        stage.settle()
+    };
+    let evicted = [
+        format!("evict {it}"),
+        "suspend_job j".into(),
+        "event".into(),
+    ];
+    assert_eq!(stage.pass(11_000), evicted);
+    let given_back = [
+        "reset_job j".into(),
+        "restore_job j".into(),
+        format!("release {it}"),
+        format!("notice {it}"),
+    ];
+    assert_eq!(stopped(&mut stage), given_back);
+    assert!(stage.conditions("j").contains(&format!(
+        "Requeued=False PodsReadyTimeout: Exceeded the PodsReady timeout team/{it}"
+    )));
+
+    let lines = stage.pass(61_000);
+    let again = [
+        format!("requeue {it}"),
+        format!("admit {it}"),
+        "start_job j".into(),
+    ];
+    assert_eq!(lines, again);
+    runs(&mut stage, "j", 1);
+    let lines = stage.pass(11_000);
+    let given_up = [
+        format!("deactivate {it}"),
+        format!("deactivate {it}"),
+        "event".into(),
+        format!("evict {it}"),
+        "suspend_job j".into(),
+        "event".into(),
+    ];
+    assert_eq!(lines, given_up);
+    stopped(&mut stage);
+    stage.pass(600_000);
+    assert_eq!(stage.get(Kind::Workload, &it)["spec"]["active"], false);
+    let why =
+        "The workload is deactivated due to exceeding the maximum number of re-queuing retries";
+    let conditions = stage.conditions("j");
+    for of in ["Evicted=True", "Requeued=False"] {
+        let expected = format!("{of} DeactivatedDueToRequeuingLimitExceeded: {why}");
+        assert!(conditions.contains(&expected), "{conditions:?}");
+    }
+
+    comes_back(&mut stage, &it);
+}
+
+/// Somebody activates it again.
+fn comes_back(stage: &mut Stage, it: &str) {
+    let name = Name::new(NAMESPACE, it);
+    let active = json!({"spec": {"active": true}});
+    stage
+        .api
+        .patch(Kind::Workload, &name, &active, false)
+        .unwrap();
+    let lines = stage.settle();
+    let back = [
+        format!("requeue {it}"),
+        format!("admit {it}"),
+        "start_job j".into(),
+    ];
+    assert_eq!(lines, back);
+}
+
+#[test]
+fn a_job_set_is_placed_template_by_template_and_restored() {
+    let mut stage = Stage::new(Settings::default(), 3);
+    let member = |name: &str, replicas: u32| {
+        json!({"name": name, "replicas": replicas, "template": {
+            "spec": {"parallelism": 1, "completions": 1, "template": template()},
+        }})
+    };
+    let jobs = json!([member("driver", 1), member("worker", 2)]);
+    let set = json!({
+        "metadata": {"name": "s", "namespace": NAMESPACE, "labels": {
+            "lockkeeper.dev/queue-name": "main",
+        }},
+        "spec": {"suspend": true, "replicatedJobs": jobs},
+    });
+    stage.api.create(JOB_SET, set).unwrap();
+    let lines = stage.settle();
+    let it = stage.workload_of("s");
+    let started = [
+        format!("create_workload {it}"),
+        format!("admit {it}"),
+        "start_job s".into(),
+    ];
+    assert_eq!(lines, started);
+    let spec = &stage.get(JOB_SET, "s")["spec"];
+    assert_eq!(spec["suspend"], false);
+    for at in 0..2 {
+        let pod = &spec["replicatedJobs"][at]["template"]["spec"]["template"]["spec"];
+        assert_eq!(pod["nodeSelector"], json!({"disk": "fast", "kind": "spot"}));
+    }
+    let admitted = &stage.get(Kind::Workload, &it)["status"]["admission"]["podSetAssignments"];
+    assert_eq!(admitted[0]["resourceUsage"]["cpu"], "1");
+    assert_eq!(admitted[1]["resourceUsage"]["cpu"], "2");
+
+    let running = json!({"replicatedJobsStatus": [
+        {"name": "driver", "ready": 1, "succeeded": 0, "active": 1},
+        {"name": "worker", "ready": 2, "succeeded": 0, "active": 2},
+    ]});
+    stage.status(JOB_SET, "s", &running);
+    assert_eq!(stage.settle(), [format!("pods_ready {it}")]);
+    let name = Name::new(NAMESPACE, &it);
+    let inactive = json!({"spec": {"active": false}});
+    stage
+        .api
+        .patch(Kind::Workload, &name, &inactive, false)
+        .unwrap();
+    let lines = stage.settle();
+    assert_eq!(
+        lines,
+        [
+            format!("evict {it}"),
+            "suspend_job s".into(),
+            "event".into()
+        ]
+    );
+    let stopped = json!({"replicatedJobsStatus": [
+        {"name": "driver", "ready": 0, "succeeded": 0, "active": 0},
+        {"name": "worker", "ready": 0, "succeeded": 0, "active": 0},
+    ]});
+    stage.status(JOB_SET, "s", &stopped);
+    let lines = stage.settle();
+    assert_eq!(
+        lines,
+        [
+            "restore_job s".into(),
+            format!("release {it}"),
+            format!("notice {it}")
+        ]
+    );
+    assert_eq!(stage.get(JOB_SET, "s")["spec"]["replicatedJobs"], jobs);
+}

@@ -1,0 +1,140 @@
+//! A small cluster that does what it is told, at once and in order.
+
+use crate::api::Api;
+use crate::fields::{list, text};
+use crate::objects;
+use crate::process::Process;
+use crate::write::{object, perform};
+use lockkeeper_controller::{Kind, Name, Settings, What};
+use lockkeeper_policies::settings::Settings as RuleSettings;
+use lockkeeper_preemption::Options;
+use lockkeeper_preemption::requeue::Settings as Requeue;
+use serde_json::{Value, json};
+
+/// When it begins, in milliseconds since 1970.
+pub const BEGIN_MS: i64 = 1_700_000_000_000;
+
+pub struct Stage {
+    pub api: Api,
+    process: Process,
+    /// What was written of workloads and jobs, and events.
+    lines: Vec<String>,
+}
+
+impl Stage {
+    /// With a queue of this many CPUs, and the classes.
+    pub fn new(requeue: Requeue, cpu: u32) -> Self {
+        let mut api = Api::new(BEGIN_MS);
+        api.create(Kind::Namespace, objects::namespace()).unwrap();
+        api.create(Kind::ResourceFlavor, objects::flavor("spot"))
+            .unwrap();
+        for (name, value) in objects::CLASSES {
+            api.create(Kind::PriorityClass, objects::class(name, value))
+                .unwrap();
+        }
+        let flavor = json!({"name": "spot", "resources": [{"name": "cpu", "nominalQuota": cpu}]});
+        let queue = json!({
+            "metadata": {"name": "main"},
+            "spec": {
+                "namespaceSelector": {},
+                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+                "preemption": {"withinClusterQueue": "LowerPriority"},
+            },
+        });
+        api.create(Kind::ClusterQueue, queue).unwrap();
+        api.create(Kind::LocalQueue, objects::local_queue("main"))
+            .unwrap();
+        let settings = Settings {
+            options: Options::default(),
+            requeue,
+            rules: RuleSettings::default(),
+            writes_max: 8,
+            status_interval_ms: 1000,
+            notices_per_second: 100,
+            job_kinds: vec![0, 1],
+            seed: 1,
+            instance: "stage".to_owned(),
+        };
+        let mut process = Process::new(1, settings, &api);
+        process.lead(BEGIN_MS, true);
+        Self {
+            api,
+            process,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Until nothing is to be written any more. Says what was.
+    pub fn settle(&mut self) -> Vec<String> {
+        loop {
+            while let Some(kind) = self.process.behind(&self.api).first() {
+                self.process.hear(&self.api, *kind);
+            }
+            let now_ms = self.api.now_ms;
+            let output = self.process.reconciler.next(now_ms);
+            self.process.wake_at_ms = output.wake_at_ms;
+            if output.writes.is_empty() {
+                return std::mem::take(&mut self.lines);
+            }
+            for write in output.writes {
+                if write.what != What::QueueStatus {
+                    let (_, name) = object(&write);
+                    let line = format!("{} {}", write.what.as_str(), name.name);
+                    self.lines.push(line.trim_end().to_owned());
+                }
+                let outcome = perform(&mut self.api, &write).unwrap();
+                self.process.answers.push((write.ticket, outcome));
+            }
+            let mut dice = crate::dice::Dice::new(0);
+            while !self.process.answers.is_empty() {
+                self.process.answer(now_ms, &mut dice);
+            }
+        }
+    }
+
+    /// Lets time pass, from timer to timer.
+    pub fn pass(&mut self, ms: i64) -> Vec<String> {
+        let end_ms = self.api.now_ms + ms;
+        let mut lines = self.settle();
+        while let Some(at_ms) = self.process.wake_at_ms.filter(|at_ms| *at_ms <= end_ms) {
+            self.api.now_ms = self.api.now_ms.max(at_ms);
+            lines.extend(self.settle());
+        }
+        self.api.now_ms = end_ms;
+        lines.extend(self.settle());
+        lines
+    }
+
+    pub fn status(&mut self, kind: Kind, name: &str, status: &Value) {
+        let name = Name::new(objects::NAMESPACE, name);
+        let patch = json!({"status": status});
+        self.api.patch(kind, &name, &patch, true).unwrap();
+    }
+
+    pub fn get(&self, kind: Kind, name: &str) -> &Value {
+        let name = Name::new(objects::NAMESPACE, name);
+        self.api.get(kind, &name).unwrap()
+    }
+
+    /// The name of a job's workload.
+    pub fn workload_of(&self, job: &str) -> String {
+        let mut workloads = self.api.all(Kind::Workload);
+        let is_its = |it: &Value| text(it, "/metadata/ownerReferences/0/name") == job;
+        let found = workloads.find(|(_, it)| is_its(it));
+        found.unwrap().0.name.clone()
+    }
+
+    /// The conditions of a job's workload, a line each.
+    pub fn conditions(&self, job: &str) -> Vec<String> {
+        let workload = self.get(Kind::Workload, &self.workload_of(job));
+        let conditions = list(workload, "/status/conditions").iter();
+        let line = |it: &Value| {
+            let [of, status, reason, message] =
+                ["/type", "/status", "/reason", "/message"].map(|field| text(it, field));
+            format!("{of}={status} {reason}: {message}")
+        };
+        let mut lines: Vec<String> = conditions.map(line).collect();
+        lines.sort();
+        lines
+    }
+}

@@ -19,6 +19,10 @@ e2e *words:
 drills requests="2000":
     LOCKKEEPER_DRILL_REQUESTS={{requests}} cargo test --locked --package lockkeeper --test e2e -- drill
 
+# The controller killed again and again, and a flood of 10,000 workloads: just control-drills 600
+control-drills seconds="600":
+    LOCKKEEPER_DRILL_SECONDS={{seconds}} cargo test --locked --package lockkeeper --test e2e -- "control: faults"
+
 fmt:
     cargo fmt --all
 
@@ -60,7 +64,7 @@ mutants *flags:
     LOCKKEEPER_PROPTEST_CASES=120 LOCKKEEPER_SHRINK_STEPS=0 cargo mutants --output target --package lockkeeper-preemption --test-package lockkeeper-preemption --test-package lockkeeper-snapshot --file 'preemption/src/victims/*.rs' --file 'preemption/src/quota/*.rs' --timeout 120 {{flags}} -- --lib --test beyond --test proofs --test conformance
 
 # The long forms of what CI does in short: hours
-nightly: (fuzz "3600") (drills "2000")
+nightly: (fuzz "3600") (drills "2000") (control-drills "600")
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_WORLDS=1 LOCKKEEPER_LOOP_WORLDS=200000 cargo test --locked --release --package lockkeeper-preemption --test proofs
     just mutants
 

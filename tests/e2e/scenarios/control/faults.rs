@@ -18,7 +18,8 @@ use crate::objects::{Objects, collection, merge};
 use crate::stage::{DEFAULTS, Stage};
 use crate::wait;
 
-pub const TRIALS: [Trial; 5] = [
+pub const TRIALS: [Trial; 6] = [
+    ("the checker finds what is wrong", invariants::finds),
     ("it is killed again and again under load", killed),
     (
         "another takes over, and who was away writes no more",

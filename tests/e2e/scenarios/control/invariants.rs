@@ -2,8 +2,9 @@
 //! the API server's watch has shown.
 
 use std::collections::BTreeMap;
+use std::panic;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::told;
 
@@ -203,4 +204,73 @@ impl Checker<'_> {
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A checker that finds nothing is no proof: each of these histories is wrong in one thing.
+pub fn finds(_: &mut crate::stage::Stage) {
+    let limits = Limits {
+        queues: &[("q", 4)],
+        total: 6,
+    };
+    let found = |workloads: &[Value], jobs: &[Value]| {
+        let checked = panic::catch_unwind(|| check(workloads, jobs, &limits));
+        let Err(why) = checked else {
+            return String::new();
+        };
+        let why = why.downcast_ref::<String>().cloned();
+        why.unwrap_or_else(|| "it says nothing".to_owned())
+    };
+    let good = [waiting(1, "a"), held(2, "a", "q", 4), waiting(5, "a"), held(6, "b", "q", 4)];
+    let stopped = [job(1, "a", true, 0), job(3, "a", false, 1), job(4, "a", true, 0)];
+    assert_eq!(found(&good, &stopped), "");
+
+    let finds = |workloads: &[Value], jobs: &[Value], what: &str| {
+        let why = found(workloads, jobs);
+        assert!(why.contains(what), "{what:?} is not in {why:?}");
+    };
+    finds(&[held(1, "a", "q", 3), held(2, "b", "q", 2)], &[], "q holds 5 of 4");
+    finds(&[held(1, "a", "q", 3), held(2, "b", "r", 4)], &[], "7 of 6 are held");
+    finds(&[held(1, "a", "q", 1), held(2, "a", "q", 2)], &[], "admitted twice");
+    finds(&good, &stopped[..2], "still runs");
+    finds(&good[..1], &stopped[..2], "without quota");
+    let mut preempted = held(2, "a", "q", 1);
+    let message = "preempted; preemptor: default/b; preemptor path: /q";
+    let more = json!({"type": "Preempted", "status": "True", "message": message});
+    let conditions = preempted["status"]["conditions"].as_array_mut().unwrap();
+    conditions.push(more);
+    finds(&[preempted.clone()], &[], "never admitted");
+    assert_eq!(found(&[preempted.clone(), held(3, "b", "q", 1)], &[]), "");
+    let mut gives_up = waiting(3, "b");
+    gives_up["spec"]["active"] = false.into();
+    assert_eq!(found(&[preempted, gives_up], &[]), "");
+}
+
+fn waiting(version: u64, name: &str) -> Value {
+    json!({
+        "metadata": {
+            "name": name, "uid": format!("workload-{name}"), "resourceVersion": version.to_string(),
+            "ownerReferences": [{"uid": name}],
+        },
+        "status": {"conditions": []},
+    })
+}
+
+fn held(version: u64, name: &str, queue: &str, cpu: u64) -> Value {
+    let mut workload = waiting(version, name);
+    workload["status"] = json!({
+        "admission": {
+            "clusterQueue": queue,
+            "podSetAssignments": [{"resourceUsage": {"cpu": cpu.to_string()}}],
+        },
+        "conditions": [{"type": "QuotaReserved", "status": "True"}],
+    });
+    workload
+}
+
+fn job(version: u64, uid: &str, is_suspended: bool, active: u64) -> Value {
+    json!({
+        "metadata": {"uid": uid, "resourceVersion": version.to_string()},
+        "spec": {"suspend": is_suspended},
+        "status": {"active": active},
+    })
 }

@@ -42,6 +42,8 @@ impl Watch {
             if let Some(object) = objects.pop_front() {
                 let name = crate::fields::name_of(&object);
                 names.insert(name.clone());
+                // A listing that breaks has told of it all the same.
+                self.known.insert(name.clone());
                 return vec![Told::Seen(name, object)];
             }
             let names = std::mem::take(names);

@@ -261,7 +261,9 @@ impl World {
                 continue;
             }
             let mut workloads = self.workloads();
-            let preemptor = workloads.find(|of| uid(of) == it.preemptor);
+            let preemptor = workloads.find(|of| {
+                uid(of) == it.preemptor && number(of, "/metadata/generation") == it.generation
+            });
             let waits = preemptor.is_some_and(|it| {
                 !is(it, "Finished") && it["spec"]["active"] != false && !is(it, "Evicted")
             });

@@ -36,6 +36,8 @@ const QUEUE_MAX: usize = 600;
 pub struct Preempted {
     pub victim: Name,
     pub preemptor: String,
+    /// The preemptor's, when its victim went: another is another workload.
+    pub generation: i64,
     pub at: u64,
 }
 
@@ -154,7 +156,7 @@ impl Watcher {
         };
         let was_evicted = before.is_some_and(|it| is(it, "Evicted"));
         if is(after, "Evicted") && !was_evicted {
-            self.evicted(flight, name, after);
+            self.evicted(api, flight, name, after);
         }
         match (held, holds(after)) {
             (false, true) => {
@@ -175,7 +177,7 @@ impl Watcher {
         }
     }
 
-    fn evicted(&mut self, flight: &InFlight, name: &Name, workload: &Value) {
+    fn evicted(&mut self, api: &Api, flight: &InFlight, name: &Name, workload: &Value) {
         let evicted = condition(workload, "Evicted").unwrap();
         if evicted["reason"] != "Preempted" || !flight.knows_users {
             return;
@@ -183,9 +185,13 @@ impl Watcher {
         let message = text(evicted, "/message");
         let (_, from) = message.split_once("(UID: ").unwrap_or_default();
         let (preemptor, _) = from.split_once(',').unwrap_or_default();
+        let mut workloads = api.all(Kind::Workload);
+        let it = workloads.find(|(_, it)| uid(it) == preemptor);
+        let generation = it.map(|(_, it)| number(it, "/metadata/generation"));
         self.preempted.push(Preempted {
             victim: name.clone(),
             preemptor: preemptor.to_owned(),
+            generation: generation.unwrap_or_default(),
             at: flight.begun_at,
         });
     }

@@ -220,17 +220,38 @@ pub fn finds(_: &mut crate::stage::Stage) {
         let why = why.downcast_ref::<String>().cloned();
         why.unwrap_or_else(|| "it says nothing".to_owned())
     };
-    let good = [waiting(1, "a"), held(2, "a", "q", 4), waiting(5, "a"), held(6, "b", "q", 4)];
-    let stopped = [job(1, "a", true, 0), job(3, "a", false, 1), job(4, "a", true, 0)];
+    let good = [
+        waiting(1, "a"),
+        held(2, "a", "q", 4),
+        waiting(5, "a"),
+        held(6, "b", "q", 4),
+    ];
+    let stopped = [
+        job(1, "a", true, 0),
+        job(3, "a", false, 1),
+        job(4, "a", true, 0),
+    ];
     assert_eq!(found(&good, &stopped), "");
 
     let finds = |workloads: &[Value], jobs: &[Value], what: &str| {
         let why = found(workloads, jobs);
         assert!(why.contains(what), "{what:?} is not in {why:?}");
     };
-    finds(&[held(1, "a", "q", 3), held(2, "b", "q", 2)], &[], "q holds 5 of 4");
-    finds(&[held(1, "a", "q", 3), held(2, "b", "r", 4)], &[], "7 of 6 are held");
-    finds(&[held(1, "a", "q", 1), held(2, "a", "q", 2)], &[], "admitted twice");
+    finds(
+        &[held(1, "a", "q", 3), held(2, "b", "q", 2)],
+        &[],
+        "q holds 5 of 4",
+    );
+    finds(
+        &[held(1, "a", "q", 3), held(2, "b", "r", 4)],
+        &[],
+        "7 of 6 are held",
+    );
+    finds(
+        &[held(1, "a", "q", 1), held(2, "a", "q", 2)],
+        &[],
+        "admitted twice",
+    );
     finds(&good, &stopped[..2], "still runs");
     finds(&good[..1], &stopped[..2], "without quota");
     let mut preempted = held(2, "a", "q", 1);

@@ -35,7 +35,7 @@ pub fn collection(kind: &str) -> String {
 const BUSY: u16 = 429;
 
 /// What a trial may leave behind, in the order in which it goes: who makes others first.
-const LEFT: [&str; 10] = [
+const LEFT: [&str; 9] = [
     "Job",
     "Workload",
     "Pod",
@@ -45,7 +45,6 @@ const LEFT: [&str; 10] = [
     "ResourceFlavor",
     "PriorityClass",
     "Event",
-    "Lease",
 ];
 
 /// The API server, as the administrator.

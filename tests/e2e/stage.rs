@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::ROOT;
 use crate::cluster::Cluster;
 use crate::kubectl::{Kubectl, Reply};
 use crate::lockkeeper::{self, Lockkeeper, Protocol};
@@ -148,15 +147,11 @@ impl Stage {
     }
 
     /// The credentials that a controller works with: those of its account, with the rights that an
-    /// installation gives it, or the administrator's as long as none are written down.
+    /// installation gives it.
     #[track_caller]
     pub fn controller(&mut self) -> PathBuf {
-        let kubectl = self.installed();
-        if Path::new(ROOT).join(CONTROLLER).is_file() {
-            self.cluster().controller().to_owned()
-        } else {
-            kubectl.kubeconfig().to_owned()
-        }
+        self.installed();
+        self.cluster().controller().to_owned()
     }
 
     /// A folder for another server.

@@ -6,8 +6,12 @@ const FIRST_MS: i64 = 100;
 /// The longest pause after a failure, in milliseconds.
 const MOST_MS: i64 = 30_000;
 
-/// The pause after a refusal, in milliseconds: only a person changes that.
-const REFUSED_MS: i64 = 60_000;
+/// The first pause after a refusal, in milliseconds. An API server that has just started may refuse what it
+/// will soon allow.
+const REFUSED_FIRST_MS: i64 = 1_000;
+
+/// The longest pause after a refusal, in milliseconds: only a person changes that.
+const REFUSED_MOST_MS: i64 = 60_000;
 
 /// The failures of one object in a row.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,9 +32,12 @@ impl Retry {
         self.at_ms = now_ms.saturating_add(pause).saturating_add(spread);
     }
 
+    /// It was refused: twice the pause of before.
     pub(super) fn refused(&mut self, now_ms: i64) {
+        let doubled = REFUSED_FIRST_MS.checked_shl(self.fails.min(16));
+        let pause = doubled.unwrap_or(REFUSED_MOST_MS).min(REFUSED_MOST_MS);
         self.fails = self.fails.saturating_add(1);
-        self.at_ms = now_ms.saturating_add(REFUSED_MS);
+        self.at_ms = now_ms.saturating_add(pause);
     }
 
     pub(super) fn succeeded(&mut self) {

@@ -120,12 +120,18 @@ impl<'a> Site<'a> {
     /// Stops the controller, which has to end well, and to have written nothing that was refused.
     #[track_caller]
     pub fn close(&mut self) {
-        if let Some(controller) = self.controller.take() {
-            let log = controller.logged();
-            controller.stop().unwrap_or_else(|e| panic!("{e}"));
-            let refused = log.lines().find(|line| line.contains(" refused "));
-            assert_eq!(refused, None, "a write was refused");
-        }
+        let log = self.end();
+        let refused = log.lines().find(|line| line.contains(" refused "));
+        assert_eq!(refused, None, "a write was refused");
+    }
+
+    /// Stops the controller, which has to end well, and gives its log.
+    #[track_caller]
+    pub fn end(&mut self) -> String {
+        let controller = self.controller.take().expect("there is a controller");
+        let log = controller.logged();
+        controller.stop().unwrap_or_else(|e| panic!("{e}"));
+        log
     }
 
     /// Every version of the objects of a kind from now on.

@@ -12,9 +12,6 @@ use crate::wait;
 /// No configuration file: every default.
 pub const DEFAULTS: &str = "";
 
-/// What an installation of the controller is, from the root of the repository.
-const CONTROLLER: &str = "examples/install/controller.yaml";
-
 /// The kinds a trial may leave objects of.
 const KINDS: &str = "workloads.lockkeeper.dev,localqueues.lockkeeper.dev,\
     clusterqueues.lockkeeper.dev,cohorts.lockkeeper.dev,resourceflavors.lockkeeper.dev,\

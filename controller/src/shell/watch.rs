@@ -115,7 +115,10 @@ impl Names {
                 Vec::new()
             }
             Event::InitApply(object) => {
-                self.listing.insert(Name::of(&object.metadata));
+                let name = Name::of(&object.metadata);
+                // Also where this listing is never completed: it was told.
+                self.known.insert(name.clone());
+                self.listing.insert(name);
                 vec![seen(kind, object)]
             }
             Event::InitDone => {
@@ -228,10 +231,11 @@ mod tests {
         assert_eq!(take(Event::Delete(queue("b"))), ["gone b"]);
         take(Event::Init);
         take(Event::InitApply(queue("a")));
-        // Begun anew: what was seen before does not count.
+        take(Event::InitApply(queue("d")));
+        // Begun anew: what was shown before and is not there now is gone.
         take(Event::Init);
         take(Event::InitApply(queue("c")));
-        assert_eq!(take(Event::InitDone), ["gone a", "listed"]);
+        assert_eq!(take(Event::InitDone), ["gone a", "gone d", "listed"]);
     }
 
     #[test]

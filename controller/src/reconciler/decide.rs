@@ -40,7 +40,7 @@ impl Reconciler {
             match &entry.decision {
                 Decision::Admit if is_one_only && has_admitted => {
                     let name = self.name_of(entry);
-                    self.objects.give_up(&name.namespace, &name.name);
+                    self.give_up(&name);
                 }
                 Decision::Admit => {
                     has_admitted |= self.order_admission(entry, now_ms);
@@ -104,7 +104,7 @@ impl Reconciler {
         let state = self.objects.state();
         let admission = admission(state, entry.workload, entry.assignment());
         let (Some(admission), Some(known)) = (admission, self.workloads.get_mut(&name)) else {
-            self.objects.give_up(&name.namespace, &name.name);
+            self.give_up(&name);
             return false;
         };
         let created = known.seen.metadata.creation_timestamp.as_ref();

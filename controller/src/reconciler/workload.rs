@@ -131,7 +131,7 @@ impl Reconciler {
             }
             let is_admission = matches!(order, Some(Order::Admit(..)));
             if is_admission || known.track.version >= known.track.awaits {
-                self.objects.give_up(&name.namespace, &name.name);
+                self.give_up(&name);
             }
         }
         // What cannot be read is told where it waits.
@@ -198,7 +198,7 @@ impl Reconciler {
         }
         if is_undone {
             let seen = Arc::clone(&known.seen);
-            self.objects.give_up(&name.namespace, &name.name);
+            self.give_up(name);
             let _ = self.objects.set_workload(seen);
         }
         let Some(known) = self.workloads.get(name) else {
@@ -239,10 +239,22 @@ impl Reconciler {
     fn undo(&mut self, dropped: Vec<(Name, Order, Arc<Workload>)>) {
         for (name, order, seen) in dropped {
             if matches!(order, Order::Admit(..)) {
-                self.objects.give_up(&name.namespace, &name.name);
+                self.give_up(&name);
             }
             let _ = self.objects.set_workload(seen);
         }
+    }
+
+    /// Its admission is not to be: it waits again, and its queue says so.
+    pub(super) fn give_up(&mut self, name: &Name) {
+        let state = self.objects.state();
+        let queue = state.workload(&name.to_string());
+        let queue = queue.and_then(|id| state.queue_of(id));
+        if let Some(queue) = queue {
+            let queue = state.node_name(queue).to_owned();
+            self.schedule.mark(Target::ClusterQueue(queue));
+        }
+        self.objects.give_up(&name.namespace, &name.name);
     }
 
     /// No decision counts any more that is not written.

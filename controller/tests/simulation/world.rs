@@ -158,6 +158,10 @@ impl World {
             process.is_sure = false;
             process.has_to_hear = self.api.version();
         }
+        // What was begun before was decided on what is no longer so.
+        for flight in &mut self.flights {
+            flight.is_sure = false;
+        }
     }
 
     pub fn run(mut self) -> Result<u64, String> {

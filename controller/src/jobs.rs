@@ -1,4 +1,4 @@
-//! The kinds of jobs that are started and stopped. To add one: a file like [`mod@job`], and a line in
+//! The kinds of jobs that are started and stopped. To add one: a file like `jobs/job.rs`, and a line in
 //! [`KINDS`].
 
 mod job;

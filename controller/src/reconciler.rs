@@ -233,13 +233,13 @@ impl Reconciler {
         self.schedule.fire(now_ms);
         self.settle(now_ms);
         let mut cycles = 0;
-        while self.may_decide(now_ms) && cycles < CYCLES_MAX {
+        while self.may_decide() && cycles < CYCLES_MAX {
             self.decide(now_ms);
             self.settle(now_ms);
             cycles = cycles.saturating_add(1);
         }
         let writes = self.dispatch(now_ms);
-        let is_under_way = cycles == CYCLES_MAX && self.may_decide(now_ms);
+        let is_under_way = cycles == CYCLES_MAX && self.may_decide();
         Output {
             writes,
             wake_at_ms: if is_under_way {

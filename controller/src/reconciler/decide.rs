@@ -12,7 +12,7 @@ use lockkeeper_snapshot::objects::admission;
 impl Reconciler {
     /// Whether a cycle may find something to do, and its decisions would be written soon: what is decided
     /// late is decided better.
-    pub(super) fn may_decide(&self, _now_ms: i64) -> bool {
+    pub(super) fn may_decide(&self) -> bool {
         let room = self.settings.writes_max.saturating_mul(2).max(2);
         let is_due = self.objects.state().next_wake_s();
         let is_due = is_due.is_some_and(|at_s| at_s <= self.objects.now_ms().div_euclid(1000));

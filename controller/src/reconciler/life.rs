@@ -188,18 +188,6 @@ impl Reconciler {
         let name = known.job.as_ref()?;
         let job = &self.jobs.get(name)?.seen;
         let spec = spec_of(name, job)?;
-        let before = &known.seen.spec;
-        let classes = |class: Option<&String>| json!(class);
-        let is_same_class = spec.get("priorityClassName").unwrap_or(&Value::Null)
-            == &classes(before.priority_class_name.as_ref())
-            || job.priority_class.is_none();
-        let is_same_victim_class = job.preemption_priority_class.is_none()
-            || job.preemption_priority_class == before.preemption_priority_class_name;
-        if !(is_same_class && is_same_victim_class) {
-            // They are immutable: it is made anew.
-            let uid = known.seen.metadata.uid.clone()?;
-            return Some(Verb::Delete { uid });
-        }
         let version = known.seen.metadata.resource_version.as_deref();
         Some(Verb::Patch(json!({
             "metadata": {"resourceVersion": version},
@@ -216,28 +204,28 @@ impl Reconciler {
 /// Whether a workload says what its job says.
 pub(super) fn follows(known: &Known, job: &jobs::Seen) -> bool {
     let spec = &known.seen.spec;
-    let classes = [
-        (&job.priority_class, &spec.priority_class_name),
-        (
-            &job.preemption_priority_class,
-            &spec.preemption_priority_class_name,
-        ),
-    ];
-    // What the job does not say was filled in.
-    let is_class_same = classes
-        .into_iter()
-        .all(|(of_job, of_it)| of_job.is_none() || of_job == of_it);
     let is_same = |(it, have): (&lockkeeper_api::workload::PodSet, &jobs::PodSetSeen)| {
         it.name() == have.name
             && it.count.unwrap_or(1) == have.count
             && it.min_count == have.min_count
             && jobs::lean(it.template.clone()) == have.template
     };
-    is_class_same
+    has_same_classes(known, job)
         && spec.queue_name.as_deref() == Some(job.queue.as_str())
         && spec.maximum_execution_time_seconds == job.maximum_execution_time_s
         && spec.pod_sets.len() == job.pod_sets.len()
         && spec.pod_sets.iter().zip(&job.pod_sets).all(is_same)
+}
+
+/// Whether a workload has the classes that its job names. What the job does not say was filled in.
+pub(super) fn has_same_classes(known: &Known, job: &jobs::Seen) -> bool {
+    let spec = &known.seen.spec;
+    let is_same = |of_job: &Option<String>, of_it| of_job.is_none() || of_job == of_it;
+    is_same(&job.priority_class, &spec.priority_class_name)
+        && is_same(
+            &job.preemption_priority_class,
+            &spec.preemption_priority_class_name,
+        )
 }
 
 fn admit(known: &Known, status: &mut WorkloadStatus, now_ms: i64) -> Option<()> {

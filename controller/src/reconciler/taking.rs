@@ -22,7 +22,7 @@ impl Reconciler {
             Input::ResourceFlavor(change) => self.take_flavor(change),
             Input::PriorityClass(change) => self.take_class(change),
             Input::Namespace(change) => self.take_namespace(change),
-            Input::Workload(change) => self.take_workload(change, now_ms),
+            Input::Workload(change) => self.take_workload(change),
             Input::Job(kind, change) => self.take_job(kind, change),
             Input::Unreadable(kind, name, error) => self.take_unreadable(kind, &name, &error),
             Input::Listed(kind) => self.take_listed(kind),

@@ -3,7 +3,7 @@
 use super::conditions::{find, is, second};
 use super::input::{Change, Name};
 use super::job::{KnownJob, may_start};
-use super::life::follows;
+use super::life::{follows, has_same_classes};
 use super::output::{Outcome, Target, What};
 use super::{JobName, Kind, Plan, Reconciler, Track};
 use crate::jobs;
@@ -87,7 +87,7 @@ impl Known {
 }
 
 impl Reconciler {
-    pub(super) fn take_workload(&mut self, change: Change<Box<Workload>>, _now_ms: i64) {
+    pub(super) fn take_workload(&mut self, change: Change<Box<Workload>>) {
         self.has_moved = true;
         match change {
             Change::Seen(workload) => self.see_workload(workload),
@@ -383,12 +383,17 @@ impl Reconciler {
             && !job.is_deleted
             && !follows(known, job)
         {
-            return Plan::write(What::UpdateWorkload);
+            // Classes are immutable: it is made anew.
+            return Plan::write(if has_same_classes(known, job) {
+                What::UpdateWorkload
+            } else {
+                What::DeleteWorkload
+            });
         }
         let created = known.seen.metadata.creation_timestamp.as_ref();
         let created_ms = created.map_or(0, |it| second(it).saturating_mul(1000));
         let told_ms = created_ms.saturating_add(PATIENCE_MS);
-        if known.notice.is_none() && told_ms > now_ms && self.place_of(known).is_ok() {
+        if known.notice.is_none() && told_ms > now_ms && self.is_in_queue(known) {
             return Plan::at(told_ms);
         }
         let is_told = self.is_told(known);
@@ -428,15 +433,11 @@ impl Reconciler {
         }
     }
 
-    /// Where the core has it; an error if it was refused.
-    fn place_of(&self, known: &Known) -> Result<Option<Place>, String> {
+    /// Whether the core has it in a queue.
+    fn is_in_queue(&self, known: &Known) -> bool {
         let name = Name::of(&known.seen.metadata);
-        match self.objects.place(&name.namespace, &name.name) {
-            None => Ok(None),
-            Some(Ok(Place::Outside(_))) => Err(String::new()),
-            Some(Ok(place)) => Ok(Some(*place)),
-            Some(Err(error)) => Err(error.to_string()),
-        }
+        let place = self.objects.place(&name.namespace, &name.name);
+        !matches!(place, Some(Err(_) | Ok(Place::Outside(_))))
     }
 
     /// Whether `blockAdmission` keeps everybody waiting.

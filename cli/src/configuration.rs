@@ -1,5 +1,6 @@
 //! Reads the configuration file.
 
+use crate::Failure;
 use crate::yaml::place_and_message;
 use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_api::config::{Action, Config};
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write, stdout};
 use std::path::Path;
 
 /// How alike two keys must be, from 0 to 1, for one to be meant by the other.
@@ -35,6 +36,12 @@ pub(crate) fn read(path: Option<&Path>) -> Result<Loaded, Error> {
         Some(path) => load(path, text(path)?),
         None => Ok(Loaded::default()),
     }
+}
+
+/// Prints a configuration as a file that reads back the same.
+pub(crate) fn print(config: &Config) -> Result<(), Failure> {
+    let yaml = serde_saphyr::to_string(config)?;
+    Ok(stdout().lock().write_all(yaml.as_bytes())?)
 }
 
 /// The content of the file.

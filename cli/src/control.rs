@@ -35,6 +35,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
+    /// Print the configuration that holds, file and flags taken together, and exit
+    #[arg(long)]
+    print_config: bool,
+
     /// The cluster of this kubeconfig; in a pod its service account is used without this
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -93,6 +97,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
     let mut config = loaded.config;
     arguments.own.apply(&mut config);
+    if arguments.print_config {
+        return configuration::print(&config);
+    }
     let runtime = tokio::runtime::Runtime::new()?;
     let kubeconfig = arguments.kubeconfig.clone();
     Ok(runtime.block_on(control(kubeconfig, config, loaded.settings))?)
@@ -107,6 +114,7 @@ pub(crate) fn run_all(arguments: &AllArguments) -> Result<(), Failure> {
     let kubeconfig = arguments.serve.kubeconfig.clone();
     serve::run_beside(
         &arguments.serve,
+        |config| arguments.own.apply(config),
         Some(control(kubeconfig, config, loaded.settings)),
     )
 }

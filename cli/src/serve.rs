@@ -27,7 +27,6 @@ use lockkeeper_webhook::tls::{CertificateStatus, ClientVerification, TlsOptions,
 use lockkeeper_webhook::{http, stores};
 use reload::Reloader;
 use std::env;
-use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
@@ -62,23 +61,29 @@ impl Source {
 
 /// Runs the server until it is told to stop.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    run_beside(arguments, None::<std::future::Ready<Result<(), Error>>>)
+    run_beside(
+        arguments,
+        |_| {},
+        None::<std::future::Ready<Result<(), Error>>>,
+    )
 }
 
-/// The same, and something else in the same process. If one of them fails, both end.
+/// The same, and something else in the same process, whose flags `apply` writes into the configuration. If
+/// one of them fails, both end.
 pub(crate) fn run_beside(
     arguments: &Arguments,
+    apply: impl FnOnce(&mut Config),
     beside: Option<impl Future<Output = Result<(), Error>>>,
 ) -> Result<(), Failure> {
     arguments.log_format.start();
     let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
     let mut config = loaded.config.clone();
     arguments.apply(&mut config);
+    apply(&mut config);
     let clients = clients(&config.webhook).map_err(Failure::Usage)?;
     arguments.check().map_err(Failure::Usage)?;
     if arguments.print_config {
-        let yaml = serde_saphyr::to_string(&config)?;
-        return Ok(stdout().lock().write_all(yaml.as_bytes())?);
+        return configuration::print(&config);
     }
     certificates::check(arguments, &config)?;
     let traces = Traces::start();

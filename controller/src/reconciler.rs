@@ -196,17 +196,11 @@ impl Reconciler {
         std::mem::take(&mut self.waits_s)
     }
 
-    /// Whether the cluster has this kind of job, as far as is known.
+    /// Whether a watch has shown this version of an object, or that it is gone.
     #[must_use]
-    pub fn has_job_kind(&self, kind: usize) -> bool {
-        self.settings.job_kinds.contains(&kind)
-    }
-
-    /// The cluster has a kind of job that it did not have before.
-    pub fn add_job_kind(&mut self, kind: usize) {
-        if !self.settings.job_kinds.contains(&kind) {
-            self.settings.job_kinds.push(kind);
-        }
+    pub fn has_seen(&self, target: &Target, version: u64) -> bool {
+        let track = self.track(target);
+        track.is_none_or(|it| it.version >= version)
     }
 
     /// How many writes are under way.

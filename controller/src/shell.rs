@@ -4,6 +4,7 @@ mod election;
 mod leader;
 mod metrics;
 mod object;
+mod report;
 mod run;
 mod watch;
 mod write;

@@ -25,8 +25,8 @@ pub struct ControllerSettings {
     /// The first change after a rest is written at once; what changes within that time is written
     /// together at its end.
     pub status_interval_seconds: Within<1, 300>,
-    /// How many waiting workloads are told per second why they wait, in their conditions and events. 0
-    /// tells none. Those that are admitted or preempted are always told.
+    /// How many waiting workloads are told per second why they wait, in their conditions. 0 tells none.
+    /// Those that are admitted or preempted are always told.
     pub pending_notices_per_second: Within<0, 1_000>,
     /// How long a stopping process waits for writes in flight, in seconds.
     pub shutdown_seconds: Within<0, 3_600>,

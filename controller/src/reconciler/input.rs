@@ -1,11 +1,13 @@
 //! What the reconciler is told.
 
 use super::output::{Outcome, Ticket};
-use crate::jobs::Seen;
+use crate::jobs::{KINDS, Seen, lean};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fmt;
 
 /// The name of an object, with its namespace; that is empty if it has none.
@@ -124,6 +126,58 @@ pub enum Input {
     Listed(Kind),
     /// What became of a write.
     Answer(Ticket, Outcome),
+    /// The cluster has the kind of job at this position; its jobs will be listed.
+    HasJobKind(usize),
     /// Whether this process may write from now on.
     Lead(bool),
+}
+
+impl Input {
+    /// An object was seen, as it came from the API server. Of pod templates only what decides something is
+    /// kept.
+    #[must_use]
+    pub fn seen(kind: Kind, name: Name, object: Value) -> Self {
+        let read = match kind {
+            Kind::ClusterQueue => decode(object).map(|it| Self::ClusterQueue(Change::Seen(it))),
+            Kind::Cohort => decode(object).map(|it| Self::Cohort(Change::Seen(it))),
+            Kind::LocalQueue => decode(object).map(|it| Self::LocalQueue(Change::Seen(it))),
+            Kind::ResourceFlavor => decode(object).map(|it| Self::ResourceFlavor(Change::Seen(it))),
+            Kind::PriorityClass => decode(object).map(|it| Self::PriorityClass(Change::Seen(it))),
+            Kind::Namespace => decode(object).map(|it| Self::Namespace(Change::Seen(it))),
+            Kind::Workload => decode::<Workload>(object).map(|mut it| {
+                for pod_set in &mut it.spec.pod_sets {
+                    pod_set.template = lean(std::mem::take(&mut pod_set.template));
+                }
+                Self::Workload(Change::Seen(it))
+            }),
+            Kind::Job(at) => read_job(at, object).map(|it| Self::Job(at, Change::Seen(it))),
+        };
+        read.unwrap_or_else(|error| Self::Unreadable(kind, name, error))
+    }
+
+    /// An object is gone.
+    #[must_use]
+    pub fn gone(kind: Kind, name: Name) -> Self {
+        match kind {
+            Kind::ClusterQueue => Self::ClusterQueue(Change::Gone(name)),
+            Kind::Cohort => Self::Cohort(Change::Gone(name)),
+            Kind::LocalQueue => Self::LocalQueue(Change::Gone(name)),
+            Kind::ResourceFlavor => Self::ResourceFlavor(Change::Gone(name)),
+            Kind::PriorityClass => Self::PriorityClass(Change::Gone(name)),
+            Kind::Namespace => Self::Namespace(Change::Gone(name)),
+            Kind::Workload => Self::Workload(Change::Gone(name)),
+            Kind::Job(at) => Self::Job(at, Change::Gone(name)),
+        }
+    }
+}
+
+fn read_job(at: usize, object: Value) -> Result<Box<Seen>, String> {
+    let kind = KINDS.get(at).ok_or_else(String::new)?;
+    let read = kind.read(object).map(Box::new);
+    read.map_err(|error| error.to_string())
+}
+
+fn decode<T: DeserializeOwned>(object: Value) -> Result<Box<T>, String> {
+    let read = serde_json::from_value(object).map(Box::new);
+    read.map_err(|error| error.to_string())
 }

@@ -27,7 +27,14 @@ impl Reconciler {
             Input::Unreadable(kind, name, error) => self.take_unreadable(kind, &name, &error),
             Input::Listed(kind) => self.take_listed(kind),
             Input::Answer(ticket, outcome) => self.take_answer(ticket, &outcome, now_ms),
+            Input::HasJobKind(kind) => self.take_job_kind(kind),
             Input::Lead(is_leading) => self.take_lead(is_leading),
+        }
+    }
+
+    fn take_job_kind(&mut self, kind: usize) {
+        if !self.settings.job_kinds.contains(&kind) {
+            self.settings.job_kinds.push(kind);
         }
     }
 

@@ -40,6 +40,16 @@ struct ReasonLabels {
     reason: Text,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StepLabels {
+    step: Text,
+}
+
+/// What may become of a write.
+const RESULTS: [&str; 7] = [
+    "done", "conflict", "exists", "absent", "refused", "failed", "dry_run",
+];
+
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Metrics {
@@ -53,7 +63,7 @@ pub(super) struct Metrics {
     admitted: Counter,
     victims: Family<ReasonLabels, Counter>,
     dropped: Counter,
-    thrash: Family<ReasonLabels, Gauge>,
+    thrash: Family<StepLabels, Gauge>,
     pending: Family<QueueLabels, Gauge>,
     holding: Family<QueueLabels, Gauge>,
     leading: Gauge,
@@ -85,6 +95,7 @@ impl Metrics {
         made.register_counters();
         made.register_gauges();
         made.register_times();
+        made.begin_at_zero();
         made
     }
 
@@ -140,6 +151,21 @@ impl Metrics {
         for (name, help, of) in times {
             self.registry
                 .register_with_unit(name, help, Unit::Seconds, of.clone());
+        }
+    }
+
+    /// So that `rate()` sees the first of each, too.
+    fn begin_at_zero(&self) {
+        for what in What::ALL {
+            for result in RESULTS {
+                let what = Text(what.as_str());
+                let result = Text(result);
+                drop(self.writes.get_or_create(&WriteLabels { what, result }));
+            }
+        }
+        for (reason, _) in Figures::default().victims {
+            let reason = Text(reason.as_str());
+            drop(self.victims.get_or_create(&ReasonLabels { reason }));
         }
     }
 
@@ -218,7 +244,7 @@ impl Metrics {
             ("readmitted", thrash.readmitted),
             ("preempted_again", thrash.preempted_again),
         ] {
-            let labels = ReasonLabels { reason: Text(name) };
+            let labels = StepLabels { step: Text(name) };
             let number = i64::try_from(number).unwrap_or(i64::MAX);
             self.thrash.get_or_create(&labels).set(number);
         }
@@ -226,5 +252,79 @@ impl Metrics {
         // Into a string nothing fails.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    fn text() -> String {
+        let mut text = String::new();
+        encode(&mut text, &Metrics::new().registry).unwrap();
+        text
+    }
+
+    /// The rows of the table, without the column of labels.
+    fn documented() -> BTreeSet<[String; 3]> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
+        let page = fs::read_to_string(path).unwrap();
+        let rows = page
+            .lines()
+            .filter(|it| it.contains(&format!("| `{PREFIX}_")));
+        rows.map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [_, name, kind, _, meaning, _] = cells[..] else {
+                panic!("{row}");
+            };
+            [name.trim_matches('`'), kind, meaning].map(str::to_owned)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn every_metric_is_documented_and_no_other() {
+        let text = text();
+        let mut kinds = text.lines().filter_map(|it| it.strip_prefix("# TYPE "));
+        let mut known = BTreeSet::new();
+        for help in text.lines().filter_map(|it| it.strip_prefix("# HELP ")) {
+            let (name, meaning) = help.split_once(' ').unwrap();
+            let kind = kinds
+                .find_map(|it| it.strip_prefix(name)?.strip_prefix(' '))
+                .unwrap();
+            let suffix = if kind == "counter" { "_total" } else { "" };
+            known.insert([
+                format!("{name}{suffix}"),
+                kind.to_owned(),
+                meaning.to_owned(),
+            ]);
+        }
+        assert_eq!(known, documented());
+    }
+
+    #[test]
+    fn every_result_of_a_write_has_its_series_from_the_start() {
+        let before = text();
+        let metrics = Metrics::new();
+        let why = String::new();
+        for outcome in [
+            Outcome::Done(1),
+            Outcome::Conflict,
+            Outcome::Exists,
+            Outcome::Absent,
+            Outcome::Refused(why.clone()),
+            Outcome::Failed(why),
+            Outcome::DryRun,
+        ] {
+            metrics.wrote(What::Admit, &outcome, Duration::ZERO);
+        }
+        let mut after = String::new();
+        encode(&mut after, &metrics.registry).unwrap();
+        assert_eq!(before.lines().count(), after.lines().count());
     }
 }

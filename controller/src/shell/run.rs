@@ -3,17 +3,18 @@
 use super::RunError;
 use super::leader::{self, Lead, LeaseSettings};
 use super::metrics::Metrics;
+use super::report::{log, report};
 use super::watch::{follow, job_resource};
 use super::write::perform;
 use crate::jobs::KINDS;
-use crate::{Input, Kind, Outcome, Reconciler, Settings, Target, Ticket, Verb, What, Write};
+use crate::{Input, Kind, Outcome, Reconciler, Settings, Target, Ticket, What, Write};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver, Sender};
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Inputs that may wait: then the watches do.
 const INPUTS_MAX: usize = 2_048;
@@ -127,8 +128,12 @@ pub async fn run(
     for kind in Kind::FIXED {
         follow(&client, kind, inputs.clone());
     }
-    for at in &reconciler.job_kinds {
-        follow(&client, Kind::Job(*at), inputs.clone());
+    for at in 0..KINDS.len() {
+        if is_built_in(at) {
+            follow(&client, Kind::Job(at), inputs.clone());
+        } else {
+            look_for_kind(&client, at, inputs.clone());
+        }
     }
     let (answers, from_writes) = mpsc::unbounded_channel();
     let (lead, keeper) = match settings.lease {
@@ -143,7 +148,6 @@ pub async fn run(
         client,
         health,
         metrics: Metrics::new(),
-        inputs,
         answers,
         lead,
         leads: false,
@@ -177,7 +181,6 @@ struct Loop {
     client: Client,
     health: Health,
     metrics: Metrics,
-    inputs: Sender<Input>,
     answers: mpsc::UnboundedSender<Answered>,
     /// `None` leads always.
     lead: Option<Lead>,
@@ -197,7 +200,6 @@ impl Loop {
         shutdown: Duration,
     ) {
         let mut stopped = std::pin::pin!(stopped);
-        let mut kinds = interval(KINDS_EVERY);
         let mut batch = Vec::new();
         let mut wake = Instant::now();
         loop {
@@ -213,7 +215,6 @@ impl Loop {
                     let _ = ask.send(self.metrics.text(&self.reconciler));
                     continue;
                 }
-                _ = kinds.tick() => self.look_for_kinds().await,
                 () = changed(&mut self.lead) => {}
                 () = sleep_until(until) => {}
             }
@@ -275,6 +276,11 @@ impl Loop {
         // Writes stop before the lease does.
         let left = self.lead_until().map(|until| until - Instant::now());
         let limit = left.map_or(WRITE_TIMEOUT, |left| left.min(WRITE_TIMEOUT));
+        if limit.is_zero() {
+            let outcome = Outcome::Failed("the lease has run out".to_owned());
+            self.tell(&write, outcome, Duration::ZERO);
+            return;
+        }
         let (client, answers) = (self.client.clone(), self.answers.clone());
         tokio::spawn(async move {
             let begun = Instant::now();
@@ -303,8 +309,12 @@ impl Loop {
     fn answered(&mut self, it: Answered) {
         self.metrics.wrote(it.what, &it.outcome, it.took);
         if let (Target::Workload(_), Outcome::Done(version)) = (&it.target, &it.outcome) {
-            self.written
-                .insert(it.target.clone(), (*version, Instant::now()));
+            if self.reconciler.has_seen(&it.target, *version) {
+                self.metrics.saw(Duration::ZERO);
+            } else {
+                self.written
+                    .insert(it.target.clone(), (*version, Instant::now()));
+            }
         }
         let input = Input::Answer(it.ticket, it.outcome);
         self.reconciler.take(now_ms(), input);
@@ -350,26 +360,27 @@ impl Loop {
         }
         until.filter(|_| leads)
     }
+}
 
-    /// Follows the kinds of jobs that were installed since.
-    async fn look_for_kinds(&mut self) {
-        for at in (0..KINDS.len()).filter(|at| !is_built_in(*at)) {
-            if self.reconciler.has_job_kind(at) {
-                continue;
-            }
-            let resource = job_resource(at);
-            let limit = Duration::from_secs(5);
-            let asked = self.client.list_api_group_resources(&resource.api_version);
-            let Ok(Ok(list)) = tokio::time::timeout(limit, asked).await else {
-                continue;
-            };
-            if list.resources.iter().any(|it| it.name == resource.plural) {
+/// Follows a kind of job as soon as the cluster has it.
+fn look_for_kind(client: &Client, at: usize, inputs: Sender<Input>) {
+    let client = client.clone();
+    let resource = job_resource(at);
+    tokio::spawn(async move {
+        while !inputs.is_closed() {
+            let asked = client.list_api_group_resources(&resource.api_version);
+            if let Ok(Ok(list)) = timeout(KINDS_EVERY, asked).await
+                && list.resources.iter().any(|it| it.name == resource.plural)
+            {
                 tracing::info!(kind = %resource.kind, "the cluster has this kind of job");
-                self.reconciler.add_job_kind(at);
-                follow(&self.client, Kind::Job(at), self.inputs.clone());
+                // Who does not listen has stopped.
+                let _ = inputs.send(Input::HasJobKind(at)).await;
+                follow(&client, Kind::Job(at), inputs);
+                return;
             }
+            sleep(KINDS_EVERY).await;
         }
-    }
+    });
 }
 
 /// Resolves when there is news of the lease; never, if there is none.
@@ -385,41 +396,4 @@ async fn changed(lead: &mut Option<Lead>) {
 
 fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
-}
-
-fn log(write: &Write, outcome: &Outcome) {
-    let (what, target) = (write.what.as_str(), describe(&write.target));
-    match outcome {
-        Outcome::Done(_) => tracing::debug!(what, %target, "written"),
-        Outcome::Conflict | Outcome::Exists | Outcome::Absent | Outcome::DryRun => {
-            tracing::debug!(what, %target, ?outcome, "outrun");
-        }
-        Outcome::Refused(why) => tracing::warn!(what, %target, %why, "refused"),
-        Outcome::Failed(why) => tracing::warn!(what, %target, %why, "failed; trying again"),
-    }
-}
-
-fn report(write: &Write) {
-    let patch = match &write.verb {
-        Verb::Create(object) => object.to_string(),
-        Verb::Patch(patch) | Verb::PatchStatus(patch) => patch.to_string(),
-        Verb::Delete { .. } => String::new(),
-    };
-    let target = describe(&write.target);
-    tracing::info!(what = write.what.as_str(), %target, %patch, "would write");
-}
-
-fn describe(target: &Target) -> String {
-    match target {
-        Target::Workload(name) => format!("workload {name}"),
-        Target::Job(job) => {
-            let kind = KINDS.get(job.kind).map_or("job", |it| it.resource().kind);
-            format!("{kind} {}", job.name)
-        }
-        Target::ClusterQueue(name) => format!("clusterqueue {name}"),
-        Target::Cohort(name) => format!("cohort {name}"),
-        Target::LocalQueue(name) => format!("localqueue {name}"),
-        Target::ResourceFlavor(name) => format!("resourceflavor {name}"),
-        Target::Event(number) => format!("event {number}"),
-    }
 }

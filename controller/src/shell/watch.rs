@@ -1,8 +1,8 @@
 //! Watches: what the reconciler is told of objects.
 
 use super::object::Object;
-use crate::jobs::{KINDS, Seen, lean};
-use crate::{Change, Input, Kind, Name};
+use crate::jobs::KINDS;
+use crate::{Input, Kind, Name};
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -12,8 +12,6 @@ use kube::runtime::watcher::{Config, DefaultBackoff, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
@@ -125,7 +123,7 @@ impl Names {
                 let listing = std::mem::take(&mut self.listing);
                 let before = std::mem::replace(&mut self.known, listing);
                 let lost = before.into_iter().filter(|name| !self.known.contains(name));
-                let mut told: Vec<Input> = lost.map(|name| gone(kind, name)).collect();
+                let mut told: Vec<Input> = lost.map(|name| Input::gone(kind, name)).collect();
                 told.push(Input::Listed(kind));
                 told
             }
@@ -136,56 +134,15 @@ impl Names {
             Event::Delete(object) => {
                 let name = Name::of(&object.metadata);
                 self.known.remove(&name);
-                vec![gone(kind, name)]
+                vec![Input::gone(kind, name)]
             }
         }
     }
 }
 
-fn gone(kind: Kind, name: Name) -> Input {
-    match kind {
-        Kind::ClusterQueue => Input::ClusterQueue(Change::Gone(name)),
-        Kind::Cohort => Input::Cohort(Change::Gone(name)),
-        Kind::LocalQueue => Input::LocalQueue(Change::Gone(name)),
-        Kind::ResourceFlavor => Input::ResourceFlavor(Change::Gone(name)),
-        Kind::PriorityClass => Input::PriorityClass(Change::Gone(name)),
-        Kind::Namespace => Input::Namespace(Change::Gone(name)),
-        Kind::Workload => Input::Workload(Change::Gone(name)),
-        Kind::Job(at) => Input::Job(at, Change::Gone(name)),
-    }
-}
-
 fn seen(kind: Kind, object: Object) -> Input {
     let name = Name::of(&object.metadata);
-    let value = object.value;
-    let read = match kind {
-        Kind::ClusterQueue => decode(value).map(|it| Input::ClusterQueue(Change::Seen(it))),
-        Kind::Cohort => decode(value).map(|it| Input::Cohort(Change::Seen(it))),
-        Kind::LocalQueue => decode(value).map(|it| Input::LocalQueue(Change::Seen(it))),
-        Kind::ResourceFlavor => decode(value).map(|it| Input::ResourceFlavor(Change::Seen(it))),
-        Kind::PriorityClass => decode(value).map(|it| Input::PriorityClass(Change::Seen(it))),
-        Kind::Namespace => decode(value).map(|it| Input::Namespace(Change::Seen(it))),
-        Kind::Workload => decode::<Workload>(value).map(|mut it| {
-            for pod_set in &mut it.spec.pod_sets {
-                pod_set.template = lean(std::mem::take(&mut pod_set.template));
-            }
-            Input::Workload(Change::Seen(it))
-        }),
-        Kind::Job(at) => read_job(at, value).map(|it| Input::Job(at, Change::Seen(it))),
-    };
-    read.unwrap_or_else(|error| Input::Unreadable(kind, name, error))
-}
-
-fn read_job(at: usize, value: Value) -> Result<Box<Seen>, String> {
-    let kind = KINDS.get(at).ok_or_else(String::new)?;
-    let read = kind.read(value).map(Box::new);
-    read.map_err(|error| error.to_string())
-}
-
-fn decode<T: DeserializeOwned>(value: Value) -> Result<Box<T>, String> {
-    serde_json::from_value(value)
-        .map(Box::new)
-        .map_err(|error| error.to_string())
+    Input::seen(kind, name, object.value)
 }
 
 #[cfg(test)]
@@ -193,7 +150,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use serde_json::json;
+    use crate::Change;
+    use serde_json::{Value, json};
 
     fn object(name: &str, spec: &Value) -> Object {
         let value = json!({

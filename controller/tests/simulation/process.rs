@@ -4,10 +4,7 @@ use crate::api::Api;
 use crate::dice::Dice;
 use crate::fields::text;
 use crate::quota::Limits;
-use lockkeeper_api::Workload;
-use lockkeeper_controller::jobs::{KINDS, lean};
-use lockkeeper_controller::{Change, Input, Kind, Name, Outcome, Reconciler, Settings, Ticket};
-use serde::de::DeserializeOwned;
+use lockkeeper_controller::{Input, Kind, Name, Outcome, Reconciler, Settings, Ticket};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -150,11 +147,11 @@ impl Process {
                     let version = text(&object, "/metadata/resourceVersion");
                     let line = format!("sees {kind:?} {name} at {version}");
                     self.view.insert((kind, name.clone()), Rc::clone(&object));
-                    (line, seen(kind, name, &object))
+                    (line, Input::seen(kind, name, (*object).clone()))
                 }
                 Told::Gone(name) => {
                     self.view.remove(&(kind, name.clone()));
-                    (format!("misses {kind:?} {name}"), gone(kind, name))
+                    (format!("misses {kind:?} {name}"), Input::gone(kind, name))
                 }
                 Told::Listed => (format!("has listed {kind:?}"), Input::Listed(kind)),
             };
@@ -187,45 +184,4 @@ impl Process {
         let limits = limits.map(|(key, it)| (key.clone(), Rc::clone(it)));
         limits.collect()
     }
-}
-
-fn gone(kind: Kind, name: Name) -> Input {
-    match kind {
-        Kind::ClusterQueue => Input::ClusterQueue(Change::Gone(name)),
-        Kind::Cohort => Input::Cohort(Change::Gone(name)),
-        Kind::LocalQueue => Input::LocalQueue(Change::Gone(name)),
-        Kind::ResourceFlavor => Input::ResourceFlavor(Change::Gone(name)),
-        Kind::PriorityClass => Input::PriorityClass(Change::Gone(name)),
-        Kind::Namespace => Input::Namespace(Change::Gone(name)),
-        Kind::Workload => Input::Workload(Change::Gone(name)),
-        Kind::Job(at) => Input::Job(at, Change::Gone(name)),
-    }
-}
-
-fn seen(kind: Kind, name: Name, object: &Value) -> Input {
-    let read = match kind {
-        Kind::ClusterQueue => decode(object).map(|it| Input::ClusterQueue(Change::Seen(it))),
-        Kind::Cohort => decode(object).map(|it| Input::Cohort(Change::Seen(it))),
-        Kind::LocalQueue => decode(object).map(|it| Input::LocalQueue(Change::Seen(it))),
-        Kind::ResourceFlavor => decode(object).map(|it| Input::ResourceFlavor(Change::Seen(it))),
-        Kind::PriorityClass => decode(object).map(|it| Input::PriorityClass(Change::Seen(it))),
-        Kind::Namespace => decode(object).map(|it| Input::Namespace(Change::Seen(it))),
-        Kind::Workload => decode::<Workload>(object).map(|mut it| {
-            for pod_set in &mut it.spec.pod_sets {
-                pod_set.template = lean(std::mem::take(&mut pod_set.template));
-            }
-            Input::Workload(Change::Seen(it))
-        }),
-        Kind::Job(at) => {
-            let read = KINDS[at].read(object.clone()).map(Box::new);
-            let read = read.map_err(|error| error.to_string());
-            read.map(|it| Input::Job(at, Change::Seen(it)))
-        }
-    };
-    read.unwrap_or_else(|error| Input::Unreadable(kind, name, error))
-}
-
-fn decode<T: DeserializeOwned>(object: &Value) -> Result<Box<T>, String> {
-    let read = T::deserialize(object).map(Box::new);
-    read.map_err(|error| error.to_string())
 }

@@ -172,7 +172,7 @@ impl State {
             if let Some(record) = self.records.get(*id) {
                 let (queue, place) = (record.queue, record.place(*id));
                 if let Some(queue) = self.pending_mut(queue) {
-                    queue.park(place);
+                    queue.park_out_of_scope(place);
                 }
             }
         }
@@ -219,7 +219,7 @@ impl State {
             };
             let preferred = holders
                 .get(&id)
-                .and_then(|place| queue.pop_preferred(place));
+                .and_then(|(place, class)| queue.pop_preferred(place, *class));
             let Some(workload) = preferred.or_else(|| queue.pop()) else {
                 continue;
             };
@@ -304,16 +304,15 @@ impl State {
         };
         let is_strict = queue.settings.strategy == QueueingStrategy::StrictFifo;
         let comes_again = is_pending || reason == RequeueReason::FailedAfterNomination;
+        queue.push(place.clone(), class);
         let to = if is_strict || comes_again || has_more {
-            queue.push(place.clone(), class);
             RequeuedTo::Active
         } else {
-            queue.park(place.clone());
-            queue.park_class(class);
+            queue.park(class);
             RequeuedTo::Parked
         };
         if is_pending {
-            queue.wait_for(place);
+            queue.wait_for(place, class);
         }
         if to == RequeuedTo::Parked {
             self.note_parked(entry.queue);

@@ -9,6 +9,7 @@ use crate::names::{ResourceId, WorkloadId};
 use crate::policy::{FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::ResourceGroup;
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -48,54 +49,149 @@ pub(crate) struct Progress {
     pub(crate) generation: u64,
 }
 
+/// Those of one class that wait, the first apart: most classes have but one.
+#[derive(Clone, Debug)]
+struct Line {
+    first: Place,
+    rest: BTreeSet<Place>,
+}
+
+impl Line {
+    fn contains(&self, place: &Place) -> bool {
+        self.first == *place || self.rest.contains(place)
+    }
+
+    fn places(&self) -> impl Iterator<Item = &Place> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+}
+
 /// One queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     pub(crate) settings: Settings,
-    active: BTreeMap<Place, Class>,
-    parked: BTreeSet<Place>,
+    /// Those in scope that are not held. Of a class all are active or all are parked: they fare alike, so
+    /// that one in vain at the head speaks for all, and to park or revive a thousand costs one step.
+    lines: BTreeMap<Class, Line>,
+    /// The first of each class that is not parked.
+    heads: BTreeSet<(Place, Class)>,
+    /// A workload of these stood at the head in vain; nothing has changed since.
+    parked_classes: BTreeSet<Class>,
+    /// How many there are in `lines`.
+    in_line: usize,
+    /// Those that the queue does not take. Nothing revives them.
+    out_of_scope: BTreeSet<Place>,
     held: BTreeSet<(i64, Place)>,
     /// The last workload that waited for its victims to go.
-    sticky: Option<Place>,
-    /// A workload of these stood at the head in vain; nothing has changed since. Those in `active`
-    /// count as parked.
-    parked_classes: BTreeSet<Class>,
+    sticky: Option<(Place, Class)>,
     /// Rises when quota of the queue may have become free.
     pub(crate) generation: u64,
 }
 
 impl Queue {
+    /// It waits with those of its class.
     pub(crate) fn push(&mut self, place: Place, class: Class) {
-        self.active.insert(place, class);
+        let is_open = !self.parked_classes.contains(&class);
+        match self.lines.entry(class) {
+            Entry::Vacant(entry) => {
+                if is_open {
+                    self.heads.insert((place.clone(), class));
+                }
+                let rest = BTreeSet::new();
+                entry.insert(Line { first: place, rest });
+            }
+            Entry::Occupied(entry) => {
+                let line = entry.into_mut();
+                if line.contains(&place) {
+                    return;
+                }
+                if place < line.first {
+                    let later = std::mem::replace(&mut line.first, place.clone());
+                    if is_open {
+                        self.heads.remove(&(later.clone(), class));
+                        self.heads.insert((place, class));
+                    }
+                    line.rest.insert(later);
+                } else {
+                    line.rest.insert(place);
+                }
+            }
+        }
+        self.in_line = self.in_line.saturating_add(1);
     }
 
-    pub(crate) fn park(&mut self, place: Place) {
-        self.parked.insert(place);
+    /// Takes one out of its line. Whether it was there.
+    fn take(&mut self, place: &Place, class: Class) -> bool {
+        let Entry::Occupied(mut entry) = self.lines.entry(class) else {
+            return false;
+        };
+        let line = entry.get_mut();
+        if line.first == *place {
+            let head = (line.first.clone(), class);
+            let is_open = self.heads.remove(&head);
+            match line.rest.pop_first() {
+                Some(next) => {
+                    line.first = next.clone();
+                    if is_open {
+                        self.heads.insert((next, class));
+                    }
+                }
+                None => drop(entry.remove()),
+            }
+        } else if !line.rest.remove(place) {
+            return false;
+        }
+        self.in_line = self.in_line.saturating_sub(1);
+        true
+    }
+
+    /// Parks one that the queue does not take.
+    pub(crate) fn park_out_of_scope(&mut self, place: Place) {
+        self.out_of_scope.insert(place);
     }
 
     pub(crate) fn hold(&mut self, until_s: i64, place: Place) {
         self.held.insert((until_s, place));
     }
 
-    /// Takes one back that was parked, and its class; nobody else.
-    pub(crate) fn unpark(&mut self, place: Place, class: Class) {
-        if self.parked.remove(&place) {
-            self.parked_classes.remove(&class);
-            self.active.insert(place, class);
+    /// Takes one back that was parked, with its class.
+    pub(crate) fn unpark(&mut self, place: &Place, class: Class) {
+        let line = self.lines.get(&class);
+        if line.is_some_and(|line| line.contains(place)) {
+            self.open(class);
         }
     }
 
-    /// Parks all of a class with its head.
-    pub(crate) fn park_class(&mut self, class: Class) {
-        if self.settings.strategy == QueueingStrategy::BestEffortFifo {
-            self.parked_classes.insert(class);
+    /// Parks a class.
+    pub(crate) fn park(&mut self, class: Class) {
+        if self.parked_classes.insert(class)
+            && let Some(line) = self.lines.get(&class)
+        {
+            self.heads.remove(&(line.first.clone(), class));
+        }
+    }
+
+    fn open(&mut self, class: Class) {
+        if self.parked_classes.remove(&class)
+            && let Some(line) = self.lines.get(&class)
+        {
+            self.heads.insert((line.first.clone(), class));
+        }
+    }
+
+    /// Moves back to active what was parked and is in scope. Costs what is moved, in classes.
+    pub(crate) fn revive(&mut self) {
+        for class in std::mem::take(&mut self.parked_classes) {
+            if let Some(line) = self.lines.get(&class) {
+                self.heads.insert((line.first.clone(), class));
+            }
         }
     }
 
     /// Takes a workload out, wherever it is.
-    pub(crate) fn remove(&mut self, place: &Place, held_until_s: Option<i64>) {
-        self.active.remove(place);
-        self.parked.remove(place);
+    pub(crate) fn remove(&mut self, place: &Place, class: Class, held_until_s: Option<i64>) {
+        self.take(place, class);
+        self.out_of_scope.remove(place);
         if let Some(until_s) = held_until_s {
             self.held.remove(&(until_s, place.clone()));
         }
@@ -109,76 +205,41 @@ impl Queue {
     }
 
     /// Remembers the workload that waits for its victims to go.
-    pub(crate) fn wait_for(&mut self, place: Place) {
-        self.sticky = Some(place);
+    pub(crate) fn wait_for(&mut self, place: Place, class: Class) {
+        self.sticky = Some((place, class));
     }
 
     pub(crate) fn is_sticky(&self, id: WorkloadId) -> bool {
-        self.sticky.as_ref().is_some_and(|place| place.id == id)
+        let sticky = self.sticky.as_ref();
+        sticky.is_some_and(|(place, _)| place.id == id)
     }
 
     /// The remembered workload, if it is active and goes first.
-    fn first_of_all(&self) -> Option<(&Place, &Class)> {
+    fn first_of_all(&self) -> Option<&(Place, Class)> {
         if self.settings.strategy != QueueingStrategy::BestEffortFifo {
             return None;
         }
-        self.active.get_key_value(self.sticky.as_ref()?)
+        let sticky = self.sticky.as_ref()?;
+        let (place, class) = sticky;
+        let line = self.lines.get(class)?;
+        (!self.parked_classes.contains(class) && line.contains(place)).then_some(sticky)
     }
 
-    fn counts_as_parked(&self, class: Class) -> bool {
-        self.parked_classes.contains(&class)
-    }
-
-    /// Takes a workload out before all others, unless the queue keeps its order.
-    pub(crate) fn pop_preferred(&mut self, place: &Place) -> Option<WorkloadId> {
-        if self.settings.strategy == QueueingStrategy::StrictFifo {
+    /// Takes an active workload out before all others, unless the queue keeps its order.
+    pub(crate) fn pop_preferred(&mut self, place: &Place, class: Class) -> Option<WorkloadId> {
+        let is_strict = self.settings.strategy == QueueingStrategy::StrictFifo;
+        if is_strict || self.parked_classes.contains(&class) {
             return None;
         }
-        self.active.remove(place).map(|_| place.id)
+        self.take(place, class).then_some(place.id)
     }
 
-    /// Takes the head out. What stands before it and counts as parked is parked.
+    /// Takes the head out.
     pub(crate) fn pop(&mut self) -> Option<WorkloadId> {
-        let sticky = self.first_of_all();
-        if let Some((place, class)) = sticky
-            && !self.counts_as_parked(*class)
-        {
-            let place = place.clone();
-            self.active.remove(&place);
-            return Some(place.id);
-        }
-        while let Some((place, class)) = self.active.pop_first() {
-            if !self.counts_as_parked(class) {
-                return Some(place.id);
-            }
-            self.parked.insert(place);
-        }
-        None
-    }
-
-    /// Moves back to active what was parked and `may_move`. Costs what is moved.
-    pub(crate) fn revive(
-        &mut self,
-        mut may_move: impl FnMut(WorkloadId) -> Option<Class>,
-        moved: &mut Vec<WorkloadId>,
-    ) {
-        if !self.parked_classes.is_empty() {
-            let classes = std::mem::take(&mut self.parked_classes);
-            let hidden = self.active.iter();
-            let hidden = hidden.filter(|(_, class)| classes.contains(class));
-            moved.extend(hidden.map(|(place, _)| place.id));
-        }
-        for place in std::mem::take(&mut self.parked) {
-            match may_move(place.id) {
-                Some(class) => {
-                    moved.push(place.id);
-                    self.active.insert(place, class);
-                }
-                None => {
-                    self.parked.insert(place);
-                }
-            }
-        }
+        let head = self.first_of_all().or_else(|| self.heads.first());
+        let (place, class) = head?.clone();
+        self.take(&place, class);
+        Some(place.id)
     }
 
     /// Moves to active what was held until now.
@@ -194,16 +255,23 @@ impl Queue {
         {
             released.push(place.id);
             let class = class(place.id);
-            self.active.insert(place, class);
+            self.push(place, class);
         }
         released
     }
 
+    /// The places of the classes that are parked, or of those that are not.
+    fn in_lines(&self, are_parked: bool) -> BTreeSet<&Place> {
+        let lines = self.lines.iter();
+        let lines =
+            lines.filter(|(class, _)| self.parked_classes.contains(class) == are_parked);
+        lines.flat_map(|(_, line)| line.places()).collect()
+    }
+
     /// The active workloads in queue order.
     pub(crate) fn active(&self) -> Vec<WorkloadId> {
-        let open = self.active.iter();
-        let open = open.filter(|(_, class)| !self.counts_as_parked(**class));
-        let mut order: Vec<_> = open.map(|(place, _)| place.id).collect();
+        let order = self.in_lines(false);
+        let mut order: Vec<_> = order.into_iter().map(|place| place.id).collect();
         if let Some((sticky, _)) = self.first_of_all()
             && let Some(at) = order.iter().position(|id| *id == sticky.id)
             && let Some(first) = order.get_mut(..=at)
@@ -213,18 +281,16 @@ impl Queue {
         order
     }
 
-    /// The parked workloads in queue order; those whose class is, too.
+    /// The parked workloads in queue order.
     pub(crate) fn parked(&self) -> Vec<WorkloadId> {
-        let hidden = self.active.iter();
-        let hidden = hidden.filter(|(_, class)| self.counts_as_parked(**class));
-        let mut order: BTreeSet<&Place> = hidden.map(|(place, _)| place).collect();
-        order.extend(&self.parked);
+        let mut order = self.in_lines(true);
+        order.extend(&self.out_of_scope);
         order.into_iter().map(|place| place.id).collect()
     }
 
     /// How many are active or parked, and how many are held.
     pub(crate) fn lengths(&self) -> (usize, usize) {
-        let queued = self.active.len().saturating_add(self.parked.len());
+        let queued = self.in_line.saturating_add(self.out_of_scope.len());
         (queued, self.held.len())
     }
 

@@ -235,18 +235,18 @@ impl State {
     }
 
     /// A running workload gave its quota back and waits again. Everybody below its root who is parked
-    /// is looked at again; the result says who that is.
-    pub fn release(&mut self, id: WorkloadId) -> Vec<WorkloadId> {
+    /// is looked at again.
+    pub fn release(&mut self, id: WorkloadId) {
         let Some(queue) = self.give_back(id) else {
-            return Vec::new();
+            return;
         };
         self.histories.left(id);
         self.enqueue(id);
-        self.revive(queue)
+        self.revive(queue);
     }
 
     /// A workload is gone: finished, deleted, deactivated. What it held is free.
-    pub fn remove(&mut self, id: WorkloadId) -> Vec<WorkloadId> {
+    pub fn remove(&mut self, id: WorkloadId) {
         let freed = self.give_back(id);
         self.dequeue(id);
         self.holds.end(id);
@@ -258,9 +258,10 @@ impl State {
                 queue.forget(id);
             }
         }
-        let moved = freed.map(|queue| self.revive(queue)).unwrap_or_default();
+        if let Some(queue) = freed {
+            self.revive(queue);
+        }
         self.revive_where_holds_ended();
-        moved
     }
 
     /// A workload must not be looked at before this second. It is neither active nor parked until then;
@@ -279,36 +280,31 @@ impl State {
         self.revive_where_holds_ended();
     }
 
-    /// Moves back to active one workload that is parked, and nobody else.
+    /// Moves back to active one workload that is parked, with those of its queue that fare alike.
     pub fn unpark(&mut self, id: WorkloadId) {
         let Some(record) = self.records.get(id) else {
             return;
         };
         let (queue, place, class) = (record.queue, record.place(id), record.class());
         if let Some(queue) = self.pending_mut(queue) {
-            queue.unpark(place, class);
+            queue.unpark(&place, class);
         }
     }
 
-    /// Moves back to active what is parked in the tree of a node; says what was moved.
-    pub fn revive(&mut self, node: NodeId) -> Vec<WorkloadId> {
+    /// Moves back to active what is parked in the tree of a node and in scope. Costs a step for each class
+    /// of workloads that was parked since the last time.
+    pub fn revive(&mut self, node: NodeId) {
         self.settle();
-        self.revive_below(self.tree.node(node).root)
+        self.revive_below(self.tree.node(node).root);
     }
 
-    fn revive_below(&mut self, root: NodeId) -> Vec<WorkloadId> {
-        let mut moved = Vec::new();
-        let (queues, records) = (&mut self.queues, &self.records);
+    fn revive_below(&mut self, root: NodeId) {
+        let queues = &mut self.queues;
         self.parked.drain(root, |id| {
-            let may_move = |id| {
-                let record = records.get(id)?;
-                record.is_in_scope.then(|| record.class())
-            };
             if let Some(queue) = queues.get_mut(id.index()) {
-                queue.revive(may_move, &mut moved);
+                queue.revive();
             }
         });
-        moved
     }
 
     /// Something was parked in a queue that may be revived.
@@ -376,9 +372,9 @@ impl State {
             return;
         };
         let held = record.held_until_s.take();
-        let place = record.place(id);
+        let (place, class) = (record.place(id), record.class());
         if let Some(queue) = self.queues.get_mut(record.queue.index()) {
-            queue.remove(&place, held);
+            queue.remove(&place, class, held);
         }
     }
 

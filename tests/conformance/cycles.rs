@@ -207,25 +207,30 @@ fn events(loaded: &mut Loaded, expected: &Value) -> Option<String> {
         })
         .collect()
     };
-    let mut moved = Vec::new();
     let state = &mut loaded.state;
     let queues: Vec<_> = state.queues().map(|(_, id)| id).collect();
-    let parked: Vec<WorkloadId> = queues.into_iter().flat_map(|it| state.parked(it)).collect();
+    let all_parked = |state: &State| -> Vec<WorkloadId> {
+        let queues = queues.iter();
+        queues.flat_map(|queue| state.parked(*queue)).collect()
+    };
+    let parked = all_parked(state);
     for workload in list("evictedAfter") {
         let id = state.workload(&workload).expect("a running workload");
-        moved.extend(state.release(id));
+        state.release(id);
     }
+    let mut gone = Vec::new();
     for workload in list("finishedAfter")
         .into_iter()
         .chain(list("deletedAfter"))
     {
         let id = state.workload(&workload).expect("a known workload");
-        moved.extend(state.remove(id));
+        gone.push(id);
+        state.remove(id);
     }
-    // A victim that comes back to a parked class is no revival.
-    moved.retain(|it| parked.contains(it));
-    let mut moved: Vec<String> = moved
+    let left = all_parked(state);
+    let mut moved: Vec<String> = parked
         .into_iter()
+        .filter(|it| !gone.contains(it) && !left.contains(it))
         .map(|it| name(state, it).to_owned())
         .collect();
     moved.sort();

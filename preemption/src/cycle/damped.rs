@@ -6,7 +6,7 @@ use crate::assignment::Assignment;
 use crate::damping::{Damping, Hold, Holds};
 use crate::names::{NodeId, WorkloadId};
 use crate::policy::{QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue};
-use crate::queue::Place;
+use crate::queue::{Class, Place};
 use crate::quota::View;
 use crate::records::Records;
 use crate::state::State;
@@ -313,15 +313,16 @@ impl State {
     }
 }
 
-/// Of each queue the place of the first workload for whom quota is held.
-pub(super) fn first_holders(holds: &Holds, records: &Records) -> BTreeMap<NodeId, Place> {
-    let mut first: BTreeMap<NodeId, Place> = BTreeMap::new();
+/// Of each queue the first workload for whom quota is held: its place and its class.
+pub(super) fn first_holders(holds: &Holds, records: &Records) -> BTreeMap<NodeId, (Place, Class)> {
+    let mut first: BTreeMap<NodeId, (Place, Class)> = BTreeMap::new();
     for (id, hold) in holds.iter() {
-        let Some(place) = records.get(id).map(|it| it.place(id)) else {
+        let Some(record) = records.get(id) else {
             continue;
         };
-        if first.get(&hold.queue).is_none_or(|it| place < *it) {
-            first.insert(hold.queue, place);
+        let place = record.place(id);
+        if first.get(&hold.queue).is_none_or(|(it, _)| place < *it) {
+            first.insert(hold.queue, (place, record.class()));
         }
     }
     first

@@ -6,6 +6,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::quantity::Quantity;
 use crate::schema;
@@ -115,8 +116,9 @@ pub struct PodSet {
 
     /// The pods, as in the spec.template of a Job. It has no schema here: the webhook decodes it and
     /// reports what does not fit.
+    // Shared: a controller that knows many workloads keeps one of those that are equal.
     #[schemars(schema_with = "schema::pod_template")]
-    pub template: PodTemplateSpec,
+    pub template: Arc<PodTemplateSpec>,
 
     /// The pod group that these pods belong to.
     #[serde(default, skip_serializing_if = "Option::is_none")]

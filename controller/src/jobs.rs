@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub use template::lean;
 
@@ -115,8 +116,8 @@ pub struct Seen {
     pub pod_sets: Vec<PodSetSeen>,
     /// How its pods were to be placed before flavors were added; `None` if none were.
     pub original: Option<Vec<Placed>>,
-    /// What of the object only its kind understands.
-    pub source: Value,
+    /// What of the object only its kind understands, as JSON. Nobody asks for that of one that has ended.
+    pub source: String,
 }
 
 /// How a job has ended.
@@ -138,7 +139,7 @@ pub struct PodSetSeen {
     /// How many are enough.
     pub min_count: Option<i32>,
     /// What of their template is used.
-    pub template: PodTemplateSpec,
+    pub template: Arc<PodTemplateSpec>,
 }
 
 /// Where the pods of a pod set are to be, and how many.
@@ -178,6 +179,11 @@ impl Seen {
         };
         let original = self.original.clone();
         original.unwrap_or_else(|| self.pod_sets.iter().map(as_it_is).collect())
+    }
+
+    fn source(&self) -> Value {
+        // It was made of a value.
+        serde_json::from_str(&self.source).unwrap_or_default()
     }
 
     /// Whether nothing of it runs, and it is as it was before it was started.

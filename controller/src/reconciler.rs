@@ -21,6 +21,7 @@ mod retry;
 mod schedule;
 mod status;
 mod taking;
+mod templates;
 mod workload;
 
 pub use input::{Change, Input, JobName, Kind, Name};
@@ -37,10 +38,15 @@ use queues::Queues;
 use retry::Retry;
 use schedule::Schedule;
 use std::collections::{BTreeMap, BTreeSet};
+use templates::Templates;
 use workload::Known;
 
 /// The most cycles in one go; then writes are begun and inputs taken before it goes on.
 const CYCLES_MAX: u32 = 64;
+
+/// Between two rounds of decisions, in milliseconds: what comes in meanwhile is decided on together, and who
+/// comes after a rest is decided on at once.
+const DECIDE_PAUSE_MS: i64 = 10;
 
 /// Between two looks at whether a workload may be told why it waits, in milliseconds.
 const NOTICE_PAUSE_MS: i64 = 100;
@@ -74,6 +80,7 @@ pub struct Reconciler {
     settings: Settings,
     objects: Objects,
     workloads: BTreeMap<Name, Known>,
+    templates: Templates,
     jobs: BTreeMap<JobName, KnownJob>,
     queues: Queues,
     news: News,
@@ -94,6 +101,8 @@ pub struct Reconciler {
     to_unpark: Vec<WorkloadId>,
     /// Decisions that are not written yet.
     orders: usize,
+    /// Nothing is decided before this time, in milliseconds.
+    rests_until_ms: i64,
     /// How many writes may be under way now; fewer while the API server is short of breath.
     limit: usize,
     tickets: u64,
@@ -154,6 +163,7 @@ impl Reconciler {
         Self {
             objects,
             workloads: BTreeMap::new(),
+            templates: Templates::default(),
             jobs: BTreeMap::new(),
             queues: Queues::default(),
             news: News::default(),
@@ -167,6 +177,7 @@ impl Reconciler {
             looked_again: BTreeSet::new(),
             to_unpark: Vec::new(),
             orders: 0,
+            rests_until_ms: 0,
             limit: settings.writes_max.max(1),
             tickets: 0,
             chance: settings.seed,
@@ -227,27 +238,38 @@ impl Reconciler {
         self.schedule.fire(now_ms);
         self.settle(now_ms);
         let mut cycles = 0;
-        while self.may_decide() && cycles < CYCLES_MAX {
+        let rests = now_ms < self.rests_until(now_ms);
+        while !rests && self.may_decide() && cycles < CYCLES_MAX {
             self.decide(now_ms);
             self.settle(now_ms);
             cycles = cycles.saturating_add(1);
         }
+        if (1..CYCLES_MAX).contains(&cycles) {
+            self.rests_until_ms = now_ms.saturating_add(DECIDE_PAUSE_MS);
+        }
         let writes = self.dispatch(now_ms);
-        let is_under_way = cycles == CYCLES_MAX && self.may_decide();
+        let again = self.may_decide().then(|| self.rests_until(now_ms));
         Output {
             writes,
-            wake_at_ms: if is_under_way {
-                Some(now_ms)
-            } else {
-                self.wake_at(now_ms)
-            },
+            wake_at_ms: again.into_iter().chain(self.wake_at(now_ms)).min(),
         }
+    }
+
+    /// When it may be decided again: soon, also if the clock was set back.
+    fn rests_until(&self, now_ms: i64) -> i64 {
+        let is_just_now = self.rests_until_ms.saturating_sub(now_ms) <= DECIDE_PAUSE_MS;
+        let until_ms = if is_just_now {
+            self.rests_until_ms
+        } else {
+            now_ms
+        };
+        until_ms.max(now_ms)
     }
 
     fn wake_at(&self, now_ms: i64) -> Option<i64> {
         let state = self.objects.state();
         let state = state.next_wake_s().filter(|at_s| *at_s < i64::MAX);
-        let state = state.map(|at_s| at_s.saturating_mul(1000));
+        let state = state.map(|at_s| at_s.saturating_mul(1000).max(self.rests_until(now_ms)));
         let notices = (self.schedule.first_rank() == Some(What::Notice.rank()))
             .then(|| now_ms.saturating_add(NOTICE_PAUSE_MS));
         let all = [self.schedule.next_timer(), state, notices];
@@ -271,10 +293,12 @@ impl Reconciler {
         while self.flights.len() < self.limit
             && let Some(rank) = self.schedule.first_rank()
         {
+            // Why it waits may be another thing after the next decision.
             if rank == What::Notice.rank()
-                && !self
-                    .news
-                    .take_notice(now_ms, self.settings.notices_per_second)
+                && (self.may_decide()
+                    || !self
+                        .news
+                        .take_notice(now_ms, self.settings.notices_per_second))
             {
                 break;
             }

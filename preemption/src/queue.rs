@@ -263,8 +263,7 @@ impl Queue {
     /// The places of the classes that are parked, or of those that are not.
     fn in_lines(&self, are_parked: bool) -> BTreeSet<&Place> {
         let lines = self.lines.iter();
-        let lines =
-            lines.filter(|(class, _)| self.parked_classes.contains(class) == are_parked);
+        let lines = lines.filter(|(class, _)| self.parked_classes.contains(class) == are_parked);
         lines.flat_map(|(_, line)| line.places()).collect()
     }
 

@@ -8,6 +8,7 @@ use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use lockkeeper_api::labels;
 use lockkeeper_api::workload::POD_SET_NAME_DEFAULT;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A Job has one pod set.
 pub(super) struct BatchJob;
@@ -27,7 +28,7 @@ impl JobKind for BatchJob {
     }
 
     fn read(&self, object: Value) -> Result<Seen, Unreadable> {
-        let source = object.pointer("/spec/template").cloned();
+        let source = object.pointer("/spec/template").map(Value::to_string);
         let job: Job = decode("job", object)?;
         let spec = job.spec.unwrap_or_default();
         let status = job.status.unwrap_or_default();
@@ -41,6 +42,7 @@ impl JobKind for BatchJob {
         let uncounted = status.uncounted_terminated_pods.as_ref();
         let uncounted = uncounted.and_then(|it| it.succeeded.as_ref());
         let uncounted = uncounted.map_or(0, |it| i32::try_from(it.len()).unwrap_or(i32::MAX));
+        let ended = ended(&status);
         Ok(Seen {
             is_suspended: spec.suspend == Some(true),
             has_start_time: status.start_time.is_some(),
@@ -54,20 +56,20 @@ impl JobKind for BatchJob {
                 .saturating_add(status.succeeded.unwrap_or_default())
                 .saturating_add(uncounted)
                 >= count,
-            ended: ended(&status),
             pod_sets: vec![PodSetSeen {
                 name: POD_SET_NAME_DEFAULT.to_owned(),
                 count,
                 min_count: least.filter(|it| (1..count).contains(it)),
-                template: lean(spec.template),
+                template: Arc::new(lean(spec.template)),
             }],
-            source: source.unwrap_or_default(),
+            source: source.filter(|_| ended.is_none()).unwrap_or_default(),
+            ended,
             ..common(&job.metadata)
         })
     }
 
     fn templates(&self, job: &Seen) -> Vec<Value> {
-        vec![job.source.clone()]
+        vec![job.source()]
     }
 
     fn place(&self, job: &Seen, placed: &[Placed]) -> Value {

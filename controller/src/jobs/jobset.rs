@@ -8,6 +8,7 @@ use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// A `JobSet` has one pod set for each of its replicated jobs.
 pub(super) struct JobSet;
@@ -71,7 +72,7 @@ impl JobKind for JobSet {
     }
 
     fn read(&self, object: Value) -> Result<Seen, Unreadable> {
-        let source = object.pointer("/spec/replicatedJobs").cloned();
+        let source = object.pointer("/spec/replicatedJobs").map(Value::to_string);
         let Object {
             metadata,
             spec,
@@ -93,22 +94,23 @@ impl JobKind for JobSet {
             is_suspended: spec.suspend,
             is_quiet: jobs.iter().all(|it| it.active == 0),
             is_ready,
-            ended,
             pod_sets: spec.replicated_jobs.into_iter().map(pod_set).collect(),
-            source: source.unwrap_or_default(),
+            source: source.filter(|_| ended.is_none()).unwrap_or_default(),
+            ended,
             ..common(&metadata)
         })
     }
 
     fn templates(&self, job: &Seen) -> Vec<Value> {
-        let jobs = job.source.as_array().into_iter().flatten();
+        let jobs = job.source();
+        let jobs = jobs.as_array().into_iter().flatten();
         let template = |it: &Value| it.pointer("/template/spec/template").cloned();
         jobs.map(|it| template(it).unwrap_or_default()).collect()
     }
 
     // A merge patch replaces lists whole.
     fn place(&self, job: &Seen, placed: &[Placed]) -> Value {
-        let mut jobs = job.source.clone();
+        let mut jobs = job.source();
         let there = jobs.as_array_mut().into_iter().flatten();
         for ((it, have), want) in there.zip(&job.pod_sets).zip(placed) {
             let template = placement(have, want);
@@ -148,7 +150,7 @@ fn pod_set(job: ReplicatedJob) -> PodSetSeen {
         name: job.name,
         count: each.saturating_mul(job.replicas),
         min_count: None,
-        template: lean(spec.template),
+        template: Arc::new(lean(spec.template)),
     }
 }
 

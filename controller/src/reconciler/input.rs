@@ -1,14 +1,17 @@
 //! What the reconciler is told.
 
+use super::conditions::is;
 use super::output::{Outcome, Ticket};
 use crate::jobs::{KINDS, Seen, lean};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
+use std::sync::Arc;
 
 /// The name of an object, with its namespace; that is empty if it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -144,12 +147,9 @@ impl Input {
             Kind::ResourceFlavor => decode(object).map(|it| Self::ResourceFlavor(Change::Seen(it))),
             Kind::PriorityClass => decode(object).map(|it| Self::PriorityClass(Change::Seen(it))),
             Kind::Namespace => decode(object).map(|it| Self::Namespace(Change::Seen(it))),
-            Kind::Workload => decode::<Workload>(object).map(|mut it| {
-                for pod_set in &mut it.spec.pod_sets {
-                    pod_set.template = lean(std::mem::take(&mut pod_set.template));
-                }
-                Self::Workload(Change::Seen(it))
-            }),
+            Kind::Workload => {
+                decode(object).map(|it| Self::Workload(Change::Seen(Box::new(lean_workload(*it)))))
+            }
             Kind::Job(at) => read_job(at, object).map(|it| Self::Job(at, Change::Seen(it))),
         };
         read.unwrap_or_else(|error| Self::Unreadable(kind, name, error))
@@ -169,6 +169,27 @@ impl Input {
             Kind::Job(at) => Self::Job(at, Change::Gone(name)),
         }
     }
+}
+
+/// A workload without all that decides nothing here.
+fn lean_workload(mut it: Workload) -> Workload {
+    it.metadata.labels = None;
+    it.metadata.annotations = None;
+    if is(&it, "Finished", "True") {
+        it.spec.pod_sets = Vec::new();
+        if let Some(status) = &mut it.status {
+            *status = WorkloadStatus {
+                conditions: std::mem::take(&mut status.conditions),
+                ..WorkloadStatus::default()
+            };
+            status.conditions.retain(|it| it.type_ == "Finished");
+        }
+    }
+    for pod_set in &mut it.spec.pod_sets {
+        let template = Arc::unwrap_or_clone(std::mem::take(&mut pod_set.template));
+        pod_set.template = Arc::new(lean(template));
+    }
+    it
 }
 
 fn read_job(at: usize, object: Value) -> Result<Box<Seen>, String> {

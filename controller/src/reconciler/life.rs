@@ -208,7 +208,7 @@ pub(super) fn follows(known: &Known, job: &jobs::Seen) -> bool {
         it.name() == have.name
             && it.count.unwrap_or(1) == have.count
             && it.min_count == have.min_count
-            && jobs::lean(it.template.clone()) == have.template
+            && it.template == have.template
     };
     has_same_classes(known, job)
         && spec.queue_name.as_deref() == Some(job.queue.as_str())

@@ -95,7 +95,8 @@ impl Reconciler {
         }
     }
 
-    fn see_workload(&mut self, workload: Box<Workload>) {
+    fn see_workload(&mut self, mut workload: Box<Workload>) {
+        self.templates.share(&mut workload);
         let name = Name::of(&workload.metadata);
         let version = workload.metadata.resource_version.as_deref();
         let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();

@@ -265,8 +265,20 @@ mod tests {
     use std::path::Path;
 
     fn text() -> String {
+        let metrics = Metrics::new();
+        // A family is shown when it has a series.
+        let cluster_queue = "queue".to_owned();
+        let of = QueueLabels { cluster_queue };
+        drop(metrics.pending.get_or_create(&of));
+        drop(metrics.holding.get_or_create(&of));
+        let step = Text("preempted");
+        drop(metrics.thrash.get_or_create(&StepLabels { step }));
+        encoded(&metrics)
+    }
+
+    fn encoded(metrics: &Metrics) -> String {
         let mut text = String::new();
-        encode(&mut text, &Metrics::new().registry).unwrap();
+        encode(&mut text, &metrics.registry).unwrap();
         text
     }
 
@@ -309,8 +321,8 @@ mod tests {
 
     #[test]
     fn every_result_of_a_write_has_its_series_from_the_start() {
-        let before = text();
         let metrics = Metrics::new();
+        let before = encoded(&metrics);
         let why = String::new();
         for outcome in [
             Outcome::Done(1),
@@ -323,8 +335,7 @@ mod tests {
         ] {
             metrics.wrote(What::Admit, &outcome, Duration::ZERO);
         }
-        let mut after = String::new();
-        encode(&mut after, &metrics.registry).unwrap();
+        let after = encoded(&metrics);
         assert_eq!(before.lines().count(), after.lines().count());
     }
 }

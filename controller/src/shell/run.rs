@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Inputs that may wait: then the watches do.
-const INPUTS_MAX: usize = 2_048;
+const INPUTS_MAX: usize = 512;
 
 /// Longest for one write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(15);

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 /// When it begins, in milliseconds since 1970.
 pub const BEGIN_MS: i64 = 1_700_000_000_000;
 
+/// The reconciler rests for so long between two rounds of decisions.
+const DECIDE_PAUSE_MS: i64 = 10;
+
 pub struct Stage {
     pub api: Api,
     process: Process,
@@ -64,7 +67,7 @@ impl Stage {
         }
     }
 
-    /// Until nothing is to be written any more. Says what was.
+    /// Until nothing is to be written any more, or only later. Says what was.
     pub fn settle(&mut self) -> Vec<String> {
         loop {
             while let Some(kind) = self.process.behind(&self.api).first() {
@@ -74,7 +77,12 @@ impl Stage {
             let output = self.process.reconciler.next(now_ms);
             self.process.wake_at_ms = output.wake_at_ms;
             if output.writes.is_empty() {
-                return std::mem::take(&mut self.lines);
+                let soon_ms = now_ms + DECIDE_PAUSE_MS;
+                let Some(at_ms) = output.wake_at_ms.filter(|at_ms| *at_ms <= soon_ms) else {
+                    return std::mem::take(&mut self.lines);
+                };
+                assert!(now_ms < at_ms, "it wants to go on and writes nothing");
+                self.api.now_ms = at_ms;
             }
             for write in output.writes {
                 if write.what != What::QueueStatus {

@@ -18,6 +18,9 @@ use tokio::sync::Semaphore;
 /// Ends under way at once: those of Kueue's runner.
 const ENDS: usize = 5;
 
+/// From a patch that was outrun to the next.
+const AGAIN: Duration = Duration::from_millis(50);
+
 #[derive(Default)]
 struct Seen {
     /// By name: the class, when it was seen first, admitted last (and which time), and ended.
@@ -34,6 +37,9 @@ struct One {
     is_admitted: bool,
     runs: usize,
     has_ended: bool,
+    /// What was seen last.
+    version: String,
+    conditions: Vec<Value>,
 }
 
 pub struct Watch {
@@ -158,7 +164,15 @@ fn note(seen: &Mutex<Seen>, object: &DynamicObject) -> Option<(usize, Duration)>
         is_admitted: false,
         runs: 0,
         has_ended: false,
+        version: String::new(),
+        conditions: Vec::new(),
     });
+    one.version = object.resource_version().unwrap_or_default();
+    let conditions = object.data.pointer("/status/conditions");
+    one.conditions = conditions
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     let is_admitted = is(object, "Admitted") && !is(object, "Evicted");
     let was = std::mem::replace(&mut one.is_admitted, is_admitted);
     if was && !is_admitted {
@@ -176,6 +190,7 @@ fn note(seen: &Mutex<Seen>, object: &DynamicObject) -> Option<(usize, Duration)>
     Some((run, Duration::from_millis(runtime.unwrap_or(0))))
 }
 
+/// Ends a run the way a controller does: a merge patch of the status, guarded by the version that it is made of.
 async fn end(
     api: &Api<DynamicObject>,
     places: &Semaphore,
@@ -186,29 +201,20 @@ async fn end(
     let Ok(_place) = places.acquire().await else {
         return;
     };
-    // Conditions are a list by type for appliers only; a merge patch replaces it whole.
     for _ in 0..10 {
-        {
+        let patch = {
             let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             let one = seen.workloads.get(name);
-            if !one.is_some_and(|it| it.is_admitted && it.runs == run && !it.has_ended) {
-                return;
+            match one {
+                Some(one) if one.is_admitted && one.runs == run && !one.has_ended => {
+                    finished(&one.version, &one.conditions)
+                }
+                _ => return,
             }
-        }
-        let patch = json!({
-            "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
-            "metadata": {"name": name},
-            "status": {"conditions": [{
-                "type": "Finished", "status": "True", "reason": "Succeeded", "message": "it has run",
-                "lastTransitionTime": now(),
-            }]},
-        });
-        let by = PatchParams::apply("fleet").force();
-        if api
-            .patch_status(name, &by, &Patch::Apply(&patch))
-            .await
-            .is_ok()
-        {
+        };
+        let by = PatchParams::default();
+        let ended = api.patch_status(name, &by, &Patch::Merge(&patch)).await;
+        if ended.is_ok() {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(one) = seen.workloads.get_mut(name)
                 && !one.has_ended
@@ -218,7 +224,21 @@ async fn end(
             }
             return;
         }
+        // Somebody was first: the watch shows what he has written.
+        tokio::time::sleep(AGAIN).await;
     }
+}
+
+fn finished(version: &str, conditions: &[Value]) -> Value {
+    let mut conditions = conditions.to_vec();
+    conditions.push(json!({
+        "type": "Finished", "status": "True", "reason": "Succeeded", "message": "it has run",
+        "lastTransitionTime": now(),
+    }));
+    json!({
+        "metadata": {"resourceVersion": version},
+        "status": {"conditions": conditions},
+    })
 }
 
 fn now() -> String {

@@ -94,6 +94,15 @@ impl Generator {
         out
     }
 
+    /// Makes as many workloads of it, in the same proportions.
+    pub fn scale(&mut self, workloads: usize) {
+        let total = self.total().max(1);
+        let queues = self.cohorts.iter_mut().flat_map(|it| &mut it.queues_sets);
+        for set in queues.flat_map(|it| &mut it.workloads_sets) {
+            set.count = (set.count * workloads).div_ceil(total);
+        }
+    }
+
     pub fn total(&self) -> usize {
         let queues = self.queues();
         let sets = queues.iter().flat_map(|it| &it.of.workloads_sets);

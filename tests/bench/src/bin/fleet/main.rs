@@ -60,6 +60,9 @@ enum Command {
     Make {
         #[arg(long)]
         generator: PathBuf,
+        /// About so many, in the same proportions
+        #[arg(long)]
+        workloads: Option<usize>,
     },
     /// Patch the statuses of workloads as fast as it goes
     Bare {
@@ -81,9 +84,16 @@ async fn main() -> Result<(), Error> {
             generator,
             unbounded,
         } => objects::queues(&client, &Generator::read(&generator)?, unbounded).await,
-        Command::Make { generator } => {
+        Command::Make {
+            generator,
+            workloads,
+        } => {
             let begun = Instant::now();
-            let made = objects::make(&client, &Generator::read(&generator)?, true).await?;
+            let mut generator = Generator::read(&generator)?;
+            if let Some(workloads) = workloads {
+                generator.scale(workloads);
+            }
+            let made = objects::make(&client, &generator, true).await?;
             println!("made {made} in {:.1} s", begun.elapsed().as_secs_f64());
             Ok(())
         }

@@ -23,6 +23,8 @@ pub struct Seen {
     pub preemptions: usize,
     pub starts: usize,
     pub stops: usize,
+    /// The most that was held at once.
+    pub most: u64,
 }
 
 /// What is known of a workload or a Job at one moment.
@@ -184,7 +186,7 @@ impl Checker<'_> {
     }
 
     #[track_caller]
-    fn sums(&self, at: u64) {
+    fn sums(&mut self, at: u64) {
         let mut sums: BTreeMap<String, u64> = BTreeMap::new();
         for it in self.workloads.values().filter(|it| holds(&it.object)) {
             let admission = &it.object["status"]["admission"];
@@ -197,6 +199,7 @@ impl Checker<'_> {
             assert!(used <= *most, "{queue} holds {used} of {most} at {at}");
         }
         let used: u64 = sums.values().sum();
+        self.seen.most = self.seen.most.max(used);
         let most = self.limits.total;
         assert!(used <= most, "{used} of {most} are held at {at}: {sums:?}");
     }

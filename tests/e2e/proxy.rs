@@ -198,7 +198,7 @@ impl Shared {
         }
         for (told, (at, event)) in events.iter().enumerate() {
             let faults = *lock(&self.faults);
-            self.delay(at, faults.latency_ms);
+            self.delay(at, faults.latency_ms + faults.lag_ms);
             let is_meant = collection(&path).ends_with(faults.watches);
             if is_meant && self.breaks(told, &path, &event, &faults, client)? {
                 return Ok(());

@@ -9,8 +9,10 @@ use crate::client::Message;
 /// What goes wrong. Numbers say how often: 3 is the first and every third after it, 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// By how much each request and each event of a watch is late.
+    /// By how much each request is late, and each event of a watch.
     pub latency_ms: u64,
+    /// By how much more an event is.
+    pub lag_ms: u64,
     /// Writes that are answered 429 and not done.
     pub busy: usize,
     /// Writes that are answered 500 or 503, in turns, and not done.
@@ -19,7 +21,7 @@ pub struct Faults {
     pub lost: usize,
     /// Writes of a status that are answered 409 and not done.
     pub conflict: usize,
-    /// The further pages of listings that are answered 410.
+    /// How many requests for a further page of a listing are answered 410, until the rest is not.
     pub pages: usize,
     /// The collection whose watches break; an empty name is all.
     pub watches: &'static str,
@@ -84,7 +86,8 @@ impl Counts {
         }
         if !is_write(request) {
             let is_further = path.contains("continue=");
-            let is_expired = is_further && next(&mut self.pages, faults.pages);
+            let is_expired = is_further && self.pages_gone < faults.pages;
+            self.pages += usize::from(is_further);
             self.pages_gone += usize::from(is_expired);
             return if is_expired { EXPIRED } else { Fate::Pass };
         }

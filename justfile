@@ -19,9 +19,9 @@ e2e *words:
 drills requests="2000":
     LOCKKEEPER_DRILL_REQUESTS={{requests}} cargo test --locked --package lockkeeper --test e2e -- drill
 
-# The controller killed again and again, and a flood of 10,000 workloads: just control-drills 600
-control-drills seconds="600":
-    LOCKKEEPER_DRILL_SECONDS={{seconds}} cargo test --locked --package lockkeeper --test e2e -- "control: faults"
+# The controller killed again and again, cut off, and flooded with workloads: just control-drills 600 10000
+control-drills seconds="600" workloads="10000":
+    LOCKKEEPER_DRILL_SECONDS={{seconds}} LOCKKEEPER_FLOOD_WORKLOADS={{workloads}} cargo test --locked --package lockkeeper --test e2e -- "control: faults"
 
 fmt:
     cargo fmt --all

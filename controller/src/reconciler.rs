@@ -336,7 +336,11 @@ impl Reconciler {
 
     /// What an object has to write now, and when to look again.
     fn plan(&mut self, target: &Target, now_ms: i64) -> Plan {
+        self.stop_waiting(target, now_ms);
         if let Some(track) = self.track(target) {
+            if track.is_outrun {
+                return Plan::at(track.retry.at_ms);
+            }
             if track.flight.is_some() || track.version < track.awaits {
                 return Plan::REST;
             }
@@ -352,6 +356,36 @@ impl Reconciler {
             Target::LocalQueue(name) => self.plan_local_queue(name, now_ms),
             Target::ResourceFlavor(name) => self.plan_flavor(name),
             Target::Event(number) => self.news.plan(*number),
+        }
+    }
+
+    /// Whoever outran a write is not seen for so long that there may be nobody: it is decided again on what
+    /// is seen, and the version shows whether that is all.
+    fn stop_waiting(&mut self, target: &Target, now_ms: i64) {
+        let Some(track) = self.track_mut(target) else {
+            return;
+        };
+        if !track.is_outrun || track.retry.at_ms > now_ms {
+            return;
+        }
+        track.is_outrun = false;
+        track.awaits = track.version;
+        // Who waited for it to be settled goes on, too.
+        match target {
+            Target::Workload(name) => {
+                let job = self.workloads.get(name).and_then(|it| it.job.clone());
+                if let Some(job) = job {
+                    self.schedule.mark(Target::Job(job));
+                }
+            }
+            Target::Job(name) => {
+                let known = self.jobs.get(name);
+                let workload = known.map(|it| it.seen.workload_name(name.kind));
+                if let Some(workload) = workload {
+                    self.schedule.mark(Target::Workload(workload));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -419,6 +453,8 @@ struct Track {
     version: u64,
     /// The version that has to be seen before anything more is decided.
     awaits: u64,
+    /// It awaits what outran a write, until the next try.
+    is_outrun: bool,
     /// The write that is under way.
     flight: Option<Ticket>,
     retry: Retry,
@@ -437,6 +473,7 @@ impl Track {
         if is_news {
             self.retry.succeeded();
             self.is_in_doubt = false;
+            self.is_outrun = false;
         }
         self.version = version;
         is_news

@@ -115,36 +115,87 @@ impl Client {
 
 /// One answer, and whether the connection ends with it.
 fn read(connection: &mut impl BufRead) -> io::Result<(Answer, bool)> {
-    let status = line(connection)?;
-    let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let status = status.ok_or(io::ErrorKind::InvalidData)?;
-    let (mut length, mut is_chunked, mut is_last) = (None, false, false);
-    let mut warnings = Vec::new();
-    loop {
-        let field = line(connection)?;
-        let Some((name, value)) = field.split_once(':') else {
-            break;
-        };
-        let value = value.trim();
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = Some(value.parse().map_err(io::Error::other)?),
-            "transfer-encoding" => is_chunked = value == "chunked",
-            "connection" => is_last = value == "close",
-            "warning" => warnings.push(value.to_owned()),
-            _ => {}
-        }
-    }
-    let body = match length {
-        Some(length) => exactly(connection, length)?,
-        None if is_chunked => chunks(connection)?,
-        None => rest(connection)?,
-    };
+    let message = Message::receive(connection, Until::Closed)?;
+    let status = message.status().ok_or(io::ErrorKind::InvalidData)?;
+    let warnings = message.fields.iter().filter(|(name, _)| name == "warning");
     let answer = Answer {
         status,
-        warnings,
-        body: serde_json::from_slice(&body)?,
+        warnings: warnings.map(|(_, value)| value.clone()).collect(),
+        body: serde_json::from_slice(&message.body)?,
     };
-    Ok((answer, is_last))
+    Ok((answer, message.is_last))
+}
+
+/// A request or an answer of HTTP/1.1 as it stands on a connection.
+pub struct Message {
+    /// What stands before the fields.
+    pub first: String,
+    /// The names, in small letters, and the values; without those about this connection alone.
+    pub fields: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// Whether the connection ends with it.
+    pub is_last: bool,
+}
+
+/// Where a body ends of which nothing says so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// There is none.
+    Head,
+    Closed,
+}
+
+impl Message {
+    pub fn receive(connection: &mut impl BufRead, until: Until) -> io::Result<Self> {
+        let first = line(connection)?;
+        let (mut length, mut is_chunked, mut is_last) = (None, false, false);
+        let mut fields = Vec::new();
+        loop {
+            let field = line(connection)?;
+            let Some((name, value)) = field.split_once(':') else {
+                break;
+            };
+            let (name, value) = (name.to_ascii_lowercase(), value.trim());
+            match name.as_str() {
+                "content-length" => length = Some(value.parse().map_err(io::Error::other)?),
+                "transfer-encoding" => is_chunked = value == "chunked",
+                "connection" => is_last = value == "close",
+                _ => fields.push((name, value.to_owned())),
+            }
+        }
+        let body = match length {
+            Some(length) => exactly(connection, length)?,
+            None if is_chunked => chunks(connection)?,
+            None if until == Until::Closed => rest(connection)?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            first,
+            fields,
+            body,
+            is_last,
+        })
+    }
+
+    pub fn send(&self, connection: &mut impl Write) -> io::Result<()> {
+        let mut bytes = self.head().into_bytes();
+        bytes.truncate(bytes.len() - 2);
+        bytes.extend(format!("content-length: {}\r\n\r\n", self.body.len()).bytes());
+        bytes.extend(&self.body);
+        connection.write_all(&bytes)
+    }
+
+    /// All before the body, with the line that ends it.
+    pub fn head(&self) -> String {
+        let fields = self.fields.iter();
+        let fields = fields.map(|(name, value)| format!("{name}: {value}\r\n"));
+        format!("{}\r\n{}\r\n", self.first, fields.collect::<String>())
+    }
+
+    /// The status of an answer.
+    pub fn status(&self) -> Option<u16> {
+        self.first.split(' ').nth(1)?.parse().ok()
+    }
 }
 
 fn chunks(connection: &mut impl BufRead) -> io::Result<Vec<u8>> {

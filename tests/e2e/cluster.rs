@@ -120,6 +120,14 @@ impl Cluster {
         }
     }
 
+    /// The same for who stands between the controller and the API server.
+    pub fn controlled(&self) -> Server {
+        Server {
+            token: CONTROLLER_TOKEN,
+            ..self.watched()
+        }
+    }
+
     /// Asks the API server to end, and waits until it has. What it stored stays in etcd.
     pub fn stop_api_server(&mut self) -> Result<(), String> {
         match self.api_server.take() {

@@ -77,6 +77,12 @@ impl Controller {
         Some(rest.lines().next()?.trim().parse().unwrap())
     }
 
+    /// The status with which a probe is answered; `None` when it is not.
+    pub fn probe(&self, path: &str) -> Option<u16> {
+        let (status, _) = get(self.port, path)?;
+        Some(status)
+    }
+
     /// What it has logged.
     pub fn logged(&self) -> String {
         fs::read_to_string(self.folder.join("stderr")).unwrap()

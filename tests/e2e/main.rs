@@ -10,8 +10,8 @@
 //! need pods to run `kube-controller-manager`, `kube-scheduler`, `kwok` and `jobset.yaml`; with
 //! neither, `tests/minicluster/build.sh` builds one. `LOCKKEEPER_DRILL_REQUESTS` is how many
 //! requests each step of a drill sends; see `scenarios/drills.rs`. `LOCKKEEPER_DRILL_SECONDS` is how long
-//! a controller is killed under load, and turns the large trials of it on; see
-//! `scenarios/control/faults.rs`.
+//! a controller is killed under load; see `scenarios/control/faults.rs`. `LOCKKEEPER_FLOOD_WORKLOADS` is how
+//! many workloads a flood has; see `scenarios/control/proxied.rs`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -37,6 +37,7 @@ mod nodes;
 mod objects;
 mod process;
 mod programs;
+mod proxy;
 mod scenarios;
 mod snapshot;
 mod stage;

@@ -15,10 +15,21 @@ use crate::https::{Endpoint, Stream};
 const PAUSE_MS: u64 = 200;
 
 /// The API server, and who asks it.
+#[derive(Clone)]
 pub struct Server {
     pub port: u16,
     pub ca: PathBuf,
     pub token: &'static str,
+}
+
+impl Server {
+    pub fn endpoint(&self) -> Endpoint<'_> {
+        Endpoint {
+            port: self.port,
+            ca: &self.ca,
+            token: Some(self.token),
+        }
+    }
 }
 
 /// A watch of one collection. Dropping it ends it.
@@ -44,12 +55,7 @@ impl Watch {
         let thread = thread::spawn(move || {
             let mut version = from;
             while !until.load(Ordering::Relaxed) {
-                let endpoint = Endpoint {
-                    port: server.port,
-                    ca: &server.ca,
-                    token: Some(server.token),
-                };
-                match follow(&endpoint, &path, &mut version, &into, &until) {
+                match follow(&server.endpoint(), &path, &mut version, &into, &until) {
                     Ok(()) => {}
                     // The API server may be away: the watch goes on where it was.
                     Err(e) if is_broken(&e) => thread::sleep(Duration::from_millis(PAUSE_MS)),
@@ -111,16 +117,14 @@ fn follow(
     is_over: &AtomicBool,
 ) -> io::Result<()> {
     let stream = endpoint.handshake(&["http/1.1"])?;
-    let pause = Duration::from_millis(PAUSE_MS);
-    stream.sock.set_read_timeout(Some(pause))?;
-    let mut lines = BufReader::new(Patient { stream, is_over });
+    let mut lines = BufReader::new(Patient::new(stream, is_over)?);
     let mut token = String::new();
     if let Some(it) = endpoint.token {
         token = format!("Authorization: Bearer {it}\r\n");
     }
     // HTTP/1.0 has no chunks: what comes is lines.
     write!(
-        lines.get_mut().stream,
+        lines.get_mut(),
         "GET {path}?watch=1&allowWatchBookmarks=true&resourceVersion={version} HTTP/1.0\r\n\
          Host: 127.0.0.1\r\n{token}Accept: application/json\r\n\r\n"
     )?;
@@ -157,9 +161,27 @@ fn follow(
 }
 
 /// A stream that waits for more, until nobody wants it any more.
-struct Patient<'a> {
+pub struct Patient<'a> {
     stream: Stream,
     is_over: &'a AtomicBool,
+}
+
+impl<'a> Patient<'a> {
+    pub fn new(stream: Stream, is_over: &'a AtomicBool) -> io::Result<Self> {
+        let pause = Duration::from_millis(PAUSE_MS);
+        stream.sock.set_read_timeout(Some(pause))?;
+        Ok(Self { stream, is_over })
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
 }
 
 impl Read for Patient<'_> {

@@ -13,6 +13,9 @@ const REFUSED_FIRST_MS: i64 = 1_000;
 /// The longest pause after a refusal, in milliseconds: only a person changes that.
 const REFUSED_MOST_MS: i64 = 60_000;
 
+/// The first pause after a conflict with nobody who has been seen, in milliseconds. Watches are faster.
+const OUTRUN_FIRST_MS: i64 = 1_000;
+
 /// The failures of one object in a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Retry {
@@ -34,10 +37,18 @@ impl Retry {
 
     /// It was refused: twice the pause of before.
     pub(super) fn refused(&mut self, now_ms: i64) {
-        let doubled = REFUSED_FIRST_MS.checked_shl(self.fails.min(16));
-        let pause = doubled.unwrap_or(REFUSED_MOST_MS).min(REFUSED_MOST_MS);
+        self.paused(now_ms, REFUSED_FIRST_MS, REFUSED_MOST_MS);
+    }
+
+    /// It was outrun: twice the pause of before.
+    pub(super) fn outrun(&mut self, now_ms: i64) {
+        self.paused(now_ms, OUTRUN_FIRST_MS, MOST_MS);
+    }
+
+    fn paused(&mut self, now_ms: i64, first_ms: i64, most_ms: i64) {
+        let doubled = first_ms.checked_shl(self.fails.min(16)).unwrap_or(most_ms);
         self.fails = self.fails.saturating_add(1);
-        self.at_ms = now_ms.saturating_add(pause);
+        self.at_ms = now_ms.saturating_add(doubled.min(most_ms));
     }
 
     pub(super) fn succeeded(&mut self) {

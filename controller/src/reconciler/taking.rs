@@ -240,9 +240,15 @@ impl Track {
             Outcome::Done(version) => self.awaits = self.awaits.max(*version),
             // Where its watch has not shown it yet it will; if it was deleted since, it is made again.
             Outcome::Exists if is_of_another => self.retry.failed(now_ms, chance),
-            // What outran it may have been seen already.
-            Outcome::Conflict | Outcome::Exists | Outcome::Absent | Outcome::DryRun => {
+            Outcome::DryRun => self.awaits = self.awaits.max(version.saturating_add(1)),
+            // What outran it may have been seen already, or may never be: an API server may say so of its
+            // own.
+            Outcome::Conflict | Outcome::Exists | Outcome::Absent => {
                 self.awaits = self.awaits.max(version.saturating_add(1));
+                if self.version < self.awaits {
+                    self.is_outrun = true;
+                    self.retry.outrun(now_ms);
+                }
             }
             Outcome::Refused(_) => self.retry.refused(now_ms),
             Outcome::Failed(_) => self.retry.failed(now_ms, chance),
@@ -250,8 +256,8 @@ impl Track {
         if matches!(what, What::Admit | What::StartJob) {
             self.is_in_doubt |= matches!(outcome, Outcome::Failed(_));
         }
-        if matches!(outcome, Outcome::Done(_) | Outcome::Conflict) {
-            // It was what it was believed to be, or will be seen as it is.
+        if matches!(outcome, Outcome::Done(_)) {
+            // It was what it was believed to be. Who was outrun will see it as it is.
             self.is_in_doubt = false;
         }
     }

@@ -3,12 +3,12 @@
 use super::object::Object;
 use crate::jobs::KINDS;
 use crate::{Input, Kind, Name};
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::core::ApiResource;
 use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{Config, DefaultBackoff, Event};
+use kube::runtime::watcher::{Config, DefaultBackoff, Error, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
+use tokio::time::sleep;
 
 /// Objects in one answer to a list.
 const PAGE_SIZE: u32 = 500;
@@ -32,23 +33,52 @@ pub(super) fn follow(client: &Client, kind: Kind, inputs: Sender<Input>) {
         config = config.labels(labels::QUEUE_NAME);
     }
     tokio::spawn(async move {
-        let mut events = pin!(watcher(api, config).backoff(Pauses::default()));
         let mut names = Names::default();
-        while let Some(event) = events.next().await {
-            let told = match event {
-                Ok(event) => names.take(kind, event),
-                Err(error) => {
-                    tracing::warn!(kind = resource.plural, %error, "the watch broke; trying again");
-                    continue;
-                }
-            };
-            for input in told {
-                if inputs.send(input).await.is_err() {
-                    return;
-                }
+        let mut pauses = Pauses::default();
+        loop {
+            let events = watcher(api.clone(), config.clone()).backoff(Pauses::default());
+            if !tell(kind, events, &mut names, &inputs).await {
+                return;
             }
+            let most = Duration::from_secs(PAUSE_MAX_SECONDS);
+            sleep(pauses.next().unwrap_or(most)).await;
         }
     });
+}
+
+/// Tells what a watch shows, until it has to begin anew. False if nobody listens.
+async fn tell(
+    kind: Kind,
+    events: impl Stream<Item = Result<Event<Object>, Error>>,
+    names: &mut Names,
+    inputs: &Sender<Input>,
+) -> bool {
+    let mut events = pin!(events);
+    while let Some(event) = events.next().await {
+        let told = match event {
+            Ok(event) => names.take(kind, event),
+            Err(error) => {
+                let kind = resource(kind).plural;
+                tracing::warn!(kind, %error, "the watch broke; trying again");
+                if has_expired(&error) {
+                    return true;
+                }
+                continue;
+            }
+        };
+        for input in told {
+            if inputs.send(input).await.is_err() {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Whether the version from which a watch was to go on is no more. kube lists anew when the stream says so,
+/// but not when the answer does: it would ask for that version for ever.
+fn has_expired(error: &Error) -> bool {
+    matches!(error, Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
 fn resource(kind: Kind) -> ApiResource {
@@ -151,7 +181,10 @@ mod tests {
 
     use super::*;
     use crate::Change;
+    use futures_util::stream;
+    use kube::core::Status;
     use serde_json::{Value, json};
+    use tokio::sync::mpsc;
 
     fn object(name: &str, spec: &Value) -> Object {
         let value = json!({
@@ -202,5 +235,30 @@ mod tests {
         let broken = object("x", &json!({"clusterQueue": 7}));
         let inputs = names.take(Kind::LocalQueue, Event::Apply(broken));
         assert_eq!(told(&inputs), ["unreadable x"]);
+    }
+
+    /// What a watch with these errors, and an object after them, comes to.
+    async fn watched(errors: Vec<Error>) -> (bool, Vec<String>) {
+        let (inputs, mut told_of) = mpsc::channel(8);
+        let errors = errors.into_iter().map(Err);
+        let events = errors.chain([Ok(Event::Apply(queue("a")))]);
+        let kind = Kind::LocalQueue;
+        let goes_on = tell(kind, stream::iter(events), &mut Names::default(), &inputs).await;
+        drop(inputs);
+        let mut all = Vec::new();
+        told_of.recv_many(&mut all, 8).await;
+        (goes_on, told(&all))
+    }
+
+    #[tokio::test]
+    async fn a_version_that_has_expired_is_not_asked_for_again() {
+        let api = |code| kube::Error::Api(Status::failure("", "").with_code(code).boxed());
+        let expired = watched(vec![Error::WatchStartFailed(api(410))]).await;
+        assert_eq!(expired, (true, Vec::new()));
+        let other = vec![
+            Error::WatchStartFailed(api(503)),
+            Error::InitialListFailed(api(410)),
+        ];
+        assert_eq!(watched(other).await, (true, vec!["seen a".to_owned()]));
     }
 }

@@ -165,10 +165,12 @@ impl World {
         let flight = self.flights.swap_remove(at);
         let is_fault =
             self.watcher.has_faults && !self.is_calm && self.dice.percent(FAULTS_PERCENT);
-        let fault = if is_fault { self.dice.below(3) } else { 9 };
+        let fault = if is_fault { self.dice.below(4) } else { 9 };
         let outcome = match fault {
             0 => Outcome::Failed("it never came".to_owned()),
             1 => Outcome::Refused("somebody does not like it".to_owned()),
+            // Though nobody has changed it.
+            3 => Outcome::Conflict,
             _ => self.perform(&flight)?,
         };
         let outcome = match (fault, outcome) {

@@ -8,6 +8,7 @@ mod invariants;
 mod jobs;
 mod pods_ready;
 mod preemption;
+mod proxied;
 mod site;
 mod told;
 
@@ -31,6 +32,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("jobs", &jobs::TRIALS);
     add("bad input", &bad_input::TRIALS);
     add("faults", &faults::TRIALS);
+    add("faults", &proxied::TRIALS);
     scenarios
 }
 

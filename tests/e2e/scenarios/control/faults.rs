@@ -1,15 +1,14 @@
-//! The controller is killed, outrun, cut off and flooded; nothing is lost, and the limits hold at every
-//! version that the API server has seen.
+//! The controller is killed, outrun and cut off; nothing is lost, and the limits hold at every version that
+//! the API server has seen.
 //!
-//! `LOCKKEEPER_DRILL_SECONDS` is for how long it is killed again and again, 10 by default. From 300 on the
-//! flood is five times as large, too.
+//! `LOCKKEEPER_DRILL_SECONDS` is for how long it is killed again and again, 10 by default.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::invariants::{self, Limits};
 use super::site::{self, ALONE, Site, pods_with};
@@ -18,7 +17,7 @@ use crate::objects::{Objects, collection, merge};
 use crate::stage::{DEFAULTS, Stage};
 use crate::wait;
 
-pub const TRIALS: [Trial; 6] = [
+pub const TRIALS: [Trial; 5] = [
     ("the checker finds what is wrong", invariants::finds),
     ("it is killed again and again under load", killed),
     (
@@ -27,14 +26,13 @@ pub const TRIALS: [Trial; 6] = [
     ),
     ("the API server is killed and comes back", api_server),
     ("somebody else writes what it writes", competing),
-    ("a flood of workloads drains to the end", flood),
 ];
 
 /// Names the seconds for which the controller is killed.
 const SECONDS: &str = "LOCKKEEPER_DRILL_SECONDS";
 
 /// Three queues of 4 cpu that lend each other all they have, and get it back.
-const LIMITS: Limits<'_> = Limits {
+pub const LIMITS: Limits<'_> = Limits {
     queues: &[("a", 12), ("b", 12), ("c", 8)],
     total: 12,
 };
@@ -44,7 +42,7 @@ fn seconds() -> u64 {
 }
 
 #[track_caller]
-fn queues(site: &Site<'_>) {
+pub fn queues(site: &Site<'_>) {
     site.flavor("default");
     site.classes();
     for (name, more) in [
@@ -69,10 +67,10 @@ fn queues(site: &Site<'_>) {
 }
 
 /// Numbers that look like chance, the same in every run (`SplitMix64`).
-struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -83,7 +81,7 @@ impl Chance {
 
 /// Makes a Job of any size, in any queue, of any class, that runs for a second or two.
 #[track_caller]
-fn submit(objects: &Objects, number: usize, chance: &mut Chance) {
+pub fn submit(objects: &Objects, number: usize, chance: &mut Chance) {
     let pick = |of: [&'static str; 3], at: u64| of[usize::try_from(at).unwrap()];
     let queue = pick(["a", "b", "c"], chance.below(3));
     let class = pick(["low", "mid", "high"], chance.below(3));
@@ -107,7 +105,7 @@ fn submit(objects: &Objects, number: usize, chance: &mut Chance) {
 
 /// Waits until all Jobs are done, and their workloads say so; none is lost on the way.
 #[track_caller]
-fn drained(objects: &Objects, count: usize) {
+pub fn drained(objects: &Objects, count: usize) {
     let mut left = Vec::new();
     let found = wait::until(
         || {
@@ -326,81 +324,4 @@ fn competing(stage: &mut Stage) {
     println!("  touched {touched:?}, {conflicts} conflicts: {seen:?}");
     assert!(conflicts > 0, "nobody was in its way");
     site.close();
-}
-
-/// All at once, without Jobs: who is admitted is finished by the trial.
-fn flood(stage: &mut Stage) {
-    let count = if seconds() >= 300 { 10_000 } else { 2_000 };
-    let mut site = Site::unguarded(stage, DEFAULTS);
-    site.flavor("default");
-    site.queue("a", 40, &json!({"cohortName": "lab"}));
-    site.queue("b", 40, &json!({"cohortName": "lab"}));
-    let limits = Limits {
-        queues: &[("a", 80), ("b", 80)],
-        total: 80,
-    };
-    let watch = site.watch("Workload");
-    let began = Instant::now();
-    thread::scope(|scope| {
-        for part in 0..4 {
-            let mut client = site.stage.cluster().client();
-            scope.spawn(move || {
-                let template = site::job("any", "a", 1, "", &json!({}))["spec"]["template"].clone();
-                for number in (part..count).step_by(4) {
-                    let workload = json!({
-                        "apiVersion": "lockkeeper.dev/v1alpha1",
-                        "kind": "Workload",
-                        "metadata": {"name": format!("w-{number}"), "namespace": "default"},
-                        "spec": {
-                            "queueName": if number % 2 == 0 { "a" } else { "b" },
-                            "podSets": [{"template": template}],
-                        },
-                    });
-                    let answer = client.create(&collection("Workload"), &workload).unwrap();
-                    assert_eq!(answer.status, 201, "{answer:?}");
-                }
-            });
-        }
-        let mut client = site.stage.cluster().client();
-        finish_all(&watch, &mut client, count);
-    });
-    let took_s = began.elapsed().as_secs();
-    let versions = watch.so_far();
-    let seen = invariants::check(&versions, &[], &limits);
-    let writes = versions.len() - 2 * count;
-    println!("  {count} workloads in {took_s} s, {writes} writes of the controller: {seen:?}");
-    assert_eq!(seen.admissions, count, "each once");
-    for queue in ["a", "b"] {
-        site.until_counts("ClusterQueue", queue, 0, 0);
-    }
-    site.close();
-}
-
-/// Finishes whoever is admitted, until all were.
-fn finish_all(watch: &crate::watcher::Watch, client: &mut crate::client::Client, count: usize) {
-    let (mut from, mut done) = (0, 0);
-    while done < count {
-        let fresh = wait::until(
-            || {
-                let fresh = watch.after(from);
-                Ok((!fresh.is_empty()).then_some(fresh))
-            },
-            || format!("{done} of {count} were admitted"),
-        );
-        let fresh: Vec<Value> = fresh.unwrap_or_else(|e| panic!("{e}"));
-        from += fresh.len();
-        for it in fresh.iter().filter(|it| invariants::holds(it)) {
-            let name = it["metadata"]["name"].as_str().unwrap();
-            let mut conditions = it["status"]["conditions"].clone();
-            conditions.as_array_mut().unwrap().push(json!({
-                "type": "Finished", "status": "True", "reason": "Succeeded", "message": "Done",
-                "lastTransitionTime": "2030-01-01T00:00:00Z",
-            }));
-            let path = format!("{}/{name}/status", collection("Workload"));
-            let change = json!({"status": {"conditions": conditions}});
-            let answer = client.patch(&path, &change).unwrap();
-            assert_eq!(answer.status, 200, "{answer:?}");
-            done += 1;
-        }
-    }
 }

@@ -23,6 +23,8 @@ pub struct Seen {
     pub preemptions: usize,
     pub starts: usize,
     pub stops: usize,
+    /// The most that was held at once.
+    pub most: u64,
 }
 
 /// What is known of a workload or a Job at one moment.
@@ -43,6 +45,7 @@ pub fn check(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -> Seen {
         limits,
         workloads: BTreeMap::new(),
         jobs: BTreeMap::new(),
+        held: BTreeMap::new(),
         owed: BTreeMap::new(),
         seen: Seen::default(),
     };
@@ -83,6 +86,8 @@ struct Checker<'a> {
     /// By uid.
     workloads: BTreeMap<String, Moment>,
     jobs: BTreeMap<String, Moment>,
+    /// Of those who hold quota: the queue, and how much of its cpu.
+    held: BTreeMap<String, (String, u64)>,
     /// Who was promised quota for which others were told to go, and since when.
     owed: BTreeMap<String, u64>,
     seen: Seen,
@@ -120,6 +125,11 @@ impl Checker<'_> {
         if has_ended || object["spec"]["active"] == false {
             // It gives up.
             self.owed.remove(&format!("default/{name}"));
+        }
+        if holds_now {
+            self.held.insert(uid.clone(), held_by(object));
+        } else {
+            self.held.remove(&uid);
         }
         self.workloads.insert(
             uid,
@@ -184,22 +194,28 @@ impl Checker<'_> {
     }
 
     #[track_caller]
-    fn sums(&self, at: u64) {
-        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-        for it in self.workloads.values().filter(|it| holds(&it.object)) {
-            let admission = &it.object["status"]["admission"];
-            let used = &admission["podSetAssignments"][0]["resourceUsage"]["cpu"];
-            *sums.entry(text(&admission["clusterQueue"])).or_default() +=
-                text(used).parse::<u64>().unwrap();
+    fn sums(&mut self, at: u64) {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for (queue, cpu) in self.held.values() {
+            *sums.entry(queue).or_default() += cpu;
         }
         for (queue, most) in self.limits.queues {
-            let used = sums.get(*queue).copied().unwrap_or_default();
+            let used = sums.get(queue).copied().unwrap_or_default();
             assert!(used <= *most, "{queue} holds {used} of {most} at {at}");
         }
         let used: u64 = sums.values().sum();
+        self.seen.most = self.seen.most.max(used);
         let most = self.limits.total;
         assert!(used <= most, "{used} of {most} are held at {at}: {sums:?}");
     }
+}
+
+/// The queue that a workload holds quota of, and how much.
+fn held_by(object: &Value) -> (String, u64) {
+    let admission = &object["status"]["admission"];
+    let used = &admission["podSetAssignments"][0]["resourceUsage"]["cpu"];
+    let used = text(used).parse().unwrap();
+    (text(&admission["clusterQueue"]), used)
 }
 
 fn text(value: &Value) -> String {

@@ -1,5 +1,6 @@
 //! What a trial of the controller stands on: an empty cluster with nodes, and one controller.
 
+use std::path::Path;
 use std::thread;
 
 use k8s_openapi::jiff::Timestamp;
@@ -10,6 +11,7 @@ use crate::controller::Controller;
 use crate::lockkeeper::Protocol;
 use crate::nodes::Nodes;
 use crate::objects::{Objects, collection, merge};
+use crate::proxy::Proxy;
 use crate::snapshot;
 use crate::stage::{DEFAULTS, Stage};
 use crate::watcher::Watch;
@@ -102,13 +104,27 @@ impl<'a> Site<'a> {
         self.controller = Some(self.another(config, flags));
     }
 
+    /// The same, and all that it asks and is told goes through a proxy.
+    #[track_caller]
+    pub fn control_through(&mut self, proxy: &Proxy, config: &str) {
+        let folder = self.stage.new_folder();
+        let account = proxy.kubeconfig(&folder).unwrap();
+        self.controller = Some(start(&account, &folder, config, &[ALONE]));
+    }
+
+    /// A proxy with the rights of the controller.
+    #[track_caller]
+    pub fn proxy(&mut self) -> Proxy {
+        self.stage.controller();
+        Proxy::start(self.stage.cluster().controlled()).unwrap()
+    }
+
     /// Another controller.
     #[track_caller]
     pub fn another(&mut self, config: &str, flags: &[&str]) -> Controller {
         let folder = self.stage.new_folder();
         let account = self.stage.controller();
-        let started = Controller::start(&account, &folder, config, flags);
-        started.unwrap_or_else(|e| panic!("{e}"))
+        start(&account, &folder, config, flags)
     }
 
     /// The controller.
@@ -339,6 +355,12 @@ impl Drop for Site<'_> {
             );
         }
     }
+}
+
+#[track_caller]
+fn start(account: &Path, folder: &Path, config: &str, flags: &[&str]) -> Controller {
+    let started = Controller::start(account, folder, config, flags);
+    started.unwrap_or_else(|e| panic!("{e}"))
 }
 
 pub fn flavor(name: &str, spec: &Value) -> Value {

@@ -1,0 +1,279 @@
+//! A proxy between the controller and the API server that does what slow and faulty ones do.
+//!
+//! It speaks plain HTTP/1.1 and adds the credentials. Nothing is left to chance: faults come every so many
+//! requests or events, from the first one on, and are counted.
+
+mod faults;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+pub use self::faults::{Counts, Faults};
+use self::faults::{Fate, collection, is_watch, is_write, path, refusal, status};
+use crate::client::{Message, Until};
+use crate::https::Stream;
+use crate::watcher::{Patient, Server};
+
+/// A running proxy. Dropping it breaks its connections.
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    server: Server,
+    is_stopping: AtomicBool,
+    faults: Mutex<Faults>,
+    counts: Mutex<Counts>,
+    /// By path of a collection: older versions than this have expired.
+    oldest: Mutex<BTreeMap<String, u64>>,
+    clients: Mutex<Vec<Arc<TcpStream>>>,
+}
+
+impl Proxy {
+    /// A proxy without faults.
+    pub fn start(server: Server) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Shared {
+            server,
+            is_stopping: AtomicBool::new(false),
+            faults: Mutex::default(),
+            counts: Mutex::default(),
+            oldest: Mutex::default(),
+            clients: Mutex::default(),
+        });
+        let accepting = Arc::clone(&shared);
+        let thread = thread::spawn(move || accepting.accept(&listener));
+        Ok(Self {
+            port,
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// What goes wrong from now on.
+    pub fn set(&self, faults: Faults) {
+        *lock(&self.shared.faults) = faults;
+    }
+
+    pub fn counts(&self) -> Counts {
+        *lock(&self.shared.counts)
+    }
+
+    /// Writes a kubeconfig that leads here into a folder.
+    pub fn kubeconfig(&self, folder: &Path) -> io::Result<PathBuf> {
+        let kubeconfig = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{
+                "name": "proxy", "cluster": {"server": format!("http://127.0.0.1:{}", self.port)},
+            }],
+            "users": [{"name": "proxied", "user": {}}],
+            "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "proxied"}}],
+            "current-context": "proxy",
+        });
+        fs::create_dir_all(folder)?;
+        let path = folder.join("kubeconfig-proxy");
+        fs::write(&path, format!("{kubeconfig:#}\n"))?;
+        Ok(path)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        for client in lock(&self.shared.clients).iter() {
+            let _ = client.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Shared {
+    fn accept(self: &Arc<Self>, listener: &TcpListener) {
+        for client in listener.incoming() {
+            if self.is_stopping.load(Ordering::SeqCst) {
+                return;
+            }
+            let Ok(client) = client else { continue };
+            let client = Arc::new(client);
+            lock(&self.clients).push(Arc::clone(&client));
+            let shared = Arc::clone(self);
+            thread::spawn(move || {
+                // Ends when one of the two sides does, or when it is to break.
+                let _ = shared.serve(&client);
+                let _ = client.shutdown(Shutdown::Both);
+                lock(&shared.clients).retain(|it| !Arc::ptr_eq(it, &client));
+            });
+        }
+    }
+
+    /// Answers the requests of one connection, until it breaks.
+    fn serve(self: &Arc<Self>, client: &TcpStream) -> io::Result<()> {
+        client.set_nodelay(true)?;
+        let mut requests = BufReader::new(client);
+        let mut upstream = None;
+        loop {
+            let mut request = Message::receive(&mut requests, Until::Head)?;
+            request.fields.retain(|(name, _)| name != "authorization");
+            let token = format!("Bearer {}", self.server.token);
+            request.fields.push(("authorization".to_owned(), token));
+            let faults = *lock(&self.faults);
+            let fate = {
+                let oldest = lock(&self.oldest);
+                lock(&self.counts).take(&request, &faults, &oldest)
+            };
+            self.delay(Instant::now(), faults.latency_ms);
+            let answer = match fate {
+                Fate::Answer(code, reason) => Ok(refusal(code, reason)),
+                Fate::Pass if is_watch(&request) => return self.watch(client, request),
+                Fate::Pass | Fate::Lose => self.pass(&request, &mut upstream),
+            };
+            if is_write(&request) {
+                // Before the client hears of it, who may begin the next one then.
+                lock(&self.counts).under_way -= 1;
+            }
+            if matches!(fate, Fate::Lose) {
+                return Ok(());
+            }
+            answer?.send(&mut &*client)?;
+        }
+    }
+
+    fn delay(&self, since: Instant, latency_ms: u64) {
+        if latency_ms > 0 {
+            lock(&self.counts).late += 1;
+            // The very thing that goes wrong here.
+            thread::sleep(Duration::from_millis(latency_ms).saturating_sub(since.elapsed()));
+        }
+    }
+
+    /// Passes a request on, over a connection that is kept.
+    fn pass(
+        &self,
+        request: &Message,
+        upstream: &mut Option<BufReader<Stream>>,
+    ) -> io::Result<Message> {
+        let mut connection = match upstream.take() {
+            Some(connection) => connection,
+            None => BufReader::new(self.server.endpoint().handshake(&["http/1.1"])?),
+        };
+        request.send(connection.get_mut())?;
+        let answer = Message::receive(&mut connection, Until::Closed)?;
+        if !answer.is_last {
+            *upstream = Some(connection);
+        }
+        Ok(answer)
+    }
+
+    /// Passes on what a watch shows, until it ends or breaks. With it ends the connection.
+    fn watch(self: &Arc<Self>, mut client: &TcpStream, mut request: Message) -> io::Result<()> {
+        // HTTP/1.0 has no chunks: what comes is lines.
+        request.first = request.first.replace("HTTP/1.1", "HTTP/1.0");
+        let (sender, events) = mpsc::channel();
+        let shared = Arc::clone(self);
+        let (head, path) = (request.head(), path(&request).to_owned());
+        // A thread of its own: an event that is late holds up none that comes after it.
+        thread::spawn(move || {
+            // However it ends, the watch ends with it.
+            let _ = shared.read_watch(&head, &sender);
+        });
+        if let Ok((_, head)) = events.recv() {
+            client.write_all(&head)?;
+        }
+        for (told, (at, event)) in events.iter().enumerate() {
+            let faults = *lock(&self.faults);
+            self.delay(at, faults.latency_ms + faults.lag_ms);
+            let is_meant = collection(&path).ends_with(faults.watches);
+            if is_meant && self.breaks(told, &path, &event, &faults, client)? {
+                return Ok(());
+            }
+            lock(&self.counts).events += 1;
+            chunk(client, &event)?;
+        }
+        client.write_all(b"0\r\n\r\n")
+    }
+
+    /// Sends the head of the answer as the first line, and then each event.
+    fn read_watch(&self, head: &str, sender: &mpsc::Sender<(Instant, Vec<u8>)>) -> io::Result<()> {
+        let stream = self.server.endpoint().handshake(&["http/1.1"])?;
+        let mut lines = BufReader::new(Patient::new(stream, &self.is_stopping)?);
+        lines.get_mut().write_all(head.as_bytes())?;
+        let mut line = String::new();
+        let mut status = String::new();
+        while lines.read_line(&mut line)? > 0 && !line.trim_end().is_empty() {
+            if status.is_empty() {
+                line.trim_end().clone_into(&mut status);
+            }
+            line.clear();
+        }
+        let status = status.replace("HTTP/1.0", "HTTP/1.1");
+        let begin = format!(
+            "{status}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\
+             connection: close\r\n\r\n"
+        );
+        let mut line = begin.into_bytes();
+        while !line.is_empty() && sender.send((Instant::now(), line)).is_ok() {
+            line = Vec::new();
+            lines.read_until(b'\n', &mut line)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a watch breaks after as many events, instead of the next.
+    fn breaks(
+        &self,
+        told: usize,
+        path: &str,
+        line: &[u8],
+        faults: &Faults,
+        client: &TcpStream,
+    ) -> io::Result<bool> {
+        if faults.gone > 0 && told >= faults.gone {
+            let event: Value = serde_json::from_slice(line)?;
+            let version = event["object"]["metadata"]["resourceVersion"].as_str();
+            let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();
+            let is_told = {
+                let mut counts = lock(&self.counts);
+                let is_told = counts.gone_in_stream <= counts.gone_at_start;
+                counts.gone_in_stream += usize::from(is_told);
+                is_told
+            };
+            lock(&self.oldest).insert(collection(path).to_owned(), version);
+            if is_told {
+                let event = json!({"type": "ERROR", "object": status(410, "Expired")});
+                chunk(client, format!("{event}\n").as_bytes())?;
+            }
+            return Ok(true);
+        }
+        if faults.cut > 0 && told >= faults.cut {
+            lock(&self.counts).cut += 1;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn chunk(mut client: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+    let size = format!("{:x}\r\n", bytes.len());
+    client.write_all(&[size.as_bytes(), bytes, b"\r\n"].concat())
+}

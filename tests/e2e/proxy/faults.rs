@@ -1,0 +1,175 @@
+//! What goes wrong, how often, and what has.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::client::Message;
+
+/// What goes wrong. Numbers say how often: 3 is the first and every third after it, 0 is never.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// By how much each request is late, and each event of a watch.
+    pub latency_ms: u64,
+    /// By how much more an event is.
+    pub lag_ms: u64,
+    /// Writes that are answered 429 and not done.
+    pub busy: usize,
+    /// Writes that are answered 500 or 503, in turns, and not done.
+    pub broken: usize,
+    /// Writes that are done, and the connection breaks instead of an answer.
+    pub lost: usize,
+    /// Writes of a status that are answered 409 and not done.
+    pub conflict: usize,
+    /// How many requests for a further page of a listing are answered 410, until the rest is not.
+    pub pages: usize,
+    /// The collection whose watches break; an empty name is all.
+    pub watches: &'static str,
+    /// A watch breaks instead of its next event after as many.
+    pub cut: usize,
+    /// The same, and what it has seen last has expired: it is told so in the stream or, in turns, it breaks,
+    /// and is told so when it comes back.
+    pub gone: usize,
+}
+
+/// What went wrong so far, and among what.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub requests: usize,
+    pub writes: usize,
+    pub events: usize,
+    /// Requests and events that were late.
+    pub late: usize,
+    pub busy: usize,
+    pub broken: usize,
+    pub lost: usize,
+    pub statuses: usize,
+    pub conflicts: usize,
+    pub pages: usize,
+    pub pages_gone: usize,
+    pub cut: usize,
+    pub gone_in_stream: usize,
+    pub gone_at_start: usize,
+    /// Writes under way, and the most there were at once.
+    pub under_way: usize,
+    pub most_under_way: usize,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy)]
+pub(super) enum Fate {
+    Pass,
+    /// It is passed on, and its answer is not.
+    Lose,
+    /// It is answered with this code and reason instead.
+    Answer(u16, &'static str),
+}
+
+const EXPIRED: Fate = Fate::Answer(410, "Expired");
+
+impl Counts {
+    /// Counts a request, and says what becomes of it. Versions of a collection that are below `oldest` have
+    /// expired.
+    pub(super) fn take(
+        &mut self,
+        request: &Message,
+        faults: &Faults,
+        oldest: &BTreeMap<String, u64>,
+    ) -> Fate {
+        self.requests += 1;
+        let path = path(request);
+        if is_watch(request) {
+            let oldest = oldest.get(collection(path));
+            let is_expired = oldest.is_some_and(|oldest| version(path) < *oldest);
+            self.gone_at_start += usize::from(is_expired);
+            return if is_expired { EXPIRED } else { Fate::Pass };
+        }
+        if !is_write(request) {
+            let is_further = path.contains("continue=");
+            let is_expired = is_further && self.pages_gone < faults.pages;
+            self.pages += usize::from(is_further);
+            self.pages_gone += usize::from(is_expired);
+            return if is_expired { EXPIRED } else { Fate::Pass };
+        }
+        self.under_way += 1;
+        self.most_under_way = self.most_under_way.max(self.under_way);
+        let number = self.writes;
+        self.writes += 1;
+        if is_due(number, faults.busy) {
+            self.busy += 1;
+            return Fate::Answer(429, "TooManyRequests");
+        }
+        if is_due(number, faults.broken) {
+            self.broken += 1;
+            return match self.broken % 2 {
+                0 => Fate::Answer(503, "ServiceUnavailable"),
+                _ => Fate::Answer(500, "InternalError"),
+            };
+        }
+        if is_due(number, faults.lost) {
+            self.lost += 1;
+            return Fate::Lose;
+        }
+        if collection(path).ends_with("/status") && next(&mut self.statuses, faults.conflict) {
+            self.conflicts += 1;
+            return Fate::Answer(409, "Conflict");
+        }
+        Fate::Pass
+    }
+}
+
+/// Whether the one of this number is among every so many.
+fn is_due(number: usize, every: usize) -> bool {
+    every > 0 && number.is_multiple_of(every)
+}
+
+/// Counts one more, and says whether it is among every so many.
+fn next(count: &mut usize, every: usize) -> bool {
+    *count += 1;
+    is_due(*count - 1, every)
+}
+
+pub(super) fn is_write(request: &Message) -> bool {
+    !request.first.starts_with("GET ")
+}
+
+pub(super) fn is_watch(request: &Message) -> bool {
+    path(request).contains("watch=true")
+}
+
+/// The path and the query.
+pub(super) fn path(request: &Message) -> &str {
+    request.first.split(' ').nth(1).unwrap_or_default()
+}
+
+pub(super) fn collection(path: &str) -> &str {
+    path.split('?').next().unwrap_or_default()
+}
+
+/// The version that a watch begins with.
+fn version(path: &str) -> u64 {
+    let version = path.split("resourceVersion=").nth(1);
+    let version = version.and_then(|it| it.split('&').next());
+    version.and_then(|it| it.parse().ok()).unwrap_or_default()
+}
+
+pub(super) fn status(code: u16, reason: &str) -> Value {
+    json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "injected", "reason": reason, "code": code,
+    })
+}
+
+pub(super) fn refusal(code: u16, reason: &str) -> Message {
+    let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let mut fields = vec![field("content-type", "application/json")];
+    if code == 429 {
+        fields.push(field("retry-after", "1"));
+    }
+    Message {
+        first: format!("HTTP/1.1 {code} {reason}"),
+        fields,
+        body: status(code, reason).to_string().into_bytes(),
+        is_last: false,
+    }
+}

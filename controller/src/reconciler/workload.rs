@@ -2,7 +2,7 @@
 
 use super::conditions::{find, is, second};
 use super::input::{Change, Name};
-use super::job::{KnownJob, may_start};
+use super::job::{KnownJob, may_start, outgrown};
 use super::life::{follows, has_same_classes};
 use super::output::{Outcome, Target, What};
 use super::{JobName, Kind, Plan, Reconciler, Track};
@@ -364,6 +364,9 @@ impl Reconciler {
         }
         let job = &*job?.seen;
         if job.is_stopped() && !job.is_deleted && !may_start(job, known) {
+        if job.is_some_and(|it| !it.seen.is_deleted && outgrown(&it.seen, known).is_some()) {
+            return Some(What::Evict);
+        }
             // What was admitted is not what its job is now: it is made anew.
             return Some(What::DeleteWorkload);
         }

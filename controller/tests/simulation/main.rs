@@ -24,6 +24,7 @@ mod fields;
 mod jobs;
 mod life;
 mod objects;
+mod outgrown;
 mod process;
 mod quota;
 mod rest;

@@ -170,6 +170,8 @@ impl Reconciler {
         if matches!(what, What::Notice) && matches!(outcome, Outcome::Refused(_)) {
             known.notice = None;
         }
+        // Its quota is for others while it is not tried again.
+        let put_off_s = known.track.put_off_s(what, outcome);
         let is_of_order = what.is_of_order();
         let was_stale = known.is_stale;
         let (is_over, is_undone) = match outcome {
@@ -199,14 +201,19 @@ impl Reconciler {
         if is_undone {
             let seen = Arc::clone(&known.seen);
             self.give_up(name);
+            if let Some(until_s) = put_off_s {
+                self.objects.put_off(&name.namespace, &name.name, until_s);
+            }
             let _ = self.objects.set_workload(seen);
         }
         let Some(known) = self.workloads.get(name) else {
             return;
         };
         let job = known.job.clone();
-        if matches!(outcome, Outcome::Done(_)) {
-            self.tell(name, what);
+        match outcome {
+            Outcome::Done(_) => self.tell(name, what),
+            Outcome::Refused(why) => self.warn_workload(name, what, why),
+            _ => {}
         }
         if let Some(job) = job {
             self.schedule.mark(Target::Job(job));
@@ -357,6 +364,9 @@ impl Reconciler {
         if !holds {
             return None;
         }
+        if job.is_some_and(|it| !it.seen.is_deleted && outgrown(&it.seen, known).is_some()) {
+            return Some(What::Evict);
+        }
         if execution_ends_ms(known).is_some_and(|at_ms| at_ms <= now_ms)
             && !is(&known.seen, "DeactivationTarget", "True")
         {
@@ -364,9 +374,6 @@ impl Reconciler {
         }
         let job = &*job?.seen;
         if job.is_stopped() && !job.is_deleted && !may_start(job, known) {
-        if job.is_some_and(|it| !it.seen.is_deleted && outgrown(&it.seen, known).is_some()) {
-            return Some(What::Evict);
-        }
             // What was admitted is not what its job is now: it is made anew.
             return Some(What::DeleteWorkload);
         }

@@ -27,6 +27,7 @@ mod objects;
 mod outgrown;
 mod process;
 mod quota;
+mod refused;
 mod rest;
 mod rules;
 mod stage;

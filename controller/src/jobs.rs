@@ -106,7 +106,8 @@ pub struct Seen {
     pub is_suspended: bool,
     /// Whether it has a start time.
     pub has_start_time: bool,
-    /// Whether none of its pods is active, and whoever makes its pods knows that it is suspended.
+    /// Whether none of its pods is active (pending or running, and not on its way out), and whoever makes
+    /// its pods knows that it is suspended.
     pub is_quiet: bool,
     /// Whether as many pods as it has are ready or done.
     pub is_ready: bool,

@@ -12,7 +12,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
-use lockkeeper_api::GROUP;
+use lockkeeper_api::{GROUP, job_set};
 use lockkeeper_policies::registry::{Registration, registrations};
 use lockkeeper_policies::rule::Operation;
 use std::collections::BTreeSet;
@@ -234,6 +234,22 @@ fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
             "request.operation == 'DELETE' \
              ? !oldObject.metadata.name.startsWith('system-') \
              : !has(object.metadata.name) || !object.metadata.name.startsWith('system-')",
+        ));
+    }
+    // A Job of a JobSet waits with it, and is left alone; a JobSet may have thousands. Asked is who controls
+    // it, as the webhook asks: a label anybody may set.
+    if kind.group == "batch" && kind.kind == "Job" {
+        let (kind, group) = (job_set::KIND, job_set::GROUP);
+        let is_its = format!(
+            "it.kind == '{kind}' && it.apiVersion.startsWith('{group}/') \
+             && has(it.controller) && it.controller"
+        );
+        conditions.push(condition(
+            "not-of-a-job-set",
+            &format!(
+                "!has(object.metadata.ownerReferences) \
+                 || !object.metadata.ownerReferences.exists(it, {is_its})"
+            ),
         ));
     }
     conditions

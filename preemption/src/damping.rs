@@ -26,6 +26,9 @@ mod history;
 mod hold;
 mod of_state;
 
+use crate::amount::Amount;
+use crate::names::WorkloadId;
+
 pub(crate) use history::Histories;
 pub(crate) use hold::{Hold, Holds};
 
@@ -37,6 +40,15 @@ pub enum Damping {
     On,
     /// They are not, as in Kueue.
     Off,
+}
+
+/// What a workload finds of a flavor and resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// What it could have now, what others lend it included.
+    pub free: Amount,
+    /// For which other preemptors it is held, and how much.
+    pub held: Vec<(WorkloadId, Amount)>,
 }
 
 /// How much was undone again: the thrash meter.

@@ -133,7 +133,7 @@ pub use amount::Amount;
 pub use ask::Nomination;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeuedTo, SkipReason};
-pub use damping::{Damping, Thrash};
+pub use damping::{Damping, Room, Thrash};
 pub use names::{CellId, FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,

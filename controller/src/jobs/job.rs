@@ -46,10 +46,12 @@ impl JobKind for BatchJob {
         Ok(Seen {
             is_suspended: spec.suspend == Some(true),
             has_start_time: status.start_time.is_some(),
-            // A pod that is on its way out still has its node's resources.
-            is_quiet: status.active.unwrap_or_default() == 0
-                && status.terminating.unwrap_or_default() == 0
-                && is_known_suspended,
+            // Not so `status.terminating`: a pod that is on its way out is not active. It has its node's
+            // resources until its grace period is over, and whoever gets its quota may wait for them so long
+            // in the scheduler; on a node that is dead it would keep the quota for ever. KEP-83 accepts that
+            // ("while Pods are terminating, a ClusterQueue's quota could be oversubscribed"), and Kueue asks
+            // `status.active` alone (`OnTerminating` of KEP-10076, its default).
+            is_quiet: status.active.unwrap_or_default() == 0 && is_known_suspended,
             is_ready: status
                 .ready
                 .unwrap_or_default()
@@ -104,4 +106,51 @@ fn ended(status: &JobStatus) -> Option<Ended> {
         is_success: end.type_ == "Complete",
         message: end.message.clone().unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BatchJob;
+    use crate::jobs::JobKind;
+    use serde_json::json;
+
+    fn is_quiet(active: i32, terminating: i32, suspended: Option<bool>, has_started: bool) -> bool {
+        let conditions: Vec<_> = suspended
+            .map(|it| json!({"type": "Suspended", "status": if it { "True" } else { "False" }}))
+            .into_iter()
+            .collect();
+        let mut status = json!({
+            "active": active, "terminating": terminating, "conditions": conditions,
+        });
+        if has_started {
+            status["startTime"] = json!("2024-05-01T00:00:00Z");
+        }
+        let job = json!({
+            "metadata": {"name": "j", "namespace": "team"},
+            "spec": {"suspend": true, "template": {"spec": {"containers": []}}},
+            "status": status,
+        });
+        BatchJob.read(job).unwrap().is_quiet
+    }
+
+    #[test]
+    fn it_is_quiet_when_no_pod_is_active_and_its_controller_knows_that_it_is_suspended() {
+        for (active, terminating, suspended, has_started, expected) in [
+            (0, 0, None, false, true),
+            (0, 0, Some(true), true, true),
+            // A pod on its way out, or on a node that will never say that it is gone.
+            (0, 2, Some(true), true, true),
+            (1, 0, Some(true), true, false),
+            (1, 2, Some(true), true, false),
+            // Its controller has not seen yet that it is to stop.
+            (0, 0, None, true, false),
+            (0, 0, Some(false), true, false),
+        ] {
+            assert_eq!(
+                is_quiet(active, terminating, suspended, has_started),
+                expected,
+                "{active} {terminating} {suspended:?} {has_started}"
+            );
+        }
+    }
 }

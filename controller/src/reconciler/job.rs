@@ -6,6 +6,7 @@ use super::output::{Outcome, Target, Verb, What};
 use super::workload::Known;
 use super::{Plan, Reconciler, Track};
 use crate::jobs::{KINDS, Placed, Seen};
+use k8s_openapi::api::core::v1::PodSpec;
 use lockkeeper_api::labels;
 use lockkeeper_api::workload::PodSetAssignment;
 use serde_json::{Value, json};
@@ -156,7 +157,16 @@ impl Reconciler {
         let workload = self.workloads.get(&job.workload_name(name.kind));
         Some(match what {
             What::CreateWorkload => Verb::Create(workload_of(name, job)?),
-            What::SuspendJob => Verb::Patch(patch(json!({"suspend": true}))),
+            What::SuspendJob => {
+                let suspended = json!({"suspend": true});
+                let restored = restored(job, workload);
+                if job.original.as_ref().is_none_or(|it| *it == restored) {
+                    return Some(Verb::Patch(patch(suspended)));
+                }
+                // What its user has changed is not undone, whatever becomes of its workload meanwhile.
+                let original = serde_json::to_string(&restored).ok()?;
+                Verb::Patch(noted(suspended, json!(original)))
+            }
             What::StartJob => {
                 let placed = self.placed(job, workload?);
                 if job.is_placed(&placed) {
@@ -168,7 +178,10 @@ impl Reconciler {
                 let original = serde_json::to_string(&noted_of(job, &placed)).ok()?;
                 Verb::Patch(noted(spec, json!(original)))
             }
-            What::RestoreJob => Verb::Patch(noted(kind.place(job, &job.original()), Value::Null)),
+            What::RestoreJob => {
+                let restored = restored(job, workload);
+                Verb::Patch(noted(kind.place(job, &restored), Value::Null))
+            }
             What::ResetJob => Verb::PatchStatus(json!({
                 "metadata": {"resourceVersion": version},
                 "status": {"startTime": null},
@@ -201,7 +214,68 @@ fn plan_start(job: &Seen, placed: &[Placed]) -> Option<What> {
 
 /// Whether a suspended job is what its workload was admitted for.
 pub(super) fn may_start(job: &Seen, workload: &Known) -> bool {
-    job.original.is_some() || follows(workload, job)
+    if job.original.is_some() {
+        outgrown(job, workload).is_none()
+    } else {
+        follows(workload, job)
+    }
+}
+
+/// What a job asks for beyond that for which its workload was admitted, once it was started: more pods, or pods
+/// that ask for something else. Fewer pods are left alone: they keep within their quota.
+///
+/// Source: Kueue `pkg/controller/jobframework`, which stops such a job (`NoMatchingWorkload`), and one with
+/// fewer pods too.
+pub(super) fn outgrown(job: &Seen, workload: &Known) -> Option<String> {
+    if job.is_suspended && job.original.is_none() {
+        return None;
+    }
+    let given = workload.seen.status.as_ref()?.admission.as_ref()?;
+    job.pod_sets.iter().find_map(|have| {
+        let name = &have.name;
+        let mut given = given.pod_set_assignments.iter();
+        let count = given.find(|it| it.name == *name).map_or(0, |it| it.count);
+        if have.count > count {
+            let now = have.count;
+            return Some(format!(
+                "pod set {name} has {now} pods, and {count} were admitted"
+            ));
+        }
+        let mut pod_sets = workload.seen.spec.pod_sets.iter();
+        let pod_set = pod_sets.find(|it| it.name() == name)?;
+        let is_other = !asks_alike(have.template.spec.as_ref(), pod_set.template.spec.as_ref());
+        is_other.then(|| format!("the pods of pod set {name} ask for other resources"))
+    })
+}
+
+/// Whether pods ask for the same, wherever they may run. Both have only what is used of them.
+fn asks_alike(one: Option<&PodSpec>, other: Option<&PodSpec>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            one.containers == other.containers
+                && one.init_containers == other.init_containers
+                && one.overhead == other.overhead
+                && one.resources == other.resources
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+/// How the pods of a stopped job are to be: as they were noted, but for a number of pods that is not the one
+/// it was admitted with. Its user has changed that since.
+fn restored(job: &Seen, workload: Option<&Known>) -> Vec<Placed> {
+    let mut original = job.original();
+    let admission = workload.and_then(|it| it.seen.status.as_ref()?.admission.as_ref());
+    if let (Some(_), Some(admission)) = (&job.original, admission) {
+        for (placed, have) in original.iter_mut().zip(&job.pod_sets) {
+            let mut given = admission.pod_set_assignments.iter();
+            let given = given.find(|it| it.name == have.name);
+            if given.is_some_and(|it| it.count != have.count) {
+                placed.count = None;
+            }
+        }
+    }
+    original
 }
 
 /// The rest of stopping, after it is suspended. Each part is safe to repeat; done is it when its workload may

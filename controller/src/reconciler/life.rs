@@ -2,6 +2,7 @@
 
 use super::conditions::{Conditions, find, is, status_of, status_patch, time};
 use super::input::Name;
+use super::job::outgrown;
 use super::output::{Verb, What};
 use super::workload::{Known, Order, Preemption};
 use super::{JobName, Reconciler};
@@ -19,6 +20,9 @@ const PENDING: &str = "Pending";
 
 /// The message of `DeactivationTarget` for the time that a workload may run.
 const TOO_LONG: &str = "exceeding the maximum execution time";
+
+/// The beginning of the message of an eviction for what its job is now.
+const CHANGED: &str = "The job asks for more than was admitted, and queues again";
 
 /// Why a workload gives its quota back that was never evicted.
 const HALF: &str = "It held quota without being admitted: somebody has changed its status";
@@ -107,7 +111,7 @@ impl Reconciler {
         }
     }
 
-    /// By a step of its life, or because others take its quota. Who has no owner is at rest from then on:
+    /// By a step of its life, because others take its quota, or because its job has outgrown it. Who has no owner is at rest from then on:
     /// its quota is given back at once.
     fn evict(
         &self,
@@ -120,7 +124,14 @@ impl Reconciler {
         match (&known.order, step) {
             (_, Step::Evict(_)) => apply(workload, status, step, now_ms)?,
             (Some(Order::Preempt(by)), _) => preempt(workload, status, by, now_ms),
-            _ => return None,
+            _ => {
+                let job = self.jobs.get(known.job.as_ref()?)?;
+                let why = outgrown(&job.seen, known)?;
+                let about = format!("{CHANGED}: {why}");
+                let reason = EvictionReason::JobChanged;
+                let mut conditions = conditions(workload, &mut status.conditions, now_ms);
+                conditions.renew("Evicted", reason.as_str(), &reason.message(&about));
+            }
         }
         let owners = workload.metadata.owner_references.iter().flatten();
         let has_owner = owners.into_iter().any(|it| it.controller == Some(true));

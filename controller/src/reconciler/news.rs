@@ -8,6 +8,7 @@ use super::conditions::cut;
 use super::input::{JobName, Name};
 use super::job::reference;
 use super::output::{Verb, What};
+use super::workload::Known;
 use super::{Plan, Reconciler, Track};
 use crate::jobs::KINDS;
 use k8s_openapi::jiff::Timestamp;
@@ -237,12 +238,31 @@ impl Reconciler {
             (What::Deactivate, Some((reason, note))) => (true, reason.clone(), note.clone()),
             _ => return,
         };
-        let uid = known.seen.metadata.uid.clone();
-        let regarding = json!({
-            "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Workload",
-            "name": name.name, "namespace": name.namespace, "uid": uid,
-        });
+        let regarding = regarding(name, known);
         self.news
             .push(regarding, &name.namespace, is_warning, &reason, &note);
     }
+
+    /// What was decided about a workload, and cannot be written.
+    pub(super) fn warn_workload(&mut self, name: &Name, what: What, why: &str) {
+        let doing = match what {
+            What::Admit => "admit",
+            What::Evict => "evict",
+            _ => return,
+        };
+        let Some(known) = self.workloads.get(name) else {
+            return;
+        };
+        let note = format!("Cannot {doing} it: {why}");
+        let regarding = regarding(name, known);
+        self.news
+            .push(regarding, &name.namespace, true, "Refused", &note);
+    }
+}
+
+fn regarding(name: &Name, known: &Known) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Workload",
+        "name": name.name, "namespace": name.namespace, "uid": known.seen.metadata.uid,
+    })
 }

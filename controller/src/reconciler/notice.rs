@@ -111,7 +111,11 @@ impl Reconciler {
         match place {
             Some(Err(error)) => inadmissible(error.to_string()),
             Some(Ok(Place::Outside(outside))) => inadmissible(outside_of(known, *outside)),
-            Some(Ok(Place::Held(_))) => held(known),
+            Some(Ok(Place::Held(until_s)))
+                if until_s.saturating_mul(1000) > self.objects.now_ms() =>
+            {
+                held(known)
+            }
             _ => match (self.why_inactive(known), &known.notice) {
                 (Some(why), _) => inadmissible(why),
                 (None, Some(notice)) => (**notice).clone(),

@@ -261,4 +261,15 @@ impl Track {
             self.is_in_doubt = false;
         }
     }
+
+    /// Until which second whoever was to be admitted is not looked at, because that was refused; and until the
+    /// end of that second nothing else is written about it.
+    pub(super) fn put_off_s(&mut self, what: What, outcome: &Outcome) -> Option<i64> {
+        if what != What::Admit || !matches!(outcome, Outcome::Refused(_)) {
+            return None;
+        }
+        let until_s = self.retry.at_ms.saturating_add(999).div_euclid(1000);
+        self.retry.at_ms = until_s.saturating_mul(1000);
+        Some(until_s)
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::conditions::{find, is, second};
 use super::input::{Change, Name};
-use super::job::{KnownJob, may_start};
+use super::job::{KnownJob, may_start, outgrown};
 use super::life::{follows, has_same_classes};
 use super::output::{Outcome, Target, What};
 use super::{JobName, Kind, Plan, Reconciler, Track};
@@ -171,6 +171,8 @@ impl Reconciler {
         if matches!(what, What::Notice) && matches!(outcome, Outcome::Refused(_)) {
             known.notice = None;
         }
+        // Its quota is for others while it is not tried again.
+        let put_off_s = known.track.put_off_s(what, outcome);
         let is_of_order = what.is_of_order();
         let was_stale = known.is_stale;
         let (is_over, is_undone) = match outcome {
@@ -200,14 +202,19 @@ impl Reconciler {
         if is_undone {
             let seen = Arc::clone(&known.seen);
             self.give_up(name);
+            if let Some(until_s) = put_off_s {
+                self.objects.put_off(&name.namespace, &name.name, until_s);
+            }
             let _ = self.objects.set_workload(seen);
         }
         let Some(known) = self.workloads.get(name) else {
             return;
         };
         let job = known.job.clone();
-        if matches!(outcome, Outcome::Done(_)) {
-            self.tell(name, what);
+        match outcome {
+            Outcome::Done(_) => self.tell(name, what),
+            Outcome::Refused(why) => self.warn_workload(name, what, why),
+            _ => {}
         }
         if let Some(job) = job {
             self.schedule.mark(Target::Job(job));
@@ -357,6 +364,9 @@ impl Reconciler {
         }
         if !holds {
             return None;
+        }
+        if job.is_some_and(|it| !it.seen.is_deleted && outgrown(&it.seen, known).is_some()) {
+            return Some(What::Evict);
         }
         if execution_ends_ms(known).is_some_and(|at_ms| at_ms <= now_ms)
             && !is(&known.seen, "DeactivationTarget", "True")

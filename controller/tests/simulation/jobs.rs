@@ -40,7 +40,9 @@ impl World {
     fn suspended(&mut self, job: &Value) -> Option<Value> {
         if number(job, "/status/active") > 0 && self.dice.percent(50) {
             let left = number(job, "/status/active") - 1;
-            return Some(json!({"active": left, "ready": 0}));
+            // Some of its nodes are dead, and never say that it is gone.
+            let hang = number(job, "/status/terminating") + i64::from(self.dice.percent(30));
+            return Some(json!({"active": left, "ready": 0, "terminating": hang}));
         }
         let is_known = is(job, "Suspended") && number(job, "/status/active") == 0;
         let conditions = self.with(job, "Suspended", "True", "JobSuspended");

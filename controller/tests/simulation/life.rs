@@ -19,7 +19,7 @@ fn template() -> Value {
     }})
 }
 
-fn job(name: &str, class: &str) -> Value {
+pub fn job(name: &str, class: &str) -> Value {
     json!({
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": {
             "lockkeeper.dev/queue-name": "main", "lockkeeper.dev/priority-class": class,
@@ -33,13 +33,13 @@ fn placement(stage: &Stage, name: &str) -> Value {
     json!([pod["nodeSelector"], pod["tolerations"]])
 }
 
-fn runs(stage: &mut Stage, name: &str, ready: u32) {
+pub fn runs(stage: &mut Stage, name: &str, ready: u32) {
     let status = json!({"startTime": "2023-11-14T22:13:20Z", "active": 2, "ready": ready});
     stage.status(JOB, name, &status);
 }
 
 /// What its controller does when a job is suspended.
-fn stops(stage: &mut Stage, name: &str) {
+pub fn stops(stage: &mut Stage, name: &str) {
     assert_eq!(stage.get(JOB, name)["spec"]["suspend"], true);
     let suspended = json!([{
         "type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "",

@@ -69,6 +69,16 @@ impl World {
                 "job {name} is half stopped: its workload runs: {runs}"
             ));
         }
+        if runs {
+            let given = &workload["status"]["admission"]["podSetAssignments"][0]["count"];
+            let pods = number(job, "/spec/parallelism");
+            let is_by_hand = self.watcher.meddled.contains(uid(job));
+            if given.as_i64().is_none_or(|it| it < pods) && !is_by_hand {
+                return Err(format!(
+                    "job {name} has {pods} pods, and {given} were admitted"
+                ));
+            }
+        }
         if !runs {
             if number(job, "/status/active") > 0 {
                 return Err(format!("job {name} is stopped and has pods"));

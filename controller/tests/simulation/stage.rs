@@ -5,7 +5,7 @@ use crate::fields::{list, text};
 use crate::objects;
 use crate::process::Process;
 use crate::write::{object, perform};
-use lockkeeper_controller::{Kind, Name, Settings, What};
+use lockkeeper_controller::{Kind, Name, Outcome, Settings, What};
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::Settings as Requeue;
@@ -22,6 +22,8 @@ pub struct Stage {
     process: Process,
     /// What was written of workloads and jobs, and events.
     lines: Vec<String>,
+    /// The API server refuses whatever begins like this, as `what name`.
+    pub refuses: Option<String>,
 }
 
 impl Stage {
@@ -64,6 +66,7 @@ impl Stage {
             api,
             process,
             lines: Vec::new(),
+            refuses: None,
         }
     }
 
@@ -85,12 +88,19 @@ impl Stage {
                 self.api.now_ms = at_ms;
             }
             for write in output.writes {
+                let (_, name) = object(&write);
+                let line = format!("{} {}", write.what.as_str(), name.name);
+                let line = line.trim_end().to_owned();
+                let refuses = self.refuses.as_ref();
+                let is_refused = refuses.is_some_and(|it| line.starts_with(it.as_str()));
                 if write.what != What::QueueStatus {
-                    let (_, name) = object(&write);
-                    let line = format!("{} {}", write.what.as_str(), name.name);
-                    self.lines.push(line.trim_end().to_owned());
+                    self.lines.push(line);
                 }
-                let outcome = perform(&mut self.api, &write).unwrap();
+                let outcome = if is_refused {
+                    Outcome::Refused("nobody may".to_owned())
+                } else {
+                    perform(&mut self.api, &write).unwrap()
+                };
                 self.process.answers.push((write.ticket, outcome));
             }
             let mut dice = crate::dice::Dice::new(0);
@@ -111,6 +121,12 @@ impl Stage {
         self.api.now_ms = end_ms;
         lines.extend(self.settle());
         lines
+    }
+
+    /// Its user changes it.
+    pub fn change(&mut self, kind: Kind, name: &str, patch: &Value) {
+        let name = Name::new(objects::NAMESPACE, name);
+        self.api.patch(kind, &name, patch, false).unwrap();
     }
 
     pub fn status(&mut self, kind: Kind, name: &str, status: &Value) {

@@ -134,14 +134,13 @@ impl World {
         };
         let count = self.dice.within(1, 4);
         let patch = json!({"spec": {"parallelism": count, "completions": count}});
-        // While it may run it has been scaled by its admission, perhaps.
-        if is_true(&job, "/spec/suspend")
-            && text(&job, "/status/startTime").is_empty()
-            && text(
-                &job,
-                "/metadata/annotations/lockkeeper.dev~1original-placement",
-            )
-            .is_empty()
+        // What its admission has scaled comes back when it stops, but for a number that was changed since; that
+        // is for single lives.
+        let noted = text(
+            &job,
+            "/metadata/annotations/lockkeeper.dev~1original-placement",
+        );
+        if !noted.contains("count")
             && self.change(JOB, &job, &patch, false)
             && let Some(truth) = self.watcher.truth.get_mut(uid(&job))
         {

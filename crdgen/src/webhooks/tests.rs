@@ -144,18 +144,21 @@ fn pods_and_jobs_are_sent_by_label_and_the_rest_without_exception() {
 }
 
 #[test]
-fn the_api_server_and_its_classes_are_exempt() {
+fn the_api_server_its_classes_and_jobs_of_job_sets_are_exempt() {
     for webhook in webhooks(&service()) {
         let conditions = webhook["matchConditions"].as_array().unwrap();
         let names: Vec<&str> = conditions
             .iter()
             .map(|c| c["name"].as_str().unwrap())
             .collect();
-        if webhook["name"] == "priorityclasses.validate.lockkeeper.dev" {
-            assert_eq!(names, ["not-by-the-api-server", "not-a-system-class"]);
-        } else {
-            assert_eq!(names, ["not-by-the-api-server"]);
-        }
+        let expected: &[&str] = match webhook["name"].as_str().unwrap() {
+            "priorityclasses.validate.lockkeeper.dev" => {
+                &["not-by-the-api-server", "not-a-system-class"]
+            }
+            "jobs.default.lockkeeper.dev" => &["not-by-the-api-server", "not-of-a-job-set"],
+            _ => &["not-by-the-api-server"],
+        };
+        assert_eq!(names, expected);
     }
 }
 

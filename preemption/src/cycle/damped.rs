@@ -54,7 +54,7 @@ impl State {
     }
 
     /// Counts the quota that is held for a preemptor as free.
-    pub(super) fn lift_hold(&self, view: &mut View<'_>, holder: WorkloadId) {
+    pub(crate) fn lift_hold(&self, view: &mut View<'_>, holder: WorkloadId) {
         if let Some(hold) = self.holds.get(holder) {
             let amounts = hold.amounts(holder, &self.histories, &self.index, &self.records);
             for (cell, amount) in hold.at_cells(view, &amounts) {

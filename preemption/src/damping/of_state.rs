@@ -1,10 +1,11 @@
 //! Damping as the state's users see it.
 
-use super::{Damping, Hold, Thrash};
+use super::{Damping, Hold, Room, Thrash};
 use crate::amount::Amount;
 use crate::guard::Guard;
 use crate::names::{FlavorResource, NodeId, WorkloadId};
 use crate::queue::Queue;
+use crate::quota::{Overlay, View};
 use crate::state::State;
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -39,6 +40,37 @@ impl State {
             (id, amounts)
         };
         self.holds.iter().map(amounts).collect()
+    }
+
+    /// What a workload could have of a flavor and resource now, and for which other preemptors more of it is
+    /// held. Only those are named without whose hold there would be more for it, by number; a hold that
+    /// nobody else could use is none of its business. Costs a walk up the tree for each hold.
+    #[must_use]
+    pub fn room_for(&self, id: WorkloadId, of: FlavorResource) -> Room {
+        let mut room = Room::default();
+        let queue = self.queue_of(id);
+        let Some(cell) = queue.and_then(|queue| self.tree.node(queue).cell(of)) else {
+            return room;
+        };
+        let mut overlay = Overlay::default();
+        let mut view = View::new(&self.tree, &self.usage, &mut overlay);
+        self.put_holds(&mut view);
+        self.lift_hold(&mut view, id);
+        let mut available = view.available(cell);
+        room.free = available.or_zero();
+        for (holder, amounts) in self.held_quota() {
+            if holder == id {
+                continue;
+            }
+            self.lift_hold(&mut view, holder);
+            let without = view.available(cell);
+            let held = amounts.iter().find(|(it, _)| *it == of);
+            if let Some((_, held)) = held.filter(|_| without > available) {
+                room.held.push((holder, *held));
+            }
+            available = without;
+        }
+        room
     }
 
     pub(crate) fn guard<'a>(

@@ -6,6 +6,7 @@
 //! | `Evicted=True` | `AdmissionCheck` | Evicted due to *checks* |
 //! | `Evicted=True` | `ClusterQueueStopped` | The ClusterQueue is stopped |
 //! | `Evicted=True` | `LocalQueueStopped` | The LocalQueue is stopped |
+//! | `Evicted=True` | `JobChanged` | *what its job asks for now* |
 //! | `Evicted=True` | `Deactivated` | The workload is deactivated |
 //! | `Evicted=True` | `DeactivatedDueTo`*cause* | The workload is deactivated due to *message of the target* |
 //! | `DeactivationTarget=True` | `RequeuingLimitExceeded` | exceeding the maximum number of re-queuing retries |
@@ -17,8 +18,9 @@
 //! | `Requeued=True` | `LocalQueueRestarted` | The LocalQueue was restarted after being stopped |
 //!
 //! `Requeued=False` carries the reason of the eviction. An eviction of a workload that holds an admission
-//! is also an event of type `Normal`: `EvictedDueTo`*reason* with the same message. The one about the
-//! maximum time is ours; all others are Kueue's.
+//! is also an event of type `Normal`: `EvictedDueTo`*reason* with the same message. Those about the
+//! maximum time and about a job that has changed are ours; all others are Kueue's, which stops such a job too
+//! and makes its workload anew.
 
 /// Why a workload was evicted: the reason of `Evicted=True`, and of `Requeued=False` after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +37,8 @@ pub enum EvictionReason {
     LocalQueueStopped,
     /// Nodes under it failed.
     NodeFailures,
+    /// Its job asks for more than it was admitted for.
+    JobChanged,
     /// It is not active any more: by its user, or by the controller for a cause.
     Deactivated(Option<DeactivationCause>),
     /// A reason that is not known here.
@@ -80,13 +84,14 @@ impl DeactivationCause {
 }
 
 impl EvictionReason {
-    const KNOWN: [Self; 10] = [
+    const KNOWN: [Self; 11] = [
         Self::Preempted,
         Self::PodsReadyTimeout,
         Self::AdmissionCheck,
         Self::ClusterQueueStopped,
         Self::LocalQueueStopped,
         Self::NodeFailures,
+        Self::JobChanged,
         Self::Deactivated(None),
         Self::Deactivated(Some(DeactivationCause::RequeuingLimitExceeded)),
         Self::Deactivated(Some(DeactivationCause::MaximumExecutionTimeExceeded)),
@@ -115,6 +120,7 @@ impl EvictionReason {
             Self::ClusterQueueStopped => "ClusterQueueStopped",
             Self::LocalQueueStopped => "LocalQueueStopped",
             Self::NodeFailures => "NodeFailures",
+            Self::JobChanged => "JobChanged",
             Self::Deactivated(None) => "Deactivated",
             Self::Deactivated(Some(cause)) => match cause {
                 DeactivationCause::RequeuingLimitExceeded => {
@@ -143,7 +149,9 @@ impl EvictionReason {
             Self::LocalQueueStopped => "The LocalQueue is stopped".to_owned(),
             Self::Deactivated(None) => "The workload is deactivated".to_owned(),
             Self::Deactivated(Some(_)) => format!("The workload is deactivated due to {about}"),
-            Self::Preempted | Self::NodeFailures | Self::Other => about.to_owned(),
+            Self::Preempted | Self::NodeFailures | Self::JobChanged | Self::Other => {
+                about.to_owned()
+            }
         }
     }
 
@@ -155,7 +163,10 @@ impl EvictionReason {
 
     /// Whether a workload may be tried again as soon as its job has stopped.
     pub(super) const fn requeues_at_once(self) -> bool {
-        matches!(self, Self::Preempted | Self::NodeFailures)
+        matches!(
+            self,
+            Self::Preempted | Self::NodeFailures | Self::JobChanged
+        )
     }
 }
 

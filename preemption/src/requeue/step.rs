@@ -163,7 +163,10 @@ impl Case<'_> {
             }
             EvictionReason::ClusterQueueStopped | EvictionReason::LocalQueueStopped => None,
             // Nobody else would ever lift these.
-            EvictionReason::Preempted | EvictionReason::NodeFailures | EvictionReason::Other => {
+            EvictionReason::Preempted
+            | EvictionReason::NodeFailures
+            | EvictionReason::JobChanged
+            | EvictionReason::Other => {
                 (!self.settings.is_like_kueue()).then_some(RequeuedReason::BackoffFinished)
             }
         }

@@ -69,6 +69,8 @@ pub struct Objects {
     by_local_queue: BTreeMap<LocalKey, BTreeSet<String>>,
     /// Admitted in the state, and not yet in their objects.
     assumed: BTreeSet<String>,
+    /// Until which second these are not looked at.
+    put_off: BTreeMap<String, i64>,
     quotas: Sums,
     held: Sums,
 }
@@ -91,6 +93,7 @@ impl Objects {
             workloads: BTreeMap::new(),
             by_local_queue: BTreeMap::new(),
             assumed: BTreeSet::new(),
+            put_off: BTreeMap::new(),
             quotas: Sums::default(),
             held: Sums::default(),
         }
@@ -130,6 +133,16 @@ impl Objects {
     pub fn give_up(&mut self, namespace: &str, name: &str) {
         let key = format!("{namespace}/{name}");
         if self.assumed.remove(&key) {
+            self.refresh(&key);
+        }
+    }
+
+    /// The same, and it is not looked at before this second, in seconds since 1970, unless its object changes.
+    pub fn put_off(&mut self, namespace: &str, name: &str, until_s: i64) {
+        let key = format!("{namespace}/{name}");
+        if self.workloads.contains_key(&key) {
+            self.assumed.remove(&key);
+            self.put_off.insert(key.clone(), until_s);
             self.refresh(&key);
         }
     }
@@ -295,6 +308,9 @@ impl Objects {
         let home = home(&workload);
         if let Some(before) = self.workloads.get(&key).map(|it| Arc::clone(&it.object)) {
             let is_another = before.metadata.uid != workload.metadata.uid;
+            if before.metadata.resource_version != workload.metadata.resource_version {
+                self.put_off.remove(&key);
+            }
             if is_another {
                 // Deleted and made again: nothing of the old one counts.
                 self.remove_key(&key);
@@ -340,6 +356,7 @@ impl Objects {
     fn remove_key(&mut self, key: &str) {
         self.leave(key);
         self.assumed.remove(key);
+        self.put_off.remove(key);
         if let Some(known) = self.workloads.remove(key) {
             self.leave_home(key, &known.object);
         }

@@ -2,10 +2,17 @@
 
 use super::json::pod_set_names;
 use super::text::{amount, flavor_verdict};
-use lockkeeper_preemption::{Decision, Entry, FlavorVerdict, Possibility, State, Step};
+use lockkeeper_preemption::{
+    Amount, Decision, Entry, FlavorResource, FlavorVerdict, Possibility, Room, State, Step,
+};
+use std::fmt::Write;
 
-/// Why an entry does not fit, or why nobody is taken for it: by pod set and flavor, as its trace says. It needs
-/// a trace.
+/// Of the preemptors for whom quota is held, how many are named.
+const NAMES_MAX: usize = 3;
+
+/// Why an entry does not fit, or why nobody is taken for it: by pod set and flavor, as its trace says, and for
+/// which preemptors the quota is held that it could have otherwise. It needs a trace, and the state as it is
+/// after the cycle.
 #[must_use]
 pub fn why_not(state: &State, entry: &Entry) -> String {
     if entry.decision == Decision::NoCandidates {
@@ -14,6 +21,7 @@ pub fn why_not(state: &State, entry: &Entry) -> String {
     let workload = state.workload_name(entry.workload);
     let names = pod_set_names(state, workload);
     let mut parts: Vec<String> = Vec::new();
+    let mut told = Vec::new();
     for step in entry.trace.steps() {
         let Step::Flavor {
             pod_set,
@@ -23,22 +31,16 @@ pub fn why_not(state: &State, entry: &Entry) -> String {
         else {
             continue;
         };
-        let is_refusal = match verdict {
-            FlavorVerdict::NotNominated => false,
-            FlavorVerdict::Possible { possibility, .. } => {
-                matches!(possibility, Possibility::NoCandidates | Possibility::NoFit)
-            }
-            _ => true,
-        };
-        if is_refusal {
-            let pod_set = names.get(*pod_set).copied().unwrap_or_default();
-            let flavor = state.flavor_name(*flavor);
-            let verdict = flavor_verdict(state, verdict);
-            let part = format!("{pod_set} on flavor {flavor}: {verdict}");
-            if !parts.contains(&part) {
-                parts.push(part);
-            }
+        // A second look, as if nothing were held for weaker ones, says the same with other numbers.
+        let key = (*pod_set, *flavor, asked(verdict));
+        if !is_refusal(verdict) || told.contains(&key) {
+            continue;
         }
+        told.push(key);
+        let pod_set = names.get(*pod_set).copied().unwrap_or_default();
+        let flavor = state.flavor_name(*flavor);
+        let verdict = refusal(state, entry, verdict);
+        parts.push(format!("{pod_set} on flavor {flavor}: {verdict}"));
     }
     if parts.is_empty() {
         return "Does not fit".to_owned();
@@ -46,7 +48,46 @@ pub fn why_not(state: &State, entry: &Entry) -> String {
     format!("Does not fit; {}", parts.join("; "))
 }
 
-/// What it asks for and what of it is free; nobody may be taken for it.
+const fn is_refusal(verdict: &FlavorVerdict) -> bool {
+    match verdict {
+        FlavorVerdict::NotNominated => false,
+        FlavorVerdict::Possible { possibility, .. } => {
+            matches!(possibility, Possibility::NoCandidates | Possibility::NoFit)
+        }
+        _ => true,
+    }
+}
+
+/// What a refused flavor was asked for.
+const fn asked(verdict: &FlavorVerdict) -> Option<(FlavorResource, Amount)> {
+    match verdict {
+        FlavorVerdict::WaitingForQuota { of, asked, .. }
+        | FlavorVerdict::ExceedsMaxQuota { of, asked, .. } => Some((*of, *asked)),
+        _ => None,
+    }
+}
+
+fn refusal(state: &State, entry: &Entry, verdict: &FlavorVerdict) -> String {
+    if let FlavorVerdict::WaitingForQuota {
+        of,
+        asked,
+        available,
+    } = verdict
+    {
+        let room = state.room_for(entry.workload, *of);
+        if !room.held.is_empty() {
+            return format!(
+                "asks for {}, {} is free{}, and preemption cannot help (WaitingForQuota)",
+                amount(state, *of, *asked),
+                amount(state, *of, *available),
+                held(state, *of, &room)
+            );
+        }
+    }
+    flavor_verdict(state, verdict)
+}
+
+/// What it asks for, what of it is free and for whom the rest is held; nobody may be taken for it.
 fn what_is_short(state: &State, entry: &Entry) -> String {
     let assignment = entry.assignment();
     let needs = assignment.needs();
@@ -54,17 +95,45 @@ fn what_is_short(state: &State, entry: &Entry) -> String {
     let short = usage.filter(|(of, _)| needs.contains(of));
     let short: Vec<String> = short
         .map(|(of, asked)| {
-            let free = state.available(entry.queue, *of);
+            let room = state.room_for(entry.workload, *of);
             format!(
-                "asks for {} of flavor {}, {} free",
+                "asks for {} of flavor {}, {} free{}",
                 amount(state, *of, *asked),
                 state.flavor_name(of.flavor),
-                amount(state, *of, free)
+                amount(state, *of, room.free),
+                held(state, *of, &room)
             )
         })
         .collect();
-    format!(
-        "Waits for quota: {}; nobody may be preempted for it",
-        short.join("; ")
-    )
+    let mut steps = entry.trace.steps().iter();
+    let over = steps.find_map(|step| match step {
+        Step::OverBudget {
+            victims,
+            victims_max,
+        } => Some((victims, victims_max)),
+        _ => None,
+    });
+    let why = match over {
+        Some((victims, most)) => {
+            format!("{victims} would have to be preempted for it, and {most} may in one cycle")
+        }
+        None => "nobody may be preempted for it".to_owned(),
+    };
+    format!("Waits for quota: {}; {why}", short.join("; "))
+}
+
+/// For which preemptors more of a resource is held; empty if for nobody.
+fn held(state: &State, of: FlavorResource, room: &Room) -> String {
+    let named = room.held.iter().take(NAMES_MAX).map(|(holder, held)| {
+        let (held, holder) = (amount(state, of, *held), state.workload_name(*holder));
+        format!(", {held} held for preemptor {holder}")
+    });
+    let mut out: String = named.collect();
+    let more = room.held.len().saturating_sub(NAMES_MAX);
+    match more {
+        0 => {}
+        1 => out.push_str(", and more for 1 other"),
+        more => drop(write!(out, ", and more for {more} others")),
+    }
+    out
 }

@@ -129,7 +129,9 @@ impl Objects {
         if self.state.held_by(id).is_some() {
             self.state.release(id);
         }
-        Ok(self.wait(id, standing.held_until_s(self.now_ms)))
+        let put_off = self.put_off.get(key).copied();
+        let put_off = put_off.filter(|until_s| *until_s > self.now_ms.div_euclid(1000));
+        Ok(self.wait(id, standing.held_until_s(self.now_ms).max(put_off)))
     }
 
     /// It holds this quota. What the state knows already it is not told again.

@@ -22,6 +22,7 @@ mod schedule;
 mod status;
 mod taking;
 mod templates;
+mod track;
 mod workload;
 
 pub use input::{Change, Input, JobName, Kind, Name};
@@ -35,10 +36,10 @@ use lockkeeper_preemption::{Options, Reason, WorkloadId};
 use lockkeeper_snapshot::objects::{Knowledge, Objects};
 use news::News;
 use queues::Queues;
-use retry::Retry;
 use schedule::Schedule;
 use std::collections::{BTreeMap, BTreeSet};
 use templates::Templates;
+use track::Track;
 use workload::Known;
 
 /// The most cycles in one go; then writes are begun and inputs taken before it goes on.
@@ -443,45 +444,6 @@ impl Reconciler {
     #[allow(clippy::cast_possible_truncation, reason = "the upper half fits")]
     fn jitter(&self) -> Jitter {
         Jitter::new((self.chance >> 32) as u32)
-    }
-}
-
-/// What is known of an object beside what stands in it.
-#[derive(Clone, Debug, Default)]
-struct Track {
-    /// The resource version that was seen.
-    version: u64,
-    /// The version that has to be seen before anything more is decided.
-    awaits: u64,
-    /// It awaits what outran a write, until the next try.
-    is_outrun: bool,
-    /// The write that is under way.
-    flight: Option<Ticket>,
-    retry: Retry,
-    /// A write of which nobody knows whether it was done said that it may run: what is seen of it may be
-    /// behind that.
-    is_in_doubt: bool,
-}
-
-impl Track {
-    /// A version was seen. Whether it is news: watches may be behind.
-    fn see(&mut self, version: u64) -> bool {
-        if version < self.version {
-            return false;
-        }
-        let is_news = version > self.version || version == 0;
-        if is_news {
-            self.retry.succeeded();
-            self.is_in_doubt = false;
-            self.is_outrun = false;
-        }
-        self.version = version;
-        is_news
-    }
-
-    /// Whether what is seen of it is all that was written.
-    fn is_settled(&self) -> bool {
-        self.flight.is_none() && self.version >= self.awaits
     }
 }
 

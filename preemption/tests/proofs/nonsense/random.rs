@@ -109,8 +109,8 @@ fn anything(dice: &mut Dice<'_>, state: &mut State, ids: &mut Vec<WorkloadId>) {
             };
             ids.push(state.add_running(spec, &reservation));
         }
-        (6, Some(id)) => drop(state.release(id)),
-        (7, Some(id)) => drop(state.remove(id)),
+        (6, Some(id)) => state.release(id),
+        (7, Some(id)) => state.remove(id),
         (8, Some(id)) => state.hold(id, now_s),
         (9, Some(id)) => drop(state.nominate(id, Trace::on())),
         _ => drop(state.next_cycle(now_s, dice.one_in(2))),

@@ -2,7 +2,7 @@
 
 use super::watch::job_resource;
 use crate::{Outcome, Target, Verb, Write};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// What of a pod template a write of ours is about.
 const OURS: [&str; 2] = ["nodeSelector", "tolerations"];
@@ -20,15 +20,18 @@ pub(super) fn log(write: &Write, outcome: &Outcome) {
     }
 }
 
-/// Says what would be written.
+/// Says what would be written. The field `patch` is JSON, whatever the format of the log.
 pub(super) fn report(write: &Write) {
-    let patch = match &write.verb {
-        Verb::Create(object) => shown(object).to_string(),
-        Verb::Patch(patch) | Verb::PatchStatus(patch) => shown(patch).to_string(),
-        Verb::Delete { .. } => String::new(),
-    };
-    let target = describe(&write.target);
+    let (target, patch) = (describe(&write.target), body(&write.verb));
     tracing::info!(what = write.what.as_str(), %target, %patch, "would write");
+}
+
+/// What would be sent, without the templates.
+fn body(verb: &Verb) -> Value {
+    match verb {
+        Verb::Create(body) | Verb::Patch(body) | Verb::PatchStatus(body) => shown(body),
+        Verb::Delete { uid } => json!({"preconditions": {"uid": uid}}),
+    }
 }
 
 /// The same without the templates, but for what of them is ours.
@@ -82,8 +85,28 @@ fn describe(target: &Target) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
-    use serde_json::json;
+    use super::{body, shown};
+    use crate::Verb;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn of_each_write_the_body_is_told_as_json() {
+        let patch = json!({"spec": {"suspend": true, "note": "a \"quote\"\nand a line"}});
+        let uid = "0b5e".to_owned();
+        for (verb, expected) in [
+            (Verb::Create(patch.clone()), patch.clone()),
+            (Verb::Patch(patch.clone()), patch.clone()),
+            (Verb::PatchStatus(patch.clone()), patch),
+            (
+                Verb::Delete { uid },
+                json!({"preconditions": {"uid": "0b5e"}}),
+            ),
+        ] {
+            let told = format!("{}", body(&verb));
+            assert!(!told.contains('\n'), "{told}");
+            assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn no_template_is_shown_but_for_where_its_pods_go() {

@@ -9,7 +9,7 @@ use crate::snapshot;
 use crate::stage::{DEFAULTS, Stage};
 use crate::wait;
 
-pub const TRIALS: [Trial; 8] = [
+pub const TRIALS: [Trial; 10] = [
     (
         "its pods go where the flavor says, and it is put back",
         placed,
@@ -18,6 +18,11 @@ pub const TRIALS: [Trial; 8] = [
     ("it is made running and waits nevertheless", made_running),
     ("who is deleted or done frees quota", frees),
     ("its workload follows it and comes back", follows),
+    (
+        "it is given more pods while it runs, and queues again",
+        outgrows,
+    ),
+    ("its pods hang on a dead node, and keep no quota", hangs),
     ("it runs no longer than it may", too_long),
     ("a JobSet starts and is stopped", jobset),
     ("a dry run writes nothing", dry_run),
@@ -208,6 +213,72 @@ fn follows(stage: &mut Stage) {
     site.close();
 }
 
+/// Of a Job that runs the parallelism may change, too.
+fn outgrows(stage: &mut Stage) {
+    let mut site = Site::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.queue("q", 4, &json!({}));
+    let four = json!({"spec": {"parallelism": 2, "completions": 6}});
+    site.job("train", "q", 1, "", &four);
+    site.until_runs("train");
+    let parallelism = |count: u32| {
+        let change = json!({"spec": {"parallelism": count}});
+        site.objects.patch("Job", "train", &change);
+    };
+    // Less is nobody's business.
+    parallelism(1);
+    let name = site.workload_name("train");
+    let before = site.objects.get("Workload", &name);
+    site.objects
+        .until("Job", "train", |it| it["status"]["active"] == 1);
+
+    // More than was admitted is: it is stopped, and starts with as many.
+    parallelism(3);
+    let workload = site.until_workload("train", |it| {
+        told::is(it, "PodsReady", "True")
+            && it["status"]["admission"]["podSetAssignments"][0]["count"] == 3
+    });
+    assert_eq!(workload["metadata"]["uid"], before["metadata"]["uid"]);
+    assert_eq!(site.pods("train").len(), 3);
+    // And once only.
+    let events = site.until_events(&name, 1);
+    snapshot::check("control-outgrown-events", &events.join("\n"));
+
+    // More than there is: it waits.
+    parallelism(5);
+    site.until_waits("train", "WaitingForQuota");
+    site.until_stopped("train");
+    assert_eq!(site.objects.get("Job", "train")["spec"]["parallelism"], 5);
+    site.check_workloads("control-outgrown", &["train"]);
+    site.close();
+}
+
+/// Nobody says of them that they are gone; the scheduler finds their preemptor another place.
+fn hangs(stage: &mut Stage) {
+    let mut site = Site::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.classes();
+    site.queue(
+        "q",
+        2,
+        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
+    );
+    let mut lingers = pods_with(&json!({"test.lockkeeper.dev/linger": "1h"}));
+    let grace = json!({"terminationGracePeriodSeconds": 1});
+    merge(
+        &mut lingers,
+        &json!({"spec": {"template": {"spec": grace}}}),
+    );
+    site.job("train", "q", 2, "low", &lingers);
+    site.until_runs("train");
+    site.job("first", "q", 2, "high", &json!({}));
+    site.until_runs("first");
+    site.until_stopped("train");
+    let job = site.objects.get("Job", "train");
+    assert_eq!(job["status"]["terminating"], 1, "it is there: {job:#}");
+    site.close();
+}
+
 fn too_long(stage: &mut Stage) {
     let mut site = Site::open(stage, DEFAULTS);
     site.flavor("default");
@@ -299,7 +370,30 @@ fn jobset(stage: &mut Stage) {
     site.until_runs("first");
     let after = site.objects.get("JobSet", "train");
     assert_eq!(after["spec"], before, "as it was made");
+    its_jobs_are_not_sent(&site, &after["metadata"]["uid"]);
     site.close();
+}
+
+/// Nobody asks the webhook about a Job of a JobSet, and it is as it was made.
+fn its_jobs_are_not_sent(site: &Site<'_>, uid: &Value) {
+    let sent = || {
+        let of = "kind=\"Job\",operation=\"create\",path=\"mutate\",verdict=\"allowed\"";
+        let server = site.stage.server();
+        server.metric(&format!("requests_total{{{of}}}"))
+    };
+    let before = sent();
+    assert!(before > 0, "other Jobs are sent");
+    let owner = json!([{
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "train", "uid": uid,
+        "controller": true,
+    }]);
+    let own = json!({"metadata": {"ownerReferences": owner}, "spec": {"suspend": false}});
+    site.job("train-driver-0", "q", 1, "", &own);
+    let made = site.objects.get("Job", "train-driver-0");
+    assert_eq!(made["spec"]["suspend"], false);
+    assert_eq!(sent(), before);
+    site.job("other", "q", 1, "", &json!({"spec": {"suspend": false}}));
+    assert_eq!(sent(), before + 1);
 }
 
 /// All that there is, with the versions of it; none of it changes.
@@ -354,11 +448,23 @@ fn dry_run(stage: &mut Stage) {
     let controller = {
         let folder = site.stage.new_folder();
         let account = site.stage.controller();
-        let flags = [ALONE, "--dry-run"];
+        let flags = [ALONE, "--dry-run", "--log-format", "json"];
         crate::controller::Controller::start(&account, &folder, DEFAULTS, &flags).unwrap()
     };
-    // It has decided, and would write all this.
-    let reported = |what: &str| controller.logged().contains(&format!("what=\"{what}\""));
+    // It has decided, and would write all this. For programs it says so in JSON, with what it would send.
+    let reported = |what: &str| {
+        let logged = controller.logged();
+        // The last line may not be whole yet.
+        let (whole, _) = logged.rsplit_once('\n').unwrap_or_default();
+        let lines = whole.lines().map(|it| serde_json::from_str(it).unwrap());
+        let lines = lines.filter(|it: &Value| it["fields"]["message"] == "would write");
+        let of_it = lines.filter(|it| it["fields"]["what"] == what);
+        let bodies = of_it.map(|it| it["fields"]["patch"].as_str().unwrap().to_owned());
+        let bodies: Vec<Value> = bodies
+            .map(|it| serde_json::from_str(&it).unwrap())
+            .collect();
+        !bodies.is_empty() && bodies.iter().all(Value::is_object)
+    };
     let all = ["evict", "create_workload", "queue_status", "notice"];
     let told = wait::until(
         || Ok(all.iter().all(|it| reported(it)).then_some(())),

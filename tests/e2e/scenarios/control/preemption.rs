@@ -1,9 +1,9 @@
 //! Quota preemption (KEP-83): nominal quota is got back, the more important goes first, and nobody borrows
 //! what another is owed.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::site::{Site, pods_with};
+use super::site::Site;
 use super::{Trial, told};
 use crate::snapshot;
 use crate::stage::{DEFAULTS, Stage};
@@ -135,9 +135,15 @@ fn owed_while_victims_go(stage: &mut Stage, strategy: &str, gate: &str) {
     site.classes();
     site.job("stays", "b", 4, "mid", &json!({}));
     site.until_runs("stays");
-    // Its pods take their time to go.
-    let lingers = pods_with(&json!({"test.lockkeeper.dev/linger": "1h"}));
-    site.job("lent", "b", 2, "low", &lingers);
+    // Its pods take their time to go: so says who manages it, and nobody does.
+    let by_hand = json!({"spec": {"managedBy": "test.lockkeeper.dev/hand"}});
+    site.job("lent", "b", 2, "low", &by_hand);
+    let started = site
+        .objects
+        .until("Job", "lent", |it| it["spec"]["suspend"] == false);
+    let since = &started["metadata"]["creationTimestamp"];
+    let runs = json!({"status": {"startTime": since, "active": 1, "ready": 1}});
+    site.objects.patch_status("Job", "lent", &runs);
     site.until_runs("lent");
     // 2 of the 4 are left.
     site.job("owner", "a", 4, "low", &json!({}));
@@ -149,9 +155,8 @@ fn owed_while_victims_go(stage: &mut Stage, strategy: &str, gate: &str) {
     // It is the owner who keeps the borrower out, and nothing else.
     site.objects.delete("Job", "owner");
     site.until_runs("borrower");
-    let pods = site.objects.list("Pod");
-    let lingers = |it: &&Value| it["metadata"]["labels"]["job-name"] == "lent";
-    assert_eq!(pods.iter().filter(lingers).count(), 1, "it was still there");
+    let lent = site.objects.get("Job", "lent");
+    assert_eq!(lent["status"]["active"], 1, "it was still there");
     site.close();
 }
 

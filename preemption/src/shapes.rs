@@ -83,7 +83,8 @@ mod tests {
             });
             assert_eq!(state.shapes.known.len(), 1);
         }
-        state.workload("a").map(|id| state.remove(id));
+        let known = state.workload("a").unwrap();
+        state.remove(known);
         assert!(state.shapes.known.is_empty());
     }
 

@@ -3,7 +3,7 @@
 use super::input::{Change, Input, Kind, Name};
 use super::output::{Outcome, Target, Ticket, What};
 use super::queues::is_same_object;
-use super::{Flight, Reconciler, Track};
+use super::{Flight, Reconciler};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::{Cohort, LocalQueue};

@@ -100,7 +100,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.print_config {
         return configuration::print(&config);
     }
-    let runtime = tokio::runtime::Runtime::new()?;
+    // One thread is enough, and threads that wake each other cost more than what they do.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let kubeconfig = arguments.kubeconfig.clone();
     Ok(runtime.block_on(control(kubeconfig, config, loaded.settings))?)
 }

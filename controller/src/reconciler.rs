@@ -47,7 +47,7 @@ const CYCLES_MAX: u32 = 64;
 
 /// Between two rounds of decisions, in milliseconds: what comes in meanwhile is decided on together, and who
 /// comes after a rest is decided on at once.
-const DECIDE_PAUSE_MS: i64 = 10;
+const DECIDE_PAUSE_MS: i64 = 20;
 
 /// Between two looks at whether a workload may be told why it waits, in milliseconds.
 const NOTICE_PAUSE_MS: i64 = 100;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub const BEGIN_MS: i64 = 1_700_000_000_000;
 
 /// The reconciler rests for so long between two rounds of decisions.
-const DECIDE_PAUSE_MS: i64 = 10;
+const DECIDE_PAUSE_MS: i64 = 20;
 
 pub struct Stage {
     pub api: Api,

@@ -2,7 +2,7 @@
 //! watches. Nothing is lost, nothing is done twice, and the limits hold at every version that the API server
 //! has seen, which is read past the proxy.
 //!
-//! `LOCKKEEPER_FLOOD_WORKLOADS` is how many workloads the flood has, 1,000 by default.
+//! `LOCKKEEPER_FLOOD_WORKLOADS` is how many workloads the flood has, 1,000 by default and at least.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -163,6 +163,10 @@ fn cut(stage: &mut Stage) {
 /// of it, and the listing that it begins with expires between two pages.
 fn flood(stage: &mut Stage) {
     let count = env::var(FLOOD).map_or(1_000, |it| it.parse().expect("a number"));
+    assert!(
+        count >= 1_000,
+        "a listing of {count} has no second page when the controller starts"
+    );
     let (mut site, proxy) = behind(stage);
     site.flavor("default");
     site.queue("a", 50, &json!({"cohortName": "lab"}));

@@ -29,6 +29,7 @@ const CRATES: &[&str] = &[
     "snapshot",
     "policies",
     "webhook",
+    "controller",
     "crdgen",
     "cli",
 ];

@@ -9,7 +9,9 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::PartialObjectMeta;
 use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{Config, DefaultBackoff, Event, Result as WatchResult};
+use kube::runtime::watcher::{
+    Config, DefaultBackoff, Error as WatchError, Event, Result as WatchResult,
+};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource};
 use lean::Lean;
@@ -23,7 +25,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// Between two tries to lock the index for a change, in milliseconds.
 const LOCK_PAUSE_MS: u64 = 1;
@@ -118,28 +120,26 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>, lag_max: Duration) ->
     };
 
     let classes: Api<PriorityClass> = Api::all(client.clone());
-    let classes = watcher(classes, config());
     spawn(
         PRIORITY_CLASSES,
         IndexedKind::PriorityClass,
-        classes,
+        move || watcher(classes.clone(), config()),
         &feed,
         |class| Some(Facts::PriorityClass(facts::of_priority_class(class))),
     );
 
     let workloads: Api<LeanWorkload> = Api::all(client.clone());
-    let workloads = watcher(workloads, config());
     spawn(
         WORKLOADS,
         IndexedKind::Workload,
-        workloads,
+        move || watcher(workloads.clone(), config()),
         &feed,
         |workload| Some(of_workload(workload)),
     );
 
     let pods: Api<LeanPod> = Api::all(client.clone());
-    let pods = watcher(pods, config().labels(labels::JOB));
-    spawn(PODS, IndexedKind::Pod, pods, &feed, |pod| {
+    let of_jobs = move || watcher(pods.clone(), config().labels(labels::JOB));
+    spawn(PODS, IndexedKind::Pod, of_jobs, &feed, |pod| {
         facts::of_pod(pod.metadata.labels.as_ref())
     });
     readiness
@@ -164,38 +164,66 @@ struct Feed {
     readiness: Readiness,
 }
 
-/// Feeds one watch into the index, in a task of its own.
-fn spawn<K>(
+/// Feeds one watch into the index, in a task of its own. `watch` begins it, and begins it anew.
+fn spawn<K, S>(
     name: &'static str,
     kind: IndexedKind,
-    events: impl Stream<Item = WatchResult<Event<K>>> + Send + 'static,
+    watch: impl Fn() -> S + Send + 'static,
     feed: &Feed,
-    facts_of: impl Fn(&K) -> Option<Facts> + Send + 'static,
+    facts_of: impl Fn(&K) -> Option<Facts> + Send + Sync + 'static,
 ) where
     K: Resource + Send + 'static,
+    S: Stream<Item = WatchResult<Event<K>>> + Send + 'static,
 {
     let feed = feed.clone();
     tokio::spawn(async move {
-        let mut events = pin!(events.backoff(Pauses::default()));
-        let mut listed = BTreeSet::new();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => {
-                    let done = matches!(event, Event::InitDone);
-                    let mut index = locked(&feed.index, feed.lag_max).await;
-                    take(&mut index, kind, &mut listed, event, &facts_of);
-                    drop(index);
-                    if done {
-                        feed.readiness.set(name);
-                    }
+        let mut pauses = Pauses::default();
+        loop {
+            let events = watch().backoff(Pauses::default());
+            follow_one(name, kind, events, &feed, &facts_of).await;
+            let most = Duration::from_secs(WATCH_PAUSE_MAX_SECONDS);
+            sleep(pauses.next().unwrap_or(most)).await;
+        }
+    });
+}
+
+/// Feeds a watch into the index until it has to begin anew.
+async fn follow_one<K: Resource>(
+    name: &'static str,
+    kind: IndexedKind,
+    events: impl Stream<Item = WatchResult<Event<K>>>,
+    feed: &Feed,
+    facts_of: &impl Fn(&K) -> Option<Facts>,
+) {
+    let mut events = pin!(events);
+    let mut listed = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                let done = matches!(event, Event::InitDone);
+                let mut index = locked(&feed.index, feed.lag_max).await;
+                take(&mut index, kind, &mut listed, event, facts_of);
+                drop(index);
+                if done {
+                    feed.readiness.set(name);
                 }
-                Err(error) => {
-                    let error = Chain(&error);
-                    tracing::warn!(store = name, %error, "the watch broke; trying again");
+            }
+            Err(error) => {
+                let has_expired = has_expired(&error);
+                let error = Chain(&error);
+                tracing::warn!(store = name, %error, "the watch broke; trying again");
+                if has_expired {
+                    return;
                 }
             }
         }
-    });
+    }
+}
+
+/// Whether the version from which a watch was to go on is no more. kube lists anew when the stream says so,
+/// but not when the answer does: it would ask for that version for ever.
+fn has_expired(error: &WatchError) -> bool {
+    matches!(error, WatchError::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
 /// kube's pauses between two tries, but no longer than [`WATCH_PAUSE_MAX_SECONDS`].
@@ -482,10 +510,9 @@ mod tests {
         };
         runtime.block_on(async {
             let kind = IndexedKind::PriorityClass;
-            let results = stream::iter(results);
-            spawn(PRIORITY_CLASSES, kind, results, &feed, CLASS_FACTS);
             // The clock jumps: the pauses after errors cost nothing.
-            tokio::time::sleep(Duration::from_hours(1)).await;
+            let results = stream::iter(results).backoff(Pauses::default());
+            follow_one(PRIORITY_CLASSES, kind, results, &feed, &CLASS_FACTS).await;
         });
         let index = feed.index.read().unwrap();
         assert_eq!(index.priority_class_names(usize::MAX), names);
@@ -501,6 +528,21 @@ mod tests {
         check_watch(vec![broken(), Ok(Init)], &[], false);
         check_watch(vec![Ok(Init), Ok(InitApply(class("a")))], &["a"], false);
         check_watch(vec![Ok(Init), Ok(InitDone)], &[], true);
+    }
+
+    #[test]
+    fn a_version_that_has_expired_is_not_asked_for_again() {
+        let failed = |code| {
+            let status = kube::core::Status::failure("", "").with_code(code).boxed();
+            Err(WatchError::WatchStartFailed(kube::Error::Api(status)))
+        };
+        let then = || [Ok(Init), Ok(InitDone)];
+        check_watch([failed(503)].into_iter().chain(then()).collect(), &[], true);
+        check_watch(
+            [failed(410)].into_iter().chain(then()).collect(),
+            &[],
+            false,
+        );
     }
 
     #[tokio::test]

@@ -184,10 +184,16 @@ impl Reconciler {
                 let is_shown = known.track.is_settled() && (is_over || known.order.is_none());
                 (is_over, is_other || is_shown)
             }
-            // It may have been done: an admission stands until it is known.
+            // It may have been done: an admission stands until it is known. Who is outrun after that may have
+            // outrun himself.
             Outcome::Failed(_) => {
                 let is_over = was_stale && matches!(known.order, Some(Order::Preempt(_)));
                 (is_over, is_over)
+            }
+            Outcome::Conflict
+                if known.track.is_in_doubt && matches!(known.order, Some(Order::Admit(..))) =>
+            {
+                (false, false)
             }
             // Whatever was decided, it was on an object that is another now.
             Outcome::Conflict | Outcome::Exists | Outcome::Absent => (true, true),

@@ -30,7 +30,7 @@ fn others_get_the_quota_of_who_was_refused() {
             tries.push(second);
         }
     }
-    assert_eq!(tries, [1, 3, 7, 15]);
+    assert_eq!(tries, [2, 4, 8, 16]);
 
     // Somebody does.
     stage.api.create(JOB, job("second", "mid")).unwrap();

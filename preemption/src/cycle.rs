@@ -135,6 +135,9 @@ pub struct Cycle {
     pub entries: Vec<Entry>,
     /// Heads that were not nominated.
     pub out_of_scope: Vec<WorkloadId>,
+    /// Whether quota that was held for a preemptor was let go, so that who is parked is looked at again: the
+    /// next cycle may find more.
+    pub has_revived: bool,
 }
 
 impl State {
@@ -176,7 +179,7 @@ impl State {
                 }
             }
         }
-        self.revive_where_holds_ended();
+        cycle.has_revived = self.revive_where_holds_ended();
         cycle
     }
 

@@ -54,7 +54,7 @@ impl Reconciler {
             }
         }
         has_moved |= self.look_again();
-        has_moved |= !cycle.out_of_scope.is_empty();
+        has_moved |= cycle.has_revived || !cycle.out_of_scope.is_empty();
         for id in &cycle.out_of_scope {
             let name = split(self.objects.state().workload_name(*id));
             let notice = Notice {

@@ -4,6 +4,7 @@ use crate::fields::text;
 use crate::jobs::JOB;
 use crate::objects::NAMESPACE;
 use crate::stage::Stage;
+use lockkeeper_api::labels;
 use lockkeeper_controller::{Kind, Name};
 use lockkeeper_preemption::requeue::Settings;
 use serde_json::{Value, json};
@@ -297,4 +298,31 @@ fn a_job_set_is_placed_template_by_template_and_restored() {
         ]
     );
     assert_eq!(stage.get(JOB_SET, "s")["spec"]["replicatedJobs"], jobs);
+}
+
+#[test]
+fn a_queue_that_is_being_deleted_admits_nobody_more() {
+    let mut stage = Stage::new(Settings::default(), 4);
+    stage.api.create(JOB, job("runs", "mid")).unwrap();
+    stage.settle();
+    let queue = Name::new("", "main");
+    let finalizers = json!({"metadata": {"finalizers": [labels::RESOURCE_IN_USE]}});
+    let api = &mut stage.api;
+    api.patch(Kind::ClusterQueue, &queue, &finalizers, false)
+        .unwrap();
+    api.delete(Kind::ClusterQueue, &queue, None, false).unwrap();
+    stage.settle();
+    stage.api.create(JOB, job("waits", "high")).unwrap();
+    let lines = stage.settle();
+    let waits = stage.workload_of("waits");
+    // There is room for it.
+    assert_eq!(lines, [format!("create_workload {waits}")]);
+    let runs = stage.workload_of("runs");
+    assert!(
+        stage
+            .conditions("runs")
+            .iter()
+            .any(|it| it.starts_with("Admitted=True")),
+        "{runs}"
+    );
 }

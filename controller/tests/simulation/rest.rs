@@ -266,7 +266,9 @@ impl World {
     /// Nobody was preempted for nothing.
     fn check_preemptions(&self) -> Result<(), String> {
         for it in &self.watcher.preempted {
-            let later = self.watcher.user_at.max(self.watcher.handed_over_at);
+            let watcher = &self.watcher;
+            let later = watcher.user_at.max(watcher.handed_over_at);
+            let later = later.max(watcher.newcomer_at);
             if it.at <= later {
                 continue;
             }

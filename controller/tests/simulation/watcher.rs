@@ -61,6 +61,8 @@ pub struct Watcher {
     /// The version of the last change by a user, and of the last one of leadership.
     pub user_at: u64,
     pub handed_over_at: u64,
+    /// The last time that somebody new came, who may go before those who wait.
+    pub newcomer_at: u64,
     /// The uids of workloads whose quota a controller took away.
     taken: BTreeSet<String>,
     calm: Option<BTreeMap<Target, usize>>,
@@ -154,6 +156,9 @@ impl Watcher {
                 Ok(())
             };
         };
+        if before.is_none() {
+            self.newcomer_at = api.version();
+        }
         let was_evicted = before.is_some_and(|it| is(it, "Evicted"));
         if is(after, "Evicted") && !was_evicted {
             self.evicted(api, flight, name, after);

@@ -305,11 +305,14 @@ impl State {
         }
     }
 
-    /// Looks again at who is parked where held quota was let go or came into use.
-    pub(crate) fn revive_where_holds_ended(&mut self) {
-        for queue in self.holds.take_ended() {
+    /// Looks again at who is parked where held quota was let go or came into use. Whether there was any.
+    pub(crate) fn revive_where_holds_ended(&mut self) -> bool {
+        let ended = self.holds.take_ended();
+        let is_any = !ended.is_empty();
+        for queue in ended {
             self.revive(queue);
         }
+        is_any
     }
 }
 

@@ -155,7 +155,10 @@ impl Objects {
     pub fn set_cluster_queue(&mut self, queue: Arc<ClusterQueue>) -> Result<(), ObjectError> {
         let name = key(&queue.metadata);
         let before = self.cluster_queues.get(&name);
-        if before.is_some_and(|it| it.spec == queue.spec) {
+        let is_going = |it: &ClusterQueue| it.metadata.deletion_timestamp.is_some();
+        if before
+            .is_some_and(|it| it.spec == queue.spec && is_going(&it.object) == is_going(&queue))
+        {
             return Ok(());
         }
         let is_same_scope = before.is_some_and(|it| {
@@ -163,7 +166,7 @@ impl Objects {
                 && flavor_names(&it.spec) == flavor_names(&queue.spec)
         });
         let selector = selector(&queue)?;
-        let is_active = self.is_active(&queue.spec);
+        let is_active = self.is_active(&queue);
         let spec = queue_spec(&queue, &mut self.state, is_active)?;
         let flavors = spec.groups.iter().flat_map(|group| &group.flavors);
         let amounts = flavors.flat_map(|it| &it.quotas).flat_map(total);
@@ -374,11 +377,14 @@ impl Objects {
         }
     }
 
-    fn is_active(&self, spec: &ClusterQueueSpec) -> bool {
+    /// One that is being deleted admits nobody more: it goes when those that run have ended.
+    fn is_active(&self, queue: &ClusterQueue) -> bool {
+        let spec = &queue.spec;
         let mut flavors = spec.resource_groups.iter().flat_map(|it| &it.flavors);
         let is_known =
             |name: &str| self.knowledge == Knowledge::Partial || self.flavors.contains_key(name);
-        spec.stop_policy.unwrap_or_default() == StopPolicy::None
+        queue.metadata.deletion_timestamp.is_none()
+            && spec.stop_policy.unwrap_or_default() == StopPolicy::None
             && flavors.all(|it| is_known(&it.name))
     }
 
@@ -390,7 +396,7 @@ impl Objects {
         let queues = self.cluster_queues.values().filter(|it| has_it(it));
         let queues: Vec<_> = queues.map(|it| Arc::clone(&it.object)).collect();
         for queue in queues {
-            let is_active = self.is_active(&queue.spec);
+            let is_active = self.is_active(&queue);
             // It was accepted before.
             if let Ok(spec) = queue_spec(&queue, &mut self.state, is_active) {
                 self.state.set_queue(spec);

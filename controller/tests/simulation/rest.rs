@@ -159,7 +159,9 @@ impl World {
         let works = |it: &Value| matches!(text(it, "/spec/stopPolicy"), "" | "None");
         let mut flavors = cells(queue).into_iter();
         let has_flavors = flavors.all(|(flavor, _)| self.has(Kind::ResourceFlavor, "", &flavor));
-        (works(door) && works(queue) && has_flavors).then_some(queue)
+        // One that is being deleted admits nobody more.
+        let stays = !is_deleted(queue);
+        (works(door) && works(queue) && stays && has_flavors).then_some(queue)
     }
 
     /// Nobody waits who fits.

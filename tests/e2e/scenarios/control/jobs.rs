@@ -451,20 +451,8 @@ fn dry_run(stage: &mut Stage) {
         let flags = [ALONE, "--dry-run", "--log-format", "json"];
         crate::controller::Controller::start(&account, &folder, DEFAULTS, &flags).unwrap()
     };
-    // It has decided, and would write all this. For programs it says so in JSON, with what it would send.
-    let reported = |what: &str| {
-        let logged = controller.logged();
-        // The last line may not be whole yet.
-        let (whole, _) = logged.rsplit_once('\n').unwrap_or_default();
-        let lines = whole.lines().map(|it| serde_json::from_str(it).unwrap());
-        let lines = lines.filter(|it: &Value| it["fields"]["message"] == "would write");
-        let of_it = lines.filter(|it| it["fields"]["what"] == what);
-        let bodies = of_it.map(|it| it["fields"]["patch"].as_str().unwrap().to_owned());
-        let bodies: Vec<Value> = bodies
-            .map(|it| serde_json::from_str(&it).unwrap())
-            .collect();
-        !bodies.is_empty() && bodies.iter().all(Value::is_object)
-    };
+    // It has decided, and would write all this.
+    let reported = |what: &str| reports(&controller.logged(), what);
     let all = ["evict", "create_workload", "queue_status", "notice"];
     let told = wait::until(
         || Ok(all.iter().all(|it| reported(it)).then_some(())),
@@ -478,4 +466,18 @@ fn dry_run(stage: &mut Stage) {
     told.unwrap_or_else(|e| panic!("{e}"));
     controller.stop().unwrap();
     assert_eq!(versions(), before);
+}
+
+/// Whether a dry run says for programs, in JSON, that it would write this, and what it would send.
+fn reports(logged: &str, what: &str) -> bool {
+    // The last line may not be whole yet.
+    let (whole, _) = logged.rsplit_once('\n').unwrap_or_default();
+    let lines = whole.lines().map(|it| serde_json::from_str(it).unwrap());
+    let lines = lines.filter(|it: &Value| it["fields"]["message"] == "would write");
+    let of_it = lines.filter(|it| it["fields"]["what"] == what);
+    let bodies = of_it.map(|it| it["fields"]["patch"].as_str().unwrap().to_owned());
+    let bodies: Vec<Value> = bodies
+        .map(|it| serde_json::from_str(&it).unwrap())
+        .collect();
+    !bodies.is_empty() && bodies.iter().all(Value::is_object)
 }

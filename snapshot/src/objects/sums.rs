@@ -2,6 +2,7 @@
 
 use lockkeeper_preemption::{Amount, ResourceId};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The amounts of one object by resource, summed up.
 pub(super) type Part = BTreeMap<ResourceId, i128>;
@@ -10,7 +11,7 @@ pub(super) type Part = BTreeMap<ResourceId, i128>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     of: Part,
-    parts: BTreeMap<String, Part>,
+    parts: BTreeMap<Arc<str>, Part>,
 }
 
 impl Sums {
@@ -35,7 +36,7 @@ impl Sums {
             *sum = sum.saturating_add(*amount);
         }
         if !part.is_empty() {
-            self.parts.insert(key.to_owned(), part);
+            self.parts.insert(key.into(), part);
         }
         true
     }

@@ -36,6 +36,8 @@ pub enum Knowledge {
 type Labels = BTreeMap<String, String>;
 /// Namespace and name.
 type LocalKey = (String, String);
+/// `namespace/name` of a workload. A clone shares the text.
+type WorkloadKey = Arc<str>;
 
 #[derive(Clone, Debug)]
 struct Queue {
@@ -47,7 +49,8 @@ struct Queue {
 #[derive(Clone, Debug)]
 struct Known {
     object: Arc<Workload>,
-    place: Result<Place, ObjectError>,
+    /// Errors are rare and large.
+    place: Result<Place, Box<ObjectError>>,
 }
 
 /// The objects, and the state made of them. Each event changes what it concerns; the order in which
@@ -65,12 +68,12 @@ pub struct Objects {
     namespaces: BTreeMap<String, Labels>,
     /// The value, and whether it is the default.
     classes: BTreeMap<String, (i32, bool)>,
-    workloads: BTreeMap<String, Known>,
-    by_local_queue: BTreeMap<LocalKey, BTreeSet<String>>,
+    workloads: BTreeMap<WorkloadKey, Known>,
+    by_local_queue: BTreeMap<LocalKey, BTreeSet<WorkloadKey>>,
     /// Admitted in the state, and not yet in their objects.
-    assumed: BTreeSet<String>,
+    assumed: BTreeSet<WorkloadKey>,
     /// Until which second these are not looked at.
-    put_off: BTreeMap<String, i64>,
+    put_off: BTreeMap<WorkloadKey, i64>,
     quotas: Sums,
     held: Sums,
 }
@@ -124,26 +127,24 @@ impl Objects {
         let cycle = self.state.next_cycle(second, is_traced);
         let admitted = cycle.entries.iter();
         let admitted = admitted.filter(|it| it.decision == Decision::Admit);
-        let names = admitted.map(|it| self.state.workload_name(it.workload).to_owned());
+        let names = admitted.map(|it| WorkloadKey::from(self.state.workload_name(it.workload)));
         self.assumed.extend(names);
         cycle
     }
 
-    /// The admission of a workload could not be written: it waits again.
-    pub fn give_up(&mut self, namespace: &str, name: &str) {
-        let key = format!("{namespace}/{name}");
-        if self.assumed.remove(&key) {
-            self.refresh(&key);
+    /// The admission of a workload (`namespace/name`) could not be written: it waits again.
+    pub fn give_up(&mut self, key: &str) {
+        if self.assumed.remove(key) {
+            self.refresh(key);
         }
     }
 
     /// The same, and it is not looked at before this second, in seconds since 1970, unless its object changes.
-    pub fn put_off(&mut self, namespace: &str, name: &str, until_s: i64) {
-        let key = format!("{namespace}/{name}");
-        if self.workloads.contains_key(&key) {
-            self.assumed.remove(&key);
-            self.put_off.insert(key.clone(), until_s);
-            self.refresh(&key);
+    pub fn put_off(&mut self, key: &str, until_s: i64) {
+        if let Some((known, _)) = self.workloads.get_key_value(key) {
+            self.assumed.remove(key);
+            self.put_off.insert(Arc::clone(known), until_s);
+            self.refresh(key);
         }
     }
 
@@ -308,6 +309,8 @@ impl Objects {
     /// It stays where it was then.
     pub fn set_workload(&mut self, workload: Arc<Workload>) -> Result<Place, ObjectError> {
         let key = workload_key(&workload);
+        let known = self.workloads.get_key_value(key.as_str());
+        let key = known.map_or_else(|| key.into(), |(known, _)| WorkloadKey::clone(known));
         let home = home(&workload);
         if let Some(before) = self.workloads.get(&key).map(|it| Arc::clone(&it.object)) {
             let is_another = before.metadata.uid != workload.metadata.uid;
@@ -316,47 +319,43 @@ impl Objects {
             }
             if is_another {
                 // Deleted and made again: nothing of the old one counts.
-                self.remove_key(&key);
+                self.remove_workload(&key);
             } else if self::home(&before) != home {
                 self.leave_home(&key, &before);
             }
         }
         if let Some(home) = home {
             let there = self.by_local_queue.entry(home).or_default();
-            there.insert(key.clone());
+            there.insert(WorkloadKey::clone(&key));
         }
         let known = Known {
             object: workload,
             place: Ok(Place::Outside(Outside::NoLocalQueue)),
         };
-        self.workloads.insert(key.clone(), known);
+        self.workloads.insert(WorkloadKey::clone(&key), known);
         self.refresh(&key);
         let known = self.workloads.get(&key);
         known.map_or(Ok(Place::Outside(Outside::NoLocalQueue)), |it| {
-            it.place.clone()
+            it.place.clone().map_err(|error| *error)
         })
     }
 
-    /// A workload is gone.
-    pub fn remove_workload(&mut self, namespace: &str, name: &str) {
-        self.remove_key(&format!("{namespace}/{name}"));
-    }
-
-    /// Where a workload is, or why it was refused; `None` if it is not known.
+    /// Where a workload (`namespace/name`) is, or why it was refused; `None` if it is not known.
     #[must_use]
-    pub fn place(&self, namespace: &str, name: &str) -> Option<&Result<Place, ObjectError>> {
-        let known = self.workloads.get(&format!("{namespace}/{name}"))?;
-        Some(&known.place)
+    pub fn place(&self, key: &str) -> Option<Result<Place, &ObjectError>> {
+        let place = &self.workloads.get(key)?.place;
+        Some(place.as_ref().map(|it| *it).map_err(Box::as_ref))
     }
 
     /// The workloads that are refused, and why.
     pub fn refused(&self) -> impl Iterator<Item = &ObjectError> {
         self.workloads
             .values()
-            .filter_map(|it| it.place.as_ref().err())
+            .filter_map(|it| it.place.as_ref().err().map(Box::as_ref))
     }
 
-    fn remove_key(&mut self, key: &str) {
+    /// A workload (`namespace/name`) is gone.
+    pub fn remove_workload(&mut self, key: &str) {
         self.leave(key);
         self.assumed.remove(key);
         self.put_off.remove(key);
@@ -441,7 +440,7 @@ impl Objects {
             .workloads
             .iter()
             .filter(|(_, it)| is_unranked(&it.object));
-        let unranked: Vec<String> = unranked.map(|(key, _)| key.clone()).collect();
+        let unranked: Vec<WorkloadKey> = unranked.map(|(key, _)| Arc::clone(key)).collect();
         for key in unranked {
             self.refresh(&key);
         }

@@ -131,7 +131,7 @@ fn nobody_is_admitted_before_all_that_it_needs_is_there() {
         assert!(!admits(&mut objects), "without step {last}");
         steps[last](&mut objects);
         assert!(admits(&mut objects), "after step {last}");
-        assert_eq!(objects.place("ns", "job"), Some(&Ok(Place::Waits)));
+        assert_eq!(objects.place("ns/job"), Some(Ok(Place::Waits)));
         assert_eq!(used(&objects, "a"), 1000);
     }
 }
@@ -170,7 +170,7 @@ fn a_stopped_queue_admits_nobody_and_keeps_who_runs() {
     objects.set_local_queue(&stopped);
     assert!(!admits(&mut objects));
     let outside = Place::Outside(Outside::LocalQueueStopped);
-    assert_eq!(objects.place("ns", "other"), Some(&Ok(outside)));
+    assert_eq!(objects.place("ns/other"), Some(Ok(outside)));
     assert_eq!(used(&objects, "a"), 1000);
     objects.set_local_queue(&door("a"));
     assert!(admits(&mut objects));
@@ -220,8 +220,8 @@ fn a_workload_goes_its_way() {
     let place = set(&mut objects, &with(&job, finished));
     assert_eq!(place, Place::Outside(Outside::Finished));
     assert_eq!(used(&objects, "b"), 0);
-    objects.remove_workload("ns", "job");
-    assert_eq!(objects.place("ns", "job"), None);
+    objects.remove_workload("ns/job");
+    assert_eq!(objects.place("ns/job"), None);
     assert_eq!(objects.state().workload("ns/job"), None);
 }
 
@@ -258,7 +258,7 @@ fn an_admission_that_nobody_has_seen_yet_counts() {
     assert_eq!((used(&objects, "a"), waits(&objects, "a")), (0, 1));
     // It could not be written.
     assert!(admits(&mut objects));
-    objects.give_up("ns", "job");
+    objects.give_up("ns/job");
     assert_eq!((used(&objects, "a"), waits(&objects, "a")), (0, 1));
     assert!(admits(&mut objects));
 }
@@ -356,8 +356,8 @@ fn what_runs_counts_without_its_class_or_its_local_queue() {
     assert_eq!(used(&objects, "a"), 1000);
     objects.remove_local_queue("ns", "door");
     assert_eq!(used(&objects, "a"), 1000);
-    objects.give_up("ns", "job");
-    assert_eq!(objects.place("ns", "job"), Some(&Ok(EMPTY)));
+    objects.give_up("ns/job");
+    assert_eq!(objects.place("ns/job"), Some(Ok(EMPTY)));
     assert_eq!(used(&objects, "a"), 0);
 }
 
@@ -422,7 +422,7 @@ fn all_of_a_resource_together_stays_a_number() {
     let [one, two] = ["one", "two"].map(|name| runs(&workload(name, "1"), "a", half));
     assert_eq!(set(&mut objects, &one), Place::Runs);
     assert!(objects.set_workload(Arc::new(two.clone())).is_err());
-    objects.remove_workload("ns", "one");
+    objects.remove_workload("ns/one");
     assert_eq!(set(&mut objects, &two), Place::Runs);
 }
 

@@ -292,7 +292,7 @@ fn forget(objects: &mut Objects, value: &Value) {
         "Cohort" => objects.remove_cohort(name),
         "ResourceFlavor" => objects.remove_resource_flavor(name),
         "LocalQueue" => objects.remove_local_queue(namespace, name),
-        "Workload" => objects.remove_workload(namespace, name),
+        "Workload" => objects.remove_workload(&format!("{namespace}/{name}")),
         _ => objects.remove_namespace(name),
     }
 }

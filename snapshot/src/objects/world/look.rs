@@ -63,10 +63,10 @@ impl Objects {
         known.map(|it| Arc::as_ref(&it.object))
     }
 
-    /// Whether a workload was admitted in the state, and its object does not say so yet.
+    /// Whether a workload (`namespace/name`) was admitted in the state, and its object does not say so yet.
     #[must_use]
-    pub fn is_assumed(&self, namespace: &str, name: &str) -> bool {
-        self.assumed.contains(&format!("{namespace}/{name}"))
+    pub fn is_assumed(&self, key: &str) -> bool {
+        self.assumed.contains(key)
     }
 
     /// Where a workload stands in its life cycle, its queues taken into account. A ClusterQueue or a

@@ -60,7 +60,7 @@ impl Objects {
             return;
         };
         let object = Arc::clone(&known.object);
-        let place = self.update(key, &object);
+        let place = self.update(key, &object).map_err(Box::new);
         if let Some(known) = self.workloads.get_mut(key) {
             known.place = place;
         }

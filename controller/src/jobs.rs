@@ -200,11 +200,11 @@ impl Seen {
         let prefix = KINDS
             .get(kind)
             .map_or_else(String::new, |it| it.resource().kind.to_lowercase());
-        let digest = digest(&[&prefix, &self.name.namespace, &self.name.name, &self.uid]);
-        let short: String = self.name.name.chars().take(NAME_PART_MAX).collect();
+        let digest = digest(&[&prefix, self.name.namespace(), self.name.name(), &self.uid]);
+        let short: String = self.name.name().chars().take(NAME_PART_MAX).collect();
         let short = short.trim_end_matches(['-', '.']);
         Name::new(
-            &self.name.namespace,
+            self.name.namespace(),
             &format!("{prefix}-{short}-{digest:08x}"),
         )
     }

@@ -80,7 +80,8 @@ pub struct Settings {
 pub struct Reconciler {
     settings: Settings,
     objects: Objects,
-    workloads: BTreeMap<Name, Known>,
+    /// In boxes: half of a map that is filled in order stays empty.
+    workloads: BTreeMap<Name, Box<Known>>,
     templates: Templates,
     jobs: BTreeMap<JobName, KnownJob>,
     queues: Queues,

@@ -7,6 +7,7 @@ mod object;
 mod report;
 mod run;
 mod watch;
+mod watching;
 mod write;
 
 pub use election::Terms;

@@ -206,6 +206,7 @@ mod tests {
     const HIGH: PriorityClassFacts = PriorityClassFacts {
         value: 1000,
         global_default: false,
+        preemption_policy: None,
     };
 
     const FOUND: Lookup<PriorityClassFacts> = Lookup::Found(HIGH);

@@ -56,7 +56,7 @@ impl Reconciler {
         has_moved |= self.look_again();
         has_moved |= cycle.has_revived || !cycle.out_of_scope.is_empty();
         for id in &cycle.out_of_scope {
-            let name = split(self.objects.state().workload_name(*id));
+            let name = Name::of_key(self.objects.state().workload_name(*id));
             let notice = Notice {
                 reason: "Inadmissible",
                 message: "The ClusterQueue does not take workloads of this namespace \
@@ -95,7 +95,7 @@ impl Reconciler {
     }
 
     fn name_of(&self, entry: &Entry) -> Name {
-        split(self.objects.state().workload_name(entry.workload))
+        Name::of_key(self.objects.state().workload_name(entry.workload))
     }
 
     /// Whether there is something to write.
@@ -148,7 +148,7 @@ impl Reconciler {
         let (preemptor_uid, job_uid) = self.uids(&preemptor);
         let mut is_new = false;
         for victim in victims {
-            let name = split(self.objects.state().workload_name(victim.workload));
+            let name = Name::of_key(self.objects.state().workload_name(victim.workload));
             let Some(known) = self.workloads.get_mut(&name) else {
                 continue;
             };
@@ -207,10 +207,4 @@ impl Reconciler {
             self.schedule.mark(Target::Workload(name.clone()));
         }
     }
-}
-
-/// The name of a workload in the state, as a name again.
-fn split(key: &str) -> Name {
-    let (namespace, name) = key.split_once('/').unwrap_or(("", key));
-    Name::new(namespace, name)
 }

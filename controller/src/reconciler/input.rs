@@ -10,45 +10,96 @@ use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of an object, with its namespace; that is empty if it has none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The name of an object, with its namespace; that is empty if it has none. A clone shares the text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
-    /// The namespace.
-    pub namespace: String,
-    /// The name in it.
-    pub name: String,
+    /// `namespace/name`, or the name alone.
+    key: Arc<str>,
+    /// Where the name begins.
+    name_at: usize,
 }
 
 impl Name {
     /// The name of an object in a namespace.
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
+        if namespace.is_empty() {
+            return Self {
+                key: name.into(),
+                name_at: 0,
+            };
+        }
         Self {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
+            key: [namespace, "/", name].concat().into(),
+            name_at: namespace.len().saturating_add(1),
         }
     }
 
     /// The name that stands in an object.
     #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Self {
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        Self::new(namespace, metadata.name.as_deref().unwrap_or_default())
+    }
+
+    /// The name from how it is written.
+    #[must_use]
+    pub fn of_key(key: &str) -> Self {
         Self {
-            namespace: metadata.namespace.clone().unwrap_or_default(),
-            name: metadata.name.clone().unwrap_or_default(),
+            key: key.into(),
+            name_at: key.find('/').map_or(0, |at| at.saturating_add(1)),
         }
+    }
+
+    /// The name as it is written: `namespace/name`, or the name alone.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The namespace; empty if the object is in none.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.key
+            .get(..self.name_at.saturating_sub(1))
+            .unwrap_or_default()
+    }
+
+    /// The name in the namespace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.key.get(self.name_at..).unwrap_or_default()
+    }
+}
+
+impl Default for Name {
+    fn default() -> Self {
+        Self::new("", "")
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.key, &other.key) {
+            return Ordering::Equal;
+        }
+        self.key.cmp(&other.key)
+    }
+}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.namespace.is_empty() {
-            f.write_str(&self.name)
-        } else {
-            write!(f, "{}/{}", self.namespace, self.name)
-        }
+        f.write_str(&self.key)
     }
 }
 

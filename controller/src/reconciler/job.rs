@@ -159,7 +159,7 @@ impl Reconciler {
             What::CreateWorkload => Verb::Create(workload_of(name, job)?),
             What::SuspendJob => {
                 let suspended = json!({"suspend": true});
-                let restored = restored(job, workload);
+                let restored = restored(job, workload.map(Box::as_ref));
                 if job.original.as_ref().is_none_or(|it| *it == restored) {
                     return Some(Verb::Patch(patch(suspended)));
                 }
@@ -179,7 +179,7 @@ impl Reconciler {
                 Verb::Patch(noted(spec, json!(original)))
             }
             What::RestoreJob => {
-                let restored = restored(job, workload);
+                let restored = restored(job, workload.map(Box::as_ref));
                 Verb::Patch(noted(kind.place(job, &restored), Value::Null))
             }
             What::ResetJob => Verb::PatchStatus(json!({

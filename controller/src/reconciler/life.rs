@@ -100,19 +100,27 @@ impl Reconciler {
 
     /// The priorities, from the classes, until they stand there.
     pub(super) fn rank(&self, workload: &Workload, status: &mut WorkloadStatus) {
+        (status.priority, status.preemption_priority) = self.ranks(workload, status);
+    }
+
+    /// The priority and the preemption priority: those that stand there, or else those of the classes.
+    pub(super) fn ranks(
+        &self,
+        workload: &Workload,
+        status: &WorkloadStatus,
+    ) -> (Option<i32>, Option<i32>) {
         let spec = &workload.spec;
         let class = spec.priority_class_name.as_deref();
         let of_victim = spec.preemption_priority_class_name.as_deref().or(class);
-        if status.priority.is_none() {
-            status.priority = self.objects.priority_of(class);
-        }
-        if status.preemption_priority.is_none() {
-            status.preemption_priority = self.objects.priority_of(of_victim);
-        }
+        let of_class = |class| self.objects.priority_of(class);
+        (
+            status.priority.or_else(|| of_class(class)),
+            status.preemption_priority.or_else(|| of_class(of_victim)),
+        )
     }
 
-    /// By a step of its life, because others take its quota, or because its job has outgrown it. Who has no owner is at rest from then on:
-    /// its quota is given back at once.
+    /// By a step of its life, because others take its quota, or because its job has outgrown it. Who has no
+    /// owner is at rest from then on: its quota is given back at once.
     fn evict(
         &self,
         known: &Known,
@@ -287,12 +295,12 @@ pub(super) fn workload_of(name: &JobName, job: &jobs::Seen) -> Option<Value> {
         "apiVersion": format!("{GROUP}/{VERSION}"),
         "kind": "Workload",
         "metadata": {
-            "name": workload.name,
-            "namespace": workload.namespace,
+            "name": workload.name(),
+            "namespace": workload.namespace(),
             "ownerReferences": [{
                 "apiVersion": resource.api_version(),
                 "kind": resource.kind,
-                "name": job.name.name,
+                "name": job.name.name(),
                 "uid": job.uid,
                 "controller": true,
                 "blockOwnerDeletion": true,

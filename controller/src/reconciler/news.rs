@@ -126,17 +126,17 @@ impl News {
             .next()
             .map_or_else(|| format!("{GROUP}/{VERSION}"), |it| it.api_version());
         let regarding = json!({
-            "apiVersion": version, "kind": kind, "name": name.name, "namespace": name.namespace,
+            "apiVersion": version, "kind": kind, "name": name.name(), "namespace": name.namespace(),
         });
         let note = format!("It cannot be read and is left as it is: {error}");
-        self.push(regarding, &name.namespace, true, "Unreadable", &note);
+        self.push(regarding, name.namespace(), true, "Unreadable", &note);
     }
 
     pub(super) fn warn_job(&mut self, job: &JobName, what: What, why: &str) {
         let (kind, name) = reference(job);
         let version = KINDS.get(job.kind).map(|it| it.resource().api_version());
         let regarding = json!({
-            "apiVersion": version, "kind": kind, "name": name.name, "namespace": name.namespace,
+            "apiVersion": version, "kind": kind, "name": name.name(), "namespace": name.namespace(),
         });
         let doing = match what {
             What::CreateWorkload => "make its workload",
@@ -144,7 +144,7 @@ impl News {
             _ => "stop it",
         };
         let note = format!("Cannot {doing}: {why}");
-        self.push(regarding, &name.namespace, true, "Refused", &note);
+        self.push(regarding, name.namespace(), true, "Refused", &note);
     }
 
     pub(super) fn plan(&self, number: u64) -> Plan {
@@ -240,7 +240,7 @@ impl Reconciler {
         };
         let regarding = regarding(name, known);
         self.news
-            .push(regarding, &name.namespace, is_warning, &reason, &note);
+            .push(regarding, name.namespace(), is_warning, &reason, &note);
     }
 
     /// What was decided about a workload, and cannot be written.
@@ -256,13 +256,13 @@ impl Reconciler {
         let note = format!("Cannot {doing} it: {why}");
         let regarding = regarding(name, known);
         self.news
-            .push(regarding, &name.namespace, true, "Refused", &note);
+            .push(regarding, name.namespace(), true, "Refused", &note);
     }
 }
 
 fn regarding(name: &Name, known: &Known) -> Value {
     json!({
         "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Workload",
-        "name": name.name, "namespace": name.namespace, "uid": known.seen.metadata.uid,
+        "name": name.name(), "namespace": name.namespace(), "uid": known.seen.metadata.uid,
     })
 }

@@ -2,7 +2,6 @@
 
 use super::Reconciler;
 use super::conditions::{find, is};
-use super::input::Name;
 use super::life::conditions;
 use super::workload::{Known, Notice};
 use lockkeeper_api::workload::WorkloadStatus;
@@ -73,20 +72,15 @@ impl Reconciler {
             return false;
         };
         let told = find(&status.conditions, "QuotaReserved");
-        let is_ranked = status.priority.is_some() && status.preemption_priority.is_some();
-        let may_rank = {
-            let mut ranked = status.clone();
-            self.rank(&known.seen, &mut ranked);
-            ranked.priority != status.priority
-                || ranked.preemption_priority != status.preemption_priority
-        };
+        let is_ranked =
+            self.ranks(&known.seen, status) == (status.priority, status.preemption_priority);
         // One that was given back counts no longer, and is not to stand there.
         let is_clean = status.admission.is_none()
             && ["Admitted", "PodsReady"]
                 .iter()
                 .all(|of| !is(&known.seen, of, "True"));
         is_clean
-            && (is_ranked || !may_rank)
+            && is_ranked
             && told.is_some_and(|it| {
                 it.status == "False" && it.reason == notice.reason && it.message == notice.message
             })
@@ -102,15 +96,14 @@ impl Reconciler {
 
     /// Where it is outside the queues, that is the reason; else what the last cycle said that looked at it.
     fn notice_of(&self, known: &Known) -> Notice {
-        let name = Name::of(&known.seen.metadata);
-        let place = self.objects.place(&name.namespace, &name.name);
+        let place = self.objects.place(known.name.key());
         let inadmissible = |message| Notice {
             reason: INADMISSIBLE,
             message,
         };
         match place {
             Some(Err(error)) => inadmissible(error.to_string()),
-            Some(Ok(Place::Outside(outside))) => inadmissible(outside_of(known, *outside)),
+            Some(Ok(Place::Outside(outside))) => inadmissible(outside_of(known, outside)),
             Some(Ok(Place::Held(until_s)))
                 if until_s.saturating_mul(1000) > self.objects.now_ms() =>
             {

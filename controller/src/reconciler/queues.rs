@@ -66,7 +66,7 @@ impl Queues {
         queue: Arc<ClusterQueue>,
         refused: Option<ObjectError>,
     ) {
-        let name = Name::of(&queue.metadata).name;
+        let name = queue.metadata.name.clone().unwrap_or_default();
         let version = queue.metadata.resource_version.clone();
         see(
             &mut self.cluster_queues,
@@ -78,7 +78,7 @@ impl Queues {
     }
 
     pub(super) fn see_cohort(&mut self, cohort: Arc<Cohort>, refused: Option<ObjectError>) {
-        let name = Name::of(&cohort.metadata).name;
+        let name = Name::of(&cohort.metadata).name().to_owned();
         let version = cohort.metadata.resource_version.clone();
         see(&mut self.cohorts, name, cohort, version.as_deref(), refused);
     }
@@ -96,7 +96,7 @@ impl Queues {
     }
 
     pub(super) fn see_flavor(&mut self, flavor: Arc<ResourceFlavor>) {
-        let name = Name::of(&flavor.metadata).name;
+        let name = Name::of(&flavor.metadata).name().to_owned();
         let version = flavor.metadata.resource_version.clone();
         see(&mut self.flavors, name, flavor, version.as_deref(), None);
     }
@@ -148,7 +148,7 @@ impl Reconciler {
         let name = match change {
             Change::Seen(queue) => {
                 let queue: Arc<ClusterQueue> = Arc::from(queue);
-                let name = Name::of(&queue.metadata).name;
+                let name = queue.metadata.name.clone().unwrap_or_default();
                 let before = self.queues.cluster_queues.get(&name);
                 if before.is_some_and(|it| {
                     it.seen.spec == queue.spec && is_same_object(&it.seen.metadata, &queue.metadata)
@@ -164,14 +164,15 @@ impl Reconciler {
                     return;
                 }
                 let refused = self.objects.set_cluster_queue(Arc::clone(&queue)).err();
-                let name = Name::of(&queue.metadata).name;
+                let name = queue.metadata.name.clone().unwrap_or_default();
                 self.queues.see_cluster_queue(queue, refused);
                 name
             }
             Change::Gone(name) => {
-                self.objects.remove_cluster_queue(&name.name);
-                self.queues.lose(&Target::ClusterQueue(name.name.clone()));
-                name.name
+                self.objects.remove_cluster_queue(name.name());
+                self.queues
+                    .lose(&Target::ClusterQueue(name.name().to_owned()));
+                name.name().to_owned()
             }
         };
         self.has_moved = true;
@@ -212,14 +213,15 @@ impl Reconciler {
         let name = match change {
             Change::Seen(flavor) => {
                 self.objects.set_resource_flavor(&flavor);
-                let name = Name::of(&flavor.metadata).name;
+                let name = Name::of(&flavor.metadata).name().to_owned();
                 self.queues.see_flavor(Arc::from(flavor));
                 name
             }
             Change::Gone(name) => {
-                self.objects.remove_resource_flavor(&name.name);
-                self.queues.lose(&Target::ResourceFlavor(name.name.clone()));
-                name.name
+                self.objects.remove_resource_flavor(name.name());
+                self.queues
+                    .lose(&Target::ResourceFlavor(name.name().to_owned()));
+                name.name().to_owned()
             }
         };
         self.drop_stale_orders();

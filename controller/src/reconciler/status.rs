@@ -1,8 +1,9 @@
 //! What queues and cohorts say of themselves, and when they may go.
 
-use super::conditions::{Conditions, status_patch, time};
+use super::conditions::{Conditions, is, status_patch, time};
 use super::input::Name;
 use super::output::{Verb, What};
+use super::workload::holds_quota;
 use super::{Plan, Reconciler};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use lockkeeper_api::cluster_queue::{ClusterQueueStatus, StopPolicy};
@@ -287,14 +288,11 @@ impl Reconciler {
         let spec = &entry.seen.spec;
         let mut status = entry.seen.status.clone().unwrap_or_default();
         let (mut pending, mut holding) = (0_usize, 0_usize);
-        for workload in self.objects.workloads_of(&name.namespace, &name.name) {
-            let Some(known) = self.workloads.get(&Name::of(&workload.metadata)) else {
-                continue;
-            };
-            if super::conditions::is(workload, "Finished", "True") {
+        for workload in self.objects.workloads_of(name.namespace(), name.name()) {
+            if is(workload, "Finished", "True") {
                 continue;
             }
-            if known.holds_quota() {
+            if holds_quota(workload) {
                 holding = holding.saturating_add(1);
             } else if workload.spec.active != Some(false) {
                 pending = pending.saturating_add(1);

@@ -41,7 +41,7 @@ impl Reconciler {
     fn take_cohort(&mut self, change: Change<Box<Cohort>>) {
         match change {
             Change::Seen(cohort) => {
-                let name = Name::of(&cohort.metadata).name;
+                let name = Name::of(&cohort.metadata).name().to_owned();
                 let before = self.queues.cohorts.get(&name);
                 if before.is_some_and(|it| {
                     it.seen.spec == cohort.spec
@@ -57,8 +57,8 @@ impl Reconciler {
                 self.schedule.mark(Target::Cohort(name));
             }
             Change::Gone(name) => {
-                self.objects.remove_cohort(&name.name);
-                self.queues.lose(&Target::Cohort(name.name));
+                self.objects.remove_cohort(name.name());
+                self.queues.lose(&Target::Cohort(name.name().to_owned()));
             }
         }
         self.has_moved = true;
@@ -83,7 +83,8 @@ impl Reconciler {
                 name
             }
             Change::Gone(name) => {
-                self.objects.remove_local_queue(&name.namespace, &name.name);
+                self.objects
+                    .remove_local_queue(name.namespace(), name.name());
                 self.queues.lose(&Target::LocalQueue(name.clone()));
                 name
             }
@@ -97,7 +98,7 @@ impl Reconciler {
         self.has_moved = true;
         match change {
             Change::Seen(class) => self.objects.set_priority_class(&class),
-            Change::Gone(name) => self.objects.remove_priority_class(&name.name),
+            Change::Gone(name) => self.objects.remove_priority_class(name.name()),
         }
         self.mark_unranked();
     }
@@ -106,11 +107,11 @@ impl Reconciler {
         self.has_moved = true;
         match change {
             Change::Seen(namespace) => {
-                let name = Name::of(&namespace.metadata).name;
+                let name = Name::of(&namespace.metadata).name().to_owned();
                 let labels = namespace.metadata.labels.unwrap_or_default();
                 self.objects.set_namespace(&name, labels);
             }
-            Change::Gone(name) => self.objects.remove_namespace(&name.name),
+            Change::Gone(name) => self.objects.remove_namespace(name.name()),
         }
     }
 

@@ -21,6 +21,7 @@ const PATIENCE_MS: i64 = 3_000;
 /// A workload.
 #[derive(Debug)]
 pub(super) struct Known {
+    pub(super) name: Name,
     pub(super) seen: Arc<Workload>,
     pub(super) track: Track,
     /// What a cycle decided, and its object does not say yet.
@@ -61,11 +62,15 @@ pub(super) struct Notice {
     pub(super) message: String,
 }
 
+/// Whether the admission of a workload counts: until it says that the quota was given back.
+pub(super) fn holds_quota(workload: &Workload) -> bool {
+    let status = workload.status.as_ref();
+    status.is_some_and(|it| it.admission.is_some()) && !is(workload, "QuotaReserved", "False")
+}
+
 impl Known {
-    /// Whether its admission counts: until it says that the quota was given back.
     pub(super) fn holds_quota(&self) -> bool {
-        let status = self.seen.status.as_ref();
-        status.is_some_and(|it| it.admission.is_some()) && !is(&self.seen, "QuotaReserved", "False")
+        holds_quota(&self.seen)
     }
 
     /// Whether its quota is to be given back as soon as its job has stopped: it was evicted, or somebody has
@@ -98,6 +103,9 @@ impl Reconciler {
     fn see_workload(&mut self, mut workload: Box<Workload>) {
         self.templates.share(&mut workload);
         let name = Name::of(&workload.metadata);
+        let known = self.workloads.get_key_value(&name);
+        // One text for all that remember it.
+        let name = known.map_or(name, |(name, _)| name.clone());
         let version = workload.metadata.resource_version.as_deref();
         let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();
         let is_same = |known: &Known| known.seen.metadata.uid == workload.metadata.uid;
@@ -107,14 +115,17 @@ impl Reconciler {
         let workload: Arc<Workload> = Arc::from(workload);
         let job = jobs::owner(&workload).map(|(job, _)| job);
         let is_new = !self.workloads.contains_key(&name);
-        let known = self.workloads.entry(name.clone()).or_insert_with(|| Known {
-            seen: Arc::clone(&workload),
-            track: Track::default(),
-            order: None,
-            job: job.clone(),
-            notice: None,
-            last: None,
-            is_stale: false,
+        let known = self.workloads.entry(name.clone()).or_insert_with(|| {
+            Box::new(Known {
+                name: name.clone(),
+                seen: Arc::clone(&workload),
+                track: Track::default(),
+                order: None,
+                job: job.clone(),
+                notice: None,
+                last: None,
+                is_stale: false,
+            })
         });
         self.workloads_at = self.workloads_at.max(version);
         if !known.track.see(version) && !is_new {
@@ -146,7 +157,7 @@ impl Reconciler {
     }
 
     fn lose_workload(&mut self, name: &Name) {
-        self.objects.remove_workload(&name.namespace, &name.name);
+        self.objects.remove_workload(name.key());
         let Some(known) = self.workloads.remove(name) else {
             return;
         };
@@ -209,7 +220,7 @@ impl Reconciler {
             let seen = Arc::clone(&known.seen);
             self.give_up(name);
             if let Some(until_s) = put_off_s {
-                self.objects.put_off(&name.namespace, &name.name, until_s);
+                self.objects.put_off(name.key(), until_s);
             }
             let _ = self.objects.set_workload(seen);
         }
@@ -261,14 +272,17 @@ impl Reconciler {
 
     /// Its admission is not to be: it waits again, and its queue says so.
     pub(super) fn give_up(&mut self, name: &Name) {
+        if !self.objects.is_assumed(name.key()) {
+            return;
+        }
         let state = self.objects.state();
-        let queue = state.workload(&name.to_string());
+        let queue = state.workload(name.key());
         let queue = queue.and_then(|id| state.queue_of(id));
         if let Some(queue) = queue {
             let queue = state.node_name(queue).to_owned();
             self.schedule.mark(Target::ClusterQueue(queue));
         }
-        self.objects.give_up(&name.namespace, &name.name);
+        self.objects.give_up(name.key());
     }
 
     /// No decision counts any more that is not written.
@@ -285,7 +299,7 @@ impl Reconciler {
     }
 
     pub(super) fn mark_workloads_of(&mut self, queue: &Name) {
-        let there = self.objects.workloads_of(&queue.namespace, &queue.name);
+        let there = self.objects.workloads_of(queue.namespace(), queue.name());
         for workload in there {
             let name = Name::of(&workload.metadata);
             self.schedule.mark(Target::Workload(name));
@@ -452,8 +466,7 @@ impl Reconciler {
 
     /// Whether the core has it in a queue.
     fn is_in_queue(&self, known: &Known) -> bool {
-        let name = Name::of(&known.seen.metadata);
-        let place = self.objects.place(&name.namespace, &name.name);
+        let place = self.objects.place(known.name.key());
         !matches!(place, Some(Err(_) | Ok(Place::Outside(_))))
     }
 

@@ -3,28 +3,89 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::core::{ApiResource, DynamicResourceScope};
-use serde::de::Error;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::fmt;
 
 /// An object of any kind, whatever stands in it. Who wrote which of its fields is left out.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
+    /// Its name and its version.
     pub(super) metadata: ObjectMeta,
     pub(super) value: Value,
 }
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut value = Value::deserialize(deserializer)?;
-        let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
-        if let Some(metadata) = metadata {
-            metadata.remove("managedFields");
+        let fields = deserializer.deserialize_map(Fields)?;
+        let metadata = fields.get("metadata");
+        let text = |key| Some(metadata?.get(key)?.as_str()?.to_owned());
+        Ok(Self {
+            metadata: ObjectMeta {
+                name: text("name"),
+                namespace: text("namespace"),
+                resource_version: text("resourceVersion"),
+                ..ObjectMeta::default()
+            },
+            value: Value::Object(fields),
+        })
+    }
+}
+
+/// The fields of an object.
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = Map<String, Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = from.next_key::<String>()? {
+            let value = if key == "metadata" {
+                from.next_value_seed(Metadata)?
+            } else {
+                from.next_value()?
+            };
+            fields.insert(key, value);
         }
-        let metadata = value.get("metadata").cloned().unwrap_or_default();
-        let metadata = ObjectMeta::deserialize(metadata).map_err(D::Error::custom)?;
-        Ok(Self { metadata, value })
+        Ok(fields)
+    }
+}
+
+/// Metadata, but for the managed fields: they are half of an object, and are not even read.
+struct Metadata;
+
+impl<'de> DeserializeSeed<'de> for Metadata {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Metadata {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("metadata")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = from.next_key::<String>()? {
+            if key == "managedFields" {
+                from.next_value::<IgnoredAny>()?;
+            } else {
+                fields.insert(key, from.next_value()?);
+            }
+        }
+        Ok(Value::Object(fields))
     }
 }
 

@@ -1,28 +1,23 @@
 //! Watches: what the reconciler is told of objects.
 
 use super::object::Object;
+use super::watching::unending;
 use crate::jobs::KINDS;
 use crate::{Input, Kind, Name};
 use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::core::ApiResource;
-use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{Config, DefaultBackoff, Error, Event};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher;
+use kube::runtime::watcher::{Config, Error, Event};
 use kube::{Api, Client};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::time::Duration;
 use tokio::sync::mpsc::Sender;
-use tokio::time::sleep;
 
 /// Objects in one answer to a list.
 const PAGE_SIZE: u32 = 500;
-
-/// Longest before a broken watch is tried again, in seconds.
-const PAUSE_MAX_SECONDS: u64 = 5;
 
 /// Follows one kind, in a task of its own, until nobody listens.
 pub(super) fn follow(client: &Client, kind: Kind, inputs: Sender<Input>) {
@@ -33,26 +28,18 @@ pub(super) fn follow(client: &Client, kind: Kind, inputs: Sender<Input>) {
         config = config.labels(labels::QUEUE_NAME);
     }
     tokio::spawn(async move {
-        let mut names = Names::default();
-        let mut pauses = Pauses::default();
-        loop {
-            let events = watcher(api.clone(), config.clone()).backoff(Pauses::default());
-            if !tell(kind, events, &mut names, &inputs).await {
-                return;
-            }
-            let most = Duration::from_secs(PAUSE_MAX_SECONDS);
-            sleep(pauses.next().unwrap_or(most)).await;
-        }
+        let events = unending(move || watcher(api.clone(), config.clone()));
+        tell(kind, events, &inputs).await;
     });
 }
 
-/// Tells what a watch shows, until it has to begin anew. False if nobody listens.
+/// Tells what a watch shows, until nobody listens.
 async fn tell(
     kind: Kind,
     events: impl Stream<Item = Result<Event<Object>, Error>>,
-    names: &mut Names,
     inputs: &Sender<Input>,
-) -> bool {
+) {
+    let mut names = Names::default();
     let mut events = pin!(events);
     while let Some(event) = events.next().await {
         let told = match event {
@@ -60,25 +47,15 @@ async fn tell(
             Err(error) => {
                 let kind = resource(kind).plural;
                 tracing::warn!(kind, %error, "the watch broke; trying again");
-                if has_expired(&error) {
-                    return true;
-                }
                 continue;
             }
         };
         for input in told {
             if inputs.send(input).await.is_err() {
-                return false;
+                return;
             }
         }
     }
-    true
-}
-
-/// Whether the version from which a watch was to go on is no more. kube lists anew when the stream says so,
-/// but not when the answer does: it would ask for that version for ever.
-fn has_expired(error: &Error) -> bool {
-    matches!(error, Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
 fn resource(kind: Kind) -> ApiResource {
@@ -109,25 +86,6 @@ pub(super) fn job_resource(at: usize) -> ApiResource {
     }
 }
 
-/// kube's pauses between two tries, but no longer than [`PAUSE_MAX_SECONDS`].
-#[derive(Default)]
-struct Pauses(DefaultBackoff);
-
-impl Iterator for Pauses {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let most = Duration::from_secs(PAUSE_MAX_SECONDS);
-        self.0.next().map(|pause| pause.min(most))
-    }
-}
-
-impl Backoff for Pauses {
-    fn reset(&mut self) {
-        self.0.reset();
-    }
-}
-
 /// The names that a watch has shown: who is missing in a new listing is gone.
 #[derive(Default)]
 struct Names {
@@ -146,8 +104,8 @@ impl Names {
                 let name = Name::of(&object.metadata);
                 // Also where this listing is never completed: it was told.
                 self.known.insert(name.clone());
-                self.listing.insert(name);
-                vec![seen(kind, object)]
+                self.listing.insert(name.clone());
+                vec![Input::seen(kind, name, object.value)]
             }
             Event::InitDone => {
                 let listing = std::mem::take(&mut self.listing);
@@ -158,8 +116,9 @@ impl Names {
                 told
             }
             Event::Apply(object) => {
-                self.known.insert(Name::of(&object.metadata));
-                vec![seen(kind, object)]
+                let name = Name::of(&object.metadata);
+                self.known.insert(name.clone());
+                vec![Input::seen(kind, name, object.value)]
             }
             Event::Delete(object) => {
                 let name = Name::of(&object.metadata);
@@ -170,11 +129,6 @@ impl Names {
     }
 }
 
-fn seen(kind: Kind, object: Object) -> Input {
-    let name = Name::of(&object.metadata);
-    Input::seen(kind, name, object.value)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
@@ -182,7 +136,6 @@ mod tests {
     use super::*;
     use crate::Change;
     use futures_util::stream;
-    use kube::core::Status;
     use serde_json::{Value, json};
     use tokio::sync::mpsc;
 
@@ -202,9 +155,9 @@ mod tests {
             Input::LocalQueue(Change::Seen(it)) => {
                 format!("seen {}", it.metadata.name.as_deref().unwrap_or_default())
             }
-            Input::LocalQueue(Change::Gone(name)) => format!("gone {}", name.name),
+            Input::LocalQueue(Change::Gone(name)) => format!("gone {}", name.name()),
             Input::Listed(_) => "listed".to_owned(),
-            Input::Unreadable(_, name, _) => format!("unreadable {}", name.name),
+            Input::Unreadable(_, name, _) => format!("unreadable {}", name.name()),
             _ => "?".to_owned(),
         };
         inputs.iter().map(one).collect()
@@ -237,28 +190,14 @@ mod tests {
         assert_eq!(told(&inputs), ["unreadable x"]);
     }
 
-    /// What a watch with these errors, and an object after them, comes to.
-    async fn watched(errors: Vec<Error>) -> (bool, Vec<String>) {
+    #[tokio::test]
+    async fn what_comes_after_an_error_is_told() {
         let (inputs, mut told_of) = mpsc::channel(8);
-        let errors = errors.into_iter().map(Err);
-        let events = errors.chain([Ok(Event::Apply(queue("a")))]);
-        let kind = Kind::LocalQueue;
-        let goes_on = tell(kind, stream::iter(events), &mut Names::default(), &inputs).await;
+        let events = [Err(Error::NoResourceVersion), Ok(Event::Apply(queue("a")))];
+        tell(Kind::LocalQueue, stream::iter(events), &inputs).await;
         drop(inputs);
         let mut all = Vec::new();
         told_of.recv_many(&mut all, 8).await;
-        (goes_on, told(&all))
-    }
-
-    #[tokio::test]
-    async fn a_version_that_has_expired_is_not_asked_for_again() {
-        let api = |code| kube::Error::Api(Status::failure("", "").with_code(code).boxed());
-        let expired = watched(vec![Error::WatchStartFailed(api(410))]).await;
-        assert_eq!(expired, (true, Vec::new()));
-        let other = vec![
-            Error::WatchStartFailed(api(503)),
-            Error::InitialListFailed(api(410)),
-        ];
-        assert_eq!(watched(other).await, (true, vec!["seen a".to_owned()]));
+        assert_eq!(told(&all), ["seen a"]);
     }
 }

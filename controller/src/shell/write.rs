@@ -143,9 +143,9 @@ fn place(write: &Write) -> (String, String) {
             (events, Name::new(namespace, ""))
         }
     };
-    let namespace = Some(name.namespace.as_str()).filter(|it| !it.is_empty());
+    let namespace = Some(name.namespace()).filter(|it| !it.is_empty());
     let path = <DynamicObject as kube::Resource>::url_path(&resource, namespace);
-    (path, name.name)
+    (path, name.name().to_owned())
 }
 
 #[cfg(test)]

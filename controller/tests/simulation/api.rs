@@ -167,7 +167,7 @@ impl Api {
             let Some((job, of)) = owner(workload) else {
                 continue;
             };
-            let job = self.get(Kind::Job(0), &Name::new(&name.namespace, job));
+            let job = self.get(Kind::Job(0), &Name::new(name.namespace(), job));
             let is_kept = job.is_some_and(|it| uid(it) == of && !is_deleted(it));
             if !is_kept {
                 lost = Some(name.clone());

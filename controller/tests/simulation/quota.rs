@@ -61,8 +61,8 @@ impl Tree {
         let mut tree = Self::default();
         for ((kind, name), object) in limits {
             let (key, parent) = match kind {
-                Kind::ClusterQueue => (queue(&name.name), text(object, "/spec/cohortName")),
-                _ => (cohort(&name.name), text(object, "/spec/parentName")),
+                Kind::ClusterQueue => (queue(name.name()), text(object, "/spec/cohortName")),
+                _ => (cohort(name.name()), text(object, "/spec/parentName")),
             };
             let node = tree.nodes.entry(key).or_default();
             node.quotas = quotas(object);

@@ -94,7 +94,7 @@ impl World {
         let Some((job, of)) = owner(workload) else {
             return Ok(());
         };
-        match self.api.get(JOB, &Name::new(&name.namespace, job)) {
+        match self.api.get(JOB, &Name::new(name.namespace(), job)) {
             Some(job) if uid(job) == of => {
                 let is_running = !has_ended(job) && !is_deleted(job);
                 if !is_running && holds(workload) && !is_deleted(job) {
@@ -207,7 +207,7 @@ impl World {
         let status = &queue["status"];
         let holders: Vec<&Value> = self
             .workloads()
-            .filter(|it| holds(it) && text(it, "/status/admission/clusterQueue") == name.name)
+            .filter(|it| holds(it) && text(it, "/status/admission/clusterQueue") == name.name())
             .collect();
         if is_deleted(queue) && holders.is_empty() {
             return Err(format!("ClusterQueue {name} is to go, and stays"));
@@ -223,7 +223,7 @@ impl World {
         for flavor in list(status, "/flavorsReservation") {
             for it in list(flavor, "/resources") {
                 let cell = (text(flavor, "/name").into(), text(it, "/name").into());
-                let used = tree.usage_of(&name.name, &cell);
+                let used = tree.usage_of(name.name(), &cell);
                 if milli(&it["total"]) != used {
                     return Err(format!(
                         "ClusterQueue {name}: {cell:?} is used {used}: {status}"
@@ -235,7 +235,7 @@ impl World {
         let mut flavors = cells(queue).into_iter();
         let is_whole = flavors.all(|(flavor, _)| self.has(Kind::ResourceFlavor, "", &flavor));
         let is_stopped = !matches!(text(queue, "/spec/stopPolicy"), "" | "None");
-        let is_on_circle = tree.is_on_circle(&name.name);
+        let is_on_circle = tree.is_on_circle(name.name());
         if works != (is_whole && !is_stopped && !is_on_circle && !is_deleted(queue)) {
             return Err(format!("ClusterQueue {name}: Active is {works}"));
         }
@@ -245,7 +245,7 @@ impl World {
     fn check_door(&self, name: &Name, queue: &Value) -> Result<(), String> {
         let behind = self
             .workloads()
-            .filter(|it| text(it, "/spec/queueName") == name.name);
+            .filter(|it| text(it, "/spec/queueName") == name.name());
         let behind: Vec<&Value> = behind.filter(|it| !is(it, "Finished")).collect();
         let held = behind.iter().filter(|it| holds(it)).count();
         let waits = |it: &&&Value| !holds(it) && it["spec"]["active"] != false;

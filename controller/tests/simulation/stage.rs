@@ -89,7 +89,7 @@ impl Stage {
             }
             for write in output.writes {
                 let (_, name) = object(&write);
-                let line = format!("{} {}", write.what.as_str(), name.name);
+                let line = format!("{} {}", write.what.as_str(), name.name());
                 let line = line.trim_end().to_owned();
                 let refuses = self.refuses.as_ref();
                 let is_refused = refuses.is_some_and(|it| line.starts_with(it.as_str()));
@@ -145,7 +145,7 @@ impl Stage {
         let mut workloads = self.api.all(Kind::Workload);
         let is_its = |it: &Value| text(it, "/metadata/ownerReferences/0/name") == job;
         let found = workloads.find(|(_, it)| is_its(it));
-        found.unwrap().0.name.clone()
+        found.unwrap().0.name().to_owned()
     }
 
     /// The conditions of a job's workload, a line each.

@@ -212,7 +212,7 @@ impl Watcher {
         let Some((job, of)) = owner(workload) else {
             return Ok(());
         };
-        let job = api.get(JOB, &Name::new(&name.namespace, job));
+        let job = api.get(JOB, &Name::new(name.namespace(), job));
         let Some(job) = job.filter(|it| uid(it) == of && !has_ended(it)) else {
             return Ok(());
         };

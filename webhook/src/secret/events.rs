@@ -5,10 +5,11 @@ use futures_util::stream::{BoxStream, SelectAll};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use kube::core::DynamicObject;
+use kube::runtime::watcher;
 use kube::runtime::watcher::Error;
-use kube::runtime::{WatchStreamExt, watcher};
 
 use super::targets::Target;
+use crate::watching::unending;
 
 /// An object as it is now, `None` if there is none; or why nobody knows.
 pub(super) enum Event {
@@ -24,11 +25,13 @@ pub(super) fn of(
     name: &str,
     targets: &[Target],
 ) -> SelectAll<BoxStream<'static, Event>> {
-    let secrets = watcher::watch_object(secrets, name).default_backoff();
+    let name = name.to_owned();
+    let secrets = unending(move || watcher::watch_object(secrets.clone(), &name));
     let mut all = SelectAll::new();
     all.push(secrets.map(Event::Secret).boxed());
     for (place, target) in targets.iter().enumerate() {
-        let objects = watcher::watch_object(target.api(), target.name()).default_backoff();
+        let (api, name) = (target.api(), target.name().to_owned());
+        let objects = unending(move || watcher::watch_object(api.clone(), &name));
         let objects = objects.map(move |object| Event::Target(place, object));
         all.push(objects.boxed());
     }

@@ -97,6 +97,9 @@ pub struct RuleSettings {
     /// Actions that hold in one namespace only, by its name. They go before the global ones and
     /// matter for namespaced kinds.
     pub namespaces: BTreeMap<String, NamespaceRules>,
+    /// The feature gates of Kubernetes, Kueue and Koordinator that are set otherwise than by default. They
+    /// matter for rules on the kinds of these projects.
+    pub feature_gates: BTreeMap<String, bool>,
 }
 
 /// Actions in one namespace.

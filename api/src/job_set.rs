@@ -1,9 +1,8 @@
 //! JobSets (`jobset.x-k8s.io`), as far as the webhook reads them.
 
+use crate::foreign::foreign_kind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
 use serde::Deserialize;
-use std::borrow::Cow;
 
 /// The API group of JobSets.
 pub const GROUP: &str = "jobset.x-k8s.io";
@@ -35,31 +34,11 @@ pub struct JobSetSpec {
     pub suspend: Option<bool>,
 }
 
-impl Resource for JobSet {
-    type DynamicType = ();
-    type Scope = kube::core::NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        KIND.into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        GROUP.into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        VERSION.into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "jobsets".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+foreign_kind!(
+    JobSet,
+    kube::core::NamespaceResourceScope,
+    GROUP,
+    VERSION,
+    KIND,
+    "jobsets"
+);

@@ -15,6 +15,7 @@ pub mod cluster_queue;
 pub mod cohort;
 pub mod config;
 pub mod field_path;
+pub mod foreign;
 pub mod job_set;
 pub mod labels;
 pub mod local_queue;

@@ -1,0 +1,230 @@
+//! Koordinator's ElasticQuota, and the labels and annotations that Koordinator reads.
+//!
+//! Names and meanings are those of Koordinator's `apis/extension/elastic_quota.go`.
+
+use crate::foreign::foreign_kind;
+use crate::quantity::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+
+/// The API group of ElasticQuotas.
+pub const GROUP: &str = "scheduling.sigs.k8s.io";
+
+/// The version of it that is read.
+pub const VERSION: &str = "v1alpha1";
+
+/// The kind.
+pub const KIND: &str = "ElasticQuota";
+
+/// The quota that all others are below. It need not exist as an object.
+pub const ROOT_QUOTA: &str = "koordinator-root-quota";
+
+/// The quota of the system's pods.
+pub const SYSTEM_QUOTA: &str = "koordinator-system-quota";
+
+/// The quota of pods that no other one is for.
+pub const DEFAULT_QUOTA: &str = "koordinator-default-quota";
+
+/// On a pod: the quota that it uses.
+pub const QUOTA_NAME: &str = "quota.scheduling.koordinator.sh/name";
+
+/// On a quota: the quota that it is below.
+pub const PARENT: &str = "quota.scheduling.koordinator.sh/parent";
+
+/// On a quota: `true` if quotas may be below it, and no pods.
+pub const IS_PARENT: &str = "quota.scheduling.koordinator.sh/is-parent";
+
+/// On a quota: `true` if it is the root of a tree of its own.
+pub const IS_ROOT: &str = "quota.scheduling.koordinator.sh/is-root";
+
+/// On a quota: the tree that it belongs to.
+pub const TREE_ID: &str = "quota.scheduling.koordinator.sh/tree-id";
+
+/// On a quota: `true` if its min is not held against its parent's and children's.
+pub const ALLOW_FORCE_UPDATE: &str = "quota.scheduling.koordinator.sh/allow-force-update";
+
+/// An annotation on a quota: its share of what is idle, by resource, as JSON.
+pub const SHARED_WEIGHT: &str = "quota.scheduling.koordinator.sh/shared-weight";
+
+/// An annotation on a quota: the namespaces whose pods use it, as a JSON list.
+pub const NAMESPACES: &str = "quota.scheduling.koordinator.sh/namespaces";
+
+/// An annotation on a quota: what its tree holds ready for it, by resource, as JSON.
+pub const GUARANTEED: &str = "quota.scheduling.koordinator.sh/guaranteed";
+
+/// An annotation on a quota: the resources whose max may not fall below what is used, as a JSON list.
+pub const STRICT_RESOURCES: &str = "quota.scheduling.koordinator.sh/max-strict-check-resource-keys";
+
+/// On a pod: how its performance is kept up beside others: `LSE`, `LSR`, `LS`, `BE` or `SYSTEM`.
+pub const QOS_CLASS: &str = "koordinator.sh/qosClass";
+
+/// On a pod: its priority within Koordinator's priority class.
+pub const SUB_PRIORITY: &str = "koordinator.sh/priority";
+
+/// On a pod: its Koordinator priority class, where `spec.priority` does not say it.
+pub const PRIORITY_CLASS: &str = "koordinator.sh/priority-class";
+
+/// An annotation on a pod that stands for a reservation, which only Koordinator's scheduler makes.
+pub const RESERVE_POD: &str = "scheduling.koordinator.sh/reserve-pod";
+
+/// Processor time that pods of higher priority have and do not use, in thousandths.
+pub const BATCH_CPU: &str = "kubernetes.io/batch-cpu";
+
+/// Memory that pods of higher priority have and do not use, in bytes.
+pub const BATCH_MEMORY: &str = "kubernetes.io/batch-memory";
+
+/// Amounts by resource name.
+pub type Amounts = BTreeMap<String, Quantity>;
+
+/// A share of a cluster's resources, with a min that is guaranteed and a max.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct ElasticQuota {
+    /// Its metadata.
+    #[serde(default)]
+    pub metadata: ObjectMeta,
+    /// Its specification.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub spec: ElasticQuotaSpec,
+    /// Its status.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub status: ElasticQuotaStatus,
+}
+
+/// The specification of an ElasticQuota.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct ElasticQuotaSpec {
+    /// What is guaranteed.
+    #[serde(default)]
+    pub min: Option<Amounts>,
+    /// The most that can be used.
+    #[serde(default)]
+    pub max: Option<Amounts>,
+}
+
+/// The status of an ElasticQuota.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct ElasticQuotaStatus {
+    /// What is used.
+    #[serde(default)]
+    pub used: Option<Amounts>,
+}
+
+foreign_kind!(
+    ElasticQuota,
+    kube::core::NamespaceResourceScope,
+    GROUP,
+    VERSION,
+    KIND,
+    "elasticquotas"
+);
+
+impl ElasticQuota {
+    /// Its name; empty if it has none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// The value of a label; empty if there is none.
+    #[must_use]
+    pub fn label(&self, key: &str) -> &str {
+        value(self.metadata.labels.as_ref(), key)
+    }
+
+    /// The value of an annotation; empty if there is none.
+    #[must_use]
+    pub fn annotation(&self, key: &str) -> &str {
+        value(self.metadata.annotations.as_ref(), key)
+    }
+
+    /// The quota that it is below: [`ROOT_QUOTA`] if it names none, and nothing for that one itself.
+    #[must_use]
+    pub fn parent(&self) -> &str {
+        match self.label(PARENT) {
+            "" if self.name() != ROOT_QUOTA => ROOT_QUOTA,
+            parent => parent,
+        }
+    }
+
+    /// Whether quotas may be below it.
+    #[must_use]
+    pub fn is_parent(&self) -> bool {
+        self.label(IS_PARENT) == "true"
+    }
+
+    /// The namespaces whose pods use it. Koordinator takes what is no JSON list for none.
+    #[must_use]
+    pub fn namespaces(&self) -> Vec<String> {
+        serde_json::from_str(self.annotation(NAMESPACES)).unwrap_or_default()
+    }
+
+    /// What its tree holds ready for it. Koordinator takes what is no JSON for nothing.
+    #[must_use]
+    pub fn guaranteed(&self) -> Amounts {
+        amounts(self.annotation(GUARANTEED)).unwrap_or_default()
+    }
+}
+
+/// Reads amounts that are written as JSON in an annotation. As in Go, `null` is nothing at all and 0 for one
+/// resource.
+///
+/// # Errors
+///
+/// When it is no JSON, or an amount is no quantity.
+pub fn amounts(json: &str) -> Result<Amounts, serde_json::Error> {
+    let read: Option<BTreeMap<String, Option<Quantity>>> = serde_json::from_str(json)?;
+    let read = read.into_iter().flatten();
+    Ok(read
+        .map(|(resource, amount)| (resource, amount.unwrap_or(Quantity::ZERO)))
+        .collect())
+}
+
+fn value<'a>(map: Option<&'a BTreeMap<String, String>>, key: &str) -> &'a str {
+    map.and_then(|map| map.get(key))
+        .map_or("", |value| value.as_str())
+}
+
+/// An object that is written as `null` is an empty one.
+fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_quota_is_read_leniently() {
+        let bare: ElasticQuota = serde_json::from_value(json!({"spec": null})).unwrap();
+        assert_eq!(bare, ElasticQuota::default());
+        assert_eq!(bare.parent(), ROOT_QUOTA);
+
+        let labels = json!({PARENT: "p", IS_PARENT: "True"});
+        let annotations = json!({NAMESPACES: "[\"a\", 1]", GUARANTEED: "{"});
+        let odd = json!({
+            "metadata": {"name": "a", "labels": labels, "annotations": annotations},
+            "spec": {"min": {"cpu": "-1"}, "max": null, "more": 1},
+        });
+        let odd: ElasticQuota = serde_json::from_value(odd).unwrap();
+        assert_eq!((odd.parent(), odd.is_parent()), ("p", false));
+        assert_eq!(odd.namespaces(), Vec::<String>::new());
+        assert_eq!(odd.guaranteed(), Amounts::new());
+        assert!(odd.spec.min.unwrap()["cpu"].is_negative());
+        assert_eq!(odd.spec.max, None);
+    }
+
+    #[test]
+    fn amounts_are_read_as_go_reads_them() {
+        assert_eq!(amounts("null").unwrap(), Amounts::new());
+        let read = amounts(r#"{"cpu": null, "memory": 5}"#).unwrap();
+        assert_eq!(read["cpu"], Quantity::ZERO);
+        assert_eq!(read["memory"], "5".parse().unwrap());
+        assert!(amounts("").is_err() && amounts(r#"{"cpu": ""}"#).is_err());
+    }
+}

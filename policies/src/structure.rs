@@ -1,0 +1,102 @@
+//! What the schema of a custom resource says of an object: shape, bounds and CEL, in the order in
+//! which the API server asks, with its kinds of errors and its paths.
+//!
+//! JSON Schema alone would not do: the API server prunes, fills in defaults, keys lists, lets what an update
+//! leaves alone pass, and has its own kinds of errors.
+
+mod check;
+mod fill;
+mod infos;
+mod metadata;
+mod node;
+mod walk;
+
+use crate::finding::{ErrorKind, Finding};
+pub(crate) use infos::infos;
+pub use metadata::metadata;
+use node::Node;
+use serde_json::Value;
+use std::fmt;
+
+/// The id under which findings of shape and bounds go.
+pub const SHAPE: &str = "SC002";
+
+/// The id under which findings of the schema's CEL expressions go.
+pub const EXPRESSION: &str = "SC003";
+
+/// The id under which findings of names and namespaces go.
+pub const METADATA: &str = "SC004";
+
+/// The id under which unknown fields go.
+pub const UNKNOWN: &str = "SC005";
+
+/// How deep a schema may be.
+const DEPTH_MAX: usize = 64;
+
+/// A schema that can be asked.
+#[derive(Debug)]
+pub struct Structure {
+    root: Node,
+}
+
+/// A schema that no API server would take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaError {
+    /// Where in the schema, as a path of its fields.
+    pub place: String,
+    /// What is wrong there.
+    pub problem: String,
+}
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.problem)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+impl Structure {
+    /// Reads an `openAPIV3Schema`.
+    ///
+    /// # Errors
+    ///
+    /// A [`SchemaError`] for a pattern or an expression that does not compile, and for a schema that is
+    /// nested too deep.
+    pub fn new(schema: &Value) -> Result<Self, SchemaError> {
+        let root = Node::new(schema, &mut Vec::new())?;
+        Ok(Self { root })
+    }
+
+    /// Removes what the schema does not know, and says what it was: at most a hundred findings. The API server
+    /// drops it silently, unless it is asked to be strict.
+    pub fn prune(&self, object: &mut Value) -> Vec<Finding> {
+        fill::prune(&self.root, object)
+    }
+
+    /// Fills in the schema's defaults. Doing it twice changes nothing.
+    pub fn fill(&self, object: &mut Value) {
+        fill::fill(&self.root, object);
+    }
+
+    /// What is wrong with an object that is made, or was changed from `old`. What a change left as it was is
+    /// not looked at. If its shape is wrong the expressions are not asked: they could not be answered.
+    #[must_use]
+    pub fn check(&self, object: &Value, old: Option<&Value>) -> Vec<Finding> {
+        let mut findings = check::shape(&self.root, object, old);
+        let is_blocked = findings.iter().any(|it| {
+            matches!(
+                it.kind,
+                ErrorKind::NotSupported
+                    | ErrorKind::Required
+                    | ErrorKind::TooLong
+                    | ErrorKind::TooMany
+                    | ErrorKind::TypeInvalid
+            )
+        });
+        if !is_blocked {
+            findings.extend(check::expressions(&self.root, object, old));
+        }
+        findings
+    }
+}

@@ -1,0 +1,413 @@
+//! What is wrong with an object by its schema.
+
+use super::node::{Asks, Format, Kind, List, Node};
+use super::walk::{Step, Way};
+use super::{DEPTH_MAX, EXPRESSION, SHAPE};
+use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
+use k8s_openapi::jiff::Timestamp;
+use kube_cel::{ValidationErrors, Validator};
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The places where shape or bounds are wrong.
+pub(super) fn shape(root: &Node, object: &Value, old: Option<&Value>) -> Vec<Finding> {
+    let mut shape = Shape::default();
+    shape.node(root, object, old, &mut Way::default());
+    shape.found
+}
+
+/// The expressions that say no.
+pub(super) fn expressions(root: &Node, object: &Value, old: Option<&Value>) -> Vec<Finding> {
+    let mut expressions = Asked {
+        validator: Validator::new(),
+        found: Vec::new(),
+    };
+    if root.asks == Asks::Something {
+        expressions.node(root, object, old, &mut Way::default());
+    }
+    expressions.found
+}
+
+/// What stood in an item's place before. Only items that have a key can be told from others.
+fn before<'a>(list: &List, item: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
+    let List::Map(keys) = list else {
+        return None;
+    };
+    let mut old = old?.as_array()?.iter();
+    old.find(|it| keys.iter().all(|key| it.get(key) == item.get(key)))
+}
+
+fn field<'a>(old: Option<&'a Value>, name: &str) -> Option<&'a Value> {
+    old.and_then(|it| it.get(name))
+}
+
+#[derive(Default)]
+struct Shape {
+    found: Vec<Finding>,
+}
+
+impl Shape {
+    fn report(
+        &mut self,
+        field: FieldPath,
+        kind: ErrorKind,
+        value: Option<&Value>,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
+        if self.found.len() < FINDINGS_PER_RULE_MAX {
+            self.found.push(Finding {
+                rule: SHAPE,
+                field,
+                kind,
+                value: value.map(shown),
+                detail: detail.into(),
+            });
+        }
+    }
+
+    fn node<'a>(
+        &mut self,
+        node: &'a Node,
+        value: &'a Value,
+        old: Option<&Value>,
+        way: &mut Way<'a>,
+    ) {
+        // An update is not blamed for what it leaves as it was.
+        if old == Some(value) || way.depth() > DEPTH_MAX {
+            return;
+        }
+        if value.is_null() && node.is_nullable {
+            return;
+        }
+        if let Some(kind) = node.kind
+            && !is_of(kind, value)
+        {
+            let detail = format!("must be of type {}, not {}", kind.name(), name_of(value));
+            self.report(way.path(), ErrorKind::TypeInvalid, Some(value), detail);
+            return;
+        }
+        self.value(node, value, way);
+        match value {
+            Value::Object(fields) => {
+                for name in &node.required {
+                    if !fields.contains_key(name) {
+                        let path = way.path().named(name.as_str());
+                        self.report(path, ErrorKind::Required, None, "must be given");
+                    }
+                }
+                for (name, value) in fields {
+                    let (child, step) = match node.properties.get(name) {
+                        Some(child) => (Some(child), Step::Field(name)),
+                        None => (node.additional.as_deref(), Step::Entry(name)),
+                    };
+                    if let Some(child) = child {
+                        let old = field(old, name);
+                        way.down(step, |way| self.node(child, value, old, way));
+                    }
+                }
+            }
+            Value::Array(items) => {
+                self.unique(&node.list, items, way);
+                if let Some(child) = &node.items {
+                    for (index, item) in items.iter().enumerate() {
+                        let old = before(&node.list, item, old);
+                        way.down(Step::Index(index), |way| self.node(child, item, old, way));
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.branches(node, value, way);
+    }
+
+    /// What the schema says of the value by itself.
+    fn value(&mut self, node: &Node, value: &Value, way: &Way<'_>) {
+        if !node.accepted.is_empty() && !node.accepted.contains(value) {
+            let accepted = node.accepted.iter().map(shown).collect::<Vec<_>>();
+            let detail = format!("supported values: {}", accepted.join(", "));
+            self.report(way.path(), ErrorKind::NotSupported, Some(value), detail);
+        }
+        match value {
+            Value::String(text) => self.text(node, text, value, way),
+            Value::Number(_) => self.number(node, value, way),
+            Value::Array(items) => {
+                self.count(items.len(), node.bounds.items, "items", value, way);
+            }
+            Value::Object(fields) => {
+                self.count(
+                    fields.len(),
+                    node.bounds.properties,
+                    "properties",
+                    value,
+                    way,
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, node: &Node, text: &str, value: &Value, way: &Way<'_>) {
+        let length = text.chars().count();
+        let (min, max) = node.bounds.length;
+        if max.is_some_and(|max| length > index(max)) {
+            let detail = format!("may not be more than {} bytes", max.unwrap_or_default());
+            self.report(way.path(), ErrorKind::TooLong, Some(value), detail);
+        }
+        if min.is_some_and(|min| length < index(min)) {
+            let detail = format!("must have at least {} characters", min.unwrap_or_default());
+            self.report(way.path(), ErrorKind::Invalid, Some(value), detail);
+        }
+        if let Some(pattern) = &node.pattern
+            && !pattern.is_match(text)
+        {
+            let detail = in_words(pattern.as_str());
+            self.report(way.path(), ErrorKind::Invalid, Some(value), detail);
+        }
+        if node.format == Some(Format::DateTime) && text.parse::<Timestamp>().is_err() {
+            let detail = "must be a time, such as 2026-01-31T12:00:00Z";
+            self.report(way.path(), ErrorKind::Invalid, Some(value), detail);
+        }
+    }
+
+    fn number(&mut self, node: &Node, value: &Value, way: &Way<'_>) {
+        let bounds = &node.bounds;
+        let number = value.as_f64().unwrap_or_default();
+        if let Some(min) = bounds.min
+            && (number < min || (bounds.is_min_exclusive && number <= min))
+        {
+            let detail = format!("must be greater than or equal to {min}");
+            self.report(way.path(), ErrorKind::Invalid, Some(value), detail);
+        }
+        if let Some(max) = bounds.max
+            && (number > max || (bounds.is_max_exclusive && number >= max))
+        {
+            let detail = format!("must be less than or equal to {max}");
+            self.report(way.path(), ErrorKind::Invalid, Some(value), detail);
+        }
+        let is_small = value.as_i64().is_some_and(|it| i32::try_from(it).is_ok());
+        if node.format == Some(Format::Int32) && !is_small {
+            let detail = "must be a whole number of 32 bits";
+            self.report(way.path(), ErrorKind::Invalid, Some(value), detail);
+        }
+    }
+
+    fn count(
+        &mut self,
+        count: usize,
+        (min, max): (Option<u64>, Option<u64>),
+        what: &str,
+        value: &Value,
+        way: &Way<'_>,
+    ) {
+        if max.is_some_and(|max| count > index(max)) {
+            let detail = format!("must have at most {} {what}", max.unwrap_or_default());
+            let seen = Value::from(count);
+            self.report(way.path(), ErrorKind::TooMany, Some(&seen), detail);
+        }
+        if min.is_some_and(|min| count < index(min)) {
+            let detail = format!("must have at least {} {what}", min.unwrap_or_default());
+            self.report(way.path(), ErrorKind::Invalid, Some(value), detail);
+        }
+    }
+
+    /// Nothing stands twice where the list says so. The second one is told.
+    fn unique(&mut self, list: &List, items: &[Value], way: &Way<'_>) {
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        for (at, item) in items.iter().enumerate() {
+            let key = match list {
+                List::Atomic => return,
+                List::Set => item.clone(),
+                List::Map(keys) => {
+                    let of = keys.iter().map(|key| (key.clone(), item[key].clone()));
+                    Value::Object(of.collect())
+                }
+            };
+            let count = seen.entry(key.to_string()).or_default();
+            *count = count.saturating_add(1);
+            if *count == 2 {
+                let told = match key.as_object() {
+                    Some(fields) if fields.len() == 1 => {
+                        fields.values().next().cloned().unwrap_or_default()
+                    }
+                    _ => key,
+                };
+                let path = way.keyed_path().index(at);
+                self.report(
+                    path,
+                    ErrorKind::Duplicate,
+                    Some(&told),
+                    "may stand in this list once",
+                );
+            }
+        }
+    }
+
+    fn branches(&mut self, node: &Node, value: &Value, way: &Way<'_>) {
+        let fits = |it: &Node| shape(it, value, None).is_empty();
+        let fitting = |all: &[Node]| all.iter().filter(|it| fits(it)).count();
+        let problem = if fitting(&node.all_of) < node.all_of.len() {
+            "must validate all the schemas (allOf)"
+        } else if !node.any_of.is_empty() && fitting(&node.any_of) == 0 {
+            "must validate at least one schema (anyOf)"
+        } else if !node.one_of.is_empty() && fitting(&node.one_of) != 1 {
+            "must validate one and only one schema (oneOf)"
+        } else if node.not.as_deref().is_some_and(fits) {
+            "must not validate the schema (not)"
+        } else {
+            return;
+        };
+        self.report(way.path(), ErrorKind::Invalid, Some(value), problem);
+    }
+}
+
+/// The patterns that every cluster knows.
+const KNOWN: [(&str, &str); 3] = [
+    (
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+        "must be a DNS subdomain: lower-case letters, digits, '-' and '.', with a letter or digit at \
+         both ends of each part",
+    ),
+    (
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        "must be a DNS label: lower-case letters, digits and '-', with a letter or digit at both ends",
+    ),
+    (
+        r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$",
+        "must be a quantity, such as 500m, 4 or 16Gi",
+    ),
+];
+
+/// What a pattern asks for.
+fn in_words(pattern: &str) -> Cow<'static, str> {
+    let known = KNOWN.iter().find(|(it, _)| *it == pattern);
+    known.map_or_else(
+        || Cow::Owned(format!("must match {pattern}")),
+        |(_, words)| Cow::Borrowed(*words),
+    )
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn is_of(kind: Kind, value: &Value) -> bool {
+    match kind {
+        Kind::Object => value.is_object(),
+        Kind::Array => value.is_array(),
+        Kind::String => value.is_string(),
+        Kind::Boolean => value.is_boolean(),
+        Kind::Number => value.is_number(),
+        Kind::Integer => is_whole(value),
+        Kind::IntOrString => value.is_string() || is_whole(value),
+    }
+}
+
+fn is_whole(value: &Value) -> bool {
+    value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|it| it.fract() == 0.0)
+}
+
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) if is_whole(value) => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A value as it is printed in a message.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Array(_) | Value::Object(_) => quoted(&value.to_string()),
+        other => other.to_string(),
+    }
+}
+
+struct Asked {
+    validator: Validator,
+    found: Vec<Finding>,
+}
+
+impl Asked {
+    fn node<'a>(
+        &mut self,
+        node: &'a Node,
+        value: &'a Value,
+        old: Option<&Value>,
+        way: &mut Way<'a>,
+    ) {
+        if old == Some(value) || node.asks == Asks::Nothing {
+            return;
+        }
+        self.ask(node, value, old, way);
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let (child, step) = match node.properties.get(name) {
+                        Some(child) => (Some(child), Step::Field(name)),
+                        None => (node.additional.as_deref(), Step::Entry(name)),
+                    };
+                    if let Some(child) = child {
+                        let old = field(old, name);
+                        way.down(step, |way| self.node(child, value, old, way));
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for (child, (index, item)) in node.items.iter().flat_map(|child| {
+                    let items = items.iter().enumerate();
+                    items.map(move |item| (child, item))
+                }) {
+                    let old = before(&node.list, item, old);
+                    way.down(Step::Index(index), |way| self.node(child, item, old, way));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ask(&mut self, node: &Node, value: &Value, old: Option<&Value>, way: &Way<'_>) {
+        let Some(expressions) = &node.expressions else {
+            return;
+        };
+        let old = old.filter(|_| expressions.is_about_change);
+        let answer = self
+            .validator
+            .validate_compiled(&expressions.compiled, value, old);
+        for problem in answer
+            .err()
+            .into_iter()
+            .flat_map(ValidationErrors::into_vec)
+        {
+            if self.found.len() >= FINDINGS_PER_RULE_MAX {
+                return;
+            }
+            let below = problem.field_path.trim_start_matches('.');
+            let path = below.split('.').filter(|it| !it.is_empty());
+            let field = path.fold(way.keyed_path(), FieldPath::named);
+            self.found.push(Finding {
+                rule: EXPRESSION,
+                field,
+                kind: reason(problem.reason.as_deref()),
+                value: None,
+                detail: problem.message.into(),
+            });
+        }
+    }
+}
+
+/// The kind of error that an expression asks for.
+fn reason(reason: Option<&str>) -> ErrorKind {
+    match reason {
+        Some("FieldValueRequired") => ErrorKind::Required,
+        Some("FieldValueForbidden") => ErrorKind::Forbidden,
+        Some("FieldValueDuplicate") => ErrorKind::Duplicate,
+        _ => ErrorKind::Invalid,
+    }
+}

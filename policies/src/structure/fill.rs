@@ -1,0 +1,159 @@
+//! What the API server changes by the schema before anything is checked.
+
+use super::check::shown;
+use super::node::Node;
+use super::{DEPTH_MAX, UNKNOWN};
+use crate::finding::{ErrorKind, Finding};
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
+
+/// The most unknown fields that are named.
+const UNKNOWN_MAX: usize = 100;
+
+/// Names that are like each other at least so much are offered in place of an unknown one.
+const LIKE: f64 = 0.8;
+
+/// The fields of every object, which schemas need not name.
+const OF_OBJECTS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Fills in defaults from the top down: what is filled in may have defaults of its own. A null where none
+/// may be counts as missing.
+pub(super) fn fill(node: &Node, value: &mut Value) {
+    fill_at(node, value, 0);
+}
+
+fn fill_at(node: &Node, value: &mut Value, depth: usize) {
+    if depth > DEPTH_MAX {
+        return;
+    }
+    let below = depth.saturating_add(1);
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, value| {
+                let child = node.properties.get(name).or(node.additional.as_deref());
+                !value.is_null() || child.is_none_or(|it| it.is_nullable)
+            });
+            for (name, child) in &node.properties {
+                if let Some(default) = &child.default
+                    && !fields.contains_key(name)
+                {
+                    fields.insert(name.clone(), default.clone());
+                }
+                if let Some(value) = fields.get_mut(name) {
+                    fill_at(child, value, below);
+                }
+            }
+            if let Some(additional) = &node.additional {
+                let others = fields.iter_mut();
+                for (_, value) in others.filter(|(name, _)| !node.properties.contains_key(*name)) {
+                    fill_at(additional, value, below);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(child) = &node.items {
+                for item in items {
+                    fill_at(child, item, below);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Removes unknown fields, and says which.
+pub(super) fn prune(root: &Node, object: &mut Value) -> Vec<Finding> {
+    let mut pruned = Pruned::default();
+    pruned.node(root, object, true);
+    pruned.removed
+}
+
+/// The steps are owned: names are those of the object, which changes.
+enum Owned {
+    Field(String),
+    Index(usize),
+}
+
+#[derive(Default)]
+struct Pruned {
+    at: Vec<Owned>,
+    removed: Vec<Finding>,
+}
+
+impl Pruned {
+    fn node(&mut self, node: &Node, value: &mut Value, is_object: bool) {
+        if self.at.len() > DEPTH_MAX {
+            return;
+        }
+        match value {
+            Value::Object(fields) => {
+                let is_object = is_object || node.is_embedded;
+                if !node.keeps_unknown && node.additional.is_none() {
+                    fields.retain(|name, value| {
+                        let is_known = node.properties.contains_key(name)
+                            || (is_object && OF_OBJECTS.contains(&name.as_str()));
+                        if !is_known {
+                            self.report(node, name, value);
+                        }
+                        is_known
+                    });
+                }
+                for (name, value) in fields.iter_mut() {
+                    // The shape of an object's metadata is not the schema's business.
+                    let is_of_object = is_object && name == "metadata";
+                    let child = node.properties.get(name).or(node.additional.as_deref());
+                    if let Some(child) = child.filter(|_| !is_of_object) {
+                        self.at.push(Owned::Field(name.clone()));
+                        self.node(child, value, false);
+                        self.at.pop();
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let Some(child) = &node.items else {
+                    return;
+                };
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.at.push(Owned::Index(index));
+                    self.node(child, item, false);
+                    self.at.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, node: &Node, name: &str, value: &Value) {
+        if self.removed.len() >= UNKNOWN_MAX {
+            return;
+        }
+        let path = self
+            .at
+            .iter()
+            .fold(FieldPath::default(), |path, step| match step {
+                Owned::Field(name) => path.named(name.as_str()),
+                Owned::Index(index) => path.index(*index),
+            });
+        let known = node.properties.keys();
+        let scored = known.map(|it| {
+            (
+                strsim::jaro_winkler(&name.to_lowercase(), &it.to_lowercase()),
+                it,
+            )
+        });
+        let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
+        let detail = match best {
+            Some((score, best)) if score >= LIKE => {
+                format!("unknown field, which would be dropped; did you mean {best}?")
+            }
+            _ => "unknown field, which would be dropped; remove it".to_owned(),
+        };
+        self.removed.push(Finding {
+            rule: UNKNOWN,
+            field: path.named(name),
+            kind: ErrorKind::Invalid,
+            value: Some(shown(value)),
+            detail: detail.into(),
+        });
+    }
+}

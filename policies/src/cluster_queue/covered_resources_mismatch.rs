@@ -2,32 +2,34 @@
 
 use crate::finding::{Findings, listed, quoted};
 use crate::quota;
+use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
-use lockkeeper_api::ClusterQueue;
-use lockkeeper_api::config::Action;
 use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup};
 
-pub(super) const RULE: Rule<ClusterQueue> = Rule {
-    id: "CQ004",
-    name: "covered-resources-mismatch",
-    since: "0.1.0",
-    action: Action::Enforce,
-    covers: &[
-        "cq-resources-len-eq-covered",
-        "cq-resources-order-eq-covered",
-    ],
-    layers: &[Layer::Webhook],
-    doc: include_str!("covered_resources_mismatch.md"),
-    check: Check::Object(check),
-};
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ004",
+        name: "covered-resources-mismatch",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &[
+            "cq-resources-len-eq-covered",
+            "cq-resources-order-eq-covered",
+        ],
+        layers: &[Layer::Webhook],
+        doc: include_str!("covered_resources_mismatch.md"),
+        check: Check::Object(check::<T>),
+    }
+}
 
-fn check(queue: &ClusterQueue, out: &mut Findings) {
-    for (group_index, group) in queue.spec.resource_groups.iter().enumerate() {
+fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+    for (group_index, group) in object.groups().iter().enumerate() {
         for (flavor_index, flavor) in group.flavors.iter().enumerate() {
             if out.is_full() {
                 return;
             }
-            compare(group, flavor, |position, seen, accepted| {
+            // The schema of Kueue's kinds counts them, at another place.
+            compare(group, flavor, T::OWN, |position, seen, accepted| {
                 let place = quota::flavor(group_index, group, flavor_index, flavor);
                 let field = match position {
                     Some(position) => place.field("resources").index(position).field("name"),
@@ -39,10 +41,11 @@ fn check(queue: &ClusterQueue, out: &mut Findings) {
     }
 }
 
-/// Reports a different number of resources, or else each resource out of place.
+/// Reports a different number of resources if it `counts`, or else each resource out of place.
 fn compare(
     group: &ResourceGroup,
     flavor: &FlavorQuotas,
+    counts: bool,
     mut report: impl FnMut(Option<usize>, String, String),
 ) {
     let covered = &group.covered_resources;
@@ -51,7 +54,7 @@ fn compare(
         .iter()
         .map(|quota| quota.name.as_str())
         .collect();
-    if names.len() != covered.len() {
+    if counts && names.len() != covered.len() {
         report(
             None,
             listed(names.iter().copied()),

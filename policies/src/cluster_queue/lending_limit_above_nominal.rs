@@ -2,23 +2,24 @@
 
 use crate::finding::Findings;
 use crate::quota;
+use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
-use lockkeeper_api::ClusterQueue;
-use lockkeeper_api::config::Action;
 
-pub(super) const RULE: Rule<ClusterQueue> = Rule {
-    id: "CQ007",
-    name: "lending-limit-above-nominal",
-    since: "0.1.0",
-    action: Action::Enforce,
-    covers: &["cq-lending-limit-le-nominal"],
-    layers: &[Layer::Webhook],
-    doc: include_str!("lending_limit_above_nominal.md"),
-    check: Check::Object(check),
-};
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ007",
+        name: "lending-limit-above-nominal",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &["cq-lending-limit-le-nominal"],
+        layers: &[Layer::Webhook],
+        doc: include_str!("lending_limit_above_nominal.md"),
+        check: Check::Object(check::<T>),
+    }
+}
 
-fn check(queue: &ClusterQueue, out: &mut Findings) {
-    quota::each(&queue.spec.resource_groups, out, |place, out| {
+fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+    quota::each(object.groups(), out, |place, out| {
         let nominal = place.quota.nominal_quota;
         match place.quota.lending_limit {
             Some(limit) if limit > nominal => out.invalid(

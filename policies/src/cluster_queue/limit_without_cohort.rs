@@ -4,37 +4,40 @@
 
 use crate::finding::Findings;
 use crate::quota;
+use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
-use lockkeeper_api::ClusterQueue;
-use lockkeeper_api::config::Action;
 
-pub(super) const BORROWING: Rule<ClusterQueue> = Rule {
-    id: "CQ002",
-    name: "borrowing-limit-without-cohort",
-    since: "0.1.0",
-    action: Action::Enforce,
-    covers: &["cq-borrowing-limit-needs-cohort"],
-    layers: &[Layer::Webhook],
-    doc: include_str!("borrowing_limit_without_cohort.md"),
-    check: Check::Object(borrowing),
-};
+pub(crate) const fn borrowing_rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ002",
+        name: "borrowing-limit-without-cohort",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &["cq-borrowing-limit-needs-cohort"],
+        layers: &[Layer::Webhook],
+        doc: include_str!("borrowing_limit_without_cohort.md"),
+        check: Check::Object(borrowing::<T>),
+    }
+}
 
-pub(super) const LENDING: Rule<ClusterQueue> = Rule {
-    id: "CQ003",
-    name: "lending-limit-without-cohort",
-    since: "0.1.0",
-    action: Action::Enforce,
-    covers: &["cq-lending-limit-needs-cohort"],
-    layers: &[Layer::Webhook],
-    doc: include_str!("lending_limit_without_cohort.md"),
-    check: Check::Object(lending),
-};
+pub(crate) const fn lending_rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ003",
+        name: "lending-limit-without-cohort",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &["cq-lending-limit-needs-cohort"],
+        layers: &[Layer::Webhook],
+        doc: include_str!("lending_limit_without_cohort.md"),
+        check: Check::Object(lending::<T>),
+    }
+}
 
-fn borrowing(queue: &ClusterQueue, out: &mut Findings) {
-    if queue.spec.cohort_name.is_some() {
+fn borrowing<T: HasQuota>(object: &T, out: &mut Findings) {
+    if object.is_in_cohort() {
         return;
     }
-    quota::each(&queue.spec.resource_groups, out, |place, out| {
+    quota::each(object.groups(), out, |place, out| {
         if let Some(limit) = place.quota.borrowing_limit {
             out.invalid(
                 place.field("borrowingLimit"),
@@ -46,11 +49,11 @@ fn borrowing(queue: &ClusterQueue, out: &mut Findings) {
     });
 }
 
-fn lending(queue: &ClusterQueue, out: &mut Findings) {
-    if queue.spec.cohort_name.is_some() {
+fn lending<T: HasQuota>(object: &T, out: &mut Findings) {
+    if object.is_in_cohort() {
         return;
     }
-    quota::each(&queue.spec.resource_groups, out, |place, out| {
+    quota::each(object.groups(), out, |place, out| {
         if let Some(limit) = place.quota.lending_limit {
             out.invalid(
                 place.field("lendingLimit"),

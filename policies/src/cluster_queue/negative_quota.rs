@@ -2,27 +2,28 @@
 
 use crate::finding::Findings;
 use crate::quota;
+use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
-use lockkeeper_api::ClusterQueue;
-use lockkeeper_api::config::Action;
 
-pub(super) const RULE: Rule<ClusterQueue> = Rule {
-    id: "CQ008",
-    name: "negative-quota",
-    since: "0.1.0",
-    action: Action::Enforce,
-    covers: &[
-        "cq-nominal-quota-non-negative",
-        "cq-borrowing-limit-non-negative",
-        "cq-lending-limit-non-negative",
-    ],
-    layers: &[Layer::Webhook],
-    doc: include_str!("negative_quota.md"),
-    check: Check::Object(check),
-};
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ008",
+        name: "negative-quota",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &[
+            "cq-nominal-quota-non-negative",
+            "cq-borrowing-limit-non-negative",
+            "cq-lending-limit-non-negative",
+        ],
+        layers: &[Layer::Webhook],
+        doc: include_str!("negative_quota.md"),
+        check: Check::Object(check::<T>),
+    }
+}
 
-fn check(queue: &ClusterQueue, out: &mut Findings) {
-    quota::each(&queue.spec.resource_groups, out, |place, out| {
+fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+    quota::each(object.groups(), out, |place, out| {
         let amounts = [
             ("nominalQuota", Some(place.quota.nominal_quota)),
             ("borrowingLimit", place.quota.borrowing_limit),

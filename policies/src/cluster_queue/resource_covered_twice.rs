@@ -2,25 +2,26 @@
 
 use crate::finding::Findings;
 use crate::quota;
+use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
-use lockkeeper_api::ClusterQueue;
-use lockkeeper_api::config::Action;
 use std::collections::BTreeMap;
 
-pub(super) const RULE: Rule<ClusterQueue> = Rule {
-    id: "CQ005",
-    name: "resource-covered-twice",
-    since: "0.1.0",
-    action: Action::Enforce,
-    covers: &["cq-resource-unique-across-groups"],
-    layers: &[Layer::Webhook],
-    doc: include_str!("resource_covered_twice.md"),
-    check: Check::Object(check),
-};
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ005",
+        name: "resource-covered-twice",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &["cq-resource-unique-across-groups"],
+        layers: &[Layer::Webhook],
+        doc: include_str!("resource_covered_twice.md"),
+        check: Check::Object(check::<T>),
+    }
+}
 
-fn check(queue: &ClusterQueue, out: &mut Findings) {
+fn check<T: HasQuota>(object: &T, out: &mut Findings) {
     let mut first = BTreeMap::new();
-    for (group_index, group) in queue.spec.resource_groups.iter().enumerate() {
+    for (group_index, group) in object.groups().iter().enumerate() {
         for (position, name) in group.covered_resources.iter().enumerate() {
             if out.is_full() {
                 return;

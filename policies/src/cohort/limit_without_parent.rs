@@ -2,26 +2,27 @@
 
 use crate::finding::Findings;
 use crate::quota;
+use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
-use lockkeeper_api::Cohort;
-use lockkeeper_api::config::Action;
 
-pub(super) const RULE: Rule<Cohort> = Rule {
-    id: "CO001",
-    name: "limit-without-parent",
-    since: "0.1.0",
-    action: Action::Enforce,
-    covers: &["cohort-limits-need-parent"],
-    layers: &[Layer::Webhook],
-    doc: include_str!("limit_without_parent.md"),
-    check: Check::Object(check),
-};
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CO001",
+        name: "limit-without-parent",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &["cohort-limits-need-parent"],
+        layers: &[Layer::Webhook],
+        doc: include_str!("limit_without_parent.md"),
+        check: Check::Object(check::<T>),
+    }
+}
 
-fn check(cohort: &Cohort, out: &mut Findings) {
-    if cohort.spec.parent_name.is_some() {
+fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+    if object.is_in_cohort() {
         return;
     }
-    quota::each(&cohort.spec.resource_groups, out, |place, out| {
+    quota::each(object.groups(), out, |place, out| {
         let limits = [
             ("borrowingLimit", place.quota.borrowing_limit),
             ("lendingLimit", place.quota.lending_limit),

@@ -1,12 +1,24 @@
 //! Cohort.
 
-mod limit_without_parent;
+pub(crate) mod limit_without_parent;
 
+use crate::cluster_queue::{
+    covered_resources_mismatch, flavor_listed_twice, invalid_fair_sharing_weight, negative_quota,
+    resource_covered_twice, resource_name_no_label_key,
+};
 use crate::guarded::Guarded;
 use crate::rule::Rule;
 use lockkeeper_api::Cohort;
 
-static RULES: &[Rule<Cohort>] = &[limit_without_parent::RULE];
+static RULES: &[Rule<Cohort>] = &[
+    limit_without_parent::rule(),
+    covered_resources_mismatch::rule(),
+    resource_covered_twice::rule(),
+    flavor_listed_twice::rule(),
+    negative_quota::rule(),
+    resource_name_no_label_key::rule(),
+    invalid_fair_sharing_weight::rule(),
+];
 
 impl Guarded for Cohort {
     const NAMESPACED: bool = false;

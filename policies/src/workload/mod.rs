@@ -1,14 +1,19 @@
 //! Workload.
 
 mod defaults;
+pub(crate) mod invalid_template_metadata;
 mod mixed_preemptible_labels;
+pub(crate) mod negative_resources;
 mod preemption_priority;
-mod priorities;
+pub(crate) mod priorities;
 mod priority_class_changed;
+pub(crate) mod reserved_resource;
+pub(crate) mod several_min_counts;
 mod unknown_priority_class;
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
+use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::Workload;
 
@@ -19,6 +24,10 @@ static RULES: &[Rule<Workload>] = &[
     unknown_priority_class::RULE,
     priority_class_changed::RULE,
     mixed_preemptible_labels::RULE,
+    several_min_counts::rule(),
+    invalid_template_metadata::rule(),
+    reserved_resource::rule(),
+    negative_resources::rule(),
 ];
 
 impl Guarded for Workload {
@@ -32,5 +41,17 @@ impl Guarded for Workload {
 
     fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
         defaults::fill(object, old, context)
+    }
+}
+
+impl PodSets for Workload {
+    fn pod_sets(&self) -> impl Iterator<Item = PodSetView<'_>> {
+        let pod_sets = self.spec.pod_sets.iter().enumerate();
+        pod_sets.map(|(position, it)| PodSetView {
+            position,
+            name: it.name(),
+            min_count: it.min_count,
+            template: &it.template,
+        })
     }
 }

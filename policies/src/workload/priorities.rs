@@ -1,22 +1,14 @@
 //! The two priorities of a workload (KEP-5710, Workload priorities).
 
+use crate::priority::system_class;
 use crate::world::{Lookup, PriorityClassFacts, World};
 use lockkeeper_api::Workload;
 
-/// The classes that every cluster has, with their values (Kubernetes `pkg/apis/scheduling`).
-const SYSTEM_CLASSES: [(&str, i32); 2] = [
-    ("system-cluster-critical", 2_000_000_000),
-    ("system-node-critical", 2_000_001_000),
-];
-
 /// The PriorityClass of this name; the two system classes always exist.
-pub(super) fn class(world: &dyn World, name: &str) -> Lookup<PriorityClassFacts> {
-    match SYSTEM_CLASSES.iter().find(|(system, _)| *system == name) {
+pub(crate) fn class(world: &dyn World, name: &str) -> Lookup<PriorityClassFacts> {
+    match system_class(name) {
         None => world.priority_class(name),
-        Some((_, value)) => Lookup::Found(PriorityClassFacts {
-            value: *value,
-            global_default: false,
-        }),
+        Some(facts) => Lookup::Found(facts),
     }
 }
 

@@ -1,7 +1,7 @@
 #![doc = include_str!("priority_class_changed.md")]
 
 use crate::finding::{Findings, quoted};
-use crate::rule::{Change, Check, Layer, Rule};
+use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -17,7 +17,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
     check: Check::Change(check),
 };
 
-fn check(change: &Change<'_, Workload>, out: &mut Findings) {
+fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     let (old, new) = (&change.old.spec, &change.new.spec);
     let fields = [
         (

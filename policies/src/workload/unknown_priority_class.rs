@@ -1,15 +1,13 @@
 #![doc = include_str!("unknown_priority_class.md")]
 
 use super::priorities::class;
-use crate::finding::{Findings, quoted};
+use crate::finding::Findings;
+use crate::priority::known_classes;
 use crate::rule::{Check, Context, Layer, Rule};
 use crate::world::Lookup;
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
-
-/// How many classes a message names.
-const NAMES_MAX: usize = 8;
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL004",
@@ -35,21 +33,7 @@ fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
     for (field, name) in fields {
         let Some(name) = name else { continue };
         if class(context.world, name) == Lookup::Absent {
-            out.not_found(FieldPath::new(field), name, known(context));
+            out.not_found(FieldPath::new(field), name, known_classes(context.world));
         }
-    }
-}
-
-fn known(context: &Context<'_>) -> String {
-    let names = context.world.priority_class_names(NAMES_MAX);
-    let list = names
-        .iter()
-        .map(|name| quoted(name))
-        .collect::<Vec<_>>()
-        .join(", ");
-    match names.len() {
-        0 => "no PriorityClass has been made yet; create this one first".to_owned(),
-        NAMES_MAX => format!("create this PriorityClass first, or name another, such as {list}"),
-        _ => format!("create this PriorityClass first, or name one of {list}"),
     }
 }

@@ -1,0 +1,43 @@
+#![doc = include_str!("invalid_fair_sharing_weight.md")]
+
+use crate::finding::Findings;
+use crate::quota::HasQuota;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::field_path::FieldPath;
+
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ013",
+        name: "invalid-fair-sharing-weight",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &[
+            "fair-sharing-weight-non-negative",
+            "fair-sharing-weight-not-collapsing",
+        ],
+        layers: &[Layer::Webhook],
+        doc: include_str!("invalid_fair_sharing_weight.md"),
+        check: Check::Object(check::<T>),
+    }
+}
+
+fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+    let Some(weight) = object.weight() else {
+        return;
+    };
+    // Kueue reports it one level up.
+    let field = if T::OWN {
+        FieldPath::new("spec.fairSharing.weight")
+    } else {
+        FieldPath::new("spec.fairSharing")
+    };
+    if weight.is_negative() {
+        out.invalid(field, weight, "must be 0 or more");
+    } else if !weight.is_zero() && weight.nano() <= 1 {
+        out.invalid(
+            field,
+            weight,
+            "so small a weight counts as 0; must be 0 or more than 1n",
+        );
+    }
+}

@@ -1,0 +1,32 @@
+#![doc = include_str!("preference_without_search.md")]
+
+use crate::finding::Findings;
+use crate::quota::IsQueue;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::field_path::FieldPath;
+
+pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+    Rule {
+        id: "CQ012",
+        name: "preference-without-search",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &["cq-fungibility-preference-needs-try-next"],
+        layers: &[Layer::Webhook],
+        doc: include_str!("preference_without_search.md"),
+        check: Check::Object(check::<T>),
+    }
+}
+
+fn check<T: IsQueue>(object: &T, out: &mut Findings) {
+    if let Some(preference) = object.preference()
+        && !object.tries_all_flavors()
+    {
+        out.invalid(
+            FieldPath::new("spec.flavorFungibility.preference"),
+            preference,
+            "there is something to prefer only when all flavors are tried; set whenCanBorrow and \
+             whenCanPreempt to TryNextFlavor, or remove the preference",
+        );
+    }
+}

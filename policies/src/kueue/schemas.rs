@@ -1,0 +1,65 @@
+//! The schemas of Kueue's custom resources, as of Kueue ff69552e.
+
+use crate::structure::Structure;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// By kind: for each version its schema, without descriptions and without the fields of pods.
+const SOURCES: [(&str, &str); 6] = [
+    ("ClusterQueue", include_str!("schemas/clusterqueues.json")),
+    ("Cohort", include_str!("schemas/cohorts.json")),
+    ("LocalQueue", include_str!("schemas/localqueues.json")),
+    (
+        "ResourceFlavor",
+        include_str!("schemas/resourceflavors.json"),
+    ),
+    ("Workload", include_str!("schemas/workloads.json")),
+    (
+        "WorkloadPriorityClass",
+        include_str!("schemas/workloadpriorityclasses.json"),
+    ),
+];
+
+type ByKindAndVersion = BTreeMap<(&'static str, String), Structure>;
+
+static STRUCTURES: LazyLock<ByKindAndVersion> = LazyLock::new(|| {
+    let mut all = BTreeMap::new();
+    for (kind, source) in SOURCES {
+        // A test holds that all of them can be read.
+        let versions: BTreeMap<String, Value> = serde_json::from_str(source).unwrap_or_default();
+        for (version, schema) in versions {
+            if let Ok(structure) = Structure::new(&schema) {
+                all.insert((kind, version), structure);
+            }
+        }
+    }
+    all
+});
+
+/// The kinds and versions whose schema is known.
+pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    STRUCTURES
+        .keys()
+        .map(|(kind, version)| (*kind, version.as_str()))
+}
+
+/// The schema of one of Kueue's kinds in a version; `None` if there is no such kind or version.
+#[must_use]
+pub fn structure(kind: &str, version: &str) -> Option<&'static Structure> {
+    let (kind, _) = SOURCES.iter().find(|(it, _)| *it == kind)?;
+    STRUCTURES.get(&(*kind, version.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SOURCES, STRUCTURES, structure};
+
+    #[test]
+    fn all_can_be_read() {
+        assert_eq!(STRUCTURES.len(), 2 * SOURCES.len());
+        assert!(structure("Workload", "v1beta1").is_some());
+        assert!(structure("Workload", "v1").is_none());
+        assert!(structure("Job", "v1").is_none());
+    }
+}

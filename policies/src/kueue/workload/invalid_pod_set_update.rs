@@ -1,0 +1,36 @@
+#![doc = include_str!("invalid_pod_set_update.md")]
+
+use super::pod_set_update_of_unknown_pod_set::each;
+use crate::finding::Findings;
+use crate::guarded::Guarded;
+use crate::names;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::foreign::kueue::Workload;
+
+pub(super) const RULE: Rule<Workload> = Rule {
+    id: "KL013",
+    name: "invalid-pod-set-update",
+    since: "0.1.0",
+    action: Workload::ACTION,
+    covers: &["wl-podset-updates-metadata-valid", "toleration-key-valid"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("invalid_pod_set_update.md"),
+    check: Check::Object(check),
+};
+
+fn check(workload: &Workload, out: &mut Findings) {
+    each(workload, |update, place| {
+        for (position, toleration) in update.tolerations.iter().enumerate() {
+            // Without a key it is for every taint.
+            let key = toleration.key.as_deref().filter(|it| !it.is_empty());
+            for fault in key.into_iter().flat_map(names::label_key) {
+                let tolerations = place().field("tolerations");
+                let field = tolerations.index(position).field("key");
+                out.invalid(field, key.unwrap_or_default(), fault);
+            }
+        }
+        names::annotations(&update.annotations, &place().field("annotations"), out);
+        names::labels(&update.node_selector, &place().field("nodeSelector"), out);
+        names::labels(&update.labels, &place().field("labels"), out);
+    });
+}

@@ -1,0 +1,73 @@
+//! Reclaimable pods against the pod sets.
+#![doc = include_str!("reclaimable_pods_of_unknown_pod_set.md")]
+#![doc = include_str!("reclaimable_pods_above_count.md")]
+
+use super::standing::{counts, is_elastic, names};
+use crate::finding::Findings;
+use crate::guarded::Guarded;
+use crate::rule::{Check, Context, Layer, Rule, Versions};
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::kueue::Workload;
+use std::collections::BTreeSet;
+
+pub(super) const OF_UNKNOWN_POD_SET: Rule<Workload> = Rule {
+    id: "KL008",
+    name: "reclaimable-pods-of-unknown-pod-set",
+    since: "0.1.0",
+    action: Workload::ACTION,
+    covers: &["wl-reclaimable-podset-known"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("reclaimable_pods_of_unknown_pod_set.md"),
+    check: Check::Object(of_unknown_pod_set),
+};
+
+pub(super) const ABOVE_COUNT: Rule<Workload> = Rule {
+    id: "KL009",
+    name: "reclaimable-pods-above-count",
+    since: "0.1.0",
+    action: Workload::ACTION,
+    covers: &["wl-reclaimable-le-count"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("reclaimable_pods_above_count.md"),
+    check: Check::Versions(above_count),
+};
+
+/// Where the pods of a pod set stand: the list is printed by its key.
+pub(super) fn place(name: &str) -> FieldPath {
+    FieldPath::new("status.reclaimablePods").key(name)
+}
+
+fn of_unknown_pod_set(workload: &Workload, out: &mut Findings) {
+    let known = names(workload);
+    let accepted: Vec<&str> = known.iter().copied().collect();
+    for it in &workload.status.reclaimable_pods {
+        if !known.contains(it.name.as_str()) && !out.is_full() {
+            out.not_supported(place(&it.name).field("name"), &it.name, &accepted);
+        }
+    }
+}
+
+fn above_count(versions: &Versions<'_, Workload>, context: &Context<'_>, out: &mut Findings) {
+    let workload = versions.new;
+    // What was over the count before the job got fewer pods.
+    let stored = versions
+        .old
+        .filter(|_| is_elastic(workload, context.settings));
+    let stored = stored
+        .into_iter()
+        .flat_map(|it| &it.status.reclaimable_pods);
+    let stored: BTreeSet<_> = stored.map(|it| (it.name.as_str(), it.count)).collect();
+    let counts = counts(workload);
+    for it in &workload.status.reclaimable_pods {
+        let Some(count) = counts.get(it.name.as_str()) else {
+            continue;
+        };
+        if it.count > *count && !stored.contains(&(it.name.as_str(), it.count)) && !out.is_full() {
+            out.invalid(
+                place(&it.name).field("count"),
+                it.count,
+                format!("must be at most the count of the pod set, which is {count}"),
+            );
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Kinds that consist of pod sets: lockkeeper's own Workload and Kueue's. What holds for their pods is
+//! written once for both.
+
+use crate::finding::Findings;
+use crate::guarded::Guarded;
+use crate::settings::Settings;
+use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use lockkeeper_api::field_path::FieldPath;
+
+/// A kind that consists of pod sets.
+pub(crate) trait PodSets: Guarded {
+    /// The pod sets, in the order of the object.
+    fn pod_sets(&self) -> impl Iterator<Item = PodSetView<'_>>;
+
+    /// Whether something is asked of this kind that Kueue can switch off by a feature gate, which is on
+    /// by default.
+    fn is_asked(_gate: &str, _settings: &Settings) -> bool {
+        true
+    }
+}
+
+/// What both kinds of pod sets have.
+#[derive(Clone, Copy)]
+pub(crate) struct PodSetView<'a> {
+    /// Its place in `spec.podSets`.
+    pub(crate) position: usize,
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// How many pods are enough.
+    pub(crate) min_count: Option<i32>,
+    /// The pods.
+    pub(crate) template: &'a PodTemplateSpec,
+}
+
+impl PodSetView<'_> {
+    /// Where it stands.
+    pub(crate) fn path(&self) -> FieldPath {
+        FieldPath::new("spec.podSets").item(self.position, self.name)
+    }
+}
+
+/// An amount of a resource that pods ask for or are limited to.
+pub(crate) struct Amount<'a> {
+    pod_set: PodSetView<'a>,
+    holder: Holder<'a>,
+    list: &'static str,
+    /// The resource.
+    pub(crate) resource: &'a str,
+    /// How much, as it was written.
+    pub(crate) quantity: &'a Quantity,
+}
+
+/// Who asks for it.
+#[derive(Clone, Copy)]
+enum Holder<'a> {
+    /// A container of the field `initContainers` or `containers`.
+    Container(&'static str, usize, &'a Container),
+    /// The pod as a whole.
+    Pod,
+}
+
+impl Amount<'_> {
+    /// Where it stands. Paths are made only for findings.
+    pub(crate) fn path(&self) -> FieldPath {
+        let spec = self.pod_set.path().field("template.spec");
+        let holder = match self.holder {
+            Holder::Container(field, position, container) => {
+                spec.field(field).item(position, &container.name)
+            }
+            Holder::Pod => spec,
+        };
+        let list = holder.field("resources").field(self.list);
+        list.key(self.resource)
+    }
+}
+
+/// Visits every request and limit: those of init containers, containers and whole pods, until `out` is full.
+pub(crate) fn each_amount<T: PodSets>(
+    workload: &T,
+    out: &mut Findings,
+    mut visit: impl FnMut(&Amount<'_>, &mut Findings),
+) {
+    for pod_set in workload.pod_sets() {
+        let Some(spec) = &pod_set.template.spec else {
+            continue;
+        };
+        let init_containers = spec.init_containers.as_deref().unwrap_or_default();
+        let lists = [
+            ("initContainers", init_containers),
+            ("containers", spec.containers.as_slice()),
+        ];
+        for (field, containers) in lists {
+            for (position, container) in containers.iter().enumerate() {
+                let holder = Holder::Container(field, position, container);
+                let resources = container.resources.as_ref();
+                each_of(pod_set, holder, resources, out, &mut visit);
+            }
+        }
+        let resources = spec.resources.as_ref();
+        each_of(pod_set, Holder::Pod, resources, out, &mut visit);
+    }
+}
+
+fn each_of(
+    pod_set: PodSetView<'_>,
+    holder: Holder<'_>,
+    resources: Option<&ResourceRequirements>,
+    out: &mut Findings,
+    visit: &mut impl FnMut(&Amount<'_>, &mut Findings),
+) {
+    let Some(resources) = resources else { return };
+    let lists = [
+        ("requests", &resources.requests),
+        ("limits", &resources.limits),
+    ];
+    for (list, amounts) in lists {
+        for (resource, quantity) in amounts.iter().flatten() {
+            if out.is_full() {
+                return;
+            }
+            let amount = Amount {
+                pod_set,
+                holder,
+                list,
+                resource,
+                quantity,
+            };
+            visit(&amount, out);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+#![doc = include_str!("invalid_node_taint.md")]
+
+use crate::finding::Findings;
+use crate::names;
+use crate::resource_flavor::IsFlavor;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::field_path::FieldPath;
+use std::collections::BTreeSet;
+
+pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
+    Rule {
+        id: "RF002",
+        name: "invalid-node-taint",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &[
+            "rf-node-taint-key-valid",
+            "rf-node-taint-value-valid",
+            "rf-node-taint-unique",
+        ],
+        layers: &[Layer::Webhook],
+        doc: include_str!("invalid_node_taint.md"),
+        check: Check::Object(check::<T>),
+    }
+}
+
+fn check<T: IsFlavor>(object: &T, out: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for (at, taint) in object.node_taints().iter().enumerate() {
+        let field = FieldPath::new("spec.nodeTaints").index(at);
+        for fault in names::label_key(&taint.key) {
+            out.invalid(field.clone().field("key"), &taint.key, fault);
+        }
+        let value = taint.value.as_deref().unwrap_or_default();
+        for fault in names::label_value(value) {
+            out.invalid(field.clone().field("value"), value, fault);
+        }
+        if !seen.insert((&taint.key, &taint.effect)) {
+            let taint = format!("{}:{}", taint.key, taint.effect);
+            out.duplicate(field, &taint, "a key has each effect at most once");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+#![doc = include_str!("invalid_toleration_key.md")]
+
+use crate::finding::Findings;
+use crate::names;
+use crate::resource_flavor::IsFlavor;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::field_path::FieldPath;
+
+pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
+    Rule {
+        id: "RF003",
+        name: "invalid-toleration-key",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &["toleration-key-valid"],
+        layers: &[Layer::Webhook],
+        doc: include_str!("invalid_toleration_key.md"),
+        check: Check::Object(check::<T>),
+    }
+}
+
+fn check<T: IsFlavor>(object: &T, out: &mut Findings) {
+    for (at, toleration) in object.tolerations().iter().enumerate() {
+        let key = toleration.key.as_deref().unwrap_or_default();
+        if key.is_empty() {
+            continue;
+        }
+        for fault in names::label_key(key) {
+            let field = FieldPath::new("spec.tolerations").index(at).field("key");
+            out.invalid(field, key, fault);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+#![doc = include_str!("several_min_counts.md")]
+
+use crate::finding::Findings;
+use crate::pod_sets::PodSets;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::field_path::FieldPath;
+
+pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
+    Rule {
+        id: "WL007",
+        name: "several-min-counts",
+        since: "0.1.0",
+        action: T::ACTION,
+        covers: &["wl-single-min-count"],
+        layers: &[Layer::Webhook],
+        doc: include_str!("several_min_counts.md"),
+        check: Check::Object(check),
+    }
+}
+
+fn check<T: PodSets>(workload: &T, out: &mut Findings) {
+    let with = workload.pod_sets().filter(|it| it.min_count.is_some());
+    let count = with.count();
+    if count > 1 {
+        out.invalid(
+            FieldPath::new("spec.podSets"),
+            count,
+            "so many pod sets have a minCount; at most one may, so keep it on one of them",
+        );
+    }
+}

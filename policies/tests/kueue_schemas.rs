@@ -1,0 +1,87 @@
+//! The schemas of Kueue's kinds that are built in, against Kueue's own definitions.
+//! `UPDATE_SCHEMAS=1 cargo test -p lockkeeper-policies --test kueue_schemas` makes them anew.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking"
+)]
+
+use serde_json::{Map, Value, json};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The folder with Kueue's definitions, if it is at hand.
+fn definitions() -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map(|it| here.join(it));
+    let all = [given, Some(here.join("../shared/data"))];
+    let mut folders = all.into_iter().flatten().map(|it| it.join("crds"));
+    folders.find(|it| it.is_dir())
+}
+
+/// A schema without what no check needs: descriptions, and the thousands of fields of pods, which have a
+/// type of their own.
+fn lean(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .filter(|(key, value)| !(*key == "description" && value.is_string()));
+            let fields = fields.map(|(key, value)| {
+                let value = if key == "template" && is_of_pods(value) {
+                    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+                } else {
+                    lean(value)
+                };
+                (key.clone(), value)
+            });
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
+        Value::Array(items) => items.iter().map(lean).collect(),
+        other => other.clone(),
+    }
+}
+
+fn is_of_pods(schema: &Value) -> bool {
+    schema
+        .pointer("/properties/spec/properties/containers")
+        .is_some()
+}
+
+#[test]
+fn they_are_those_of_the_definitions() {
+    let Some(folder) = definitions() else {
+        eprintln!("Kueue's definitions are not at hand");
+        return;
+    };
+    let mut seen = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|it| it != "yaml") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let crd: Value = serde_saphyr::from_str(&text).unwrap();
+        let plural = crd["spec"]["names"]["plural"].as_str().unwrap();
+        let mut versions = Map::new();
+        for version in crd["spec"]["versions"].as_array().unwrap() {
+            let name = version["name"].as_str().unwrap().to_owned();
+            versions.insert(name, lean(&version["schema"]["openAPIV3Schema"]));
+        }
+        let made = serde_json::to_string_pretty(&Value::Object(versions)).unwrap() + "\n";
+        let kept = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let kept = kept
+            .join("src/kueue/schemas")
+            .join(format!("{plural}.json"));
+        if env::var_os("UPDATE_SCHEMAS").is_some() {
+            fs::write(&kept, &made).unwrap();
+        }
+        let built_in = fs::read_to_string(&kept).unwrap_or_default();
+        assert!(made == built_in, "{} is behind", kept.display());
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
+}

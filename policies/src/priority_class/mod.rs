@@ -1,13 +1,32 @@
-//! Kubernetes' PriorityClass. What the API server itself checks stays its own.
+//! Kubernetes' PriorityClass: its own rules, and two of ours.
 
+mod changed;
 mod deleted_while_used;
+mod identity;
+mod metadata;
+mod preemption_policy_unknown;
+mod reserved_name;
 mod second_global_default;
+mod value_above_maximum;
 
+use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
-use crate::rule::Rule;
+use crate::rule::{Context, Rule};
+use crate::world::PreemptionPolicy;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::field_path::FieldPath;
 
-static RULES: &[Rule<PriorityClass>] = &[second_global_default::RULE, deleted_while_used::RULE];
+static RULES: &[Rule<PriorityClass>] = &[
+    second_global_default::RULE,
+    deleted_while_used::RULE,
+    metadata::RULE,
+    reserved_name::RULE,
+    value_above_maximum::RULE,
+    preemption_policy_unknown::RULE,
+    identity::RULE,
+    changed::VALUE,
+    changed::PREEMPTION_POLICY,
+];
 
 impl Guarded for PriorityClass {
     const NAMESPACED: bool = false;
@@ -15,5 +34,15 @@ impl Guarded for PriorityClass {
 
     fn rules() -> &'static [Rule<Self>] {
         RULES
+    }
+
+    /// The schema's default.
+    fn defaults(object: &Self, _: Option<&Self>, _: &Context<'_>) -> Defaults {
+        let mut out = Defaults::default();
+        if object.preemption_policy.is_none() {
+            let policy = PreemptionPolicy::PreemptLowerPriority.as_str();
+            out.set(FieldPath::new("preemptionPolicy"), policy);
+        }
+        out
     }
 }

@@ -1,0 +1,33 @@
+#![doc = include_str!("preemption_policy_unknown.md")]
+
+use crate::finding::Findings;
+use crate::rule::{Check, Context, Rule};
+use crate::world::PreemptionPolicy;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::field_path::FieldPath;
+
+const POLICIES: [&str; 2] = [
+    PreemptionPolicy::PreemptLowerPriority.as_str(),
+    PreemptionPolicy::Never.as_str(),
+];
+
+pub(super) const RULE: Rule<PriorityClass> = Rule::mirrored(
+    "PC006",
+    "preemption-policy-unknown",
+    &["pc-preemption-policy-enum", "pc-default-preemption-policy"],
+    include_str!("preemption_policy_unknown.md"),
+    Check::Create(check),
+);
+
+fn check(class: &PriorityClass, _: &Context<'_>, out: &mut Findings) {
+    let field = FieldPath::new("preemptionPolicy");
+    match class.preemption_policy.as_deref() {
+        None => {}
+        Some("") => out.required(
+            field,
+            "leave it out, or say \"PreemptLowerPriority\" or \"Never\"",
+        ),
+        Some(policy) if PreemptionPolicy::of(policy).is_some() => {}
+        Some(policy) => out.not_supported(field, policy, &POLICIES),
+    }
+}

@@ -1,0 +1,34 @@
+#![doc = include_str!("controller_reference.md")]
+
+use super::group::{named, required_name};
+use crate::finding::Findings;
+use crate::names::{dns_subdomain, path_segment};
+use crate::rule::{Check, Context, Rule};
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::scheduling::Workload;
+
+pub(super) const RULE: Rule<Workload> = Rule::mirrored(
+    "KW005",
+    "controller-reference-malformed",
+    &[
+        "kwl-controller-ref-api-group",
+        "kwl-controller-ref-kind-name",
+    ],
+    include_str!("controller_reference.md"),
+    Check::Create(check),
+);
+
+fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
+    let Some(controller) = &workload.spec.controller_ref else {
+        return;
+    };
+    let field = FieldPath::new("spec.controllerRef");
+    if !controller.api_group.is_empty() {
+        let faults = dns_subdomain(&controller.api_group);
+        let field = field.clone().field("apiGroup");
+        named(&field, &controller.api_group, faults, out);
+    }
+    for (name, value) in [("kind", &controller.kind), ("name", &controller.name)] {
+        required_name(&field.clone().field(name), value, path_segment, out);
+    }
+}

@@ -1,0 +1,43 @@
+//! What is filled in for a PodGroup.
+
+use super::gates::{GENERIC_WORKLOAD, PREEMPTION, is_on};
+use crate::defaulting::Defaults;
+use crate::priority::resolve;
+use crate::rule::Context;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::scheduling::{
+    DISRUPTION_MODE_POD, POD_GROUP_PROTECTION, PodGroup, PodGroupSpec,
+};
+
+/// The schema's default, what the plugin Priority fills in, and the finalizer of `PodGroupProtection`. The
+/// disruption mode is filled in without its gate too, and dropped again: it is left out then.
+pub(super) fn fill(group: &PodGroup, old: Option<&PodGroup>, context: &Context<'_>) -> Defaults {
+    let mut out = Defaults::default();
+    let spec = &group.spec;
+    // A specification in which nothing stands may not be there at all, and nothing can be added to it.
+    if is_on(PREEMPTION, context) && *spec != PodGroupSpec::default() {
+        if spec.group.disruption_mode.is_none() {
+            out.set(FieldPath::new("spec.disruptionMode"), DISRUPTION_MODE_POD);
+        }
+        if old.is_none() {
+            priority(spec, context, &mut out);
+        }
+    }
+    if old.is_none() && is_on(GENERIC_WORKLOAD, context) {
+        out.finalizer_named(POD_GROUP_PROTECTION, group.metadata.finalizers.as_ref());
+    }
+    out
+}
+
+fn priority(spec: &PodGroupSpec, context: &Context<'_>, out: &mut Defaults) {
+    let given = &spec.group.priority_class_name;
+    let Some(priority) = resolve(context.world, given).found() else {
+        return;
+    };
+    if let Some(class) = priority.class.filter(|_| given.is_empty()) {
+        out.set(FieldPath::new("spec.priorityClassName"), class);
+    }
+    if spec.group.priority.is_none() {
+        out.set(FieldPath::new("spec.priority"), priority.value);
+    }
+}

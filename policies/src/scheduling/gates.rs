@@ -1,0 +1,26 @@
+//! The feature gates that the rules ask for; all alpha, and off by default, in Kubernetes 1.36.
+
+use crate::rule::Context;
+use crate::settings::Settings;
+
+/// Serves Workload and PodGroup at all.
+pub(crate) const GENERIC_WORKLOAD: &str = "GenericWorkload";
+
+/// For `schedulingConstraints`.
+pub(super) const TOPOLOGY: &str = "TopologyAwareWorkloadScheduling";
+
+/// For `disruptionMode`, `priorityClassName` and `priority`.
+pub(super) const PREEMPTION: &str = "WorkloadAwarePreemption";
+
+/// For `resourceClaims`.
+pub(super) const RESOURCE_CLAIMS: &str = "DRAWorkloadResourceClaims";
+
+/// Whether a gate is on.
+pub(super) fn is_on(gate: &str, context: &Context<'_>) -> bool {
+    is_set(gate, context.settings)
+}
+
+/// The same where there are only settings.
+pub(super) fn is_set(gate: &str, settings: &Settings) -> bool {
+    settings.gate(gate, false)
+}

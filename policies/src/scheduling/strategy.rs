@@ -1,0 +1,72 @@
+//! What an API server drops of a Workload or PodGroup before it looks at it (Kubernetes
+//! `pkg/registry/scheduling`): fields without their feature gate, and what a request may not set.
+
+use super::gates::{PREEMPTION, RESOURCE_CLAIMS, TOPOLOGY, is_set};
+use crate::settings::Settings;
+use lockkeeper_api::foreign::scheduling::{Group, PodGroup, PodGroupStatus, Workload};
+
+/// A Workload that is made, or changed from `old`. Each template may go on using what the one at the same
+/// position uses.
+pub fn prepare_workload(new: &mut Workload, old: Option<&Workload>, settings: &Settings) {
+    let before = old.map(|old| old.spec.pod_group_templates.as_slice());
+    let mut before = before.unwrap_or_default().iter();
+    for template in &mut new.spec.pod_group_templates {
+        let before = before.next().map(|template| &template.group);
+        drop_disabled(&mut template.group, before, settings);
+    }
+}
+
+/// A PodGroup that is made, or whose specification or metadata are changed from `old`. Its status is not
+/// what the request is about.
+pub fn prepare_pod_group(new: &mut PodGroup, old: Option<&PodGroup>, settings: &Settings) {
+    new.status = old.map_or_else(PodGroupStatus::default, |old| old.status.clone());
+    drop_disabled(
+        &mut new.spec.group,
+        old.map(|old| &old.spec.group),
+        settings,
+    );
+}
+
+/// A PodGroup whose status is changed from `old`. Only the status is what the request is about.
+pub fn prepare_pod_group_status(new: &mut PodGroup, old: &PodGroup, settings: &Settings) {
+    new.spec = old.spec.clone();
+    let (metadata, before) = (&mut new.metadata, &old.metadata);
+    metadata
+        .deletion_timestamp
+        .clone_from(&before.deletion_timestamp);
+    metadata.generation = before.generation;
+    metadata.self_link.clone_from(&before.self_link);
+    metadata.labels.clone_from(&before.labels);
+    metadata.annotations.clone_from(&before.annotations);
+    metadata.finalizers.clone_from(&before.finalizers);
+    metadata
+        .owner_references
+        .clone_from(&before.owner_references);
+    let in_use = !old.spec.group.resource_claims.is_empty();
+    if !is_set(RESOURCE_CLAIMS, settings) && !in_use {
+        new.status.resource_claim_statuses.clear();
+    }
+}
+
+/// Drops the fields whose gate is off, but not those that were used before.
+fn drop_disabled(group: &mut Group, old: Option<&Group>, settings: &Settings) {
+    let used = |is_used: fn(&Group) -> bool| old.is_some_and(is_used);
+    if !is_set(TOPOLOGY, settings) && !used(|old| old.scheduling_constraints.is_some()) {
+        group.scheduling_constraints = None;
+    }
+    if !is_set(RESOURCE_CLAIMS, settings) && !used(|old| !old.resource_claims.is_empty()) {
+        group.resource_claims.clear();
+    }
+    if is_set(PREEMPTION, settings) {
+        return;
+    }
+    if !used(|old| old.disruption_mode.is_some()) {
+        group.disruption_mode = None;
+    }
+    if !used(|old| !old.priority_class_name.is_empty()) {
+        group.priority_class_name.clear();
+    }
+    if !used(|old| old.priority.is_some()) {
+        group.priority = None;
+    }
+}

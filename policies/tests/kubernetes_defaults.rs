@@ -1,0 +1,141 @@
+//! What Kubernetes fills in by itself, and how often: what is filled in once stays, and is filled in no more.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests fail by panicking")]
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "cases read better with values"
+)]
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::config::Config;
+use lockkeeper_api::foreign::scheduling::PodGroup;
+use lockkeeper_policies::defaulting::Filled;
+use lockkeeper_policies::facts;
+use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::index::{Index, IndexedKind};
+use lockkeeper_policies::registry;
+use lockkeeper_policies::rule::Context;
+use serde_json::{Value, json};
+
+/// The classes of a cluster: `low` is the default.
+fn index(has_default: bool) -> Index {
+    let mut index = Index::default();
+    index.declare_known(IndexedKind::PriorityClass);
+    let class = |name, value, default: bool| {
+        json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": name}, "value": value, "globalDefault": default,
+            "preemptionPolicy": "Never",
+        })
+    };
+    for class in [class("low", 10, has_default), class("high", 1000, false)] {
+        facts::observe(&mut index, &class).unwrap();
+    }
+    index
+}
+
+/// The object with its defaults.
+fn filled<T: Guarded>(object: &Value, old: Option<&Value>, index: &Index, gates: &Value) -> Value {
+    let config: Config = serde_json::from_value(json!({"rules": {"featureGates": gates}})).unwrap();
+    let context = Context {
+        world: index,
+        settings: &registry::settings(&config).unwrap(),
+    };
+    let decoded = |object: &Value| -> T { serde_json::from_value(object.clone()).unwrap() };
+    let defaults = T::defaults(&decoded(object), old.map(decoded).as_ref(), &context);
+    let add = |it: &Filled| json!({"op": "add", "path": it.pointer, "value": it.value});
+    let operations = defaults.items().iter().map(add).collect();
+    let patch: json_patch::Patch = serde_json::from_value(operations).unwrap();
+    let mut out = object.clone();
+    json_patch::patch(&mut out, &patch).unwrap();
+    out
+}
+
+/// What is filled in, and that nothing is filled in the second time.
+#[track_caller]
+fn check<T: Guarded>(
+    object: Value,
+    old: Option<Value>,
+    index: &Index,
+    gates: Value,
+    expected: Value,
+) {
+    let once = filled::<T>(&object, old.as_ref(), index, &gates);
+    assert_eq!(once, expected);
+    assert_eq!(filled::<T>(&once, old.as_ref(), index, &gates), expected);
+}
+
+#[test]
+fn a_class_may_preempt_unless_it_says_otherwise() {
+    let nobody = Index::default();
+    let class = |policy: &str| json!({"metadata": {}, "value": 1, "preemptionPolicy": policy});
+    let bare = json!({"metadata": {}, "value": 1});
+    let filled = class("PreemptLowerPriority");
+    check::<PriorityClass>(bare, None, &nobody, json!({}), filled);
+    check::<PriorityClass>(class("Never"), None, &nobody, json!({}), class("Never"));
+}
+
+#[test]
+fn a_pod_gets_its_priority_once() {
+    let none = || json!({});
+    let bare = || json!({"metadata": {}, "spec": {"containers": []}});
+    let named = |class: &str| {
+        let mut pod = bare();
+        pod["spec"]["priorityClassName"] = class.into();
+        pod
+    };
+    let with = |mut pod: Value, priority: i32, policy: &str| {
+        pod["spec"]["priority"] = priority.into();
+        pod["spec"]["preemptionPolicy"] = policy.into();
+        pod
+    };
+    let high = with(named("high"), 1000, "Never");
+    let low = with(named("low"), 10, "Never");
+    let zero = with(bare(), 0, "PreemptLowerPriority");
+    check::<Pod>(named("high"), None, &index(true), none(), high.clone());
+    check::<Pod>(bare(), None, &index(true), none(), low.clone());
+    check::<Pod>(bare(), None, &index(false), none(), zero);
+    // Nothing is known of a class, or of any.
+    check::<Pod>(named("lost"), None, &index(true), none(), named("lost"));
+    check::<Pod>(bare(), None, &Index::default(), none(), bare());
+    // An update takes what the stored pod has, whatever has become of the classes.
+    let kept = with(bare(), 10, "Never");
+    check::<Pod>(bare(), Some(low), &index(false), none(), kept);
+    check::<Pod>(high.clone(), Some(bare()), &index(true), none(), high);
+}
+
+#[test]
+fn a_pod_group_gets_what_its_gates_allow() {
+    let bare = || json!({"metadata": {}, "spec": {"schedulingPolicy": {"basic": {}}}});
+    check::<PodGroup>(bare(), None, &index(true), json!({}), bare());
+
+    let mut protected = bare();
+    protected["metadata"]["finalizers"] = json!(["scheduling.k8s.io/podgroup-protection"]);
+    let generic = || json!({"GenericWorkload": true});
+    check::<PodGroup>(bare(), None, &index(true), generic(), protected);
+    check::<PodGroup>(bare(), Some(bare()), &index(true), generic(), bare());
+
+    let preemption = || json!({"WorkloadAwarePreemption": true});
+    let mut filled = bare();
+    filled["spec"]["disruptionMode"] = "Pod".into();
+    check::<PodGroup>(
+        bare(),
+        Some(bare()),
+        &index(true),
+        preemption(),
+        filled.clone(),
+    );
+    filled["spec"]["priority"] = 0.into();
+    check::<PodGroup>(bare(), None, &index(false), preemption(), filled.clone());
+    filled["spec"]["priority"] = 10.into();
+    filled["spec"]["priorityClassName"] = "low".into();
+    check::<PodGroup>(bare(), None, &index(true), preemption(), filled);
+    // A specification that is not there gets nothing.
+    check::<PodGroup>(
+        json!({"metadata": {}}),
+        None,
+        &index(true),
+        preemption(),
+        json!({"metadata": {}}),
+    );
+}

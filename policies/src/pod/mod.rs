@@ -1,13 +1,46 @@
-//! Pods that carry a job label.
+//! Pods: those that carry a job label, and what Kubernetes itself asks of the priority of all.
 
+mod batch_resources_without_be;
+mod can_preempt_label_differs;
+mod fractional_cpu_of_lsr;
+mod on_parent_quota;
+mod preemptible_label_changed;
 mod preemptible_label_differs;
+mod preemptible_label_unread;
+mod priority;
+mod priority_differs;
+mod qos;
+mod qos_changed;
+mod qos_priority_mismatch;
+mod requests;
+mod reserve_pod_annotation;
+mod scheduling_group;
 
+use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
-use crate::rule::Rule;
+use crate::preemptible;
+use crate::rule::{Context, Rule};
+use crate::world::PodSays;
 use k8s_openapi::api::core::v1::Pod;
+use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::labels;
 
-static RULES: &[Rule<Pod>] = &[preemptible_label_differs::RULE];
+static RULES: &[Rule<Pod>] = &[
+    preemptible_label_differs::RULE,
+    on_parent_quota::RULE,
+    preemptible_label_changed::RULE,
+    preemptible_label_unread::RULE,
+    can_preempt_label_differs::RULE,
+    priority_differs::RULE,
+    qos_changed::RULE,
+    qos_priority_mismatch::RULE,
+    batch_resources_without_be::RULE,
+    fractional_cpu_of_lsr::RULE,
+    reserve_pod_annotation::RULE,
+    priority::UNKNOWN_CLASS,
+    priority::MISMATCH,
+    scheduling_group::RULE,
+];
 
 impl Guarded for Pod {
     const NAMESPACED: bool = true;
@@ -17,4 +50,44 @@ impl Guarded for Pod {
     fn rules() -> &'static [Rule<Self>] {
         RULES
     }
+
+    fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
+        priority::fill(object, old, context)
+    }
+}
+
+/// The value of a label.
+fn value<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
+    let labels = pod.metadata.labels.as_ref()?;
+    labels.get(key).map(String::as_str)
+}
+
+/// The value of a label as a message shows it.
+fn shown<'a>(pod: &'a Pod, key: &str) -> &'a str {
+    preemptible::shown(value(pod, key))
+}
+
+/// The place of a label.
+fn label(key: &'static str) -> FieldPath {
+    FieldPath::new("metadata.labels").key(key)
+}
+
+/// Another pod of the same job.
+struct JobPod<'a> {
+    job: &'a str,
+    name: &'a str,
+    says: &'a PodSays,
+}
+
+/// Another pod of the pod's job, of which `differs` holds.
+fn job_pod<'a>(
+    pod: &'a Pod,
+    context: &Context<'a>,
+    differs: &dyn Fn(&PodSays) -> bool,
+) -> Option<JobPod<'a>> {
+    let job = value(pod, labels::JOB)?;
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let own = pod.metadata.name.as_deref().unwrap_or_default();
+    let (name, says) = context.world.job_pod_that(namespace, job, own, differs)?;
+    Some(JobPod { job, name, says })
 }

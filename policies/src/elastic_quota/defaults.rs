@@ -1,0 +1,73 @@
+//! What is filled in for an ElasticQuota.
+
+use crate::defaulting::Defaults;
+use crate::world::World;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::koordinator::{
+    self, ElasticQuota, PARENT, ROOT_QUOTA, SHARED_WEIGHT, TREE_ID,
+};
+use std::collections::BTreeMap;
+
+/// The parent, its tree and the shared weight, as Koordinator does (`fillQuotaDefaultInformation`).
+/// What Koordinator refuses to fill in stays as it is, for the rules to refuse.
+pub(super) fn fill(quota: &ElasticQuota, world: &dyn World) -> Defaults {
+    let mut out = Defaults::default();
+    if quota.name() == ROOT_QUOTA {
+        return out;
+    }
+    let mut labels = Vec::new();
+    if quota.label(PARENT).is_empty() {
+        labels.push((PARENT, ROOT_QUOTA.to_owned()));
+    }
+    if quota.label(TREE_ID).is_empty()
+        && quota.parent() != ROOT_QUOTA
+        && let Some(parent) = world.quota(quota.parent()).found()
+        && !parent.tree_id.is_empty()
+    {
+        labels.push((TREE_ID, parent.tree_id.clone()));
+    }
+    let present = quota.metadata.labels.is_some();
+    entries(&mut out, FieldPath::new("metadata.labels"), present, labels);
+
+    let weight = shared_weight(quota).map(|weight| (SHARED_WEIGHT, weight));
+    let annotations = weight.into_iter().collect();
+    let present = quota.metadata.annotations.is_some();
+    let field = FieldPath::new("metadata.annotations");
+    entries(&mut out, field, present, annotations);
+    out
+}
+
+/// Sets entries of a map that may not be there yet.
+fn entries(
+    out: &mut Defaults,
+    map: FieldPath,
+    is_present: bool,
+    entries: Vec<(&'static str, String)>,
+) {
+    if is_present {
+        for (key, value) in entries {
+            out.set(map.clone().key(key), value);
+        }
+    } else if !entries.is_empty() {
+        out.set(map, entries.into_iter().collect::<BTreeMap<_, _>>());
+    }
+}
+
+/// The shared weight as it should be, unless it is that: for each resource of max what the annotation
+/// says, and where that says nothing max itself.
+fn shared_weight(quota: &ElasticQuota) -> Option<String> {
+    let max = quota.spec.max.as_ref();
+    let given = match quota.annotation(SHARED_WEIGHT) {
+        "" => return serde_json::to_string(&max).ok(),
+        given => koordinator::amounts(given).ok()?,
+    };
+    let max = max.cloned().unwrap_or_default();
+    if given.keys().eq(max.keys()) {
+        return None;
+    }
+    let of = |resource: &String| given.get(resource).copied();
+    let wanted = max
+        .iter()
+        .map(|(resource, max)| (resource, of(resource).unwrap_or(*max)));
+    serde_json::to_string(&wanted.collect::<BTreeMap<_, _>>()).ok()
+}

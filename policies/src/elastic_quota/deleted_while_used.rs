@@ -1,0 +1,64 @@
+//! Quotas that are deleted while something depends on them.
+#![doc = include_str!("deleted_with_children.md")]
+#![doc = include_str!("deleted_with_pods.md")]
+
+use crate::finding::{Findings, listed};
+use crate::rule::{Check, Context, Layer, Rule};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+
+/// How many pods a message names.
+const PODS_MAX: usize = 2;
+
+pub(super) const BY_QUOTAS: Rule<ElasticQuota> = Rule {
+    id: "EQ019",
+    name: "quota-deleted-with-children",
+    since: "0.1.0",
+    action: Action::Off,
+    covers: &["eq-delete-with-children"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("deleted_with_children.md"),
+    check: Check::Delete(by_quotas),
+};
+
+pub(super) const BY_PODS: Rule<ElasticQuota> = Rule {
+    id: "EQ020",
+    name: "quota-deleted-with-pods",
+    since: "0.1.0",
+    action: Action::Off,
+    covers: &["eq-delete-with-pods"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("deleted_with_pods.md"),
+    check: Check::Delete(by_pods),
+};
+
+fn by_quotas(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
+    let children = context.world.quota_children(quota.name());
+    if !children.is_empty() {
+        let names = listed(children.iter().map(|(name, _)| *name));
+        let detail = format!(
+            "is the parent of {names}; delete what is below it first, or give it another parent"
+        );
+        out.forbidden(FieldPath::new("metadata.name"), detail);
+    }
+}
+
+fn by_pods(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
+    let pods = context.world.quota_pods(quota.name(), PODS_MAX);
+    if pods.total > 0 {
+        let named: Vec<String> = pods.first.iter().map(ToString::to_string).collect();
+        let more = if pods.total > named.len() {
+            ", …"
+        } else {
+            ""
+        };
+        let who = if pods.total == 1 {
+            "1 pod names it".to_owned()
+        } else {
+            format!("{} pods name it", pods.total)
+        };
+        let detail = format!("{who} ({}{more}); delete them first", named.join(", "));
+        out.forbidden(FieldPath::new("metadata.name"), detail);
+    }
+}

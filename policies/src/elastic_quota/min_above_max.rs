@@ -1,0 +1,36 @@
+#![doc = include_str!("min_above_max.md")]
+
+use super::tree;
+use crate::finding::Findings;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+
+pub(super) const RULE: Rule<ElasticQuota> = Rule {
+    id: "EQ003",
+    name: "elastic-quota-min-above-max",
+    since: "0.1.0",
+    action: Action::Off,
+    covers: &["eq-min-keys-in-max", "eq-min-le-max"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("min_above_max.md"),
+    check: Check::Object(check),
+};
+
+fn check(quota: &ElasticQuota, out: &mut Findings) {
+    let max = quota.spec.max.as_ref();
+    for (resource, min) in quota.spec.min.iter().flatten() {
+        match max.and_then(|max| max.get(resource)) {
+            None => out.invalid(
+                tree::min(resource),
+                min,
+                "there is no spec.max of this resource; give one of at least that, or remove the min",
+            ),
+            Some(max) if min > max => {
+                let detail = format!("must be at most spec.max, which is {max}");
+                out.invalid(tree::min(resource), min, detail);
+            }
+            Some(_) => {}
+        }
+    }
+}

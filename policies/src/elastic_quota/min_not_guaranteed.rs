@@ -1,0 +1,94 @@
+#![doc = include_str!("min_not_guaranteed.md")]
+
+use super::{amounts, tree};
+use crate::finding::{Findings, quoted};
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::world::Lookup;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::foreign::koordinator::{
+    ALLOW_FORCE_UPDATE, Amounts, ElasticQuota, IS_ROOT, TREE_ID,
+};
+
+/// Koordinator's gate: without it nothing is guaranteed.
+const GUARANTEE: &str = "ElasticQuotaGuaranteeUsage";
+
+pub(super) const RULE: Rule<ElasticQuota> = Rule {
+    id: "EQ018",
+    name: "min-not-guaranteed",
+    since: "0.1.0",
+    action: Action::Off,
+    covers: &["eq-guaranteed-for-min"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("min_not_guaranteed.md"),
+    check: Check::Context(check),
+};
+
+fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
+    let is_forced = quota.label(ALLOW_FORCE_UPDATE) == "true";
+    if !context.settings.gate(GUARANTEE, false)
+        || tree::stands_alone(quota)
+        || is_forced
+        || quota.label(IS_ROOT) == "true"
+        || quota.label(TREE_ID).is_empty()
+    {
+        return;
+    }
+    let own = quota.spec.min.clone().unwrap_or_default();
+    let guaranteed = quota.guaranteed();
+    if amounts::above(&own, &guaranteed).is_empty() {
+        return;
+    }
+    let Some(shortage) = shortage(quota, amounts::largest(&own, &guaranteed), context) else {
+        return;
+    };
+    for it in amounts::above(&shortage.wanted, &shortage.guaranteed) {
+        let detail = format!(
+            "quota {} at the top of the tree would have to guarantee {}, and guarantees {}; lower the \
+             min, or add to that quota first",
+            quoted(&shortage.quota),
+            it.amount,
+            it.limit,
+        );
+        out.invalid(
+            tree::min(it.resource),
+            amounts::of(&own, it.resource),
+            detail,
+        );
+    }
+}
+
+/// What the topmost quota would have to guarantee, and does not.
+struct Shortage {
+    quota: String,
+    wanted: Amounts,
+    guaranteed: Amounts,
+}
+
+/// Goes up until some quota guarantees enough for all below it (Koordinator,
+/// `checkParentGuaranteed`); `None` if one does, or if it is not known.
+fn shortage(quota: &ElasticQuota, wanted: Amounts, context: &Context<'_>) -> Option<Shortage> {
+    let mut last = Shortage {
+        quota: quota.name().to_owned(),
+        wanted,
+        guaranteed: quota.guaranteed(),
+    };
+    for (name, parent) in tree::ancestors(quota.parent(), context) {
+        let Lookup::Found(parent) = parent else {
+            return None;
+        };
+        let mut children = context.world.quota_children(&name);
+        children.retain(|(child, _)| *child != last.quota);
+        let others = children.iter().map(|(_, child)| &child.guaranteed);
+        let all = amounts::total(others.chain([&last.wanted]));
+        let wanted = amounts::largest(&parent.min, &all);
+        if amounts::above(&wanted, &parent.guaranteed).is_empty() {
+            return None;
+        }
+        last = Shortage {
+            quota: name,
+            wanted,
+            guaranteed: parent.guaranteed.clone(),
+        };
+    }
+    Some(last)
+}

@@ -1,0 +1,30 @@
+#![doc = include_str!("name_taken.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::rule::{Check, Context, Layer, Rule};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+
+pub(super) const RULE: Rule<ElasticQuota> = Rule {
+    id: "EQ005",
+    name: "elastic-quota-name-taken",
+    since: "0.1.0",
+    action: Action::Off,
+    covers: &["eq-create-unique"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("name_taken.md"),
+    check: Check::Context(check),
+};
+
+fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
+    let namespace = quota.metadata.namespace.as_deref().unwrap_or_default();
+    if let Some(other) = context.world.quota_elsewhere(quota.name(), namespace) {
+        let detail = format!(
+            "there is a quota of this name in namespace {}; take a name that no quota of any \
+             namespace has",
+            quoted(other)
+        );
+        out.duplicate(FieldPath::new("metadata.name"), quota.name(), detail);
+    }
+}

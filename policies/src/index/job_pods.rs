@@ -1,0 +1,57 @@
+//! The pods of jobs, by what they say.
+
+use super::drop_from;
+use crate::world::{ObjectName, PodPriority, PodSays, PreemptibleLabel};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Namespace, job and what its pods say.
+type Key = (String, String, PodSays);
+
+/// What comes first in the order of what pods say.
+const FIRST: PodSays = PodSays {
+    preemptible: PreemptibleLabel::Missing,
+    can_preempt: false,
+    priority: PodPriority::Unknown,
+};
+
+/// The names of pods. Pods of one job that say the same are together, and jobs seldom have two such
+/// groups.
+#[derive(Clone, Debug, Default)]
+pub(super) struct JobPods {
+    groups: BTreeMap<Key, BTreeSet<String>>,
+}
+
+impl JobPods {
+    pub(super) fn insert(&mut self, pod: &ObjectName, job: &str, says: &PodSays) {
+        let key = (pod.namespace.clone(), job.to_owned(), says.clone());
+        self.groups.entry(key).or_default().insert(pod.name.clone());
+    }
+
+    pub(super) fn remove(&mut self, pod: &ObjectName, job: &str, says: &PodSays) {
+        let key = (pod.namespace.clone(), job.to_owned(), says.clone());
+        drop_from(&mut self.groups, &key, &pod.name);
+    }
+
+    /// The first pod by name other than `except`, of the first group of which `holds`. Costs
+    /// O(log n) and the number of the job's groups.
+    pub(super) fn first_that(
+        &self,
+        namespace: &str,
+        job: &str,
+        except: &str,
+        holds: &dyn Fn(&PodSays) -> bool,
+    ) -> Option<(&str, &PodSays)> {
+        let from = (namespace.to_owned(), job.to_owned(), FIRST);
+        let mut groups = self
+            .groups
+            .range(from..)
+            .take_while(|((its_namespace, its_job, _), _)| {
+                its_namespace == namespace && its_job == job
+            })
+            .filter(|((_, _, says), _)| holds(says));
+        groups.find_map(|((_, _, says), pods)| {
+            let pod = pods.iter().find(|name| *name != except)?;
+            Some((pod.as_str(), says))
+        })
+    }
+}

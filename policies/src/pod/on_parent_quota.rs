@@ -1,0 +1,62 @@
+#![doc = include_str!("on_parent_quota.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::rule::{Check, Context, Layer, Rule};
+use k8s_openapi::api::core::v1::Pod;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::foreign::koordinator::{DEFAULT_QUOTA, QUOTA_NAME};
+
+/// Koordinator's gate: with it a quota may have pods and other quotas below it.
+const PARENTS_ALLOWED: &str = "SupportParentQuotaSubmitPod";
+
+/// Koordinator's gate: with it pods that name no quota have none.
+const NO_DEFAULT: &str = "DisableDefaultQuota";
+
+pub(super) const RULE: Rule<Pod> = Rule {
+    id: "PO002",
+    name: "pod-on-parent-quota",
+    since: "0.1.0",
+    action: Action::Off,
+    covers: &["kpod-not-on-parent-quota"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("on_parent_quota.md"),
+    check: Check::Context(check),
+};
+
+fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
+    if context.settings.gate(PARENTS_ALLOWED, false) {
+        return;
+    }
+    let Some(quota) = quota(pod, context) else {
+        return;
+    };
+    let is_parent = context
+        .world
+        .quota(quota)
+        .found()
+        .is_some_and(|facts| facts.is_parent);
+    if is_parent && quota != DEFAULT_QUOTA {
+        let detail = format!(
+            "other quotas may be below quota {}, so no pod may use it; name one below it",
+            quoted(quota)
+        );
+        out.invalid(
+            super::label(QUOTA_NAME),
+            super::shown(pod, QUOTA_NAME),
+            detail,
+        );
+    }
+}
+
+/// The quota that a pod uses: the one it names, else that of its namespace (Koordinator,
+/// `GetQuotaName`).
+fn quota<'a>(pod: &'a Pod, context: &Context<'a>) -> Option<&'a str> {
+    match super::value(pod, QUOTA_NAME) {
+        Some(name) if !name.is_empty() => Some(name),
+        _ if context.settings.gate(NO_DEFAULT, false) => None,
+        _ => {
+            let namespace = pod.metadata.namespace.as_deref()?;
+            context.world.quota_of_namespace(namespace)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+#![doc = include_str!("preemptible_label_changed.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::rule::{Change, Check, Context, Layer, Rule};
+use k8s_openapi::api::core::v1::Pod;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::labels::PREEMPTIBLE;
+
+pub(super) const RULE: Rule<Pod> = Rule {
+    id: "PO003",
+    name: "preemptible-label-changed",
+    since: "0.1.0",
+    action: Action::Off,
+    covers: &["kpod-preemptible-immutable"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("preemptible_label_changed.md"),
+    check: Check::Change(check),
+};
+
+fn check(change: &Change<'_, Pod>, _: &Context<'_>, out: &mut Findings) {
+    // To Koordinator an empty value is none.
+    let read = |pod| super::value(pod, PREEMPTIBLE).unwrap_or_default();
+    let old = read(change.old);
+    if old != read(change.new) {
+        let detail = match old {
+            "" => "the pod was made without it, and stays so".to_owned(),
+            old => format!("must stay {}", quoted(old)),
+        };
+        let value = super::shown(change.new, PREEMPTIBLE);
+        out.invalid(super::label(PREEMPTIBLE), value, detail);
+    }
+}

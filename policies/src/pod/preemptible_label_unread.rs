@@ -1,0 +1,31 @@
+#![doc = include_str!("preemptible_label_unread.md")]
+
+use crate::finding::Findings;
+use crate::rule::{Check, Layer, Rule};
+use k8s_openapi::api::core::v1::Pod;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::labels::PREEMPTIBLE;
+
+pub(super) const RULE: Rule<Pod> = Rule {
+    id: "PO004",
+    name: "preemptible-label-unread",
+    since: "0.1.0",
+    action: Action::Warn,
+    covers: &["kpod-preemptible-values"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("preemptible_label_unread.md"),
+    check: Check::Object(check),
+};
+
+fn check(pod: &Pod, out: &mut Findings) {
+    if let Some(value) = super::value(pod, PREEMPTIBLE)
+        && !["true", "false"].contains(&value)
+    {
+        out.invalid(
+            super::label(PREEMPTIBLE),
+            value,
+            "counts as \"true\", as only the exact value \"false\" makes a pod non-preemptible; write one of \
+             the two",
+        );
+    }
+}

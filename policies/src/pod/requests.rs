@@ -1,0 +1,47 @@
+//! What a pod requests.
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use lockkeeper_api::quantity::Quantity;
+
+/// What a pod requests of a resource, as Kubernetes counts it: its containers together with the
+/// sidecars, or the most that an init container needs beside the sidecars before it; and the overhead.
+/// What is no quantity counts as nothing: the API server refuses it.
+pub(super) fn of(pod: &Pod, resource: &str) -> Quantity {
+    let Some(spec) = &pod.spec else {
+        return Quantity::ZERO;
+    };
+    let mut sidecars = Quantity::ZERO;
+    let mut starting = Quantity::ZERO;
+    for container in spec.init_containers.iter().flatten() {
+        let own = requested(container, resource);
+        if container.restart_policy.as_deref() == Some("Always") {
+            sidecars = sum(sidecars, own);
+            starting = starting.max(sidecars);
+        } else {
+            starting = starting.max(sum(sidecars, own));
+        }
+    }
+    let running = spec
+        .containers
+        .iter()
+        .map(|it| requested(it, resource))
+        .fold(sidecars, sum);
+    let overhead = spec
+        .overhead
+        .as_ref()
+        .and_then(|it| it.get(resource)?.0.parse().ok());
+    sum(running.max(starting), overhead.unwrap_or(Quantity::ZERO))
+}
+
+fn requested(container: &Container, resource: &str) -> Quantity {
+    let resources = container.resources.as_ref();
+    let amount = resources.and_then(|it| it.requests.as_ref()?.get(resource));
+    amount
+        .and_then(|amount| amount.0.parse().ok())
+        .unwrap_or(Quantity::ZERO)
+}
+
+/// A sum that is too large to hold is one of its parts: it is more than any node has.
+fn sum(left: Quantity, right: Quantity) -> Quantity {
+    left.checked_add(right).unwrap_or(left)
+}

@@ -38,13 +38,18 @@ impl Defaults {
 
     /// Adds the finalizer that keeps an object in use from going away.
     pub(crate) fn finalizer(&mut self, present: Option<&Vec<String>>) {
+        self.finalizer_named(labels::RESOURCE_IN_USE, present);
+    }
+
+    /// Adds a finalizer.
+    pub(crate) fn finalizer_named(&mut self, finalizer: &str, present: Option<&Vec<String>>) {
         let field = FieldPath::new("metadata.finalizers");
         match present {
-            None => self.set(field, [labels::RESOURCE_IN_USE]),
-            Some(list) if list.iter().any(|name| name == labels::RESOURCE_IN_USE) => {}
+            None => self.set(field, [finalizer]),
+            Some(list) if list.iter().any(|name| name == finalizer) => {}
             Some(_) => {
                 let pointer = format!("{}/-", field.pointer());
-                self.add(field, pointer, labels::RESOURCE_IN_USE);
+                self.add(field, pointer, finalizer);
             }
         }
     }

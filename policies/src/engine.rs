@@ -2,7 +2,7 @@
 
 use crate::finding::{Finding, Findings, Identity};
 use crate::guarded::Guarded;
-use crate::rule::{Change, Check, Context, Rule};
+use crate::rule::{Change, Check, Context, Rule, Versions};
 use lockkeeper_api::config::Action;
 use std::collections::BTreeMap;
 
@@ -63,13 +63,20 @@ impl Verdict {
 /// An update is not refused for what the stored object already has: a finding counts only if the
 /// old object does not give the same one (same rule, place, value and text; list items are matched
 /// by their key). So a rule that came later never stands in the way of an unrelated change, such as
-/// the removal of a finalizer, and no update makes an object worse.
+/// the removal of a finalizer, and no update makes an object worse. [`Guarded::RATCHETS`] and
+/// [`Check::Versions`] are the exceptions. An update that touches nothing that rules of the kind look at
+/// ([`Guarded::is_untouched`]) is not judged at all.
 #[must_use]
 pub fn review<T: Guarded>(subject: &Subject<'_, T>, context: &Context<'_>) -> Verdict {
     let object = match subject {
         Subject::Create(object) | Subject::Delete(object) => object,
         Subject::Update(change) => change.new,
     };
+    if let Subject::Update(change) = subject
+        && T::is_untouched(change.old, change.new)
+    {
+        return Verdict::default();
+    }
     let namespace = object.meta().namespace.as_deref();
     let mut verdict = Verdict::default();
     for rule in T::rules() {
@@ -82,21 +89,36 @@ pub fn review<T: Guarded>(subject: &Subject<'_, T>, context: &Context<'_>) -> Ve
 }
 
 /// The findings of one rule.
-fn run<T>(rule: &Rule<T>, subject: &Subject<'_, T>, context: &Context<'_>) -> Vec<Finding> {
+fn run<T: Guarded>(
+    rule: &Rule<T>,
+    subject: &Subject<'_, T>,
+    context: &Context<'_>,
+) -> Vec<Finding> {
     match (&rule.check, subject) {
-        (Check::Object(_) | Check::Context(_), Subject::Create(object)) => {
+        (Check::Object(_) | Check::Context(_) | Check::Create(_), Subject::Create(object)) => {
             state(rule, object, context)
         }
         (Check::Object(_) | Check::Context(_), Subject::Update(change)) => {
             let mut findings = state(rule, change.new, context);
-            if !findings.is_empty() {
+            if T::RATCHETS && !findings.is_empty() {
                 excuse(&mut findings, &state(rule, change.old, context));
             }
             findings
         }
+        (Check::Versions(check), Subject::Create(new)) => {
+            let mut out = Findings::new(rule.id);
+            check(&Versions { old: None, new }, context, &mut out);
+            out.into_items()
+        }
+        (Check::Versions(check), Subject::Update(Change { old, new })) => {
+            let mut out = Findings::new(rule.id);
+            let old = Some(*old);
+            check(&Versions { old, new }, context, &mut out);
+            out.into_items()
+        }
         (Check::Change(check), Subject::Update(change)) => {
             let mut out = Findings::new(rule.id);
-            check(change, &mut out);
+            check(change, context, &mut out);
             out.into_items()
         }
         (Check::Delete(check), Subject::Delete(object)) => {
@@ -104,9 +126,12 @@ fn run<T>(rule: &Rule<T>, subject: &Subject<'_, T>, context: &Context<'_>) -> Ve
             check(object, context, &mut out);
             out.into_items()
         }
-        (Check::Change(_), Subject::Create(_) | Subject::Delete(_))
+        (Check::Create(_), Subject::Update(_) | Subject::Delete(_))
+        | (Check::Change(_), Subject::Create(_) | Subject::Delete(_))
         | (Check::Delete(_), Subject::Create(_) | Subject::Update(_))
-        | (Check::Object(_) | Check::Context(_), Subject::Delete(_)) => Vec::new(),
+        | (Check::Object(_) | Check::Context(_) | Check::Versions(_), Subject::Delete(_)) => {
+            Vec::new()
+        }
     }
 }
 
@@ -132,8 +157,8 @@ fn state<T>(rule: &Rule<T>, object: &T, context: &Context<'_>) -> Vec<Finding> {
     let mut out = Findings::new(rule.id);
     match rule.check {
         Check::Object(check) => check(object, &mut out),
-        Check::Context(check) => check(object, context, &mut out),
-        Check::Change(_) | Check::Delete(_) => {}
+        Check::Context(check) | Check::Create(check) => check(object, context, &mut out),
+        Check::Versions(_) | Check::Change(_) | Check::Delete(_) => {}
     }
     out.into_items()
 }

@@ -1,11 +1,16 @@
 //! Objects as the facts that rules use of them.
 
-use crate::index::{Facts, Index, IndexedKind};
-use crate::world::{ObjectName, PreemptibleLabel, PriorityClassFacts};
+use crate::index::{Facts, Index};
+use crate::world::{
+    ObjectName, PodPriority, PodSays, PreemptibleLabel, PreemptionPolicy, PriorityClassFacts,
+    QuotaFacts, TemplatesFacts,
+};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::ObjectMeta;
+use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
+use lockkeeper_api::foreign::scheduling;
 use lockkeeper_api::{Workload, labels};
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,6 +39,10 @@ pub fn of_priority_class(class: &PriorityClass) -> PriorityClassFacts {
     PriorityClassFacts {
         value: class.value.unwrap_or_default(),
         global_default: class.global_default == Some(true),
+        preemption_policy: class
+            .preemption_policy
+            .as_deref()
+            .and_then(PreemptionPolicy::of),
     }
 }
 
@@ -57,14 +66,76 @@ pub fn is_finished(conditions: &[Condition]) -> bool {
     conditions.any(|condition| condition.type_ == "Finished" && condition.status == "True")
 }
 
-/// The facts of a pod with these labels; `None` when it belongs to no job.
+/// The facts of a pod of which only these labels are known; `None` when it belongs to no job and names
+/// no ElasticQuota.
 #[must_use]
 pub fn of_pod(own: Option<&BTreeMap<String, String>>) -> Option<Facts> {
-    let own = own?;
-    Some(Facts::Pod {
-        job: own.get(labels::JOB)?.clone(),
-        label: PreemptibleLabel::of(own.get(labels::PREEMPTIBLE).map(String::as_str)),
-    })
+    let job = own?.get(labels::JOB).cloned();
+    let quota = own?.get(koordinator::QUOTA_NAME).cloned();
+    if job.is_none() && quota.is_none() {
+        return None;
+    }
+    let says = said(own, PodPriority::Unknown);
+    Some(Facts::Pod { job, quota, says })
+}
+
+/// The facts of a pod that is known as a whole.
+#[must_use]
+pub fn of_whole_pod(pod: &Pod) -> Facts {
+    let own = pod.metadata.labels.as_ref();
+    let value = |key: &str| own.and_then(|own| own.get(key)).cloned();
+    Facts::Pod {
+        job: value(labels::JOB),
+        quota: value(koordinator::QUOTA_NAME),
+        says: pod_says(pod),
+    }
+}
+
+/// What a pod says that its job's other pods should say as well.
+#[must_use]
+pub fn pod_says(pod: &Pod) -> PodSays {
+    let spec = pod.spec.as_ref();
+    let class = spec.and_then(|spec| spec.priority_class_name.clone());
+    let class = class.filter(|name| !name.is_empty());
+    let priority = match (spec.and_then(|spec| spec.priority), class) {
+        (Some(value), _) => PodPriority::Value(value),
+        (None, Some(name)) => PodPriority::Class(name),
+        (None, None) => PodPriority::Unsaid,
+    };
+    said(pod.metadata.labels.as_ref(), priority)
+}
+
+fn said(own: Option<&BTreeMap<String, String>>, priority: PodPriority) -> PodSays {
+    let value = |key: &str| own.and_then(|own| own.get(key)).map(String::as_str);
+    PodSays {
+        preemptible: PreemptibleLabel::of(value(labels::PREEMPTIBLE)),
+        can_preempt: value(labels::CAN_PREEMPT) != Some("false"),
+        priority,
+    }
+}
+
+/// The facts of an ElasticQuota.
+#[must_use]
+pub fn of_quota(quota: &ElasticQuota) -> QuotaFacts {
+    QuotaFacts {
+        parent: quota.parent().to_owned(),
+        is_parent: quota.is_parent(),
+        tree_id: quota.label(koordinator::TREE_ID).to_owned(),
+        min: quota.spec.min.clone().unwrap_or_default(),
+        max: quota.spec.max.clone().unwrap_or_default(),
+        guaranteed: quota.guaranteed(),
+        namespaces: quota.namespaces().into_iter().collect(),
+    }
+}
+
+/// The facts of a Workload of Kubernetes.
+#[must_use]
+pub fn of_templates(workload: &scheduling::Workload) -> TemplatesFacts {
+    let templates = workload.spec.pod_group_templates.iter();
+    TemplatesFacts {
+        templates: templates.map(|template| template.name.clone()).collect(),
+        deleting: workload.metadata.deletion_timestamp.is_some(),
+    }
 }
 
 /// What [`observe`] did with an object.
@@ -89,27 +160,33 @@ pub fn observe(index: &mut Index, object: &Value) -> Result<Observed, serde_json
             let class = PriorityClass::deserialize(object)?;
             (
                 cluster_scoped(&class.metadata),
-                Some(Facts::PriorityClass(of_priority_class(&class))),
+                Facts::PriorityClass(of_priority_class(&class)),
             )
         }
         (Some("lockkeeper.dev/v1alpha1"), Some("Workload")) => {
             let workload = Workload::deserialize(object)?;
-            (name_of(&workload.metadata), Some(workload_facts(&workload)))
+            (name_of(&workload.metadata), workload_facts(&workload))
+        }
+        (Some("scheduling.k8s.io/v1alpha2"), Some("Workload")) => {
+            let workload = scheduling::Workload::deserialize(object)?;
+            (
+                name_of(&workload.metadata),
+                Facts::Templates(of_templates(&workload)),
+            )
         }
         (Some("v1"), Some("Pod")) => {
-            index.declare_known(IndexedKind::Pod);
             let pod = Pod::deserialize(object)?;
-            (name_of(&pod.metadata), of_pod(pod.metadata.labels.as_ref()))
+            (name_of(&pod.metadata), of_whole_pod(&pod))
+        }
+        (Some("scheduling.sigs.k8s.io/v1alpha1"), Some(koordinator::KIND)) => {
+            let quota = ElasticQuota::deserialize(object)?;
+            let facts = Facts::ElasticQuota(Box::new(of_quota(&quota)));
+            (name_of(&quota.metadata), facts)
         }
         _ => return Ok(Observed::NotUsed),
     };
-    match facts {
-        None => Ok(Observed::NotUsed),
-        Some(facts) => {
-            index.apply(name, facts);
-            Ok(Observed::Taken)
-        }
-    }
+    index.apply(name, facts);
+    Ok(Observed::Taken)
 }
 
 fn workload_facts(workload: &Workload) -> Facts {

@@ -248,6 +248,23 @@ impl Findings {
         self.push(field, ErrorKind::Duplicate, Some(quoted(value)), detail);
     }
 
+    /// The value is not one of a known set; `accepted` is that set.
+    pub fn not_supported(&mut self, field: FieldPath, value: &str, accepted: &[&str]) {
+        let detail = format!("supported values: {}", listed(accepted.iter().copied()));
+        self.push(field, ErrorKind::NotSupported, Some(quoted(value)), detail);
+    }
+
+    /// The value has too many characters.
+    pub fn too_long(&mut self, field: FieldPath, detail: impl Into<Cow<'static, str>>) {
+        self.push(field, ErrorKind::TooLong, None, detail);
+    }
+
+    /// The list has too many items.
+    pub fn too_many(&mut self, field: FieldPath, count: usize, max: usize) {
+        let detail = format!("must have at most {max} items");
+        self.push(field, ErrorKind::TooMany, Some(count.to_string()), detail);
+    }
+
     /// The value refers to something that does not exist.
     pub fn not_found(
         &mut self,

@@ -1,6 +1,14 @@
 //! A world in memory, kept up to date by events. It holds only the facts that rules use.
 
-use crate::world::{Lookup, ObjectName, PreemptibleLabel, PriorityClassFacts, Users, World};
+mod job_pods;
+mod quotas;
+
+use crate::world::{
+    Lookup, NamedQuota, ObjectName, PodSays, PreemptibleLabel, PriorityClassFacts, QuotaFacts,
+    TemplatesFacts, Users, World,
+};
+use job_pods::JobPods;
+use quotas::Quotas;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the names of Kubernetes' own PriorityClasses begin with.
@@ -13,8 +21,12 @@ pub enum IndexedKind {
     PriorityClass,
     /// lockkeeper's Workload.
     Workload,
-    /// A pod that carries a job label.
+    /// A pod.
     Pod,
+    /// Koordinator's ElasticQuota.
+    ElasticQuota,
+    /// A Workload of Kubernetes (`scheduling.k8s.io`).
+    Templates,
 }
 
 /// The facts of one object.
@@ -30,10 +42,16 @@ pub enum Facts {
     /// Of a pod.
     Pod {
         /// The value of its job label.
-        job: String,
-        /// What it says about being a victim.
-        label: PreemptibleLabel,
+        job: Option<String>,
+        /// The ElasticQuota that it names.
+        quota: Option<String>,
+        /// What it says that its job's other pods should say as well.
+        says: PodSays,
     },
+    /// Of an ElasticQuota.
+    ElasticQuota(Box<QuotaFacts>),
+    /// Of a Workload of Kubernetes.
+    Templates(TemplatesFacts),
 }
 
 impl Facts {
@@ -42,12 +60,11 @@ impl Facts {
             Self::PriorityClass(_) => IndexedKind::PriorityClass,
             Self::Workload { .. } => IndexedKind::Workload,
             Self::Pod { .. } => IndexedKind::Pod,
+            Self::ElasticQuota(_) => IndexedKind::ElasticQuota,
+            Self::Templates(_) => IndexedKind::Templates,
         }
     }
 }
-
-/// Namespace, job and what its pods say.
-type JobKey = (String, String, PreemptibleLabel);
 
 /// Facts of many objects. Every event and every question costs O(log n).
 #[derive(Clone, Debug, Default)]
@@ -57,7 +74,9 @@ pub struct Index {
     counts: BTreeMap<IndexedKind, usize>,
     global_defaults: BTreeSet<(i32, String)>,
     class_users: BTreeMap<String, BTreeSet<ObjectName>>,
-    job_pods: BTreeMap<JobKey, BTreeSet<String>>,
+    job_pods: JobPods,
+    quotas: Quotas,
+    quota_pods: BTreeMap<String, BTreeSet<ObjectName>>,
 }
 
 impl Index {
@@ -122,13 +141,17 @@ impl Index {
                         .insert(name.clone());
                 }
             }
-            Facts::Pod { job, label } => {
-                let key = (name.namespace.clone(), job.clone(), *label);
-                self.job_pods
-                    .entry(key)
-                    .or_default()
-                    .insert(name.name.clone());
+            Facts::Pod { job, quota, says } => {
+                if let Some(job) = job {
+                    self.job_pods.insert(name, job, says);
+                }
+                if let Some(quota) = quota {
+                    let pods = self.quota_pods.entry(quota.clone()).or_default();
+                    pods.insert(name.clone());
+                }
             }
+            Facts::ElasticQuota(facts) => self.quotas.insert(name, facts),
+            Facts::Templates(_) => {}
         }
     }
 
@@ -143,10 +166,16 @@ impl Index {
                     drop_from(&mut self.class_users, class, name);
                 }
             }
-            Facts::Pod { job, label } => {
-                let key = (name.namespace.clone(), job.clone(), *label);
-                drop_from(&mut self.job_pods, &key, &name.name);
+            Facts::Pod { job, quota, says } => {
+                if let Some(job) = job {
+                    self.job_pods.remove(name, job, says);
+                }
+                if let Some(quota) = quota {
+                    drop_from(&mut self.quota_pods, quota, name);
+                }
             }
+            Facts::ElasticQuota(facts) => self.quotas.remove(name, facts),
+            Facts::Templates(_) => {}
         }
     }
 
@@ -157,6 +186,14 @@ impl Index {
         };
         match self.objects.get(&(IndexedKind::PriorityClass, key)) {
             Some(Facts::PriorityClass(facts)) => Some(*facts),
+            _ => None,
+        }
+    }
+
+    /// The facts of the ElasticQuota of this namespace and name.
+    fn quota_at(&self, name: &ObjectName) -> Option<&QuotaFacts> {
+        match self.objects.get(&(IndexedKind::ElasticQuota, name.clone())) {
+            Some(Facts::ElasticQuota(facts)) => Some(facts),
             _ => None,
         }
     }
@@ -180,6 +217,17 @@ fn drop_from<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, item: 
     }
 }
 
+/// How many there are, and the first of them.
+fn users(all: Option<&BTreeSet<ObjectName>>, limit: usize) -> Users {
+    match all {
+        None => Users::default(),
+        Some(all) => Users {
+            total: all.len(),
+            first: all.iter().take(limit).cloned().collect(),
+        },
+    }
+}
+
 impl World for Index {
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts> {
         match self.class(name) {
@@ -191,13 +239,10 @@ impl World for Index {
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
         match self.global_defaults.first() {
             None => self.missing(IndexedKind::PriorityClass),
-            Some((value, name)) => Lookup::Found((
-                name.clone(),
-                PriorityClassFacts {
-                    value: *value,
-                    global_default: true,
-                },
-            )),
+            Some((_, name)) => match self.class(name) {
+                Some(facts) => Lookup::Found((name.clone(), facts)),
+                None => Lookup::Absent,
+            },
         }
     }
 
@@ -213,13 +258,7 @@ impl World for Index {
     }
 
     fn priority_class_users(&self, name: &str, limit: usize) -> Users {
-        match self.class_users.get(name) {
-            None => Users::default(),
-            Some(users) => Users {
-                total: users.len(),
-                first: users.iter().take(limit).cloned().collect(),
-            },
-        }
+        users(self.class_users.get(name), limit)
     }
 
     fn job_pod(
@@ -229,8 +268,78 @@ impl World for Index {
         label: PreemptibleLabel,
         except: &str,
     ) -> Option<String> {
-        let key = (namespace.to_owned(), job.to_owned(), label);
-        let pods = self.job_pods.get(&key)?;
-        pods.iter().find(|name| *name != except).cloned()
+        let has = |says: &PodSays| says.preemptible == label;
+        let (pod, _) = self.job_pods.first_that(namespace, job, except, &has)?;
+        Some(pod.to_owned())
+    }
+
+    fn job_pod_that(
+        &self,
+        namespace: &str,
+        job: &str,
+        except: &str,
+        differs: &dyn Fn(&PodSays) -> bool,
+    ) -> Option<(&str, &PodSays)> {
+        self.job_pods.first_that(namespace, job, except, differs)
+    }
+
+    fn quota(&self, name: &str) -> Lookup<&QuotaFacts> {
+        let first = self.quotas.named(name).next();
+        match first.and_then(|first| self.quota_at(first)) {
+            Some(facts) => Lookup::Found(facts),
+            None => self.missing(IndexedKind::ElasticQuota),
+        }
+    }
+
+    fn quota_elsewhere(&self, name: &str, namespace: &str) -> Option<&str> {
+        let mut all = self.quotas.named(name).map(|it| it.namespace.as_str());
+        all.find(|other| *other != namespace)
+    }
+
+    fn quota_children(&self, name: &str) -> Vec<NamedQuota<'_>> {
+        let children = self.quotas.below(name);
+        children
+            .filter_map(|child| Some((child.name.as_str(), self.quota_at(child)?)))
+            .collect()
+    }
+
+    fn quota_bound_to(&self, namespace: &str, except: &str) -> Option<&str> {
+        self.quotas
+            .bound_to(namespace)
+            .map(|quota| quota.name.as_str())
+            .find(|name| *name != except)
+    }
+
+    fn quota_of_namespace(&self, namespace: &str) -> Option<&str> {
+        let mut alike = self.quotas.named(namespace);
+        match alike.find(|quota| quota.namespace == namespace) {
+            Some(quota) => Some(&quota.name),
+            None => self.quota_bound_to(namespace, ""),
+        }
+    }
+
+    fn quota_pods(&self, name: &str, limit: usize) -> Users {
+        users(self.quota_pods.get(name), limit)
+    }
+
+    fn pod_in(&self, namespace: &str) -> Option<&str> {
+        let first = ObjectName {
+            namespace: namespace.to_owned(),
+            name: String::new(),
+        };
+        let mut from = self.objects.range((IndexedKind::Pod, first)..);
+        let ((kind, pod), _) = from.next()?;
+        (*kind == IndexedKind::Pod && pod.namespace == namespace).then_some(&pod.name)
+    }
+
+    fn templates(&self, namespace: &str, workload: &str) -> Lookup<TemplatesFacts> {
+        let name = ObjectName {
+            namespace: namespace.to_owned(),
+            name: workload.to_owned(),
+        };
+        match self.objects.get(&(IndexedKind::Templates, name)) {
+            Some(Facts::Templates(facts)) => Lookup::Found(facts.clone()),
+            _ => self.missing(IndexedKind::Templates),
+        }
     }
 }

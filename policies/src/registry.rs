@@ -1,13 +1,18 @@
 //! All rules, and what is registered at the API server for them.
 
 use crate::guarded::Guarded;
+use crate::reference::no_such_rule;
 use crate::rule::{Operation, Rule, RuleInfo};
 use crate::settings::Settings;
+use crate::structure;
 use crate::undecodable;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::{Action, Config};
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::foreign::scheduling;
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -47,25 +52,32 @@ pub struct UnknownRule {
 impl fmt::Display for UnknownRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, key } = self;
-        let ids: Vec<&str> = all().iter().map(|rule| rule.id).collect();
-        let ids = ids.join(", ");
-        write!(f, "{key}: there is no rule {id:?}; the rules are {ids}")
+        write!(f, "{key}: {}", no_such_rule(id))
     }
 }
 
 impl std::error::Error for UnknownRule {}
 
-/// Every rule, in the order of kinds and ids.
+/// Every rule, in the order of kinds and ids. A rule that holds for several kinds stands there for each.
 #[must_use]
 pub fn all() -> Vec<RuleInfo> {
     let mut out = vec![undecodable::info()];
+    out.extend(structure::infos());
     infos::<ClusterQueue>(&mut out);
     infos::<Cohort>(&mut out);
+    infos::<ResourceFlavor>(&mut out);
     infos::<Workload>(&mut out);
     infos::<PriorityClass>(&mut out);
+    infos::<scheduling::Workload>(&mut out);
+    infos::<scheduling::PodGroup>(&mut out);
     infos::<Pod>(&mut out);
     infos::<Job>(&mut out);
     infos::<JobSet>(&mut out);
+    infos::<kueue::ClusterQueue>(&mut out);
+    infos::<kueue::Cohort>(&mut out);
+    infos::<kueue::ResourceFlavor>(&mut out);
+    infos::<kueue::Workload>(&mut out);
+    infos::<ElasticQuota>(&mut out);
     out
 }
 
@@ -102,7 +114,8 @@ fn known(actions: &BTreeMap<String, Action>, key: &str) -> Result<(), UnknownRul
     }
 }
 
-/// What the API server is to send, kind by kind.
+/// What the API server is to send, kind by kind. Of Kubernetes' Workload and PodGroup it sends nothing: all rules
+/// for them are its own.
 #[must_use]
 pub fn registrations() -> Vec<Registration> {
     vec![
@@ -121,6 +134,7 @@ fn infos<T: Guarded>(out: &mut Vec<RuleInfo>) {
     out.extend(T::rules().iter().map(|rule: &Rule<T>| RuleInfo {
         id: rule.id,
         name: rule.name,
+        group: T::group(&()).into_owned(),
         kind: T::kind(&()).into_owned(),
         since: rule.since,
         action: rule.action,

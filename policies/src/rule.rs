@@ -27,6 +27,29 @@ pub struct Rule<T: 'static> {
     pub check: Check<T>,
 }
 
+impl<T> Rule<T> {
+    /// A rule that the API server of the kind enforces by itself. Where that has happened it would only cost
+    /// time, so it is off unless it is switched on; it serves objects that have not got there yet.
+    pub(crate) const fn mirrored(
+        id: &'static str,
+        name: &'static str,
+        covers: &'static [&'static str],
+        doc: &'static str,
+        check: Check<T>,
+    ) -> Self {
+        Self {
+            id,
+            name,
+            since: "0.1.0",
+            action: Action::Off,
+            covers,
+            layers: &[Layer::Webhook],
+            doc,
+            check,
+        }
+    }
+}
+
 /// What is known of a rule without its check. The fields are those of [`Rule`].
 #[derive(Clone, Debug)]
 pub struct RuleInfo {
@@ -34,6 +57,8 @@ pub struct RuleInfo {
     pub id: &'static str,
     /// The name of the bad thing.
     pub name: &'static str,
+    /// The API group of the kind; empty for the core group.
+    pub group: String,
     /// The kind of object; `*` for any.
     pub kind: String,
     /// The version of lockkeeper that had it first.
@@ -50,14 +75,19 @@ pub struct RuleInfo {
     pub doc: &'static str,
 }
 
-/// How a rule looks at an object. Object and context checks run on CREATE and UPDATE.
+/// How a rule looks at an object. Object, context and versions checks run on CREATE and UPDATE.
 pub enum Check<T: 'static> {
     /// At the object alone.
     Object(fn(&T, &mut Findings)),
     /// At the object, other objects and the administrator's settings.
     Context(fn(&T, &Context<'_>, &mut Findings)),
+    /// At the object and, on an update, at the stored one as well: such a rule says by itself what an
+    /// update may keep, so the engine drops nothing of what it finds.
+    Versions(fn(&Versions<'_, T>, &Context<'_>, &mut Findings)),
+    /// At an object that is made. For fields that no update may change.
+    Create(fn(&T, &Context<'_>, &mut Findings)),
     /// At what an update changes.
-    Change(fn(&Change<'_, T>, &mut Findings)),
+    Change(fn(&Change<'_, T>, &Context<'_>, &mut Findings)),
     /// At the deletion of the object.
     Delete(fn(&T, &Context<'_>, &mut Findings)),
 }
@@ -67,11 +97,22 @@ impl<T> Check<T> {
     #[must_use]
     pub fn operations(&self) -> &'static [Operation] {
         match self {
-            Self::Object(_) | Self::Context(_) => &[Operation::Create, Operation::Update],
+            Self::Object(_) | Self::Context(_) | Self::Versions(_) => {
+                &[Operation::Create, Operation::Update]
+            }
+            Self::Create(_) => &[Operation::Create],
             Self::Change(_) => &[Operation::Update],
             Self::Delete(_) => &[Operation::Delete],
         }
     }
+}
+
+/// An object as it would be stored and, on an update, as it is stored.
+pub struct Versions<'a, T> {
+    /// As it is stored; `None` when it would be made.
+    pub old: Option<&'a T>,
+    /// As it would be stored.
+    pub new: &'a T,
 }
 
 /// An update: the object as it was stored and as it would be.
@@ -95,12 +136,15 @@ pub struct Context<'a> {
 pub enum Layer {
     /// By the webhook, and by everything else that runs the rules in Rust.
     Webhook,
+    /// By the API server, from the schema of the kind, and by whoever reads that schema.
+    Schema,
 }
 
 impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Webhook => f.write_str("webhook"),
+            Self::Schema => f.write_str("schema"),
         }
     }
 }

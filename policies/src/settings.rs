@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 pub struct Settings {
     actions: BTreeMap<String, Action>,
     namespaces: BTreeMap<String, BTreeMap<String, Action>>,
+    feature_gates: BTreeMap<String, bool>,
     /// The caps on priorities.
     pub priority: PriorityCaps,
     /// How labels of jobs are read.
@@ -27,9 +28,16 @@ impl Settings {
         Self {
             actions: config.rules.actions.clone(),
             namespaces,
+            feature_gates: config.rules.feature_gates.clone(),
             priority: config.priority.clone(),
             job: config.job.clone(),
         }
+    }
+
+    /// Whether a feature gate of another project is on.
+    #[must_use]
+    pub fn gate(&self, name: &str, default: bool) -> bool {
+        self.feature_gates.get(name).copied().unwrap_or(default)
     }
 
     /// What happens to findings of a rule in a namespace.

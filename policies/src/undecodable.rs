@@ -7,7 +7,7 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
-const ID: &str = "SC001";
+pub(crate) const ID: &str = "SC001";
 
 /// The most characters of a decoder's message that are repeated: it may quote the input.
 const REASON_LENGTH_MAX: usize = 200;
@@ -17,6 +17,7 @@ pub(crate) fn info() -> RuleInfo {
     RuleInfo {
         id: ID,
         name: "undecodable-value",
+        group: "*".to_owned(),
         kind: "*".to_owned(),
         since: "0.1.0",
         action: Action::Enforce,

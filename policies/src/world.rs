@@ -1,5 +1,7 @@
 //! What rules may ask about other objects.
 
+use lockkeeper_api::foreign::koordinator::Amounts;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// An answer about another object.
@@ -24,12 +26,50 @@ impl<T> Lookup<T> {
 }
 
 /// What rules use of a PriorityClass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PriorityClassFacts {
     /// The priority that it stands for.
     pub value: i32,
     /// Whether it is the class of those that name none.
     pub global_default: bool,
+    /// Whether its pods may preempt; `None` when it doesn't say.
+    pub preemption_policy: Option<PreemptionPolicy>,
+}
+
+/// Whether pods of a PriorityClass may preempt others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PreemptionPolicy {
+    /// They may preempt pods of lower priority.
+    PreemptLowerPriority,
+    /// They wait.
+    Never,
+}
+
+impl PreemptionPolicy {
+    /// Reads the value of the field.
+    #[must_use]
+    pub fn of(value: &str) -> Option<Self> {
+        let mut all = [Self::PreemptLowerPriority, Self::Never].into_iter();
+        all.find(|policy| policy.as_str() == value)
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PreemptLowerPriority => "PreemptLowerPriority",
+            Self::Never => "Never",
+        }
+    }
+}
+
+/// What rules use of a Workload of Kubernetes (`scheduling.k8s.io`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemplatesFacts {
+    /// The names of its templates.
+    pub templates: BTreeSet<String>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
 }
 
 /// The namespace and name of an object.
@@ -85,10 +125,57 @@ impl PreemptibleLabel {
     }
 }
 
+/// What is known of a pod's priority.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PodPriority {
+    /// Only the pod's metadata are known.
+    #[default]
+    Unknown,
+    /// It names no class, and has no priority yet.
+    Unsaid,
+    /// It has this priority.
+    Value(i32),
+    /// It names this class, and has no priority yet.
+    Class(String),
+}
+
+/// What the pods of one job should agree on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodSays {
+    /// Whether it may be a victim.
+    pub preemptible: PreemptibleLabel,
+    /// Whether it may trigger preemption.
+    pub can_preempt: bool,
+    /// Its priority.
+    pub priority: PodPriority,
+}
+
+/// What rules use of a Koordinator ElasticQuota.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuotaFacts {
+    /// The quota that it is below.
+    pub parent: String,
+    /// Whether quotas may be below it.
+    pub is_parent: bool,
+    /// The tree that it belongs to; empty if it names none.
+    pub tree_id: String,
+    /// What is guaranteed.
+    pub min: Amounts,
+    /// The most that can be used.
+    pub max: Amounts,
+    /// What its tree holds ready for it.
+    pub guaranteed: Amounts,
+    /// The namespaces whose pods use it.
+    pub namespaces: BTreeSet<String>,
+}
+
+/// A quota's name, and what rules use of it.
+pub type NamedQuota<'a> = (&'a str, &'a QuotaFacts);
+
 /// The other objects, as far as rules ask for them. Every question is answered at once from what
 /// is at hand.
 pub trait World {
-    /// The PriorityClass of this name. The two `system-` classes are not asked for: they are known.
+    /// The PriorityClass of this name. The two `system-` classes need not be asked for: they are known.
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts>;
 
     /// The PriorityClass marked as global default. Of several the one with the lowest value counts,
@@ -110,4 +197,57 @@ pub trait World {
         label: PreemptibleLabel,
         except: &str,
     ) -> Option<String>;
+
+    /// The name of a pod of the job other than the pod `except`, of which `differs` holds, and what it
+    /// says. Pods that say the same are looked at once.
+    fn job_pod_that(
+        &self,
+        _namespace: &str,
+        _job: &str,
+        _except: &str,
+        _differs: &dyn Fn(&PodSays) -> bool,
+    ) -> Option<(&str, &PodSays)> {
+        None
+    }
+
+    /// The ElasticQuota of this name. Koordinator knows quotas by their name alone; of several in
+    /// different namespaces the first by namespace counts.
+    fn quota(&self, _name: &str) -> Lookup<&QuotaFacts> {
+        Lookup::Unknown
+    }
+
+    /// A namespace other than this one that has an ElasticQuota of this name.
+    fn quota_elsewhere(&self, _name: &str, _namespace: &str) -> Option<&str> {
+        None
+    }
+
+    /// The ElasticQuotas below this one, by name; none if nobody knows.
+    fn quota_children(&self, _name: &str) -> Vec<NamedQuota<'_>> {
+        Vec::new()
+    }
+
+    /// An ElasticQuota other than `except` that is for the pods of this namespace by its annotation.
+    fn quota_bound_to(&self, _namespace: &str, _except: &str) -> Option<&str> {
+        None
+    }
+
+    /// The ElasticQuota of a namespace's pods that name none: the one in it that is named like it, else
+    /// the first that is for its pods by its annotation.
+    fn quota_of_namespace(&self, _namespace: &str) -> Option<&str> {
+        None
+    }
+
+    /// The pods that name this ElasticQuota.
+    fn quota_pods(&self, _name: &str, _limit: usize) -> Users {
+        Users::default()
+    }
+
+    /// The first pod of this namespace.
+    fn pod_in(&self, _namespace: &str) -> Option<&str> {
+        None
+    }
+    /// The templates of the Workload of Kubernetes of this name.
+    fn templates(&self, _namespace: &str, _workload: &str) -> Lookup<TemplatesFacts> {
+        Lookup::Unknown
+    }
 }

@@ -12,6 +12,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Config;
+use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload, labels};
 use lockkeeper_policies::defaulting::{Defaults, Filled};
 use lockkeeper_policies::engine::{Subject, review};
@@ -49,6 +50,9 @@ impl Scene {
         for class in &self.classes {
             facts::observe(&mut index, class).unwrap();
         }
+        let labels = json!({koordinator::TREE_ID: "tree"});
+        let parent = json!({"metadata": {"name": "p", "labels": labels}});
+        facts::observe(&mut index, &object::<ElasticQuota>(parent)).unwrap();
         let config: Config = serde_json::from_value(self.config.clone()).unwrap();
         let context = Context {
             world: &index,
@@ -69,6 +73,7 @@ impl Scene {
             "Pod" => self.decoded(Pod::defaults),
             "Job" => self.decoded(Job::defaults),
             "JobSet" => self.decoded(JobSet::defaults),
+            "ElasticQuota" => self.decoded(ElasticQuota::defaults),
             other => panic!("no defaults for {other}"),
         }
     }
@@ -133,6 +138,14 @@ fn what_was_given_stays() {
         // Who names a queue waits in it, whatever it says itself.
         if given["spec"]["suspend"] == false {
             given["spec"]["suspend"] = filled.object["spec"]["suspend"].clone();
+        }
+        // To Koordinator an empty label is none, and a weight goes with the resources of max.
+        if given["kind"] == "ElasticQuota" {
+            for map in ["labels", "annotations"] {
+                if let Some(entries) = given["metadata"][map].as_object_mut() {
+                    entries.retain(|key, value| *value != "" && key != koordinator::SHARED_WEIGHT);
+                }
+            }
         }
         prop_assert!(stays(&given, &filled.object), "{}", filled.object);
         Ok(())
@@ -222,6 +235,7 @@ fn scene() -> impl Strategy<Value = Scene> {
     let kind = prop_oneof![
         4 => pair(queue()), 4 => pair(workload()), 1 => pair(flavor()),
         1 => pair(job::<Job>()), 1 => pair(job::<JobSet>()),
+        2 => pair(quota()),
         // Nothing is filled in for these.
         1 => pair(bare::<Cohort>()), 1 => pair(bare::<PriorityClass>()), 1 => pair(bare::<Pod>()),
     ];
@@ -272,7 +286,9 @@ fn object<T: Guarded>(fields: Value) -> Value {
     let mut object = fields;
     object["apiVersion"] = T::api_version(&()).into();
     object["kind"] = T::kind(&()).into();
-    object["metadata"]["name"] = "example".into();
+    if object["metadata"]["name"].is_null() {
+        object["metadata"]["name"] = "example".into();
+    }
     object
 }
 
@@ -401,6 +417,44 @@ fn workload() -> BoxedStrategy<Value> {
             object::<Workload>(json!({"spec": spec}))
         })
         .boxed()
+}
+
+fn quota() -> BoxedStrategy<Value> {
+    let labels = map(vec![
+        (
+            koordinator::PARENT,
+            one_of(["", koordinator::ROOT_QUOTA, "p", "lost"]),
+        ),
+        (koordinator::TREE_ID, one_of(["", "tree"])),
+    ]);
+    let weights = one_of(["", "{", "null", r#"{"cpu":1}"#, r#"{"cpu":"1","pods":"1"}"#]);
+    let annotations = map(vec![(koordinator::SHARED_WEIGHT, weights)]);
+    let max = one_of([
+        json!({}),
+        json!({"cpu": "1000m"}),
+        json!({"cpu": 1, "memory": "1Gi"}),
+    ]);
+    // Labels and annotations are never null.
+    let metadata = map(vec![
+        ("name", one_of([koordinator::ROOT_QUOTA])),
+        ("labels", said(labels)),
+        ("annotations", said(annotations)),
+    ]);
+    let fields = map(vec![
+        ("spec", map(vec![("max", max)])),
+        ("metadata", metadata),
+    ]);
+    fields.prop_map(object::<ElasticQuota>).boxed()
+}
+
+fn said(map: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
+    map.prop_map(|mut map| {
+        if let Some(entries) = map.as_object_mut() {
+            entries.retain(|_, value| !value.is_null());
+        }
+        map
+    })
+    .boxed()
 }
 
 fn bare<T: Guarded>() -> BoxedStrategy<Value> {

@@ -11,22 +11,26 @@
 
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::world::{
-    Lookup, ObjectName, PreemptibleLabel, PriorityClassFacts, Users, World,
+    Lookup, NamedQuota, ObjectName, PodPriority, PodSays, PreemptibleLabel, PreemptionPolicy,
+    PriorityClassFacts, QuotaFacts, TemplatesFacts, Users, World,
 };
 use proptest::collection::{btree_set, vec};
+use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeSet;
 
-const KINDS: [IndexedKind; 3] = [
+const KINDS: [IndexedKind; 5] = [
     IndexedKind::PriorityClass,
     IndexedKind::Workload,
     IndexedKind::Pod,
+    IndexedKind::ElasticQuota,
+    IndexedKind::Templates,
 ];
 
 /// Few names, so that events meet the same objects again.
 const NAMES: [&str; 3] = ["a", "b", "c"];
-const NAMESPACES: [&str; 2] = ["x", "y"];
+const NAMESPACES: [&str; 2] = ["a", "y"];
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -81,11 +85,53 @@ impl Model {
         classes
     }
 
-    fn or_missing<T>(&self, found: Option<T>) -> Lookup<T> {
+    fn or_missing<T>(&self, kind: IndexedKind, found: Option<T>) -> Lookup<T> {
         match found {
             Some(found) => Lookup::Found(found),
-            None if self.known.contains(&IndexedKind::PriorityClass) => Lookup::Absent,
+            None if self.known.contains(&kind) => Lookup::Absent,
             None => Lookup::Unknown,
+        }
+    }
+
+    /// Namespace and name of all quotas, in that order, and what is known of them.
+    fn quotas(&self) -> Vec<(&ObjectName, &QuotaFacts)> {
+        let mut quotas: Vec<_> = self
+            .objects
+            .iter()
+            .filter_map(|(_, name, facts)| match facts {
+                Facts::ElasticQuota(facts) => Some((name, &**facts)),
+                _ => None,
+            })
+            .collect();
+        quotas.sort_by_key(|(name, _)| *name);
+        quotas
+    }
+
+    /// What pods of a job say, and their names, in that order.
+    fn job(&self, namespace: &str, job: &str) -> Vec<(&PodSays, &str)> {
+        let mut pods: Vec<_> = self
+            .objects
+            .iter()
+            .filter(|(_, name, _)| name.namespace == namespace)
+            .filter_map(|(_, name, facts)| match facts {
+                Facts::Pod { job: its, says, .. } if its.as_deref() == Some(job) => {
+                    Some((says, name.name.as_str()))
+                }
+                _ => None,
+            })
+            .collect();
+        pods.sort();
+        pods
+    }
+
+    /// The names of the objects of which `holds`, in order.
+    fn users(&self, limit: usize, holds: impl Fn(&Facts) -> bool) -> Users {
+        let users = self.objects.iter().filter(|(_, _, facts)| holds(facts));
+        let mut names: Vec<ObjectName> = users.map(|(_, name, _)| name.clone()).collect();
+        names.sort();
+        Users {
+            total: names.len(),
+            first: names.into_iter().take(limit).collect(),
         }
     }
 }
@@ -93,13 +139,15 @@ impl Model {
 impl World for Model {
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts> {
         let found = self.classes().into_iter().find(|(other, _)| other == name);
-        self.or_missing(found.map(|(_, facts)| facts))
+        let found = found.map(|(_, facts)| facts);
+        self.or_missing(IndexedKind::PriorityClass, found)
     }
 
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
         let classes = self.classes().into_iter();
         let defaults = classes.filter(|(_, facts)| facts.global_default);
-        self.or_missing(defaults.min_by_key(|(_, facts)| facts.value))
+        let first = defaults.min_by_key(|(_, facts)| facts.value);
+        self.or_missing(IndexedKind::PriorityClass, first)
     }
 
     fn priority_class_names(&self, limit: usize) -> Vec<String> {
@@ -108,17 +156,10 @@ impl World for Model {
     }
 
     fn priority_class_users(&self, name: &str, limit: usize) -> Users {
-        let mut users = self.objects.clone();
-        users.retain(|(_, _, facts)| match facts {
+        self.users(limit, |facts| match facts {
             Facts::Workload { classes } => classes.contains(name),
             _ => false,
-        });
-        let mut names: Vec<ObjectName> = users.into_iter().map(|(_, name, _)| name).collect();
-        names.sort();
-        Users {
-            total: names.len(),
-            first: names.into_iter().take(limit).collect(),
-        }
+        })
     }
 
     fn job_pod(
@@ -128,13 +169,83 @@ impl World for Model {
         label: PreemptibleLabel,
         except: &str,
     ) -> Option<String> {
-        let facts = Facts::Pod {
-            job: job.to_owned(),
-            label,
-        };
-        let pods = self.objects.iter().filter(|(_, _, other)| *other == facts);
-        let names = pods.filter(|(_, name, _)| name.namespace == namespace && name.name != except);
-        names.map(|(_, name, _)| name.name.clone()).min()
+        let pods = self.job(namespace, job).into_iter();
+        let mut pods = pods.filter(|(says, name)| says.preemptible == label && *name != except);
+        pods.next().map(|(_, name)| name.to_owned())
+    }
+
+    fn job_pod_that(
+        &self,
+        namespace: &str,
+        job: &str,
+        except: &str,
+        differs: &dyn Fn(&PodSays) -> bool,
+    ) -> Option<(&str, &PodSays)> {
+        let pods = self.job(namespace, job).into_iter();
+        let mut pods = pods.filter(|(says, name)| differs(says) && *name != except);
+        pods.next().map(|(says, name)| (name, says))
+    }
+
+    fn quota(&self, name: &str) -> Lookup<&QuotaFacts> {
+        let quotas = self.quotas();
+        let found = quotas.iter().find(|(other, _)| other.name == name);
+        self.or_missing(IndexedKind::ElasticQuota, found.map(|(_, facts)| *facts))
+    }
+
+    fn quota_elsewhere(&self, name: &str, namespace: &str) -> Option<&str> {
+        let mut quotas = self.quotas().into_iter();
+        let found = quotas.find(|(other, _)| other.name == name && other.namespace != namespace);
+        found.map(|(other, _)| other.namespace.as_str())
+    }
+
+    fn quota_children(&self, name: &str) -> Vec<NamedQuota<'_>> {
+        let quotas = self.quotas().into_iter();
+        let below = quotas.filter(|(_, facts)| facts.parent == name);
+        below
+            .map(|(child, facts)| (child.name.as_str(), facts))
+            .collect()
+    }
+
+    fn quota_bound_to(&self, namespace: &str, except: &str) -> Option<&str> {
+        let mut quotas = self.quotas().into_iter();
+        let found = quotas
+            .find(|(name, facts)| facts.namespaces.contains(namespace) && name.name != except);
+        found.map(|(name, _)| name.name.as_str())
+    }
+
+    fn quota_of_namespace(&self, namespace: &str) -> Option<&str> {
+        let quotas = self.quotas();
+        let alike = |name: &ObjectName| name.name == namespace && name.namespace == namespace;
+        match quotas.iter().find(|(name, _)| alike(name)) {
+            Some((name, _)) => Some(&name.name),
+            None => self.quota_bound_to(namespace, ""),
+        }
+    }
+
+    fn quota_pods(&self, name: &str, limit: usize) -> Users {
+        self.users(limit, |facts| match facts {
+            Facts::Pod { quota, .. } => quota.as_deref() == Some(name),
+            _ => false,
+        })
+    }
+
+    fn pod_in(&self, namespace: &str) -> Option<&str> {
+        let pods = self
+            .objects
+            .iter()
+            .filter(|(kind, name, _)| *kind == IndexedKind::Pod && name.namespace == namespace);
+        pods.map(|(_, name, _)| name.name.as_str()).min()
+    }
+
+    fn templates(&self, namespace: &str, workload: &str) -> Lookup<TemplatesFacts> {
+        let mut objects = self.objects.iter();
+        let found = objects.find_map(|(_, name, facts)| match facts {
+            Facts::Templates(facts) if name.namespace == namespace && name.name == workload => {
+                Some(facts.clone())
+            }
+            _ => None,
+        });
+        self.or_missing(IndexedKind::Templates, found)
     }
 }
 
@@ -143,6 +254,8 @@ fn kind_of(facts: &Facts) -> IndexedKind {
         Facts::PriorityClass(_) => IndexedKind::PriorityClass,
         Facts::Workload { .. } => IndexedKind::Workload,
         Facts::Pod { .. } => IndexedKind::Pod,
+        Facts::ElasticQuota(_) => IndexedKind::ElasticQuota,
+        Facts::Templates(_) => IndexedKind::Templates,
     }
 }
 
@@ -169,16 +282,34 @@ fn check(index: &Index, model: &Model) -> Result<(), TestCaseError> {
         for name in NAMES {
             let users = index.priority_class_users(name, limit);
             prop_assert_eq!(users, model.priority_class_users(name, limit));
+            prop_assert_eq!(index.quota_pods(name, limit), model.quota_pods(name, limit));
         }
     }
     for name in NAMES {
         prop_assert_eq!(index.priority_class(name), model.priority_class(name));
+        prop_assert_eq!(index.quota(name), model.quota(name));
+        prop_assert_eq!(index.quota_children(name), model.quota_children(name));
+        // Quotas are named like namespaces.
+        for namespace in NAMESPACES.into_iter().chain(NAMES) {
+            let elsewhere = index.quota_elsewhere(name, namespace);
+            prop_assert_eq!(elsewhere, model.quota_elsewhere(name, namespace));
+            let bound = index.quota_bound_to(namespace, name);
+            prop_assert_eq!(bound, model.quota_bound_to(namespace, name));
+            let quota = index.quota_of_namespace(namespace);
+            prop_assert_eq!(quota, model.quota_of_namespace(namespace));
+            prop_assert_eq!(index.pod_in(namespace), model.pod_in(namespace));
+        }
         for namespace in NAMESPACES {
+            let templates = index.templates(namespace, name);
+            prop_assert_eq!(templates, model.templates(namespace, name));
             for job in NAMES {
                 for label in PreemptibleLabel::ALL {
                     let pod = index.job_pod(namespace, job, label, name);
                     prop_assert_eq!(pod, model.job_pod(namespace, job, label, name));
                 }
+                let differs = |says: &PodSays| !says.can_preempt;
+                let pod = index.job_pod_that(namespace, job, name, &differs);
+                prop_assert_eq!(pod, model.job_pod_that(namespace, job, name, &differs));
             }
         }
     }
@@ -228,7 +359,10 @@ fn event() -> impl Strategy<Value = Event> {
 fn name(kind: IndexedKind) -> impl Strategy<Value = ObjectName> {
     let namespaces = match kind {
         IndexedKind::PriorityClass => vec![""],
-        IndexedKind::Workload | IndexedKind::Pod => NAMESPACES.to_vec(),
+        IndexedKind::Workload
+        | IndexedKind::Pod
+        | IndexedKind::ElasticQuota
+        | IndexedKind::Templates => NAMESPACES.to_vec(),
     };
     (select(namespaces), select(NAMES.to_vec())).prop_map(|(namespace, name)| ObjectName {
         namespace: namespace.to_owned(),
@@ -238,14 +372,53 @@ fn name(kind: IndexedKind) -> impl Strategy<Value = ObjectName> {
 
 fn facts() -> impl Strategy<Value = Facts> {
     let word = || select(NAMES.to_vec()).prop_map(str::to_owned);
-    let class = (select(vec![0, 1, -1]), any::<bool>()).prop_map(|(value, global_default)| {
-        Facts::PriorityClass(PriorityClassFacts {
-            value,
-            global_default,
+    let policies = vec![
+        None,
+        Some(PreemptionPolicy::Never),
+        Some(PreemptionPolicy::PreemptLowerPriority),
+    ];
+    let class = (select(vec![0, 1, -1]), any::<bool>(), select(policies)).prop_map(
+        |(value, global_default, preemption_policy)| {
+            Facts::PriorityClass(PriorityClassFacts {
+                value,
+                global_default,
+                preemption_policy,
+            })
+        },
+    );
+    let workload = btree_set(word(), 0..3).prop_map(|classes| Facts::Workload { classes });
+    let quota = (word(), btree_set(word(), 0..3)).prop_map(|(parent, namespaces)| {
+        Facts::ElasticQuota(Box::new(QuotaFacts {
+            parent,
+            namespaces,
+            ..QuotaFacts::default()
+        }))
+    });
+    let templates = (btree_set(word(), 0..3), any::<bool>()).prop_map(|(templates, deleting)| {
+        Facts::Templates(TemplatesFacts {
+            templates,
+            deleting,
         })
     });
-    let workload = btree_set(word(), 0..3).prop_map(|classes| Facts::Workload { classes });
-    let pod = (word(), select(PreemptibleLabel::ALL.to_vec()))
-        .prop_map(|(job, label)| Facts::Pod { job, label });
-    prop_oneof![class, workload, pod]
+    prop_oneof![class, workload, pod(), quota, templates]
+}
+
+fn pod() -> impl Strategy<Value = Facts> {
+    let word = || option::of(select(NAMES.to_vec()).prop_map(str::to_owned));
+    let priority = select(vec![
+        PodPriority::Unknown,
+        PodPriority::Unsaid,
+        PodPriority::Value(-1),
+        PodPriority::Class("a".to_owned()),
+    ]);
+    let labels = (select(PreemptibleLabel::ALL.to_vec()), any::<bool>());
+    (word(), word(), labels, priority).prop_map(|(job, quota, labels, priority)| Facts::Pod {
+        job,
+        quota,
+        says: PodSays {
+            preemptible: labels.0,
+            can_preempt: labels.1,
+            priority,
+        },
+    })
 }

@@ -1,0 +1,150 @@
+//! The reference of all rules: what `docs/rules/` and `lockkeeper rules` show.
+
+use crate::registry;
+use crate::rule::RuleInfo;
+use lockkeeper_api::config::Action;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A rule, and the kinds of objects that it holds for.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The rule, as it is for the first of these kinds.
+    pub rule: RuleInfo,
+    /// The kinds, with what happens by default to findings in each.
+    pub kinds: Vec<KindOf>,
+}
+
+/// A kind that a rule holds for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KindOf {
+    /// The API group; empty for the core group, `*` for any.
+    pub group: String,
+    /// The kind; `*` for any.
+    pub kind: String,
+    /// The default action, as it is written in the configuration.
+    pub action: &'static str,
+}
+
+impl KindOf {
+    fn of(rule: &RuleInfo) -> Self {
+        Self {
+            group: rule.group.clone(),
+            kind: rule.kind.clone(),
+            action: word(rule.action),
+        }
+    }
+
+    /// The kind as it is written for people: `ClusterQueue.kueue.x-k8s.io`, or `any kind`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match (self.kind.as_str(), self.group.as_str()) {
+            ("*", _) => "any kind".to_owned(),
+            (kind, "") => kind.to_owned(),
+            (kind, group) => format!("{kind}.{group}"),
+        }
+    }
+}
+
+/// An action as it is written in the configuration.
+#[must_use]
+pub const fn word(action: Action) -> &'static str {
+    match action {
+        Action::Enforce => "enforce",
+        Action::Warn => "warn",
+        Action::Audit => "audit",
+        Action::Off => "off",
+    }
+}
+
+/// All rules, each once, in the order of their ids.
+#[must_use]
+pub fn entries() -> Vec<Entry> {
+    let mut by_id: BTreeMap<&'static str, Entry> = BTreeMap::new();
+    for rule in registry::all() {
+        let kind = KindOf::of(&rule);
+        let entry = by_id.entry(rule.id).or_insert_with(|| Entry {
+            rule,
+            kinds: Vec::new(),
+        });
+        entry.kinds.push(kind);
+    }
+    by_id.into_values().collect()
+}
+
+/// The rule with this id, in any case of letters.
+#[must_use]
+pub fn entry(id: &str) -> Option<Entry> {
+    let mut all = entries().into_iter();
+    all.find(|it| it.rule.id.eq_ignore_ascii_case(id))
+}
+
+/// Names that are like each other at least so much are offered in place of one that there is not.
+const LIKE: f64 = 0.8;
+
+/// What to say of a rule that there is not: with the id or name that was probably meant.
+#[must_use]
+pub fn no_such_rule(asked: &str) -> String {
+    let all = registry::all();
+    let names = all.iter().flat_map(|rule| [rule.id, rule.name]);
+    let like = |it: &str| strsim::jaro_winkler(&asked.to_lowercase(), &it.to_lowercase());
+    let scored = names.map(|it| (like(it), it));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
+    let hint = match best {
+        Some((score, name)) if score >= LIKE => format!("; did you mean {name}?"),
+        _ => ";".to_owned(),
+    };
+    format!("there is no rule {asked:?}{hint} `lockkeeper rules` lists them")
+}
+
+/// The name of the file of a rule's page in `docs/rules/`.
+#[must_use]
+pub fn file_name(rule: &RuleInfo) -> String {
+    format!("{}-{}.md", rule.id, rule.name)
+}
+
+/// The index of all pages, by kind.
+#[must_use]
+pub fn index() -> String {
+    let mut by_kind: BTreeMap<(bool, String), Vec<(Entry, &'static str)>> = BTreeMap::new();
+    for entry in entries() {
+        for kind in &entry.kinds {
+            // Our own kinds first.
+            let key = (kind.group != lockkeeper_api::GROUP, kind.title());
+            let rules = by_kind.entry(key).or_default();
+            rules.push((entry.clone(), kind.action));
+        }
+    }
+    let mut out = String::from(HEAD);
+    for ((_, title), rules) in by_kind {
+        // Writing to a string does not fail.
+        let _ = write!(
+            out,
+            "\n## {title}\n\n| rule | by default | on |\n| --- | --- | --- |\n"
+        );
+        for (entry, action) in rules {
+            let rule = &entry.rule;
+            let operations: Vec<&str> = rule.operations.iter().map(|it| it.as_str()).collect();
+            let _ = writeln!(
+                out,
+                "| [{} {}]({}) | {action} | {} |",
+                rule.id,
+                rule.name,
+                file_name(rule),
+                operations.join(", ")
+            );
+        }
+    }
+    out
+}
+
+const HEAD: &str = "\
+# Rules
+
+Each rule has a page that says what it asks for, with examples of what it finds and of what it lets pass; the
+examples are run as tests. `lockkeeper rules` prints this list and `lockkeeper rules ID` a page. What happens to
+findings is set under `rules.actions` in the [configuration](../configuration.md). A rule that holds for the kinds
+of another project as well is off there by default: that project's own webhook enforces it.
+
+[not-covered.md](not-covered.md) names the rules of Kueue, Kubernetes and Koordinator that are not here, and why.
+";

@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::yaml::place_and_message;
 use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_api::config::{Action, Config};
+use lockkeeper_policies::reference::no_such_rule;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
 use serde::Deserialize;
@@ -122,13 +123,10 @@ impl TryFrom<String> for KnownRule {
     type Error = String;
 
     fn try_from(id: String) -> Result<Self, String> {
-        let rules = registry::all();
-        if rules.iter().any(|rule| rule.id == id) {
-            return Ok(Self(id));
+        match registry::find(&id) {
+            Some(_) => Ok(Self(id)),
+            None => Err(no_such_rule(&id)),
         }
-        let ids: Vec<&str> = rules.iter().map(|rule| rule.id).collect();
-        let ids = ids.join(", ");
-        Err(format!("there is no rule {id:?}; the rules are {ids}"))
     }
 }
 
@@ -209,12 +207,12 @@ mod tests {
         refused(
             "rules:\n  actions:\n    CQ007: warn\n    CQ999: warn\n",
             ":4:5",
-            "there is no rule \"CQ999\"; the rules are SC001, CQ001",
+            "there is no rule \"CQ999\"; `lockkeeper rules` lists them",
         );
         refused(
             "rules: {namespaces: {team: {actions: {cq007: off}}}}\n",
             ":1:39",
-            "there is no rule \"cq007\"",
+            "there is no rule \"cq007\"; did you mean CQ007?",
         );
         refused(
             "webhook:\n  listen: 127.0.0.1\n",

@@ -1,11 +1,13 @@
 //! The binary `lockkeeper`.
 
 mod certificate;
+mod check;
 mod configuration;
 mod control;
 mod explain;
 mod kubeconfig;
 mod logging;
+mod rules;
 mod serve;
 mod signals;
 mod world;
@@ -52,8 +54,13 @@ enum Command {
     All(Box<control::AllArguments>),
     /// Make a CA and a serving certificate in a private folder
     Certificate(certificate::Arguments),
+    /// Say of files what the API server and the webhook would
+    #[command(after_long_help = check::EXIT_CODES)]
+    Check(check::Arguments),
     /// Decide on a state that is written down, and say why
     Explain(explain::Arguments),
+    /// List the rules, or print the page of one
+    Rules(rules::Arguments),
     /// Print the CRDs and the webhook configurations
     Crds {
         #[command(subcommand)]
@@ -82,7 +89,12 @@ fn main() -> ExitCode {
         Command::Control(arguments) => control::run(&arguments),
         Command::All(arguments) => control::run_all(&arguments),
         Command::Certificate(arguments) => certificate::run(&arguments).map_err(Failure::from),
+        Command::Check(arguments) => match check::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Rules(arguments) => rules::run(&arguments),
         Command::Crds { command } => {
             lockkeeper_crdgen::cli::run(command.unwrap_or_default(), &mut stdout().lock())
                 .map_err(Failure::from)

@@ -24,6 +24,8 @@ pub(crate) fn read(folder: &Path) -> Result<Index, Error> {
         IndexedKind::PriorityClass,
         IndexedKind::Workload,
         IndexedKind::Pod,
+        IndexedKind::ElasticQuota,
+        IndexedKind::Templates,
     ] {
         index.declare_known(kind);
     }

@@ -3,7 +3,7 @@
 use super::Source;
 use super::certificates::Certificates;
 use lockkeeper_policies::index::IndexedKind;
-use lockkeeper_policies::registry;
+use lockkeeper_policies::reference::entries;
 use std::io::{Result, Write, stdout};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) fn print(
         None => writeln!(out, "  metrics      off")?,
     }
     writeln!(out, "  world        {}", world(source))?;
-    writeln!(out, "  rules        {}", registry::all().len())?;
+    writeln!(out, "  rules        {}", entries().len())?;
     let there = EXAMPLES
         .iter()
         .all(|(_, review, _)| Path::new(review).is_file());

@@ -127,7 +127,7 @@ fn configuration(folder: &Path) {
         ),
         (
             "rules: {actions: {CQ999: warn}}\n",
-            ["config.yaml:1:19", "CQ001"],
+            ["config.yaml:1:19", "lockkeeper rules"],
         ),
         (
             "webhook: {listen: localhost}\n",

@@ -27,4 +27,5 @@ mod envelope;
 mod route;
 mod trace;
 mod unique;
+mod watching;
 mod world;

@@ -22,6 +22,7 @@ pub(crate) use observed::Observed;
 use crate::stores::Readiness;
 use labels::Reload;
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::reference::entries;
 use lockkeeper_policies::registry;
 use made::{counters, requests, rule_hits, series, stores};
 use prometheus_client::encoding::text as openmetrics;
@@ -103,7 +104,8 @@ impl Metrics {
                 name: registered.kind,
             });
         let kinds: Vec<Kind> = kinds.collect();
-        let rules: Vec<&'static str> = registry::all().iter().map(|rule| rule.id).collect();
+        // A rule that holds for several kinds is counted once.
+        let rules: Vec<&'static str> = entries().iter().map(|it| it.rule.id).collect();
         let mut registry = Registry::with_prefix(PREFIX);
         let requests = requests(&mut registry, &kinds);
         let rule_hits = rule_hits(&mut registry, &rules);

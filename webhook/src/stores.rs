@@ -3,16 +3,14 @@
 mod lean;
 
 use crate::chain::Chain;
+use crate::watching::unending;
 use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::PartialObjectMeta;
-use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{
-    Config, DefaultBackoff, Error as WatchError, Event, Result as WatchResult,
-};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::watcher;
+use kube::runtime::watcher::{Config, Event, Result as WatchResult};
 use kube::{Api, Client, Resource};
 use lean::Lean;
 use lockkeeper_api::{Workload, labels};
@@ -25,14 +23,10 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 /// Between two tries to lock the index for a change, in milliseconds.
 const LOCK_PAUSE_MS: u64 = 1;
-
-/// Longest before a broken watch is tried again, in seconds. Until it is back the stores answer from
-/// what they have, and what they have grows old: kube's own pauses grow to a minute.
-const WATCH_PAUSE_MAX_SECONDS: u64 = 5;
 
 /// Objects in one answer to a list. They are in memory together, three times for a moment: as they came,
 /// as text and decoded.
@@ -176,18 +170,10 @@ fn spawn<K, S>(
     S: Stream<Item = WatchResult<Event<K>>> + Send + 'static,
 {
     let feed = feed.clone();
-    tokio::spawn(async move {
-        let mut pauses = Pauses::default();
-        loop {
-            let events = watch().backoff(Pauses::default());
-            follow_one(name, kind, events, &feed, &facts_of).await;
-            let most = Duration::from_secs(WATCH_PAUSE_MAX_SECONDS);
-            sleep(pauses.next().unwrap_or(most)).await;
-        }
-    });
+    tokio::spawn(async move { follow_one(name, kind, unending(watch), &feed, &facts_of).await });
 }
 
-/// Feeds a watch into the index until it has to begin anew.
+/// Feeds a watch into the index.
 async fn follow_one<K: Resource>(
     name: &'static str,
     kind: IndexedKind,
@@ -209,39 +195,10 @@ async fn follow_one<K: Resource>(
                 }
             }
             Err(error) => {
-                let has_expired = has_expired(&error);
                 let error = Chain(&error);
                 tracing::warn!(store = name, %error, "the watch broke; trying again");
-                if has_expired {
-                    return;
-                }
             }
         }
-    }
-}
-
-/// Whether the version from which a watch was to go on is no more. kube lists anew when the stream says so,
-/// but not when the answer does: it would ask for that version for ever.
-fn has_expired(error: &WatchError) -> bool {
-    matches!(error, WatchError::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
-}
-
-/// kube's pauses between two tries, but no longer than [`WATCH_PAUSE_MAX_SECONDS`].
-#[derive(Default)]
-struct Pauses(DefaultBackoff);
-
-impl Iterator for Pauses {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        let most = Duration::from_secs(WATCH_PAUSE_MAX_SECONDS);
-        self.0.next().map(|pause| pause.min(most))
-    }
-}
-
-impl Backoff for Pauses {
-    fn reset(&mut self) {
-        self.0.reset();
     }
 }
 
@@ -372,14 +329,6 @@ mod tests {
     }
 
     #[test]
-    fn the_pauses_grow_to_their_end() {
-        let first: Vec<Duration> = Pauses::default().take(10).collect();
-        assert!(first[0] < Duration::from_secs(2), "{first:?}");
-        let most = Duration::from_secs(WATCH_PAUSE_MAX_SECONDS);
-        assert_eq!(first[4..], [most; 6], "{first:?}");
-    }
-
-    #[test]
     fn objects_come_and_go() {
         check(vec![], &[]);
         check(vec![Apply(class("a")), Apply(class("b"))], &["a", "b"]);
@@ -502,7 +451,7 @@ mod tests {
     #[track_caller]
     fn check_watch(results: Vec<WatchResult<Event<PriorityClass>>>, names: &[&str], ready: bool) {
         let mut builder = tokio::runtime::Builder::new_current_thread();
-        let runtime = builder.enable_time().start_paused(true).build().unwrap();
+        let runtime = builder.enable_time().build().unwrap();
         let feed = Feed {
             index: Arc::new(RwLock::new(Index::default())),
             lag_max: Duration::from_secs(1),
@@ -510,8 +459,7 @@ mod tests {
         };
         runtime.block_on(async {
             let kind = IndexedKind::PriorityClass;
-            // The clock jumps: the pauses after errors cost nothing.
-            let results = stream::iter(results).backoff(Pauses::default());
+            let results = stream::iter(results);
             follow_one(PRIORITY_CLASSES, kind, results, &feed, &CLASS_FACTS).await;
         });
         let index = feed.index.read().unwrap();
@@ -528,21 +476,6 @@ mod tests {
         check_watch(vec![broken(), Ok(Init)], &[], false);
         check_watch(vec![Ok(Init), Ok(InitApply(class("a")))], &["a"], false);
         check_watch(vec![Ok(Init), Ok(InitDone)], &[], true);
-    }
-
-    #[test]
-    fn a_version_that_has_expired_is_not_asked_for_again() {
-        let failed = |code| {
-            let status = kube::core::Status::failure("", "").with_code(code).boxed();
-            Err(WatchError::WatchStartFailed(kube::Error::Api(status)))
-        };
-        let then = || [Ok(Init), Ok(InitDone)];
-        check_watch([failed(503)].into_iter().chain(then()).collect(), &[], true);
-        check_watch(
-            [failed(410)].into_iter().chain(then()).collect(),
-            &[],
-            false,
-        );
     }
 
     #[tokio::test]

@@ -1,7 +1,9 @@
 //! The world as one request sees it: the stores, and what was fetched live for it.
 
 use lockkeeper_policies::index::Index;
-use lockkeeper_policies::world::{Lookup, PreemptibleLabel, PriorityClassFacts, Users, World};
+use lockkeeper_policies::world::{
+    Lookup, NamedQuota, PodSays, PreemptibleLabel, PriorityClassFacts, QuotaFacts, Users, World,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,5 +77,43 @@ impl World for RequestWorld<'_> {
         except: &str,
     ) -> Option<String> {
         self.index.job_pod(namespace, job, label, except)
+    }
+
+    fn job_pod_that(
+        &self,
+        namespace: &str,
+        job: &str,
+        except: &str,
+        differs: &dyn Fn(&PodSays) -> bool,
+    ) -> Option<(&str, &PodSays)> {
+        self.index.job_pod_that(namespace, job, except, differs)
+    }
+
+    fn quota(&self, name: &str) -> Lookup<&QuotaFacts> {
+        self.index.quota(name)
+    }
+
+    fn quota_elsewhere(&self, name: &str, namespace: &str) -> Option<&str> {
+        self.index.quota_elsewhere(name, namespace)
+    }
+
+    fn quota_children(&self, name: &str) -> Vec<NamedQuota<'_>> {
+        self.index.quota_children(name)
+    }
+
+    fn quota_bound_to(&self, namespace: &str, except: &str) -> Option<&str> {
+        self.index.quota_bound_to(namespace, except)
+    }
+
+    fn quota_of_namespace(&self, namespace: &str) -> Option<&str> {
+        self.index.quota_of_namespace(namespace)
+    }
+
+    fn quota_pods(&self, name: &str, limit: usize) -> Users {
+        self.index.quota_pods(name, limit)
+    }
+
+    fn pod_in(&self, namespace: &str) -> Option<&str> {
+        self.index.pod_in(namespace)
     }
 }

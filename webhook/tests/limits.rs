@@ -67,6 +67,7 @@ impl Source for Gate {
             Ok(Some(PriorityClassFacts {
                 value: 0,
                 global_default: false,
+                preemption_policy: None,
             }))
         }
         .boxed()

@@ -62,6 +62,7 @@ fn class(value: i32) -> PriorityClassFacts {
     PriorityClassFacts {
         value,
         global_default: false,
+        preemption_policy: None,
     }
 }
 

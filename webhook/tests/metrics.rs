@@ -255,6 +255,7 @@ impl Source for Fake {
         let facts = PriorityClassFacts {
             value: 1,
             global_default: false,
+            preemption_policy: None,
         };
         let answer = match name {
             "there" => Ok(Some(facts)),

@@ -57,6 +57,7 @@ impl Source for Fake {
         let facts = PriorityClassFacts {
             value: 1,
             global_default: false,
+            preemption_policy: None,
         };
         Box::pin(std::future::ready(match name {
             "fresh" => Ok(Some(facts)),

@@ -64,7 +64,7 @@ impl Source for ApiServer {
         &'a self,
         name: &'a str,
     ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
-        let facts = PriorityClassFacts { value: 700, global_default: false };
+        let facts = PriorityClassFacts { value: 700, ..PriorityClassFacts::default() };
         let answer = match name.as_bytes().first() {
             Some(b'f') => Ok(Some(facts)),
             Some(b'b') => Err(kube::Error::TlsRequired),

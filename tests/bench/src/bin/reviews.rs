@@ -10,7 +10,9 @@ use http_body_util::BodyExt;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::world::{ObjectName, PreemptibleLabel, PriorityClassFacts};
+use lockkeeper_policies::world::{
+    ObjectName, PodPriority, PodSays, PreemptibleLabel, PriorityClassFacts,
+};
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::http::router;
 use serde_json::json;
@@ -93,13 +95,19 @@ fn fill(index: &mut Index, count: usize) {
         let class = PriorityClassFacts {
             value: 100,
             global_default: false,
+            preemption_policy: None,
         };
         index.apply(named("", "class"), Facts::PriorityClass(class));
         let workload = facts::of_workload([Some("high"), None], false);
         index.apply(named("team", "workload"), workload);
         let pod = Facts::Pod {
-            job: format!("trainer-{}", number / PODS_PER_JOB),
-            label: PreemptibleLabel::Missing,
+            job: Some(format!("trainer-{}", number / PODS_PER_JOB)),
+            quota: None,
+            says: PodSays {
+                preemptible: PreemptibleLabel::Missing,
+                can_preempt: true,
+                priority: PodPriority::Unknown,
+            },
         };
         index.apply(named("team", "pod"), pod);
     }

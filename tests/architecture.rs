@@ -19,6 +19,14 @@ const ARROWS: &[(&str, &[&str])] = &[
         "lockkeeper-snapshot",
         &["lockkeeper-api", "lockkeeper-preemption"],
     ),
+    (
+        "lockkeeper-simulate",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-preemption",
+            "lockkeeper-snapshot",
+        ],
+    ),
     ("lockkeeper-policies", &["lockkeeper-api"]),
     (
         "lockkeeper-webhook",
@@ -50,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "lockkeeper-crdgen",
             "lockkeeper-policies",
             "lockkeeper-preemption",
+            "lockkeeper-simulate",
             "lockkeeper-snapshot",
             "lockkeeper-webhook",
         ],
@@ -61,6 +70,7 @@ const PURE: &[&str] = &[
     "lockkeeper-api",
     "lockkeeper-policies",
     "lockkeeper-preemption",
+    "lockkeeper-simulate",
     "lockkeeper-snapshot",
 ];
 const IMPURE: &[&str] = &[

@@ -287,6 +287,7 @@ impl State {
             Decision::NoFit => RequeueReason::NoFit,
         };
         let is_pending = reason == RequeueReason::PendingPreemption;
+        let is_forgotten = self.options.former.forgets_preemptors;
         let cycle = self.cycle;
         let generation = self.pending(entry.queue).map_or(0, |it| it.generation);
         let Some(record) = self.records.get_mut(id) else {
@@ -314,7 +315,7 @@ impl State {
             queue.park(class);
             RequeuedTo::Parked
         };
-        if is_pending {
+        if is_pending && !is_forgotten {
             queue.wait_for(place, class);
         }
         if to == RequeuedTo::Parked {

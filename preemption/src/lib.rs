@@ -141,7 +141,9 @@ pub use policy::{
     WithinClusterQueue,
 };
 pub use quota::{FlavorQuotas, Quota, ResourceGroup};
-pub use spec::{BorrowingGate, CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
+pub use spec::{
+    BorrowingGate, CohortSpec, FormerKueue, Options, QueueSpec, Reservation, WorkloadSpec,
+};
 pub use state::{State, Waiting};
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{Reason, Spared, Victim};

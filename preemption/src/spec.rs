@@ -24,6 +24,22 @@ pub struct Options {
     pub damping: Damping,
     /// How many workloads may be told to go in one cycle; `None` is no limit.
     pub victims_per_cycle_max: Option<u32>,
+    /// What former versions of Kueue did.
+    pub former: FormerKueue,
+}
+
+/// Mistakes of former versions of Kueue that let preemption go in circles, for who asks what a cluster with such
+/// a version does. None by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FormerKueue {
+    /// Of entries that borrow from equally far up the earlier goes first, whatever its priority
+    /// (`PrioritySortingWithinCohort=false`, issue 2821).
+    pub ignores_priority_in_cycle: bool,
+    /// `borrowWithinCohort` counts under fair sharing too: whoever is of a lower priority, and not above the
+    /// threshold, is taken without a look at shares (issue 3779).
+    pub borrows_under_fair_sharing: bool,
+    /// A queue does not wait for the workload whose victims are on their way (issue 6947).
+    pub forgets_preemptors: bool,
 }
 
 /// Who may borrow in a cycle.

@@ -32,6 +32,7 @@ pub fn options(config: &Config) -> core::Options {
             core::Damping::Off
         },
         victims_per_cycle_max: given.max_victims_per_cycle.map(Within::count32),
+        former: core::FormerKueue::default(),
     }
 }
 

@@ -10,6 +10,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 mod groups;
+mod upgrade;
+
+pub use upgrade::{FORMER_VERSION, Moved, upgrade};
 
 /// The API group.
 pub const GROUP: &str = "kueue.x-k8s.io";

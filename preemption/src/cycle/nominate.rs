@@ -247,6 +247,7 @@ impl<'a> Nominator<'a> {
             index: &self.state.index,
             running: &self.state.records,
             algorithm: &self.state.options.algorithm,
+            former: self.state.options.former,
             gone,
             guard: self.state.guard(self.id, self.displaced, &self.soonest_s),
         }

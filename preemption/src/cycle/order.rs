@@ -31,7 +31,8 @@ pub(super) fn sort(state: &State, nominees: &mut [Nominee]) {
     if !is_fair(&state.options) {
         nominees.sort_by_cached_key(|nominee| {
             let record = state.records.get(nominee.workload);
-            let priority = record.map_or(0, |it| it.priority);
+            let is_ignored = state.options.former.ignores_priority_in_cycle;
+            let priority = record.filter(|_| !is_ignored).map_or(0, |it| it.priority);
             let time = record.map_or(0, |it| it.order_time);
             let level = nominee.assignment.borrowing_level;
             (turn(state, nominee), level, Reverse(priority), time)

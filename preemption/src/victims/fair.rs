@@ -15,7 +15,7 @@ use super::fit::{fill_back, fits, remove, told};
 use super::merge::Merge;
 use super::{Demand, Preemptor, Reach, Reason, Victim, World, is_in_vain, note_in_vain};
 use crate::names::{NodeId, WorkloadId};
-use crate::policy::FairStrategy;
+use crate::policy::{BorrowWithinCohort, FairStrategy};
 use crate::quota::{Tree, Usage, View};
 use crate::ranked::{Rank, Ranked};
 use crate::running::Group;
@@ -317,16 +317,17 @@ impl<'a> Contest<'a, '_> {
         let new = Share::of(view, ours);
         let old = Share::of(view, theirs);
         while let Some(front) = candidates.pop(self.world, self.preemptor, self.trace) {
-            let passes = match strategy {
-                FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
-                FairStrategy::LessThanOrEqualToFinalShare => {
-                    let mark = view.mark();
-                    remove(view, self.world, front.rank.id);
-                    let after = Share::of(view, theirs);
-                    view.roll_back(mark);
-                    new.cmp(&after).is_le()
-                }
-            };
+            let passes = self.borrows_from(&front)
+                || match strategy {
+                    FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
+                    FairStrategy::LessThanOrEqualToFinalShare => {
+                        let mark = view.mark();
+                        remove(view, self.world, front.rank.id);
+                        let after = Share::of(view, theirs);
+                        view.roll_back(mark);
+                        new.cmp(&after).is_le()
+                    }
+                };
             if passes {
                 return Some((front, Reason::InCohortFairSharing));
             }
@@ -334,6 +335,18 @@ impl<'a> Contest<'a, '_> {
             self.retry.entry(queue).or_insert(front);
         }
         None
+    }
+
+    /// Whether shares do not matter, as in former versions of Kueue.
+    fn borrows_from(&self, front: &Front) -> bool {
+        let BorrowWithinCohort::LowerPriority { threshold_max } =
+            self.preemptor.policy.borrow_within_cohort
+        else {
+            return false;
+        };
+        self.world.former.borrows_under_fair_sharing
+            && front.rank.priority < self.preemptor.priority
+            && threshold_max.is_none_or(|most| front.rank.priority <= most)
     }
 
     /// Looks again at what was rejected, at most one workload of each queue.

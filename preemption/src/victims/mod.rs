@@ -21,6 +21,7 @@ use crate::policy::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQue
 use crate::quota::View;
 use crate::running::Workloads;
 use crate::running::{Index, Running};
+use crate::spec::FormerKueue;
 use crate::trace::{Step, Trace};
 use crate::victim::{Reason, Spared, Victim};
 use std::collections::BTreeSet;
@@ -54,6 +55,7 @@ pub(crate) struct World<'a> {
     pub(crate) index: &'a Index,
     pub(crate) running: &'a dyn Workloads,
     pub(crate) algorithm: &'a Algorithm,
+    pub(crate) former: FormerKueue,
     /// Workloads that count as gone: victims of earlier entries of the cycle.
     pub(crate) gone: &'a BTreeSet<WorkloadId>,
     /// Says whom the preemptor spares.

@@ -7,7 +7,7 @@ use super::world::{
 use crate::plain::tree::Tree;
 use lockkeeper_preemption::{
     Algorithm, BorrowWithinCohort, BorrowingGate, Compatibility, Damping, FairStrategy,
-    FlavorFungibility, Fungibility, Options, Preemption, PreemptionLimits, Preference,
+    FlavorFungibility, FormerKueue, Fungibility, Options, Preemption, PreemptionLimits, Preference,
     QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
 };
 use std::collections::BTreeMap;
@@ -72,6 +72,7 @@ pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
         // What the plain reference knows.
         damping: Damping::Off,
         victims_per_cycle_max: None,
+        former: FormerKueue::default(),
     }
 }
 

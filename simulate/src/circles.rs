@@ -1,0 +1,90 @@
+//! Workloads that preempt each other without end.
+//!
+//! Whether some exist for given queues is not decided by looking at policies alone: it takes amounts, priorities
+//! and an order of events. The search draws small sets of workloads with the amounts that matter, plays each in the
+//! core, and goes on from the draws that came nearest to a circle. What it finds is a proof; that it
+//! finds nothing is none.
+
+mod amounts;
+mod draw;
+mod shrink;
+
+use crate::run::{Circle, Run};
+use crate::site::{Site, Tree};
+use draw::{Cards, Dice};
+use std::collections::BTreeSet;
+
+/// Rounds after which a few workloads that have not come round will not.
+const ROUNDS_MAX: usize = 48;
+
+/// Changes of a draw that came near a circle.
+const CHANGES_MAX: u64 = 24;
+
+/// The fewest workloads that can go round, and the most that are tried.
+const GUESTS: std::ops::RangeInclusive<usize> = 2..=5;
+
+/// What is searched for.
+#[derive(Clone, Debug)]
+pub struct Search<'a> {
+    /// The priorities that workloads have.
+    pub priorities: &'a BTreeSet<i32>,
+    /// How many sets of workloads are tried in a tree.
+    pub draws_max: u64,
+}
+
+/// A circle in a tree, if one is found: of the fewest workloads that were found to go round, the first.
+#[must_use]
+pub fn find(site: &Site, tree: &Tree, search: &Search<'_>) -> Option<Circle> {
+    let cards = Cards::of(tree, search.priorities)?;
+    let sizes = GUESTS.count();
+    let each = search
+        .draws_max
+        .checked_div(u64::try_from(sizes).unwrap_or(1))?;
+    let mut dice = Dice::default();
+    for size in GUESTS {
+        let mut left = each;
+        while left > 0 {
+            let (found, taken) = climb(site, &cards, &mut dice, size, left);
+            if let Some(found) = found {
+                return Some(shrink::shrink(site, &cards, found));
+            }
+            left = left.saturating_sub(taken);
+        }
+    }
+    None
+}
+
+/// Draws once and goes on from there as long as it comes nearer to a circle. Returns how many runs it took.
+fn climb(
+    site: &Site,
+    cards: &Cards<'_>,
+    dice: &mut Dice,
+    size: usize,
+    runs_max: u64,
+) -> (Option<Circle>, u64) {
+    let mut best = cards.draw(dice, size);
+    let mut run = Run::new(&site.state, &best);
+    let mut taken = 1;
+    if let Some(found) = run.find(ROUNDS_MAX) {
+        return (Some(found), taken);
+    }
+    let mut height = run.thrash();
+    let mut tries = 0;
+    while height > 0 && tries < CHANGES_MAX && taken < runs_max {
+        let next = cards.change(dice, &best);
+        let mut run = Run::new(&site.state, &next);
+        taken = taken.saturating_add(1);
+        tries = tries.saturating_add(1);
+        if let Some(found) = run.find(ROUNDS_MAX) {
+            return (Some(found), taken);
+        }
+        if run.thrash() >= height {
+            if run.thrash() > height {
+                tries = 0;
+            }
+            height = run.thrash();
+            best = next;
+        }
+    }
+    (None, taken)
+}

@@ -1,0 +1,256 @@
+//! Queues and workloads, left to themselves: a cycle after the other, and whoever is told to go goes at once
+//! and waits again. Nobody finishes.
+
+use lockkeeper_preemption::{
+    Amount, Decision, FlavorResource, PodSet, Reason, ResourceId, State, WorkloadId, WorkloadSpec,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Standings alike in a row after which nothing more comes: no flavor is left to be tried by then.
+const QUIET_ROUNDS: usize = 4;
+
+/// A workload that comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// Its ClusterQueue.
+    pub queue: String,
+    /// Its priority.
+    pub priority: i32,
+    /// What it asks for, in units of the core.
+    pub requests: BTreeMap<ResourceId, i64>,
+    /// Whether it comes when all that came before are at rest, or together with the one before it.
+    pub is_late: bool,
+}
+
+/// A victim, by its number, and why it goes.
+pub type Gone = (usize, Reason);
+
+/// What happened in one cycle. Guests go by their number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Who came before it.
+    pub arrived: Vec<usize>,
+    /// Who was admitted.
+    pub admitted: Vec<usize>,
+    /// Who has told whom to go.
+    pub preempted: BTreeMap<usize, Vec<Gone>>,
+}
+
+/// Rounds that come again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Circle {
+    /// Who takes part, in the order in which they come.
+    pub guests: Vec<Guest>,
+    /// All rounds, the first turn of the circle included.
+    pub rounds: Vec<Round>,
+    /// The round, from 0, before which all is as after the last one.
+    pub from: usize,
+}
+
+/// Where a guest is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Away,
+    /// It waits: actively or parked, and whether the queue looks at more flavors for it.
+    Waiting(bool, bool),
+    /// What it holds, and its rank by the time of its reservation.
+    Running(Vec<(FlavorResource, Amount)>, usize),
+}
+
+/// All that decides what happens next, without the time.
+type Standing = Vec<Place>;
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Run<'a> {
+    state: State,
+    guests: &'a [Guest],
+    ids: Vec<WorkloadId>,
+    now_s: i64,
+    rounds: Vec<Round>,
+    /// Before the round of the same number.
+    standings: Vec<Standing>,
+}
+
+impl<'a> Run<'a> {
+    /// Guests come to queues in which nobody is.
+    #[must_use]
+    pub fn new(state: &State, guests: &'a [Guest]) -> Self {
+        Self {
+            state: state.clone(),
+            guests,
+            ids: Vec::new(),
+            now_s: 0,
+            rounds: Vec::new(),
+            standings: Vec::new(),
+        }
+    }
+
+    /// How many preemptions were undone, and how many undone ones were made again: how near a circle it was.
+    #[must_use]
+    pub fn thrash(&self) -> u64 {
+        let thrash = self.state.thrash();
+        let again = thrash.preempted_again.saturating_mul(4);
+        let readmitted = thrash.readmitted.saturating_mul(2);
+        again
+            .saturating_add(readmitted)
+            .saturating_add(thrash.preempted)
+    }
+
+    /// Goes on until it rests, comes round, or has taken so many rounds.
+    pub fn find(&mut self, rounds_max: usize) -> Option<Circle> {
+        while self.rounds.len() < rounds_max {
+            let is_complete = self.ids.len() == self.guests.len();
+            if is_complete && let Some(found) = self.circle() {
+                return Some(found);
+            }
+            if self.is_at_rest() {
+                if is_complete {
+                    return None;
+                }
+                self.standings.clear();
+            }
+            self.round();
+        }
+        None
+    }
+
+    /// One cycle, before which guests come if it is time for them.
+    fn round(&mut self) {
+        let mut round = Round::default();
+        if self.standings.is_empty() {
+            self.arrive(&mut round);
+        }
+        self.standings.push(self.standing());
+        let cycle = self.state.next_cycle(self.now_s, false);
+        self.now_s = self.now_s.saturating_add(1);
+        for entry in &cycle.entries {
+            let Some(guest) = self.number(entry.workload) else {
+                continue;
+            };
+            match &entry.decision {
+                Decision::Admit => round.admitted.push(guest),
+                Decision::Preempt(victims) => {
+                    let gone = victims
+                        .iter()
+                        .filter_map(|it| Some((self.number(it.workload)?, it.reason)));
+                    round.preempted.insert(guest, gone.collect());
+                }
+                _ => {}
+            }
+        }
+        let gone: BTreeSet<usize> = round
+            .preempted
+            .values()
+            .flatten()
+            .map(|(guest, _)| *guest)
+            .collect();
+        for guest in gone {
+            if let Some(id) = self.ids.get(guest) {
+                self.state.release(*id);
+            }
+        }
+        round.admitted.sort_unstable();
+        self.rounds.push(round);
+    }
+
+    /// The next guest comes, and those who come with it.
+    fn arrive(&mut self, round: &mut Round) {
+        let first = self.ids.len();
+        for (number, guest) in self.guests.iter().enumerate().skip(first) {
+            if number > first && guest.is_late {
+                break;
+            }
+            let name = format!("{number:02}");
+            let requests = guest.requests.iter();
+            let requests = requests.map(|(of, amount)| (*of, Amount::new(*amount)));
+            let id = self.state.add_pending(WorkloadSpec {
+                name: &name,
+                uid: &name,
+                queue: &guest.queue,
+                priority: guest.priority,
+                order_time: i64::try_from(number).unwrap_or(i64::MAX),
+                pod_sets: vec![PodSet {
+                    name: "main".into(),
+                    count: 1,
+                    count_min: None,
+                    requests: requests.collect(),
+                    ineligible: Box::new([]),
+                    shape: 0,
+                }],
+                is_in_scope: true,
+            });
+            self.ids.push(id);
+            round.arrived.push(number);
+        }
+    }
+
+    fn number(&self, id: WorkloadId) -> Option<usize> {
+        self.ids.iter().position(|it| *it == id)
+    }
+
+    fn standing(&self) -> Standing {
+        let held: Vec<_> = self.ids.iter().map(|it| self.state.held_by(*it)).collect();
+        let times: BTreeSet<i64> = held.iter().flatten().map(|it| it.reserved_at_s).collect();
+        let of_guest = |number: usize| {
+            let Some(id) = self.ids.get(number) else {
+                return Place::Away;
+            };
+            if let Some(Some(held)) = held.get(number) {
+                let rank = times.range(..held.reserved_at_s).count();
+                return Place::Running(held.usage.clone(), rank);
+            }
+            let queue = self.state.queue_of(*id);
+            let is_active = queue.is_some_and(|it| self.state.active(it).contains(id));
+            Place::Waiting(is_active, self.state.has_flavors_left(*id))
+        };
+        (0..self.guests.len()).map(of_guest).collect()
+    }
+
+    /// Whether so many rounds have changed nothing that nothing will any more.
+    fn is_at_rest(&self) -> bool {
+        let mut last = self.standings.iter().rev().take(QUIET_ROUNDS);
+        let Some(now) = last.next() else {
+            return false;
+        };
+        self.standings.len() >= QUIET_ROUNDS
+            && last.all(|it| it == now)
+            && self.rounds.last().is_some_and(|it| it.preempted.is_empty())
+    }
+
+    /// Where the state now was before, if something was preempted since. What a queue remembers beyond its
+    /// places is not seen in a standing, so the circle has to be gone through twice more.
+    fn circle(&mut self) -> Option<Circle> {
+        let now = self.standing();
+        let offset = self.rounds.len().checked_sub(self.standings.len())?;
+        let at = self.standings.iter().rposition(|it| *it == now)?;
+        let from = at.checked_add(offset)?;
+        let turn = self.rounds.get(from..)?.to_vec();
+        if turn.iter().all(|it| it.preempted.is_empty()) {
+            return None;
+        }
+        let mut rounds = self.rounds.clone();
+        for expected in turn.iter().chain(&turn) {
+            self.round();
+            let same = |round: &Round| {
+                round.admitted == expected.admitted && round.preempted == expected.preempted
+            };
+            if !self.rounds.last().is_some_and(same) {
+                return None;
+            }
+        }
+        let mut from = from;
+        let is_joined = turn.first().is_some_and(|it| !it.arrived.is_empty());
+        if is_joined {
+            // Nobody comes in a round that comes again.
+            let again = self.rounds.iter().skip(rounds.len()).take(turn.len());
+            from = rounds.len();
+            rounds.extend(again.cloned());
+        }
+        Some(Circle {
+            guests: self.guests.to_vec(),
+            rounds,
+            from,
+        })
+    }
+}

@@ -15,13 +15,13 @@ use draw::{Cards, Dice};
 use std::collections::BTreeSet;
 
 /// Rounds after which a few workloads that have not come round will not.
-const ROUNDS_MAX: usize = 48;
+const ROUNDS_MAX: usize = 80;
 
 /// Changes of a draw that came near a circle.
 const CHANGES_MAX: u64 = 24;
 
-/// The fewest workloads that can go round, and the most that are tried.
-const GUESTS: std::ops::RangeInclusive<usize> = 2..=5;
+/// How many workloads are tried, and how many percent of the draws have so many.
+const GUESTS: [(usize, u64); 4] = [(2, 10), (3, 40), (4, 30), (5, 20)];
 
 /// What is searched for.
 #[derive(Clone, Debug)]
@@ -36,13 +36,9 @@ pub struct Search<'a> {
 #[must_use]
 pub fn find(site: &Site, tree: &Tree, search: &Search<'_>) -> Option<Circle> {
     let cards = Cards::of(tree, search.priorities)?;
-    let sizes = GUESTS.count();
-    let each = search
-        .draws_max
-        .checked_div(u64::try_from(sizes).unwrap_or(1))?;
     let mut dice = Dice::default();
-    for size in GUESTS {
-        let mut left = each;
+    for (size, percent) in GUESTS {
+        let mut left = search.draws_max.saturating_mul(percent) / 100;
         while left > 0 {
             let (found, taken) = climb(site, &cards, &mut dice, size, left);
             if let Some(found) = found {

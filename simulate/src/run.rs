@@ -6,8 +6,8 @@ use lockkeeper_preemption::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Standings alike in a row after which nothing more comes: no flavor is left to be tried by then.
-const QUIET_ROUNDS: usize = 4;
+/// Rounds in a row in which nothing happens after which nothing more comes: all flavors have been tried by then.
+const QUIET_ROUNDS: usize = 5;
 
 /// A workload that comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +84,12 @@ impl<'a> Run<'a> {
             rounds: Vec::new(),
             standings: Vec::new(),
         }
+    }
+
+    /// What has happened so far.
+    #[must_use]
+    pub fn rounds(&self) -> &[Round] {
+        &self.rounds
     }
 
     /// How many preemptions were undone, and how many undone ones were made again: how near a circle it was.
@@ -207,15 +213,15 @@ impl<'a> Run<'a> {
         (0..self.guests.len()).map(of_guest).collect()
     }
 
-    /// Whether so many rounds have changed nothing that nothing will any more.
+    /// Whether nothing has happened for so long that nothing will any more. A head that keeps its queue may
+    /// try flavor after flavor all the same, so the standing need only be one that was there before.
     fn is_at_rest(&self) -> bool {
-        let mut last = self.standings.iter().rev().take(QUIET_ROUNDS);
-        let Some(now) = last.next() else {
-            return false;
-        };
+        let is_quiet = |it: &Round| it.admitted.is_empty() && it.preempted.is_empty();
+        let now = self.standing();
+        let mut before = self.standings.iter().rev().take(QUIET_ROUNDS);
         self.standings.len() >= QUIET_ROUNDS
-            && last.all(|it| it == now)
-            && self.rounds.last().is_some_and(|it| it.preempted.is_empty())
+            && self.rounds.iter().rev().take(QUIET_ROUNDS).all(is_quiet)
+            && before.any(|it| *it == now)
     }
 
     /// Where the state now was before, if something was preempted since. What a queue remembers beyond its

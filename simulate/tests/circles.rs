@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// More than any of the kept loops needs.
-const DRAWS_MAX: u64 = 200_000;
+const DRAWS_MAX: u64 = 60_000;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/loops")

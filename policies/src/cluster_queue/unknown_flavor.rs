@@ -23,15 +23,17 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
 
 fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
     let kind = IndexedKind::ResourceFlavor(T::FAMILY);
+    let known = listed(context.world.tree(T::FAMILY).flavors());
+    if known.is_empty() {
+        return;
+    }
     quota::each_flavor(object.groups(), out, |flavor, path, out| {
         if context.world.exists(kind, &flavor.name) == Lookup::Absent {
-            let known = listed(context.world.tree(T::FAMILY).flavors());
-            let detail = if known.is_empty() {
-                "there is no ResourceFlavor yet; create it".to_owned()
-            } else {
-                format!("create this ResourceFlavor, or name one of {known}")
-            };
-            out.not_found(path(), &flavor.name, detail);
+            out.not_found(
+                path(),
+                &flavor.name,
+                format!("create this ResourceFlavor, or name one of {known}"),
+            );
         }
     });
 }

@@ -23,14 +23,13 @@ pub(super) const fn rule<T: IsLocalQueue>() -> Rule<T> {
 
 fn check<T: IsLocalQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     let (kind, name) = (IndexedKind::ClusterQueue(T::FAMILY), queue.cluster_queue());
-    if name.is_empty() || context.world.exists(kind, name) != Lookup::Absent {
+    let known = listed(context.world.tree(T::FAMILY).queues());
+    if known.is_empty() || context.world.exists(kind, name) != Lookup::Absent {
         return;
     }
-    let known = listed(context.world.tree(T::FAMILY).queues());
-    let detail = if known.is_empty() {
-        "there is no ClusterQueue yet; create it".to_owned()
-    } else {
-        format!("create this ClusterQueue, or name one of {known}")
-    };
-    out.not_found(FieldPath::new("spec.clusterQueue"), name, detail);
+    out.not_found(
+        FieldPath::new("spec.clusterQueue"),
+        name,
+        format!("create this ClusterQueue, or name one of {known}"),
+    );
 }

@@ -174,6 +174,13 @@ impl Quantity {
         Some(Self { nano, format })
     }
 
+    /// The difference, with the suffix of the first that is not zero. `None` when it is too large.
+    #[must_use]
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        let nano = other.nano.checked_neg()?;
+        self.checked_add(Self { nano, ..other })
+    }
+
     /// The exact value in nano units (1e-9).
     #[must_use]
     pub const fn nano(self) -> i128 {

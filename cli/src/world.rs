@@ -20,13 +20,7 @@ pub(crate) fn read(folder: &Path) -> Result<Index, Error> {
     let mut files = Vec::new();
     collect(folder, DEPTH_MAX, &mut files)?;
     let mut index = Index::default();
-    for kind in [
-        IndexedKind::PriorityClass,
-        IndexedKind::Workload,
-        IndexedKind::Pod,
-        IndexedKind::ElasticQuota,
-        IndexedKind::Templates,
-    ] {
+    for kind in IndexedKind::ALL {
         index.declare_known(kind);
     }
     for file in files {

@@ -1,6 +1,9 @@
 //! Objects as the facts that rules use of them.
 
-use crate::index::{Facts, Index};
+use crate::index::Facts;
+use crate::quota::HasQuota;
+use crate::resource_flavor::IsFlavor;
+use crate::trees::Family;
 use crate::world::{
     ObjectName, PodPriority, PodSays, PreemptibleLabel, PreemptionPolicy, PriorityClassFacts,
     QuotaFacts, TemplatesFacts,
@@ -11,10 +14,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::ObjectMeta;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
 use lockkeeper_api::foreign::scheduling;
-use lockkeeper_api::{Workload, labels};
-use serde::Deserialize;
-use serde_json::Value;
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, labels};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+mod observing;
+
+pub use observing::{Observed, observe};
 
 /// The namespace and name in an object's metadata.
 #[must_use]
@@ -138,66 +144,26 @@ pub fn of_templates(workload: &scheduling::Workload) -> TemplatesFacts {
     }
 }
 
-/// What [`observe`] did with an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observed {
-    /// Its facts were taken.
-    Taken,
-    /// No rule asks for objects like it.
-    NotUsed,
+/// The facts of a ClusterQueue of lockkeeper.
+#[must_use]
+pub fn of_cluster_queue(queue: &ClusterQueue) -> Facts {
+    Facts::ClusterQueue(Family::Own, Arc::new(HasQuota::facts(queue)))
 }
 
-/// Takes the facts of an object, given as JSON, into an index.
-///
-/// # Errors
-///
-/// When it is of a kind that rules use and does not fit it.
-pub fn observe(index: &mut Index, object: &Value) -> Result<Observed, serde_json::Error> {
-    let api_version = object.get("apiVersion").and_then(Value::as_str);
-    let kind = object.get("kind").and_then(Value::as_str);
-    let (name, facts) = match (api_version, kind) {
-        (Some("scheduling.k8s.io/v1"), Some("PriorityClass")) => {
-            let class = PriorityClass::deserialize(object)?;
-            (
-                cluster_scoped(&class.metadata),
-                Facts::PriorityClass(of_priority_class(&class)),
-            )
-        }
-        (Some("lockkeeper.dev/v1alpha1"), Some("Workload")) => {
-            let workload = Workload::deserialize(object)?;
-            (name_of(&workload.metadata), workload_facts(&workload))
-        }
-        (Some("scheduling.k8s.io/v1alpha2"), Some("Workload")) => {
-            let workload = scheduling::Workload::deserialize(object)?;
-            (
-                name_of(&workload.metadata),
-                Facts::Templates(of_templates(&workload)),
-            )
-        }
-        (Some("v1"), Some("Pod")) => {
-            let pod = Pod::deserialize(object)?;
-            (name_of(&pod.metadata), of_whole_pod(&pod))
-        }
-        (Some("scheduling.sigs.k8s.io/v1alpha1"), Some(koordinator::KIND)) => {
-            let quota = ElasticQuota::deserialize(object)?;
-            let facts = Facts::ElasticQuota(Box::new(of_quota(&quota)));
-            (name_of(&quota.metadata), facts)
-        }
-        _ => return Ok(Observed::NotUsed),
-    };
-    index.apply(name, facts);
-    Ok(Observed::Taken)
+/// The facts of a Cohort of lockkeeper.
+#[must_use]
+pub fn of_cohort(cohort: &Cohort) -> Facts {
+    Facts::Cohort(Family::Own, Arc::new(HasQuota::facts(cohort)))
 }
 
-fn workload_facts(workload: &Workload) -> Facts {
-    let spec = &workload.spec;
-    let status = workload.status.as_ref();
-    let finished = status.is_some_and(|status| is_finished(&status.conditions));
-    of_workload(
-        [
-            spec.priority_class_name.as_deref(),
-            spec.preemption_priority_class_name.as_deref(),
-        ],
-        finished,
-    )
+/// The facts of a ResourceFlavor of lockkeeper.
+#[must_use]
+pub fn of_flavor(flavor: &ResourceFlavor) -> Facts {
+    Facts::ResourceFlavor(Family::Own, IsFlavor::facts(flavor))
+}
+
+/// The facts of a LocalQueue of lockkeeper.
+#[must_use]
+pub fn of_local_queue(queue: &LocalQueue) -> Facts {
+    Facts::LocalQueue(Family::Own, queue.spec.cluster_queue.clone())
 }

@@ -3,6 +3,7 @@
 mod job_pods;
 mod quotas;
 
+use crate::trees::{Family, FlavorFacts, NodeFacts, NodeKind, Tree, drop_from};
 use crate::world::{
     Lookup, NamedQuota, ObjectName, PodSays, PreemptibleLabel, PriorityClassFacts, QuotaFacts,
     TemplatesFacts, Users, World,
@@ -10,6 +11,7 @@ use crate::world::{
 use job_pods::JobPods;
 use quotas::Quotas;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What the names of Kubernetes' own PriorityClasses begin with.
 const SYSTEM_PREFIX: &str = "system-";
@@ -27,6 +29,52 @@ pub enum IndexedKind {
     ElasticQuota,
     /// A Workload of Kubernetes (`scheduling.k8s.io`).
     Templates,
+    /// A ClusterQueue.
+    ClusterQueue(Family),
+    /// A Cohort.
+    Cohort(Family),
+    /// A ResourceFlavor.
+    ResourceFlavor(Family),
+    /// A LocalQueue.
+    LocalQueue(Family),
+    /// Kueue's `WorkloadPriorityClass`.
+    WorkloadPriorityClass,
+}
+
+impl IndexedKind {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::PriorityClass,
+        Self::Workload,
+        Self::Pod,
+        Self::ElasticQuota,
+        Self::Templates,
+        Self::ClusterQueue(Family::Own),
+        Self::Cohort(Family::Own),
+        Self::ResourceFlavor(Family::Own),
+        Self::LocalQueue(Family::Own),
+        Self::ClusterQueue(Family::Kueue),
+        Self::Cohort(Family::Kueue),
+        Self::ResourceFlavor(Family::Kueue),
+        Self::LocalQueue(Family::Kueue),
+        Self::WorkloadPriorityClass,
+    ];
+
+    /// The kind as it is written in an object.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PriorityClass => "PriorityClass",
+            Self::Workload | Self::Templates => "Workload",
+            Self::Pod => "Pod",
+            Self::ElasticQuota => "ElasticQuota",
+            Self::ClusterQueue(_) => "ClusterQueue",
+            Self::Cohort(_) => "Cohort",
+            Self::ResourceFlavor(_) => "ResourceFlavor",
+            Self::LocalQueue(_) => "LocalQueue",
+            Self::WorkloadPriorityClass => "WorkloadPriorityClass",
+        }
+    }
 }
 
 /// The facts of one object.
@@ -52,16 +100,33 @@ pub enum Facts {
     ElasticQuota(Box<QuotaFacts>),
     /// Of a Workload of Kubernetes.
     Templates(TemplatesFacts),
+    /// Of a ClusterQueue.
+    ClusterQueue(Family, Arc<NodeFacts>),
+    /// Of a Cohort.
+    Cohort(Family, Arc<NodeFacts>),
+    /// Of a ResourceFlavor.
+    ResourceFlavor(Family, FlavorFacts),
+    /// Of a LocalQueue: the ClusterQueue that it leads to.
+    LocalQueue(Family, String),
+    /// Of a `WorkloadPriorityClass`: its value.
+    WorkloadPriorityClass(i32),
 }
 
 impl Facts {
-    fn kind(&self) -> IndexedKind {
+    /// The kind that they are of.
+    #[must_use]
+    pub fn kind(&self) -> IndexedKind {
         match self {
             Self::PriorityClass(_) => IndexedKind::PriorityClass,
             Self::Workload { .. } => IndexedKind::Workload,
             Self::Pod { .. } => IndexedKind::Pod,
             Self::ElasticQuota(_) => IndexedKind::ElasticQuota,
             Self::Templates(_) => IndexedKind::Templates,
+            Self::ClusterQueue(family, _) => IndexedKind::ClusterQueue(*family),
+            Self::Cohort(family, _) => IndexedKind::Cohort(*family),
+            Self::ResourceFlavor(family, _) => IndexedKind::ResourceFlavor(*family),
+            Self::LocalQueue(family, _) => IndexedKind::LocalQueue(*family),
+            Self::WorkloadPriorityClass(_) => IndexedKind::WorkloadPriorityClass,
         }
     }
 }
@@ -77,6 +142,9 @@ pub struct Index {
     job_pods: JobPods,
     quotas: Quotas,
     quota_pods: BTreeMap<String, BTreeSet<ObjectName>>,
+    classes: BTreeMap<IndexedKind, BTreeSet<(i32, String)>>,
+    own: Tree,
+    kueue: Tree,
 }
 
 impl Index {
@@ -132,6 +200,7 @@ impl Index {
                     self.global_defaults
                         .insert((class.value, name.name.clone()));
                 }
+                self.link_class(facts.kind(), class.value, name);
             }
             Facts::Workload { classes } => {
                 for class in classes {
@@ -152,14 +221,28 @@ impl Index {
             }
             Facts::ElasticQuota(facts) => self.quotas.insert(name, facts),
             Facts::Templates(_) => {}
+            Facts::ClusterQueue(family, facts) => {
+                let tree = self.tree_mut(*family);
+                tree.insert_node(NodeKind::Queue, &name.name, facts);
+            }
+            Facts::Cohort(family, facts) => {
+                let tree = self.tree_mut(*family);
+                tree.insert_node(NodeKind::Cohort, &name.name, facts);
+            }
+            Facts::ResourceFlavor(family, facts) => {
+                self.tree_mut(*family).insert_flavor(&name.name, facts);
+            }
+            Facts::LocalQueue(family, queue) => self.tree_mut(*family).insert_door(name, queue),
+            Facts::WorkloadPriorityClass(value) => self.link_class(facts.kind(), *value, name),
         }
     }
 
     fn unlink(&mut self, name: &ObjectName, facts: &Facts) {
         match facts {
             Facts::PriorityClass(class) => {
-                self.global_defaults
-                    .remove(&(class.value, name.name.clone()));
+                let key = (class.value, name.name.clone());
+                self.global_defaults.remove(&key);
+                drop_from(&mut self.classes, &facts.kind(), &key);
             }
             Facts::Workload { classes } => {
                 for class in classes {
@@ -176,6 +259,34 @@ impl Index {
             }
             Facts::ElasticQuota(facts) => self.quotas.remove(name, facts),
             Facts::Templates(_) => {}
+            Facts::ClusterQueue(family, facts) => {
+                let tree = self.tree_mut(*family);
+                tree.remove_node(NodeKind::Queue, &name.name, facts);
+            }
+            Facts::Cohort(family, facts) => {
+                let tree = self.tree_mut(*family);
+                tree.remove_node(NodeKind::Cohort, &name.name, facts);
+            }
+            Facts::ResourceFlavor(family, facts) => {
+                self.tree_mut(*family).remove_flavor(&name.name, facts);
+            }
+            Facts::LocalQueue(family, queue) => self.tree_mut(*family).remove_door(name, queue),
+            Facts::WorkloadPriorityClass(value) => {
+                let key = (*value, name.name.clone());
+                drop_from(&mut self.classes, &facts.kind(), &key);
+            }
+        }
+    }
+
+    fn link_class(&mut self, kind: IndexedKind, value: i32, name: &ObjectName) {
+        let all = self.classes.entry(kind).or_default();
+        all.insert((value, name.name.clone()));
+    }
+
+    fn tree_mut(&mut self, family: Family) -> &mut Tree {
+        match family {
+            Family::Own => &mut self.own,
+            Family::Kueue => &mut self.kueue,
         }
     }
 
@@ -204,27 +315,6 @@ impl Index {
         } else {
             Lookup::Unknown
         }
-    }
-}
-
-/// Takes `item` out of the set under `key`, and the set out of the map when it is the last one.
-fn drop_from<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, item: &V) {
-    if let Some(set) = map.get_mut(key) {
-        set.remove(item);
-        if set.is_empty() {
-            map.remove(key);
-        }
-    }
-}
-
-/// How many there are, and the first of them.
-fn users(all: Option<&BTreeSet<ObjectName>>, limit: usize) -> Users {
-    match all {
-        None => Users::default(),
-        Some(all) => Users {
-            total: all.len(),
-            first: all.iter().take(limit).cloned().collect(),
-        },
     }
 }
 
@@ -258,7 +348,34 @@ impl World for Index {
     }
 
     fn priority_class_users(&self, name: &str, limit: usize) -> Users {
-        users(self.class_users.get(name), limit)
+        Users::of(self.class_users.get(name), limit)
+    }
+
+    fn lowest_class(&self, kind: IndexedKind, except: &str) -> Lookup<(i32, &str)> {
+        let mut all = self.classes.get(&kind).into_iter().flatten();
+        match all.find(|(_, name)| name != except) {
+            Some((value, name)) => Lookup::Found((*value, name)),
+            None => self.missing(kind),
+        }
+    }
+
+    fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
+        let key = ObjectName {
+            namespace: String::new(),
+            name: name.to_owned(),
+        };
+        if self.objects.contains_key(&(kind, key)) {
+            Lookup::Found(())
+        } else {
+            self.missing(kind)
+        }
+    }
+
+    fn tree(&self, family: Family) -> &Tree {
+        match family {
+            Family::Own => &self.own,
+            Family::Kueue => &self.kueue,
+        }
     }
 
     fn job_pod(
@@ -319,7 +436,7 @@ impl World for Index {
     }
 
     fn quota_pods(&self, name: &str, limit: usize) -> Users {
-        users(self.quota_pods.get(name), limit)
+        Users::of(self.quota_pods.get(name), limit)
     }
 
     fn pod_in(&self, namespace: &str) -> Option<&str> {

@@ -21,6 +21,7 @@ pub mod rule;
 pub mod scheduling;
 pub mod settings;
 pub mod structure;
+pub mod trees;
 pub mod world;
 
 mod cluster_queue;
@@ -28,6 +29,7 @@ mod cohort;
 mod elastic_quota;
 mod job;
 mod job_set;
+mod local_queue;
 mod metadata;
 mod names;
 mod pod;

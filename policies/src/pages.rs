@@ -24,7 +24,7 @@ use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling;
-use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -161,6 +161,7 @@ fn pages_hold() {
             ("lockkeeper.dev", "ClusterQueue") => run::<ClusterQueue>(&rule),
             ("lockkeeper.dev", "Cohort") => run::<Cohort>(&rule),
             ("lockkeeper.dev", "Workload") => run::<Workload>(&rule),
+            ("lockkeeper.dev", "LocalQueue") => run::<LocalQueue>(&rule),
             ("kueue.x-k8s.io", "ClusterQueue") => run::<kueue::ClusterQueue>(&rule),
             ("kueue.x-k8s.io", "Cohort") => run::<kueue::Cohort>(&rule),
             ("kueue.x-k8s.io", "ResourceFlavor") => run::<kueue::ResourceFlavor>(&rule),
@@ -349,11 +350,7 @@ fn messages_are_worded_alike() {
 fn deleting_is_registered_only_where_a_rule_asks_for_it() {
     for registration in registry::registrations() {
         let deletes = registration.validated_on.contains(&Operation::Delete);
-        assert_eq!(
-            deletes,
-            registration.kind == "PriorityClass",
-            "{}",
-            registration.kind
-        );
+        let asks = ["PriorityClass", "ClusterQueue"].contains(&registration.kind.as_str());
+        assert_eq!(deletes, asks, "{}", registration.kind);
     }
 }

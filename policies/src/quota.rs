@@ -1,102 +1,132 @@
 //! Kinds with quota, and walks over it.
 
+mod queue;
+
 use crate::finding::Findings;
 use crate::guarded::Guarded;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use lockkeeper_api::cluster_queue::FlavorSearch;
+use crate::trees::{Family, FlavorResource, Limits, NodeFacts, NodeKind};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_api::quota::{FairSharing, FlavorQuotas, ResourceGroup, ResourceQuota};
 use lockkeeper_api::{ClusterQueue, Cohort};
+use std::collections::BTreeMap;
+
+pub(crate) use queue::IsQueue;
 
 /// A kind that has quota: a ClusterQueue or a Cohort, lockkeeper's or Kueue's.
 pub(crate) trait HasQuota: Guarded {
+    /// Whose it is.
+    const FAMILY: Family;
+
+    /// Which of both it is.
+    const NODE: NodeKind;
+
     /// The quota.
     fn groups(&self) -> &[ResourceGroup];
 
-    /// Whether it is in a cohort, from which it can borrow and to which it can lend.
-    fn is_in_cohort(&self) -> bool;
+    /// The cohort that it is in.
+    fn above(&self) -> Option<&str>;
 
     /// The weight, if one is given.
     fn weight(&self) -> Option<Quantity>;
+
+    /// Whether admission checks may tell its flavors apart.
+    fn has_checks(&self) -> bool {
+        false
+    }
+
+    /// Whether its workloads may preempt others of the same priority.
+    fn takes_equals(&self) -> bool {
+        false
+    }
+
+    /// Whether it is in a cohort, from which it can borrow and to which it can lend.
+    fn is_in_cohort(&self) -> bool {
+        self.above().is_some()
+    }
+
+    /// The name; empty if it will be generated.
+    fn name(&self) -> &str {
+        self.meta().name.as_deref().unwrap_or_default()
+    }
+
+    /// What rules about trees use of it.
+    fn facts(&self) -> NodeFacts {
+        NodeFacts {
+            above: self.above().map(str::to_owned),
+            quotas: quotas(self.groups()),
+            has_checks: self.has_checks(),
+            takes_equals: self.takes_equals(),
+        }
+    }
+}
+
+fn quotas(groups: &[ResourceGroup]) -> BTreeMap<FlavorResource, Limits> {
+    let flavors = groups.iter().flat_map(|group| &group.flavors);
+    let all = flavors.flat_map(|flavor| flavor.resources.iter().map(move |it| (flavor, it)));
+    all.map(|(flavor, quota)| {
+        let limits = Limits {
+            nominal: quota.nominal_quota,
+            borrowing: quota.borrowing_limit,
+            lending: quota.lending_limit,
+        };
+        ((flavor.name.clone(), quota.name.clone()), limits)
+    })
+    .collect()
+}
+
+/// `given`, if it is anything.
+fn named(given: &str) -> Option<&str> {
+    Some(given).filter(|it| !it.is_empty())
 }
 
 macro_rules! has_quota {
-    ($type:ty, $spec:ident => $is_in_cohort:expr) => {
+    ($type:ty, $family:ident, $node:ident, $spec:ident => $above:expr $(, { $($more:tt)* })?) => {
         impl HasQuota for $type {
+            const FAMILY: Family = Family::$family;
+            const NODE: NodeKind = NodeKind::$node;
+
             fn groups(&self) -> &[ResourceGroup] {
                 &self.spec.resource_groups
             }
 
-            fn is_in_cohort(&self) -> bool {
+            fn above(&self) -> Option<&str> {
                 let $spec = &self.spec;
-                $is_in_cohort
+                $above
             }
 
             fn weight(&self) -> Option<Quantity> {
                 let sharing: Option<&FairSharing> = self.spec.fair_sharing.as_ref();
                 sharing.and_then(|it| it.weight)
             }
+
+            $($($more)*)?
         }
     };
 }
 
-has_quota!(ClusterQueue, spec => spec.cohort_name.is_some());
-has_quota!(Cohort, spec => spec.parent_name.is_some());
-has_quota!(kueue::ClusterQueue, spec => !spec.cohort_name.is_empty());
-has_quota!(kueue::Cohort, spec => !spec.parent_name.is_empty());
-
-/// A ClusterQueue, lockkeeper's or Kueue's.
-pub(crate) trait IsQueue: HasQuota {
-    /// The namespaces whose workloads it takes.
-    fn selector(&self) -> Option<&LabelSelector>;
-
-    /// The preference between borrowing and preempting, if one is given.
-    fn preference(&self) -> Option<String>;
-
-    /// Whether all flavors are looked at before one is taken.
-    fn tries_all_flavors(&self) -> bool;
-}
-
-impl IsQueue for ClusterQueue {
-    fn selector(&self) -> Option<&LabelSelector> {
-        self.spec.namespace_selector.as_ref()
+has_quota!(ClusterQueue, Own, Queue, spec => spec.cohort_name.as_deref(), {
+    fn takes_equals(&self) -> bool {
+        queue::own_takes_equals(&self.spec)
+    }
+});
+has_quota!(Cohort, Own, Cohort, spec => spec.parent_name.as_deref());
+has_quota!(kueue::ClusterQueue, Kueue, Queue, spec => named(&spec.cohort_name), {
+    fn has_checks(&self) -> bool {
+        let strategy = self.spec.admission_checks_strategy.as_ref();
+        strategy.is_some_and(|it| !it.admission_checks.is_empty())
     }
 
-    fn preference(&self) -> Option<String> {
-        let given = self.spec.flavor_fungibility.as_ref()?.preference?;
-        Some(format!("{given:?}"))
-    }
-
-    fn tries_all_flavors(&self) -> bool {
-        let given = self.spec.flavor_fungibility.as_ref();
-        let both = given.map(|it| (it.when_can_borrow, it.when_can_preempt));
-        let (borrow, preempt) = both.unwrap_or_default();
-        // Absent, the one stops the search and the other does not.
-        borrow == Some(FlavorSearch::TryNextFlavor)
-            && preempt.is_none_or(|it| it == FlavorSearch::TryNextFlavor)
-    }
-}
-
-impl IsQueue for kueue::ClusterQueue {
-    fn selector(&self) -> Option<&LabelSelector> {
-        self.spec.namespace_selector.as_ref()
-    }
-
-    fn preference(&self) -> Option<String> {
-        self.spec.flavor_fungibility.as_ref()?.preference.clone()
-    }
-
-    fn tries_all_flavors(&self) -> bool {
-        let given = self.spec.flavor_fungibility.as_ref();
+    fn takes_equals(&self) -> bool {
+        let given = self.spec.preemption.as_ref();
         given.is_some_and(|it| {
-            [&it.when_can_borrow, &it.when_can_preempt]
-                .iter()
-                .all(|it| *it == "TryNextFlavor")
+            it.within_cluster_queue == "LowerOrNewerEqualPriority"
+                || it.reclaim_within_cohort == "Any"
         })
     }
-}
+});
+has_quota!(kueue::Cohort, Kueue, Cohort, spec => named(&spec.parent_name));
 
 /// One quota and where it stands.
 pub(crate) struct Place<'a> {
@@ -110,6 +140,11 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// The flavor and the resource.
+    pub(crate) fn key(&self) -> FlavorResource {
+        (self.flavor.name.clone(), self.quota.name.clone())
+    }
+
     /// The path of a field of this quota. Paths are made only for findings.
     pub(crate) fn field(&self, name: &'static str) -> FieldPath {
         flavor(self.group_index, self.group, self.flavor_index, self.flavor)
@@ -163,6 +198,23 @@ pub(crate) fn each<'a>(
                 };
                 visit(place, out);
             }
+        }
+    }
+}
+
+/// Visits every flavor with the path of its name, in the order of the object, until `out` is full.
+pub(crate) fn each_flavor<'a>(
+    groups: &'a [ResourceGroup],
+    out: &mut Findings,
+    mut visit: impl FnMut(&'a FlavorQuotas, &dyn Fn() -> FieldPath, &mut Findings),
+) {
+    for (group_index, group) in groups.iter().enumerate() {
+        for (index, given) in group.flavors.iter().enumerate() {
+            if out.is_full() {
+                return;
+            }
+            let path = || flavor(group_index, group, index, given).field("name");
+            visit(given, &path, out);
         }
     }
 }

@@ -144,7 +144,9 @@ const HEAD: &str = "\
 Each rule has a page that says what it asks for, with examples of what it finds and of what it lets pass; the
 examples are run as tests. `lockkeeper rules` prints this list and `lockkeeper rules ID` a page. What happens to
 findings is set under `rules.actions` in the [configuration](../configuration.md). A rule that holds for the kinds
-of another project as well is off there by default: that project's own webhook enforces it.
+of another project as well is off there by default where that project's own webhook enforces it, and warns where none
+does. What depends on objects that may still come is noted in the audit log (`audit`); `lockkeeper check`, which
+sees them together, warns of it.
 
 [not-covered.md](not-covered.md) names the rules of Kueue, Kubernetes and Koordinator that are not here, and why.
 ";

@@ -13,7 +13,7 @@ use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling;
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -66,6 +66,7 @@ pub fn all() -> Vec<RuleInfo> {
     infos::<ClusterQueue>(&mut out);
     infos::<Cohort>(&mut out);
     infos::<ResourceFlavor>(&mut out);
+    infos::<LocalQueue>(&mut out);
     infos::<Workload>(&mut out);
     infos::<PriorityClass>(&mut out);
     infos::<scheduling::Workload>(&mut out);
@@ -76,6 +77,7 @@ pub fn all() -> Vec<RuleInfo> {
     infos::<kueue::ClusterQueue>(&mut out);
     infos::<kueue::Cohort>(&mut out);
     infos::<kueue::ResourceFlavor>(&mut out);
+    infos::<kueue::LocalQueue>(&mut out);
     infos::<kueue::Workload>(&mut out);
     infos::<ElasticQuota>(&mut out);
     out
@@ -122,6 +124,7 @@ pub fn registrations() -> Vec<Registration> {
         registration::<ClusterQueue>(),
         registration::<Cohort>(),
         registration::<ResourceFlavor>(),
+        registration::<LocalQueue>(),
         registration::<Workload>(),
         registration::<PriorityClass>(),
         registration::<Pod>(),

@@ -1,7 +1,9 @@
 //! The administrator's settings as rules and engine use them. [`crate::registry::settings`] makes
 //! them.
 
-use lockkeeper_api::config::{Action, Config, JobSettings, PriorityCaps};
+use lockkeeper_api::config::{
+    Action, Algorithm, Config, JobSettings, PriorityCaps, RequeuingTimestamp, WaitForPodsReady,
+};
 use std::collections::BTreeMap;
 
 /// The settings of a [`Config`] that concern rules, checked.
@@ -14,6 +16,10 @@ pub struct Settings {
     pub priority: PriorityCaps,
     /// How labels of jobs are read.
     pub job: JobSettings,
+    /// By which rules victims are chosen.
+    pub algorithm: Algorithm,
+    /// What becomes of workloads whose pods are not ready in time.
+    pub wait_for_pods_ready: WaitForPodsReady,
 }
 
 impl Settings {
@@ -31,6 +37,8 @@ impl Settings {
             feature_gates: config.rules.feature_gates.clone(),
             priority: config.priority.clone(),
             job: config.job.clone(),
+            algorithm: config.preemption.algorithm,
+            wait_for_pods_ready: config.wait_for_pods_ready.clone(),
         }
     }
 
@@ -38,6 +46,17 @@ impl Settings {
     #[must_use]
     pub fn gate(&self, name: &str, default: bool) -> bool {
         self.feature_gates.get(name).copied().unwrap_or(default)
+    }
+
+    /// Whether a workload whose pods never get ready is put back to where it was, over and over.
+    #[must_use]
+    pub fn comes_back_in_front_for_ever(&self) -> bool {
+        let given = &self.wait_for_pods_ready;
+        let strategy = &given.requeuing_strategy;
+        given.enable
+            && strategy.timestamp == RequeuingTimestamp::Creation
+            && strategy.backoff_limit_count.is_none()
+            && strategy.backoff_limit_seconds.is_none()
     }
 
     /// What happens to findings of a rule in a namespace.

@@ -1,5 +1,7 @@
 //! What rules may ask about other objects.
 
+use crate::index::IndexedKind;
+use crate::trees::{self, Family, Tree};
 use lockkeeper_api::foreign::koordinator::Amounts;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -99,6 +101,28 @@ pub struct Users {
     pub first: Vec<ObjectName>,
 }
 
+impl Users {
+    /// The first of these, up to the limit.
+    pub(crate) fn of(all: Option<&BTreeSet<ObjectName>>, limit: usize) -> Self {
+        all.map_or_else(Self::default, |all| Self {
+            total: all.len(),
+            first: all.iter().take(limit).cloned().collect(),
+        })
+    }
+
+    /// The first of them, for a message: `team/a, team/b, …`.
+    #[must_use]
+    pub fn listed(&self) -> String {
+        let named: Vec<String> = self.first.iter().map(ToString::to_string).collect();
+        let more = if self.total > named.len() {
+            ", …"
+        } else {
+            ""
+        };
+        format!("{}{more}", named.join(", "))
+    }
+}
+
 /// What a pod says about being a victim (Koordinator's preemptible label).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreemptibleLabel {
@@ -173,8 +197,14 @@ pub struct QuotaFacts {
 pub type NamedQuota<'a> = (&'a str, &'a QuotaFacts);
 
 /// The other objects, as far as rules ask for them. Every question is answered at once from what
-/// is at hand.
+/// is at hand. A world that adds something to another one names it in [`World::base`], and answers by itself
+/// only what it adds.
 pub trait World {
+    /// The world that answers what this one does not answer by itself; without one, nobody knows.
+    fn base(&self) -> Option<&dyn World> {
+        None
+    }
+
     /// The PriorityClass of this name. The two `system-` classes need not be asked for: they are known.
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts>;
 
@@ -184,10 +214,34 @@ pub trait World {
 
     /// The names of some PriorityClasses, for a message that says what there is. Kubernetes' own
     /// `system-` classes are not meant for everybody and are left out.
-    fn priority_class_names(&self, limit: usize) -> Vec<String>;
+    fn priority_class_names(&self, limit: usize) -> Vec<String> {
+        self.base()
+            .map_or_else(Vec::new, |it| it.priority_class_names(limit))
+    }
 
     /// The unfinished Workloads that name this PriorityClass.
-    fn priority_class_users(&self, name: &str, limit: usize) -> Users;
+    fn priority_class_users(&self, name: &str, limit: usize) -> Users {
+        self.base()
+            .map_or_else(Users::default, |it| it.priority_class_users(name, limit))
+    }
+
+    /// The lowest priority that a PriorityClass, or a `WorkloadPriorityClass` of Kueue, other than `except`
+    /// stands for, and its name.
+    fn lowest_class(&self, kind: IndexedKind, except: &str) -> Lookup<(i32, &str)> {
+        self.base()
+            .map_or(Lookup::Unknown, |it| it.lowest_class(kind, except))
+    }
+
+    /// Whether there is an object of this name, of a kind that is in no namespace.
+    fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
+        self.base()
+            .map_or(Lookup::Unknown, |it| it.exists(kind, name))
+    }
+
+    /// The quota trees of a family, as far as they are known.
+    fn tree(&self, family: Family) -> &Tree {
+        self.base().map_or(&trees::NOTHING, |it| it.tree(family))
+    }
 
     /// The name of a pod of the job that carries such a label and is not the pod `except`.
     fn job_pod(
@@ -196,58 +250,64 @@ pub trait World {
         job: &str,
         label: PreemptibleLabel,
         except: &str,
-    ) -> Option<String>;
+    ) -> Option<String> {
+        self.base()?.job_pod(namespace, job, label, except)
+    }
 
     /// The name of a pod of the job other than the pod `except`, of which `differs` holds, and what it
     /// says. Pods that say the same are looked at once.
     fn job_pod_that(
         &self,
-        _namespace: &str,
-        _job: &str,
-        _except: &str,
-        _differs: &dyn Fn(&PodSays) -> bool,
+        namespace: &str,
+        job: &str,
+        except: &str,
+        differs: &dyn Fn(&PodSays) -> bool,
     ) -> Option<(&str, &PodSays)> {
-        None
+        self.base()?.job_pod_that(namespace, job, except, differs)
     }
 
     /// The ElasticQuota of this name. Koordinator knows quotas by their name alone; of several in
     /// different namespaces the first by namespace counts.
-    fn quota(&self, _name: &str) -> Lookup<&QuotaFacts> {
-        Lookup::Unknown
+    fn quota(&self, name: &str) -> Lookup<&QuotaFacts> {
+        self.base().map_or(Lookup::Unknown, |it| it.quota(name))
     }
 
     /// A namespace other than this one that has an ElasticQuota of this name.
-    fn quota_elsewhere(&self, _name: &str, _namespace: &str) -> Option<&str> {
-        None
+    fn quota_elsewhere(&self, name: &str, namespace: &str) -> Option<&str> {
+        self.base()?.quota_elsewhere(name, namespace)
     }
 
     /// The ElasticQuotas below this one, by name; none if nobody knows.
-    fn quota_children(&self, _name: &str) -> Vec<NamedQuota<'_>> {
-        Vec::new()
+    fn quota_children(&self, name: &str) -> Vec<NamedQuota<'_>> {
+        self.base()
+            .map_or_else(Vec::new, |it| it.quota_children(name))
     }
 
     /// An ElasticQuota other than `except` that is for the pods of this namespace by its annotation.
-    fn quota_bound_to(&self, _namespace: &str, _except: &str) -> Option<&str> {
-        None
+    fn quota_bound_to(&self, namespace: &str, except: &str) -> Option<&str> {
+        self.base()?.quota_bound_to(namespace, except)
     }
 
     /// The ElasticQuota of a namespace's pods that name none: the one in it that is named like it, else
     /// the first that is for its pods by its annotation.
-    fn quota_of_namespace(&self, _namespace: &str) -> Option<&str> {
-        None
+    fn quota_of_namespace(&self, namespace: &str) -> Option<&str> {
+        self.base()?.quota_of_namespace(namespace)
     }
 
     /// The pods that name this ElasticQuota.
-    fn quota_pods(&self, _name: &str, _limit: usize) -> Users {
-        Users::default()
+    fn quota_pods(&self, name: &str, limit: usize) -> Users {
+        self.base()
+            .map_or_else(Users::default, |it| it.quota_pods(name, limit))
     }
 
     /// The first pod of this namespace.
-    fn pod_in(&self, _namespace: &str) -> Option<&str> {
-        None
+    fn pod_in(&self, namespace: &str) -> Option<&str> {
+        self.base()?.pod_in(namespace)
     }
+
     /// The templates of the Workload of Kubernetes of this name.
-    fn templates(&self, _namespace: &str, _workload: &str) -> Lookup<TemplatesFacts> {
-        Lookup::Unknown
+    fn templates(&self, namespace: &str, workload: &str) -> Lookup<TemplatesFacts> {
+        self.base()
+            .map_or(Lookup::Unknown, |it| it.templates(namespace, workload))
     }
 }

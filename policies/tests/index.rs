@@ -54,7 +54,7 @@ impl Model {
         match event {
             Event::DeclareKnown(kind) => self.known.push(kind),
             Event::Apply(name, facts) => {
-                let kind = kind_of(&facts);
+                let kind = facts.kind();
                 self.objects.retain(|(k, n, _)| (*k, n) != (kind, &name));
                 self.objects.push((kind, name, facts));
                 self.known.push(kind);
@@ -249,16 +249,6 @@ impl World for Model {
     }
 }
 
-fn kind_of(facts: &Facts) -> IndexedKind {
-    match facts {
-        Facts::PriorityClass(_) => IndexedKind::PriorityClass,
-        Facts::Workload { .. } => IndexedKind::Workload,
-        Facts::Pod { .. } => IndexedKind::Pod,
-        Facts::ElasticQuota(_) => IndexedKind::ElasticQuota,
-        Facts::Templates(_) => IndexedKind::Templates,
-    }
-}
-
 // ---- The property ------------------------------------------------------------------------------
 
 fn feed(index: &mut Index, event: Event) {
@@ -340,7 +330,7 @@ proptest! {
 fn event() -> impl Strategy<Value = Event> {
     let kind = || select(KINDS.to_vec());
     let apply = facts().prop_flat_map(|facts| {
-        name(kind_of(&facts)).prop_map(move |name| Event::Apply(name, facts.clone()))
+        name(facts.kind()).prop_map(move |name| Event::Apply(name, facts.clone()))
     });
     let remove =
         kind().prop_flat_map(|kind| name(kind).prop_map(move |name| Event::Remove(kind, name)));
@@ -358,11 +348,11 @@ fn event() -> impl Strategy<Value = Event> {
 /// PriorityClasses live in no namespace.
 fn name(kind: IndexedKind) -> impl Strategy<Value = ObjectName> {
     let namespaces = match kind {
-        IndexedKind::PriorityClass => vec![""],
         IndexedKind::Workload
         | IndexedKind::Pod
         | IndexedKind::ElasticQuota
         | IndexedKind::Templates => NAMESPACES.to_vec(),
+        _ => vec![""],
     };
     (select(namespaces), select(NAMES.to_vec())).prop_map(|(namespace, name)| ObjectName {
         namespace: namespace.to_owned(),

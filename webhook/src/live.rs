@@ -5,13 +5,16 @@
 
 use crate::chain::Chain;
 use crate::metrics::{self, Lookups};
-use crate::world::Fetched;
+use crate::world::{Answered, Asked, Fetched};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::{Api, Client};
 use lockkeeper_api::config::LimitSettings;
+use lockkeeper_api::{ClusterQueue, ResourceFlavor};
 use lockkeeper_policies::facts;
+use lockkeeper_policies::index::IndexedKind;
+use lockkeeper_policies::trees::Family;
 use lockkeeper_policies::world::{Lookup, PriorityClassFacts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -21,18 +24,30 @@ use tokio::time::{Instant, timeout_at};
 /// The longest name of an object, in characters.
 const NAME_LENGTH_MAX: usize = 253;
 
-/// Somebody who can be asked for a PriorityClass.
+/// Somebody who can be asked for a PriorityClass, and whether other objects exist.
 pub trait Source: Send + Sync {
     /// The PriorityClass of this name; `None` when it does not exist.
     fn priority_class<'a>(
         &'a self,
         name: &'a str,
     ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>>;
+
+    /// Whether there is an object of this name, of a kind that is in no namespace. Who cannot tell says that
+    /// there is, so that nobody is told of something missing.
+    fn exists<'a>(
+        &'a self,
+        _kind: IndexedKind,
+        _name: &'a str,
+    ) -> BoxFuture<'a, Result<bool, kube::Error>> {
+        async { Ok(true) }.boxed()
+    }
 }
 
 /// The API server.
 pub struct ApiServer {
     classes: Api<PriorityClass>,
+    queues: Api<ClusterQueue>,
+    flavors: Api<ResourceFlavor>,
 }
 
 impl ApiServer {
@@ -40,7 +55,9 @@ impl ApiServer {
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
-            classes: Api::all(client),
+            classes: Api::all(client.clone()),
+            queues: Api::all(client.clone()),
+            flavors: Api::all(client),
         }
     }
 }
@@ -53,6 +70,25 @@ impl Source for ApiServer {
         async move {
             let class = self.classes.get_opt(name).await?;
             Ok(class.as_ref().map(facts::of_priority_class))
+        }
+        .boxed()
+    }
+
+    fn exists<'a>(
+        &'a self,
+        kind: IndexedKind,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<bool, kube::Error>> {
+        async move {
+            Ok(match kind {
+                IndexedKind::ClusterQueue(Family::Own) => {
+                    self.queues.get_metadata_opt(name).await?.is_some()
+                }
+                IndexedKind::ResourceFlavor(Family::Own) => {
+                    self.flavors.get_metadata_opt(name).await?.is_some()
+                }
+                _ => true,
+            })
         }
         .boxed()
     }
@@ -87,7 +123,7 @@ impl Default for Memory {
 pub(crate) struct Live {
     source: Box<dyn Source>,
     memory: Memory,
-    absent: Mutex<BTreeMap<String, Instant>>,
+    absent: Mutex<BTreeMap<Asked, Instant>>,
     lookups: Lookups,
 }
 
@@ -113,65 +149,72 @@ impl Live {
         self
     }
 
-    /// Asks for all names at once. What is not answered by the deadline is unknown.
+    /// Asks for all at once. What is not answered by the deadline is unknown.
     pub(crate) async fn fetch(
         &self,
-        names: BTreeSet<String>,
+        asked: BTreeSet<Asked>,
         deadline: impl Into<Instant>,
     ) -> Fetched {
         let deadline = deadline.into();
-        let answers = names.into_iter().map(async |name| {
-            let (answer, result) = self.one(&name, deadline).await;
+        let answers = asked.into_iter().map(async |asked| {
+            let (answer, result) = self.one(&asked, deadline).await;
             self.lookups.count(result);
-            (name, answer)
+            (asked, answer)
         });
         join_all(answers).await.into_iter().collect()
     }
 
     /// The answer, and how it was come by.
-    async fn one(
-        &self,
-        name: &str,
-        deadline: Instant,
-    ) -> (Lookup<PriorityClassFacts>, metrics::Lookup) {
+    async fn one(&self, asked: &Asked, deadline: Instant) -> (Lookup<Answered>, metrics::Lookup) {
         use metrics::Lookup as Result;
+        let (kind, name) = asked;
         if !can_exist(name) {
             return (Lookup::Absent, Result::Absent);
         }
-        if self.known_absent(name) {
+        if self.known_absent(asked) {
             return (Lookup::Absent, Result::Remembered);
         }
-        let asked = self.source.priority_class(name);
-        match timeout_at(deadline, asked).await {
-            Ok(Ok(Some(facts))) => (Lookup::Found(facts), Result::Found),
+        match timeout_at(deadline, self.answer(*kind, name)).await {
+            Ok(Ok(Some(answered))) => (Lookup::Found(answered), Result::Found),
             Ok(Ok(None)) => {
-                self.remember_absent(name);
+                self.remember_absent(asked);
                 (Lookup::Absent, Result::Absent)
             }
             Ok(Err(error)) => {
-                tracing::warn!(class = name, error = %Chain(&error), "the API server could not be asked");
+                let (kind, error) = (kind.name(), Chain(&error));
+                tracing::warn!(kind, name, %error, "the API server could not be asked");
                 (Lookup::Unknown, Result::Failed)
             }
             Err(_) => {
-                tracing::warn!(class = name, "the API server did not answer in time");
+                let kind = kind.name();
+                tracing::warn!(kind, name, "the API server did not answer in time");
                 (Lookup::Unknown, Result::Late)
             }
         }
     }
 
-    fn known_absent(&self, name: &str) -> bool {
+    async fn answer(&self, kind: IndexedKind, name: &str) -> Result<Option<Answered>, kube::Error> {
+        if kind == IndexedKind::PriorityClass {
+            let class = self.source.priority_class(name).await?;
+            return Ok(class.map(Answered::Class));
+        }
+        let exists = self.source.exists(kind, name).await?;
+        Ok(exists.then_some(Answered::There))
+    }
+
+    fn known_absent(&self, asked: &Asked) -> bool {
         let absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         absent
-            .get(name)
+            .get(asked)
             .is_some_and(|since| since.elapsed() < self.memory.absent)
     }
 
-    fn remember_absent(&self, name: &str) {
+    fn remember_absent(&self, asked: &Asked) {
         let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
         if absent.len() >= self.memory.names_max {
             absent.clear();
         }
-        absent.insert(name.to_owned(), Instant::now());
+        absent.insert(asked.clone(), Instant::now());
     }
 }
 
@@ -209,9 +252,10 @@ mod tests {
         preemption_policy: None,
     };
 
-    const FOUND: Lookup<PriorityClassFacts> = Lookup::Found(HIGH);
-    const ABSENT: Lookup<PriorityClassFacts> = Lookup::Absent;
-    const UNKNOWN: Lookup<PriorityClassFacts> = Lookup::Unknown;
+    const FOUND: Lookup<Answered> = Lookup::Found(Answered::Class(HIGH));
+    const THERE: Lookup<Answered> = Lookup::Found(Answered::There);
+    const ABSENT: Lookup<Answered> = Lookup::Absent;
+    const UNKNOWN: Lookup<Answered> = Lookup::Unknown;
 
     /// How long the fake source takes, and how long it is waited for, in milliseconds.
     const ANSWER_MS: u64 = 100;
@@ -259,12 +303,26 @@ mod tests {
             }
             .boxed()
         }
+
+        /// There are flavors, and no queues.
+        fn exists<'a>(
+            &'a self,
+            kind: IndexedKind,
+            name: &'a str,
+        ) -> BoxFuture<'a, Result<bool, kube::Error>> {
+            self.asked.lock().unwrap().push(name.to_owned());
+            async move { Ok(kind == IndexedKind::ResourceFlavor(Family::Own)) }.boxed()
+        }
+    }
+
+    fn class(name: &str) -> Asked {
+        (IndexedKind::PriorityClass, name.to_owned())
     }
 
     async fn fetch(live: &Live, names: &[&str]) -> Fetched {
-        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        let asked = names.iter().map(|name| class(name)).collect();
         let deadline = Instant::now() + Duration::from_millis(DEADLINE_MS);
-        live.fetch(names, deadline).await
+        live.fetch(asked, deadline).await
     }
 
     /// Runs a future on a clock of its own, which jumps to the next timer when all wait. Gives back
@@ -282,12 +340,12 @@ mod tests {
     /// Asks for one name step by step. A step waits some milliseconds first; then come the answer
     /// and how many questions the source has seen in all.
     #[track_caller]
-    fn check(name: &str, steps: &[(u64, Lookup<PriorityClassFacts>, usize)]) {
+    fn check(name: &str, steps: &[(u64, Lookup<Answered>, usize)]) {
         let source = Fake::default();
         let live = live(&source);
         let seen = steps.iter().map(async |(wait_ms, ..)| {
             tokio::time::sleep(Duration::from_millis(*wait_ms)).await;
-            let answer = fetch(&live, &[name]).await[name].clone();
+            let answer = fetch(&live, &[name]).await[&class(name)].clone();
             (*wait_ms, answer, source.questions())
         });
         let (seen, _) = run(async {
@@ -317,6 +375,29 @@ mod tests {
                 (last_ms, ABSENT, 2),
             ],
         );
+    }
+
+    #[test]
+    fn what_is_not_there_of_one_kind_may_be_of_another() {
+        let source = Fake::default();
+        let live = live(&source);
+        let kinds = [
+            (IndexedKind::PriorityClass, ABSENT),
+            (IndexedKind::ClusterQueue(Family::Own), ABSENT),
+            (IndexedKind::ResourceFlavor(Family::Own), THERE),
+        ];
+        let asked = kinds.clone().map(|(kind, _)| (kind, "lost".to_owned()));
+        run(async {
+            // The second time, what is absent is remembered.
+            for questions in [3, 4] {
+                let deadline = Instant::now() + Duration::from_millis(DEADLINE_MS);
+                let answers = live.fetch(asked.clone().into(), deadline).await;
+                for (asked, (_, expected)) in asked.iter().zip(&kinds) {
+                    assert_eq!(answers[asked], *expected);
+                }
+                assert_eq!(source.questions(), questions);
+            }
+        });
     }
 
     #[test]

@@ -4,12 +4,12 @@ use crate::answer::{Answer, Named};
 use crate::envelope::Request;
 use crate::trace::{Step, Trace};
 use crate::unique::{self, Fault};
-use crate::world::{Fetched, RequestWorld};
+use crate::world::{Asked, Fetched, RequestWorld};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload, job_set};
+use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload, job_set};
 use lockkeeper_policies::engine::{Subject, Verdict, review};
 use lockkeeper_policies::finding::{Finding, quoted};
 use lockkeeper_policies::guarded::Guarded;
@@ -35,8 +35,8 @@ pub(crate) struct Basis<'a> {
 /// What comes of judging once.
 pub(crate) struct Judged {
     pub(crate) answer: Answer,
-    /// The PriorityClasses that neither the stores nor what was fetched had.
-    pub(crate) missed: BTreeSet<String>,
+    /// What neither the stores nor what was fetched had.
+    pub(crate) missed: BTreeSet<Asked>,
 }
 
 impl From<Answer> for Judged {
@@ -61,12 +61,12 @@ static ROUTES: &[Route] = &[
     Route::of::<ClusterQueue>("lockkeeper.dev", "v1alpha1", "ClusterQueue"),
     Route::of::<Cohort>("lockkeeper.dev", "v1alpha1", "Cohort"),
     Route::of::<ResourceFlavor>("lockkeeper.dev", "v1alpha1", "ResourceFlavor"),
+    Route::of::<LocalQueue>("lockkeeper.dev", "v1alpha1", "LocalQueue"),
     Route::of::<Workload>("lockkeeper.dev", "v1alpha1", "Workload"),
     Route::of::<PriorityClass>("scheduling.k8s.io", "v1", "PriorityClass"),
     Route::of::<Pod>("", "v1", "Pod"),
     Route::of::<Job>("batch", "v1", "Job"),
     Route::of::<JobSet>(job_set::GROUP, job_set::VERSION, job_set::KIND),
-    Route::without_rules("lockkeeper.dev", "v1alpha1", "LocalQueue"),
 ];
 
 impl Route {
@@ -81,19 +81,6 @@ impl Route {
             kind,
             validate: validate::<T>,
             mutate: |basis, request, operation| mutate::<T>(basis, request, operation).into(),
-        }
-    }
-
-    /// A kind that is known and that nothing is said about. Nobody registers it by default; who does is
-    /// not told that it is strange.
-    const fn without_rules(group: &'static str, version: &'static str, kind: &'static str) -> Self {
-        let allow: Judge = |_, request, _| Answer::allow(&request.uid).into();
-        Self {
-            group,
-            version,
-            kind,
-            validate: allow,
-            mutate: allow,
         }
     }
 
@@ -153,10 +140,11 @@ fn validate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Ope
     };
     let (verdict, missed) = judge(basis, &decoded);
     let mut answer = Answer::judged(&request.uid, decoded.named(request), &verdict);
-    for (name, looked_up) in basis.fetched {
+    for ((kind, name), looked_up) in basis.fetched {
         if *looked_up == Lookup::Unknown {
+            let kind = kind.name();
             answer.warn(format!(
-                "not checked: PriorityClass {name:?} could not be looked up in time"
+                "not checked: {kind} {name:?} could not be looked up in time"
             ));
         }
     }
@@ -164,7 +152,7 @@ fn validate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Ope
 }
 
 /// Runs the rules once. The stores are locked for that long, which is microseconds for most objects.
-fn judge<T: Guarded>(basis: &Basis<'_>, decoded: &Decoded<T>) -> (Verdict, BTreeSet<String>) {
+fn judge<T: Guarded>(basis: &Basis<'_>, decoded: &Decoded<T>) -> (Verdict, BTreeSet<Asked>) {
     let _rules = basis.trace.begin(Step::Rules);
     let index = basis.index.read().unwrap_or_else(PoisonError::into_inner);
     let world = RequestWorld::new(&index, basis.fetched);

@@ -1,21 +1,32 @@
 //! The world as one request sees it: the stores, and what was fetched live for it.
 
-use lockkeeper_policies::index::Index;
-use lockkeeper_policies::world::{
-    Lookup, NamedQuota, PodSays, PreemptibleLabel, PriorityClassFacts, QuotaFacts, Users, World,
-};
+use lockkeeper_policies::index::{Index, IndexedKind};
+use lockkeeper_policies::trees::Family;
+use lockkeeper_policies::world::{Lookup, PriorityClassFacts, World};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// PriorityClasses that were asked for at the API server for one request.
-pub(crate) type Fetched = BTreeMap<String, Lookup<PriorityClassFacts>>;
+/// What the API server can be asked for: an object of a kind that is in no namespace, by its name.
+pub(crate) type Asked = (IndexedKind, String);
+
+/// What rules use of an object that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// Of a PriorityClass.
+    Class(PriorityClassFacts),
+    /// Of others, that they exist.
+    There,
+}
+
+/// What was asked for at the API server for one request.
+pub(crate) type Fetched = BTreeMap<Asked, Lookup<Answered>>;
 
 /// The stores first, then what was fetched. It remembers what neither had, so that the caller can
 /// fetch it and ask again: rules themselves never wait.
 pub(crate) struct RequestWorld<'a> {
     index: &'a Index,
     fetched: &'a Fetched,
-    missed: RefCell<BTreeSet<String>>,
+    missed: RefCell<BTreeSet<Asked>>,
     default_is_unknown: Cell<bool>,
 }
 
@@ -34,23 +45,38 @@ impl<'a> RequestWorld<'a> {
         self.default_is_unknown.get()
     }
 
-    /// The PriorityClasses that were asked for and are nowhere.
-    pub(crate) fn into_missed(self) -> BTreeSet<String> {
+    /// What was asked for and is nowhere.
+    pub(crate) fn into_missed(self) -> BTreeSet<Asked> {
         self.missed.into_inner()
+    }
+
+    /// What was fetched; what was not is missed.
+    fn fetched(&self, kind: IndexedKind, name: &str) -> Option<&Lookup<Answered>> {
+        let asked = (kind, name.to_owned());
+        let fetched = self.fetched.get(&asked);
+        if fetched.is_none() {
+            self.missed.borrow_mut().insert(asked);
+        }
+        fetched
     }
 }
 
 impl World for RequestWorld<'_> {
+    fn base(&self) -> Option<&dyn World> {
+        Some(self.index)
+    }
+
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts> {
         let stored = self.index.priority_class(name);
         if let Lookup::Found(_) = stored {
             return stored;
         }
-        if let Some(fetched) = self.fetched.get(name) {
-            return fetched.clone();
+        match self.fetched(IndexedKind::PriorityClass, name) {
+            None => stored,
+            Some(Lookup::Found(Answered::Class(facts))) => Lookup::Found(*facts),
+            Some(Lookup::Absent) => Lookup::Absent,
+            Some(Lookup::Found(Answered::There) | Lookup::Unknown) => Lookup::Unknown,
         }
-        self.missed.borrow_mut().insert(name.to_owned());
-        stored
     }
 
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
@@ -61,59 +87,22 @@ impl World for RequestWorld<'_> {
         default
     }
 
-    fn priority_class_names(&self, limit: usize) -> Vec<String> {
-        self.index.priority_class_names(limit)
-    }
-
-    fn priority_class_users(&self, name: &str, limit: usize) -> Users {
-        self.index.priority_class_users(name, limit)
-    }
-
-    fn job_pod(
-        &self,
-        namespace: &str,
-        job: &str,
-        label: PreemptibleLabel,
-        except: &str,
-    ) -> Option<String> {
-        self.index.job_pod(namespace, job, label, except)
-    }
-
-    fn job_pod_that(
-        &self,
-        namespace: &str,
-        job: &str,
-        except: &str,
-        differs: &dyn Fn(&PodSays) -> bool,
-    ) -> Option<(&str, &PodSays)> {
-        self.index.job_pod_that(namespace, job, except, differs)
-    }
-
-    fn quota(&self, name: &str) -> Lookup<&QuotaFacts> {
-        self.index.quota(name)
-    }
-
-    fn quota_elsewhere(&self, name: &str, namespace: &str) -> Option<&str> {
-        self.index.quota_elsewhere(name, namespace)
-    }
-
-    fn quota_children(&self, name: &str) -> Vec<NamedQuota<'_>> {
-        self.index.quota_children(name)
-    }
-
-    fn quota_bound_to(&self, namespace: &str, except: &str) -> Option<&str> {
-        self.index.quota_bound_to(namespace, except)
-    }
-
-    fn quota_of_namespace(&self, namespace: &str) -> Option<&str> {
-        self.index.quota_of_namespace(namespace)
-    }
-
-    fn quota_pods(&self, name: &str, limit: usize) -> Users {
-        self.index.quota_pods(name, limit)
-    }
-
-    fn pod_in(&self, namespace: &str) -> Option<&str> {
-        self.index.pod_in(namespace)
+    /// `kubectl apply` of a flavor and a queue, in one file, sends the second before the watch has told of
+    /// the first.
+    fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
+        let stored = self.index.exists(kind, name);
+        let is_asked_for = matches!(
+            kind,
+            IndexedKind::ResourceFlavor(Family::Own) | IndexedKind::ClusterQueue(Family::Own)
+        );
+        if !is_asked_for || stored == Lookup::Found(()) {
+            return stored;
+        }
+        match self.fetched(kind, name) {
+            None => stored,
+            Some(Lookup::Found(_)) => Lookup::Found(()),
+            Some(Lookup::Absent) => Lookup::Absent,
+            Some(Lookup::Unknown) => Lookup::Unknown,
+        }
     }
 }

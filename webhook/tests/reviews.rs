@@ -664,7 +664,7 @@ async fn a_key_that_stands_twice_is_never_guessed_at() {
 }
 
 #[tokio::test]
-async fn a_known_kind_without_rules_is_allowed_and_nothing_is_said() {
+async fn nothing_is_said_of_a_local_queue_where_no_queue_is_known() {
     let local = json!({
         "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "LocalQueue",
         "metadata": {"name": "example", "namespace": "team"}, "spec": {"clusterQueue": "q"},

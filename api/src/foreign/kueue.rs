@@ -80,6 +80,8 @@ pub struct FlavorFungibility {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Preemption {
+    /// In the queue itself.
+    pub within_cluster_queue: String,
     /// In the cohort, to get the nominal quota back.
     pub reclaim_within_cohort: String,
     /// In the cohort, while borrowing.
@@ -92,6 +94,8 @@ pub struct Preemption {
 pub struct BorrowWithinCohort {
     /// `Never` or `LowerPriority`.
     pub policy: String,
+    /// The highest priority of those who are preempted.
+    pub max_priority_threshold: Option<i32>,
 }
 
 /// The admission checks of a ClusterQueue.
@@ -199,6 +203,8 @@ pub struct ResourceFlavorSpec {
     pub node_taints: Vec<Taint>,
     /// What its pods tolerate besides.
     pub tolerations: Vec<Toleration>,
+    /// The topology of its nodes.
+    pub topology_name: Option<String>,
 }
 
 /// A queue of one namespace.
@@ -207,6 +213,16 @@ pub struct ResourceFlavorSpec {
 pub struct LocalQueue {
     /// Its metadata.
     pub metadata: ObjectMeta,
+    /// Its specification.
+    pub spec: LocalQueueSpec,
+}
+
+/// The specification of a `LocalQueue`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct LocalQueueSpec {
+    /// The ClusterQueue that it leads to.
+    pub cluster_queue: String,
 }
 
 foreign_kind!(
@@ -224,6 +240,8 @@ foreign_kind!(
 pub struct WorkloadPriorityClass {
     /// Its metadata.
     pub metadata: ObjectMeta,
+    /// The priority that it stands for.
+    pub value: i32,
 }
 
 foreign_kind!(

@@ -9,7 +9,7 @@ use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::{kueue, scheduling};
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::engine::{Subject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::guarded::Guarded;
@@ -55,13 +55,17 @@ pub(super) struct Known {
 }
 
 /// The settings of a configuration. What other projects enforce by themselves on a cluster is on here: there
-/// is no cluster.
+/// is no cluster. What a cluster only notes, since objects come to it one by one, is warned of: here all that
+/// belongs together is at hand.
 pub(super) fn settings(mut config: Config) -> Result<Settings, UnknownRule> {
     for rule in registry::all() {
-        if rule.action == Action::Off {
-            let actions = &mut config.rules.actions;
-            actions.entry(rule.id.to_owned()).or_insert(Action::Enforce);
-        }
+        let action = match rule.action {
+            Action::Off => Action::Enforce,
+            Action::Audit => Action::Warn,
+            Action::Enforce | Action::Warn => continue,
+        };
+        let actions = &mut config.rules.actions;
+        actions.entry(rule.id.to_owned()).or_insert(action);
     }
     registry::settings(&config)
 }
@@ -74,6 +78,7 @@ impl Known {
         known.add::<ClusterQueue>();
         known.add::<Cohort>();
         known.add::<ResourceFlavor>();
+        known.add::<LocalQueue>();
         known.add::<Workload>();
         known.add::<PriorityClass>();
         known.add::<Pod>();
@@ -82,6 +87,7 @@ impl Known {
         known.add::<kueue::ClusterQueue>();
         known.add::<kueue::Cohort>();
         known.add::<kueue::ResourceFlavor>();
+        known.add::<kueue::LocalQueue>();
         known.add::<kueue::Workload>();
         known.add::<scheduling::Workload>();
         known.add::<scheduling::PodGroup>();

@@ -62,9 +62,10 @@ fn what_is_sent() {
     assert_eq!(
         summaries,
         [
-            "clusterqueues.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 clusterqueues Cluster CREATE,UPDATE",
+            "clusterqueues.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 clusterqueues Cluster CREATE,UPDATE,DELETE",
             "cohorts.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 cohorts Cluster CREATE,UPDATE",
             "resourceflavors.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 resourceflavors Cluster CREATE,UPDATE",
+            "localqueues.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 localqueues Namespaced CREATE,UPDATE",
             "workloads.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 workloads Namespaced CREATE,UPDATE",
             "priorityclasses.validate.lockkeeper.dev Ignore scheduling.k8s.io/v1 priorityclasses Cluster CREATE,UPDATE,DELETE",
             "pods.validate.lockkeeper.dev Ignore /v1 pods Namespaced CREATE,UPDATE",

@@ -1,39 +1,68 @@
 //! ClusterQueue. Most rules hold for Kueue's as well, and some for Cohorts.
 
 mod borrow_without_reclaim;
+pub(crate) mod borrowing_limit_never_reached;
 pub(crate) mod covered_resources_mismatch;
 mod defaults;
+pub(crate) mod deleted_while_used;
 pub(crate) mod flavor_listed_twice;
 pub(crate) mod invalid_fair_sharing_weight;
 pub(crate) mod invalid_namespace_selector;
 pub(crate) mod lending_limit_above_nominal;
 pub(crate) mod limit_without_cohort;
 pub(crate) mod negative_quota;
+pub(crate) mod nobody_to_lend_to;
+pub(crate) mod nodes_counted_twice;
+pub(crate) mod policy_under_fair_sharing;
+pub(crate) mod policy_without_cohort;
 pub(crate) mod preference_without_search;
 pub(crate) mod quota_too_large;
 pub(crate) mod resource_covered_twice;
 pub(crate) mod resource_name_no_label_key;
+pub(crate) mod strict_order_by_creation;
+pub(crate) mod threshold_below_every_class;
+pub(crate) mod threshold_without_policy;
+pub(crate) mod unknown_flavor;
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
 use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::ClusterQueue;
 
-static RULES: &[Rule<ClusterQueue>] = &[
-    borrow_without_reclaim::RULE,
-    limit_without_cohort::borrowing_rule(),
-    limit_without_cohort::lending_rule(),
-    covered_resources_mismatch::rule(),
-    resource_covered_twice::rule(),
-    flavor_listed_twice::rule(),
-    lending_limit_above_nominal::rule(),
-    negative_quota::rule(),
-    resource_name_no_label_key::rule(),
-    quota_too_large::rule(),
-    invalid_namespace_selector::rule(),
-    preference_without_search::rule(),
-    invalid_fair_sharing_weight::rule(),
-];
+/// The rules for both kinds of ClusterQueues, between those of one kind.
+macro_rules! queue_rules {
+    ([$($before:expr),*], [$($after:expr),*]) => {
+        &[
+            $($before,)*
+            crate::cluster_queue::limit_without_cohort::borrowing_rule(),
+            crate::cluster_queue::limit_without_cohort::lending_rule(),
+            crate::cluster_queue::covered_resources_mismatch::rule(),
+            crate::cluster_queue::resource_covered_twice::rule(),
+            crate::cluster_queue::flavor_listed_twice::rule(),
+            crate::cluster_queue::lending_limit_above_nominal::rule(),
+            crate::cluster_queue::negative_quota::rule(),
+            crate::cluster_queue::resource_name_no_label_key::rule(),
+            crate::cluster_queue::quota_too_large::rule(),
+            crate::cluster_queue::invalid_namespace_selector::rule(),
+            crate::cluster_queue::preference_without_search::rule(),
+            crate::cluster_queue::invalid_fair_sharing_weight::rule(),
+            crate::cluster_queue::unknown_flavor::rule(),
+            crate::cluster_queue::deleted_while_used::rule(),
+            crate::cluster_queue::nodes_counted_twice::rule(),
+            crate::cluster_queue::nobody_to_lend_to::rule(),
+            crate::cluster_queue::borrowing_limit_never_reached::rule(),
+            crate::cluster_queue::strict_order_by_creation::rule(),
+            crate::cluster_queue::policy_under_fair_sharing::rule(),
+            crate::cluster_queue::threshold_below_every_class::rule(),
+            crate::cluster_queue::policy_without_cohort::rule(),
+            crate::cluster_queue::threshold_without_policy::rule(),
+            $($after,)*
+        ]
+    };
+}
+pub(crate) use queue_rules;
+
+static RULES: &[Rule<ClusterQueue>] = queue_rules!([borrow_without_reclaim::RULE], []);
 
 impl Guarded for ClusterQueue {
     const NAMESPACED: bool = false;

@@ -1,24 +1,40 @@
 //! Cohort.
 
+pub(crate) mod below_itself;
+pub(crate) mod lending_limit_above_quota;
 pub(crate) mod limit_without_parent;
+pub(crate) mod quota_of_children_repeated;
+pub(crate) mod tree_too_deep;
 
-use crate::cluster_queue::{
-    covered_resources_mismatch, flavor_listed_twice, invalid_fair_sharing_weight, negative_quota,
-    resource_covered_twice, resource_name_no_label_key,
-};
 use crate::guarded::Guarded;
 use crate::rule::Rule;
 use lockkeeper_api::Cohort;
 
-static RULES: &[Rule<Cohort>] = &[
-    limit_without_parent::rule(),
-    covered_resources_mismatch::rule(),
-    resource_covered_twice::rule(),
-    flavor_listed_twice::rule(),
-    negative_quota::rule(),
-    resource_name_no_label_key::rule(),
-    invalid_fair_sharing_weight::rule(),
-];
+/// The rules for both kinds of Cohorts.
+macro_rules! cohort_rules {
+    () => {
+        &[
+            crate::cohort::limit_without_parent::rule(),
+            crate::cluster_queue::covered_resources_mismatch::rule(),
+            crate::cluster_queue::resource_covered_twice::rule(),
+            crate::cluster_queue::flavor_listed_twice::rule(),
+            crate::cluster_queue::negative_quota::rule(),
+            crate::cluster_queue::resource_name_no_label_key::rule(),
+            crate::cluster_queue::invalid_fair_sharing_weight::rule(),
+            crate::cluster_queue::unknown_flavor::rule(),
+            crate::cluster_queue::nodes_counted_twice::rule(),
+            crate::cluster_queue::nobody_to_lend_to::rule(),
+            crate::cluster_queue::borrowing_limit_never_reached::rule(),
+            crate::cohort::below_itself::rule(),
+            crate::cohort::tree_too_deep::rule(),
+            crate::cohort::quota_of_children_repeated::rule(),
+            crate::cohort::lending_limit_above_quota::rule(),
+        ]
+    };
+}
+pub(crate) use cohort_rules;
+
+static RULES: &[Rule<Cohort>] = cohort_rules!();
 
 impl Guarded for Cohort {
     const NAMESPACED: bool = false;

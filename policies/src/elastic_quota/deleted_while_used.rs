@@ -47,18 +47,12 @@ fn by_quotas(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
 fn by_pods(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let pods = context.world.quota_pods(quota.name(), PODS_MAX);
     if pods.total > 0 {
-        let named: Vec<String> = pods.first.iter().map(ToString::to_string).collect();
-        let more = if pods.total > named.len() {
-            ", …"
-        } else {
-            ""
-        };
         let who = if pods.total == 1 {
             "1 pod names it".to_owned()
         } else {
             format!("{} pods name it", pods.total)
         };
-        let detail = format!("{who} ({}{more}); delete them first", named.join(", "));
+        let detail = format!("{who} ({}); delete them first", pods.listed());
         out.forbidden(FieldPath::new("metadata.name"), detail);
     }
 }

@@ -1,6 +1,6 @@
 //! The pods of jobs, by what they say.
 
-use super::drop_from;
+use crate::trees::drop_from;
 use crate::world::{ObjectName, PodPriority, PodSays, PreemptibleLabel};
 use std::collections::{BTreeMap, BTreeSet};
 

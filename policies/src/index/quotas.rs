@@ -1,6 +1,6 @@
 //! ElasticQuotas by name, by the quota that they are below, and by the namespaces that they are for.
 
-use super::drop_from;
+use crate::trees::drop_from;
 use crate::world::{ObjectName, QuotaFacts};
 use std::collections::{BTreeMap, BTreeSet};
 

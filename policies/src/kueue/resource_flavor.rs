@@ -1,15 +1,11 @@
 //! Kueue's ResourceFlavor.
 
 use crate::guarded::Guarded;
-use crate::resource_flavor::{invalid_node_labels, invalid_node_taint, invalid_toleration_key};
+use crate::resource_flavor::flavor_rules;
 use crate::rule::Rule;
 use lockkeeper_api::foreign::kueue::ResourceFlavor;
 
-static RULES: &[Rule<ResourceFlavor>] = &[
-    invalid_node_labels::rule(),
-    invalid_node_taint::rule(),
-    invalid_toleration_key::rule(),
-];
+static RULES: &[Rule<ResourceFlavor>] = flavor_rules!();
 
 impl Guarded for ResourceFlavor {
     const NAMESPACED: bool = false;

@@ -26,19 +26,13 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     if users.total == 0 {
         return;
     }
-    let named: Vec<String> = users.first.iter().map(ToString::to_string).collect();
     let who = if users.total == 1 {
         "1 Workload still names it".to_owned()
     } else {
         format!("{} Workloads still name it", users.total)
     };
-    let more = if users.total > named.len() {
-        ", …"
-    } else {
-        ""
-    };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!("{who} ({}{more})", named.join(", ")),
+        format!("{who} ({})", users.listed()),
     );
 }

@@ -1,5 +1,6 @@
 //! ResourceFlavor, lockkeeper's and Kueue's.
 
+pub(crate) mod flavor_unused;
 pub(crate) mod invalid_node_labels;
 pub(crate) mod invalid_node_taint;
 pub(crate) mod invalid_toleration_key;
@@ -7,16 +8,27 @@ pub(crate) mod invalid_toleration_key;
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
 use crate::rule::{Context, Operation, Rule};
+use crate::trees::{Family, FlavorFacts};
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use lockkeeper_api::ResourceFlavor;
 use lockkeeper_api::foreign::kueue;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
-static RULES: &[Rule<ResourceFlavor>] = &[
-    invalid_node_labels::rule(),
-    invalid_node_taint::rule(),
-    invalid_toleration_key::rule(),
-];
+/// The rules for both kinds of ResourceFlavors.
+macro_rules! flavor_rules {
+    () => {
+        &[
+            crate::resource_flavor::invalid_node_labels::rule(),
+            crate::resource_flavor::invalid_node_taint::rule(),
+            crate::resource_flavor::invalid_toleration_key::rule(),
+            crate::resource_flavor::flavor_unused::rule(),
+        ]
+    };
+}
+pub(crate) use flavor_rules;
+
+static RULES: &[Rule<ResourceFlavor>] = flavor_rules!();
 
 impl Guarded for ResourceFlavor {
     const NAMESPACED: bool = false;
@@ -39,6 +51,9 @@ impl Guarded for ResourceFlavor {
 
 /// Nodes of one kind.
 pub(crate) trait IsFlavor: Guarded {
+    /// Whose it is.
+    const FAMILY: Family;
+
     /// The labels of the nodes.
     fn node_labels(&self) -> &BTreeMap<String, String>;
 
@@ -47,11 +62,37 @@ pub(crate) trait IsFlavor: Guarded {
 
     /// What their pods tolerate besides.
     fn tolerations(&self) -> &[Toleration];
+
+    /// The topology of the nodes.
+    fn topology(&self) -> Option<&str>;
+
+    /// What rules about trees use of it.
+    fn facts(&self) -> FlavorFacts {
+        let labels = self.node_labels();
+        let nodes = (!labels.is_empty()).then(|| {
+            let taints = sorted(self.node_taints());
+            let tolerations = sorted(self.tolerations());
+            format!(
+                "{labels:?} {taints:?} {tolerations:?} {:?}",
+                self.topology()
+            )
+        });
+        FlavorFacts { nodes }
+    }
+}
+
+/// The items as text, in an order that is not that of the object.
+fn sorted<T: Debug>(items: &[T]) -> Vec<String> {
+    let mut out: Vec<String> = items.iter().map(|it| format!("{it:?}")).collect();
+    out.sort();
+    out
 }
 
 macro_rules! is_flavor {
-    ($type:ty) => {
+    ($type:ty, $family:ident, $flavor:ident => $topology:expr) => {
         impl IsFlavor for $type {
+            const FAMILY: Family = Family::$family;
+
             fn node_labels(&self) -> &BTreeMap<String, String> {
                 &self.spec.node_labels
             }
@@ -63,9 +104,14 @@ macro_rules! is_flavor {
             fn tolerations(&self) -> &[Toleration] {
                 &self.spec.tolerations
             }
+
+            fn topology(&self) -> Option<&str> {
+                let $flavor = self;
+                $topology
+            }
         }
     };
 }
 
-is_flavor!(ResourceFlavor);
-is_flavor!(kueue::ResourceFlavor);
+is_flavor!(ResourceFlavor, Own, _flavor => None);
+is_flavor!(kueue::ResourceFlavor, Kueue, flavor => flavor.spec.topology_name.as_deref());

@@ -29,6 +29,14 @@ use tokio_rustls::TlsAcceptor;
 /// The namespaces that objects are spread over.
 const NAMESPACES: usize = 100;
 
+/// The kinds that there is no object of.
+const NONE: [(&str, &str); 4] = [
+    ("ClusterQueueList", "clusterqueues"),
+    ("CohortList", "cohorts"),
+    ("ResourceFlavorList", "resourceflavors"),
+    ("LocalQueueList", "localqueues"),
+];
+
 /// The pods of one job.
 const PODS_PER_JOB: usize = 8;
 
@@ -103,7 +111,13 @@ async fn main() -> Result<()> {
         arguments.pods,
     );
     let classes_path = "/apis/scheduling.k8s.io/v1/priorityclasses";
-    let router = Router::new()
+    let mut router = Router::new();
+    for (list_kind, plural) in NONE {
+        let none = objects(list_kind, "lockkeeper.dev/v1alpha1", Templates::workload, 0);
+        let path = format!("/apis/lockkeeper.dev/v1alpha1/{plural}");
+        router = router.route(&path, get(list).with_state(none));
+    }
+    let router = router
         .route(classes_path, get(list).with_state(Arc::clone(&classes)))
         .route(
             &format!("{classes_path}/{{name}}"),

@@ -66,9 +66,17 @@ fn wait_for_broken_watches(server: &Lockkeeper) {
         let lines = log.lines().filter(|line| line.contains("the watch broke"));
         let lines: Vec<&str> = lines.collect();
         let told = |store| lines.iter().any(|line| line.contains(store));
-        let all = ["priorityclasses", "workloads", "pods"]
-            .into_iter()
-            .all(told);
+        let all = [
+            "priorityclasses",
+            "workloads",
+            "pods",
+            "clusterqueues",
+            "cohorts",
+            "resourceflavors",
+            "localqueues",
+        ]
+        .into_iter()
+        .all(told);
         Ok(all.then_some(()))
     };
     wait::until(broken, || "the watches did not break".to_owned()).unwrap();

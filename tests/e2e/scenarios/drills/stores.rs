@@ -20,10 +20,12 @@ const NOTHING: &str = " []";
 /// What `examples/install/server.yaml` grants.
 const ALL: &str = "
 - {apiGroups: [scheduling.k8s.io], resources: [priorityclasses], verbs: [get, list, watch]}
-- {apiGroups: [lockkeeper.dev], resources: [workloads], verbs: [list, watch]}
+- {apiGroups: [lockkeeper.dev], resources: [workloads, cohorts, localqueues], verbs: [list, watch]}
+- {apiGroups: [lockkeeper.dev], resources: [clusterqueues, resourceflavors], verbs: [get, list, watch]}
 - {apiGroups: [''], resources: [pods], verbs: [list, watch]}";
 
-const NOT_READY: &str = "not ready: still listing priorityclasses, workloads, pods\n";
+const NOT_READY: &str = "not ready: still listing priorityclasses, workloads, pods, clusterqueues, cohorts, \
+                         resourceflavors, localqueues\n";
 
 /// Rights come one after the other, and the server takes what it gets without a restart.
 pub fn empty(stage: &mut Stage, protocol: Protocol) {

@@ -1,0 +1,46 @@
+#![doc = include_str!("borrowing_limit_never_reached.md")]
+
+use crate::finding::Findings;
+use crate::quota;
+use crate::quota::HasQuota;
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::trees::sums::Whole;
+use lockkeeper_api::config::Action;
+
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ018",
+        name: "borrowing-limit-never-reached",
+        since: "0.1.0",
+        action: Action::Audit,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("borrowing_limit_never_reached.md"),
+        check: Check::Context(check::<T>),
+    }
+}
+
+fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    let tree = context.world.tree(T::FAMILY);
+    if !object.is_in_cohort() || !tree.has_queue_besides(object.name()) {
+        return;
+    }
+    let facts = object.facts();
+    let Some(whole) = Whole::of(tree, T::NODE, object.name(), &facts) else {
+        return;
+    };
+    quota::each(object.groups(), out, |place, out| {
+        let Some(limit) = place.quota.borrowing_limit else {
+            return;
+        };
+        let key = place.key();
+        match whole.sums(&key).and_then(|it| it.borrowable()) {
+            Some(most) if limit > most => out.invalid(
+                place.field("borrowingLimit"),
+                limit,
+                format!("never reached; all the others of the cohort lend {most} at most"),
+            ),
+            _ => {}
+        }
+    });
+}

@@ -1,0 +1,36 @@
+#![doc = include_str!("deleted_while_used.md")]
+
+use crate::finding::Findings;
+use crate::quota::IsQueue;
+use crate::rule::{Check, Context, Layer, Rule};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+/// How many LocalQueues a message names.
+const NAMED_MAX: usize = 2;
+
+pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+    Rule {
+        id: "CQ015",
+        name: "cluster-queue-deleted-while-used",
+        since: "0.1.0",
+        action: Action::Warn,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("deleted_while_used.md"),
+        check: Check::Delete(check::<T>),
+    }
+}
+
+fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
+    let doors = context.world.tree(T::FAMILY).doors(queue.name(), NAMED_MAX);
+    let who = match doors.total {
+        0 => return,
+        1 => "1 LocalQueue still leads to it".to_owned(),
+        total => format!("{total} LocalQueues still lead to it"),
+    };
+    out.forbidden(
+        FieldPath::new("metadata.name"),
+        format!("{who} ({}); delete them first", doors.listed()),
+    );
+}

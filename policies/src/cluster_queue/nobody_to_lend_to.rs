@@ -1,0 +1,43 @@
+#![doc = include_str!("nobody_to_lend_to.md")]
+
+use crate::finding::Findings;
+use crate::quota;
+use crate::quota::HasQuota;
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::trees::sums::Whole;
+use lockkeeper_api::config::Action;
+
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ017",
+        name: "nobody-to-lend-to",
+        since: "0.1.0",
+        action: Action::Audit,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("nobody_to_lend_to.md"),
+        check: Check::Context(check::<T>),
+    }
+}
+
+fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    let tree = context.world.tree(T::FAMILY);
+    if !object.is_in_cohort() || !tree.has_queue_besides(object.name()) {
+        return;
+    }
+    let facts = object.facts();
+    let Some(whole) = Whole::of(tree, T::NODE, object.name(), &facts) else {
+        return;
+    };
+    quota::each(object.groups(), out, |place, out| {
+        if let Some(limit) = place.quota.lending_limit
+            && !whole.has_borrower(&place.key())
+        {
+            out.invalid(
+                place.field("lendingLimit"),
+                limit,
+                "no other queue of the cohort can borrow it; the limit changes nothing",
+            );
+        }
+    });
+}

@@ -1,0 +1,72 @@
+#![doc = include_str!("nodes_counted_twice.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::quota;
+use crate::quota::HasQuota;
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::trees::{NodeKind, Tree};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::quota::FlavorQuotas;
+
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CQ016",
+        name: "nodes-counted-twice",
+        since: "0.1.0",
+        action: Action::Warn,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("nodes_counted_twice.md"),
+        check: Check::Context(check::<T>),
+    }
+}
+
+fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    if object.has_checks() {
+        return;
+    }
+    let tree = context.world.tree(T::FAMILY);
+    let own: Vec<&FlavorQuotas> = object.groups().iter().flat_map(|it| &it.flavors).collect();
+    quota::each_flavor(object.groups(), out, |flavor, path, out| {
+        let both = tree.alike(&flavor.name).find_map(|other| {
+            let resource = counted_by(flavor, |resource| {
+                own.iter()
+                    .any(|it| it.name == other && counted_by(it, |name| name == resource).is_some())
+                    || is_counted(tree, other, resource, (T::NODE, object.name()))
+            })?;
+            Some((other, resource))
+        });
+        if let Some((other, resource)) = both {
+            let (other, resource) = (quoted(other), quoted(resource));
+            out.invalid(
+                path(),
+                &flavor.name,
+                format!(
+                    "has the same nodes as {other}, and both give out their {resource}; use one of the two, or \
+                     give each nodes of its own"
+                ),
+            );
+        }
+    });
+}
+
+/// The first resource of which a flavor has quota, and of which `holds`.
+fn counted_by(flavor: &FlavorQuotas, holds: impl Fn(&str) -> bool) -> Option<&str> {
+    let counted = flavor
+        .resources
+        .iter()
+        .filter(|it| !it.nominal_quota.is_zero());
+    let mut names = counted.map(|it| it.name.as_str());
+    names.find(|name| holds(name))
+}
+
+/// Whether anybody else has quota of a resource of this flavor that no admission check watches.
+fn is_counted(tree: &Tree, flavor: &str, resource: &str, except: (NodeKind, &str)) -> bool {
+    let key = (flavor.to_owned(), resource.to_owned());
+    tree.users(flavor).any(|((kind, name), facts)| {
+        let nominal = facts.quotas.get(&key).map(|it| it.nominal);
+        (*kind, name.as_str()) != except
+            && !facts.has_checks
+            && nominal.is_some_and(|it| !it.is_zero())
+    })
+}

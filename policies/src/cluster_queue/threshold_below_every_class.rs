@@ -1,0 +1,57 @@
+#![doc = include_str!("threshold_below_every_class.md")]
+
+use crate::finding::{Findings, quoted};
+use crate::index::IndexedKind;
+use crate::priority;
+use crate::quota::IsQueue;
+use crate::rule::{Check, Context, Layer, Rule};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+    Rule {
+        id: "CQ021",
+        name: "threshold-below-every-class",
+        since: "0.1.0",
+        action: Action::Audit,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("threshold_below_every_class.md"),
+        check: Check::Context(check::<T>),
+    }
+}
+
+fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
+    let (Some(threshold), Some(_)) = (queue.threshold(), queue.preempts_while_borrowing()) else {
+        return;
+    };
+    let Some((value, whose)) = lowest::<T>(context) else {
+        return;
+    };
+    if threshold < value {
+        out.invalid(
+            FieldPath::new("spec.preemption.borrowWithinCohort.maxPriorityThreshold"),
+            threshold,
+            format!("nobody has so low a priority; the lowest is {value}, of {whose}"),
+        );
+    }
+}
+
+/// The lowest priority that a workload can have, and who has it; `None` if nobody knows.
+fn lowest<T: IsQueue>(context: &Context<'_>) -> Option<(i32, String)> {
+    let world = context.world;
+    let of = |kind| world.lowest_class(kind, "").found();
+    let pods = of(IndexedKind::PriorityClass).map(|(value, name)| (value, quoted(name)));
+    // Kubernetes gives nothing where there is no default.
+    let unnamed = priority::resolve(world, "").found();
+    let unnamed = unnamed.map_or(0, |it| it.value);
+    let unnamed = (unnamed, "those that name no class".to_owned());
+    // Kueue's workloads may have a class of their own kind: without knowing those nothing is known.
+    let all = if T::OWN {
+        [Some(pods?), None, Some(unnamed)]
+    } else {
+        let own = of(IndexedKind::WorkloadPriorityClass)?;
+        [pods, Some((own.0, quoted(own.1))), Some(unnamed)]
+    };
+    all.into_iter().flatten().min()
+}

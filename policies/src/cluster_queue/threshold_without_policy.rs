@@ -1,0 +1,32 @@
+#![doc = include_str!("threshold_without_policy.md")]
+
+use crate::finding::Findings;
+use crate::quota::IsQueue;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+    Rule {
+        id: "CQ023",
+        name: "threshold-without-policy",
+        since: "0.1.0",
+        action: Action::Warn,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("threshold_without_policy.md"),
+        check: Check::Object(check::<T>),
+    }
+}
+
+fn check<T: IsQueue>(queue: &T, out: &mut Findings) {
+    if let Some(threshold) = queue.threshold()
+        && queue.preempts_while_borrowing().is_none()
+    {
+        out.invalid(
+            FieldPath::new("spec.preemption.borrowWithinCohort.maxPriorityThreshold"),
+            threshold,
+            "has no effect with the policy Never; set borrowWithinCohort.policy to LowerPriority, or remove it",
+        );
+    }
+}

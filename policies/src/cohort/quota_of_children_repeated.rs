@@ -1,0 +1,58 @@
+#![doc = include_str!("quota_of_children_repeated.md")]
+
+use crate::finding::Findings;
+use crate::quota;
+use crate::quota::HasQuota;
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::trees::sums::Whole;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::quantity::Quantity;
+
+pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+    Rule {
+        id: "CO004",
+        name: "quota-of-children-repeated",
+        since: "0.1.0",
+        action: Action::Warn,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("quota_of_children_repeated.md"),
+        check: Check::Context(check::<T>),
+    }
+}
+
+fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
+    let facts = cohort.facts();
+    let tree = context.world.tree(T::FAMILY);
+    let Some(whole) = Whole::of(tree, T::NODE, cohort.name(), &facts) else {
+        return;
+    };
+    let mut counted = facts.quotas.iter().filter(|(_, it)| !it.nominal.is_zero());
+    if !counted.all(|(key, it)| is_sum(&whole.nominals_below(key), it.nominal)) {
+        return;
+    }
+    quota::each(cohort.groups(), out, |place, out| {
+        let nominal = place.quota.nominal_quota;
+        if nominal.is_zero() {
+            return;
+        }
+        let count = whole.nominals_below(&place.key()).len();
+        out.invalid(
+            place.field("nominalQuota"),
+            nominal,
+            format!(
+                "is the sum of the {count} below it and comes on top of them, so it is given out twice; \
+                 set 0 if it is theirs"
+            ),
+        );
+    });
+}
+
+/// Whether several parts make up this total.
+fn is_sum(parts: &[Quantity], total: Quantity) -> bool {
+    let mut parts = parts.iter();
+    let sum = parts
+        .clone()
+        .try_fold(Quantity::ZERO, |sum, it| sum.checked_add(*it));
+    parts.nth(1).is_some() && sum == Some(total)
+}

@@ -1,0 +1,169 @@
+//! Objects as they are written, taken into an index.
+
+use super::{
+    cluster_scoped, is_finished, name_of, of_cluster_queue, of_cohort, of_flavor, of_local_queue,
+    of_priority_class, of_quota, of_templates, of_whole_pod, of_workload,
+};
+use crate::index::{Facts, Index};
+use crate::quota::HasQuota;
+use crate::resource_flavor::IsFlavor;
+use crate::trees::Family;
+use crate::world::ObjectName;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
+use lockkeeper_api::foreign::{kueue, scheduling};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What [`observe`] did with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// Its facts were taken.
+    Taken,
+    /// No rule asks for objects like it.
+    NotUsed,
+}
+
+/// An object's name and facts; `None` if no rule asks for objects like it.
+type Read = Result<Option<(ObjectName, Facts)>, serde_json::Error>;
+
+/// Takes the facts of an object, given as JSON, into an index.
+///
+/// # Errors
+///
+/// When it is of a kind that rules use and does not fit it.
+pub fn observe(index: &mut Index, object: &Value) -> Result<Observed, serde_json::Error> {
+    let text = |key| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("kind");
+    let read = match text("apiVersion").split_once('/').unwrap_or_default() {
+        ("lockkeeper.dev", "v1alpha1") => own(kind, object),
+        (kueue::GROUP, version @ ("v1beta1" | "v1beta2")) => of_kueue(version, kind, object),
+        _ => of_others(object),
+    };
+    match read? {
+        None => Ok(Observed::NotUsed),
+        Some((name, facts)) => {
+            index.apply(name, facts);
+            Ok(Observed::Taken)
+        }
+    }
+}
+
+fn own(kind: &str, object: &Value) -> Read {
+    Ok(Some(match kind {
+        "Workload" => {
+            let workload = Workload::deserialize(object)?;
+            (name_of(&workload.metadata), workload_facts(&workload))
+        }
+        "ClusterQueue" => {
+            let queue = ClusterQueue::deserialize(object)?;
+            (cluster_scoped(&queue.metadata), of_cluster_queue(&queue))
+        }
+        "Cohort" => {
+            let cohort = Cohort::deserialize(object)?;
+            (cluster_scoped(&cohort.metadata), of_cohort(&cohort))
+        }
+        "ResourceFlavor" => {
+            let flavor = ResourceFlavor::deserialize(object)?;
+            (cluster_scoped(&flavor.metadata), of_flavor(&flavor))
+        }
+        "LocalQueue" => {
+            let queue = LocalQueue::deserialize(object)?;
+            (name_of(&queue.metadata), of_local_queue(&queue))
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn of_kueue(version: &str, kind: &str, object: &Value) -> Read {
+    let family = Family::Kueue;
+    Ok(Some(match kind {
+        "ClusterQueue" => {
+            let queue: kueue::ClusterQueue = read(version, object, ("cohort", "cohortName"))?;
+            let facts = Facts::ClusterQueue(family, Arc::new(HasQuota::facts(&queue)));
+            (cluster_scoped(&queue.metadata), facts)
+        }
+        "Cohort" => {
+            let cohort: kueue::Cohort = read(version, object, ("parent", "parentName"))?;
+            let facts = Facts::Cohort(family, Arc::new(HasQuota::facts(&cohort)));
+            (cluster_scoped(&cohort.metadata), facts)
+        }
+        "ResourceFlavor" => {
+            let flavor = kueue::ResourceFlavor::deserialize(object)?;
+            let facts = Facts::ResourceFlavor(family, IsFlavor::facts(&flavor));
+            (cluster_scoped(&flavor.metadata), facts)
+        }
+        "LocalQueue" => {
+            let queue = kueue::LocalQueue::deserialize(object)?;
+            let facts = Facts::LocalQueue(family, queue.spec.cluster_queue);
+            (name_of(&queue.metadata), facts)
+        }
+        "WorkloadPriorityClass" => {
+            let class = kueue::WorkloadPriorityClass::deserialize(object)?;
+            let facts = Facts::WorkloadPriorityClass(class.value);
+            (cluster_scoped(&class.metadata), facts)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Reads an object of Kueue's whose field had another name in the version before.
+fn read<T: DeserializeOwned>(
+    version: &str,
+    object: &Value,
+    (before, now): (&str, &str),
+) -> Result<T, serde_json::Error> {
+    if version == kueue::VERSION {
+        return T::deserialize(object);
+    }
+    let mut object = object.clone();
+    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut)
+        && let Some(value) = spec.remove(before)
+    {
+        spec.insert(now.to_owned(), value);
+    }
+    T::deserialize(object)
+}
+
+fn of_others(object: &Value) -> Read {
+    let text = |key| object.get(key).and_then(Value::as_str);
+    Ok(Some(match (text("apiVersion"), text("kind")) {
+        (Some("scheduling.k8s.io/v1"), Some("PriorityClass")) => {
+            let class = PriorityClass::deserialize(object)?;
+            let facts = Facts::PriorityClass(of_priority_class(&class));
+            (cluster_scoped(&class.metadata), facts)
+        }
+        (Some("scheduling.k8s.io/v1alpha2"), Some("Workload")) => {
+            let workload = scheduling::Workload::deserialize(object)?;
+            let facts = Facts::Templates(of_templates(&workload));
+            (name_of(&workload.metadata), facts)
+        }
+        (Some("v1"), Some("Pod")) => {
+            let pod = Pod::deserialize(object)?;
+            (name_of(&pod.metadata), of_whole_pod(&pod))
+        }
+        (Some("scheduling.sigs.k8s.io/v1alpha1"), Some(koordinator::KIND)) => {
+            let quota = ElasticQuota::deserialize(object)?;
+            let facts = Facts::ElasticQuota(Box::new(of_quota(&quota)));
+            (name_of(&quota.metadata), facts)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn workload_facts(workload: &Workload) -> Facts {
+    let spec = &workload.spec;
+    let status = workload.status.as_ref();
+    let finished = status.is_some_and(|status| is_finished(&status.conditions));
+    of_workload(
+        [
+            spec.priority_class_name.as_deref(),
+            spec.preemption_priority_class_name.as_deref(),
+        ],
+        finished,
+    )
+}

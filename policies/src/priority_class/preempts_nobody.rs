@@ -1,0 +1,53 @@
+#![doc = include_str!("preempts_nobody.md")]
+
+use crate::finding::Findings;
+use crate::index::IndexedKind;
+use crate::priority;
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::trees::Family;
+use crate::world::PreemptionPolicy;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+pub(super) const RULE: Rule<PriorityClass> = Rule {
+    id: "PC010",
+    name: "priority-class-preempts-nobody",
+    since: "0.1.0",
+    action: Action::Audit,
+    covers: &[],
+    layers: &[Layer::Webhook],
+    doc: include_str!("preempts_nobody.md"),
+    check: Check::Context(check),
+};
+
+fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
+    let policy = PreemptionPolicy::PreemptLowerPriority.as_str();
+    if class.preemption_policy.as_deref() != Some(policy) {
+        return;
+    }
+    let world = context.world;
+    let families = [Family::Own, Family::Kueue];
+    let mut takers = families.iter().map(|it| world.tree(*it).taker_of_equals());
+    let value = class.value.unwrap_or_default();
+    let name = class.metadata.name.as_deref().unwrap_or_default();
+    let others = world.lowest_class(IndexedKind::PriorityClass, name).found();
+    let kueues = world.lowest_class(IndexedKind::WorkloadPriorityClass, "");
+    let unnamed = if class.global_default == Some(true) {
+        Some(value)
+    } else {
+        priority::resolve(world, "").found().map(|it| it.value)
+    };
+    let (Some((lowest, _)), Some(unnamed)) = (others, unnamed) else {
+        return;
+    };
+    let kueues = kueues.found().map_or(lowest, |(value, _)| value);
+    let below = lowest.min(unnamed).min(kueues);
+    if value <= below && takers.all(|it| it.is_none()) {
+        out.invalid(
+            FieldPath::new("preemptionPolicy"),
+            policy,
+            format!("preempts nobody, as no priority is below {value}; set it to Never, or raise the value"),
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! The quota trees: ClusterQueues below cohorts, the flavors that they have quota of, and the LocalQueues
+//! that lead to them. lockkeeper's own and Kueue's are apart.
+
+pub(crate) mod sums;
+
+use crate::world::{ObjectName, Users};
+use lockkeeper_api::quantity::Quantity;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Whose objects they are. An object of one family never names one of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// lockkeeper's (`lockkeeper.dev`).
+    Own,
+    /// Kueue's (`kueue.x-k8s.io`).
+    Kueue,
+}
+
+/// What stands in a quota tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NodeKind {
+    /// A ClusterQueue: a leaf.
+    Queue,
+    /// A Cohort.
+    Cohort,
+}
+
+/// A node of a quota tree.
+pub type Node = (NodeKind, String);
+
+/// A flavor, and a resource of it.
+pub type FlavorResource = (String, String);
+
+/// The quota of one resource of one flavor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// What is its own.
+    pub nominal: Quantity,
+    /// The most that it borrows.
+    pub borrowing: Option<Quantity>,
+    /// The most that it lends.
+    pub lending: Option<Quantity>,
+}
+
+/// What rules use of a ClusterQueue or a Cohort.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// The cohort that it is in.
+    pub above: Option<String>,
+    /// Its quota.
+    pub quotas: BTreeMap<FlavorResource, Limits>,
+    /// Whether admission checks may tell its flavors apart.
+    pub has_checks: bool,
+    /// Whether workloads in it may preempt others of the same priority.
+    pub takes_equals: bool,
+}
+
+/// What rules use of a ResourceFlavor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlavorFacts {
+    /// What its nodes are known by, as text: flavors of the same text have the same nodes. `None` when it
+    /// names no label, so that any node would do.
+    pub nodes: Option<String>,
+}
+
+/// The objects of one family.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    nodes: BTreeMap<Node, Arc<NodeFacts>>,
+    below: BTreeMap<String, BTreeSet<Node>>,
+    users: BTreeMap<String, BTreeSet<Node>>,
+    flavors: BTreeMap<String, FlavorFacts>,
+    alike: BTreeMap<String, BTreeSet<String>>,
+    doors: BTreeMap<String, BTreeSet<ObjectName>>,
+    takers: BTreeSet<String>,
+}
+
+/// A family of which nothing is known.
+pub(crate) static NOTHING: Tree = Tree::new();
+
+impl Tree {
+    const fn new() -> Self {
+        Self {
+            nodes: BTreeMap::new(),
+            below: BTreeMap::new(),
+            users: BTreeMap::new(),
+            flavors: BTreeMap::new(),
+            alike: BTreeMap::new(),
+            doors: BTreeMap::new(),
+            takers: BTreeSet::new(),
+        }
+    }
+
+    /// A ClusterQueue or a Cohort.
+    #[must_use]
+    pub fn node(&self, kind: NodeKind, name: &str) -> Option<&NodeFacts> {
+        let facts = self.nodes.get(&(kind, name.to_owned()))?;
+        Some(facts)
+    }
+
+    /// The ClusterQueues and Cohorts in a cohort, queues first, by name.
+    pub fn below(&self, cohort: &str) -> impl Iterator<Item = &Node> {
+        self.below.get(cohort).into_iter().flatten()
+    }
+
+    /// The names of some ClusterQueues, for a message that says what there is.
+    pub fn queues(&self) -> impl Iterator<Item = &str> {
+        let queues = self.nodes.keys();
+        queues
+            .take_while(|(kind, _)| *kind == NodeKind::Queue)
+            .map(|(_, name)| name.as_str())
+    }
+
+    /// Whether there is a ClusterQueue other than this one.
+    #[must_use]
+    pub fn has_queue_besides(&self, name: &str) -> bool {
+        self.queues().any(|queue| queue != name)
+    }
+
+    /// The names of the ResourceFlavors.
+    pub fn flavors(&self) -> impl Iterator<Item = &str> {
+        self.flavors.keys().map(String::as_str)
+    }
+
+    /// The ClusterQueues and Cohorts that have quota of this flavor.
+    pub fn users(&self, flavor: &str) -> impl Iterator<Item = (&Node, &NodeFacts)> {
+        let users = self.users.get(flavor).into_iter().flatten();
+        users.filter_map(|node| Some((node, &**self.nodes.get(node)?)))
+    }
+
+    /// The ResourceFlavors other than this one that have the same nodes.
+    pub fn alike(&self, flavor: &str) -> impl Iterator<Item = &str> {
+        let facts = self.flavors.get(flavor);
+        let nodes = facts.and_then(|it| it.nodes.as_ref());
+        let alike = nodes.and_then(|it| self.alike.get(it));
+        let names = alike.into_iter().flatten().map(String::as_str);
+        names.filter(move |name| *name != flavor)
+    }
+
+    /// The LocalQueues that lead to this ClusterQueue.
+    #[must_use]
+    pub fn doors(&self, queue: &str, limit: usize) -> Users {
+        Users::of(self.doors.get(queue), limit)
+    }
+
+    /// A ClusterQueue whose workloads may preempt others of the same priority.
+    #[must_use]
+    pub fn taker_of_equals(&self) -> Option<&str> {
+        self.takers.first().map(String::as_str)
+    }
+
+    pub(crate) fn insert_node(&mut self, kind: NodeKind, name: &str, facts: &Arc<NodeFacts>) {
+        let node = (kind, name.to_owned());
+        if let Some(above) = &facts.above {
+            add_to(&mut self.below, above, node.clone());
+        }
+        for (flavor, _) in facts.quotas.keys() {
+            add_to(&mut self.users, flavor, node.clone());
+        }
+        if facts.takes_equals {
+            self.takers.insert(name.to_owned());
+        }
+        self.nodes.insert(node, Arc::clone(facts));
+    }
+
+    pub(crate) fn remove_node(&mut self, kind: NodeKind, name: &str, facts: &NodeFacts) {
+        let node = (kind, name.to_owned());
+        if let Some(above) = &facts.above {
+            drop_from(&mut self.below, above, &node);
+        }
+        for (flavor, _) in facts.quotas.keys() {
+            drop_from(&mut self.users, flavor, &node);
+        }
+        if facts.takes_equals {
+            self.takers.remove(name);
+        }
+        self.nodes.remove(&node);
+    }
+
+    pub(crate) fn insert_flavor(&mut self, name: &str, facts: &FlavorFacts) {
+        if let Some(nodes) = &facts.nodes {
+            add_to(&mut self.alike, nodes, name.to_owned());
+        }
+        self.flavors.insert(name.to_owned(), facts.clone());
+    }
+
+    pub(crate) fn remove_flavor(&mut self, name: &str, facts: &FlavorFacts) {
+        if let Some(nodes) = &facts.nodes {
+            drop_from(&mut self.alike, nodes, &name.to_owned());
+        }
+        self.flavors.remove(name);
+    }
+
+    pub(crate) fn insert_door(&mut self, name: &ObjectName, queue: &str) {
+        add_to(&mut self.doors, queue, name.clone());
+    }
+
+    pub(crate) fn remove_door(&mut self, name: &ObjectName, queue: &str) {
+        drop_from(&mut self.doors, &queue.to_owned(), name);
+    }
+}
+
+fn add_to<V: Ord>(map: &mut BTreeMap<String, BTreeSet<V>>, key: &str, item: V) {
+    map.entry(key.to_owned()).or_default().insert(item);
+}
+
+/// Takes `item` out of the set under `key`, and the set out of the map when it is the last one.
+pub(crate) fn drop_from<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, item: &V) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(item);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}

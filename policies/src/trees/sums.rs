@@ -1,0 +1,269 @@
+//! What a node of a quota tree could get from the others, and who could borrow of it.
+//!
+//! Kueue's arithmetic (`resource_node.go`), as if nothing ran. What a node has is its own nominal quota and what
+//! the nodes below it do not keep to themselves; what its lending limit does not give away stays with it.
+
+use super::{FlavorResource, Limits, NodeFacts, NodeKind, Tree};
+use lockkeeper_api::quantity::Quantity;
+use std::collections::BTreeMap;
+
+/// The tree of one node, as it would be with it.
+pub(crate) struct Whole<'a> {
+    /// Parents come before their children.
+    nodes: Vec<Entry<'a>>,
+    /// The node that it is about.
+    at: usize,
+}
+
+struct Entry<'a> {
+    name: &'a str,
+    above: Option<usize>,
+    is_queue: bool,
+    /// Whether it is the node that it is about, or below it.
+    is_inside: bool,
+    quotas: &'a BTreeMap<FlavorResource, Limits>,
+}
+
+impl Entry<'_> {
+    fn limits(&self, of: &FlavorResource) -> Option<&Limits> {
+        self.quotas.get(of)
+    }
+}
+
+/// The quota of a cohort that is no object.
+static NO_QUOTA: BTreeMap<FlavorResource, Limits> = BTreeMap::new();
+
+/// What the tree has of one resource of one flavor.
+pub(crate) struct Sums<'w, 'a> {
+    whole: &'w Whole<'a>,
+    of: &'w FlavorResource,
+    /// What each node and those below it have, as far as they share it.
+    subtrees: Vec<Quantity>,
+}
+
+/// The names from a cohort up to the root of its tree.
+pub(crate) enum Chain<'a> {
+    /// They end at the root.
+    Ends(Vec<&'a str>),
+    /// They come back to the one that they began with.
+    ComesBack(Vec<&'a str>),
+    /// They run into a circle further up.
+    Circles,
+}
+
+/// Goes up from a cohort's parent. Costs the length of the way.
+pub(crate) fn chain<'a>(tree: &'a Tree, from: &'a str, parent: Option<&'a str>) -> Chain<'a> {
+    let mut names = vec![from];
+    let mut seen = std::collections::BTreeSet::from([from]);
+    let mut next = parent;
+    while let Some(name) = next {
+        names.push(name);
+        if name == from {
+            return Chain::ComesBack(names);
+        }
+        if !seen.insert(name) {
+            return Chain::Circles;
+        }
+        let cohort = tree.node(NodeKind::Cohort, name);
+        next = cohort.and_then(|it| it.above.as_deref());
+    }
+    Chain::Ends(names)
+}
+
+impl<'a> Whole<'a> {
+    /// The tree of a node that has these facts, whatever the world knows of it. `None` if it hangs on a circle
+    /// of cohorts. Costs the size of the tree.
+    pub(crate) fn of(
+        tree: &'a Tree,
+        kind: NodeKind,
+        name: &'a str,
+        facts: &'a NodeFacts,
+    ) -> Option<Self> {
+        let root = match (kind, facts.above.as_deref()) {
+            (NodeKind::Queue, None) => None,
+            (NodeKind::Queue, Some(above)) => {
+                let cohort = tree.node(NodeKind::Cohort, above);
+                Some((above, cohort.and_then(|it| it.above.as_deref())))
+            }
+            (NodeKind::Cohort, above) => Some((name, above)),
+        };
+        let root = match root.map(|(from, parent)| chain(tree, from, parent)) {
+            None => None,
+            Some(Chain::Ends(names)) => names.last().copied(),
+            Some(Chain::ComesBack(_) | Chain::Circles) => return None,
+        };
+        let mut whole = Self {
+            nodes: Vec::new(),
+            at: 0,
+        };
+        match root {
+            None => whole.push((kind, name), None, &facts.quotas, true),
+            Some(root) => whole.grow(tree, root, (kind, name), facts),
+        }
+        Some(whole)
+    }
+
+    fn push(
+        &mut self,
+        (kind, name): (NodeKind, &'a str),
+        above: Option<usize>,
+        quotas: &'a BTreeMap<FlavorResource, Limits>,
+        is_it: bool,
+    ) {
+        if is_it {
+            self.at = self.nodes.len();
+        }
+        let parent = above.and_then(|it| self.nodes.get(it));
+        let is_inside = is_it || parent.is_some_and(|it| it.is_inside);
+        self.nodes.push(Entry {
+            name,
+            above,
+            is_queue: kind == NodeKind::Queue,
+            is_inside,
+            quotas,
+        });
+    }
+
+    /// Adds all nodes from the root down.
+    fn grow(
+        &mut self,
+        tree: &'a Tree,
+        root: &'a str,
+        node: (NodeKind, &'a str),
+        facts: &'a NodeFacts,
+    ) {
+        let quotas = |it: (NodeKind, &str)| {
+            if it == node {
+                return &facts.quotas;
+            }
+            tree.node(it.0, it.1).map_or(&NO_QUOTA, |it| &it.quotas)
+        };
+        let root = (NodeKind::Cohort, root);
+        self.push(root, None, quotas(root), root == node);
+        let mut next = 0;
+        while let Some(entry) = self.nodes.get(next) {
+            let (name, is_queue) = (entry.name, entry.is_queue);
+            if !is_queue {
+                for (kind, child) in tree.below(name) {
+                    let child = (*kind, child.as_str());
+                    // The world may know it, as it was.
+                    if child != node {
+                        self.push(child, Some(next), quotas(child), false);
+                    }
+                }
+                if facts.above.as_deref() == Some(name) {
+                    self.push(node, Some(next), &facts.quotas, true);
+                }
+            }
+            next = next.saturating_add(1);
+        }
+    }
+
+    /// Whether a queue elsewhere in the tree could borrow it.
+    pub(crate) fn has_borrower(&self, of: &FlavorResource) -> bool {
+        let mut others = self.nodes.iter().filter(|it| it.is_queue && !it.is_inside);
+        others.any(|it| {
+            it.limits(of)
+                .is_some_and(|it| it.borrowing.is_none_or(|limit| !limit.is_zero()))
+        })
+    }
+
+    /// The nominal quotas of those below it that are not nothing.
+    pub(crate) fn nominals_below(&self, of: &FlavorResource) -> Vec<Quantity> {
+        let all = self.nodes.iter().enumerate();
+        let below = all.filter(|(index, it)| it.is_inside && *index != self.at);
+        below
+            .filter_map(|(_, it)| Some(it.limits(of)?.nominal))
+            .filter(|it| !it.is_zero())
+            .collect()
+    }
+
+    /// What the tree has. `None` if it is too much to be counted. Costs the size of the tree.
+    pub(crate) fn sums<'w>(&'w self, of: &'w FlavorResource) -> Option<Sums<'w, 'a>> {
+        let mut sums = Sums {
+            whole: self,
+            of,
+            subtrees: vec![Quantity::ZERO; self.nodes.len()],
+        };
+        for (index, entry) in self.nodes.iter().enumerate().rev() {
+            let nominal = entry.limits(of).map_or(Quantity::ZERO, |it| it.nominal);
+            let subtree = sums.subtree(index).checked_add(nominal)?;
+            sums.set(index, subtree);
+            if let Some(above) = entry.above {
+                let shared = subtree.checked_sub(sums.kept(index)?)?;
+                let total = sums.subtree(above).checked_add(shared)?;
+                sums.set(above, total);
+            }
+        }
+        Some(sums)
+    }
+}
+
+impl Sums<'_, '_> {
+    fn subtree(&self, index: usize) -> Quantity {
+        self.subtrees.get(index).copied().unwrap_or(Quantity::ZERO)
+    }
+
+    fn set(&mut self, index: usize, to: Quantity) {
+        if let Some(slot) = self.subtrees.get_mut(index) {
+            *slot = to;
+        }
+    }
+
+    /// What a node keeps to itself (Kueue's `localQuota`).
+    fn kept(&self, index: usize) -> Option<Quantity> {
+        let limits = self
+            .whole
+            .nodes
+            .get(index)
+            .and_then(|it| it.limits(self.of));
+        match limits.and_then(|it| it.lending) {
+            None => Some(Quantity::ZERO),
+            Some(limit) => Some(self.subtree(index).checked_sub(limit)?.max(Quantity::ZERO)),
+        }
+    }
+
+    /// The most that a node could ever use (Kueue's `potentialAvailable`). Costs the depth of the tree.
+    fn potential(&self, index: usize) -> Option<Quantity> {
+        let mut way = vec![index];
+        let mut node = self.whole.nodes.get(index)?;
+        while let Some(above) = node.above {
+            way.push(above);
+            node = self.whole.nodes.get(above)?;
+        }
+        let mut most = None;
+        for index in way.into_iter().rev() {
+            let subtree = self.subtree(index);
+            let Some(above) = most else {
+                most = Some(subtree);
+                continue;
+            };
+            let limits = self
+                .whole
+                .nodes
+                .get(index)
+                .and_then(|it| it.limits(self.of));
+            let borrowing = limits.and_then(|it| it.borrowing);
+            let all = self.kept(index)?.checked_add(above)?;
+            most = Some(match borrowing {
+                Some(limit) => all.min(subtree.checked_add(limit)?),
+                None => all,
+            });
+        }
+        most
+    }
+
+    /// What the node and those below it have together.
+    pub(crate) fn own(&self) -> Quantity {
+        self.subtree(self.whole.at)
+    }
+
+    /// The most that it could borrow if all the others used nothing: what its parent could use, less what of
+    /// that comes from the node itself. `None` if it has no parent, or if it is too much to be counted.
+    pub(crate) fn borrowable(&self) -> Option<Quantity> {
+        let at = self.whole.at;
+        let above = self.whole.nodes.get(at)?.above?;
+        let shared = self.subtree(at).checked_sub(self.kept(at)?)?;
+        self.potential(above)?.checked_sub(shared)
+    }
+}

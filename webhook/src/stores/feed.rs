@@ -1,0 +1,129 @@
+//! From a watch into the index.
+
+use super::Readiness;
+use crate::chain::Chain;
+use crate::watching::unending;
+use futures_util::{Stream, StreamExt};
+use kube::Resource;
+use kube::runtime::watcher::{Event, Result as WatchResult};
+use lockkeeper_policies::facts;
+use lockkeeper_policies::index::{Facts, Index, IndexedKind};
+use lockkeeper_policies::world::ObjectName;
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Between two tries to lock the index for a change, in milliseconds.
+const LOCK_PAUSE_MS: u64 = 1;
+
+/// What all watches feed.
+#[derive(Clone)]
+pub(super) struct Feed {
+    pub(super) index: Arc<RwLock<Index>>,
+    /// Longest that a change waits for requests that are being judged.
+    pub(super) lag_max: Duration,
+    pub(super) readiness: Readiness,
+}
+
+/// Feeds one watch into the index, in a task of its own. `watch` begins it, and begins it anew.
+pub(super) fn spawn<K, S>(
+    name: &'static str,
+    kind: IndexedKind,
+    watch: impl Fn() -> S + Send + 'static,
+    feed: &Feed,
+    facts_of: impl Fn(&K) -> Option<Facts> + Send + Sync + 'static,
+) where
+    K: Resource + Send + 'static,
+    S: Stream<Item = WatchResult<Event<K>>> + Send + 'static,
+{
+    let feed = feed.clone();
+    tokio::spawn(async move { follow_one(name, kind, unending(watch), &feed, &facts_of).await });
+}
+
+/// Feeds a watch into the index.
+pub(super) async fn follow_one<K: Resource>(
+    name: &'static str,
+    kind: IndexedKind,
+    events: impl Stream<Item = WatchResult<Event<K>>>,
+    feed: &Feed,
+    facts_of: &impl Fn(&K) -> Option<Facts>,
+) {
+    let mut events = pin!(events);
+    let mut listed = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => {
+                let done = matches!(event, Event::InitDone);
+                let mut index = locked(&feed.index, feed.lag_max).await;
+                take(&mut index, kind, &mut listed, event, facts_of);
+                drop(index);
+                if done {
+                    feed.readiness.set(name);
+                }
+            }
+            Err(error) => {
+                let error = Chain(&error);
+                tracing::warn!(store = name, %error, "the watch broke; trying again");
+            }
+        }
+    }
+}
+
+/// Locks the index for a change. Where this can wait, it does so without standing in the lock's own
+/// queue: who stands there holds up every request that comes after, and a large object is judged for
+/// a tenth of a second and more.
+pub(super) async fn locked(
+    index: &RwLock<Index>,
+    lag_max: Duration,
+) -> RwLockWriteGuard<'_, Index> {
+    let started = Instant::now();
+    loop {
+        match index.try_write() {
+            Ok(index) => return index,
+            Err(TryLockError::Poisoned(index)) => return index.into_inner(),
+            Err(TryLockError::WouldBlock) if started.elapsed() >= lag_max => break,
+            Err(TryLockError::WouldBlock) => {}
+        }
+        tokio::time::sleep(Duration::from_millis(LOCK_PAUSE_MS)).await;
+    }
+    // The stores must not fall behind for ever.
+    index.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes one event into the index. `listed` holds the names of a listing that is under way.
+pub(super) fn take<K: Resource>(
+    index: &mut Index,
+    kind: IndexedKind,
+    listed: &mut BTreeSet<ObjectName>,
+    event: Event<K>,
+    facts_of: impl Fn(&K) -> Option<Facts>,
+) {
+    match event {
+        Event::Init => listed.clear(),
+        Event::InitApply(object) => {
+            listed.insert(facts::name_of(object.meta()));
+            put(index, kind, &object, facts_of);
+        }
+        Event::InitDone => {
+            index.retain(kind, listed);
+            listed.clear();
+        }
+        Event::Apply(object) => put(index, kind, &object, facts_of),
+        Event::Delete(object) => index.remove(kind, &facts::name_of(object.meta())),
+    }
+}
+
+fn put<K: Resource>(
+    index: &mut Index,
+    kind: IndexedKind,
+    object: &K,
+    facts_of: impl Fn(&K) -> Option<Facts>,
+) {
+    let name = facts::name_of(object.meta());
+    match facts_of(object) {
+        Some(facts) => index.apply(name, facts),
+        None => index.remove(kind, &name),
+    }
+}

@@ -1,0 +1,248 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use super::feed::{follow_one, locked, take};
+use super::*;
+use futures_util::{FutureExt, stream};
+use kube::runtime::watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
+use kube::runtime::watcher::{Event, Result as WatchResult};
+use lockkeeper_policies::world::{Lookup, PreemptibleLabel, World};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::pin::pin;
+
+fn decoded<T: DeserializeOwned>(object: Value) -> T {
+    serde_json::from_value(object).unwrap()
+}
+
+fn class(name: &str) -> PriorityClass {
+    decoded(json!({"metadata": {"name": name}, "value": 1}))
+}
+
+const CLASS_FACTS: fn(&PriorityClass) -> Option<Facts> =
+    |class| Some(Facts::PriorityClass(facts::of_priority_class(class)));
+
+/// A pod of job `j`, or of none.
+fn pod(name: &str, in_job: bool) -> LeanPod {
+    let labels = if in_job {
+        json!({labels::JOB: "j"})
+    } else {
+        json!({"app": "a"})
+    };
+    decoded(json!({"metadata": {"name": name, "namespace": "team", "labels": labels}}))
+}
+
+fn pod_facts(pod: &LeanPod) -> Option<Facts> {
+    facts::of_pod(pod.metadata.labels.as_ref())
+}
+
+/// A workload of class `high`.
+fn workload(name: &str, status: &Value) -> LeanWorkload {
+    decoded(json!({
+        "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
+        "metadata": {"name": name, "namespace": "team"},
+        "spec": {"priorityClassName": "high", "podSets": []}, "status": status,
+    }))
+}
+
+fn feed<K: Resource>(
+    index: &mut Index,
+    kind: IndexedKind,
+    events: Vec<Event<K>>,
+    facts_of: impl Fn(&K) -> Option<Facts>,
+) {
+    let mut listed = BTreeSet::new();
+    for event in events {
+        take(index, kind, &mut listed, event, &facts_of);
+    }
+}
+
+/// Feeds events of PriorityClasses; these are there in the end.
+#[track_caller]
+fn check(events: Vec<Event<PriorityClass>>, expected: &[&str]) {
+    let mut index = Index::default();
+    let kind = IndexedKind::PriorityClass;
+    feed(&mut index, kind, events, CLASS_FACTS);
+    assert_eq!(index.priority_class_names(usize::MAX), expected);
+}
+
+#[test]
+fn objects_come_and_go() {
+    check(vec![], &[]);
+    check(vec![Apply(class("a")), Apply(class("b"))], &["a", "b"]);
+    check(vec![Apply(class("a")), Apply(class("a"))], &["a"]);
+    check(
+        vec![
+            Apply(class("a")),
+            Delete(class("a")),
+            Delete(class("never")),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn a_listing_adds_at_once_and_drops_at_its_end() {
+    let (a, b, c) = (|| class("a"), || class("b"), || class("c"));
+    let first = vec![Init, InitApply(a()), InitApply(b()), InitDone];
+    check(first.clone(), &["a", "b"]);
+    // Until the second listing is complete, nobody can say what is gone.
+    let under_way = [first.clone(), vec![Init, InitApply(c())]].concat();
+    check(under_way.clone(), &["a", "b", "c"]);
+    check([under_way.clone(), vec![InitDone]].concat(), &["c"]);
+    check([first.clone(), vec![Init, InitDone]].concat(), &[]);
+    // What a broken listing had seen does not count for the next one.
+    let restarted = vec![Init, InitApply(b()), InitDone];
+    check([under_way, restarted].concat(), &["b"]);
+    let later = vec![Apply(c()), Delete(a())];
+    check([first, later].concat(), &["b", "c"]);
+}
+
+#[test]
+fn an_empty_listing_says_that_there_is_nothing() {
+    let mut index = Index::default();
+    let kind = IndexedKind::PriorityClass;
+    feed(&mut index, kind, vec![Init], CLASS_FACTS);
+    assert_eq!(index.priority_class("a"), Lookup::Unknown);
+    feed(&mut index, kind, vec![InitDone], CLASS_FACTS);
+    assert_eq!(index.priority_class("a"), Lookup::Absent);
+}
+
+#[test]
+fn a_listing_of_one_kind_leaves_the_others_alone() {
+    let mut index = Index::default();
+    let classes = vec![Apply(class("a"))];
+    feed(&mut index, IndexedKind::PriorityClass, classes, CLASS_FACTS);
+    let pods = vec![Apply(pod("a", true))];
+    feed(&mut index, IndexedKind::Pod, pods, pod_facts);
+    let nothing = || vec![Init, InitDone];
+    feed(&mut index, IndexedKind::Pod, nothing(), pod_facts);
+    assert_eq!(index.count(IndexedKind::Pod), 0);
+    assert_eq!(index.priority_class_names(usize::MAX), ["a"]);
+}
+
+/// Feeds events of the pod `p`; whether it is a pod of the job in the end.
+#[track_caller]
+fn check_pod(events: Vec<Event<LeanPod>>, expected: bool) {
+    let mut index = Index::default();
+    feed(&mut index, IndexedKind::Pod, events, pod_facts);
+    let found = index.job_pod("team", "j", PreemptibleLabel::Missing, "");
+    assert_eq!(found.as_deref(), expected.then_some("p"));
+    assert_eq!(index.count(IndexedKind::Pod), usize::from(expected));
+}
+
+#[test]
+fn a_pod_without_the_job_label_is_no_pod_of_the_job() {
+    let (with, without) = (|| pod("p", true), || pod("p", false));
+    check_pod(vec![Apply(with())], true);
+    check_pod(vec![Apply(without()), Apply(with())], true);
+    check_pod(vec![Apply(with()), Apply(without())], false);
+    // Lost while the watch was broken.
+    let listing = vec![Init, InitApply(without()), InitDone];
+    check_pod([vec![Apply(with())], listing].concat(), false);
+    // The API server deletes from a watch by label what has lost the label.
+    check_pod(vec![Apply(with()), Delete(without())], false);
+}
+
+#[test]
+fn a_workload_uses_its_class_until_it_is_finished() {
+    let condition = |kind: &str, status: &str| {
+        json!({"conditions": [{
+            "type": kind, "status": status, "reason": "R", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]})
+    };
+    for (status, users) in [
+        (Value::Null, 1),
+        (json!({}), 1),
+        (condition("Admitted", "True"), 1),
+        (condition("Finished", "False"), 1),
+        (condition("Finished", "True"), 0),
+    ] {
+        let mut index = Index::default();
+        let events = vec![
+            Apply(workload("w", &Value::Null)),
+            Apply(workload("w", &status)),
+        ];
+        let facts_of = |workload: &LeanWorkload| Some(of_workload(workload));
+        feed(&mut index, IndexedKind::Workload, events, facts_of);
+        assert_eq!(index.priority_class_users("high", 1).total, users);
+    }
+}
+
+#[test]
+fn ready_is_what_has_listed_everything() {
+    assert_eq!(Readiness::always().missing(), [""; 0]);
+    let readiness = Readiness::of(&["a", "b", "c"].map(|name| (name, IndexedKind::Pod)));
+    assert_eq!(readiness.missing(), ["a", "b", "c"]);
+    readiness.clone().set("b");
+    readiness.set("no such store");
+    assert_eq!(readiness.missing(), ["a", "c"], "clones share it");
+    for name in ["a", "b", "c"] {
+        readiness.set(name);
+    }
+    assert_eq!(readiness.missing(), [""; 0]);
+}
+
+/// What a watch has made of these results once it has ended: the classes there are, and whether
+/// the store is ready.
+#[track_caller]
+fn check_watch(results: Vec<WatchResult<Event<PriorityClass>>>, names: &[&str], ready: bool) {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_time().build().unwrap();
+    let feed = Feed {
+        index: Arc::new(RwLock::new(Index::default())),
+        lag_max: Duration::from_secs(1),
+        readiness: Readiness::of(&STORES),
+    };
+    runtime.block_on(async {
+        let kind = IndexedKind::PriorityClass;
+        let results = stream::iter(results);
+        follow_one(PRIORITY_CLASSES, kind, results, &feed, &CLASS_FACTS).await;
+    });
+    let index = feed.index.read().unwrap();
+    assert_eq!(index.priority_class_names(usize::MAX), names);
+    let readiness = &feed.readiness;
+    assert_eq!(!readiness.missing().contains(&PRIORITY_CLASSES), ready);
+    let waiting = STORES.len() - usize::from(ready);
+    assert_eq!(readiness.missing().len(), waiting);
+}
+
+#[test]
+fn a_store_is_ready_when_its_first_listing_is_complete() {
+    let broken = || Err(watcher::Error::NoResourceVersion);
+    check_watch(vec![], &[], false);
+    check_watch(vec![broken(), Ok(Init)], &[], false);
+    check_watch(vec![Ok(Init), Ok(InitApply(class("a")))], &["a"], false);
+    check_watch(vec![Ok(Init), Ok(InitDone)], &[], true);
+}
+
+#[tokio::test]
+async fn a_change_that_waits_holds_up_no_request() {
+    let index = RwLock::new(Index::default());
+    let judging = index.read().unwrap();
+    let mut waiting = pin!(locked(&index, Duration::from_secs(1)));
+    assert!((&mut waiting).now_or_never().is_none());
+    drop(index.try_read().unwrap());
+    drop(judging);
+    drop(waiting.await);
+}
+
+#[test]
+fn a_broken_watch_keeps_what_it_has() {
+    let listing = |name| [Ok(Init), Ok(InitApply(class(name))), Ok(InitDone)];
+    let broken = || Err(watcher::Error::NoResourceVersion);
+    let mut results = Vec::from(listing("a"));
+    results.extend([broken(), broken()]);
+    check_watch(results, &["a"], true);
+
+    let mut results = Vec::from(listing("a"));
+    results.push(broken());
+    results.extend(listing("b"));
+    check_watch(results, &["b"], true);
+}

@@ -17,6 +17,9 @@
 //!
 //! Anything else may go round or not: it takes amounts to tell, which a search finds or does not.
 
+/// The rule whose findings a search replaces by examples.
+pub const RULE: &str = "CQ024";
+
 /// Whom the workloads of a queue may take from others of its tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Beyond {

@@ -2,6 +2,7 @@
 
 mod queue;
 
+use crate::endless::Hunter;
 use crate::finding::Findings;
 use crate::guarded::Guarded;
 use crate::trees::{Family, FlavorResource, Limits, NodeFacts, NodeKind};
@@ -41,6 +42,11 @@ pub(crate) trait HasQuota: Guarded {
         false
     }
 
+    /// What its policies let its workloads do; [`Hunter::may_borrow`] is not looked at.
+    fn hunter(&self) -> Hunter {
+        Hunter::default()
+    }
+
     /// Whether it is in a cohort, from which it can borrow and to which it can lend.
     fn is_in_cohort(&self) -> bool {
         self.above().is_some()
@@ -53,9 +59,16 @@ pub(crate) trait HasQuota: Guarded {
 
     /// What rules about trees use of it.
     fn facts(&self) -> NodeFacts {
+        let quotas = quotas(self.groups());
+        let is_free = |it: &Limits| it.borrowing.is_none_or(|limit| !limit.is_zero());
+        let may_borrow = self.is_in_cohort() && quotas.values().any(is_free);
         NodeFacts {
             above: self.above().map(str::to_owned),
-            quotas: quotas(self.groups()),
+            quotas,
+            hunter: Hunter {
+                may_borrow,
+                ..self.hunter()
+            },
             has_checks: self.has_checks(),
             takes_equals: self.takes_equals(),
         }
@@ -110,6 +123,10 @@ has_quota!(ClusterQueue, Own, Queue, spec => spec.cohort_name.as_deref(), {
     fn takes_equals(&self) -> bool {
         queue::own_takes_equals(&self.spec)
     }
+
+    fn hunter(&self) -> Hunter {
+        queue::own_hunter(&self.spec)
+    }
 });
 has_quota!(Cohort, Own, Cohort, spec => spec.parent_name.as_deref());
 has_quota!(kueue::ClusterQueue, Kueue, Queue, spec => named(&spec.cohort_name), {
@@ -124,6 +141,11 @@ has_quota!(kueue::ClusterQueue, Kueue, Queue, spec => named(&spec.cohort_name), 
             it.within_cluster_queue == "LowerOrNewerEqualPriority"
                 || it.reclaim_within_cohort == "Any"
         })
+    }
+
+    fn hunter(&self) -> Hunter {
+        let given = self.spec.preemption.as_ref();
+        given.map(queue::kueue_hunter).unwrap_or_default()
     }
 });
 has_quota!(kueue::Cohort, Kueue, Cohort, spec => named(&spec.parent_name));

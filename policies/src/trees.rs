@@ -3,6 +3,7 @@
 
 pub(crate) mod sums;
 
+use crate::endless::Hunter;
 use crate::world::{ObjectName, Users};
 use lockkeeper_api::quantity::Quantity;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,8 @@ pub struct NodeFacts {
     pub has_checks: bool,
     /// Whether workloads in it may preempt others of the same priority.
     pub takes_equals: bool,
+    /// What its policies let workloads in it do.
+    pub hunter: Hunter,
 }
 
 /// What rules use of a ResourceFlavor.

@@ -5,6 +5,7 @@ pub(crate) mod borrowing_limit_never_reached;
 pub(crate) mod covered_resources_mismatch;
 mod defaults;
 pub(crate) mod deleted_while_used;
+pub(crate) mod endless_preemption;
 pub(crate) mod flavor_listed_twice;
 pub(crate) mod invalid_fair_sharing_weight;
 pub(crate) mod invalid_namespace_selector;
@@ -56,6 +57,7 @@ macro_rules! queue_rules {
             crate::cluster_queue::threshold_below_every_class::rule(),
             crate::cluster_queue::policy_without_cohort::rule(),
             crate::cluster_queue::threshold_without_policy::rule(),
+            crate::cluster_queue::endless_preemption::rule(),
             $($after,)*
         ]
     };

@@ -1,6 +1,7 @@
 //! What rules ask of a ClusterQueue besides its quota.
 
 use super::{HasQuota, named};
+use crate::endless::{Beyond, Hunter};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_api::cluster_queue::{
@@ -37,6 +38,32 @@ pub(crate) trait IsQueue: HasQuota {
 pub(super) fn own_takes_equals(spec: &ClusterQueueSpec) -> bool {
     spec.within_cluster_queue() == WithinClusterQueue::LowerOrNewerEqualPriority
         || spec.reclaim_within_cohort() == ReclaimWithinCohort::Any
+}
+
+/// See [`HasQuota::hunter`].
+pub(super) fn own_hunter(spec: &ClusterQueueSpec) -> Hunter {
+    Hunter {
+        takes_own: spec.within_cluster_queue() != WithinClusterQueue::Never,
+        beyond: match spec.reclaim_within_cohort() {
+            ReclaimWithinCohort::Never => Beyond::Nobody,
+            ReclaimWithinCohort::LowerPriority => Beyond::Lower,
+            ReclaimWithinCohort::Any => Beyond::Anybody,
+        },
+        may_borrow: false,
+    }
+}
+
+/// See [`HasQuota::hunter`].
+pub(super) fn kueue_hunter(given: &kueue::Preemption) -> Hunter {
+    Hunter {
+        takes_own: policy(&given.within_cluster_queue).is_some(),
+        beyond: match given.reclaim_within_cohort.as_str() {
+            "LowerPriority" => Beyond::Lower,
+            "Any" => Beyond::Anybody,
+            _ => Beyond::Nobody,
+        },
+        may_borrow: false,
+    }
 }
 
 impl IsQueue for ClusterQueue {

@@ -4,6 +4,7 @@
 //! the nodes below it do not keep to themselves; what its lending limit does not give away stays with it.
 
 use super::{FlavorResource, Limits, NodeFacts, NodeKind, Tree};
+use crate::endless::{self, Beyond, Hunter, Rules, Verdict};
 use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeMap;
 
@@ -21,17 +22,27 @@ struct Entry<'a> {
     is_queue: bool,
     /// Whether it is the node that it is about, or below it.
     is_inside: bool,
-    quotas: &'a BTreeMap<FlavorResource, Limits>,
+    facts: &'a NodeFacts,
 }
 
 impl Entry<'_> {
     fn limits(&self, of: &FlavorResource) -> Option<&Limits> {
-        self.quotas.get(of)
+        self.facts.quotas.get(of)
     }
 }
 
-/// The quota of a cohort that is no object.
-static NO_QUOTA: BTreeMap<FlavorResource, Limits> = BTreeMap::new();
+/// A cohort that is no object.
+static NOTHING_SAID: NodeFacts = NodeFacts {
+    above: None,
+    quotas: BTreeMap::new(),
+    has_checks: false,
+    takes_equals: false,
+    hunter: Hunter {
+        takes_own: false,
+        beyond: Beyond::Nobody,
+        may_borrow: false,
+    },
+};
 
 /// What the tree has of one resource of one flavor.
 pub(crate) struct Sums<'w, 'a> {
@@ -97,7 +108,7 @@ impl<'a> Whole<'a> {
             at: 0,
         };
         match root {
-            None => whole.push((kind, name), None, &facts.quotas, true),
+            None => whole.push((kind, name), None, facts, true),
             Some(root) => whole.grow(tree, root, (kind, name), facts),
         }
         Some(whole)
@@ -107,7 +118,7 @@ impl<'a> Whole<'a> {
         &mut self,
         (kind, name): (NodeKind, &'a str),
         above: Option<usize>,
-        quotas: &'a BTreeMap<FlavorResource, Limits>,
+        facts: &'a NodeFacts,
         is_it: bool,
     ) {
         if is_it {
@@ -120,7 +131,7 @@ impl<'a> Whole<'a> {
             above,
             is_queue: kind == NodeKind::Queue,
             is_inside,
-            quotas,
+            facts,
         });
     }
 
@@ -132,14 +143,14 @@ impl<'a> Whole<'a> {
         node: (NodeKind, &'a str),
         facts: &'a NodeFacts,
     ) {
-        let quotas = |it: (NodeKind, &str)| {
+        let known = |it: (NodeKind, &str)| {
             if it == node {
-                return &facts.quotas;
+                return facts;
             }
-            tree.node(it.0, it.1).map_or(&NO_QUOTA, |it| &it.quotas)
+            tree.node(it.0, it.1).unwrap_or(&NOTHING_SAID)
         };
         let root = (NodeKind::Cohort, root);
-        self.push(root, None, quotas(root), root == node);
+        self.push(root, None, known(root), root == node);
         let mut next = 0;
         while let Some(entry) = self.nodes.get(next) {
             let (name, is_queue) = (entry.name, entry.is_queue);
@@ -148,15 +159,23 @@ impl<'a> Whole<'a> {
                     let child = (*kind, child.as_str());
                     // The world may know it, as it was.
                     if child != node {
-                        self.push(child, Some(next), quotas(child), false);
+                        self.push(child, Some(next), known(child), false);
                     }
                 }
                 if facts.above.as_deref() == Some(name) {
-                    self.push(node, Some(next), &facts.quotas, true);
+                    self.push(node, Some(next), facts, true);
                 }
             }
             next = next.saturating_add(1);
         }
+    }
+
+    /// Whether its policies alone keep preemption in the tree from going round.
+    pub(crate) fn verdict(&self, rules: Rules) -> Verdict {
+        let (queues, cohorts): (Vec<_>, Vec<_>) = self.nodes.iter().partition(|it| it.is_queue);
+        let hunters: Vec<Hunter> = queues.iter().map(|it| it.facts.hunter).collect();
+        let is_nested = cohorts.iter().any(|it| it.above.is_some());
+        endless::verdict(&hunters, is_nested, rules)
     }
 
     /// Whether a queue elsewhere in the tree could borrow it.

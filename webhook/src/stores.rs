@@ -14,7 +14,7 @@ use kube::runtime::watcher;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
 use lean::Lean;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
+use lockkeeper_api::{Workload, labels};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::trees::Family;

@@ -3,10 +3,13 @@
 //! Kueue's arithmetic (`resource_node.go`), as if nothing ran. What a node has is its own nominal quota and what
 //! the nodes below it do not keep to themselves; what its lending limit does not give away stays with it.
 
+#[cfg(test)]
+mod tests;
+
 use super::{FlavorResource, Limits, NodeFacts, NodeKind, Tree};
 use crate::endless::{self, Beyond, Hunter, Rules, Verdict};
 use lockkeeper_api::quantity::Quantity;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The tree of one node, as it would be with it.
 pub(crate) struct Whole<'a> {
@@ -65,7 +68,7 @@ pub(crate) enum Chain<'a> {
 /// Goes up from a cohort's parent. Costs the length of the way.
 pub(crate) fn chain<'a>(tree: &'a Tree, from: &'a str, parent: Option<&'a str>) -> Chain<'a> {
     let mut names = vec![from];
-    let mut seen = std::collections::BTreeSet::from([from]);
+    let mut seen = BTreeSet::from([from]);
     let mut next = parent;
     while let Some(name) = next {
         names.push(name);

@@ -2,7 +2,7 @@
 
 mod queue;
 
-use crate::endless::Hunter;
+use crate::endless::{Beyond, Hunter};
 use crate::finding::Findings;
 use crate::guarded::Guarded;
 use crate::trees::{Family, FlavorResource, Limits, NodeFacts, NodeKind};
@@ -67,6 +67,12 @@ pub(crate) trait HasQuota: Guarded {
             quotas,
             hunter: Hunter {
                 may_borrow,
+                // Without a cohort there is nobody beyond.
+                beyond: if self.is_in_cohort() {
+                    self.hunter().beyond
+                } else {
+                    Beyond::Nobody
+                },
                 ..self.hunter()
             },
             has_checks: self.has_checks(),

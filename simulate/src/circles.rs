@@ -9,8 +9,8 @@ mod amounts;
 mod draw;
 mod shrink;
 
+use crate::field::Field;
 use crate::run::{Circle, Run};
-use crate::site::{Site, Tree};
 use draw::{Cards, Dice};
 use std::collections::BTreeSet;
 
@@ -34,15 +34,15 @@ pub struct Search<'a> {
 
 /// A circle in a tree, if one is found: of the fewest workloads that were found to go round, the first.
 #[must_use]
-pub fn find(site: &Site, tree: &Tree, search: &Search<'_>) -> Option<Circle> {
-    let cards = Cards::of(tree, search.priorities)?;
+pub fn find(field: &Field, search: &Search<'_>) -> Option<Circle> {
+    let cards = Cards::of(field, search.priorities)?;
     let mut dice = Dice::default();
     for (size, percent) in GUESTS {
         let mut left = search.draws_max.saturating_mul(percent) / 100;
         while left > 0 {
-            let (found, taken) = climb(site, &cards, &mut dice, size, left);
+            let (found, taken) = climb(field, &cards, &mut dice, size, left);
             if let Some(found) = found {
-                return Some(shrink::shrink(site, &cards, found));
+                return Some(shrink::shrink(field, &cards, found));
             }
             left = left.saturating_sub(taken);
         }
@@ -52,14 +52,14 @@ pub fn find(site: &Site, tree: &Tree, search: &Search<'_>) -> Option<Circle> {
 
 /// Draws once and goes on from there as long as it comes nearer to a circle. Returns how many runs it took.
 fn climb(
-    site: &Site,
+    field: &Field,
     cards: &Cards<'_>,
     dice: &mut Dice,
     size: usize,
     runs_max: u64,
 ) -> (Option<Circle>, u64) {
     let mut best = cards.draw(dice, size);
-    let mut run = Run::new(&site.state, &best);
+    let mut run = Run::new(field, &best);
     let mut taken = 1;
     if let Some(found) = run.find(ROUNDS_MAX) {
         return (Some(found), taken);
@@ -68,7 +68,7 @@ fn climb(
     let mut tries = 0;
     while height > 0 && tries < CHANGES_MAX && taken < runs_max {
         let next = cards.change(dice, &best);
-        let mut run = Run::new(&site.state, &next);
+        let mut run = Run::new(field, &next);
         taken = taken.saturating_add(1);
         tries = tries.saturating_add(1);
         if let Some(found) = run.find(ROUNDS_MAX) {

@@ -7,8 +7,8 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 pub mod circles;
+mod field;
 pub mod run;
-mod site;
 mod story;
 
-pub use site::{Contender, Site, Tree};
+pub use field::{Contender, Field, Tree, trees};

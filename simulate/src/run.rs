@@ -1,6 +1,7 @@
 //! Queues and workloads, left to themselves: a cycle after the other, and whoever is told to go goes at once
 //! and waits again. Nobody finishes.
 
+use crate::field::Field;
 use lockkeeper_preemption::{
     Amount, Decision, FlavorResource, PodSet, Reason, ResourceId, State, WorkloadId, WorkloadSpec,
 };
@@ -75,9 +76,9 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// Guests come to queues in which nobody is.
     #[must_use]
-    pub fn new(state: &State, guests: &'a [Guest]) -> Self {
+    pub fn new(field: &Field, guests: &'a [Guest]) -> Self {
         Self {
-            state: state.clone(),
+            state: field.state.clone(),
             guests,
             ids: Vec::new(),
             now_s: 0,

@@ -1,7 +1,7 @@
 //! A circle, told to people.
 
+use crate::field::Field;
 use crate::run::{Circle, Round};
-use crate::site::Site;
 use lockkeeper_preemption::Amount;
 use lockkeeper_snapshot::objects::quantity;
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ impl Circle {
     /// Who takes part and what happens, a line each. Workloads are named `w1`, `w2`… in the order in which
     /// they come.
     #[must_use]
-    pub fn story(&self, site: &Site) -> Vec<String> {
+    pub fn story(&self, field: &Field) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, guest) in self.guests.iter().enumerate() {
             let requests = guest.requests.iter().map(|(of, amount)| {
-                let resource = site.state.resource_name(*of);
+                let resource = field.resource_name(*of);
                 let amount = quantity(resource, Amount::new(*amount));
                 format!("{amount} {resource}")
             });
@@ -24,6 +24,12 @@ impl Circle {
                 guest.queue,
                 guest.priority,
                 requests.collect::<Vec<_>>().join(" and "),
+            ));
+        }
+        if field.left_out > 0 {
+            let count = field.left_out;
+            lines.push(format!(
+                "{count} other queues of the tree use their nominal quota"
             ));
         }
         let mut step = 0_usize;

@@ -10,8 +10,8 @@
 use insta::assert_snapshot;
 use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, FormerKueue, Options};
-use lockkeeper_simulate::Site;
 use lockkeeper_simulate::circles::{Search, find};
+use lockkeeper_simulate::{Field, trees};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ fn cohort(of: &Value) -> Cohort {
     serde_json::from_value(json!({"metadata": {"name": of["name"]}, "spec": spec})).unwrap()
 }
 
-fn site(file: &str, former: FormerKueue) -> Site {
+fn fields(file: &str, former: FormerKueue) -> Vec<Field> {
     let text = std::fs::read_to_string(folder().join(file)).unwrap();
     let scenario: Value = serde_saphyr::from_str(&text).unwrap();
     let queues: Vec<_> = list(&scenario, "clusterQueues")
@@ -102,19 +102,25 @@ fn site(file: &str, former: FormerKueue) -> Site {
         former,
         ..Options::default()
     };
-    Site::new(&queues, &cohorts, options).unwrap()
+    let trees = trees(&queues, &cohorts).unwrap();
+    let fields = trees
+        .iter()
+        .map(|it| Field::new(it, options.clone()).unwrap());
+    fields.collect()
 }
 
 /// The story of what is found, without any priority classes.
 fn found(file: &str, former: FormerKueue) -> Option<String> {
-    let site = site(file, former);
     let priorities = BTreeSet::new();
     let search = Search {
         priorities: &priorities,
         draws_max: DRAWS_MAX,
     };
-    let mut circles = site.trees().filter_map(|tree| find(&site, tree, &search));
-    Some(circles.next()?.story(&site).join("\n"))
+    let fields = fields(file, former);
+    let mut stories = fields
+        .iter()
+        .filter_map(|field| Some(find(field, &search)?.story(field)));
+    Some(stories.next()?.join("\n"))
 }
 
 #[test]
@@ -171,4 +177,38 @@ fn what_kueue_has_mended_is_found_no_more() {
         let story = found(&format!("kueue-{number}.yaml"), FormerKueue::default());
         assert_eq!(story, None, "{number}");
     }
+}
+
+/// `count` queues that are all alike, in one cohort.
+fn alike(count: usize) -> Vec<ClusterQueue> {
+    let queue = |number: usize| {
+        let flavor = json!({"name": "spot", "quotas": [{"resource": "cpu", "nominal": "4"}]});
+        cluster_queue(&json!({
+            "name": format!("q{number:04}"),
+            "cohort": "all",
+            "resourceGroups": [{"resources": ["cpu"], "flavors": [flavor]}],
+            "preemption": {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}},
+        }))
+    };
+    (0..count).map(queue).collect()
+}
+
+#[test]
+fn of_many_queues_a_few_stand_for_all() {
+    let queues = alike(1_000);
+    let trees = trees(&queues, &[]).unwrap();
+    assert_eq!(trees.len(), 1);
+    assert_eq!(trees[0].queues.len(), 1_000);
+    let options = Options {
+        damping: Damping::Off,
+        ..Options::default()
+    };
+    let field = Field::new(&trees[0], options).unwrap();
+    let priorities = BTreeSet::new();
+    let search = Search {
+        priorities: &priorities,
+        draws_max: DRAWS_MAX,
+    };
+    let story = find(&field, &search).unwrap().story(&field);
+    assert_snapshot!(story.join("\n"));
 }

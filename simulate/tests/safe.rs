@@ -12,8 +12,8 @@
 use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_policies::endless::{Beyond, Hunter, Rules, Verdict, verdict};
 use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, Options};
-use lockkeeper_simulate::Site;
 use lockkeeper_simulate::run::{Guest, Run};
+use lockkeeper_simulate::{Field, trees};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -111,8 +111,8 @@ fn world(dice: &mut Dice) -> World {
     world
 }
 
-fn guests(dice: &mut Dice, world: &World, site: &mut Site) -> Vec<Guest> {
-    let cpu = site.state.resource("cpu");
+fn guests(dice: &mut Dice, world: &World, field: &mut Field) -> Vec<Guest> {
+    let cpu = field.resource("cpu");
     let count = 6 + dice.below(14);
     (0..count)
         .map(|_| Guest {
@@ -164,9 +164,10 @@ fn no_state_returns_where_the_policies_are_safe() {
             },
             ..Options::default()
         };
-        let mut site = Site::new(&world.queues, &world.cohorts, options).unwrap();
-        let guests = guests(&mut dice, &world, &mut site);
-        let mut run = Run::new(&site.state, &guests);
+        let trees = trees(&world.queues, &world.cohorts).unwrap();
+        let mut field = Field::new(&trees[0], options).unwrap();
+        let guests = guests(&mut dice, &world, &mut field);
+        let mut run = Run::new(&field, &guests);
         let found = run.find(ROUNDS_MAX);
         let key = format!("{said:?}, fair {}", rules.is_fair);
         assert_eq!(found, None, "{key}: {:#?}", world.queues);

@@ -1,6 +1,6 @@
 //! The amounts that matter: where they differ, something else fits.
 
-use crate::site::Tree;
+use crate::field::Field;
 use lockkeeper_preemption::{Amount, ResourceId};
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ const UNITS_MIN: i64 = 6;
 const AMOUNTS_MAX: usize = 48;
 
 /// Amounts of a resource, ascending: nothing that is more than all quota.
-pub(super) fn of(tree: &Tree, resource: ResourceId) -> Vec<i64> {
-    let total = tree.total(resource);
-    let quotas = tree.quotas_of(resource);
+pub(super) fn of(field: &Field, resource: ResourceId) -> Vec<i64> {
+    let total = field.total(resource);
+    let quotas = field.quotas_of(resource);
     let said: BTreeSet<i64> = quotas
         .flat_map(|it| [Some(it.nominal), it.borrowing_limit, it.lending_limit])
         .flatten()

@@ -1,8 +1,8 @@
 //! Sets of workloads, drawn.
 
 use super::amounts;
+use crate::field::{Contender, Field};
 use crate::run::Guest;
-use crate::site::{Contender, Tree};
 use lockkeeper_preemption::{
     BorrowWithinCohort, ReclaimWithinCohort, ResourceId, WithinClusterQueue,
 };
@@ -52,24 +52,28 @@ pub(super) struct Cards<'a> {
 
 impl<'a> Cards<'a> {
     /// `None` if nobody can be preempted in the tree.
-    pub(super) fn of(tree: &'a Tree, priorities: &BTreeSet<i32>) -> Option<Self> {
+    pub(super) fn of(field: &'a Field, priorities: &BTreeSet<i32>) -> Option<Self> {
         let may_hunt = |it: &&Contender| {
             it.preemption.within_cluster_queue != WithinClusterQueue::Never
                 || it.preemption.reclaim_within_cohort != ReclaimWithinCohort::Never
         };
-        let hunters: Vec<_> = tree.queues.iter().filter(may_hunt).collect();
+        let hunters: Vec<_> = field.contenders.iter().filter(may_hunt).collect();
         if hunters.is_empty() {
             return None;
         }
-        let resources: BTreeSet<_> = tree.queues.iter().flat_map(|it| &it.resources).collect();
+        let resources: BTreeSet<_> = field
+            .contenders
+            .iter()
+            .flat_map(|it| &it.resources)
+            .collect();
         let amounts = resources
             .into_iter()
-            .map(|it| (*it, amounts::of(tree, *it)))
+            .map(|it| (*it, amounts::of(field, *it)))
             .filter(|(_, amounts)| !amounts.is_empty());
         Some(Self {
             hunters,
-            all: tree.queues.iter().collect(),
-            priorities: few(tree, priorities),
+            all: field.contenders.iter().collect(),
+            priorities: few(field, priorities),
             amounts: amounts.collect(),
         })
     }
@@ -167,14 +171,15 @@ impl<'a> Cards<'a> {
 
 /// A few priorities that are told apart by the policies: those of the classes, and if there are too few, some more;
 /// always those around a threshold.
-fn few(tree: &Tree, given: &BTreeSet<i32>) -> Vec<i32> {
-    let thresholds = tree
-        .queues
-        .iter()
-        .filter_map(|it| match it.preemption.borrow_within_cohort {
-            BorrowWithinCohort::LowerPriority { threshold_max } => threshold_max,
-            BorrowWithinCohort::Never => None,
-        });
+fn few(field: &Field, given: &BTreeSet<i32>) -> Vec<i32> {
+    let thresholds =
+        field
+            .contenders
+            .iter()
+            .filter_map(|it| match it.preemption.borrow_within_cohort {
+                BorrowWithinCohort::LowerPriority { threshold_max } => threshold_max,
+                BorrowWithinCohort::Never => None,
+            });
     let mut all: BTreeSet<i32> = given.clone();
     if all.len() < 2 {
         let around = thresholds.flat_map(|it| [it, it.saturating_add(1)]);

@@ -2,20 +2,20 @@
 
 use super::ROUNDS_MAX;
 use super::draw::Cards;
+use crate::field::Field;
 use crate::run::{Circle, Guest, Run};
-use crate::site::Site;
 
 /// Steps after which it is simple enough.
 const STEPS_MAX: usize = 400;
 
 /// Makes a circle simpler as long as one change does.
-pub(super) fn shrink(site: &Site, cards: &Cards<'_>, found: Circle) -> Circle {
+pub(super) fn shrink(field: &Field, cards: &Cards<'_>, found: Circle) -> Circle {
     let mut best = found;
     let mut steps = 0_usize;
     'simpler: while steps < STEPS_MAX {
         for guests in simpler(cards, &best.guests) {
             steps = steps.saturating_add(1);
-            if let Some(next) = Run::new(&site.state, &guests).find(ROUNDS_MAX) {
+            if let Some(next) = Run::new(field, &guests).find(ROUNDS_MAX) {
                 best = next;
                 continue 'simpler;
             }

@@ -1,0 +1,190 @@
+//! The queues and cohorts of a cluster, tree by tree, without anybody in them.
+
+use lockkeeper_api::cluster_queue::ClusterQueueSpec;
+use lockkeeper_api::{ClusterQueue, Cohort};
+use lockkeeper_preemption::{Amount, Options, Preemption, Quota, ResourceId, State};
+use lockkeeper_snapshot::objects::{ObjectError, cohort_spec, queue_spec};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// As many queues of a tree as take part in a search. The others are taken to use their nominal quota, of which
+/// nobody can take anything, and lend nothing.
+const QUEUES_MAX: usize = 10;
+
+/// As many queues with equal specs as take part: what more of them could do, three can.
+const ALIKE_MAX: usize = 3;
+
+/// Queues that can lend to each other, and their cohorts.
+#[derive(Clone, Debug, Default)]
+pub struct Tree<'a> {
+    /// The name of the cohort at the root; that of the queue where there is no cohort.
+    pub root: String,
+    /// The queues, by name.
+    pub queues: Vec<&'a ClusterQueue>,
+    /// The cohorts that are objects, by name.
+    pub cohorts: Vec<&'a Cohort>,
+    /// Whether a cohort is in another one.
+    pub is_nested: bool,
+}
+
+/// The trees that queues and cohorts make, by the names of their roots. A queue on a circle of cohorts takes part in
+/// nothing.
+///
+/// # Errors
+///
+/// The first [`ObjectError`] of an object that the core cannot have.
+pub fn trees<'a>(
+    queues: impl IntoIterator<Item = &'a ClusterQueue>,
+    cohorts: impl IntoIterator<Item = &'a Cohort>,
+) -> Result<Vec<Tree<'a>>, ObjectError> {
+    let mut state = State::new(Options::default());
+    let mut named = BTreeMap::new();
+    for cohort in cohorts {
+        let spec = cohort_spec(cohort, &mut state)?;
+        named.insert(spec.name.to_owned(), cohort);
+        state.set_cohort(spec);
+    }
+    let mut nodes = Vec::new();
+    for queue in queues {
+        let spec = queue_spec(queue, &mut state, true)?;
+        nodes.push((queue, state.set_queue(spec)));
+    }
+    // A queue and a cohort may have the same name.
+    let mut trees: BTreeMap<(bool, String), Tree<'a>> = BTreeMap::new();
+    for (queue, id) in nodes {
+        if state.is_on_circle(id) {
+            continue;
+        }
+        let path = state.path(id);
+        let mut names = path.split('/').skip(1);
+        let root = names.next().unwrap_or_default().to_owned();
+        let below = names.count();
+        let tree = trees.entry((below > 0, root.clone())).or_default();
+        tree.root = root;
+        tree.queues.push(queue);
+        tree.is_nested |= below > 1;
+    }
+    for (name, cohort) in named {
+        let path = state.cohort(&name).map(|id| state.path(id));
+        let root = path.as_deref().and_then(|it| it.split('/').nth(1));
+        let tree = root.and_then(|it| trees.get_mut(&(true, it.to_owned())));
+        if let Some(tree) = tree {
+            tree.cohorts.push(cohort);
+        }
+    }
+    let mut trees: Vec<Tree<'a>> = trees.into_values().collect();
+    for tree in &mut trees {
+        tree.queues.sort_by_key(|it| name(it));
+    }
+    Ok(trees)
+}
+
+fn name(queue: &ClusterQueue) -> &str {
+    queue.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// A queue as a search sees it.
+#[derive(Clone, Debug)]
+pub struct Contender {
+    /// Its name.
+    pub name: String,
+    /// Whom it may preempt.
+    pub preemption: Preemption,
+    /// The resources that it has quota of.
+    pub(crate) resources: BTreeSet<ResourceId>,
+}
+
+/// A tree in which nobody is.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub(crate) state: State,
+    /// The queues that take part, by name.
+    pub(crate) contenders: Vec<Contender>,
+    /// All quotas of queues and cohorts.
+    quotas: Vec<(ResourceId, Quota)>,
+    /// How many queues take no part.
+    pub(crate) left_out: usize,
+}
+
+impl Field {
+    /// Reads a tree. Of many queues a few take part.
+    ///
+    /// # Errors
+    ///
+    /// The first [`ObjectError`] of an object that the core cannot have.
+    pub fn new(tree: &Tree<'_>, options: Options) -> Result<Self, ObjectError> {
+        let mut field = Self {
+            state: State::new(options),
+            contenders: Vec::new(),
+            quotas: Vec::new(),
+            left_out: 0,
+        };
+        let taken = chosen(&tree.queues);
+        field.left_out = tree.queues.len().saturating_sub(taken.len());
+        for cohort in &tree.cohorts {
+            let spec = cohort_spec(cohort, &mut field.state)?;
+            let quotas = spec.quotas.iter();
+            let quotas = quotas.map(|(of, quota)| (of.resource, *quota));
+            field.quotas.extend(quotas);
+            field.state.set_cohort(spec);
+        }
+        for queue in taken {
+            let spec = queue_spec(queue, &mut field.state, true)?;
+            let flavors = spec.groups.iter().flat_map(|it| &it.flavors);
+            let quotas: Vec<_> = flavors.flat_map(|it| it.quotas.iter().copied()).collect();
+            field.contenders.push(Contender {
+                name: spec.name.to_owned(),
+                preemption: spec.preemption,
+                resources: quotas.iter().map(|(of, _)| *of).collect(),
+            });
+            field.quotas.extend(quotas);
+            field.state.set_queue(spec);
+        }
+        Ok(field)
+    }
+
+    /// The number of a resource.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        self.state.resource(name)
+    }
+
+    /// What happens is told with the names of resources.
+    pub(crate) fn resource_name(&self, id: ResourceId) -> &str {
+        self.state.resource_name(id)
+    }
+
+    /// All quotas of a resource in the tree.
+    pub(crate) fn quotas_of(&self, resource: ResourceId) -> impl Iterator<Item = &Quota> {
+        let all = self.quotas.iter();
+        all.filter(move |(of, _)| *of == resource)
+            .map(|(_, quota)| quota)
+    }
+
+    /// The most that a workload could ever have of a resource.
+    pub(crate) fn total(&self, resource: ResourceId) -> i64 {
+        let nominal = self.quotas_of(resource).map(|it| it.nominal);
+        nominal.fold(Amount::ZERO, Amount::plus).get()
+    }
+}
+
+/// Which queues take part: of those with equal specs a few, and few in all.
+fn chosen<'a>(queues: &[&'a ClusterQueue]) -> Vec<&'a ClusterQueue> {
+    let mut taken: Vec<&ClusterQueue> = Vec::new();
+    for queue in queues {
+        let alike = |it: &&&ClusterQueue| is_alike(&it.spec, &queue.spec);
+        let is_one_of_many = taken.iter().filter(alike).count() >= ALIKE_MAX;
+        let has_room = taken.len() < QUEUES_MAX && !is_one_of_many;
+        if has_room || queues.len() <= QUEUES_MAX {
+            taken.push(queue);
+        }
+    }
+    taken
+}
+
+fn is_alike(a: &ClusterQueueSpec, b: &ClusterQueueSpec) -> bool {
+    a.cohort_name == b.cohort_name
+        && a.resource_groups == b.resource_groups
+        && a.preemption == b.preemption
+        && a.queueing_strategy == b.queueing_strategy
+        && a.flavor_fungibility == b.flavor_fungibility
+        && a.fair_sharing == b.fair_sharing
+}

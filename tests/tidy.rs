@@ -77,6 +77,19 @@ fn no_file_is_too_long_to_hold_in_mind() {
 }
 
 #[test]
+fn what_a_cluster_refuses_is_not_for_the_author_to_suppress() {
+    for path in sources("rs") {
+        let text = fs::read_to_string(&path).unwrap();
+        let of = path.strip_prefix(root()).unwrap();
+        let may = ["cli", "policies", "tests"]
+            .iter()
+            .any(|it| of.starts_with(it));
+        let reads = text.contains("suppression") || text.contains("lockkeeper.dev/ignore");
+        assert!(may || !reads, "{}: it knows of suppressions", of.display());
+    }
+}
+
+#[test]
 fn the_terms_are_those_of_the_field() {
     for path in sources("rs") {
         if path.ends_with("tests/tidy.rs") {

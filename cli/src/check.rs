@@ -1,20 +1,33 @@
 //! `lockkeeper check`: the answers of the API server and the webhook, without either.
 
+mod choice;
+mod cluster;
+mod crew;
+mod fix;
+mod judge;
 mod kinds;
 mod lines;
+mod outside;
+mod policy_report;
+mod progress;
 mod report;
+mod shelf;
 mod source;
+mod stored;
 
 use crate::{Failure, configuration};
-use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use anstream::AutoStream;
+use choice::Choice;
+use clap::{Args, ColorChoice, ValueEnum};
+use judge::Judge;
 use kinds::Known;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
-use lockkeeper_policies::reference;
-use report::{Report, Told};
-use source::{Document, Source};
-use std::io::{Write, stdout};
+use progress::Progress;
+use report::{Format, Judged, Palette, Tally};
+use shelf::Shelf;
+use source::{Input, Source};
+use std::io::{self, BufWriter, Write, stderr, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,28 +42,48 @@ Exit codes:
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Files and folders with YAML or JSON; `-` is standard input
-    #[arg(required = true)]
+    #[arg(required_unless_present = "stored", conflicts_with = "stored")]
     paths: Vec<PathBuf>,
 
     /// How findings are printed
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 
+    /// Whether what is for people is coloured; `auto` is on a terminal, unless `NO_COLOR` is set
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    color: ColorChoice,
+
     /// What makes the exit code 1
     #[arg(long, value_enum, default_value_t)]
     fail_on: Severity,
 
-    /// Only these rules, such as CQ007; may be given several times
-    #[arg(long, value_delimiter = ',')]
+    /// Only these rules, such as CQ007, or CQ for all about ClusterQueues; may be given several times
+    #[arg(long, value_delimiter = ',', value_name = "ID")]
     select: Vec<String>,
 
-    /// Not these rules; may be given several times
-    #[arg(long, value_delimiter = ',')]
+    /// Not these rules or groups of rules; may be given several times
+    #[arg(long, value_delimiter = ',', value_name = "ID")]
     ignore: Vec<String>,
 
     /// The configuration file of the server, for its actions and feature gates
-    #[arg(long)]
+    #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    #[command(flatten)]
+    outside: outside::Outside,
+
+    /// First put right what has one obvious correction: misspelt fields, and values in the wrong case. Comments and
+    /// layout stay
+    #[arg(long)]
+    fix: bool,
+
+    /// Print what --fix would change, and check nothing
+    #[arg(long)]
+    diff: bool,
+
+    /// The address that SARIF finds the pages of rules below, such as that of docs/rules in a repository
+    #[arg(long, value_name = "URL")]
+    pages: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -60,6 +93,10 @@ enum Output {
     Human,
     /// As JSON
     Json,
+    /// As SARIF 2.1.0, for services that show what analyzers find
+    Sarif,
+    /// As JUnit XML, for what reads the reports of tests
+    Junit,
     /// As annotations of a GitHub workflow
     Github,
 }
@@ -76,74 +113,181 @@ enum Severity {
 
 /// Checks, and prints what was found. The exit code says whether there was anything.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (text, code) = check(arguments)?;
-    stdout().lock().write_all(text.as_bytes())?;
+    let code = check(arguments, &mut BufWriter::new(stdout()))?;
     Ok(ExitCode::from(code))
 }
 
-fn check(arguments: &Arguments) -> Result<(String, u8), Failure> {
-    for id in arguments.select.iter().chain(&arguments.ignore) {
-        if reference::entry(id).is_none() {
-            return Err(Failure::Usage(anyhow!(reference::no_such_rule(id))));
-        }
-    }
+fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Failure> {
+    let choice = Choice::new(&arguments.select, &arguments.ignore).map_err(Failure::Usage)?;
     let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
-    let settings = kinds::settings(loaded.config).map_err(|error| Failure::Usage(error.into()))?;
-    let read = source::read(&arguments.paths);
-    let world = world(&read.sources);
-    let known = Known::new()?;
-    let mut report = Report::new(arguments.output);
-    report.unreadable(read.problems);
-    for source in &read.sources {
-        report.files += 1;
-        for document in &source.documents {
-            match known.judge(&document.value, &settings, &world) {
-                None => report.skipped += 1,
-                Some(findings) => {
-                    report.objects += 1;
-                    tell(source, document, findings, arguments, &mut report);
-                }
-            }
+    let settings = kinds::settings(loaded.config, &choice);
+    let settings = settings.map_err(|error| Failure::Usage(error.into()))?;
+    if arguments.outside.stored {
+        return stored::run(arguments, choice, settings, out);
+    }
+    let inputs = source::list(&arguments.paths);
+    if arguments.diff {
+        return diff(&choice, &inputs, out);
+    }
+    if arguments.fix {
+        let fixed = fix::write(&Known::new(&choice)?, &inputs)?;
+        if fixed.fields > 0 {
+            let fields = report::counted(fixed.fields, "field");
+            let files = report::counted(fixed.files, "file");
+            // Who closed standard error does not want to know.
+            let _ = writeln!(stderr(), "fixed {fields} in {files}");
         }
     }
-    let code = report.code(arguments.fail_on);
-    Ok((report.finish(), code))
+    let format = report::format(arguments.output, printing(arguments));
+    let mut printer = Printer::new(&*format, out, inputs.len().saturating_mul(2));
+    printer.write(&format.head());
+
+    let (mut world, unreadable) = outside::world(&arguments.outside)?;
+    for judged in unreadable {
+        printer.file(&format.file(&judged), Tally::of(&judged));
+    }
+    let shelf = look(&inputs, &mut world, &mut printer.progress);
+    let judge = Judge::new(settings, world, choice)?;
+    let work = |at: usize| {
+        let input = inputs.get(at)?;
+        let read = shelf.take(at).unwrap_or_else(|| input.read());
+        let judged = Judged {
+            name: input.name.clone(),
+            outcome: read.map(|source| judge.file(source)),
+        };
+        Some((format.file(&judged), Tally::of(&judged)))
+    };
+    crew::in_order(inputs.len(), crew::threads(), work, |_, done| {
+        if let Some((text, tally)) = done {
+            printer.file(&text, tally);
+        }
+        printer.progress.step();
+    });
+    Ok(printer.finish()?.code(arguments.fail_on))
 }
 
-fn tell(
-    source: &Source,
-    document: &Document,
-    findings: Vec<(Severity, lockkeeper_policies::finding::Finding)>,
-    arguments: &Arguments,
-    report: &mut Report,
-) {
-    let names = |list: &[String], id: &str| list.iter().any(|it| it.eq_ignore_ascii_case(id));
-    for (severity, finding) in findings {
-        let is_left_out = names(&arguments.ignore, finding.rule)
-            || !(arguments.select.is_empty() || names(&arguments.select, finding.rule));
-        if !is_left_out {
-            let place = lines::place(&source.text, document, &finding.field.pointer());
-            report.tell(&Told {
-                source,
-                document,
-                place,
-                severity,
-                finding: &finding,
-            });
-        }
+/// Prints what would be put right: 1 if there is anything, 2 if something cannot be read.
+fn diff(choice: &Choice, inputs: &[Input], out: &mut (impl Write + Send)) -> Result<u8, Failure> {
+    let fixed = fix::print(&Known::new(choice)?, inputs, out)?;
+    Ok(if fixed.unreadable > 0 {
+        let files = report::counted(fixed.unreadable, "file");
+        let _ = writeln!(stderr(), "{files} not read; without --diff they are named");
+        2
+    } else {
+        u8::from(fixed.files > 0)
+    })
+}
+
+fn printing(arguments: &Arguments) -> report::Settings {
+    let choice = match arguments.color {
+        ColorChoice::Auto => AutoStream::choice(&stdout()),
+        ColorChoice::Always => anstream::ColorChoice::Always,
+        ColorChoice::Never => anstream::ColorChoice::Never,
+    };
+    report::Settings {
+        palette: if choice == anstream::ColorChoice::Never {
+            Palette::default()
+        } else {
+            Palette::coloured()
+        },
+        fail_on: arguments.fail_on,
+        is_stored: arguments.outside.stored,
+        pages: arguments.pages.clone(),
     }
 }
 
-/// What the given objects know of each other. What is not among them may exist all the same.
-fn world(sources: &[Source]) -> Index {
+/// What the given objects know of each other is taken into the world. Some of what was read is kept for later.
+fn look(inputs: &[Input], world: &mut Index, progress: &mut Progress) -> Shelf {
+    let mut shelf = Shelf::new(inputs.len());
+    let work = |at: usize| {
+        let read = inputs.get(at).map(Input::read);
+        let facts = match &read {
+            Some(Ok(source)) => facts_of(source),
+            _ => Index::default(),
+        };
+        (read, facts)
+    };
+    crew::in_order(inputs.len(), crew::threads(), work, |at, (read, facts)| {
+        world.extend(facts);
+        if let Some(read) = read {
+            shelf.keep(at, read);
+        }
+        progress.step();
+    });
+    shelf
+}
+
+fn facts_of(source: &Source) -> Index {
     let mut index = Index::default();
-    for source in sources {
-        for document in &source.documents {
-            // What cannot be read is told where it is judged.
-            let _ = facts::observe(&mut index, &document.value);
-        }
+    for document in &source.documents {
+        // What cannot be read is told where it is judged.
+        let _ = facts::observe(&mut index, &document.value);
     }
     index
+}
+
+/// Prints, and counts what was printed.
+struct Printer<'a, W> {
+    format: &'a dyn Format,
+    out: &'a mut W,
+    /// The first error of writing. What comes after it is not written.
+    written: io::Result<()>,
+    is_first: bool,
+    is_muted: bool,
+    tally: Tally,
+    progress: Progress,
+}
+
+impl<'a, W: Write> Printer<'a, W> {
+    fn new(format: &'a dyn Format, out: &'a mut W, steps: usize) -> Self {
+        Self {
+            format,
+            out,
+            written: Ok(()),
+            is_first: true,
+            is_muted: false,
+            tally: Tally::default(),
+            progress: Progress::new(steps),
+        }
+    }
+
+    /// Only counts from now on.
+    fn mute(&mut self) {
+        self.is_muted = true;
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.written.is_ok() && !self.is_muted {
+            self.written = self.out.write_all(text.as_bytes());
+        }
+    }
+
+    /// What is told of a file.
+    fn file(&mut self, text: &str, tally: Tally) {
+        self.tally.add(tally);
+        if text.is_empty() {
+            return;
+        }
+        let must_not_wait = self.progress.is_seen();
+        self.progress.erase();
+        if !self.is_first {
+            self.write(self.format.separator());
+        }
+        self.is_first = false;
+        self.write(text);
+        if must_not_wait && self.written.is_ok() {
+            self.written = self.out.flush();
+        }
+    }
+
+    fn finish(mut self) -> io::Result<Tally> {
+        self.progress.erase();
+        let tail = self.format.tail(&self.tally);
+        self.write(&tail);
+        self.written?;
+        self.out.flush()?;
+        Ok(self.tally)
+    }
 }
 
 #[cfg(test)]

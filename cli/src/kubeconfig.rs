@@ -6,11 +6,25 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use std::path::Path;
 
-/// Reads the file. An error names it, and says what is wrong with it.
+/// Reads the file, of which the current context is used. An error names it, and says what is wrong with it.
 pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
-    let explain = |error| explain(path, &error);
+    client_of(path, None).await
+}
+
+/// The same for a context of the file, by its name.
+pub(crate) async fn client_of(path: &Path, context: Option<&str>) -> Result<Client, Error> {
+    let explain = |error| match error {
+        KubeconfigError::LoadContext(name) if context.is_some() => anyhow!(
+            "{} has no context {name:?}; kubectl config get-contexts lists those it has",
+            path.display()
+        ),
+        error => explain(path, &error),
+    };
     let read = Kubeconfig::read_from(path).map_err(explain)?;
-    let options = KubeConfigOptions::default();
+    let options = KubeConfigOptions {
+        context: context.map(str::to_owned),
+        ..KubeConfigOptions::default()
+    };
     let config = Config::from_custom_kubeconfig(read, &options).await;
     let config = config.map_err(explain)?;
     Client::try_from(config).map_err(|error| anyhow!("cannot use {}: {error}", path.display()))

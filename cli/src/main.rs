@@ -7,6 +7,7 @@ mod control;
 mod explain;
 mod kubeconfig;
 mod logging;
+mod manual;
 mod rules;
 mod serve;
 mod signals;
@@ -61,6 +62,10 @@ enum Command {
     Explain(explain::Arguments),
     /// List the rules, or print the page of one
     Rules(rules::Arguments),
+    /// Print what completes the command line, for a shell
+    Completions(manual::CompletionsArguments),
+    /// Write the manual pages into a folder
+    Man(manual::ManArguments),
     /// Print the CRDs and the webhook configurations
     Crds {
         #[command(subcommand)]
@@ -95,6 +100,8 @@ fn main() -> ExitCode {
         },
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Rules(arguments) => rules::run(&arguments),
+        Command::Completions(arguments) => manual::completions(&arguments),
+        Command::Man(arguments) => manual::pages(&arguments),
         Command::Crds { command } => {
             lockkeeper_crdgen::cli::run(command.unwrap_or_default(), &mut stdout().lock())
                 .map_err(Failure::from)

@@ -4,6 +4,7 @@ use crate::yaml::place_and_message;
 use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};
+use lockkeeper_policies::trees::Family;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +15,42 @@ const FILE_SIZE_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// The deepest folder that is entered.
 const DEPTH_MAX: usize = 16;
 
+const OWN: &str = "lockkeeper.dev/v1alpha1";
+const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
+
+/// The kinds that rules ask about: what the API server calls them, and where it has them.
+#[rustfmt::skip]
+pub(crate) const ASKED: [(IndexedKind, &str, &str, &str); 14] = [
+    (IndexedKind::PriorityClass, "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"),
+    (IndexedKind::Workload, OWN, "Workload", "workloads"),
+    (IndexedKind::Pod, "v1", "Pod", "pods"),
+    (IndexedKind::ElasticQuota, "scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "elasticquotas"),
+    (IndexedKind::Templates, "scheduling.k8s.io/v1alpha2", "Workload", "workloads"),
+    (IndexedKind::ClusterQueue(Family::Own), OWN, "ClusterQueue", "clusterqueues"),
+    (IndexedKind::Cohort(Family::Own), OWN, "Cohort", "cohorts"),
+    (IndexedKind::ResourceFlavor(Family::Own), OWN, "ResourceFlavor", "resourceflavors"),
+    (IndexedKind::LocalQueue(Family::Own), OWN, "LocalQueue", "localqueues"),
+    (IndexedKind::ClusterQueue(Family::Kueue), KUEUE, "ClusterQueue", "clusterqueues"),
+    (IndexedKind::Cohort(Family::Kueue), KUEUE, "Cohort", "cohorts"),
+    (IndexedKind::ResourceFlavor(Family::Kueue), KUEUE, "ResourceFlavor", "resourceflavors"),
+    (IndexedKind::LocalQueue(Family::Kueue), KUEUE, "LocalQueue", "localqueues"),
+    (IndexedKind::WorkloadPriorityClass, KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses"),
+];
+
+/// Declares that what an index does not have does not exist.
+pub(crate) fn close(index: &mut Index) {
+    for kind in IndexedKind::ALL {
+        index.declare_known(kind);
+    }
+}
+
 /// Takes every object in the YAML and JSON files of a folder into an index. What is not there does
 /// not exist.
 pub(crate) fn read(folder: &Path) -> Result<Index, Error> {
     let mut files = Vec::new();
     collect(folder, DEPTH_MAX, &mut files)?;
     let mut index = Index::default();
-    for kind in IndexedKind::ALL {
-        index.declare_known(kind);
-    }
+    close(&mut index);
     for file in files {
         for object in &documents(&file)? {
             take(&mut index, object).with_context(|| file.display().to_string())?;

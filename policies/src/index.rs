@@ -164,6 +164,14 @@ impl Index {
         *count = count.saturating_add(1);
     }
 
+    /// Takes over what another one has, which wins where both know an object.
+    pub fn extend(&mut self, other: Self) {
+        for ((_, name), facts) in other.objects {
+            self.apply(name, facts);
+        }
+        self.known.extend(other.known);
+    }
+
     /// An object is gone. Nothing happens if it was not here.
     pub fn remove(&mut self, kind: IndexedKind, name: &ObjectName) {
         if let Some(facts) = self.objects.remove(&(kind, name.clone())) {

@@ -21,7 +21,9 @@ pub mod rule;
 pub mod scheduling;
 pub mod settings;
 pub mod structure;
+pub mod suppression;
 pub mod trees;
+pub mod undecodable;
 pub mod world;
 
 mod cluster_queue;
@@ -40,7 +42,6 @@ mod priority_class;
 mod quota;
 mod resource_flavor;
 mod suspension;
-mod undecodable;
 mod workload;
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::registry;
 use crate::rule::{Change, Context, Operation, RuleInfo};
 use crate::settings::Settings;
 use crate::structure::metadata;
+use crate::suppression::Suppressions;
 use crate::undecodable;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -198,6 +199,10 @@ fn of_schema(rule: &RuleInfo) {
             kind == "Workload" || kind == "LocalQueue",
         ));
         findings.extend(structure.check(&object, None));
+        if let Some(mut suppressions) = Suppressions::of(&object) {
+            findings.retain(|it| suppressions.reason(it.rule).is_none());
+            findings.extend(suppressions.without_effect(true));
+        }
         let seen: Vec<String> = findings
             .iter()
             .map(|it| format!("{} {it}", it.rule))

@@ -5,6 +5,7 @@ use crate::reference::no_such_rule;
 use crate::rule::{Operation, Rule, RuleInfo};
 use crate::settings::Settings;
 use crate::structure;
+use crate::suppression;
 use crate::undecodable;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -63,6 +64,7 @@ impl std::error::Error for UnknownRule {}
 pub fn all() -> Vec<RuleInfo> {
     let mut out = vec![undecodable::info()];
     out.extend(structure::infos());
+    out.push(suppression::info());
     infos::<ClusterQueue>(&mut out);
     infos::<Cohort>(&mut out);
     infos::<ResourceFlavor>(&mut out);

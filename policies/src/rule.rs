@@ -138,6 +138,8 @@ pub enum Layer {
     Webhook,
     /// By the API server, from the schema of the kind, and by whoever reads that schema.
     Schema,
+    /// By `lockkeeper check` alone.
+    Check,
 }
 
 impl fmt::Display for Layer {
@@ -145,6 +147,7 @@ impl fmt::Display for Layer {
         match self {
             Self::Webhook => f.write_str("webhook"),
             Self::Schema => f.write_str("schema"),
+            Self::Check => f.write_str("check"),
         }
     }
 }

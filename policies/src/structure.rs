@@ -4,15 +4,18 @@
 //! JSON Schema alone would not do: the API server prunes, fills in defaults, keys lists, lets what an update
 //! leaves alone pass, and has its own kinds of errors.
 
+mod ask;
 mod check;
 mod fill;
 mod infos;
+mod mend;
 mod metadata;
 mod node;
 mod walk;
 
 use crate::finding::{ErrorKind, Finding};
 pub(crate) use infos::infos;
+pub use mend::{Correction, Part};
 pub use metadata::metadata;
 use node::Node;
 use serde_json::Value;
@@ -79,11 +82,31 @@ impl Structure {
         fill::fill(&self.root, object);
     }
 
+    /// Misspelt names and values that have one obvious correction: at most a hundred.
+    #[must_use]
+    pub fn corrections(&self, object: &Value) -> Vec<Correction> {
+        mend::corrections(&self.root, object)
+    }
+
     /// What is wrong with an object that is made, or was changed from `old`. What a change left as it was is
     /// not looked at. If its shape is wrong the expressions are not asked: they could not be answered.
     #[must_use]
     pub fn check(&self, object: &Value, old: Option<&Value>) -> Vec<Finding> {
-        let mut findings = check::shape(&self.root, object, old);
+        let mut findings = self.shape(object, old);
+        if Self::can_be_asked(&findings) {
+            findings.extend(ask::expressions(&self.root, object, old));
+        }
+        findings
+    }
+
+    /// The same without the expressions.
+    #[must_use]
+    pub fn shape(&self, object: &Value, old: Option<&Value>) -> Vec<Finding> {
+        check::shape(&self.root, object, old)
+    }
+
+    /// Whether the shape is right enough for expressions.
+    fn can_be_asked(findings: &[Finding]) -> bool {
         let is_blocked = findings.iter().any(|it| {
             matches!(
                 it.kind,
@@ -94,9 +117,6 @@ impl Structure {
                     | ErrorKind::TypeInvalid
             )
         });
-        if !is_blocked {
-            findings.extend(check::expressions(&self.root, object, old));
-        }
-        findings
+        !is_blocked
     }
 }

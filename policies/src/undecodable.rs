@@ -6,8 +6,10 @@ use crate::rule::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 
-pub(crate) const ID: &str = "SC001";
+/// The id under which they go.
+pub const ID: &str = "SC001";
 
 /// The most characters of a decoder's message that are repeated: it may quote the input.
 const REASON_LENGTH_MAX: usize = 200;
@@ -29,6 +31,17 @@ pub(crate) fn info() -> RuleInfo {
 }
 
 impl Finding {
+    /// A decoder's error about a value below `base`.
+    #[must_use]
+    pub fn misfit(base: FieldPath, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let field = error.path().iter().fold(base, |path, it| match it {
+            Segment::Seq { index } => path.index(*index),
+            Segment::Map { key } => path.named(key.as_str()),
+            Segment::Enum { .. } | Segment::Unknown => path,
+        });
+        Self::undecodable(field, None, &error.inner().to_string())
+    }
+
     /// A value of an object does not fit its type. `value` is the value seen, as JSON, where it is
     /// known; `reason` is what the decoder said.
     #[must_use]

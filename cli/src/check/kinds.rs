@@ -1,6 +1,9 @@
 //! What is known of each kind, and what is said of its objects.
 
 use super::Severity;
+use super::choice::Choice;
+use super::cluster::Listing;
+use super::source::Identity;
 use crate::Failure;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -16,48 +19,72 @@ use lockkeeper_policies::guarded::Guarded;
 use lockkeeper_policies::registry::{self, UnknownRule};
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::structure::{Structure, metadata};
-use lockkeeper_policies::world::World;
+use lockkeeper_policies::structure::{EXPRESSION, Structure, metadata};
+use lockkeeper_policies::undecodable;
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 type Found = Vec<(Severity, Finding)>;
-type Rules = fn(&Value, &Context<'_>) -> Found;
+
+/// What is said of an object.
+pub(super) struct Judgement {
+    pub(super) found: Found,
+    /// Whether everything was asked that there is to ask: an object of the wrong shape is not held against rules.
+    pub(super) is_complete: bool,
+}
+type Rules = fn(&Value, &Context<'_>) -> Result<Found, Finding>;
 
 /// What is known of a kind.
 struct Kind {
     /// `None` if its schema is all that is known.
     rules: Option<Rules>,
+    /// What the API server calls it in paths.
+    plural: String,
     is_namespaced: bool,
     schema: Schema,
 }
 
-/// The schema of a kind, where it is at hand.
+/// The schema of a kind, where it is at hand. It is made ready when it is asked for first.
 enum Schema {
     None,
-    Own(Box<Structure>),
-    BuiltIn(&'static Structure),
+    Own {
+        schema: Value,
+        structure: OnceLock<Option<Structure>>,
+    },
+    OfKueue {
+        kind: &'static str,
+        version: &'static str,
+    },
 }
 
 impl Schema {
     fn get(&self) -> Option<&Structure> {
         match self {
             Self::None => None,
-            Self::Own(structure) => Some(structure),
-            Self::BuiltIn(structure) => Some(structure),
+            Self::Own { schema, structure } => {
+                // A test holds that all of them can be read.
+                let made = || Structure::new(schema).ok();
+                structure.get_or_init(made).as_ref()
+            }
+            Self::OfKueue { kind, version } => lockkeeper_policies::kueue::structure(kind, version),
         }
     }
 }
 
 /// All kinds that are known, by API version and name.
 pub(super) struct Known {
-    kinds: BTreeMap<(String, String), Kind>,
+    kinds: BTreeMap<String, BTreeMap<String, Kind>>,
+    /// Whether the expressions in schemas are asked.
+    asks_expressions: bool,
+    choice: Choice,
 }
 
 /// The settings of a configuration. What other projects enforce by themselves on a cluster is on here: there
 /// is no cluster. What a cluster only notes, since objects come to it one by one, is warned of: here all that
 /// belongs together is at hand.
-pub(super) fn settings(mut config: Config) -> Result<Settings, UnknownRule> {
+pub(super) fn settings(mut config: Config, choice: &Choice) -> Result<Settings, UnknownRule> {
     for rule in registry::all() {
         let action = match rule.action {
             Action::Off => Action::Enforce,
@@ -67,13 +94,33 @@ pub(super) fn settings(mut config: Config) -> Result<Settings, UnknownRule> {
         let actions = &mut config.rules.actions;
         actions.entry(rule.id.to_owned()).or_insert(action);
     }
+    // The names in it are checked before any are taken away.
+    registry::settings(&config)?;
+    choice.apply(&mut config);
     registry::settings(&config)
 }
 
+/// How bad findings of a rule with this default are in a namespace; `None` if nobody wants to know.
+pub(super) fn severity(
+    settings: &Settings,
+    (id, default): (&str, Action),
+    namespace: &str,
+) -> Option<Severity> {
+    let namespace = Some(namespace).filter(|it| !it.is_empty());
+    match settings.action(id, default, namespace) {
+        Action::Enforce => Some(Severity::Error),
+        Action::Warn => Some(Severity::Warning),
+        Action::Audit | Action::Off => None,
+    }
+}
+
 impl Known {
-    pub(super) fn new() -> Result<Self, Failure> {
+    /// Of the rules, only those that are chosen are asked.
+    pub(super) fn new(choice: &Choice) -> Result<Self, Failure> {
         let mut known = Self {
             kinds: BTreeMap::new(),
+            asks_expressions: choice.takes(EXPRESSION),
+            choice: choice.clone(),
         };
         known.add::<ClusterQueue>();
         known.add::<Cohort>();
@@ -93,36 +140,43 @@ impl Known {
         known.add::<scheduling::PodGroup>();
         known.add::<ElasticQuota>();
         for (kind, version) in lockkeeper_policies::kueue::kinds() {
-            let structure = lockkeeper_policies::kueue::structure(kind, version);
-            known.add_schema(
-                (format!("{}/{version}", kueue::GROUP), kind.to_owned()),
-                matches!(kind, "LocalQueue" | "Workload"),
-                structure.map_or(Schema::None, Schema::BuiltIn),
-            );
+            let of = Definition {
+                version: format!("{}/{version}", kueue::GROUP),
+                kind: kind.to_owned(),
+                plural: plural(kind),
+                is_namespaced: matches!(kind, "LocalQueue" | "Workload"),
+            };
+            known.add_schema(of, Schema::OfKueue { kind, version });
         }
-        let version = format!("{}/{}", lockkeeper_api::GROUP, lockkeeper_api::VERSION);
-        for (kind, is_namespaced, structure) in own_schemas()? {
-            let schema = Schema::Own(Box::new(structure));
-            known.add_schema((version.clone(), kind), is_namespaced, schema);
+        for (of, schema) in own_schemas()? {
+            let structure = OnceLock::new();
+            known.add_schema(of, Schema::Own { schema, structure });
         }
         Ok(known)
     }
 
     fn add<T: Guarded>(&mut self) {
-        let name = (T::api_version(&()).into_owned(), T::kind(&()).into_owned());
+        let version = T::api_version(&()).into_owned();
+        let mut rules = T::rules().iter();
+        let takes = |id: &str| self.choice.takes(id);
+        let is_asked = takes(undecodable::ID) || rules.any(|it| takes(it.id));
         let kind = Kind {
-            rules: Some(by_rules::<T>),
+            rules: is_asked.then_some(by_rules::<T>),
+            plural: T::plural(&()).into_owned(),
             is_namespaced: T::NAMESPACED,
             schema: Schema::None,
         };
-        self.kinds.insert(name, kind);
+        let kinds = self.kinds.entry(version).or_default();
+        kinds.insert(T::kind(&()).into_owned(), kind);
     }
 
     /// The schema of a kind, which may have no rules.
-    fn add_schema(&mut self, name: (String, String), is_namespaced: bool, schema: Schema) {
-        let kind = self.kinds.entry(name).or_insert(Kind {
+    fn add_schema(&mut self, of: Definition, schema: Schema) {
+        let kinds = self.kinds.entry(of.version).or_default();
+        let kind = kinds.entry(of.kind).or_insert(Kind {
             rules: None,
-            is_namespaced,
+            plural: of.plural,
+            is_namespaced: of.is_namespaced,
             schema: Schema::None,
         });
         kind.schema = schema;
@@ -133,14 +187,14 @@ impl Known {
         let asked = object.get("kind").and_then(Value::as_str)?;
         let found = match object.get("apiVersion").and_then(Value::as_str) {
             None => {
-                let mut versions = self.kinds.keys().filter(|(_, kind)| kind == asked);
-                let version = &versions.next()?.0;
+                let mut versions = self.kinds.iter();
+                let (version, _) = versions.find(|(_, kinds)| kinds.contains_key(asked))?;
                 let reason = format!("it is missing; give one, such as {version}");
                 Finding::undecodable(FieldPath::new("apiVersion"), None, &reason)
             }
             Some(version) => {
-                let mut kinds = self.kinds.keys().filter(|(it, _)| it == version);
-                let (_, kind) = kinds.find(|(_, kind)| kind.eq_ignore_ascii_case(asked))?;
+                let mut kinds = self.kinds.get(version)?.keys();
+                let kind = kinds.find(|it| it.eq_ignore_ascii_case(asked))?;
                 let reason = format!("there is no such kind; did you mean {kind}?");
                 let value = Value::from(asked);
                 Finding::undecodable(FieldPath::new("kind"), Some(&value), &reason)
@@ -149,80 +203,163 @@ impl Known {
         Some(vec![(Severity::Error, found)])
     }
 
+    /// All kinds as a cluster is asked for them: by group and kind, the newest version first.
+    pub(super) fn listings(&self) -> Vec<Listing<'_>> {
+        let mut all: Vec<Listing<'_>> = Vec::new();
+        for (version, kinds) in &self.kinds {
+            all.extend(kinds.iter().map(|(kind, it)| Listing {
+                version,
+                kind,
+                plural: &it.plural,
+            }));
+        }
+        all.sort_by_key(|it| (it.group(), it.kind, Reverse(it.version)));
+        all
+    }
+
+    fn of(&self, object: &Value) -> Option<&Kind> {
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        self.kinds.get(text("apiVersion")?)?.get(text("kind")?)
+    }
+
+    /// The schema of an object's kind, if both are known.
+    pub(super) fn structure(&self, object: &Value) -> Option<&Structure> {
+        self.of(object)?.schema.get()
+    }
+
     /// What is said of an object; `None` if its kind is not known.
     pub(super) fn judge(
         &self,
-        object: &Value,
-        settings: &Settings,
-        world: &dyn World,
-    ) -> Option<Found> {
-        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-        let name = (text("apiVersion").to_owned(), text("kind").to_owned());
-        let Some(kind) = self.kinds.get(&name) else {
-            return self.doubt(object);
+        mut object: Value,
+        identity: &Identity,
+        context: &Context<'_>,
+    ) -> Option<Judgement> {
+        let Some(kind) = self.of(&object) else {
+            return Some(Judgement {
+                found: self.doubt(&object)?,
+                is_complete: false,
+            });
         };
-        let mut findings = Vec::new();
-        let mut object = object.clone();
+        let mut found = Vec::new();
         if let Some(structure) = kind.schema.get() {
-            let errors = |all: Vec<Finding>| all.into_iter().map(|it| (Severity::Error, it));
-            findings.extend(errors(structure.prune(&mut object)));
-            structure.fill(&mut object);
-            let mut wrong = metadata(&object, kind.is_namespaced);
-            // A file need not say where it will be applied.
-            let namespace = FieldPath::new("metadata").field("namespace");
-            wrong.retain(|it| !kind.is_namespaced || it.field != namespace);
-            wrong.extend(structure.check(&object, None));
-            if !wrong.is_empty() {
-                findings.extend(errors(wrong));
-                return Some(findings);
+            let is_whole = self.ask(structure, kind, &mut object, |finding| {
+                let of = (finding.rule, Action::Enforce);
+                if let Some(severity) = severity(context.settings, of, &identity.namespace) {
+                    found.push((severity, finding));
+                }
+            });
+            if !is_whole {
+                return Some(Judgement {
+                    found,
+                    is_complete: false,
+                });
             }
         }
-        let context = Context { world, settings };
-        if let Some(rules) = kind.rules {
-            findings.extend(rules(&object, &context));
-        }
-        Some(findings)
+        let is_complete = match kind.rules.map(|rules| rules(&object, context)) {
+            None => true,
+            Some(Ok(by_rules)) => {
+                found.extend(by_rules);
+                true
+            }
+            Some(Err(misfit)) => {
+                found.push((Severity::Error, misfit));
+                false
+            }
+        };
+        Some(Judgement { found, is_complete })
+    }
+
+    /// Asks the schema, and fills in its defaults. Whether the object has the right shape.
+    fn ask(
+        &self,
+        structure: &Structure,
+        kind: &Kind,
+        object: &mut Value,
+        mut tell: impl FnMut(Finding),
+    ) -> bool {
+        structure.prune(object).into_iter().for_each(&mut tell);
+        structure.fill(object);
+        let mut wrong = metadata(object, kind.is_namespaced);
+        // A file need not say where it will be applied.
+        let namespace = FieldPath::new("metadata").field("namespace");
+        wrong.retain(|it| !kind.is_namespaced || it.field != namespace);
+        wrong.extend(if self.asks_expressions {
+            structure.check(object, None)
+        } else {
+            structure.shape(object, None)
+        });
+        let is_whole = wrong.is_empty();
+        wrong.into_iter().for_each(tell);
+        is_whole
     }
 }
 
-/// The schemas of lockkeeper's kinds, as the definitions have them, and whether they are in namespaces.
-fn own_schemas() -> Result<Vec<(String, bool, Structure)>, Failure> {
+/// A kind whose schema is known.
+struct Definition {
+    version: String,
+    kind: String,
+    plural: String,
+    is_namespaced: bool,
+}
+
+/// What Kueue calls a kind in paths.
+fn plural(kind: &str) -> String {
+    let end = if kind.ends_with('s') { "es" } else { "s" };
+    format!("{}{end}", kind.to_lowercase())
+}
+
+/// The schemas of lockkeeper's kinds, as the definitions have them.
+fn own_schemas() -> Result<Vec<(Definition, Value)>, Failure> {
     let mut all = Vec::new();
     for definition in lockkeeper_crdgen::definitions() {
         let spec = definition.spec;
         let schemas = spec.versions.into_iter().filter_map(|it| it.schema);
         for schema in schemas.filter_map(|it| it.open_api_v3_schema) {
-            let structure = Structure::new(&serde_json::to_value(schema)?)?;
-            let is_namespaced = spec.scope == "Namespaced";
-            all.push((spec.names.kind.clone(), is_namespaced, structure));
+            let of = Definition {
+                version: format!("{}/{}", lockkeeper_api::GROUP, lockkeeper_api::VERSION),
+                kind: spec.names.kind.clone(),
+                plural: spec.names.plural.clone(),
+                is_namespaced: spec.scope == "Namespaced",
+            };
+            all.push((of, serde_json::to_value(schema)?));
         }
     }
     Ok(all)
 }
 
-fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Found {
-    let decoded: Result<T, _> = serde_path_to_error::deserialize(object);
-    let object = match decoded {
-        Ok(object) => object,
-        Err(error) => {
-            let reason = error.inner().to_string();
-            let path = error.path().iter().fold(FieldPath::default(), |path, it| {
-                use serde_path_to_error::Segment;
-                match it {
-                    Segment::Seq { index } => path.index(*index),
-                    Segment::Map { key } => path.named(key.as_str()),
-                    Segment::Enum { .. } | Segment::Unknown => path,
-                }
-            });
-            let finding = Finding::undecodable(path, None, &reason);
-            return vec![(Severity::Error, finding)];
-        }
-    };
+/// What rules find, or why they cannot be asked.
+fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Result<Found, Finding> {
+    // Decoding costs a third more if it keeps track of where it is: that is asked for only after an error.
+    let object = T::deserialize(object)
+        .or_else(|_| serde_path_to_error::deserialize(object))
+        .map_err(|error| Finding::misfit(FieldPath::default(), &error))?;
     let Verdict {
         denials, warnings, ..
     } = review(&Subject::Create(&object), context);
     let denials = denials.into_iter().map(|it| (Severity::Error, it));
-    denials
-        .chain(warnings.into_iter().map(|it| (Severity::Warning, it)))
-        .collect()
+    let warnings = warnings.into_iter().map(|it| (Severity::Warning, it));
+    Ok(denials.chain(warnings).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Choice, Known, Schema};
+
+    #[test]
+    fn every_schema_can_be_read() {
+        let Ok(known) = Known::new(&Choice::default()) else {
+            panic!("the schemas can be listed");
+        };
+        let mut count = 0;
+        for (version, kinds) in &known.kinds {
+            for (name, kind) in kinds
+                .iter()
+                .filter(|(_, it)| !matches!(it.schema, Schema::None))
+            {
+                assert!(kind.schema.get().is_some(), "{version} {name}");
+                count += 1;
+            }
+        }
+        assert_eq!(count, 17);
+    }
 }

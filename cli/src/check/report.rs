@@ -1,32 +1,191 @@
 //! What is printed.
 
+mod github;
+mod human;
+mod json;
+mod junit;
+mod sarif;
+
 use super::lines::Place;
-use super::source::{Document, Problem, Source};
+use super::source::{Identity, Problem};
 use super::{Output, Severity};
 use lockkeeper_policies::finding::Finding;
-use serde_json::{Value, json};
-use std::fmt::Write as _;
 
-/// One finding, and where it is.
-pub(super) struct Told<'a> {
-    pub(super) source: &'a Source,
-    pub(super) document: &'a Document,
-    pub(super) place: Option<Place>,
-    pub(super) severity: Severity,
-    pub(super) finding: &'a Finding,
+pub(super) use human::Palette;
+
+/// What is told of one file.
+pub(super) struct Judged {
+    /// The file as it is printed.
+    pub(super) name: String,
+    pub(super) outcome: Result<Objects, Problem>,
 }
 
-/// Everything that was found.
-pub(super) struct Report {
-    output: Output,
-    text: String,
-    findings: Vec<Value>,
+/// The objects in a file.
+#[derive(Default)]
+pub(super) struct Objects {
+    /// The text of the file.
+    pub(super) text: Text,
+    pub(super) checked: Vec<Object>,
+    /// How many are of kinds that are not known.
+    pub(super) skipped: usize,
+}
+
+/// An object, and what is told of it.
+pub(super) struct Object {
+    pub(super) identity: Identity,
+    pub(super) told: Vec<Told>,
+}
+
+/// One finding, and where it is.
+pub(super) struct Told {
+    pub(super) place: Option<Place>,
+    pub(super) severity: Severity,
+    pub(super) finding: Finding,
+    /// Why its author does not want to be told.
+    pub(super) suppressed: Option<String>,
+}
+
+impl Object {
+    /// The findings that are not suppressed.
+    fn open(&self) -> impl Iterator<Item = &Told> {
+        self.told.iter().filter(|it| it.suppressed.is_none())
+    }
+}
+
+/// A text of which single lines are asked for.
+#[derive(Default)]
+pub(super) struct Text {
+    whole: String,
+    /// Where each line begins, in bytes.
+    starts: Vec<usize>,
+}
+
+impl Text {
+    pub(super) fn new(whole: String) -> Self {
+        let ends = whole.bytes().enumerate().filter(|(_, it)| *it == b'\n');
+        let after = ends.map(|(at, _)| at.saturating_add(1));
+        let starts = std::iter::once(0).chain(after).collect();
+        Self { whole, starts }
+    }
+
+    /// A line by its number, from 1.
+    fn line(&self, number: usize) -> Option<&str> {
+        let start = *self.starts.get(number.checked_sub(1)?)?;
+        let end = self.starts.get(number).copied();
+        let line = self.whole.get(start..end.unwrap_or(self.whole.len()))?;
+        Some(line.trim_end_matches(['\n', '\r']))
+    }
+}
+
+/// How many there were of each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
     pub(super) files: usize,
     pub(super) objects: usize,
     pub(super) skipped: usize,
-    errors: usize,
-    warnings: usize,
-    unreadable: usize,
+    pub(super) errors: usize,
+    pub(super) warnings: usize,
+    pub(super) suppressed: usize,
+    /// What could not be read, and why.
+    pub(super) unreadable: Vec<(String, Problem)>,
+}
+
+impl Tally {
+    /// Adds what is told of a file.
+    pub(super) fn of(judged: &Judged) -> Self {
+        let mut out = Self::default();
+        match &judged.outcome {
+            Err(problem) => out.unreadable.push((judged.name.clone(), problem.clone())),
+            Ok(objects) => {
+                out.files = 1;
+                out.objects = objects.checked.len();
+                out.skipped = objects.skipped;
+                for told in objects.checked.iter().flat_map(|it| &it.told) {
+                    let count = match (&told.suppressed, told.severity) {
+                        (Some(_), _) => &mut out.suppressed,
+                        (None, Severity::Error) => &mut out.errors,
+                        (None, Severity::Warning) => &mut out.warnings,
+                    };
+                    *count = count.saturating_add(1);
+                }
+            }
+        }
+        out
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        for (mine, theirs) in [
+            (&mut self.files, other.files),
+            (&mut self.objects, other.objects),
+            (&mut self.skipped, other.skipped),
+            (&mut self.errors, other.errors),
+            (&mut self.warnings, other.warnings),
+            (&mut self.suppressed, other.suppressed),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+        self.unreadable.extend(other.unreadable);
+    }
+
+    /// 2 if anything could not be read, 1 if anything was found that is bad enough.
+    pub(super) fn code(&self, fail_on: Severity) -> u8 {
+        let found = match fail_on {
+            Severity::Error => self.errors,
+            Severity::Warning => self.errors.saturating_add(self.warnings),
+        };
+        if self.unreadable.is_empty() {
+            u8::from(found > 0)
+        } else {
+            2
+        }
+    }
+}
+
+/// A number of things, in words.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+/// A way to print: a head, a piece for each file, and a tail.
+pub(super) trait Format: Sync {
+    fn head(&self) -> String {
+        String::new()
+    }
+
+    /// What is printed for a file; it may be nothing.
+    fn file(&self, judged: &Judged) -> String;
+
+    /// What stands between two pieces.
+    fn separator(&self) -> &'static str {
+        ""
+    }
+
+    fn tail(&self, _tally: &Tally) -> String {
+        String::new()
+    }
+}
+
+/// What the ways to print are told.
+pub(super) struct Settings {
+    pub(super) palette: Palette,
+    pub(super) fail_on: Severity,
+    /// Whether the objects are those of a cluster, and stand in no files.
+    pub(super) is_stored: bool,
+    /// Where the pages of rules are, as an address.
+    pub(super) pages: Option<String>,
+}
+
+pub(super) fn format(output: Output, settings: Settings) -> Box<dyn Format> {
+    match output {
+        Output::Human => Box::new(human::Human::new(settings.palette, settings.is_stored)),
+        Output::Json => Box::new(json::Json),
+        Output::Github => Box::new(github::Github),
+        Output::Sarif => Box::new(sarif::Sarif::new(settings.pages)),
+        Output::Junit => Box::new(junit::Junit::new(settings.fail_on)),
+    }
 }
 
 impl Severity {
@@ -36,197 +195,4 @@ impl Severity {
             Self::Error => "error",
         }
     }
-}
-
-impl Report {
-    pub(super) fn new(output: Output) -> Self {
-        Self {
-            output,
-            text: String::new(),
-            findings: Vec::new(),
-            files: 0,
-            objects: 0,
-            skipped: 0,
-            errors: 0,
-            warnings: 0,
-            unreadable: 0,
-        }
-    }
-
-    pub(super) fn unreadable(&mut self, problems: Vec<Problem>) {
-        for it in problems {
-            self.unreadable = self.unreadable.saturating_add(1);
-            let (line, column) = it.place.unzip();
-            let place = it.place.map(|(line, column)| format!(":{line}:{column}"));
-            let place = place.unwrap_or_default();
-            let told = match self.output {
-                Output::Github => annotation(
-                    Severity::Error,
-                    &it.file,
-                    it.place,
-                    "unreadable",
-                    &it.message,
-                ),
-                _ => format!("{}{place}: cannot be read: {}\n", it.file, it.message),
-            };
-            self.text.push_str(&told);
-            self.findings.push(json!({
-                "rule": null, "severity": "error", "file": it.file, "line": line, "column": column,
-                "object": null, "field": null, "type": "Unreadable", "message": it.message,
-                "help": null, "related": [],
-            }));
-        }
-    }
-
-    pub(super) fn tell(&mut self, told: &Told<'_>) {
-        match told.severity {
-            Severity::Error => self.errors = self.errors.saturating_add(1),
-            Severity::Warning => self.warnings = self.warnings.saturating_add(1),
-        }
-        match self.output {
-            Output::Human => write(&mut self.text, told),
-            Output::Json => self.findings.push(as_json(told)),
-            Output::Github => {
-                let place = told.place.map(|it| (it.line, it.column));
-                let (file, finding) = (&told.source.name, told.finding);
-                let line = annotation(told.severity, file, place, finding.rule, &finding.text());
-                self.text.push_str(&line);
-            }
-        }
-    }
-
-    /// 2 if anything could not be read, 1 if anything was found that is bad enough.
-    pub(super) fn code(&self, fail_on: Severity) -> u8 {
-        let found = match fail_on {
-            Severity::Error => self.errors,
-            Severity::Warning => self.errors.saturating_add(self.warnings),
-        };
-        if self.unreadable > 0 {
-            2
-        } else {
-            u8::from(found > 0)
-        }
-    }
-
-    pub(super) fn finish(mut self) -> String {
-        let Self {
-            files,
-            objects,
-            skipped,
-            errors,
-            warnings,
-            unreadable,
-            ..
-        } = self;
-        if self.output == Output::Github {
-            return self.text;
-        }
-        if self.output == Output::Json {
-            let all = json!({"findings": self.findings, "summary": {
-                "files": files, "objects": objects, "skipped": skipped,
-                "errors": errors, "warnings": warnings, "unreadable": unreadable,
-            }});
-            return format!("{all:#}\n");
-        }
-        let counted = |count: usize, what: &str| match count {
-            1 => format!("1 {what}"),
-            count => format!("{count} {what}s"),
-        };
-        let mut parts = vec![counted(errors, "error"), counted(warnings, "warning")];
-        if unreadable > 0 {
-            parts.push(format!("{} not read", counted(unreadable, "file")));
-        }
-        let _ = writeln!(
-            self.text,
-            "{} in {}, {} checked, {skipped} of other kinds",
-            parts.join(", "),
-            counted(files, "file"),
-            counted(objects, "object"),
-        );
-        self.text
-    }
-}
-
-/// A workflow command that GitHub shows beside the line.
-fn annotation(
-    severity: Severity,
-    file: &str,
-    place: Option<(usize, usize)>,
-    title: &str,
-    message: &str,
-) -> String {
-    let escaped = |text: &str| {
-        let text = text.replace('%', "%25").replace('\r', "%0D");
-        text.replace('\n', "%0A")
-    };
-    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
-    let at = place.map(|(line, column)| format!(",line={line},col={column}"));
-    format!(
-        "::{} file={}{},title={}::{}\n",
-        severity.word(),
-        property(file),
-        at.unwrap_or_default(),
-        property(title),
-        escaped(message)
-    )
-}
-
-fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    let value = object.pointer(pointer).and_then(Value::as_str);
-    value.unwrap_or_default()
-}
-
-fn as_json(told: &Told<'_>) -> Value {
-    let (object, finding) = (&told.document.value, told.finding);
-    json!({
-        "rule": finding.rule,
-        "severity": told.severity.word(),
-        "file": told.source.name,
-        "line": told.place.map(|it| it.line),
-        "column": told.place.map(|it| it.column),
-        "object": {
-            "apiVersion": text(object, "/apiVersion"), "kind": text(object, "/kind"),
-            "namespace": text(object, "/metadata/namespace"),
-            "name": text(object, "/metadata/name"),
-        },
-        "field": finding.field.text(),
-        "type": finding.kind.reason(),
-        "message": finding.text(),
-        "help": format!("lockkeeper rules {}", finding.rule),
-        "related": [],
-    })
-}
-
-fn write(out: &mut String, told: &Told<'_>) {
-    let (object, finding) = (&told.document.value, told.finding);
-    let place = told.place;
-    let at = place.map(|it| format!(":{}:{}", it.line, it.column));
-    let word = told.severity.word();
-    let name = match text(object, "/metadata/namespace") {
-        "" => text(object, "/metadata/name").to_owned(),
-        namespace => format!("{namespace}/{}", text(object, "/metadata/name")),
-    };
-    // Writing to a string does not fail.
-    let _ = writeln!(
-        out,
-        "{}{}: {word}[{}]: {} {name}: {}",
-        told.source.name,
-        at.unwrap_or_default(),
-        finding.rule,
-        text(object, "/kind"),
-        finding.text(),
-    );
-    let line =
-        place.and_then(|it| Some((it, told.source.text.lines().nth(it.line.checked_sub(1)?)?)));
-    if let Some((place, line)) = line {
-        let number = place.line.to_string();
-        let margin = " ".repeat(number.len());
-        let before = " ".repeat(place.column.saturating_sub(1));
-        let under = "^".repeat(place.width);
-        let _ = writeln!(
-            out,
-            "{margin} |\n{number} | {line}\n{margin} | {before}{under}"
-        );
-    }
-    let _ = writeln!(out, "  help: lockkeeper rules {}\n", finding.rule);
 }

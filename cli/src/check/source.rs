@@ -2,6 +2,7 @@
 
 use crate::yaml::place_and_message;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fs;
 use std::io::{Read, stdin};
 use std::path::{Path, PathBuf};
@@ -12,10 +13,23 @@ const SIZE_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// The deepest folder that is entered.
 const DEPTH_MAX: usize = 32;
 
-/// A file.
-pub(super) struct Source {
+/// Something to be read. It can be read more than once.
+pub(super) struct Input {
     /// As it is printed.
     pub(super) name: String,
+    from: From,
+}
+
+enum From {
+    File(PathBuf),
+    /// Standard input, which has been read already.
+    Text(Result<String, String>),
+    /// It is known already that it cannot be read.
+    Nowhere(String),
+}
+
+/// A file that could be read.
+pub(super) struct Source {
     pub(super) text: String,
     pub(super) documents: Vec<Document>,
 }
@@ -29,105 +43,109 @@ pub(super) struct Document {
     pub(super) value: Value,
 }
 
-/// Everything that could be read, and what could not.
-#[derive(Default)]
-pub(super) struct Sources {
-    pub(super) sources: Vec<Source>,
-    pub(super) problems: Vec<Problem>,
-}
-
-/// Something that cannot be read.
+/// Why something cannot be read.
+#[derive(Clone, Debug)]
 pub(super) struct Problem {
-    pub(super) file: String,
     /// Line and column, from 1.
     pub(super) place: Option<(usize, usize)>,
     pub(super) message: String,
 }
 
-pub(super) fn read(paths: &[PathBuf]) -> Sources {
-    let mut out = Sources::default();
+impl Problem {
+    fn nowhere(message: String) -> Self {
+        Self {
+            place: None,
+            message,
+        }
+    }
+}
+
+/// All files that the paths lead to, in the order of the paths and of their names.
+pub(super) fn list(paths: &[PathBuf]) -> Vec<Input> {
+    let mut out = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            out.take("<stdin>", read_text(stdin().lock(), SIZE_MAX_BYTES));
+            out.push(Input {
+                name: "<stdin>".to_owned(),
+                from: From::Text(read_text(stdin().lock(), SIZE_MAX_BYTES)),
+            });
         } else {
-            out.enter(path, true, DEPTH_MAX);
+            enter(path, true, DEPTH_MAX, &mut out);
         }
     }
     out
 }
 
-impl Sources {
-    fn enter(&mut self, path: &Path, is_given: bool, depth: usize) {
+fn enter(path: &Path, is_given: bool, depth: usize, out: &mut Vec<Input>) {
+    let mut add = |from: From| {
         let name = path.display().to_string();
-        if !path.is_dir() {
-            let extension = path.extension().and_then(|it| it.to_str());
-            if is_given || matches!(extension, Some("yaml" | "yml" | "json")) {
-                let text = fs::File::open(path).map_err(|error| error.to_string());
-                let text = text.and_then(|file| read_text(file, SIZE_MAX_BYTES));
-                self.take(&name, text);
-            }
-            return;
+        out.push(Input { name, from });
+    };
+    if !path.is_dir() {
+        let extension = path.extension().and_then(|it| it.to_str());
+        if is_given || matches!(extension, Some("yaml" | "yml" | "json")) {
+            add(From::File(path.to_owned()));
         }
-        if depth == 0 {
-            self.fail(
-                &name,
-                format!("folders are nested more than {DEPTH_MAX} deep"),
-            );
-            return;
-        }
-        let entries = fs::read_dir(path).and_then(|all| {
-            let paths = all.map(|entry| entry.map(|it| it.path()));
-            paths.collect::<Result<Vec<_>, _>>()
-        });
-        match entries {
-            Ok(mut paths) => {
-                paths.sort();
-                for path in paths {
-                    self.enter(&path, false, depth.saturating_sub(1));
-                }
+        return;
+    }
+    if depth == 0 {
+        let message = format!("folders are nested more than {DEPTH_MAX} deep");
+        return add(From::Nowhere(message));
+    }
+    let entries = fs::read_dir(path).and_then(|all| {
+        let paths = all.map(|entry| entry.map(|it| it.path()));
+        paths.collect::<Result<Vec<_>, _>>()
+    });
+    match entries {
+        Ok(mut paths) => {
+            paths.sort();
+            for path in paths {
+                enter(&path, false, depth.saturating_sub(1), out);
             }
-            Err(error) => self.fail(&name, error.to_string()),
+        }
+        Err(error) => add(From::Nowhere(error.to_string())),
+    }
+}
+
+impl Input {
+    /// Its file, if it is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match &self.from {
+            From::File(path) => Some(path),
+            From::Text(_) | From::Nowhere(_) => None,
         }
     }
 
-    fn take(&mut self, name: &str, text: Result<String, String>) {
-        let text = match text {
-            Ok(text) => text,
-            Err(message) => return self.fail(name, message),
-        };
-        let values: Vec<Value> = match serde_saphyr::from_multiple(&text) {
-            Ok(values) => values,
-            Err(error) => {
-                let place = error.location();
-                let line = |it: &serde_saphyr::Location| {
-                    let (line, column) = (it.line(), it.column());
-                    Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
-                };
-                self.problems.push(Problem {
-                    file: name.to_owned(),
-                    place: place.as_ref().and_then(line),
-                    message: in_words(place_and_message(&error).1),
-                });
-                return;
+    /// Reads and parses it.
+    pub(super) fn read(&self) -> Result<Source, Problem> {
+        let text = match &self.from {
+            From::File(path) => {
+                let file = fs::File::open(path).map_err(|error| error.to_string());
+                file.and_then(|file| read_text(file, SIZE_MAX_BYTES))
             }
+            From::Text(text) => text.clone(),
+            From::Nowhere(problem) => Err(problem.clone()),
         };
+        Source::parse(text.map_err(Problem::nowhere)?)
+    }
+}
+
+impl Source {
+    /// Parses a text.
+    pub(super) fn parse(text: String) -> Result<Self, Problem> {
+        let values: Vec<Value> = serde_saphyr::from_multiple(&text).map_err(|error| {
+            let place = error.location().and_then(|it| {
+                let (line, column) = (it.line(), it.column());
+                Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
+            });
+            let message = in_words(place_and_message(&error).1);
+            Problem { place, message }
+        })?;
         let mut documents = Vec::new();
         for (number, value) in values.into_iter().enumerate() {
             unfold(number, String::new(), value, &mut documents);
         }
-        self.sources.push(Source {
-            name: name.to_owned(),
-            text,
-            documents,
-        });
-    }
-
-    fn fail(&mut self, name: &str, message: String) {
-        self.problems.push(Problem {
-            file: name.to_owned(),
-            place: None,
-            message,
-        });
+        Ok(Self { text, documents })
     }
 }
 
@@ -170,11 +188,49 @@ fn read_text(from: impl Read, max: u64) -> Result<String, String> {
     from.read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
     if u64::try_from(bytes.len()).is_ok_and(|it| it > max) {
-        return Err(format!("it has more than {max} bytes"));
+        let mebibytes = max >> 20;
+        return Err(format!(
+            "it has more than {mebibytes} MiB; split it into smaller files"
+        ));
     }
     let text = String::from_utf8(bytes);
     text.map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         format!("it is no text in UTF-8: the byte at {at}")
     })
+}
+
+/// What an object says of itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Identity {
+    pub(super) api_version: String,
+    pub(super) kind: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+impl Identity {
+    pub(super) fn of(object: &Value) -> Self {
+        let text = |value: Option<&Value>| {
+            let text = value.and_then(Value::as_str);
+            text.unwrap_or_default().to_owned()
+        };
+        let metadata = object.get("metadata");
+        let of_metadata = |key: &str| text(metadata.and_then(|it| it.get(key)));
+        Self {
+            api_version: text(object.get("apiVersion")),
+            kind: text(object.get("kind")),
+            namespace: of_metadata("namespace"),
+            name: of_metadata("name"),
+        }
+    }
+
+    /// The name, with the namespace if there is one.
+    pub(super) fn full_name(&self) -> Cow<'_, str> {
+        if self.namespace.is_empty() {
+            Cow::Borrowed(&self.name)
+        } else {
+            Cow::Owned(format!("{}/{}", self.namespace, self.name))
+        }
+    }
 }

@@ -30,10 +30,16 @@ fn run(files: &[(&str, &str)], flags: &[&str]) -> (String, u8) {
     let words = ["check", path].into_iter().chain(flags.iter().copied());
     let matches = command.try_get_matches_from(words).unwrap();
     let arguments = Arguments::from_arg_matches(&matches).unwrap();
-    let Ok((text, code)) = check(&arguments) else {
+    let mut out = Vec::new();
+    let Ok(code) = check(&arguments, &mut out) else {
         panic!("it failed");
     };
-    (text.replace(&format!("{path}/"), ""), code)
+    let text = String::from_utf8(out).unwrap();
+    let absolute = format!("file://{path}/");
+    (
+        text.replace(&absolute, "").replace(&format!("{path}/"), ""),
+        code,
+    )
 }
 
 #[test]
@@ -98,7 +104,7 @@ fn rules_are_chosen() {
         "{}",
         only.0
     );
-    let without = run(&[("queue.yaml", QUEUE)], &["--ignore", "SC003,SC005"]);
+    let without = run(&[("queue.yaml", QUEUE)], &["--ignore", "SC003,SC005,CQ002"]);
     assert_eq!(without.1, 0, "{}", without.0);
 }
 
@@ -144,12 +150,288 @@ fn a_workflow_gets_annotations() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
     assert!(
-        lines[0].starts_with("::error file=tab.yaml,line=2,col=2,title=unreadable::"),
+        lines[0].starts_with("::error file=queue.yaml,line=6,col=3,title=SC005::spec.cohort: "),
         "{text}"
     );
     assert!(
-        lines[1].starts_with("::error file=queue.yaml,line=6,col=3,title=SC005::spec.cohort: "),
+        lines[1].starts_with("::error file=tab.yaml,line=2,col=2,title=unreadable::"),
         "{text}"
     );
     assert_eq!(code, 2);
+}
+
+/// A queue with a suppression that works, one without a reason and one that has nothing to suppress; a file that is
+/// broken; and an object with a warning of its own.
+const MIXED: [(&str, &str); 3] = [
+    (
+        "a queue.yaml",
+        "\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata:
+  name: team
+  annotations:
+    lockkeeper.dev/ignore: |
+      SC005: read by <our> operator & \"others\"
+      CQ007: the limit is lowered tomorrow
+      CQ009
+spec:
+  cohort: research
+",
+    ),
+    ("broken.yaml", "a: [1\n"),
+    (
+        "good.yaml",
+        "\
+kind: ConfigMap
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: LocalQueue
+metadata: {name: main, namespace: research}
+spec: {clusterQueue: team}
+",
+    ),
+];
+
+#[test]
+fn a_suppression_needs_a_reason_and_something_to_suppress() {
+    let (text, code) = run(&MIXED, &["--fail-on", "warning"]);
+    insta::assert_snapshot!(text);
+    assert_eq!(code, 2);
+    // What was not asked may have something to suppress.
+    let (text, _) = run(&MIXED, &["--ignore", "CQ"]);
+    assert!(
+        !text.contains("there is nothing that it suppresses"),
+        "{text}"
+    );
+    assert!(text.contains("it has no reason"), "{text}");
+}
+
+#[test]
+fn junit_has_a_case_for_each_object() {
+    let files = [MIXED[0], MIXED[1], MIXED[2], ("queue.yaml", QUEUE)];
+    let (text, code) = run(&files, &["--output", "junit"]);
+    insta::assert_snapshot!(text);
+    assert_eq!(code, 2);
+}
+
+fn sarif(files: &[(&str, &str)], flags: &[&str]) -> serde_json::Value {
+    let (text, _) = run(files, &[&["--output", "sarif"], flags].concat());
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn sarif_is_what_its_schema_asks_for() {
+    let schema = include_str!("../../tests/sarif-2.1.0.json");
+    // One of its patterns has a bracket that not every engine takes for itself.
+    let schema = schema.replace("{2}]?$", "{2}\\\\]?$");
+    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
+    compiler.enable_format_assertions();
+    let schema = serde_json::from_str(&schema).unwrap();
+    compiler.add_resource("sarif.json", schema).unwrap();
+    let schema = compiler.compile("sarif.json", &mut schemas).unwrap();
+    let validate = |log: &serde_json::Value| {
+        let result = schemas.validate(log, schema);
+        result.map_err(|error| format!("{error:#}"))
+    };
+    let check = |log: &serde_json::Value| assert_eq!(validate(log), Ok(()));
+    let pages = ["--pages", "https://example.com/docs/rules/"];
+    let mut log = sarif(&MIXED, &pages);
+    check(&log);
+    check(&sarif(&[("good.yaml", MIXED[2].1)], &[]));
+    // The schema can say no.
+    log["runs"][0]["results"][0]["level"] = "fatal".into();
+    assert!(validate(&log).is_err());
+}
+
+#[test]
+fn sarif_has_rules_results_and_what_could_not_be_read() {
+    let pages = ["--pages", "https://example.com/docs/rules/"];
+    let log = sarif(&MIXED, &pages);
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let ids: std::collections::BTreeSet<&str> =
+        rules.iter().map(|it| it["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), rules.len(), "each rule stands there once");
+    for result in run["results"].as_array().unwrap() {
+        let at = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(rules[at]["id"], result["ruleId"]);
+        let page = rules[at]["helpUri"].as_str().unwrap();
+        let file = page
+            .strip_prefix("https://example.com/docs/rules/")
+            .unwrap();
+        let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../docs/rules")
+            .join(file);
+        assert!(file.exists(), "{page}");
+    }
+    let mut results = run["results"].clone();
+    for result in results.as_array_mut().unwrap() {
+        // It changes with every new rule.
+        result.as_object_mut().unwrap().remove("ruleIndex");
+    }
+    insta::assert_snapshot!(format!("{results:#}"));
+    insta::assert_snapshot!(format!("{:#}", run["invocations"]));
+}
+
+#[test]
+fn a_fingerprint_stays_when_lines_move() {
+    let prints = |text: &str| {
+        let log = sarif(&[("queue.yaml", text)], &[]);
+        let results = log["runs"][0]["results"].as_array().unwrap().clone();
+        let all = results
+            .iter()
+            .map(|it| it["partialFingerprints"].to_string());
+        all.collect::<Vec<_>>()
+    };
+    let before = prints(QUEUE);
+    let mut different = before.clone();
+    different.sort();
+    different.dedup();
+    assert_eq!(different.len(), before.len());
+    assert_eq!(prints(&format!("# one line more\n{QUEUE}")), before);
+    assert_ne!(prints(&QUEUE.replace("team", "other")), before);
+}
+
+#[test]
+fn colour_is_for_terminals_and_those_who_ask() {
+    let files = [("queue.yaml", QUEUE)];
+    let (plain, _) = run(&files, &["--color", "never"]);
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let (coloured, _) = run(&files, &["--color", "always"]);
+    assert!(
+        coloured.contains("\u{1b}[1m\u{1b}[31merror[SC005]\u{1b}[0m"),
+        "{coloured:?}"
+    );
+    assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
+    let (json, _) = run(&files, &["--color", "always", "--output", "json"]);
+    assert!(!json.contains("\u{1b}"), "{json}");
+}
+
+#[test]
+fn what_is_wide_long_or_could_steer_a_terminal_is_shown_as_it_should() {
+    let text = format!(
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\n\
+         metadata: {{name: a, labels: {{作业: 队列}}}}\n\
+         spec: {{\"作业\": 1, \"colour\\e[31m\": 2, shade: \"{}\", hue: 3}}\n",
+        "x".repeat(400)
+    );
+    let (text, _) = run(&[("wide.yaml", &text)], &["--select", "SC005"]);
+    insta::assert_snapshot!(text);
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+}
+
+#[test]
+fn what_is_there_already_is_known_and_not_judged() {
+    let world = TempDir::new().unwrap();
+    let class =
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 5\n";
+    fs::write(world.path().join("class.yaml"), class).unwrap();
+    fs::write(world.path().join("bad.yaml"), QUEUE).unwrap();
+    let folder = world.path().to_str().unwrap();
+    let workload = |class: &str| {
+        format!(
+            "apiVersion: lockkeeper.dev/v1alpha1\nkind: Workload\nmetadata: {{name: a}}\n\
+             spec: {{queueName: main, priorityClassName: {class}, podSets: [{{name: main, count: 1, \
+             template: {{spec: {{containers: [{{name: a, image: b}}]}}}}}}]}}\n"
+        )
+    };
+    let (high, low) = (workload("high"), workload("low"));
+    for (text, flags, expected) in [
+        (&low, vec![], 0),
+        (&low, vec!["--world", folder], 1),
+        (&high, vec!["--world", folder], 0),
+        (&low, vec!["--closed"], 1),
+    ] {
+        let (told, code) = run(&[("a.yaml", text)], &flags);
+        assert_eq!(code, expected, "{flags:?}: {told}");
+        assert!(told.contains(" 1 object checked"), "{told}");
+        assert_eq!(told.contains("a.yaml:4:"), code == 1, "{told}");
+    }
+    let missing = world.path().join("missing");
+    let (told, code) = run(&[], &["--world", missing.to_str().unwrap()]);
+    assert!(told.contains("missing: cannot be read"), "{told}");
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn groups_of_rules_are_chosen() {
+    let (text, _) = run(&[("queue.yaml", QUEUE)], &["--select", "SC"]);
+    assert!(
+        text.contains("[SC005]") && text.contains("[SC003]"),
+        "{text}"
+    );
+    let (text, code) = run(&[("queue.yaml", QUEUE)], &["--ignore", "sc,cq"]);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn the_configuration_says_how_bad_what_schemas_say_is() {
+    let folder = TempDir::new().unwrap();
+    let config = folder.path().join("config.yaml");
+    fs::write(&config, "rules: {actions: {SC005: warn, SC003: off}}\n").unwrap();
+    let flags = ["--config", config.to_str().unwrap()];
+    let (text, code) = run(&[("queue.yaml", QUEUE)], &flags);
+    assert!(
+        text.contains("warning[SC005]") && !text.contains("SC003"),
+        "{text}"
+    );
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn comments_and_anchors_do_not_move_places() {
+    let text = "\
+# one
+apiVersion: kueue.x-k8s.io/v1beta2 # two
+kind: ClusterQueue
+metadata: &meta # three
+  name: &name a
+spec:
+  # four
+  queueingStrategy: # five
+    BestEffortFIFO
+  # six
+  colour: red
+---
+# seven
+---
+null
+---
+~
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: b}
+spec:
+  shade: blue
+";
+    let (text, _) = run(&[("a.yaml", text)], &["--select", "SC005"]);
+    assert!(text.starts_with("a.yaml:11:3: error[SC005]"), "{text}");
+    assert!(text.contains("a.yaml:23:3: error[SC005]"), "{text}");
+}
+
+#[test]
+fn deep_nesting_is_an_error_and_no_crash() {
+    for text in [
+        "[".repeat(200_000),
+        format!("a: {}", "{b: ".repeat(100_000)),
+    ] {
+        let (told, code) = run(&[("deep.yaml", &text)], &[]);
+        assert!(told.contains("deep.yaml"), "{told}");
+        assert!(told.contains("cannot be read"), "{told}");
+        assert_eq!(code, 2);
+    }
+}
+
+#[test]
+fn what_would_be_fixed_is_shown_or_written() {
+    let files = [("queue.yaml", QUEUE)];
+    let (diff, code) = run(&files, &["--diff"]);
+    insta::assert_snapshot!(diff);
+    assert_eq!(code, 1);
+    let (text, _) = run(&files, &["--fix"]);
+    assert!(!text.contains("SC005") && text.contains("SC003"), "{text}");
+    let (diff, code) = run(&[("good.yaml", MIXED[2].1)], &["--diff"]);
+    assert_eq!((diff.as_str(), code), ("", 0));
 }

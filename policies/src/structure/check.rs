@@ -1,11 +1,10 @@
 //! What is wrong with an object by its schema.
 
-use super::node::{Asks, Format, Kind, List, Node};
+use super::node::{Format, Kind, List, Node};
 use super::walk::{Step, Way};
-use super::{DEPTH_MAX, EXPRESSION, SHAPE};
+use super::{DEPTH_MAX, SHAPE};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
 use k8s_openapi::jiff::Timestamp;
-use kube_cel::{ValidationErrors, Validator};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -18,20 +17,8 @@ pub(super) fn shape(root: &Node, object: &Value, old: Option<&Value>) -> Vec<Fin
     shape.found
 }
 
-/// The expressions that say no.
-pub(super) fn expressions(root: &Node, object: &Value, old: Option<&Value>) -> Vec<Finding> {
-    let mut expressions = Asked {
-        validator: Validator::new(),
-        found: Vec::new(),
-    };
-    if root.asks == Asks::Something {
-        expressions.node(root, object, old, &mut Way::default());
-    }
-    expressions.found
-}
-
 /// What stood in an item's place before. Only items that have a key can be told from others.
-fn before<'a>(list: &List, item: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
+pub(super) fn before<'a>(list: &List, item: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
     let List::Map(keys) = list else {
         return None;
     };
@@ -39,7 +26,7 @@ fn before<'a>(list: &List, item: &Value, old: Option<&'a Value>) -> Option<&'a V
     old.find(|it| keys.iter().all(|key| it.get(key) == item.get(key)))
 }
 
-fn field<'a>(old: Option<&'a Value>, name: &str) -> Option<&'a Value> {
+pub(super) fn field<'a>(old: Option<&'a Value>, name: &str) -> Option<&'a Value> {
     old.and_then(|it| it.get(name))
 }
 
@@ -214,25 +201,30 @@ impl Shape {
 
     /// Nothing stands twice where the list says so. The second one is told.
     fn unique(&mut self, list: &List, items: &[Value], way: &Way<'_>) {
-        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        if *list == List::Atomic {
+            return;
+        }
+        let mut seen: BTreeMap<(bool, Cow<'_, str>), usize> = BTreeMap::new();
         for (at, item) in items.iter().enumerate() {
+            // Most are told apart by one string.
             let key = match list {
-                List::Atomic => return,
-                List::Set => item.clone(),
-                List::Map(keys) => {
-                    let of = keys.iter().map(|key| (key.clone(), item[key].clone()));
-                    Value::Object(of.collect())
-                }
+                List::Map(keys) => match keys.as_slice() {
+                    [key] => Cow::Borrowed(&item[key]),
+                    keys => {
+                        let of = keys.iter().map(|key| (key.clone(), item[key].clone()));
+                        Cow::Owned(Value::Object(of.collect()))
+                    }
+                },
+                List::Atomic | List::Set => Cow::Borrowed(item),
             };
-            let count = seen.entry(key.to_string()).or_default();
+            let name = match &key {
+                Cow::Borrowed(Value::String(text)) => (true, Cow::Borrowed(text.as_str())),
+                other => (false, Cow::Owned(other.to_string())),
+            };
+            let count = seen.entry(name).or_default();
             *count = count.saturating_add(1);
             if *count == 2 {
-                let told = match key.as_object() {
-                    Some(fields) if fields.len() == 1 => {
-                        fields.values().next().cloned().unwrap_or_default()
-                    }
-                    _ => key,
-                };
+                let told = key.into_owned();
                 let path = way.keyed_path().index(at);
                 self.report(
                     path,
@@ -326,88 +318,5 @@ pub(super) fn shown(value: &Value) -> String {
         Value::String(text) => quoted(text),
         Value::Array(_) | Value::Object(_) => quoted(&value.to_string()),
         other => other.to_string(),
-    }
-}
-
-struct Asked {
-    validator: Validator,
-    found: Vec<Finding>,
-}
-
-impl Asked {
-    fn node<'a>(
-        &mut self,
-        node: &'a Node,
-        value: &'a Value,
-        old: Option<&Value>,
-        way: &mut Way<'a>,
-    ) {
-        if old == Some(value) || node.asks == Asks::Nothing {
-            return;
-        }
-        self.ask(node, value, old, way);
-        match value {
-            Value::Object(fields) => {
-                for (name, value) in fields {
-                    let (child, step) = match node.properties.get(name) {
-                        Some(child) => (Some(child), Step::Field(name)),
-                        None => (node.additional.as_deref(), Step::Entry(name)),
-                    };
-                    if let Some(child) = child {
-                        let old = field(old, name);
-                        way.down(step, |way| self.node(child, value, old, way));
-                    }
-                }
-            }
-            Value::Array(items) => {
-                for (child, (index, item)) in node.items.iter().flat_map(|child| {
-                    let items = items.iter().enumerate();
-                    items.map(move |item| (child, item))
-                }) {
-                    let old = before(&node.list, item, old);
-                    way.down(Step::Index(index), |way| self.node(child, item, old, way));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn ask(&mut self, node: &Node, value: &Value, old: Option<&Value>, way: &Way<'_>) {
-        let Some(expressions) = &node.expressions else {
-            return;
-        };
-        let old = old.filter(|_| expressions.is_about_change);
-        let answer = self
-            .validator
-            .validate_compiled(&expressions.compiled, value, old);
-        for problem in answer
-            .err()
-            .into_iter()
-            .flat_map(ValidationErrors::into_vec)
-        {
-            if self.found.len() >= FINDINGS_PER_RULE_MAX {
-                return;
-            }
-            let below = problem.field_path.trim_start_matches('.');
-            let path = below.split('.').filter(|it| !it.is_empty());
-            let field = path.fold(way.keyed_path(), FieldPath::named);
-            self.found.push(Finding {
-                rule: EXPRESSION,
-                field,
-                kind: reason(problem.reason.as_deref()),
-                value: None,
-                detail: problem.message.into(),
-            });
-        }
-    }
-}
-
-/// The kind of error that an expression asks for.
-fn reason(reason: Option<&str>) -> ErrorKind {
-    match reason {
-        Some("FieldValueRequired") => ErrorKind::Required,
-        Some("FieldValueForbidden") => ErrorKind::Forbidden,
-        Some("FieldValueDuplicate") => ErrorKind::Duplicate,
-        _ => ErrorKind::Invalid,
     }
 }

@@ -68,6 +68,36 @@ pub(super) fn prune(root: &Node, object: &mut Value) -> Vec<Finding> {
     pruned.removed
 }
 
+/// What a schema knows of a name.
+pub(super) enum Child<'a> {
+    Known(&'a Node),
+    /// Nothing, but it may stand there.
+    Kept,
+    /// Nothing, and it would be dropped.
+    Unknown,
+}
+
+/// What the schema of a place knows of a field. `is_object` says that a whole object stands there.
+pub(super) fn child<'a>(node: &'a Node, name: &str, is_object: bool) -> Child<'a> {
+    match node.properties.get(name).or(node.additional.as_deref()) {
+        Some(child) => Child::Known(child),
+        None if node.keeps_unknown || (is_object && OF_OBJECTS.contains(&name)) => Child::Kept,
+        None => Child::Unknown,
+    }
+}
+
+/// How much the known names of a place are like another one, from 0 to 1.
+pub(super) fn scored<'a>(node: &'a Node, name: &str) -> impl Iterator<Item = (f64, &'a str)> {
+    let name = name.to_lowercase();
+    let known = node.properties.keys();
+    known.map(move |it| (strsim::jaro_winkler(&name, &it.to_lowercase()), it.as_str()))
+}
+
+/// The known name that is most like another one.
+pub(super) fn nearest<'a>(node: &'a Node, name: &str) -> Option<(f64, &'a str)> {
+    scored(node, name).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
 /// The steps are owned: names are those of the object, which changes.
 enum Owned {
     Field(String),
@@ -88,16 +118,13 @@ impl Pruned {
         match value {
             Value::Object(fields) => {
                 let is_object = is_object || node.is_embedded;
-                if !node.keeps_unknown && node.additional.is_none() {
-                    fields.retain(|name, value| {
-                        let is_known = node.properties.contains_key(name)
-                            || (is_object && OF_OBJECTS.contains(&name.as_str()));
-                        if !is_known {
-                            self.report(node, name, value);
-                        }
-                        is_known
-                    });
-                }
+                fields.retain(|name, value| {
+                    let is_known = !matches!(child(node, name, is_object), Child::Unknown);
+                    if !is_known {
+                        self.report(node, name, value);
+                    }
+                    is_known
+                });
                 for (name, value) in fields.iter_mut() {
                     // The shape of an object's metadata is not the schema's business.
                     let is_of_object = is_object && name == "metadata";
@@ -134,15 +161,7 @@ impl Pruned {
                 Owned::Field(name) => path.named(name.as_str()),
                 Owned::Index(index) => path.index(*index),
             });
-        let known = node.properties.keys();
-        let scored = known.map(|it| {
-            (
-                strsim::jaro_winkler(&name.to_lowercase(), &it.to_lowercase()),
-                it,
-            )
-        });
-        let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
-        let detail = match best {
+        let detail = match nearest(node, name) {
             Some((score, best)) if score >= LIKE => {
                 format!("unknown field, which would be dropped; did you mean {best}?")
             }

@@ -1,0 +1,67 @@
+//! Which rules are asked.
+
+use anyhow::{Error, anyhow};
+use lockkeeper_api::config::{Action, Config};
+use lockkeeper_policies::reference;
+use lockkeeper_policies::registry;
+
+/// How long the letters are that the ids of rules about one thing begin with.
+const GROUP_LENGTH: usize = 2;
+
+/// The rules that `--select` and `--ignore` leave: each names a rule (`CQ007`) or a group of them (`CQ`).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Choice {
+    select: Vec<String>,
+    ignore: Vec<String>,
+}
+
+impl Choice {
+    /// An error says what there is no rule for.
+    pub(super) fn new(select: &[String], ignore: &[String]) -> Result<Self, Error> {
+        let all = registry::all();
+        for asked in select.iter().chain(ignore) {
+            if !all.iter().any(|rule| names(asked, rule.id)) {
+                return Err(anyhow!(reference::no_such_rule(asked)));
+            }
+        }
+        Ok(Self {
+            select: select.to_vec(),
+            ignore: ignore.to_vec(),
+        })
+    }
+
+    /// Whether nothing is left out.
+    pub(super) fn is_everything(&self) -> bool {
+        self.select.is_empty() && self.ignore.is_empty()
+    }
+
+    /// Whether a rule is asked.
+    pub(super) fn takes(&self, id: &str) -> bool {
+        let any = |all: &[String]| all.iter().any(|it| names(it, id));
+        !any(&self.ignore) && (self.select.is_empty() || any(&self.select))
+    }
+
+    /// Switches everything else off.
+    pub(super) fn apply(&self, config: &mut Config) {
+        if self.is_everything() {
+            return;
+        }
+        let rules = &mut config.rules;
+        for rule in registry::all().iter().filter(|it| !self.takes(it.id)) {
+            rules.actions.insert(rule.id.to_owned(), Action::Off);
+            for given in rules.namespaces.values_mut() {
+                given.actions.remove(rule.id);
+            }
+        }
+    }
+}
+
+fn names(asked: &str, id: &str) -> bool {
+    let is_group = asked.len() == GROUP_LENGTH;
+    let part = if is_group {
+        id.get(..GROUP_LENGTH)
+    } else {
+        Some(id)
+    };
+    part.is_some_and(|it| it.eq_ignore_ascii_case(asked))
+}

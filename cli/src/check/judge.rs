@@ -1,0 +1,113 @@
+//! What is said of the objects in a file.
+
+use super::Severity;
+use super::choice::Choice;
+use super::kinds::{Judgement, Known, severity};
+use super::lines::Tree;
+use super::report::{Object, Objects, Text, Told};
+use super::source::{Document, Identity, Source};
+use crate::Failure;
+use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::rule::Context;
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::suppression::{self, Suppressions};
+
+/// Everything that is asked of objects.
+pub(super) struct Judge {
+    known: Known,
+    settings: Settings,
+    world: Index,
+    choice: Choice,
+}
+
+/// An object that something is said of, before it is known where.
+pub(super) struct Said {
+    number: usize,
+    pointer: String,
+    pub(super) object: Object,
+}
+
+impl Judge {
+    pub(super) fn new(settings: Settings, world: Index, choice: Choice) -> Result<Self, Failure> {
+        Ok(Self {
+            known: Known::new(&choice)?,
+            settings,
+            world,
+            choice,
+        })
+    }
+
+    /// Judges every object in a file.
+    pub(super) fn file(&self, source: Source) -> Objects {
+        let mut out = Objects::default();
+        let mut said = Vec::new();
+        for document in source.documents {
+            match self.document(document) {
+                None => out.skipped = out.skipped.saturating_add(1),
+                Some(it) => said.push(it),
+            }
+        }
+        if said.iter().any(|it| !it.object.told.is_empty()) {
+            let tree = Tree::new(&source.text);
+            for it in &mut said {
+                for told in &mut it.object.told {
+                    let pointer = format!("{}{}", it.pointer, told.finding.field.pointer());
+                    told.place = tree.place(it.number, &pointer);
+                }
+            }
+            out.text = Text::new(source.text);
+        }
+        out.checked = said.into_iter().map(|it| it.object).collect();
+        out
+    }
+
+    /// `None` if the kind of the object is not known.
+    pub(super) fn document(&self, document: Document) -> Option<Said> {
+        let context = Context {
+            world: &self.world,
+            settings: &self.settings,
+        };
+        let identity = Identity::of(&document.value);
+        let mut suppressions = Suppressions::of(&document.value);
+        let Judgement { found, is_complete } =
+            self.known.judge(document.value, &identity, &context)?;
+        let mut told = Vec::with_capacity(found.len());
+        for (severity, finding) in found {
+            let reason = suppressions.as_mut().and_then(|it| it.reason(finding.rule));
+            let suppressed = reason.map(str::to_owned);
+            self.tell(severity, finding, suppressed, &mut told);
+        }
+        if let Some(suppressions) = suppressions {
+            let left = suppressions.without_effect(is_complete && self.choice.is_everything());
+            let of = (suppression::ID, suppression::ACTION);
+            if let Some(severity) = severity(&self.settings, of, &identity.namespace) {
+                for finding in left {
+                    self.tell(severity, finding, None, &mut told);
+                }
+            }
+        }
+        Some(Said {
+            number: document.number,
+            pointer: document.pointer,
+            object: Object { identity, told },
+        })
+    }
+
+    fn tell(
+        &self,
+        severity: Severity,
+        finding: Finding,
+        suppressed: Option<String>,
+        told: &mut Vec<Told>,
+    ) {
+        if self.choice.takes(finding.rule) {
+            told.push(Told {
+                place: None,
+                severity,
+                finding,
+                suppressed,
+            });
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Workflow commands that GitHub shows beside the lines.
+
+use super::{Format, Judged, Severity};
+
+pub(super) struct Github;
+
+impl Format for Github {
+    fn file(&self, judged: &Judged) -> String {
+        let objects = match &judged.outcome {
+            Ok(objects) => objects,
+            Err(it) => {
+                let severity = Severity::Error;
+                return annotation(severity, &judged.name, it.place, "unreadable", &it.message);
+            }
+        };
+        let told = objects.checked.iter().flat_map(super::Object::open);
+        told.map(|it| {
+            let place = it.place.map(|it| (it.line, it.column));
+            let text = it.finding.text();
+            annotation(it.severity, &judged.name, place, it.finding.rule, &text)
+        })
+        .collect()
+    }
+}
+
+fn annotation(
+    severity: Severity,
+    file: &str,
+    place: Option<(usize, usize)>,
+    title: &str,
+    message: &str,
+) -> String {
+    let escaped = |text: &str| {
+        let text = text.replace('%', "%25").replace('\r', "%0D");
+        text.replace('\n', "%0A")
+    };
+    let property = |text: &str| escaped(text).replace(':', "%3A").replace(',', "%2C");
+    let at = place.map(|(line, column)| format!(",line={line},col={column}"));
+    format!(
+        "::{} file={}{},title={}::{}\n",
+        severity.word(),
+        property(file),
+        at.unwrap_or_default(),
+        property(title),
+        escaped(message)
+    )
+}

@@ -1,0 +1,86 @@
+//! For programs: findings and a summary.
+
+use super::{Format, Judged, Object, Tally, Told};
+use crate::check::source::Problem;
+use serde_json::{Value, json};
+
+pub(super) struct Json;
+
+impl Format for Json {
+    fn head(&self) -> String {
+        "{\n  \"findings\": [".to_owned()
+    }
+
+    fn file(&self, judged: &Judged) -> String {
+        let name = &judged.name;
+        let all: Vec<Value> = match &judged.outcome {
+            Err(problem) => vec![unreadable(name, problem)],
+            Ok(objects) => {
+                let objects = objects.checked.iter();
+                let all = objects.flat_map(|object| object.open().map(move |it| (object, it)));
+                all.map(|(object, told)| finding(name, object, told))
+                    .collect()
+            }
+        };
+        items(&all, 4)
+    }
+
+    fn separator(&self) -> &'static str {
+        ","
+    }
+
+    fn tail(&self, tally: &Tally) -> String {
+        let is_empty = tally.errors == 0 && tally.warnings == 0 && tally.unreadable.is_empty();
+        let end = if is_empty { "" } else { "\n  " };
+        let summary = json!({
+            "files": tally.files, "objects": tally.objects, "skipped": tally.skipped,
+            "errors": tally.errors, "warnings": tally.warnings, "suppressed": tally.suppressed,
+            "unreadable": tally.unreadable.len(),
+        });
+        let summary = indented(&summary, 2);
+        format!("{end}],\n  \"summary\": {summary}\n}}\n")
+    }
+}
+
+/// Values as items of a list that is being written, each on lines of its own.
+pub(super) fn items(all: &[Value], depth: usize) -> String {
+    let margin = " ".repeat(depth);
+    let all = all
+        .iter()
+        .map(|it| format!("\n{margin}{}", indented(it, depth)));
+    all.collect::<Vec<_>>().join(",")
+}
+
+/// A value as it is printed somewhere below the top. No line breaks stand inside of strings.
+pub(super) fn indented(value: &Value, depth: usize) -> String {
+    format!("{value:#}").replace('\n', &format!("\n{}", " ".repeat(depth)))
+}
+
+fn unreadable(file: &str, problem: &Problem) -> Value {
+    let (line, column) = problem.place.unzip();
+    json!({
+        "rule": null, "severity": "error", "file": file, "line": line, "column": column,
+        "object": null, "field": null, "type": "Unreadable", "message": problem.message,
+        "help": null, "related": [],
+    })
+}
+
+fn finding(file: &str, object: &Object, told: &Told) -> Value {
+    let (identity, finding) = (&object.identity, &told.finding);
+    json!({
+        "rule": finding.rule,
+        "severity": told.severity.word(),
+        "file": file,
+        "line": told.place.map(|it| it.line),
+        "column": told.place.map(|it| it.column),
+        "object": {
+            "apiVersion": identity.api_version, "kind": identity.kind,
+            "namespace": identity.namespace, "name": identity.name,
+        },
+        "field": finding.field.text(),
+        "type": finding.kind.reason(),
+        "message": finding.text(),
+        "help": format!("lockkeeper rules {}", finding.rule),
+        "related": [],
+    })
+}

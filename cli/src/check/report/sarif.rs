@@ -1,0 +1,209 @@
+//! SARIF 2.1.0, as services that show what analyzers found read it.
+
+use super::json::{indented, items};
+use super::{Format, Judged, Object, Tally, Told};
+use crate::check::source::Identity;
+use lockkeeper_api::config::Action;
+use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::reference::{Entry, entries, file_name};
+use lockkeeper_policies::suppression::ANNOTATION;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Component, Path};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+pub(super) struct Sarif {
+    rules: Vec<Entry>,
+    indices: BTreeMap<&'static str, usize>,
+    /// The address that pages of rules are below.
+    pages: Option<String>,
+}
+
+impl Sarif {
+    pub(super) fn new(pages: Option<String>) -> Self {
+        let rules = entries();
+        let indices = rules.iter().enumerate();
+        let indices = indices.map(|(at, it)| (it.rule.id, at)).collect();
+        let pages = pages.map(|it| it.trim_end_matches('/').to_owned());
+        Self {
+            rules,
+            indices,
+            pages,
+        }
+    }
+
+    fn result(&self, file: &str, object: &Object, told: &Told) -> Value {
+        let (identity, finding) = (&object.identity, &told.finding);
+        let mut location = json!({
+            "physicalLocation": {"artifactLocation": {"uri": uri(file)}},
+            "logicalLocations": [{
+                "name": finding.field.text(),
+                "fullyQualifiedName": format!(
+                    "{}/{}/{}/{}",
+                    identity.api_version, identity.kind, identity.full_name(), finding.field.text()
+                ),
+                "kind": "member",
+            }],
+        });
+        if let Some(region) = told.place.map(|it| {
+            json!({
+                "startLine": it.line, "startColumn": it.column,
+                "endColumn": it.column.saturating_add(it.width),
+            })
+        }) && let Some(physical) = location.pointer_mut("/physicalLocation")
+        {
+            physical["region"] = region;
+        }
+        let name = identity.full_name();
+        let mut result = json!({
+            "ruleId": finding.rule,
+            "level": told.severity.word(),
+            "message": {"text": format!("{} {name}: {}", identity.kind, finding.text())},
+            "locations": [location],
+            "partialFingerprints": {"objectAndField/v1": fingerprint(identity, finding)},
+        });
+        if let Some(at) = self.indices.get(finding.rule) {
+            result["ruleIndex"] = json!(at);
+        }
+        if let Some(reason) = &told.suppressed {
+            result["suppressions"] = json!([{
+                "kind": "inSource", "justification": reason,
+                "location": {"logicalLocations": [{"name": ANNOTATION}]},
+            }]);
+        }
+        result
+    }
+
+    fn rule(&self, entry: &Entry) -> Value {
+        let rule = &entry.rule;
+        let is_error = entry
+            .kinds
+            .iter()
+            .any(|it| it.action != "warn" && it.action != "audit");
+        let mut out = json!({
+            "id": rule.id,
+            "name": rule.name,
+            "shortDescription": {"text": rule.name.replace('-', " ")},
+            "fullDescription": {"text": summary(rule.doc)},
+            "help": {"text": rule.doc, "markdown": rule.doc},
+            "defaultConfiguration": {
+                "level": if rule.action == Action::Warn || !is_error { "warning" } else { "error" },
+            },
+        });
+        if let Some(pages) = &self.pages {
+            out["helpUri"] = json!(format!("{pages}/{}", file_name(rule)));
+        }
+        out
+    }
+}
+
+impl Format for Sarif {
+    fn head(&self) -> String {
+        format!(
+            "{{\n  \"$schema\": \"{SCHEMA}\",\n  \"version\": \"2.1.0\",\n  \"runs\": [{{\n    \"results\": ["
+        )
+    }
+
+    fn file(&self, judged: &Judged) -> String {
+        let Ok(objects) = &judged.outcome else {
+            return String::new();
+        };
+        let all = objects.checked.iter();
+        let all = all.flat_map(|object| object.told.iter().map(move |told| (object, told)));
+        let all: Vec<Value> = all
+            .map(|(object, told)| self.result(&judged.name, object, told))
+            .collect();
+        items(&all, 6)
+    }
+
+    fn separator(&self) -> &'static str {
+        ","
+    }
+
+    fn tail(&self, tally: &Tally) -> String {
+        let rules: Vec<Value> = self.rules.iter().map(|it| self.rule(it)).collect();
+        let tool = json!({"driver": {
+            "name": "lockkeeper", "version": env!("CARGO_PKG_VERSION"),
+            "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules,
+        }});
+        let notifications = tally.unreadable.iter().map(|(file, problem)| {
+            let mut physical = json!({"artifactLocation": {"uri": uri(file)}});
+            if let Some((line, column)) = problem.place {
+                physical["region"] = json!({"startLine": line, "startColumn": column});
+            }
+            json!({
+                "level": "error",
+                "message": {"text": format!("cannot be read: {}", problem.message)},
+                "locations": [{"physicalLocation": physical}],
+            })
+        });
+        let notifications: Vec<Value> = notifications.collect();
+        let invocations = json!([{
+            "executionSuccessful": notifications.is_empty(),
+            "toolExecutionNotifications": notifications,
+        }]);
+        let tool = indented(&tool, 4);
+        let invocations = indented(&invocations, 4);
+        format!(
+            "],\n    \"columnKind\": \"unicodeCodePoints\",\n    \"invocations\": {invocations},\n    \
+             \"tool\": {tool}\n  }}]\n}}\n"
+        )
+    }
+}
+
+/// The first paragraph of a page below its title.
+fn summary(page: &str) -> String {
+    let mut paragraphs = page.split("\n\n").skip(1);
+    paragraphs.next().unwrap_or_default().replace('\n', " ")
+}
+
+/// A path as a reference to the root of what is checked, or as an address if it is absolute.
+fn uri(file: &str) -> String {
+    let mut parts = Vec::new();
+    let mut out = String::new();
+    for component in Path::new(file).components() {
+        match component {
+            Component::RootDir => out.push_str("file:///"),
+            Component::CurDir | Component::Prefix(_) => {}
+            Component::ParentDir => parts.push("..".to_owned()),
+            Component::Normal(name) => parts.push(encoded(&name.to_string_lossy())),
+        }
+    }
+    out.push_str(&parts.join("/"));
+    out
+}
+
+fn encoded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+/// What stays the same when lines move: the rule, the object, the field and the value. FNV-1a, whose values do not
+/// change with the version of anything.
+fn fingerprint(identity: &Identity, finding: &Finding) -> String {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let field = finding.field.identity();
+    let parts = [
+        finding.rule,
+        &identity.api_version,
+        &identity.kind,
+        &identity.namespace,
+        &identity.name,
+        &field,
+        finding.value.as_deref().unwrap_or_default(),
+    ];
+    let bytes = parts.iter().flat_map(|it| it.bytes().chain([0]));
+    let hash = bytes.fold(BASIS, |hash, it| (hash ^ u64::from(it)).wrapping_mul(PRIME));
+    format!("{hash:016x}")
+}

@@ -1,0 +1,123 @@
+//! Findings that the author of an object asks not to be told of, by an annotation on it. They are for whoever reads
+//! files; what an admission webhook refuses is not the author's to say.
+
+use crate::finding::{Finding, Findings};
+use crate::registry;
+use crate::rule::{Layer, Operation, RuleInfo};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
+
+/// The annotation: `CQ007: reason`, more of them on lines of their own or after semicolons.
+pub const ANNOTATION: &str = "lockkeeper.dev/ignore";
+
+/// The id under which go suppressions that have no effect.
+pub const ID: &str = "SC006";
+
+/// The most that one object may ask for.
+const SUPPRESSIONS_MAX: usize = 100;
+
+/// What happens by default to suppressions without effect.
+pub const ACTION: Action = Action::Warn;
+
+/// What is known of it.
+pub(crate) fn info() -> RuleInfo {
+    RuleInfo {
+        id: ID,
+        name: "suppression-without-effect",
+        group: "*".to_owned(),
+        kind: "*".to_owned(),
+        since: "0.1.0",
+        action: ACTION,
+        covers: &[],
+        layers: &[Layer::Check],
+        operations: &[Operation::Create],
+        doc: include_str!("suppression.md"),
+    }
+}
+
+/// What an object asks not to be told of.
+#[derive(Debug)]
+pub struct Suppressions {
+    entries: Vec<Entry>,
+    problems: Findings,
+}
+
+#[derive(Debug)]
+struct Entry {
+    rule: &'static str,
+    reason: String,
+    is_used: bool,
+}
+
+impl Suppressions {
+    /// Reads the annotation of an object; `None` if it has none.
+    #[must_use]
+    pub fn of(object: &Value) -> Option<Self> {
+        let annotations = object.get("metadata")?.get("annotations")?;
+        let text = annotations.get(ANNOTATION)?.as_str()?;
+        let mut out = Self {
+            entries: Vec::new(),
+            problems: Findings::new(ID),
+        };
+        let all = text.split(['\n', ';']).map(str::trim);
+        for entry in all.filter(|it| !it.is_empty()).take(SUPPRESSIONS_MAX) {
+            out.take(entry);
+        }
+        if out.entries.is_empty() && text.trim().is_empty() {
+            out.problem(
+                "",
+                "it names no rule; write CQ007: and the reason, or remove it",
+            );
+        }
+        Some(out)
+    }
+
+    fn take(&mut self, entry: &str) {
+        let (id, reason) = entry.split_once(':').unwrap_or((entry, ""));
+        let (id, reason) = (id.trim(), reason.trim());
+        let Some(rule) = registry::find(&id.to_ascii_uppercase()) else {
+            let detail =
+                "there is no such rule; each line is the id of a rule, a colon and the reason";
+            return self.problem(entry, detail);
+        };
+        if reason.is_empty() {
+            return self.problem(
+                entry,
+                "it has no reason, so it suppresses nothing; add one after a colon",
+            );
+        }
+        self.entries.push(Entry {
+            rule: rule.id,
+            reason: reason.to_owned(),
+            is_used: false,
+        });
+    }
+
+    fn problem(&mut self, entry: &str, detail: &'static str) {
+        self.problems.invalid(field(), entry, detail);
+    }
+
+    /// Why findings of a rule are not told; `None` if they are.
+    pub fn reason(&mut self, rule: &str) -> Option<&str> {
+        let mut entries = self.entries.iter_mut();
+        let entry = entries.find(|it| it.rule == rule)?;
+        entry.is_used = true;
+        Some(&entry.reason)
+    }
+
+    /// Those that have no effect. Where not all rules were asked (`is_complete` is false), what suppressed nothing may
+    /// still have something to suppress, and is not told.
+    #[must_use]
+    pub fn without_effect(mut self, is_complete: bool) -> Vec<Finding> {
+        let entries = std::mem::take(&mut self.entries);
+        for entry in entries.iter().filter(|it| is_complete && !it.is_used) {
+            self.problem(entry.rule, "there is nothing that it suppresses; remove it");
+        }
+        self.problems.into_items()
+    }
+}
+
+fn field() -> FieldPath {
+    FieldPath::new("metadata.annotations").key(ANNOTATION)
+}

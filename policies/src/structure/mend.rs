@@ -66,7 +66,7 @@ fn visit<'a>(
                 match fill::child(node, name, is_object) {
                     fill::Child::Known(child) => {
                         way.down(Step::Field(name), |way| {
-                            visit(child, value, false, way, out)
+                            visit(child, value, false, way, out);
                         });
                     }
                     fill::Child::Kept => {}
@@ -87,7 +87,7 @@ fn visit<'a>(
                 items.map(move |item| (child, item))
             }) {
                 way.down(Step::Index(index), |way| {
-                    visit(child, item, false, way, out)
+                    visit(child, item, false, way, out);
                 });
             }
         }

@@ -49,24 +49,27 @@ struct Kind {
 /// The schema of a kind, where it is at hand. It is made ready when it is asked for first.
 enum Schema {
     None,
-    Own {
-        schema: Value,
-        structure: OnceLock<Option<Structure>>,
-    },
+    Own(Box<Own>),
     OfKueue {
         kind: &'static str,
         version: &'static str,
     },
 }
 
+/// A schema of one of lockkeeper's kinds.
+struct Own {
+    schema: Value,
+    structure: OnceLock<Option<Structure>>,
+}
+
 impl Schema {
     fn get(&self) -> Option<&Structure> {
         match self {
             Self::None => None,
-            Self::Own { schema, structure } => {
+            Self::Own(own) => {
                 // A test holds that all of them can be read.
-                let made = || Structure::new(schema).ok();
-                structure.get_or_init(made).as_ref()
+                let made = || Structure::new(&own.schema).ok();
+                own.structure.get_or_init(made).as_ref()
             }
             Self::OfKueue { kind, version } => lockkeeper_policies::kueue::structure(kind, version),
         }
@@ -150,7 +153,7 @@ impl Known {
         }
         for (of, schema) in own_schemas()? {
             let structure = OnceLock::new();
-            known.add_schema(of, Schema::Own { schema, structure });
+            known.add_schema(of, Schema::Own(Box::new(Own { schema, structure })));
         }
         Ok(known)
     }

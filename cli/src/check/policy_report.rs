@@ -1,7 +1,7 @@
 //! What was found as PolicyReports (`wgpolicyk8s.io/v1alpha2`), one for each namespace, and a ClusterPolicyReport.
 
 use super::Severity;
-use super::report::{Judged, Object, Told};
+use super::report::{Judged, Object, Told, with};
 use anyhow::Error;
 use lockkeeper_policies::registry;
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ fn entry(object: &Object, told: &Told, name: Option<&str>, result: &str) -> Valu
         "apiVersion": identity.api_version, "kind": identity.kind, "name": identity.name,
     });
     if !identity.namespace.is_empty() {
-        resource["namespace"] = json!(identity.namespace);
+        resource = with(resource, "namespace", json!(identity.namespace));
     }
     let severity = match told.severity {
         Severity::Error => "high",
@@ -105,7 +105,7 @@ fn entry(object: &Object, told: &Told, name: Option<&str>, result: &str) -> Valu
     };
     let mut properties = json!({"field": finding.field.text()});
     if let Some(reason) = &told.suppressed {
-        properties["reason"] = json!(reason);
+        properties = with(properties, "reason", json!(reason));
     }
     json!({
         "source": NAME, "policy": finding.rule, "rule": name, "result": result, "severity": severity,

@@ -12,6 +12,7 @@ use super::{Output, Severity};
 use lockkeeper_policies::finding::Finding;
 
 pub(super) use human::Palette;
+pub(super) use json::with;
 
 /// What is told of one file.
 pub(super) struct Judged {

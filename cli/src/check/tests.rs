@@ -305,7 +305,7 @@ fn colour_is_for_terminals_and_those_who_ask() {
     );
     assert_eq!(anstream::adapter::strip_str(&coloured).to_string(), plain);
     let (json, _) = run(&files, &["--color", "always", "--output", "json"]);
-    assert!(!json.contains("\u{1b}"), "{json}");
+    assert!(!json.contains('\u{1b}'), "{json}");
 }
 
 #[test]

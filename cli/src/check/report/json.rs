@@ -42,6 +42,14 @@ impl Format for Json {
     }
 }
 
+/// An object with one field more.
+pub(in crate::check) fn with(mut object: Value, name: &str, value: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
+    object
+}
+
 /// Values as items of a list that is being written, each on lines of its own.
 pub(super) fn items(all: &[Value], depth: usize) -> String {
     let margin = " ".repeat(depth);

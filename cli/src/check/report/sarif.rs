@@ -1,6 +1,6 @@
 //! SARIF 2.1.0, as services that show what analyzers found read it.
 
-use super::json::{indented, items};
+use super::json::{indented, items, with};
 use super::{Format, Judged, Object, Tally, Told};
 use crate::check::source::Identity;
 use lockkeeper_api::config::Action;
@@ -36,8 +36,13 @@ impl Sarif {
 
     fn result(&self, file: &str, object: &Object, told: &Told) -> Value {
         let (identity, finding) = (&object.identity, &told.finding);
-        let mut location = json!({
-            "physicalLocation": {"artifactLocation": {"uri": uri(file)}},
+        let place = told.place.map(|it| Region {
+            line: it.line,
+            column: it.column,
+            end: Some(it.column.saturating_add(it.width)),
+        });
+        let location = json!({
+            "physicalLocation": physical(file, place.as_ref()),
             "logicalLocations": [{
                 "name": finding.field.text(),
                 "fullyQualifiedName": format!(
@@ -47,15 +52,6 @@ impl Sarif {
                 "kind": "member",
             }],
         });
-        if let Some(region) = told.place.map(|it| {
-            json!({
-                "startLine": it.line, "startColumn": it.column,
-                "endColumn": it.column.saturating_add(it.width),
-            })
-        }) && let Some(physical) = location.pointer_mut("/physicalLocation")
-        {
-            physical["region"] = region;
-        }
         let name = identity.full_name();
         let mut result = json!({
             "ruleId": finding.rule,
@@ -65,13 +61,14 @@ impl Sarif {
             "partialFingerprints": {"objectAndField/v1": fingerprint(identity, finding)},
         });
         if let Some(at) = self.indices.get(finding.rule) {
-            result["ruleIndex"] = json!(at);
+            result = with(result, "ruleIndex", json!(at));
         }
         if let Some(reason) = &told.suppressed {
-            result["suppressions"] = json!([{
+            let suppression = json!({
                 "kind": "inSource", "justification": reason,
                 "location": {"logicalLocations": [{"name": ANNOTATION}]},
-            }]);
+            });
+            result = with(result, "suppressions", json!([suppression]));
         }
         result
     }
@@ -93,7 +90,8 @@ impl Sarif {
             },
         });
         if let Some(pages) = &self.pages {
-            out["helpUri"] = json!(format!("{pages}/{}", file_name(rule)));
+            let page = format!("{pages}/{}", file_name(rule));
+            out = with(out, "helpUri", json!(page));
         }
         out
     }
@@ -129,10 +127,12 @@ impl Format for Sarif {
             "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules,
         }});
         let notifications = tally.unreadable.iter().map(|(file, problem)| {
-            let mut physical = json!({"artifactLocation": {"uri": uri(file)}});
-            if let Some((line, column)) = problem.place {
-                physical["region"] = json!({"startLine": line, "startColumn": column});
-            }
+            let place = problem.place.map(|(line, column)| Region {
+                line,
+                column,
+                end: None,
+            });
+            let physical = physical(file, place.as_ref());
             json!({
                 "level": "error",
                 "message": {"text": format!("cannot be read: {}", problem.message)},
@@ -151,6 +151,27 @@ impl Format for Sarif {
              \"tool\": {tool}\n  }}]\n}}\n"
         )
     }
+}
+
+/// A part of a line, from 1.
+struct Region {
+    line: usize,
+    column: usize,
+    /// The column after the last one.
+    end: Option<usize>,
+}
+
+fn physical(file: &str, region: Option<&Region>) -> Value {
+    let location = json!({"artifactLocation": {"uri": uri(file)}});
+    let Some(Region { line, column, end }) = region else {
+        return location;
+    };
+    let region = json!({"startLine": line, "startColumn": column});
+    let region = match end {
+        None => region,
+        Some(end) => with(region, "endColumn", json!(end)),
+    };
+    with(location, "region", region)
 }
 
 /// The first paragraph of a page below its title.

@@ -140,7 +140,7 @@ fn world(sources: &[Source]) -> Index {
     for source in sources {
         for document in &source.documents {
             // What cannot be read is told where it is judged.
-            let _ = facts::observe(&mut index, &document.value);
+            let _ = facts::gather(&mut index, &document.value);
         }
     }
     index

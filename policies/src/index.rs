@@ -60,6 +60,16 @@ impl IndexedKind {
         Self::WorkloadPriorityClass,
     ];
 
+    /// Whose quota trees objects of this kind belong to.
+    fn family(self) -> Option<Family> {
+        match self {
+            Self::ClusterQueue(family) | Self::Cohort(family) | Self::ResourceFlavor(family) => {
+                Some(family)
+            }
+            _ => None,
+        }
+    }
+
     /// The kind as it is written in an object.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -162,6 +172,17 @@ impl Index {
         self.objects.insert((kind, name), facts);
         let count = self.counts.entry(kind).or_default();
         *count = count.saturating_add(1);
+    }
+
+    /// An object was found, maybe not for the first time. Another version of one that is here makes its tree
+    /// ambiguous: nobody can say which one holds.
+    pub fn join(&mut self, name: ObjectName, facts: Facts) {
+        let key = (facts.kind(), name);
+        let is_another = self.objects.get(&key).is_some_and(|it| *it != facts);
+        if let (true, Some(family)) = (is_another, key.0.family()) {
+            self.tree_mut(family).set_ambiguous();
+        }
+        self.apply(key.1, facts);
     }
 
     /// An object is gone. Nothing happens if it was not here.

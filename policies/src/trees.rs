@@ -74,6 +74,7 @@ pub struct Tree {
     alike: BTreeMap<String, BTreeSet<String>>,
     doors: BTreeMap<String, BTreeSet<ObjectName>>,
     takers: BTreeSet<String>,
+    is_ambiguous: bool,
 }
 
 /// A family of which nothing is known.
@@ -89,7 +90,19 @@ impl Tree {
             alike: BTreeMap::new(),
             doors: BTreeMap::new(),
             takers: BTreeSet::new(),
+            is_ambiguous: false,
         }
+    }
+
+    /// Whether some object was given in several versions, as in the files of several clusters. Then it can be
+    /// said that an object exists, but not what all of them are together.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        self.is_ambiguous
+    }
+
+    pub(crate) fn set_ambiguous(&mut self) {
+        self.is_ambiguous = true;
     }
 
     /// A ClusterQueue or a Cohort.

@@ -73,7 +73,7 @@ pub struct Tree {
     flavors: BTreeMap<String, FlavorFacts>,
     alike: BTreeMap<String, BTreeSet<String>>,
     doors: BTreeMap<String, BTreeSet<ObjectName>>,
-    takers: BTreeSet<String>,
+    takers: BTreeSet<Node>,
     is_ambiguous: bool,
 }
 
@@ -157,10 +157,10 @@ impl Tree {
         Users::of(self.doors.get(queue), limit)
     }
 
-    /// A ClusterQueue whose workloads may preempt others of the same priority.
+    /// Whether the workloads of some ClusterQueue may preempt others of the same priority.
     #[must_use]
-    pub fn taker_of_equals(&self) -> Option<&str> {
-        self.takers.first().map(String::as_str)
+    pub fn takes_equals(&self) -> bool {
+        !self.takers.is_empty()
     }
 
     pub(crate) fn insert_node(&mut self, kind: NodeKind, name: &str, facts: &Arc<NodeFacts>) {
@@ -172,7 +172,7 @@ impl Tree {
             add_to(&mut self.users, flavor, node.clone());
         }
         if facts.takes_equals {
-            self.takers.insert(name.to_owned());
+            self.takers.insert(node.clone());
         }
         self.nodes.insert(node, Arc::clone(facts));
     }
@@ -186,7 +186,7 @@ impl Tree {
             drop_from(&mut self.users, flavor, &node);
         }
         if facts.takes_equals {
-            self.takers.remove(name);
+            self.takers.remove(&node);
         }
         self.nodes.remove(&node);
     }

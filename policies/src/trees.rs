@@ -131,7 +131,7 @@ impl Tree {
         self.queues().any(|queue| queue != name)
     }
 
-    /// The names of the ResourceFlavors.
+    /// The names of the flavors.
     pub fn flavors(&self) -> impl Iterator<Item = &str> {
         self.flavors.keys().map(String::as_str)
     }
@@ -142,7 +142,7 @@ impl Tree {
         users.filter_map(|node| Some((node, &**self.nodes.get(node)?)))
     }
 
-    /// The ResourceFlavors other than this one that have the same nodes.
+    /// The flavors other than this one that have the same nodes.
     pub fn alike(&self, flavor: &str) -> impl Iterator<Item = &str> {
         let facts = self.flavors.get(flavor);
         let nodes = facts.and_then(|it| it.nodes.as_ref());

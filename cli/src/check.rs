@@ -199,6 +199,7 @@ fn printing(arguments: &Arguments) -> report::Settings {
 /// What the given objects know of each other is taken into the world. Some of what was read is kept for later.
 fn look(inputs: &[Input], world: &mut Index, progress: &mut Progress) -> Shelf {
     let mut shelf = Shelf::new(inputs.len());
+    let mut given = Index::default();
     let work = |at: usize| {
         let read = inputs.get(at).map(Input::read);
         let facts = match &read {
@@ -208,12 +209,13 @@ fn look(inputs: &[Input], world: &mut Index, progress: &mut Progress) -> Shelf {
         (read, facts)
     };
     crew::in_order(inputs.len(), crew::threads(), work, |at, (read, facts)| {
-        world.extend(facts);
+        given.join_all(facts);
         if let Some(read) = read {
             shelf.keep(at, read);
         }
         progress.step();
     });
+    world.extend(given);
     shelf
 }
 
@@ -221,7 +223,7 @@ fn facts_of(source: &Source) -> Index {
     let mut index = Index::default();
     for document in &source.documents {
         // What cannot be read is told where it is judged.
-        let _ = facts::observe(&mut index, &document.value);
+        let _ = facts::gather(&mut index, &document.value);
     }
     index
 }

@@ -83,10 +83,7 @@ fn refused_by(object: &Value, world: &Index) -> Vec<&'static str> {
         "Workload" => judge::<Workload>(object, world),
         "PriorityClass" => judge::<PriorityClass>(object, world),
         "Pod" => judge::<Pod>(object, world),
-        "LocalQueue" => match serde_json::from_value::<LocalQueue>(object.clone()) {
-            Ok(_) => Vec::new(),
-            Err(error) => panic!("{error}: {object:#}"),
-        },
+        "LocalQueue" => judge::<LocalQueue>(object, world),
         other => panic!("no example has an object of kind {other}"),
     }
 }

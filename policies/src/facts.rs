@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 mod observing;
 
-pub use observing::{Observed, observe};
+pub use observing::{Observed, gather, observe};
 
 /// The namespace and name in an object's metadata.
 #[must_use]

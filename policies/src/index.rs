@@ -60,6 +60,16 @@ impl IndexedKind {
         Self::WorkloadPriorityClass,
     ];
 
+    /// Whose quota trees objects of this kind belong to.
+    fn family(self) -> Option<Family> {
+        match self {
+            Self::ClusterQueue(family) | Self::Cohort(family) | Self::ResourceFlavor(family) => {
+                Some(family)
+            }
+            _ => None,
+        }
+    }
+
     /// The kind as it is written in an object.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -166,10 +176,35 @@ impl Index {
 
     /// Takes over what another one has, which wins where both know an object.
     pub fn extend(&mut self, other: Self) {
+        self.take_over(other, Self::apply);
+    }
+
+    /// Takes over what another one has, as [`Index::join`] does for one object.
+    pub fn join_all(&mut self, other: Self) {
+        self.take_over(other, Self::join);
+    }
+
+    fn take_over(&mut self, other: Self, put: fn(&mut Self, ObjectName, Facts)) {
+        for family in [Family::Own, Family::Kueue] {
+            if other.tree(family).is_ambiguous() {
+                self.tree_mut(family).set_ambiguous();
+            }
+        }
         for ((_, name), facts) in other.objects {
-            self.apply(name, facts);
+            put(self, name, facts);
         }
         self.known.extend(other.known);
+    }
+
+    /// An object was found, maybe not for the first time. Another version of one that is here makes its tree
+    /// ambiguous: nobody can say which one holds.
+    pub fn join(&mut self, name: ObjectName, facts: Facts) {
+        let key = (facts.kind(), name);
+        let is_another = self.objects.get(&key).is_some_and(|it| *it != facts);
+        if let (true, Some(family)) = (is_another, key.0.family()) {
+            self.tree_mut(family).set_ambiguous();
+        }
+        self.apply(key.1, facts);
     }
 
     /// An object is gone. Nothing happens if it was not here.

@@ -76,7 +76,8 @@ pub struct Tree {
     flavors: BTreeMap<String, FlavorFacts>,
     alike: BTreeMap<String, BTreeSet<String>>,
     doors: BTreeMap<String, BTreeSet<ObjectName>>,
-    takers: BTreeSet<String>,
+    takers: BTreeSet<Node>,
+    is_ambiguous: bool,
 }
 
 /// A family of which nothing is known.
@@ -92,7 +93,19 @@ impl Tree {
             alike: BTreeMap::new(),
             doors: BTreeMap::new(),
             takers: BTreeSet::new(),
+            is_ambiguous: false,
         }
+    }
+
+    /// Whether some object was given in several versions, as in the files of several clusters. Then it can be
+    /// said that an object exists, but not what all of them are together.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        self.is_ambiguous
+    }
+
+    pub(crate) fn set_ambiguous(&mut self) {
+        self.is_ambiguous = true;
     }
 
     /// A ClusterQueue or a Cohort.
@@ -121,7 +134,7 @@ impl Tree {
         self.queues().any(|queue| queue != name)
     }
 
-    /// The names of the ResourceFlavors.
+    /// The names of the flavors.
     pub fn flavors(&self) -> impl Iterator<Item = &str> {
         self.flavors.keys().map(String::as_str)
     }
@@ -132,7 +145,7 @@ impl Tree {
         users.filter_map(|node| Some((node, &**self.nodes.get(node)?)))
     }
 
-    /// The ResourceFlavors other than this one that have the same nodes.
+    /// The flavors other than this one that have the same nodes.
     pub fn alike(&self, flavor: &str) -> impl Iterator<Item = &str> {
         let facts = self.flavors.get(flavor);
         let nodes = facts.and_then(|it| it.nodes.as_ref());
@@ -147,10 +160,10 @@ impl Tree {
         Users::of(self.doors.get(queue), limit)
     }
 
-    /// A ClusterQueue whose workloads may preempt others of the same priority.
+    /// Whether the workloads of some ClusterQueue may preempt others of the same priority.
     #[must_use]
-    pub fn taker_of_equals(&self) -> Option<&str> {
-        self.takers.first().map(String::as_str)
+    pub fn takes_equals(&self) -> bool {
+        !self.takers.is_empty()
     }
 
     pub(crate) fn insert_node(&mut self, kind: NodeKind, name: &str, facts: &Arc<NodeFacts>) {
@@ -162,7 +175,7 @@ impl Tree {
             add_to(&mut self.users, flavor, node.clone());
         }
         if facts.takes_equals {
-            self.takers.insert(name.to_owned());
+            self.takers.insert(node.clone());
         }
         self.nodes.insert(node, Arc::clone(facts));
     }
@@ -176,7 +189,7 @@ impl Tree {
             drop_from(&mut self.users, flavor, &node);
         }
         if facts.takes_equals {
-            self.takers.remove(name);
+            self.takers.remove(&node);
         }
         self.nodes.remove(&node);
     }

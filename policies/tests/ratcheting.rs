@@ -16,7 +16,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
 use lockkeeper_api::foreign::scheduling;
-use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload, labels};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
 use lockkeeper_policies::engine::{FINDINGS_MAX, Subject, Verdict, review};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::finding::Finding;
@@ -72,6 +72,7 @@ impl Scene {
             "ClusterQueue" => judge_typed::<ClusterQueue>,
             "Cohort" => judge_typed::<Cohort>,
             "ResourceFlavor" => judge_typed::<ResourceFlavor>,
+            "LocalQueue" => judge_typed::<LocalQueue>,
             "Workload" => judge_typed::<Workload>,
             "PriorityClass" => judge_typed::<PriorityClass>,
             "Pod" => judge_typed::<Pod>,

@@ -165,10 +165,8 @@ fn facts() -> impl Strategy<Value = Facts> {
         });
     let flavor = option::of(word()).prop_map(|nodes| FlavorFacts { nodes });
     prop_oneof![
-        (family(), node, any::<bool>()).prop_map(|(family, node, is_queue)| match is_queue {
-            true => Facts::ClusterQueue(family, node),
-            false => Facts::Cohort(family, node),
-        }),
+        (family(), node.clone()).prop_map(|(family, node)| Facts::ClusterQueue(family, node)),
+        (family(), node).prop_map(|(family, node)| Facts::Cohort(family, node)),
         (family(), flavor).prop_map(|(family, flavor)| Facts::ResourceFlavor(family, flavor)),
         (family(), word()).prop_map(|(family, queue)| Facts::LocalQueue(family, queue)),
         (-1..2).prop_map(Facts::WorkloadPriorityClass),

@@ -106,3 +106,49 @@ impl World for RequestWorld<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockkeeper_policies::index::Facts;
+    use lockkeeper_policies::trees::FlavorFacts;
+    use lockkeeper_policies::world::ObjectName;
+
+    const FLAVOR: IndexedKind = IndexedKind::ResourceFlavor(Family::Own);
+
+    /// Asks for a flavor or the like in a cluster that has the flavor `stored`, with this answer of the API
+    /// server; gives back what the rule is told, and how much is missed.
+    fn ask(kind: IndexedKind, name: &str, answer: Option<Lookup<Answered>>) -> (Lookup<()>, usize) {
+        let mut index = Index::default();
+        let stored = ObjectName {
+            namespace: String::new(),
+            name: "stored".to_owned(),
+        };
+        let facts = Facts::ResourceFlavor(Family::Own, FlavorFacts::default());
+        index.apply(stored, facts);
+        let fetched = answer.map(|answer| ((kind, name.to_owned()), answer));
+        let fetched = fetched.into_iter().collect();
+        let world = RequestWorld::new(&index, &fetched);
+        let told = world.exists(kind, name);
+        (told, world.into_missed().len())
+    }
+
+    #[test]
+    fn what_the_stores_do_not_have_is_asked_for() {
+        assert_eq!(ask(FLAVOR, "stored", None), (Lookup::Found(()), 0));
+        assert_eq!(ask(FLAVOR, "fresh", None), (Lookup::Absent, 1));
+        for (answer, told) in [
+            (Lookup::Found(Answered::There), Lookup::Found(())),
+            (Lookup::Absent, Lookup::Absent),
+            (Lookup::Unknown, Lookup::Unknown),
+        ] {
+            assert_eq!(ask(FLAVOR, "fresh", Some(answer)), (told, 0));
+        }
+    }
+
+    #[test]
+    fn of_other_projects_nobody_is_asked() {
+        let kueues = IndexedKind::ResourceFlavor(Family::Kueue);
+        assert_eq!(ask(kueues, "stored", None), (Lookup::Unknown, 0));
+    }
+}

@@ -96,6 +96,55 @@ items:
     assert_eq!(code, 1);
 }
 
+/// The rules that these objects of Kueue's, each in a file of its own, are warned by.
+fn warned(objects: &[&str]) -> Vec<String> {
+    let texts = objects
+        .iter()
+        .map(|it| format!("apiVersion: kueue.x-k8s.io/v1beta2\n{it}\n"));
+    let texts: Vec<(String, String)> = ('a'..='z')
+        .map(|it| format!("{it}.yaml"))
+        .zip(texts)
+        .collect();
+    let files: Vec<(&str, &str)> = texts
+        .iter()
+        .map(|(name, text)| (&**name, &**text))
+        .collect();
+    let (text, code) = run(&files, &[]);
+    assert_eq!(code, 0, "{text}");
+    let warnings = text.split(": warning[").skip(1);
+    warnings
+        .map(|it| it.split(']').next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn objects_of_several_files_are_seen_together() {
+    let flavor = "kind: ResourceFlavor\nmetadata: {name: spot}";
+    let queue = |flavor: &str| {
+        format!(
+            "kind: ClusterQueue\nmetadata: {{name: team}}\nspec: {{resourceGroups: [{{coveredResources: [cpu], \
+             flavors: [{{name: {flavor}, resources: [{{name: cpu, nominalQuota: 4}}]}}]}}]}}"
+        )
+    };
+    let (right, wrong) = (queue("spot"), queue("sopt"));
+    let door = |queue: &str| {
+        format!(
+            "kind: LocalQueue\nmetadata: {{name: main, namespace: a}}\nspec: {{clusterQueue: {queue}}}"
+        )
+    };
+    assert_eq!(warned(&[flavor, &right, &door("team")]), [""; 0]);
+    assert_eq!(
+        warned(&[flavor, &wrong, &door("taem")]),
+        ["RF004", "CQ014", "LQ001"]
+    );
+    // What is not given may exist.
+    for alone in [flavor, &right, &door("team")] {
+        assert_eq!(warned(&[alone]), [""; 0], "{alone}");
+    }
+    // Of queues of several clusters nobody can say what they use together.
+    assert_eq!(warned(&[flavor, &right, &wrong]), ["CQ014"]);
+}
+
 #[test]
 fn rules_are_chosen() {
     let only = run(&[("queue.yaml", QUEUE)], &["--select", "cq002,SC005"]);

@@ -22,10 +22,10 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
 }
 
 fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
-    if object.has_checks() {
+    let tree = context.world.tree(T::FAMILY);
+    if object.has_checks() || tree.is_ambiguous() {
         return;
     }
-    let tree = context.world.tree(T::FAMILY);
     let own: Vec<&FlavorQuotas> = object.groups().iter().flat_map(|it| &it.flavors).collect();
     quota::each_flavor(object.groups(), out, |flavor, path, out| {
         let both = tree.alike(&flavor.name).find_map(|other| {

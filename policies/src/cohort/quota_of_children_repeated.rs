@@ -22,8 +22,11 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
 }
 
 fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
-    let facts = cohort.facts();
     let tree = context.world.tree(T::FAMILY);
+    if tree.below(cohort.name()).next().is_none() {
+        return;
+    }
+    let facts = cohort.facts();
     let Some(whole) = Whole::of(tree, T::NODE, cohort.name(), &facts) else {
         return;
     };

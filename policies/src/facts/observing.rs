@@ -7,7 +7,7 @@ use super::{
 use crate::index::{Facts, Index};
 use crate::quota::HasQuota;
 use crate::resource_flavor::IsFlavor;
-use crate::trees::Family;
+use crate::trees::{Family, FlavorFacts};
 use crate::world::ObjectName;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -35,8 +35,24 @@ type Read = Result<Option<(ObjectName, Facts)>, serde_json::Error>;
 ///
 /// # Errors
 ///
-/// When it is of a kind that rules use and does not fit it.
+/// When it is of a kind that rules use and does not fit it. If others may name it, it is there all the same.
 pub fn observe(index: &mut Index, object: &Value) -> Result<Observed, serde_json::Error> {
+    take(object, |name, facts| index.apply(name, facts))
+}
+
+/// Takes the facts of an object among others, some of which may be the same one in another version.
+///
+/// # Errors
+///
+/// As [`observe`].
+pub fn gather(index: &mut Index, object: &Value) -> Result<Observed, serde_json::Error> {
+    take(object, |name, facts| index.join(name, facts))
+}
+
+fn take(
+    object: &Value,
+    put: impl FnOnce(ObjectName, Facts),
+) -> Result<Observed, serde_json::Error> {
     let text = |key| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let kind = text("kind");
     let read = match text("apiVersion").split_once('/').unwrap_or_default() {
@@ -44,13 +60,50 @@ pub fn observe(index: &mut Index, object: &Value) -> Result<Observed, serde_json
         (kueue::GROUP, version @ ("v1beta1" | "v1beta2")) => of_kueue(version, kind, object),
         _ => of_others(object),
     };
-    match read? {
-        None => Ok(Observed::NotUsed),
-        Some((name, facts)) => {
-            index.apply(name, facts);
+    match read {
+        Ok(None) => Ok(Observed::NotUsed),
+        Ok(Some((name, facts))) => {
+            put(name, facts);
             Ok(Observed::Taken)
         }
+        Err(error) => {
+            if let Some((name, facts)) = rough(object) {
+                put(name, facts);
+            }
+            Err(error)
+        }
     }
+}
+
+/// What can be told of an object that does not fit its kind. A fault in one object is not to be found in all that
+/// name it.
+fn rough(object: &Value) -> Option<(ObjectName, Facts)> {
+    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+    let name = ObjectName {
+        namespace: String::new(),
+        name: text("/metadata/name")?.to_owned(),
+    };
+    let family = match text("/apiVersion")?.split_once('/')?.0 {
+        "lockkeeper.dev" => Family::Own,
+        kueue::GROUP => Family::Kueue,
+        _ => return None,
+    };
+    // Kueue's kinds have the same fields, and are read with any text for a policy.
+    let facts = match text("/kind")? {
+        "ClusterQueue" => {
+            let read = kueue::ClusterQueue::deserialize(object);
+            let facts = read.map(|it| HasQuota::facts(&it)).unwrap_or_default();
+            Facts::ClusterQueue(family, Arc::new(facts))
+        }
+        "Cohort" => {
+            let read = kueue::Cohort::deserialize(object);
+            let facts = read.map(|it| HasQuota::facts(&it)).unwrap_or_default();
+            Facts::Cohort(family, Arc::new(facts))
+        }
+        "ResourceFlavor" => Facts::ResourceFlavor(family, FlavorFacts::default()),
+        _ => return None,
+    };
+    Some((name, facts))
 }
 
 fn own(kind: &str, object: &Value) -> Read {
@@ -166,4 +219,83 @@ fn workload_facts(workload: &Workload) -> Facts {
         ],
         finished,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::index::IndexedKind;
+    use crate::trees::NodeKind;
+    use crate::world::{Lookup, World};
+    use serde_json::json;
+
+    /// Takes an object of lockkeeper's that cannot be read, and gives back what is known then.
+    fn broken(kind: &str, spec: &Value) -> Index {
+        let mut index = Index::default();
+        let object = json!({
+            "apiVersion": "lockkeeper.dev/v1alpha1", "kind": kind,
+            "metadata": {"name": "a"}, "spec": spec,
+        });
+        assert!(observe(&mut index, &object).is_err());
+        index
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_there_all_the_same() {
+        let flavor = json!({"name": "spot", "resources": [{"name": "cpu", "nominalQuota": 1}]});
+        let groups = json!([{"coveredResources": ["cpu"], "flavors": [flavor]}]);
+        let queue = json!({
+            "cohortName": "c", "queueingStrategy": "Fifo", "resourceGroups": groups,
+        });
+        let index = broken("ClusterQueue", &queue);
+        let tree = index.tree(Family::Own);
+        let facts = tree.node(NodeKind::Queue, "a").unwrap();
+        assert_eq!(facts.above.as_deref(), Some("c"));
+        assert_eq!(tree.users("spot").count(), 1);
+
+        let kind = IndexedKind::ClusterQueue(Family::Own);
+        let index = broken("ClusterQueue", &json!({"resourceGroups": 1}));
+        assert_eq!(index.exists(kind, "a"), Lookup::Found(()));
+        let kind = IndexedKind::Cohort(Family::Own);
+        let index = broken("Cohort", &json!({"parentName": 1}));
+        assert_eq!(index.exists(kind, "a"), Lookup::Found(()));
+        let kind = IndexedKind::ResourceFlavor(Family::Own);
+        let index = broken("ResourceFlavor", &json!({"nodeLabels": 1}));
+        assert_eq!(index.exists(kind, "a"), Lookup::Found(()));
+    }
+
+    /// Objects of several clusters, as `check` finds them in one folder.
+    #[test]
+    fn another_version_makes_what_is_known_ambiguous() {
+        let queue = |cohort: &str| {
+            json!({
+                "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
+                "metadata": {"name": "a"}, "spec": {"cohortName": cohort},
+            })
+        };
+        for (second, ambiguous) in [("c", false), ("d", true)] {
+            let mut index = Index::default();
+            for cohort in ["c", second] {
+                gather(&mut index, &queue(cohort)).unwrap();
+            }
+            assert_eq!(index.tree(Family::Kueue).is_ambiguous(), ambiguous);
+            assert!(!index.tree(Family::Own).is_ambiguous());
+        }
+    }
+
+    #[test]
+    fn the_version_before_names_the_cohort_otherwise() {
+        let mut index = Index::default();
+        for (kind, field) in [("ClusterQueue", "cohort"), ("Cohort", "parent")] {
+            let object = json!({
+                "apiVersion": "kueue.x-k8s.io/v1beta1", "kind": kind,
+                "metadata": {"name": kind}, "spec": {field: "c"},
+            });
+            observe(&mut index, &object).unwrap();
+        }
+        assert_eq!(index.tree(Family::Kueue).below("c").count(), 2);
+        assert_eq!(index.tree(Family::Own).below("c").count(), 0);
+    }
 }

@@ -28,7 +28,9 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     }
     let world = context.world;
     let families = [Family::Own, Family::Kueue];
-    let mut takers = families.iter().map(|it| world.tree(*it).taker_of_equals());
+    if families.iter().any(|it| world.tree(*it).takes_equals()) {
+        return;
+    }
     let value = class.value.unwrap_or_default();
     let name = class.metadata.name.as_deref().unwrap_or_default();
     let others = world.lowest_class(IndexedKind::PriorityClass, name).found();
@@ -43,7 +45,7 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     };
     let kueues = kueues.found().map_or(lowest, |(value, _)| value);
     let below = lowest.min(unnamed).min(kueues);
-    if value <= below && takers.all(|it| it.is_none()) {
+    if value <= below {
         out.invalid(
             FieldPath::new("preemptionPolicy"),
             policy,

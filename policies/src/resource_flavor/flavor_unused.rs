@@ -22,6 +22,9 @@ pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
 fn check<T: IsFlavor>(flavor: &T, context: &Context<'_>, out: &mut Findings) {
     let tree = context.world.tree(T::FAMILY);
     let name = flavor.meta().name.as_deref().unwrap_or_default();
+    if tree.is_ambiguous() {
+        return;
+    }
     if tree.has_queue_besides("") && tree.users(name).next().is_none() {
         out.forbidden(
             FieldPath::new("metadata.name"),

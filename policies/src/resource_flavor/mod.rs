@@ -15,7 +15,7 @@ use lockkeeper_api::foreign::kueue;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// The rules for both kinds of ResourceFlavors.
+/// The rules for both kinds of flavors.
 macro_rules! flavor_rules {
     () => {
         &[

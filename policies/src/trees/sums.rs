@@ -65,7 +65,7 @@ pub(crate) enum Chain<'a> {
     Circles,
 }
 
-/// Goes up from a cohort's parent. Costs the length of the way.
+/// Goes up from a cohort's parent, as far as it is known for certain. Costs the length of the way.
 pub(crate) fn chain<'a>(tree: &'a Tree, from: &'a str, parent: Option<&'a str>) -> Chain<'a> {
     let mut names = vec![from];
     let mut seen = BTreeSet::from([from]);
@@ -79,20 +79,24 @@ pub(crate) fn chain<'a>(tree: &'a Tree, from: &'a str, parent: Option<&'a str>) 
             return Chain::Circles;
         }
         let cohort = tree.node(NodeKind::Cohort, name);
-        next = cohort.and_then(|it| it.above.as_deref());
+        let certain = cohort.filter(|_| !tree.is_ambiguous());
+        next = certain.and_then(|it| it.above.as_deref());
     }
     Chain::Ends(names)
 }
 
 impl<'a> Whole<'a> {
     /// The tree of a node that has these facts, whatever the world knows of it. `None` if it hangs on a circle
-    /// of cohorts. Costs the size of the tree.
+    /// of cohorts, or if the tree is ambiguous. Costs the size of the tree.
     pub(crate) fn of(
         tree: &'a Tree,
         kind: NodeKind,
         name: &'a str,
         facts: &'a NodeFacts,
     ) -> Option<Self> {
+        if tree.is_ambiguous() {
+            return None;
+        }
         let root = match (kind, facts.above.as_deref()) {
             (NodeKind::Queue, None) => None,
             (NodeKind::Queue, Some(above)) => {

@@ -10,9 +10,12 @@ use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::world::World;
 use serde_json::Value;
 
-/// All rules of these API groups on, all others off, and the feature gates of the case.
+/// All rules of these API groups on that cover one of the projects', all others off, and the feature gates of the
+/// case.
 pub fn settings(case: &Value, groups: &[&str]) -> Settings {
-    settings_with(case, |rule| groups.contains(&rule.group.as_str()))
+    settings_with(case, |rule| {
+        groups.contains(&rule.group.as_str()) && !rule.covers.is_empty()
+    })
 }
 
 /// The rules on that are asked for, all others off, and the feature gates of the case.

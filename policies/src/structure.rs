@@ -12,6 +12,7 @@ mod node;
 mod walk;
 
 use crate::finding::{ErrorKind, Finding};
+pub(crate) use check::shown;
 pub(crate) use infos::infos;
 pub use metadata::metadata;
 use node::Node;

@@ -6,6 +6,7 @@ use crate::rule::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
+use std::borrow::Cow;
 
 pub(crate) const ID: &str = "SC001";
 
@@ -40,7 +41,7 @@ impl Finding {
             other => other.map(Value::to_string),
         };
         Self {
-            rule: ID,
+            rule: Cow::Borrowed(ID),
             field,
             kind: ErrorKind::TypeInvalid,
             detail: match &value {

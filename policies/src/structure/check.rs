@@ -58,7 +58,7 @@ impl Shape {
     ) {
         if self.found.len() < FINDINGS_PER_RULE_MAX {
             self.found.push(Finding {
-                rule: SHAPE,
+                rule: Cow::Borrowed(SHAPE),
                 field,
                 kind,
                 value: value.map(shown),
@@ -321,7 +321,7 @@ fn name_of(value: &Value) -> &'static str {
 }
 
 /// A value as it is printed in a message.
-pub(super) fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Array(_) | Value::Object(_) => quoted(&value.to_string()),
@@ -392,7 +392,7 @@ impl Asked {
             let path = below.split('.').filter(|it| !it.is_empty());
             let field = path.fold(way.keyed_path(), FieldPath::named);
             self.found.push(Finding {
-                rule: EXPRESSION,
+                rule: Cow::Borrowed(EXPRESSION),
                 field,
                 kind: reason(problem.reason.as_deref()),
                 value: None,

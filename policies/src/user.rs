@@ -11,6 +11,7 @@ mod judge;
 mod page;
 mod path;
 mod price;
+mod scan;
 mod values;
 
 pub use expression::{EXPRESSION_MAX_BYTES, WORK_MAX, WORK_TOTAL_MAX};

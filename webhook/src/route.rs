@@ -1,5 +1,9 @@
 //! From a kind in a request to the rules and defaults of its type.
 
+mod user;
+
+pub(crate) use user::{is_for_users, validate as validate_by_users};
+
 use crate::answer::{Answer, Named};
 use crate::envelope::Request;
 use crate::trace::{Step, Trace};
@@ -84,16 +88,15 @@ impl Route {
         }
     }
 
-    /// A kind that is known and that nothing is said about. Nobody registers it by default; who does is
-    /// not told that it is strange.
+    /// A kind that is known and that only rules of users are about. Nobody registers it by default; who
+    /// does is not told that it is strange.
     const fn without_rules(group: &'static str, version: &'static str, kind: &'static str) -> Self {
-        let allow: Judge = |_, request, _| Answer::allow(&request.uid).into();
         Self {
             group,
             version,
             kind,
-            validate: allow,
-            mutate: allow,
+            validate: user::validate,
+            mutate: |_, request, _| Answer::allow(&request.uid).into(),
         }
     }
 
@@ -151,7 +154,10 @@ fn validate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Ope
         Ok(decoded) => decoded,
         Err(answer) => return (*answer).into(),
     };
-    let (verdict, missed) = judge(basis, &decoded);
+    let (mut verdict, missed) = judge(basis, &decoded);
+    if let Err(answer) = user::judge(basis, request, operation, &mut verdict) {
+        return (*answer).into();
+    }
     let mut answer = Answer::judged(&request.uid, decoded.named(request), &verdict);
     for (name, looked_up) in basis.fetched {
         if *looked_up == Lookup::Unknown {
@@ -216,13 +222,7 @@ fn decode<T: Guarded>(
     request: &Request<'_>,
     operation: Operation,
 ) -> Result<Decoded<T>, Box<Answer>> {
-    let missing = |field: &str| {
-        let message = format!(
-            "request.{field} is null, which {} must not have",
-            operation.as_str()
-        );
-        Box::new(Answer::bad_request(&request.uid, message))
-    };
+    let missing = |field: &str| missing(request, operation, field);
     if operation == Operation::Delete {
         let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
         return match typed(raw) {
@@ -254,6 +254,15 @@ fn decode<T: Guarded>(
         // Nothing can be held against the stored object, so the new one is judged by itself.
         Err(Undecodable::Unfit(_)) => Ok(Decoded::Create(new)),
     }
+}
+
+/// Refuses a request without an object that it must have.
+fn missing(request: &Request<'_>, operation: Operation, field: &str) -> Box<Answer> {
+    let message = format!(
+        "request.{field} is null, which {} must not have",
+        operation.as_str()
+    );
+    Box::new(Answer::bad_request(&request.uid, message))
 }
 
 /// Refuses a request whose object holds a key twice: nobody can say which one would be stored.

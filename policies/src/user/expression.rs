@@ -1,7 +1,8 @@
 //! One expression of a rule, and how it is asked.
 
+use super::scan;
 use super::price::{COUNTED, PAID, Priced, ROOT_SEPARATOR, SORTED, SQUARED, STEP, price};
-use super::values::{cel, cel_weight, length, sorted, weight};
+use super::values::{cel, cel_weight, sorted, square, weight};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::common::ast::{CallExpr, Expr};
 use kube_cel::cel::extractors::Arguments;
@@ -21,9 +22,6 @@ pub const WORK_MAX: u64 = 1_000_000;
 
 /// The work that all rules of users together may be for one object.
 pub const WORK_TOTAL_MAX: u64 = 4_000_000;
-
-/// A comparison of everything with everything counts for one in this many.
-const COMPARISONS_PER_UNIT: u64 = 16;
 
 /// The longest text of the engine that a message repeats, in characters.
 const REASON_LENGTH_MAX: usize = 160;
@@ -77,6 +75,7 @@ impl Expression {
         if text.len() > EXPRESSION_MAX_BYTES {
             return Err(format!("it has more than {EXPRESSION_MAX_BYTES} bytes").into());
         }
+        scan::check(text)?;
         // Whatever the parser is made of, a text must not end the process.
         let compiled = catch_unwind(|| Program::compile(text));
         let Ok(compiled) = compiled else {
@@ -191,15 +190,7 @@ impl Seen {
             });
         self.pays(PAID, cel_weight, |it| it);
         self.pays(SORTED, cel_weight, sorted);
-        self.pays(
-            SQUARED,
-            |it| {
-                let length = length(it);
-                let comparisons = length.saturating_mul(length);
-                comparisons.wrapping_div(COMPARISONS_PER_UNIT).saturating_add(1)
-            },
-            |it| it,
-        );
+        self.pays(SQUARED, square, |it| it);
         self.pays(
             COUNTED,
             |it| match it {
@@ -270,9 +261,6 @@ fn in_words(error: &ExecutionError) -> String {
         }
         ExecutionError::IndexOutOfBounds(_) => "the list has no such item".to_owned(),
         ExecutionError::UndeclaredReference(name) => format!("there is no {:?}", cut(name)),
-        ExecutionError::UnexpectedType { got, want } => {
-            format!("it takes a {}, not a {}", cut(want), cut(got))
-        }
         ExecutionError::InvalidArgumentCount { expected, actual } => {
             format!("a function takes {expected} arguments, not {actual}")
         }

@@ -36,6 +36,10 @@ pub(super) const ROOT_SEPARATOR: char = ',';
 /// What compiled patterns may take, in bytes: a pattern is compiled each time it is asked.
 const PATTERN_MAX_BYTES: usize = 256 * 1024;
 
+/// How deep an expression may be nested. The engine goes down by calling itself, and what is on its stack for
+/// each level is large: this fits on that of an ordinary thread (2 MiB), also without optimization.
+pub(super) const DEPTH_MAX: usize = 24;
+
 /// Functions that compare everything with everything, or put one text into another many times.
 const SQUARE: [&str; 7] = [
     "replace",
@@ -99,6 +103,8 @@ pub(super) fn price(expression: IdedExpr) -> Result<Priced, String> {
 
 #[derive(Default)]
 struct Pricer {
+    /// How many nodes are around.
+    depth: usize,
     /// The variables of the loops around.
     scope: Vec<String>,
     functions: BTreeSet<String>,
@@ -107,6 +113,16 @@ struct Pricer {
 
 impl Pricer {
     fn node(&mut self, node: IdedExpr, work: &mut Work) -> Result<IdedExpr, String> {
+        if self.depth >= DEPTH_MAX {
+            return Err(format!("it is nested more than {DEPTH_MAX} deep"));
+        }
+        self.depth = self.depth.saturating_add(1);
+        let priced = self.priced(node, work);
+        self.depth = self.depth.saturating_sub(1);
+        priced
+    }
+
+    fn priced(&mut self, node: IdedExpr, work: &mut Work) -> Result<IdedExpr, String> {
         work.nodes = work.nodes.saturating_add(1);
         let expr = match node.expr {
             Expr::Literal(literal) => Expr::Literal(literal),

@@ -60,15 +60,16 @@ pub(super) fn cel_weight(value: &Cel) -> u64 {
     below.saturating_add(1)
 }
 
-/// What is compared when everything in a value is compared with everything: its characters, or its items.
-pub(super) fn length(value: &Cel) -> u64 {
-    let length = match value {
-        Cel::String(it) => it.len(),
-        Cel::Bytes(it) => it.len(),
-        Cel::List(_) | Cel::Map(_) => return cel_weight(value),
-        _ => 1,
+/// How much it is to compare everything in a value with everything in it: its items, or its characters, which
+/// are quicker.
+pub(super) fn square(value: &Cel) -> u64 {
+    let (length, per_unit) = match value {
+        Cel::String(it) => (it.len(), CHARACTERS_PER_UNIT),
+        Cel::Bytes(it) => (it.len(), CHARACTERS_PER_UNIT),
+        other => (usize::try_from(cel_weight(other)).unwrap_or(usize::MAX), 1),
     };
-    u64::try_from(length).unwrap_or(u64::MAX)
+    let comparisons = length.saturating_mul(length).wrapping_div(per_unit);
+    u64::try_from(comparisons).unwrap_or(u64::MAX).saturating_add(1)
 }
 
 fn key_weight(key: &Key) -> u64 {

@@ -1,13 +1,16 @@
 //! `lockkeeper check`: the answers of the API server and the webhook, without either.
 
+mod excuses;
 mod kinds;
 mod lines;
 mod report;
 mod source;
 
+use crate::user_rules::Folders;
 use crate::{Failure, configuration};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use excuses::Excuses;
 use kinds::Known;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
@@ -17,6 +20,7 @@ use source::{Document, Source};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Exit codes, for `--help`.
 pub(crate) const EXIT_CODES: &str = "\
@@ -51,6 +55,9 @@ pub(crate) struct Arguments {
     /// The configuration file of the server, for its actions and feature gates
     #[arg(long)]
     config: Option<PathBuf>,
+
+    #[command(flatten)]
+    rules: Folders,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -82,30 +89,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn check(arguments: &Arguments) -> Result<(String, u8), Failure> {
+    let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
+    let loaded = read.map_err(Failure::Usage)?;
+    let user_rules = Arc::clone(&loaded.settings.user_rules);
     for id in arguments.select.iter().chain(&arguments.ignore) {
-        if reference::entry(id).is_none() {
+        if reference::entry(id).is_none() && user_rules.find(id).is_none() {
             return Err(Failure::Usage(anyhow!(reference::no_such_rule(id))));
         }
     }
-    let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
-    let settings = kinds::settings(loaded.config).map_err(|error| Failure::Usage(error.into()))?;
+    let settings = kinds::settings(loaded.config, user_rules);
+    let settings = settings.map_err(|error| Failure::Usage(error.into()))?;
     let read = source::read(&arguments.paths);
     let world = world(&read.sources);
     let known = Known::new()?;
     let mut report = Report::new(arguments.output);
+    let mut excuses = Excuses::default();
     report.unreadable(read.problems);
     for source in &read.sources {
         report.files += 1;
         for document in &source.documents {
             match known.judge(&document.value, &settings, &world) {
                 None => report.skipped += 1,
-                Some(findings) => {
+                Some(judgement) => {
                     report.objects += 1;
-                    tell(source, document, findings, arguments, &mut report);
+                    excuses.take(&judgement.excused);
+                    tell(source, document, judgement.found, arguments, &mut report);
                 }
             }
         }
     }
+    report.exceptions(&excuses.say(&settings, arguments.config.as_deref()));
     let code = report.code(arguments.fail_on);
     Ok((report.finish(), code))
 }
@@ -119,8 +132,8 @@ fn tell(
 ) {
     let names = |list: &[String], id: &str| list.iter().any(|it| it.eq_ignore_ascii_case(id));
     for (severity, finding) in findings {
-        let is_left_out = names(&arguments.ignore, finding.rule)
-            || !(arguments.select.is_empty() || names(&arguments.select, finding.rule));
+        let is_left_out = names(&arguments.ignore, &finding.rule)
+            || !(arguments.select.is_empty() || names(&arguments.select, &finding.rule));
         if !is_left_out {
             let place = lines::place(&source.text, document, &finding.field.pointer());
             report.tell(&Told {

@@ -67,7 +67,11 @@ impl Verdict {
             return;
         }
         let is_told = matches!(action, Action::Enforce | Action::Warn);
-        match settings.exceptions.covering(rule, object).filter(|_| is_told) {
+        match settings
+            .exceptions
+            .covering(rule, object)
+            .filter(|_| is_told)
+        {
             Some(exception) => self.excuse(exception, findings),
             None => self.take(action, findings),
         }

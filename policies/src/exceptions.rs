@@ -66,7 +66,8 @@ impl Exceptions {
     }
 
     fn holds(&self, exception: &Exception) -> bool {
-        self.now.is_none_or(|now| now < exception.given.expires.seconds())
+        self.now
+            .is_none_or(|now| now < exception.given.expires.seconds())
     }
 
     /// The first one that covers what a rule finds in an object.
@@ -108,7 +109,9 @@ fn fits(pattern: &str, text: &str) -> bool {
         let Some(at) = text.find(part) else {
             return false;
         };
-        text = text.get(at.saturating_add(part.len())..).unwrap_or_default();
+        text = text
+            .get(at.saturating_add(part.len())..)
+            .unwrap_or_default();
         pattern = after;
     }
     text.ends_with(pattern)
@@ -166,9 +169,16 @@ mod tests {
             (json!({"matchLabels": {"k": "v"}}), true),
             (json!({"matchLabels": {"k": "v", "l": ""}}), false),
         ] {
-            assert_eq!(covers(selector.clone(), object.clone()), expected, "{selector}");
+            assert_eq!(
+                covers(selector.clone(), object.clone()),
+                expected,
+                "{selector}"
+            );
         }
-        assert!(covers(json!({"names": ["job-*"]}), json!({"generateName": "job-"})));
+        assert!(covers(
+            json!({"names": ["job-*"]}),
+            json!({"generateName": "job-"})
+        ));
         assert!(!covers(json!({"namespaces": ["n"]}), json!({"name": "a"})));
     }
 

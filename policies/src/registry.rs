@@ -55,7 +55,10 @@ impl fmt::Display for UnknownRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, key } = self;
         if user::is_user_id(id) {
-            return write!(f, "{key}: there is no rule {id:?}; give its page with --rules");
+            return write!(
+                f,
+                "{key}: there is no rule {id:?}; give its page with --rules"
+            );
         }
         write!(f, "{key}: {}", no_such_rule(id))
     }

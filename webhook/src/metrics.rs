@@ -232,7 +232,8 @@ impl Metrics {
         });
         self.user_rule_hits.list(rules);
         let exceptions = settings.exceptions.all().iter();
-        self.exceptions.list(exceptions.map(|it| of_exception(&it.name)));
+        self.exceptions
+            .list(exceptions.map(|it| of_exception(&it.name)));
     }
 
     /// A request was turned away because there are too many.
@@ -278,7 +279,10 @@ impl fmt::Debug for Metrics {
 }
 
 fn of_rule(id: &str, action: HitAction) -> Labels {
-    vec![("rule", id.to_owned()), ("action", action.text().to_owned())]
+    vec![
+        ("rule", id.to_owned()),
+        ("action", action.text().to_owned()),
+    ]
 }
 
 fn of_exception(name: &str) -> Labels {

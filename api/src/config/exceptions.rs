@@ -167,7 +167,14 @@ mod tests {
             assert_eq!(expiry.seconds(), seconds, "{text}");
             assert_eq!(expiry.to_string(), text);
         }
-        for text in ["", "2026", "2026-13-01", "31.12.2026", "2026-12-31T12:00", "tomorrow!!"] {
+        for text in [
+            "",
+            "2026",
+            "2026-13-01",
+            "31.12.2026",
+            "2026-12-31T12:00",
+            "tomorrow!!",
+        ] {
             let error = Expiry::try_from(text.to_owned()).unwrap_err();
             assert!(error.contains("is neither a day"), "{error}");
         }

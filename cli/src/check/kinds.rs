@@ -1,7 +1,7 @@
 //! What is known of each kind, and what is said of its objects.
 
 use super::Severity;
-use crate::Failure;
+use crate::{Failure, configuration};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -10,19 +10,47 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::{kueue, scheduling};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload};
-use lockkeeper_policies::engine::{Subject, Verdict, review};
+use lockkeeper_policies::engine::{Excused, Subject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::guarded::Guarded;
 use lockkeeper_policies::registry::{self, UnknownRule};
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::structure::{Structure, metadata};
+use lockkeeper_policies::user::{self, KindName};
 use lockkeeper_policies::world::World;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 type Found = Vec<(Severity, Finding)>;
-type Rules = fn(&Value, &Context<'_>) -> Found;
+type Rules = fn(&Value, &Context<'_>) -> Judgement;
+
+/// What is said of an object.
+#[derive(Default)]
+pub(super) struct Judgement {
+    pub(super) found: Found,
+    /// What an exception covers.
+    pub(super) excused: Vec<Excused>,
+}
+
+impl Judgement {
+    fn of(found: Found) -> Self {
+        Self {
+            found,
+            excused: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, verdict: Verdict) {
+        let denials = verdict.denials.into_iter();
+        let warnings = verdict.warnings.into_iter();
+        self.found.extend(denials.map(|it| (Severity::Error, it)));
+        self.found
+            .extend(warnings.map(|it| (Severity::Warning, it)));
+        self.excused.extend(verdict.excused);
+    }
+}
 
 /// What is known of a kind.
 struct Kind {
@@ -56,14 +84,18 @@ pub(super) struct Known {
 
 /// The settings of a configuration. What other projects enforce by themselves on a cluster is on here: there
 /// is no cluster.
-pub(super) fn settings(mut config: Config) -> Result<Settings, UnknownRule> {
+pub(super) fn settings(
+    mut config: Config,
+    user_rules: Arc<user::Rules>,
+) -> Result<Settings, UnknownRule> {
     for rule in registry::all() {
         if rule.action == Action::Off {
             let actions = &mut config.rules.actions;
             actions.entry(rule.id.to_owned()).or_insert(Action::Enforce);
         }
     }
-    registry::settings(&config)
+    let settings = registry::settings_with(&config, user_rules)?;
+    Ok(settings.at(configuration::seconds_now()))
 }
 
 impl Known {
@@ -149,11 +181,19 @@ impl Known {
         object: &Value,
         settings: &Settings,
         world: &dyn World,
-    ) -> Option<Found> {
+    ) -> Option<Judgement> {
         let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
         let name = (text("apiVersion").to_owned(), text("kind").to_owned());
         let Some(kind) = self.kinds.get(&name) else {
-            return self.doubt(object);
+            return self.doubt(object).map(Judgement::of).or_else(|| {
+                // Only a user knows such a kind.
+                let is_known = settings
+                    .user_rules
+                    .about(kind_name(object))
+                    .next()
+                    .is_some();
+                is_known.then(|| by_users(object, settings))
+            });
         };
         let mut findings = Vec::new();
         let mut object = object.clone();
@@ -168,14 +208,20 @@ impl Known {
             wrong.extend(structure.check(&object, None));
             if !wrong.is_empty() {
                 findings.extend(errors(wrong));
-                return Some(findings);
+                return Some(Judgement::of(findings));
             }
         }
         let context = Context { world, settings };
+        let mut judgement = Judgement::of(findings);
         if let Some(rules) = kind.rules {
-            findings.extend(rules(&object, &context));
+            let Judgement { found, excused } = rules(&object, &context);
+            judgement.found.extend(found);
+            judgement.excused.extend(excused);
         }
-        Some(findings)
+        let Judgement { found, excused } = by_users(&object, settings);
+        judgement.found.extend(found);
+        judgement.excused.extend(excused);
+        Some(judgement)
     }
 }
 
@@ -194,7 +240,28 @@ fn own_schemas() -> Result<Vec<(String, bool, Structure)>, Failure> {
     Ok(all)
 }
 
-fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Found {
+/// What the rules of users say.
+fn by_users(object: &Value, settings: &Settings) -> Judgement {
+    let mut verdict = Verdict::default();
+    let (kind, rules) = (kind_name(object), &settings.user_rules);
+    user::review(
+        rules,
+        kind,
+        &Subject::Create(object),
+        settings,
+        &mut verdict,
+    );
+    let mut judgement = Judgement::default();
+    judgement.add(verdict);
+    judgement
+}
+
+fn kind_name(object: &Value) -> KindName<'_> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    KindName::of(text("apiVersion"), text("kind"))
+}
+
+fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Judgement {
     let decoded: Result<T, _> = serde_path_to_error::deserialize(object);
     let object = match decoded {
         Ok(object) => object,
@@ -209,14 +276,10 @@ fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Found {
                 }
             });
             let finding = Finding::undecodable(path, None, &reason);
-            return vec![(Severity::Error, finding)];
+            return Judgement::of(vec![(Severity::Error, finding)]);
         }
     };
-    let Verdict {
-        denials, warnings, ..
-    } = review(&Subject::Create(&object), context);
-    let denials = denials.into_iter().map(|it| (Severity::Error, it));
-    denials
-        .chain(warnings.into_iter().map(|it| (Severity::Warning, it)))
-        .collect()
+    let mut judgement = Judgement::default();
+    judgement.add(review(&Subject::Create(&object), context));
+    judgement
 }

@@ -1,5 +1,6 @@
 //! What is printed.
 
+use super::excuses::Said;
 use super::lines::Place;
 use super::source::{Document, Problem, Source};
 use super::{Output, Severity};
@@ -21,6 +22,7 @@ pub(super) struct Report {
     output: Output,
     text: String,
     findings: Vec<Value>,
+    exceptions: Vec<Value>,
     pub(super) files: usize,
     pub(super) objects: usize,
     pub(super) skipped: usize,
@@ -44,6 +46,7 @@ impl Report {
             output,
             text: String::new(),
             findings: Vec::new(),
+            exceptions: Vec::new(),
             files: 0,
             objects: 0,
             skipped: 0,
@@ -89,8 +92,32 @@ impl Report {
             Output::Github => {
                 let place = told.place.map(|it| (it.line, it.column));
                 let (file, finding) = (&told.source.name, told.finding);
-                let line = annotation(told.severity, file, place, finding.rule, &finding.text());
+                let line = annotation(told.severity, file, place, &finding.rule, &finding.text());
                 self.text.push_str(&line);
+            }
+        }
+    }
+
+    /// What is said of exceptions. One that has ended is a warning.
+    pub(super) fn exceptions(&mut self, all: &[Said]) {
+        self.exceptions = all.iter().map(Said::json).collect();
+        for it in all {
+            if it.has_ended {
+                self.warnings = self.warnings.saturating_add(1);
+            }
+            match self.output {
+                Output::Human => self.text.push_str(&it.text()),
+                Output::Github if it.has_ended => {
+                    let warning = Severity::Warning;
+                    let told = annotation(warning, &it.file, None, "exception", &it.problem());
+                    self.text.push_str(&told);
+                }
+                Output::Json if it.has_ended => self.findings.push(json!({
+                    "rule": null, "severity": "warning", "file": it.file, "line": null, "column": null,
+                    "object": null, "field": null, "type": "ExceptionEnded", "message": it.problem(),
+                    "help": null, "related": [],
+                })),
+                Output::Github | Output::Json => {}
             }
         }
     }
@@ -122,10 +149,16 @@ impl Report {
             return self.text;
         }
         if self.output == Output::Json {
-            let all = json!({"findings": self.findings, "summary": {
+            let mut all = json!({"findings": self.findings, "summary": {
                 "files": files, "objects": objects, "skipped": skipped,
                 "errors": errors, "warnings": warnings, "unreadable": unreadable,
             }});
+            // Only where the configuration has any.
+            if !self.exceptions.is_empty()
+                && let Some(fields) = all.as_object_mut()
+            {
+                fields.insert("exceptions".to_owned(), self.exceptions.into());
+            }
             return format!("{all:#}\n");
         }
         let counted = |count: usize, what: &str| match count {

@@ -1,7 +1,7 @@
 //! One expression of a rule, and how it is asked.
 
-use super::scan;
 use super::price::{COUNTED, PAID, Priced, ROOT_SEPARATOR, SORTED, SQUARED, STEP, price};
+use super::scan;
 use super::values::{cel, cel_weight, sorted, square, weight};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::common::ast::{CallExpr, Expr};
@@ -205,10 +205,11 @@ impl Seen {
     /// Registers a function that pays for what it is given, and gives something back for it.
     fn pays(&mut self, name: &str, price: fn(&Cel) -> u64, give: fn(Cel) -> Cel) {
         let purse = self.purse.clone();
-        self.context.add_function(name, move |it: Cel| -> ResolveResult {
-            purse.pay(price(&it))?;
-            Ok(give(it))
-        });
+        self.context
+            .add_function(name, move |it: Cel| -> ResolveResult {
+                purse.pay(price(&it))?;
+                Ok(give(it))
+            });
     }
 
     /// The answer of an expression. What it takes is taken from `total`.

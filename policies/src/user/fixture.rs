@@ -1,9 +1,9 @@
 //! Runs the fixtures of a page: each bad example must give exactly the findings listed after it, each good one
 //! none.
 
+use super::Rules;
 use super::judge::run;
 use super::page::{KindName, Rule};
-use super::Rules;
 use crate::engine::{Subject, Verdict};
 use crate::page::{Block, blocks};
 use crate::rule::Change;
@@ -139,7 +139,8 @@ fn findings(rule: &Rule, object: &Value, subject: &Subject<'_, Value>) -> Vec<St
     run(on, kind, subject, &Settings::default(), &mut verdict);
     let all = verdict.denials.iter().chain(&verdict.warnings);
     let all = all.chain(&verdict.audits);
-    all.map(|finding| format!("{} {finding}", finding.rule)).collect()
+    all.map(|finding| format!("{} {finding}", finding.rule))
+        .collect()
 }
 
 /// The object of a block. One that has no name is called `example`; where the rule is about one kind alone it

@@ -18,8 +18,7 @@ pub(super) struct Front {
     pub(super) action: Action,
     #[serde(default)]
     pub(super) failure_policy: FailurePolicy,
-    #[serde(default)]
-    pub(super) match_conditions: Vec<ConditionAsked>,
+    pub(super) match_conditions: Option<Spanned<Vec<ConditionAsked>>>,
     pub(super) validations: Spanned<Vec<ValidationAsked>>,
 }
 

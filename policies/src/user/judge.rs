@@ -1,9 +1,9 @@
 //! Judges objects by the rules of users.
 
+use super::Rules;
 use super::expression::{Expression, Fault, Seen, WORK_TOTAL_MAX};
 use super::front::FailurePolicy;
 use super::page::{KindName, Rule, Validation, is_message};
-use super::Rules;
 use crate::engine::{Subject, Verdict, excuse};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
 use crate::rule::{Change, Operation};
@@ -139,7 +139,8 @@ impl<'a> Bench<'a> {
             let Some(finding) = ask(rule, validation, &self.now, object, &mut self.left) else {
                 continue;
             };
-            if findings.len() < FINDINGS_PER_RULE_MAX && !self.was_there(rule, validation, &finding) {
+            if findings.len() < FINDINGS_PER_RULE_MAX && !self.was_there(rule, validation, &finding)
+            {
                 findings.push(finding);
             }
         }
@@ -155,7 +156,9 @@ impl<'a> Bench<'a> {
             return false;
         }
         let request = &self.request;
-        let before = self.before.get_or_insert_with(|| seen(old, &Value::Null, request));
+        let before = self
+            .before
+            .get_or_insert_with(|| seen(old, &Value::Null, request));
         let before = match applies(rule, before, &mut self.left) {
             Ok(true) => ask(rule, validation, before, old, &mut self.left),
             Ok(false) => None,

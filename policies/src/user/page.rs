@@ -1,7 +1,7 @@
 //! A page of a user's rule, read from text.
 
 use super::expression::{Expression, Unreadable};
-use super::front::{Front, FailurePolicy, KindAsked, ValidationAsked};
+use super::front::{FailurePolicy, Front, KindAsked, ValidationAsked};
 use super::path;
 use super::{KINDS_MAX, PAGE_MAX_BYTES, VALIDATIONS_MAX};
 use crate::finding::ErrorKind;
@@ -242,12 +242,13 @@ impl Rule {
                 .collect(),
             action: front.action,
             failure_policy: front.failure_policy,
-            conditions: front
-                .match_conditions
-                .iter()
-                .take(VALIDATIONS_MAX)
-                .map(|it| expression(&it.expression))
-                .collect::<Result<_, _>>()?,
+            conditions: match &front.match_conditions {
+                None => Vec::new(),
+                Some(given) => counted("matchConditions", given, VALIDATIONS_MAX)?
+                    .iter()
+                    .map(|it| expression(&it.expression))
+                    .collect::<Result<_, _>>()?,
+            },
             validations: counted("validations", &front.validations, VALIDATIONS_MAX)?
                 .iter()
                 .map(validation)
@@ -273,12 +274,19 @@ const OPERATIONS_MAX: usize = 3;
 fn parts(page: &str) -> Option<(&str, &str, usize)> {
     let page = page.strip_prefix('\u{feff}').unwrap_or(page);
     let after = page.strip_prefix(FENCE)?;
-    let after = after.strip_prefix('\r').unwrap_or(after).strip_prefix('\n')?;
+    let after = after
+        .strip_prefix('\r')
+        .unwrap_or(after)
+        .strip_prefix('\n')?;
     let mut front = 0_usize;
     for (number, line) in (2_usize..).zip(after.split_inclusive('\n')) {
         let end = front.saturating_add(line.len());
         if line.trim_end() == FENCE {
-            return Some((after.get(..front)?, after.get(end..)?, number.saturating_add(1)));
+            return Some((
+                after.get(..front)?,
+                after.get(end..)?,
+                number.saturating_add(1),
+            ));
         }
         front = end;
     }
@@ -336,16 +344,26 @@ fn check_id(id: &Spanned<String>) -> Result<(), PageError> {
 
 fn check_name(name: &Spanned<String>) -> Result<(), PageError> {
     let text = &name.value;
-    let is_kebab = text.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-');
+    let is_kebab = text
+        .bytes()
+        .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-');
     let why = if text.is_empty() || text.len() > NAME_LENGTH_MAX || !is_kebab {
-        format!("it is 1 to {NAME_LENGTH_MAX} lower-case letters, digits and '-', such as queue-without-team")
+        format!(
+            "it is 1 to {NAME_LENGTH_MAX} lower-case letters, digits and '-', such as queue-without-team"
+        )
     } else if let Some(rule) = registry::all().iter().find(|it| it.name == text) {
         format!("{} of lockkeeper has it; take another", rule.id)
     } else {
         return Ok(());
     };
     let name_text = text.clone();
-    Err(at(&name.referenced, Problem::Name { name: name_text, why }))
+    Err(at(
+        &name.referenced,
+        Problem::Name {
+            name: name_text,
+            why,
+        },
+    ))
 }
 
 /// The longest name, in characters.

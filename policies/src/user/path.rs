@@ -8,7 +8,9 @@ const PARTS_MAX: usize = 32;
 /// Reads a path such as `.spec.podSets[0].name` or `metadata.labels['a/b']`.
 pub(super) fn parse(text: &str) -> Result<FieldPath, String> {
     let wrong = |at: &str| {
-        format!("it is no path from {at:?} on; write one such as .spec.podSets[0] or .metadata.labels['a/b']")
+        format!(
+            "it is no path from {at:?} on; write one such as .spec.podSets[0] or .metadata.labels['a/b']"
+        )
     };
     let mut path = FieldPath::default();
     let mut rest = text.strip_prefix('.').unwrap_or(text);
@@ -67,12 +69,17 @@ mod tests {
         for (text, printed) in [
             (".spec", "spec"),
             ("spec.podSets[2].name", "spec.podSets[2].name"),
-            (".metadata.labels['kueue.x-k8s.io/queue-name']", "metadata.labels[kueue.x-k8s.io/queue-name]"),
+            (
+                ".metadata.labels['kueue.x-k8s.io/queue-name']",
+                "metadata.labels[kueue.x-k8s.io/queue-name]",
+            ),
             (".a[\"b\"].c-d", "a[b].c-d"),
         ] {
             assert_eq!(parse(text).unwrap().to_string(), printed);
         }
-        for text in ["", ".", "a..b", "a[", "a[x]", "a['b]", "a[0]b", "a b", "[0]"] {
+        for text in [
+            "", ".", "a..b", "a[", "a[x]", "a['b]", "a[0]b", "a b", "[0]",
+        ] {
             assert!(parse(text).is_err(), "{text}");
         }
         assert!(parse(&".a".repeat(33)).is_err());

@@ -146,7 +146,9 @@ impl Pricer {
                 Expr::Map(map)
             }
             Expr::Comprehension(loops) => self.comprehension(*loops, work)?,
-            Expr::Struct(it) => return Err(format!("it makes a {}, which there is not", it.type_name)),
+            Expr::Struct(it) => {
+                return Err(format!("it makes a {}, which there is not", it.type_name));
+            }
             Expr::Unspecified => return Err("a part of it is empty".to_owned()),
         };
         Ok(IdedExpr { id: node.id, expr })
@@ -187,14 +189,19 @@ impl Pricer {
     }
 
     fn call(&mut self, mut call: CallExpr, work: &mut Work) -> Result<Expr, String> {
-        let is_operator = !call.func_name.starts_with(|first: char| first.is_ascii_alphabetic());
+        let is_operator = !call
+            .func_name
+            .starts_with(|first: char| first.is_ascii_alphabetic());
         if is_operator {
             call.args = self.nodes(call.args, work)?;
             let is_sum = call.func_name == "_+_";
             let call = Expr::Call(call);
             return Ok(if is_sum { paying(PAID, call) } else { call });
         }
-        let namespace = call.target.as_deref().and_then(|target| self.namespace(target));
+        let namespace = call
+            .target
+            .as_deref()
+            .and_then(|target| self.namespace(target));
         let name = match &namespace {
             Some(namespace) => format!("{namespace}.{}", call.func_name),
             None => call.func_name.clone(),
@@ -226,15 +233,18 @@ impl Pricer {
     fn namespace(&self, target: &IdedExpr) -> Option<String> {
         match &target.expr {
             Expr::Ident(name) => {
-                let is_variable =
-                    self.scope.contains(name) || ROOTS.contains(&name.as_str());
+                let is_variable = self.scope.contains(name) || ROOTS.contains(&name.as_str());
                 (!is_variable).then(|| name.clone())
             }
             _ => None,
         }
     }
 
-    fn comprehension(&mut self, mut it: ComprehensionExpr, work: &mut Work) -> Result<Expr, String> {
+    fn comprehension(
+        &mut self,
+        mut it: ComprehensionExpr,
+        work: &mut Work,
+    ) -> Result<Expr, String> {
         if it.iter_var2.is_some() {
             return Err("loops over two variables are not supported".to_owned());
         }
@@ -242,7 +252,8 @@ impl Pricer {
         it.iter_range = wrapped(SORTED, range);
         it.accu_init = self.node(it.accu_init, work)?;
         let depth = self.scope.len();
-        self.scope.extend([it.iter_var.clone(), it.accu_var.clone()]);
+        self.scope
+            .extend([it.iter_var.clone(), it.accu_var.clone()]);
         let mut step = Work::default();
         it.loop_cond = self.node(it.loop_cond, &mut step)?;
         it.loop_step = self.node(it.loop_step, &mut step)?;
@@ -269,7 +280,9 @@ fn check_pattern(call: &CallExpr) -> Result<(), String> {
     let Some(Expr::Literal(LiteralValue::String(pattern))) =
         call.args.get(place).map(|it| &it.expr)
     else {
-        return Err(format!("{name} takes a pattern that is written there in quotes"));
+        return Err(format!(
+            "{name} takes a pattern that is written there in quotes"
+        ));
     };
     let built = RegexBuilder::new(pattern.inner())
         .size_limit(PATTERN_MAX_BYTES)
@@ -323,9 +336,27 @@ fn unescaped(name: &str) -> String {
         ("__underscores__", "__"),
     ];
     const RESERVED: [&str; 21] = [
-        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
-        "function", "if", "import", "let", "loop", "package", "namespace", "return", "var",
-        "void", "while",
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
     ];
     let word = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"));
     if let Some(word) = word.filter(|it| RESERVED.contains(it)) {
@@ -372,7 +403,10 @@ mod tests {
     #[test]
     fn what_no_rule_may_say_is_refused() {
         for (text, part) in [
-            ("namespaceObject.metadata.name == 'a'", "there is no variable \"namespaceObject\""),
+            (
+                "namespaceObject.metadata.name == 'a'",
+                "there is no variable \"namespaceObject\"",
+            ),
             ("[1].all(x, x > y)", "there is no variable \"y\""),
             ("object.a.matches(object.b)", "written there in quotes"),
             ("object.a.matches('(')", "matches: unclosed group"),
@@ -386,11 +420,15 @@ mod tests {
 
     #[test]
     fn a_step_pays_for_what_it_reads() {
-        let priced = priced("object.a.all(x, object.b.exists(y, y == x && y != object.c))").unwrap();
+        let priced =
+            priced("object.a.all(x, object.b.exists(y, y == x && y != object.c))").unwrap();
         // What runs once: the outer range, and what is around it.
         assert_eq!(priced.work.roots, ["object.a"]);
         let text = format!("{:?}", priced.expression);
         assert_eq!(text.matches(STEP).count(), 2, "{text}");
-        assert!(text.contains("object.b") && text.contains("object.c"), "{text}");
+        assert!(
+            text.contains("object.b") && text.contains("object.c"),
+            "{text}"
+        );
     }
 }

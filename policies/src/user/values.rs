@@ -37,7 +37,9 @@ pub(super) fn weight(value: &Value) -> u64 {
         Value::Array(items) => items.iter().map(weight).sum(),
         Value::Object(fields) => {
             let fields = fields.iter();
-            fields.map(|(name, it)| text(name).saturating_add(weight(it))).sum()
+            fields
+                .map(|(name, it)| text(name).saturating_add(weight(it)))
+                .sum()
         }
         _ => 0,
     };
@@ -69,7 +71,9 @@ pub(super) fn square(value: &Cel) -> u64 {
         other => (usize::try_from(cel_weight(other)).unwrap_or(usize::MAX), 1),
     };
     let comparisons = length.saturating_mul(length).wrapping_div(per_unit);
-    u64::try_from(comparisons).unwrap_or(u64::MAX).saturating_add(1)
+    u64::try_from(comparisons)
+        .unwrap_or(u64::MAX)
+        .saturating_add(1)
 }
 
 fn key_weight(key: &Key) -> u64 {

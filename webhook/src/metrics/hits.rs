@@ -30,7 +30,10 @@ impl Hits {
         let mut exceptions: Vec<Arc<Exception>> = Vec::new();
         for excused in &verdict.excused {
             rules.push((excused.finding.rule.clone(), HitAction::Excused));
-            if !exceptions.iter().any(|it| Arc::ptr_eq(it, &excused.exception)) {
+            if !exceptions
+                .iter()
+                .any(|it| Arc::ptr_eq(it, &excused.exception))
+            {
                 exceptions.push(Arc::clone(&excused.exception));
             }
         }

@@ -30,7 +30,10 @@ impl Listed {
 
     /// From now on there are these. What was counted for one that stays is kept.
     pub(super) fn list(&self, all: impl Iterator<Item = Labels>) {
-        let mut counters = self.counters.write().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self
+            .counters
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *counters);
         let kept = all.map(|labels| {
             let counter = before.remove(&labels).unwrap_or_default();

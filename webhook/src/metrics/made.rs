@@ -1,8 +1,8 @@
 //! How the metrics with labels are made and registered.
 
 use super::Kind;
-use super::listed::Listed;
 use super::labels::{HitAction, Operation, Outcome, Path};
+use super::listed::Listed;
 use super::series::{Label, Probe, Series};
 use crate::stores::{self, Readiness};
 use lockkeeper_policies::index::Index;

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 type Found = Vec<(Severity, Finding)>;
-type Rules = fn(&Value, &Context<'_>) -> Judgement;
+type Rules = fn(&Value, &Context<'_>) -> Result<Verdict, Finding>;
 
 /// What is said of an object.
 #[derive(Default)]
@@ -192,7 +192,11 @@ impl Known {
                     .about(kind_name(object))
                     .next()
                     .is_some();
-                is_known.then(|| by_users(object, settings))
+                is_known.then(|| {
+                    let mut judgement = Judgement::default();
+                    judgement.add(with_users(Verdict::default(), object, settings));
+                    judgement
+                })
             });
         };
         let mut findings = Vec::new();
@@ -213,14 +217,14 @@ impl Known {
         }
         let context = Context { world, settings };
         let mut judgement = Judgement::of(findings);
-        if let Some(rules) = kind.rules {
-            let Judgement { found, excused } = rules(&object, &context);
-            judgement.found.extend(found);
-            judgement.excused.extend(excused);
+        match kind
+            .rules
+            .map_or_else(|| Ok(Verdict::default()), |rules| rules(&object, &context))
+        {
+            Ok(verdict) => judgement.add(with_users(verdict, &object, settings)),
+            // What has no type is held against no rule, as in the webhook.
+            Err(finding) => judgement.found.push((Severity::Error, finding)),
         }
-        let Judgement { found, excused } = by_users(&object, settings);
-        judgement.found.extend(found);
-        judgement.excused.extend(excused);
         Some(judgement)
     }
 }
@@ -240,20 +244,12 @@ fn own_schemas() -> Result<Vec<(String, bool, Structure)>, Failure> {
     Ok(all)
 }
 
-/// What the rules of users say.
-fn by_users(object: &Value, settings: &Settings) -> Judgement {
-    let mut verdict = Verdict::default();
+/// Adds what the rules of users say.
+fn with_users(mut verdict: Verdict, object: &Value, settings: &Settings) -> Verdict {
     let (kind, rules) = (kind_name(object), &settings.user_rules);
-    user::review(
-        rules,
-        kind,
-        &Subject::Create(object),
-        settings,
-        &mut verdict,
-    );
-    let mut judgement = Judgement::default();
-    judgement.add(verdict);
-    judgement
+    let subject = Subject::Create(object);
+    user::review(rules, kind, &subject, settings, &mut verdict);
+    verdict
 }
 
 fn kind_name(object: &Value) -> KindName<'_> {
@@ -261,7 +257,7 @@ fn kind_name(object: &Value) -> KindName<'_> {
     KindName::of(text("apiVersion"), text("kind"))
 }
 
-fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Judgement {
+fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Result<Verdict, Finding> {
     let decoded: Result<T, _> = serde_path_to_error::deserialize(object);
     let object = match decoded {
         Ok(object) => object,
@@ -275,11 +271,8 @@ fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Judgement {
                     Segment::Enum { .. } | Segment::Unknown => path,
                 }
             });
-            let finding = Finding::undecodable(path, None, &reason);
-            return Judgement::of(vec![(Severity::Error, finding)]);
+            return Err(Finding::undecodable(path, None, &reason));
         }
     };
-    let mut judgement = Judgement::default();
-    judgement.add(review(&Subject::Create(&object), context));
-    judgement
+    Ok(review(&Subject::Create(&object), context))
 }

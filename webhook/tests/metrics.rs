@@ -18,7 +18,7 @@ use lockkeeper_api::config::Config;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user::{Rules, Source};
+use lockkeeper_policies::user;
 use lockkeeper_policies::world::PriorityClassFacts;
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::http::{router, router_with};
@@ -476,11 +476,11 @@ fn described(text: &str) -> String {
 fn with_user_rule(config: &Value) -> Settings {
     let config: Config = serde_json::from_value(config.clone()).unwrap();
     let text = "---\nid: TEAM001\nname: a\nkinds: [{version: v1, kind: Pod}]\nvalidations: [{expression: 'true'}]\n---\n";
-    let source = Source {
+    let source = user::Source {
         name: "a.md".to_owned(),
         text: text.to_owned(),
     };
-    let rules = Arc::new(Rules::read(&[source]).unwrap());
+    let rules = Arc::new(user::Rules::read(&[source]).unwrap());
     registry::settings_with(&config, rules).unwrap()
 }
 

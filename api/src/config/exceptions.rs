@@ -1,8 +1,7 @@
 //! Exceptions from rules, as the administrator writes them down.
 
+use k8s_openapi::jiff::Timestamp;
 use k8s_openapi::jiff::civil::Date;
-use k8s_openapi::jiff::tz::TimeZone;
-use k8s_openapi::jiff::{Timestamp, ToSpan};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -69,28 +68,30 @@ impl TryFrom<String> for Expiry {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let end_of = |day: Date| {
-            let next = day.checked_add(1.day()).ok()?;
-            Some(next.to_zoned(TimeZone::UTC).ok()?.timestamp())
-        };
         // A day is read first: a time holds one as well.
-        let is_day = text.len() == DAY_LENGTH;
-        let end = if is_day {
+        let end = if text.len() == DAY_LENGTH {
             text.parse().ok().and_then(end_of)
         } else {
-            text.parse::<Timestamp>().ok()
+            let time = text.parse::<Timestamp>();
+            time.ok().map(Timestamp::as_second)
         };
         match end {
-            Some(end) => Ok(Self {
-                seconds: end.as_second(),
-                text,
-            }),
+            Some(seconds) => Ok(Self { text, seconds }),
             None => Err(format!(
                 "{text:?} is neither a day such as 2026-12-31 nor a time such as 2026-12-31T12:00:00Z"
             )),
         }
     }
 }
+
+/// The first second after a day, in UTC. Days go further than times do: 9999-12-31 is one.
+fn end_of(day: Date) -> Option<i64> {
+    let days = Date::constant(1970, 1, 1).until(day).ok()?.get_days();
+    let after = i64::from(days).checked_add(1)?;
+    after.checked_mul(SECONDS_PER_DAY)
+}
+
+const SECONDS_PER_DAY: i64 = 86_400;
 
 /// The length of a day as it is written, such as `2026-12-31`.
 const DAY_LENGTH: usize = 10;
@@ -160,6 +161,7 @@ mod tests {
         for (text, seconds) in [
             ("1970-01-01", 86_400),
             ("2026-12-31", 1_798_761_600),
+            ("9999-12-31", 253_402_300_800),
             ("1970-01-01T00:00:00Z", 0),
             ("1970-01-01T01:00:00+01:00", 0),
         ] {

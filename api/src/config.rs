@@ -5,6 +5,7 @@
 mod certificates;
 mod contradiction;
 mod controller;
+mod exceptions;
 mod factor;
 mod limits;
 mod listen;
@@ -17,6 +18,7 @@ mod within;
 pub use certificates::{CertificateSettings, InjectionError, InjectionKind, InjectionTarget};
 pub use contradiction::{Contradiction, Pair};
 pub use controller::{ControllerSettings, LeaderElection};
+pub use exceptions::{ExceptionSelector, Expiry, RuleException};
 pub use factor::{Factor, FactorError};
 pub use limits::{Http2Limits, LimitSettings, MetricsLimits};
 pub use listen::{AddressError, ListenAddress, OptionalListen};
@@ -97,6 +99,9 @@ pub struct RuleSettings {
     /// Actions that hold in one namespace only, by its name. They go before the global ones and
     /// matter for namespaced kinds.
     pub namespaces: BTreeMap<String, NamespaceRules>,
+    /// Objects that some rules do not refuse, for a reason and for a time. What such a rule finds is only
+    /// noted in the audit log. Where several fit, the first one counts.
+    pub exceptions: Vec<RuleException>,
     /// The feature gates of Kubernetes, Kueue and Koordinator that are set otherwise than by default. They
     /// matter for rules on the kinds of these projects.
     pub feature_gates: BTreeMap<String, bool>,

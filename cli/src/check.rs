@@ -1,8 +1,10 @@
 //! `lockkeeper check`: the answers of the API server and the webhook, without either.
 
 mod choice;
+mod circles;
 mod cluster;
 mod crew;
+mod excuses;
 mod fix;
 mod judge;
 mod kinds;
@@ -15,21 +17,26 @@ mod shelf;
 mod source;
 mod stored;
 
+use crate::user_rules::Folders;
 use crate::{Failure, configuration};
 use anstream::AutoStream;
 use choice::Choice;
+use circles::Herd;
 use clap::{Args, ColorChoice, ValueEnum};
 use judge::Judge;
 use kinds::Known;
+use lockkeeper_policies::endless;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::settings::Settings;
 use progress::Progress;
 use report::{Format, Judged, Palette, Tally};
 use shelf::Shelf;
 use source::{Input, Source};
 use std::io::{self, BufWriter, Write, stderr, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Exit codes, for `--help`.
 pub(crate) const EXIT_CODES: &str = "\
@@ -68,6 +75,9 @@ pub(crate) struct Arguments {
     /// The configuration file of the server, for its actions and feature gates
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    #[command(flatten)]
+    rules: Folders,
 
     #[command(flatten)]
     outside: outside::Outside,
@@ -118,9 +128,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Failure> {
-    let choice = Choice::new(&arguments.select, &arguments.ignore).map_err(Failure::Usage)?;
-    let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
-    let settings = kinds::settings(loaded.config, &choice);
+    let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
+    let loaded = read.map_err(Failure::Usage)?;
+    let user_rules = Arc::clone(&loaded.settings.user_rules);
+    let choice = Choice::new(&arguments.select, &arguments.ignore, &user_rules);
+    let choice = choice.map_err(Failure::Usage)?;
+    let config = loaded.config.clone();
+    let settings = kinds::settings(loaded.config, user_rules, &choice);
     let settings = settings.map_err(|error| Failure::Usage(error.into()))?;
     if arguments.outside.stored {
         return stored::run(arguments, choice, settings, out);
@@ -146,14 +160,19 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     for judged in unreadable {
         printer.file(&format.file(&judged), Tally::of(&judged));
     }
-    let shelf = look(&inputs, &mut world, &mut printer.progress);
-    let judge = Judge::new(settings, world, choice)?;
+    let (shelf, herd) = look(&inputs, &mut world, &mut printer.progress);
+    let circles = if choice.takes(endless::RULE) {
+        herd.search(&config)
+    } else {
+        circles::Found::new()
+    };
+    let judge = Judge::new(settings, world, choice, circles)?;
     let work = |at: usize| {
         let input = inputs.get(at)?;
         let read = shelf.take(at).unwrap_or_else(|| input.read());
         let judged = Judged {
             name: input.name.clone(),
-            outcome: read.map(|source| judge.file(source)),
+            outcome: read.map(|source| judge.file(at, source)),
         };
         Some((format.file(&judged), Tally::of(&judged)))
     };
@@ -163,6 +182,7 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
         }
         printer.progress.step();
     });
+    printer.exceptions(judge.settings(), arguments.config.as_deref());
     Ok(printer.finish()?.code(arguments.fail_on))
 }
 
@@ -197,26 +217,35 @@ fn printing(arguments: &Arguments) -> report::Settings {
 }
 
 /// What the given objects know of each other is taken into the world. Some of what was read is kept for later.
-fn look(inputs: &[Input], world: &mut Index, progress: &mut Progress) -> Shelf {
+fn look(inputs: &[Input], world: &mut Index, progress: &mut Progress) -> (Shelf, Herd) {
     let mut shelf = Shelf::new(inputs.len());
-    let mut given = Index::default();
+    let (mut given, mut herd) = (Index::default(), Herd::default());
     let work = |at: usize| {
         let read = inputs.get(at).map(Input::read);
-        let facts = match &read {
-            Some(Ok(source)) => facts_of(source),
-            _ => Index::default(),
-        };
-        (read, facts)
-    };
-    crew::in_order(inputs.len(), crew::threads(), work, |at, (read, facts)| {
-        given.join_all(facts);
-        if let Some(read) = read {
-            shelf.keep(at, read);
+        let (mut facts, mut some) = (Index::default(), Herd::default());
+        if let Some(Ok(source)) = &read {
+            facts = facts_of(source);
+            for (number, document) in source.documents.iter().enumerate() {
+                some.take((at, number), &document.value);
+            }
         }
-        progress.step();
-    });
+        (read, facts, some)
+    };
+    crew::in_order(
+        inputs.len(),
+        crew::threads(),
+        work,
+        |at, (read, facts, some)| {
+            given.join_all(facts);
+            herd.add(some);
+            if let Some(read) = read {
+                shelf.keep(at, read);
+            }
+            progress.step();
+        },
+    );
     world.extend(given);
-    shelf
+    (shelf, herd)
 }
 
 fn facts_of(source: &Source) -> Index {
@@ -280,6 +309,16 @@ impl<'a, W: Write> Printer<'a, W> {
         if must_not_wait && self.written.is_ok() {
             self.written = self.out.flush();
         }
+    }
+
+    /// What is said of exceptions.
+    fn exceptions(&mut self, settings: &Settings, config: Option<&Path>) {
+        let said = self.tally.excuses.say(settings, config);
+        let ended = said.iter().filter(|it| it.has_ended);
+        self.tally.warnings = self.tally.warnings.saturating_add(ended.count());
+        self.tally.exceptions = said;
+        let text = self.format.exceptions(&self.tally.exceptions);
+        self.file(&text, Tally::default());
     }
 
     fn finish(mut self) -> io::Result<Tally> {

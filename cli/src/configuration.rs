@@ -1,18 +1,22 @@
 //! Reads the configuration file.
 
 use crate::Failure;
+use crate::user_rules::{self, Folders};
 use crate::yaml::place_and_message;
 use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_policies::reference::no_such_rule;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::user::{Rules, Source, is_user_id};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write, stdout};
 use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How alike two keys must be, from 0 to 1, for one to be meant by the other.
 const ALIKE: f64 = 0.6;
@@ -25,18 +29,18 @@ const SIZE_MAX_BYTES: u64 = 1024 * 1024;
 pub(crate) struct Loaded {
     /// The whole file.
     pub(crate) text: String,
+    /// The pages of users' rules.
+    pub(crate) pages: Vec<Source>,
     /// What it says.
     pub(crate) config: Config,
     /// What it says to rules.
     pub(crate) settings: Settings,
 }
 
-/// Reads the file; without one everything is as by default.
-pub(crate) fn read(path: Option<&Path>) -> Result<Loaded, Error> {
-    match path {
-        Some(path) => load(path, text(path)?),
-        None => Ok(Loaded::default()),
-    }
+/// Reads the file and the users' rules; without a file everything is as by default.
+pub(crate) fn read(path: Option<&Path>, folders: &Folders) -> Result<Loaded, Error> {
+    let text = path.map(text).transpose()?;
+    load(path, text.unwrap_or_default(), folders.pages()?)
 }
 
 /// Prints a configuration as a file that reads back the same.
@@ -59,25 +63,36 @@ pub(crate) fn text(path: &Path) -> Result<String, Error> {
 }
 
 /// Checks what was read. The error names the file, the place, and what is wrong.
-pub(crate) fn load(path: &Path, text: String) -> Result<Loaded, Error> {
+pub(crate) fn load(path: Option<&Path>, text: String, pages: Vec<Source>) -> Result<Loaded, Error> {
+    let rules = user_rules::compile(&pages)?;
+    let path = path.unwrap_or(Path::new("")).display();
+    let parsed = parse(&text, &rules);
     let (config, settings) =
-        parse(&text).map_err(|(place, message)| anyhow!("{}{place}: {message}", path.display()))?;
+        parsed.map_err(|(place, message)| anyhow!("{path}{place}: {message}"))?;
     Ok(Loaded {
         text,
+        pages,
         config,
-        settings,
+        settings: settings.at(seconds_now()),
     })
 }
 
+/// In seconds since 1970.
+pub(crate) fn seconds_now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX))
+}
+
 /// Parses the text. The error has the place as `:line:column` and what is wrong.
-fn parse(text: &str) -> Result<(Config, Settings), (String, String)> {
-    if text.trim().is_empty() {
-        return Ok(Default::default());
-    }
-    let config: Config = from_yaml(text)?;
+fn parse(text: &str, rules: &Arc<Rules>) -> Result<(Config, Settings), (String, String)> {
+    let config: Config = if text.trim().is_empty() {
+        Config::default()
+    } else {
+        from_yaml(text)?
+    };
     let checked = config.check();
     checked.map_err(|error| (String::new(), error.to_string()))?;
-    match registry::settings(&config) {
+    match registry::settings_with(&config, Arc::clone(rules)) {
         Ok(settings) => Ok((config, settings)),
         Err(unknown) => {
             from_yaml::<RuleNames>(text)?;
@@ -98,14 +113,21 @@ fn from_yaml<T: DeserializeOwned>(text: &str) -> Result<T, (String, String)> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RuleNames {
-    rules: Rules,
+    rules: NamedRules,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Rules {
+struct NamedRules {
     actions: BTreeMap<KnownRule, Action>,
     namespaces: BTreeMap<String, Namespace>,
+    exceptions: Vec<NamedException>,
+}
+
+#[derive(Deserialize)]
+struct NamedException {
+    #[serde(rename = "rules")]
+    _rules: Vec<KnownRule>,
 }
 
 #[derive(Default, Deserialize)]
@@ -114,7 +136,7 @@ struct Namespace {
     actions: BTreeMap<KnownRule, Action>,
 }
 
-/// The id of a rule that exists.
+/// The id of a rule that exists, or may be one of a user.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(try_from = "String")]
 struct KnownRule(String);
@@ -123,9 +145,10 @@ impl TryFrom<String> for KnownRule {
     type Error = String;
 
     fn try_from(id: String) -> Result<Self, String> {
-        match registry::find(&id) {
-            Some(_) => Ok(Self(id)),
-            None => Err(no_such_rule(&id)),
+        if is_user_id(&id) || registry::find(&id).is_some() {
+            Ok(Self(id))
+        } else {
+            Err(no_such_rule(&id))
         }
     }
 }
@@ -161,6 +184,10 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
+
+    fn parse(text: &str) -> Result<(Config, Settings), (String, String)> {
+        super::parse(text, &Arc::default())
+    }
 
     #[track_caller]
     fn refused(text: &str, place: &str, part: &str) {
@@ -213,6 +240,26 @@ mod tests {
             "rules: {namespaces: {team: {actions: {cq007: off}}}}\n",
             ":1:39",
             "there is no rule \"cq007\"; did you mean CQ007?",
+        );
+        refused(
+            "rules:\n  exceptions:\n  - {rules: [CQ007, CQ999], selector: {names: [a]}, reason: r, expires: 2026-12-31}\n",
+            ":3:21",
+            "there is no rule \"CQ999\"",
+        );
+        refused(
+            "rules: {actions: {TEAM001: off}}\n",
+            "",
+            "rules.actions: there is no rule \"TEAM001\"; give its page with --rules",
+        );
+        refused(
+            "rules:\n  exceptions: [{rules: [CQ007], selector: {}, reason: r, expires: 2026-12-31}]\n",
+            ":2:43",
+            "it selects every object",
+        );
+        refused(
+            "rules:\n  exceptions: [{rules: [CQ007], selector: {names: [a]}, reason: r, expires: soon}]\n",
+            ":2:77",
+            "\"soon\" is neither a day",
         );
         refused(
             "webhook:\n  listen: 127.0.0.1\n",
@@ -325,6 +372,7 @@ mod tests {
             "waitForPodsReady: {requeuingStrategy: {timestamp: Creation, backoffLimitCount: 0, preset: kep-1282}}\n",
             "waitForPodsReady: {requeuingStrategy: {backoffFactor: 3, backoffMaxSeconds: 0}}\n",
             "preemption: {algorithm: FairSharing, fairSharing: {preemptionStrategies: [LessThanInitialShare]}, compatibility: kueue, damping: true, maxVictimsPerCycle: 1}\n",
+            "rules: {exceptions: [{name: n, rules: [CQ007], selector: {names: [\"a*\"], matchLabels: {k: \"1\"}}, reason: r, expires: \"2026-12-31\"}]}\n",
             "controller: {leaderElection: {enable: false, lease: a/b}, listen: off, dryRun: true}\n",
         ] {
             let (config, _) = parse(text).unwrap();

@@ -2,6 +2,7 @@
 
 use crate::logging::LogFormat;
 use crate::signals::Signals;
+use crate::user_rules::Folders;
 use crate::{Failure, configuration, kubeconfig, serve};
 use anyhow::{Context, Error, anyhow};
 use axum::Router;
@@ -42,6 +43,9 @@ pub(crate) struct Arguments {
     /// The cluster of this kubeconfig; in a pod its service account is used without this
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+
+    #[command(flatten)]
+    rules: Folders,
 
     #[command(flatten)]
     own: Own,
@@ -94,7 +98,8 @@ impl Own {
 /// Runs the controller until it is told to stop.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.log_format.start();
-    let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
+    let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
+    let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config;
     arguments.own.apply(&mut config);
     if arguments.print_config {
@@ -111,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Runs the webhook server and the controller in one process until it is told to stop.
 pub(crate) fn run_all(arguments: &AllArguments) -> Result<(), Failure> {
     let config = arguments.serve.config.as_deref();
-    let loaded = configuration::read(config).map_err(Failure::Usage)?;
+    let loaded = configuration::read(config, &arguments.serve.rules).map_err(Failure::Usage)?;
     let mut config = loaded.config;
     arguments.own.apply(&mut config);
     let kubeconfig = arguments.serve.kubeconfig.clone();

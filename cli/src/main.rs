@@ -11,6 +11,7 @@ mod manual;
 mod rules;
 mod serve;
 mod signals;
+mod user_rules;
 mod world;
 mod yaml;
 
@@ -99,9 +100,12 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Command::Explain(arguments) => explain::run(&arguments),
-        Command::Rules(arguments) => rules::run(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::pages(&arguments),
+        Command::Rules(arguments) => match rules::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Command::Crds { command } => {
             lockkeeper_crdgen::cli::run(command.unwrap_or_default(), &mut stdout().lock())
                 .map_err(Failure::from)

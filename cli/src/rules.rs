@@ -1,22 +1,41 @@
 //! `lockkeeper rules`: what is asked of objects.
 
+mod test;
+
 use crate::Failure;
+use crate::user_rules::{self, Folders};
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
-use lockkeeper_policies::reference::{Entry, KindOf, entries, entry, no_such_rule};
+use clap::{Args, Subcommand, ValueEnum};
+use lockkeeper_policies::reference::{Entry, KindOf, entries, no_such_rule, word};
+use lockkeeper_policies::user::Rule;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{Write as _, stdout};
+use std::process::ExitCode;
 
 /// The flags.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+
+    #[command(flatten)]
+    folders: Folders,
+
     /// The rule, such as CQ007 or lending-limit-above-nominal; without it all are listed
     rule: Option<String>,
 
     /// How they are printed
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the fixtures of the pages of rules of your own
+    #[command(after_long_help = test::EXIT_CODES)]
+    Test(test::Arguments),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -28,58 +47,113 @@ enum Output {
     Json,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let text = match &arguments.rule {
-        None => list(arguments.output),
-        Some(asked) => {
-            let Some(found) = find(asked) else {
-                return Err(Failure::Usage(anyhow!(no_such_rule(asked))));
-            };
-            match arguments.output {
-                Output::Human => page(&found),
-                Output::Json => printed(&as_json(&found)),
-            }
-        }
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (text, code) = match &arguments.command {
+        Some(Command::Test(arguments)) => test::run(arguments)?,
+        None => (show(arguments)?, 0),
     };
     stdout().lock().write_all(text.as_bytes())?;
-    Ok(())
+    Ok(ExitCode::from(code))
 }
 
-fn find(asked: &str) -> Option<Entry> {
-    entry(asked).or_else(|| entries().into_iter().find(|it| it.rule.name == asked))
+fn show(arguments: &Arguments) -> Result<String, Failure> {
+    let pages = arguments.folders.pages().map_err(Failure::Usage)?;
+    let rules = user_rules::compile(&pages).map_err(Failure::Usage)?;
+    let own = entries();
+    let rows = own
+        .iter()
+        .map(Row::of)
+        .chain(rules.iter().map(Row::of_user));
+    let Some(asked) = &arguments.rule else {
+        return Ok(list(&rows.collect::<Vec<_>>(), arguments.output));
+    };
+    let is_it = |it: &Row| it.id.eq_ignore_ascii_case(asked) || it.name == *asked;
+    let Some(found) = { rows }.find(is_it) else {
+        return Err(Failure::Usage(anyhow!(no_such_rule(asked))));
+    };
+    Ok(match arguments.output {
+        Output::Human => format!("{}\nHolds for: {}\n", found.page, found.holds_for),
+        Output::Json => printed(&found.json),
+    })
 }
 
-fn list(output: Output) -> String {
-    let all = entries();
+/// A rule as it is shown.
+struct Row {
+    id: String,
+    name: String,
+    action: &'static str,
+    kinds: String,
+    /// The kinds with their actions.
+    holds_for: String,
+    page: String,
+    json: Value,
+}
+
+impl Row {
+    fn of(entry: &Entry) -> Self {
+        let kinds = |shown: fn(&KindOf) -> String| {
+            let kinds: Vec<String> = entry.kinds.iter().map(shown).collect();
+            kinds.join(", ")
+        };
+        Self {
+            id: entry.rule.id.to_owned(),
+            name: entry.rule.name.to_owned(),
+            action: entry.kinds.first().map_or("", |kind| kind.action),
+            kinds: kinds(KindOf::title),
+            holds_for: kinds(|it| format!("{} ({})", it.title(), it.action)),
+            page: entry.rule.doc.to_owned(),
+            json: as_json(entry),
+        }
+    }
+
+    fn of_user(rule: &Rule) -> Self {
+        let action = word(rule.action);
+        let kinds: Vec<String> = rule.kinds.iter().map(ToString::to_string).collect();
+        let held = rule.kinds.iter().map(|it| format!("{it} ({action})"));
+        let holds_for = held.collect::<Vec<_>>().join(", ");
+        let operations: Vec<&str> = rule.operations.iter().map(|it| it.as_str()).collect();
+        let of_kinds = rule.kinds.iter().map(|it| {
+            json!({"group": it.group, "version": it.version, "kind": it.kind, "action": action})
+        });
+        Self {
+            id: rule.id.clone(),
+            name: rule.name.clone(),
+            action,
+            kinds: kinds.join(", "),
+            holds_for,
+            page: rule.doc.clone(),
+            json: json!({
+                "id": rule.id, "name": rule.name, "since": null, "kinds": of_kinds.collect::<Vec<_>>(),
+                "operations": operations, "layers": ["user"], "covers": [], "page": rule.doc,
+            }),
+        }
+    }
+}
+
+fn list(all: &[Row], output: Output) -> String {
     if output == Output::Json {
-        let all: Vec<Value> = all.iter().map(as_json).collect();
+        let all: Vec<&Value> = all.iter().map(|it| &it.json).collect();
         return printed(&json!({"rules": all}));
     }
-    let width = all.iter().map(|it| it.rule.name.len()).max();
-    let width = width.unwrap_or_default();
-    let mut out = format!("{:<6} {:<width$} {:<8} KINDS\n", "ID", "NAME", "DEFAULT");
-    for it in all {
-        let kinds: Vec<String> = it.kinds.iter().map(KindOf::title).collect();
-        let action = it.kinds.first().map_or("", |kind| kind.action);
-        let (id, name) = (it.rule.id, it.rule.name);
+    let width = |of: fn(&Row) -> &str| all.iter().map(|it| of(it).len()).max().unwrap_or_default();
+    let (ids, names) = (width(|it| &it.id).max(ID_WIDTH), width(|it| &it.name));
+    let mut out = format!("{:<ids$} {:<names$} {:<8} KINDS\n", "ID", "NAME", "DEFAULT");
+    for Row {
+        id,
+        name,
+        action,
+        kinds,
+        ..
+    } in all
+    {
         // Writing to a string does not fail.
-        let _ = writeln!(
-            out,
-            "{id:<6} {name:<width$} {action:<8} {}",
-            kinds.join(", ")
-        );
+        let _ = writeln!(out, "{id:<ids$} {name:<names$} {action:<8} {kinds}");
     }
     out
 }
 
-/// A page, with the kinds that it holds for.
-fn page(entry: &Entry) -> String {
-    let kinds = entry.kinds.iter();
-    let kinds: Vec<String> = kinds
-        .map(|it| format!("{} ({})", it.title(), it.action))
-        .collect();
-    format!("{}\nHolds for: {}\n", entry.rule.doc, kinds.join(", "))
-}
+/// The least width of the column of ids.
+const ID_WIDTH: usize = 6;
 
 fn as_json(entry: &Entry) -> Value {
     let rule = &entry.rule;

@@ -76,7 +76,8 @@ pub(crate) fn run_beside(
     beside: Option<impl Future<Output = Result<(), Error>>>,
 ) -> Result<(), Failure> {
     arguments.log_format.start();
-    let loaded = configuration::read(arguments.config.as_deref()).map_err(Failure::Usage)?;
+    let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
+    let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config.clone();
     arguments.apply(&mut config);
     apply(&mut config);
@@ -134,8 +135,10 @@ async fn serve(
         let limits = PortLimits::from(&limits.metrics);
         tokio::spawn(metrics::serve(metrics, Arc::clone(&app), limits));
     }
-    if let Some(path) = &arguments.config {
-        tokio::spawn(Reloader::new(path, loaded, Arc::clone(&app)).watch());
+    if arguments.config.is_some() || !arguments.rules.is_empty() {
+        let (path, folders) = (arguments.config.as_deref(), &arguments.rules);
+        let reloader = Reloader::new(path, folders, loaded, Arc::clone(&app));
+        tokio::spawn(reloader.watch());
     }
     tokio::spawn(serving.watch_by(Watching::from(&config.webhook)));
     let health = Arc::new(Health::unchecked());

@@ -1,10 +1,14 @@
 //! Runs the rules of an object.
 
+use crate::exceptions::Exception;
 use crate::finding::{Finding, Findings, Identity};
 use crate::guarded::Guarded;
 use crate::rule::{Change, Check, Context, Rule, Versions};
+use crate::settings::Settings;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::config::Action;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The most findings that one review reports. The rest is counted, as far as rules looked.
 pub const FINDINGS_MAX: usize = 100;
@@ -28,8 +32,19 @@ pub struct Verdict {
     pub warnings: Vec<Finding>,
     /// These are noted in the audit log.
     pub audits: Vec<Finding>,
+    /// These an exception of the administrator covers: they are noted in the audit log, with its reason.
+    pub excused: Vec<Excused>,
     /// How many more there were past [`FINDINGS_MAX`], whatever their action.
     pub omitted: usize,
+}
+
+/// A finding that the object is not refused for, and why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excused {
+    /// What was found.
+    pub finding: Finding,
+    /// The exception that covers it.
+    pub exception: Arc<Exception>,
 }
 
 impl Verdict {
@@ -39,9 +54,49 @@ impl Verdict {
         self.denials.is_empty()
     }
 
+    /// Takes what a rule found, with its action, unless an exception covers the object.
+    pub(crate) fn settle(
+        &mut self,
+        rule: &str,
+        action: Action,
+        findings: Vec<Finding>,
+        settings: &Settings,
+        object: &ObjectMeta,
+    ) {
+        if findings.is_empty() {
+            return;
+        }
+        let is_told = matches!(action, Action::Enforce | Action::Warn);
+        match settings
+            .exceptions
+            .covering(rule, object)
+            .filter(|_| is_told)
+        {
+            Some(exception) => self.excuse(exception, findings),
+            None => self.take(action, findings),
+        }
+    }
+
+    fn excuse(&mut self, exception: &Arc<Exception>, findings: Vec<Finding>) {
+        for finding in findings {
+            if self.taken() >= FINDINGS_MAX {
+                self.omitted += 1;
+                continue;
+            }
+            self.excused.push(Excused {
+                finding,
+                exception: Arc::clone(exception),
+            });
+        }
+    }
+
+    fn taken(&self) -> usize {
+        self.denials.len() + self.warnings.len() + self.audits.len() + self.excused.len()
+    }
+
     fn take(&mut self, action: Action, findings: Vec<Finding>) {
         for finding in findings {
-            let taken = self.denials.len() + self.warnings.len() + self.audits.len();
+            let taken = self.taken();
             // A refusal without its reason would be worse than one finding too many.
             let first_denial = action == Action::Enforce && self.denials.is_empty();
             if taken >= FINDINGS_MAX && !first_denial {
@@ -82,7 +137,8 @@ pub fn review<T: Guarded>(subject: &Subject<'_, T>, context: &Context<'_>) -> Ve
     for rule in T::rules() {
         let action = context.settings.action(rule.id, rule.action, namespace);
         if action != Action::Off {
-            verdict.take(action, run(rule, subject, context));
+            let findings = run(rule, subject, context);
+            verdict.settle(rule.id, action, findings, context.settings, object.meta());
         }
     }
     verdict
@@ -137,7 +193,7 @@ fn run<T: Guarded>(
 
 /// Drops the findings that were there before. Each one before excuses one now, so that a third copy
 /// of what stood there twice is still found. Costs O(n log n).
-fn excuse(findings: &mut Vec<Finding>, before: &[Finding]) {
+pub(crate) fn excuse(findings: &mut Vec<Finding>, before: &[Finding]) {
     let mut excused: BTreeMap<Identity, usize> = BTreeMap::new();
     for finding in before {
         let count = excused.entry(finding.identity()).or_default();

@@ -62,8 +62,8 @@ impl ErrorKind {
 /// One thing that is wrong with an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The id of the rule, such as `CQ007`.
-    pub rule: &'static str,
+    /// The id of the rule, such as `CQ007`; only that of a user's rule is owned.
+    pub rule: Cow<'static, str>,
     /// Where it is.
     pub field: FieldPath,
     /// What kind of error it is.
@@ -133,7 +133,7 @@ impl fmt::Display for Finding {
         }
         self.body(f)?;
         f.write_str(" [")?;
-        f.write_str(self.rule)?;
+        f.write_str(&self.rule)?;
         f.write_str("]")
     }
 }
@@ -284,7 +284,7 @@ impl Findings {
     ) {
         if !self.is_full() {
             self.items.push(Finding {
-                rule: self.rule,
+                rule: Cow::Borrowed(self.rule),
                 field,
                 kind,
                 value,

@@ -3,6 +3,7 @@
 //! A rule is one file and one page in the folder of its kind; [`registry`] lists them all. The
 //! [`engine`] runs the rules of an object, drops what an update did not cause, and sorts the
 //! [`finding::Finding`]s by the administrator's action. [`defaulting`] says what would be filled in.
+//! [`user`] has the rules that users write, [`exceptions`] what the administrator lets pass.
 //! Rules that need other objects ask a [`world::World`]; [`index::Index`] is one in memory.
 //!
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
@@ -10,6 +11,7 @@
 pub mod defaulting;
 pub mod endless;
 pub mod engine;
+pub mod exceptions;
 pub mod facts;
 pub mod finding;
 pub mod guarded;
@@ -24,6 +26,7 @@ pub mod structure;
 pub mod suppression;
 pub mod trees;
 pub mod undecodable;
+pub mod user;
 pub mod world;
 
 mod cluster_queue;
@@ -34,6 +37,7 @@ mod job_set;
 mod local_queue;
 mod metadata;
 mod names;
+mod page;
 mod pod;
 mod pod_sets;
 mod preemptible;

@@ -13,6 +13,7 @@ use crate::facts;
 use crate::guarded::Guarded;
 use crate::index::Index;
 use crate::kueue::structure as kueue_structure;
+use crate::page::blocks;
 use crate::registry;
 use crate::rule::{Change, Context, Operation, RuleInfo};
 use crate::settings::Settings;
@@ -28,31 +29,6 @@ use lockkeeper_api::foreign::scheduling;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-
-/// A fenced block of a page: the words behind the fence, and what it holds.
-struct Block {
-    info: String,
-    text: String,
-}
-
-fn blocks(page: &str) -> Vec<Block> {
-    let mut out = Vec::new();
-    let mut lines = page.lines();
-    while let Some(line) = lines.next() {
-        let Some(info) = line.strip_prefix("```") else {
-            continue;
-        };
-        let text: Vec<&str> = lines
-            .by_ref()
-            .take_while(|line| !line.starts_with("```"))
-            .collect();
-        out.push(Block {
-            info: info.to_owned(),
-            text: text.join("\n"),
-        });
-    }
-    out
-}
 
 fn documents(yaml: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(yaml).expect("a yaml block of a page")

@@ -7,16 +7,18 @@ use crate::settings::Settings;
 use crate::structure;
 use crate::suppression;
 use crate::undecodable;
+use crate::user;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use lockkeeper_api::config::{Action, Config};
+use lockkeeper_api::config::Config;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling;
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// What the API server is to send for one kind of object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +55,12 @@ pub struct UnknownRule {
 impl fmt::Display for UnknownRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, key } = self;
+        if user::is_user_id(id) {
+            return write!(
+                f,
+                "{key}: there is no rule {id:?}; give its page with --rules"
+            );
+        }
         write!(f, "{key}: {}", no_such_rule(id))
     }
 }
@@ -91,25 +99,42 @@ pub fn find(id: &str) -> Option<RuleInfo> {
     all().into_iter().find(|rule| rule.id == id)
 }
 
-/// The settings of a configuration.
+/// The settings of a configuration, with no rules of users.
 ///
 /// # Errors
 ///
-/// When an action is given for a rule that does not exist.
+/// When an action or an exception is given for a rule that does not exist.
 pub fn settings(config: &Config) -> Result<Settings, UnknownRule> {
-    let rules = &config.rules;
-    known(&rules.actions, "rules.actions")?;
-    for (namespace, given) in &rules.namespaces {
-        known(
-            &given.actions,
-            &format!("rules.namespaces.{namespace}.actions"),
-        )?;
-    }
-    Ok(Settings::new(config))
+    settings_with(config, Arc::default())
 }
 
-fn known(actions: &BTreeMap<String, Action>, key: &str) -> Result<(), UnknownRule> {
-    match actions.keys().find(|id| find(id).is_none()) {
+/// The settings of a configuration, with these rules of users. Every exception in it holds until
+/// [`Settings::at`] says what time it is.
+///
+/// # Errors
+///
+/// When an action or an exception is given for a rule that does not exist.
+pub fn settings_with(config: &Config, rules: Arc<user::Rules>) -> Result<Settings, UnknownRule> {
+    let given = &config.rules;
+    known(given.actions.keys(), &rules, "rules.actions")?;
+    for (namespace, given) in &given.namespaces {
+        let key = format!("rules.namespaces.{namespace}.actions");
+        known(given.actions.keys(), &rules, &key)?;
+    }
+    for (place, given) in given.exceptions.iter().enumerate() {
+        let key = format!("rules.exceptions[{place}].rules");
+        known(given.rules.iter(), &rules, &key)?;
+    }
+    Ok(Settings::new(config, rules))
+}
+
+fn known<'a>(
+    mut ids: impl Iterator<Item = &'a String>,
+    rules: &user::Rules,
+    key: &str,
+) -> Result<(), UnknownRule> {
+    let is_known = |id: &str| rules.iter().any(|it| it.id == id) || find(id).is_some();
+    match ids.find(|id| !is_known(id)) {
         None => Ok(()),
         Some(id) => Err(UnknownRule {
             id: id.clone(),

@@ -1,10 +1,13 @@
 //! The administrator's settings as rules and engine use them. [`crate::registry::settings`] makes
 //! them.
 
+use crate::exceptions::Exceptions;
+use crate::user;
 use lockkeeper_api::config::{
     Action, Algorithm, Config, JobSettings, PriorityCaps, RequeuingTimestamp, WaitForPodsReady,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The settings of a [`Config`] that concern rules, checked.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +15,10 @@ pub struct Settings {
     actions: BTreeMap<String, Action>,
     namespaces: BTreeMap<String, BTreeMap<String, Action>>,
     feature_gates: BTreeMap<String, bool>,
+    /// The rules of users.
+    pub user_rules: Arc<user::Rules>,
+    /// What the administrator lets pass.
+    pub exceptions: Exceptions,
     /// The caps on priorities.
     pub priority: PriorityCaps,
     /// How labels of jobs are read.
@@ -26,7 +33,7 @@ pub struct Settings {
 
 impl Settings {
     /// Takes over the configuration, which names only rules that exist.
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, user_rules: Arc<user::Rules>) -> Self {
         let namespaces = config
             .rules
             .namespaces
@@ -37,11 +44,22 @@ impl Settings {
             actions: config.rules.actions.clone(),
             namespaces,
             feature_gates: config.rules.feature_gates.clone(),
+            user_rules,
+            exceptions: Exceptions::new(&config.rules.exceptions),
             priority: config.priority.clone(),
             job: config.job.clone(),
             algorithm: config.preemption.algorithm,
             is_damped: config.preemption.is_damped(),
             wait_for_pods_ready: config.wait_for_pods_ready.clone(),
+        }
+    }
+
+    /// The same as of a time, in seconds since 1970: exceptions end.
+    #[must_use]
+    pub fn at(self, now: i64) -> Self {
+        Self {
+            exceptions: self.exceptions.at(now),
+            ..self
         }
     }
 

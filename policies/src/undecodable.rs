@@ -7,6 +7,7 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use serde_path_to_error::Segment;
+use std::borrow::Cow;
 
 /// The id under which they go.
 pub const ID: &str = "SC001";
@@ -53,7 +54,7 @@ impl Finding {
             other => other.map(Value::to_string),
         };
         Self {
-            rule: ID,
+            rule: Cow::Borrowed(ID),
             field,
             kind: ErrorKind::TypeInvalid,
             detail: match &value {

@@ -89,6 +89,10 @@ pub struct Contender {
     pub name: String,
     /// Whom it may preempt.
     pub preemption: Preemption,
+    /// Whether it is in a cohort.
+    pub has_cohort: bool,
+    /// Whether it may use more than its nominal quota.
+    pub may_borrow: bool,
     /// The resources that it has quota of.
     pub(crate) resources: BTreeSet<ResourceId>,
 }
@@ -131,15 +135,25 @@ impl Field {
             let spec = queue_spec(queue, &mut field.state, true)?;
             let flavors = spec.groups.iter().flat_map(|it| &it.flavors);
             let quotas: Vec<_> = flavors.flat_map(|it| it.quotas.iter().copied()).collect();
+            let is_free =
+                |(_, quota): &(ResourceId, Quota)| quota.borrowing_limit != Some(Amount::ZERO);
             field.contenders.push(Contender {
                 name: spec.name.to_owned(),
                 preemption: spec.preemption,
+                has_cohort: spec.cohort.is_some(),
+                may_borrow: spec.cohort.is_some() && quotas.iter().any(is_free),
                 resources: quotas.iter().map(|(of, _)| *of).collect(),
             });
             field.quotas.extend(quotas);
             field.state.set_queue(spec);
         }
         Ok(field)
+    }
+
+    /// The queues that take part, by name.
+    #[must_use]
+    pub fn contenders(&self) -> &[Contender] {
+        &self.contenders
     }
 
     /// The number of a resource.

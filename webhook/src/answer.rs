@@ -4,7 +4,7 @@ use crate::metrics::Hits;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use lockkeeper_policies::defaulting::Defaults;
-use lockkeeper_policies::engine::Verdict;
+use lockkeeper_policies::engine::{Excused, Verdict};
 use lockkeeper_policies::finding::Finding;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,10 +113,13 @@ impl Answer {
         for (rule, text) in by_rule(&verdict.audits) {
             answer.annotate(rule, &text);
         }
+        for (rule, text) in excused(&verdict.excused) {
+            answer.annotate(&format!("{rule}.excused"), &text);
+        }
         if !verdict.allowed() {
             answer.allowed = false;
             answer.status = Some(invalid(object, &verdict.denials, verdict.omitted));
-            let rules: BTreeSet<&str> = verdict.denials.iter().map(|found| found.rule).collect();
+            let rules: BTreeSet<&str> = verdict.denials.iter().map(|it| &*it.rule).collect();
             let rules: Vec<&str> = rules.into_iter().collect();
             answer.annotate("denied-by", &rules.join(","));
         }
@@ -291,11 +294,28 @@ fn cause(finding: &Finding) -> Cause {
     }
 }
 
-fn by_rule(findings: &[Finding]) -> BTreeMap<&'static str, String> {
-    let mut out: BTreeMap<&'static str, String> = BTreeMap::new();
+fn by_rule(findings: &[Finding]) -> BTreeMap<&str, String> {
+    let mut out: BTreeMap<&str, String> = BTreeMap::new();
     for finding in findings {
-        let text = out.entry(finding.rule).or_default();
+        let text = out.entry(&finding.rule).or_default();
         if !text.is_empty() {
+            text.push_str("; ");
+        }
+        let _ = write!(text, "{finding}");
+    }
+    out
+}
+
+/// What is let pass, by rule: why and until when first, because the end may be cut off.
+fn excused(all: &[Excused]) -> BTreeMap<&str, String> {
+    let mut out: BTreeMap<&str, String> = BTreeMap::new();
+    for Excused { finding, exception } in all {
+        let text = out.entry(&finding.rule).or_default();
+        let given = &exception.given;
+        if text.is_empty() {
+            let (name, until) = (&exception.name, &given.expires);
+            let _ = write!(text, "exception {name} until {until} ({}): ", given.reason);
+        } else {
             text.push_str("; ");
         }
         let _ = write!(text, "{finding}");

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use std::sync::{Arc, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The state of the server: settings, stores, whom to ask when they miss something, and what was
 /// counted.
@@ -52,9 +53,12 @@ impl App {
         readiness: Readiness,
         body_limit_bytes: usize,
     ) -> Self {
+        let metrics = Metrics::new(&index, &readiness);
+        metrics.follow(&settings);
+        tell_expired(&settings, None);
         Self {
             settings: ArcSwap::from_pointee(settings),
-            metrics: Metrics::new(&index, &readiness),
+            metrics,
             index,
             live: None,
             readiness,
@@ -86,14 +90,36 @@ impl App {
         self
     }
 
-    /// The settings that hold now. A request takes them once, so that it is judged by one state.
+    /// The settings that are in force. A request takes them once, so that it is judged by one state.
     #[must_use]
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.load_full()
     }
 
+    /// The same, without the exceptions that have ended by now. The clock is looked at only if one of them can.
+    pub(crate) fn settings_now(&self) -> Arc<Settings> {
+        let settings = self.settings();
+        match settings.exceptions.next_expiry() {
+            Some(end) => self.settings_at(settings, end, seconds_now()),
+            None => settings,
+        }
+    }
+
+    fn settings_at(&self, settings: Arc<Settings>, end: i64, now: i64) -> Arc<Settings> {
+        if now < end {
+            return settings;
+        }
+        // Others may have been put in force in between: what time it is holds for those as well.
+        self.settings.rcu(|it| Settings::clone(it).at(now));
+        let later = self.settings();
+        tell_expired(&later, Some(&settings));
+        later
+    }
+
     /// Puts other settings in force, for the requests that come from now on.
     pub fn set_settings(&self, settings: Settings) {
+        self.metrics.follow(&settings);
+        tell_expired(&settings, Some(&self.settings()));
         self.settings.store(Arc::new(settings));
     }
 
@@ -101,5 +127,51 @@ impl App {
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+}
+
+/// In seconds since 1970.
+fn seconds_now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// Logs which exceptions have ended that had not before.
+fn tell_expired(settings: &Settings, before: Option<&Settings>) {
+    for exception in settings.exceptions.expired() {
+        let mut told = before.into_iter().flat_map(|it| it.exceptions.expired());
+        if !told.any(|it| it == exception) {
+            tracing::warn!(
+                exception = %exception.name,
+                expires = %exception.given.expires,
+                reason = %exception.given.reason,
+                "an exception has ended: what it covered counts again"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use lockkeeper_policies::registry;
+    use serde_json::json;
+
+    #[test]
+    fn an_exception_ends_without_a_reload() {
+        let exception = json!({
+            "rules": ["CQ007"], "selector": {"names": ["a"]}, "reason": "r", "expires": "1970-01-01T00:00:10Z",
+        });
+        let config = serde_json::from_value(json!({"rules": {"exceptions": [exception]}})).unwrap();
+        let settings = registry::settings(&config).unwrap().at(9);
+        let app = App::offline(settings, Index::default(), 65_536);
+        let expired = |settings: &Settings| settings.exceptions.expired().count();
+        let before = app.settings();
+        assert_eq!(expired(&app.settings_at(Arc::clone(&before), 10, 9)), 0);
+        assert_eq!(expired(&app.settings_at(before, 10, 10)), 1);
+        assert_eq!(expired(&app.settings()), 1);
+        assert_eq!(app.settings().exceptions.next_expiry(), None);
     }
 }

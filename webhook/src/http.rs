@@ -150,7 +150,7 @@ async fn answer(
         let work = Work {
             trace: root.trace().clone(),
             app: Arc::clone(&server.app),
-            settings: server.app.settings(),
+            settings: server.app.settings_now(),
             observed,
             question,
             body,

@@ -5,6 +5,7 @@
 
 mod hits;
 mod labels;
+mod listed;
 mod made;
 mod observed;
 mod port;
@@ -20,11 +21,13 @@ pub(crate) use labels::{Lookup, Path};
 pub(crate) use observed::Observed;
 
 use crate::stores::Readiness;
-use labels::Reload;
+use labels::{HitAction, Reload};
+use listed::{Labels, Listed};
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::reference::entries;
 use lockkeeper_policies::registry;
-use made::{counters, requests, rule_hits, series, stores};
+use lockkeeper_policies::settings::Settings;
+use made::{counters, listed, requests, rule_hits, series, stores};
 use prometheus_client::encoding::text as openmetrics;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -84,6 +87,8 @@ pub struct Metrics {
     rules: Vec<&'static str>,
     requests: Arc<Series<Counter>>,
     rule_hits: Arc<Series<Counter>>,
+    user_rule_hits: Arc<Listed>,
+    exceptions: Arc<Listed>,
     durations: Arc<Series<Histogram>>,
     in_flight: Gauge,
     shed: Counter,
@@ -109,6 +114,16 @@ impl Metrics {
         let mut registry = Registry::with_prefix(PREFIX);
         let requests = requests(&mut registry, &kinds);
         let rule_hits = rule_hits(&mut registry, &rules);
+        let user_rule_hits = listed(
+            &mut registry,
+            "user_rule_hits",
+            "Admission reviews in which a rule of --rules found something, by what was done about it.",
+        );
+        let exceptions = listed(
+            &mut registry,
+            "exceptions_used",
+            "Admission reviews in which an exception of the configuration covered a finding.",
+        );
         let durations = series(
             &mut registry,
             Series::new(
@@ -159,6 +174,8 @@ impl Metrics {
             rules,
             requests,
             rule_hits,
+            user_rule_hits,
+            exceptions,
             durations,
             in_flight,
             shed,
@@ -194,10 +211,29 @@ impl Metrics {
 
     fn hit(&self, hits: &Hits) {
         for (rule, action) in hits.iter() {
-            let place = self.rules.iter().position(|known| *known == rule);
-            let counter = place.and_then(|rule| self.rule_hits.at([rule, action.place()]));
-            counter.map(Counter::inc);
+            match self.rules.iter().position(|known| known == rule) {
+                Some(rule) => {
+                    let counter = self.rule_hits.at([rule, action.place()]);
+                    counter.map(Counter::inc);
+                }
+                None => self.user_rule_hits.count(&of_rule(rule, action)),
+            }
         }
+        for exception in hits.exceptions() {
+            self.exceptions.count(&of_exception(&exception.name));
+        }
+    }
+
+    /// Counts for the rules of users and the exceptions that there are from now on.
+    pub(crate) fn follow(&self, settings: &Settings) {
+        let rules = settings.user_rules.iter().flat_map(|rule| {
+            let actions = HitAction::ALL.iter();
+            actions.map(|action| of_rule(&rule.id, *action))
+        });
+        self.user_rule_hits.list(rules);
+        let exceptions = settings.exceptions.all().iter();
+        self.exceptions
+            .list(exceptions.map(|it| of_exception(&it.name)));
     }
 
     /// A request was turned away because there are too many.
@@ -240,6 +276,17 @@ impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Metrics")
     }
+}
+
+fn of_rule(id: &str, action: HitAction) -> Labels {
+    vec![
+        ("rule", id.to_owned()),
+        ("action", action.text().to_owned()),
+    ]
+}
+
+fn of_exception(name: &str) -> Labels {
+    vec![("exception", name.to_owned())]
 }
 
 /// The counters of live lookups; the default counts nothing.

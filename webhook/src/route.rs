@@ -1,5 +1,9 @@
 //! From a kind in a request to the rules and defaults of its type.
 
+mod user;
+
+pub(crate) use user::{is_for_users, validate as validate_by_users};
+
 use crate::answer::{Answer, Named};
 use crate::envelope::Request;
 use crate::trace::{Step, Trace};
@@ -138,7 +142,10 @@ fn validate<T: Guarded>(basis: &Basis<'_>, request: &Request<'_>, operation: Ope
         Ok(decoded) => decoded,
         Err(answer) => return (*answer).into(),
     };
-    let (verdict, missed) = judge(basis, &decoded);
+    let (mut verdict, missed) = judge(basis, &decoded);
+    if let Err(answer) = user::judge(basis, request, operation, &mut verdict) {
+        return (*answer).into();
+    }
     let mut answer = Answer::judged(&request.uid, decoded.named(request), &verdict);
     for ((kind, name), looked_up) in basis.fetched {
         if *looked_up == Lookup::Unknown {
@@ -204,13 +211,7 @@ fn decode<T: Guarded>(
     request: &Request<'_>,
     operation: Operation,
 ) -> Result<Decoded<T>, Box<Answer>> {
-    let missing = |field: &str| {
-        let message = format!(
-            "request.{field} is null, which {} must not have",
-            operation.as_str()
-        );
-        Box::new(Answer::bad_request(&request.uid, message))
-    };
+    let missing = |field: &str| missing(request, operation, field);
     if operation == Operation::Delete {
         let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
         return match typed(raw) {
@@ -242,6 +243,15 @@ fn decode<T: Guarded>(
         // Nothing can be held against the stored object, so the new one is judged by itself.
         Err(Undecodable::Unfit(_)) => Ok(Decoded::Create(new)),
     }
+}
+
+/// Refuses a request without an object that it must have.
+fn missing(request: &Request<'_>, operation: Operation, field: &str) -> Box<Answer> {
+    let message = format!(
+        "request.{field} is null, which {} must not have",
+        operation.as_str()
+    );
+    Box::new(Answer::bad_request(&request.uid, message))
 }
 
 /// Refuses a request whose object holds a key twice: nobody can say which one would be stored.

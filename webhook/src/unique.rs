@@ -89,6 +89,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Unique<'_, D> {
     type Error = D::Error;
 
     looked_at! {
+        deserialize_any();
         deserialize_map();
         deserialize_option();
         deserialize_newtype_struct(name: &'static str);
@@ -96,7 +97,6 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Unique<'_, D> {
     }
 
     plain! {
-        deserialize_any();
         deserialize_bool();
         deserialize_i8();
         deserialize_i16();
@@ -130,6 +130,15 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Unique<'_, D> {
     }
 }
 
+/// What a visitor is shown that is no map goes through as it is.
+macro_rules! shown {
+    ($($method:ident($type:ty);)*) => {$(
+        fn $method<E: de::Error>(self, value: $type) -> Result<V::Value, E> {
+            self.visitor.$method(value)
+        }
+    )*};
+}
+
 /// A visitor whose map is looked at.
 struct Looking<'a, V> {
     visitor: V,
@@ -153,6 +162,17 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Looking<'_, V> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
         self.visitor.visit_seq(seq)
+    }
+
+    // A visitor that takes anything, as that of a user's rule does, is shown these as well.
+    shown! {
+        visit_bool(bool);
+        visit_i64(i64);
+        visit_u64(u64);
+        visit_f64(f64);
+        visit_str(&str);
+        visit_borrowed_str(&'de str);
+        visit_string(String);
     }
 
     fn visit_none<E: de::Error>(self) -> Result<V::Value, E> {

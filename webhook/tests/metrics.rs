@@ -18,6 +18,7 @@ use lockkeeper_api::config::Config;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::user;
 use lockkeeper_policies::world::PriorityClassFacts;
 use lockkeeper_webhook::app::App;
 use lockkeeper_webhook::http::{router, router_with};
@@ -471,10 +472,23 @@ fn described(text: &str) -> String {
     out
 }
 
+/// The settings of a configuration, with one rule of a user.
+fn with_user_rule(config: &Value) -> Settings {
+    let config: Config = serde_json::from_value(config.clone()).unwrap();
+    let text = "---\nid: TEAM001\nname: a\nkinds: [{version: v1, kind: Pod}]\nvalidations: [{expression: 'true'}]\n---\n";
+    let source = user::Source {
+        name: "a.md".to_owned(),
+        text: text.to_owned(),
+    };
+    let rules = Arc::new(user::Rules::read(&[source]).unwrap());
+    registry::settings_with(&config, rules).unwrap()
+}
+
 fn shown(label: &str, known: &BTreeSet<String>) -> String {
     match label {
         "version" => "the version of lockkeeper".to_owned(),
         "rule" => "the ids of all rules".to_owned(),
+        "exception" => "the names of the exceptions".to_owned(),
         _ => {
             let known: Vec<String> = known.iter().map(|value| format!("`{value}`")).collect();
             known.join(", ")
@@ -490,7 +504,13 @@ fn every_metric_is_documented_and_no_other() {
     let (begin, end) = ("<!-- begin generated -->\n\n", "\n<!-- end generated -->");
     let (head, rest) = old.split_once(begin).expect(begin);
     let (_, tail) = rest.split_once(end).expect(end);
-    let tables = described(&app(&json!({})).metrics().prometheus());
+    // What the configuration names has labels only where there is something to name.
+    let config = json!({"rules": {"exceptions": [
+        {"rules": ["CQ007"], "selector": {"names": ["a"]}, "reason": "r", "expires": "9999-12-31"},
+    ]}});
+    let named = app(&config);
+    named.set_settings(with_user_rule(&config));
+    let tables = described(&named.metrics().prometheus());
     let new = format!("{head}{begin}{tables}{end}{tail}");
     if env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &new).unwrap();

@@ -4,6 +4,7 @@ use anyhow::{Error, anyhow};
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_policies::reference;
 use lockkeeper_policies::registry;
+use lockkeeper_policies::user;
 
 /// How long the letters are that the ids of rules about one thing begin with.
 const GROUP_LENGTH: usize = 2;
@@ -17,10 +18,15 @@ pub(super) struct Choice {
 
 impl Choice {
     /// An error says what there is no rule for.
-    pub(super) fn new(select: &[String], ignore: &[String]) -> Result<Self, Error> {
+    pub(super) fn new(
+        select: &[String],
+        ignore: &[String],
+        user_rules: &user::Rules,
+    ) -> Result<Self, Error> {
         let all = registry::all();
         for asked in select.iter().chain(ignore) {
-            if !all.iter().any(|rule| names(asked, rule.id)) {
+            let is_known = all.iter().any(|rule| names(asked, rule.id));
+            if !is_known && user_rules.find(asked).is_none() {
                 return Err(anyhow!(reference::no_such_rule(asked)));
             }
         }

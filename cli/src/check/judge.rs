@@ -2,11 +2,15 @@
 
 use super::Severity;
 use super::choice::Choice;
+use super::circles::{self, Circling};
 use super::kinds::{Judgement, Known, severity};
 use super::lines::Tree;
 use super::report::{Object, Objects, Text, Told};
 use super::source::{Document, Identity, Source};
 use crate::Failure;
+use lockkeeper_api::config::Action;
+use lockkeeper_policies::endless;
+use lockkeeper_policies::engine::Excused;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::Context;
@@ -19,6 +23,7 @@ pub(super) struct Judge {
     settings: Settings,
     world: Index,
     choice: Choice,
+    circles: circles::Found,
 }
 
 /// An object that something is said of, before it is known where.
@@ -26,11 +31,18 @@ pub(super) struct Said {
     number: usize,
     pointer: String,
     pub(super) object: Object,
+    pub(super) excused: Vec<Excused>,
 }
 
 impl Judge {
-    pub(super) fn new(settings: Settings, world: Index, choice: Choice) -> Result<Self, Failure> {
+    pub(super) fn new(
+        settings: Settings,
+        world: Index,
+        choice: Choice,
+        circles: circles::Found,
+    ) -> Result<Self, Failure> {
         Ok(Self {
+            circles,
             known: Known::new(&choice)?,
             settings,
             world,
@@ -38,14 +50,22 @@ impl Judge {
         })
     }
 
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Judges every object in a file.
-    pub(super) fn file(&self, source: Source) -> Objects {
+    pub(super) fn file(&self, at: usize, source: Source) -> Objects {
         let mut out = Objects::default();
         let mut said = Vec::new();
-        for document in source.documents {
-            match self.document(document) {
+        for (number, document) in source.documents.into_iter().enumerate() {
+            let circling = self.circles.get(&(at, number));
+            match self.document(document, circling) {
                 None => out.skipped = out.skipped.saturating_add(1),
-                Some(it) => said.push(it),
+                Some(it) => {
+                    out.excuses.take(&it.excused);
+                    said.push(it);
+                }
             }
         }
         if said.iter().any(|it| !it.object.told.is_empty()) {
@@ -63,20 +83,41 @@ impl Judge {
     }
 
     /// `None` if the kind of the object is not known.
-    pub(super) fn document(&self, document: Document) -> Option<Said> {
+    pub(super) fn document(&self, document: Document, circling: Option<&Circling>) -> Option<Said> {
         let context = Context {
             world: &self.world,
             settings: &self.settings,
         };
         let identity = Identity::of(&document.value);
         let mut suppressions = Suppressions::of(&document.value);
-        let Judgement { found, is_complete } =
-            self.known.judge(document.value, &identity, &context)?;
+        let Judgement {
+            mut found,
+            excused,
+            is_complete,
+        } = self.known.judge(document.value, &identity, &context)?;
+        // Where the policies rule nothing out is not told: what was found there is.
+        found.retain(|(_, finding)| finding.rule != endless::RULE);
+        let of = (endless::RULE, Action::Warn);
+        if let Some(circling) = circling
+            && let Some(severity) = severity(&self.settings, of, &identity.namespace)
+        {
+            found.push((severity, circling.finding.clone()));
+        }
         let mut told = Vec::with_capacity(found.len());
         for (severity, finding) in found {
-            let reason = suppressions.as_mut().and_then(|it| it.reason(finding.rule));
+            let reason = suppressions
+                .as_mut()
+                .and_then(|it| it.reason(&finding.rule));
             let suppressed = reason.map(str::to_owned);
             self.tell(severity, finding, suppressed, &mut told);
+        }
+        if let Some(circling) = circling {
+            for it in told
+                .iter_mut()
+                .filter(|it| it.finding.rule == endless::RULE)
+            {
+                it.notes.clone_from(&circling.story);
+            }
         }
         if let Some(suppressions) = suppressions {
             let left = suppressions.without_effect(is_complete && self.choice.is_everything());
@@ -91,6 +132,7 @@ impl Judge {
             number: document.number,
             pointer: document.pointer,
             object: Object { identity, told },
+            excused,
         })
     }
 
@@ -101,8 +143,9 @@ impl Judge {
         suppressed: Option<String>,
         told: &mut Vec<Told>,
     ) {
-        if self.choice.takes(finding.rule) {
+        if self.choice.takes(&finding.rule) {
             told.push(Told {
+                notes: Vec::new(),
                 place: None,
                 severity,
                 finding,

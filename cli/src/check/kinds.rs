@@ -4,7 +4,7 @@ use super::Severity;
 use super::choice::Choice;
 use super::cluster::Listing;
 use super::source::Identity;
-use crate::Failure;
+use crate::{Failure, configuration};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -13,7 +13,7 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::{kueue, scheduling};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
-use lockkeeper_policies::engine::{Subject, Verdict, review};
+use lockkeeper_policies::engine::{Excused, Subject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::guarded::Guarded;
 use lockkeeper_policies::registry::{self, UnknownRule};
@@ -21,20 +21,44 @@ use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::structure::{EXPRESSION, Structure, metadata};
 use lockkeeper_policies::undecodable;
+use lockkeeper_policies::user::{self, KindName};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 type Found = Vec<(Severity, Finding)>;
 
 /// What is said of an object.
+#[derive(Default)]
 pub(super) struct Judgement {
     pub(super) found: Found,
+    /// What an exception covers.
+    pub(super) excused: Vec<Excused>,
     /// Whether everything was asked that there is to ask: an object of the wrong shape is not held against rules.
     pub(super) is_complete: bool,
 }
-type Rules = fn(&Value, &Context<'_>) -> Result<Found, Finding>;
+
+impl Judgement {
+    /// Of an object of which not everything was asked.
+    fn partial(found: Found) -> Self {
+        Self {
+            found,
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, verdict: Verdict) {
+        let denials = verdict.denials.into_iter();
+        let warnings = verdict.warnings.into_iter();
+        self.found.extend(denials.map(|it| (Severity::Error, it)));
+        self.found
+            .extend(warnings.map(|it| (Severity::Warning, it)));
+        self.excused.extend(verdict.excused);
+    }
+}
+
+type Rules = fn(&Value, &Context<'_>) -> Result<Verdict, Finding>;
 
 /// What is known of a kind.
 struct Kind {
@@ -87,7 +111,11 @@ pub(super) struct Known {
 /// The settings of a configuration. What other projects enforce by themselves on a cluster is on here: there
 /// is no cluster. What a cluster only notes, since objects come to it one by one, is warned of: here all that
 /// belongs together is at hand.
-pub(super) fn settings(mut config: Config, choice: &Choice) -> Result<Settings, UnknownRule> {
+pub(super) fn settings(
+    mut config: Config,
+    user_rules: Arc<user::Rules>,
+    choice: &Choice,
+) -> Result<Settings, UnknownRule> {
     for rule in registry::all() {
         let action = match rule.action {
             Action::Off => Action::Enforce,
@@ -98,9 +126,10 @@ pub(super) fn settings(mut config: Config, choice: &Choice) -> Result<Settings, 
         actions.entry(rule.id.to_owned()).or_insert(action);
     }
     // The names in it are checked before any are taken away.
-    registry::settings(&config)?;
+    registry::settings_with(&config, Arc::clone(&user_rules))?;
     choice.apply(&mut config);
-    registry::settings(&config)
+    let settings = registry::settings_with(&config, user_rules)?;
+    Ok(settings.at(configuration::seconds_now()))
 }
 
 /// How bad findings of a rule with this default are in a namespace; `None` if nobody wants to know.
@@ -238,38 +267,41 @@ impl Known {
         context: &Context<'_>,
     ) -> Option<Judgement> {
         let Some(kind) = self.of(&object) else {
-            return Some(Judgement {
-                found: self.doubt(&object)?,
-                is_complete: false,
+            return self.doubt(&object).map(Judgement::partial).or_else(|| {
+                // Only a user knows such a kind.
+                let rules = &context.settings.user_rules;
+                rules.about(kind_name(&object)).next()?;
+                let mut judgement = Judgement {
+                    is_complete: true,
+                    ..Judgement::default()
+                };
+                judgement.add(with_users(Verdict::default(), &object, context.settings));
+                Some(judgement)
             });
         };
         let mut found = Vec::new();
         if let Some(structure) = kind.schema.get() {
             let is_whole = self.ask(structure, kind, &mut object, |finding| {
-                let of = (finding.rule, Action::Enforce);
+                let of = (&*finding.rule, Action::Enforce);
                 if let Some(severity) = severity(context.settings, of, &identity.namespace) {
                     found.push((severity, finding));
                 }
             });
             if !is_whole {
-                return Some(Judgement {
-                    found,
-                    is_complete: false,
-                });
+                return Some(Judgement::partial(found));
             }
         }
-        let is_complete = match kind.rules.map(|rules| rules(&object, context)) {
-            None => true,
-            Some(Ok(by_rules)) => {
-                found.extend(by_rules);
-                true
+        let mut judgement = Judgement::partial(found);
+        let rules = kind.rules.map(|rules| rules(&object, context));
+        match rules.unwrap_or_else(|| Ok(Verdict::default())) {
+            Ok(verdict) => {
+                judgement.add(with_users(verdict, &object, context.settings));
+                judgement.is_complete = true;
             }
-            Some(Err(misfit)) => {
-                found.push((Severity::Error, misfit));
-                false
-            }
-        };
-        Some(Judgement { found, is_complete })
+            // What has no type is held against no rule, as in the webhook.
+            Err(misfit) => judgement.found.push((Severity::Error, misfit)),
+        }
+        Some(judgement)
     }
 
     /// Asks the schema, and fills in its defaults. Whether the object has the right shape.
@@ -330,18 +362,26 @@ fn own_schemas() -> Result<Vec<(Definition, Value)>, Failure> {
     Ok(all)
 }
 
+/// Adds what the rules of users say.
+fn with_users(mut verdict: Verdict, object: &Value, settings: &Settings) -> Verdict {
+    let (kind, rules) = (kind_name(object), &settings.user_rules);
+    let subject = Subject::Create(object);
+    user::review(rules, kind, &subject, settings, &mut verdict);
+    verdict
+}
+
+fn kind_name(object: &Value) -> KindName<'_> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    KindName::of(text("apiVersion"), text("kind"))
+}
+
 /// What rules find, or why they cannot be asked.
-fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Result<Found, Finding> {
+fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Result<Verdict, Finding> {
     // Decoding costs a third more if it keeps track of where it is: that is asked for only after an error.
     let object = T::deserialize(object)
         .or_else(|_| serde_path_to_error::deserialize(object))
         .map_err(|error| Finding::misfit(FieldPath::default(), &error))?;
-    let Verdict {
-        denials, warnings, ..
-    } = review(&Subject::Create(&object), context);
-    let denials = denials.into_iter().map(|it| (Severity::Error, it));
-    let warnings = warnings.into_iter().map(|it| (Severity::Warning, it));
-    Ok(denials.chain(warnings).collect())
+    Ok(review(&Subject::Create(&object), context))
 }
 
 #[cfg(test)]

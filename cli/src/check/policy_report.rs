@@ -54,7 +54,7 @@ impl Reports {
                     (None, Severity::Warning) => ("warn", &mut report.warn),
                 };
                 *count = count.saturating_add(1);
-                let name = self.names.get(told.finding.rule).copied();
+                let name = self.names.get(&*told.finding.rule).copied();
                 report.results.push(entry(object, told, name, result));
             }
         }

@@ -6,6 +6,7 @@ mod json;
 mod junit;
 mod sarif;
 
+use super::excuses::{Excuses, Said};
 use super::lines::Place;
 use super::source::{Identity, Problem};
 use super::{Output, Severity};
@@ -29,6 +30,8 @@ pub(super) struct Objects {
     pub(super) checked: Vec<Object>,
     /// How many are of kinds that are not known.
     pub(super) skipped: usize,
+    /// What exceptions cover.
+    pub(super) excuses: Excuses,
 }
 
 /// An object, and what is told of it.
@@ -42,6 +45,8 @@ pub(super) struct Told {
     pub(super) place: Option<Place>,
     pub(super) severity: Severity,
     pub(super) finding: Finding,
+    /// What else is told of it, a line each.
+    pub(super) notes: Vec<String>,
     /// Why its author does not want to be told.
     pub(super) suppressed: Option<String>,
 }
@@ -89,6 +94,9 @@ pub(super) struct Tally {
     pub(super) suppressed: usize,
     /// What could not be read, and why.
     pub(super) unreadable: Vec<(String, Problem)>,
+    pub(super) excuses: Excuses,
+    /// What is said of exceptions in the end.
+    pub(super) exceptions: Vec<Said>,
 }
 
 impl Tally {
@@ -101,6 +109,7 @@ impl Tally {
                 out.files = 1;
                 out.objects = objects.checked.len();
                 out.skipped = objects.skipped;
+                out.excuses = objects.excuses.clone();
                 for told in objects.checked.iter().flat_map(|it| &it.told) {
                     let count = match (&told.suppressed, told.severity) {
                         (Some(_), _) => &mut out.suppressed,
@@ -126,6 +135,7 @@ impl Tally {
             *mine = mine.saturating_add(theirs);
         }
         self.unreadable.extend(other.unreadable);
+        self.excuses.add(other.excuses);
     }
 
     /// 2 if anything could not be read, 1 if anything was found that is bad enough.
@@ -158,6 +168,11 @@ pub(super) trait Format: Sync {
 
     /// What is printed for a file; it may be nothing.
     fn file(&self, judged: &Judged) -> String;
+
+    /// What is printed of exceptions; it may be nothing.
+    fn exceptions(&self, _all: &[Said]) -> String {
+        String::new()
+    }
 
     /// What stands between two pieces.
     fn separator(&self) -> &'static str {

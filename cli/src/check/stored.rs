@@ -1,6 +1,7 @@
 //! `--stored`: what a cluster holds now, judged as if it were made anew.
 
 use super::choice::Choice;
+use super::circles::Found;
 use super::cluster::{self, ListError, Listed, Listing};
 use super::judge::Judge;
 use super::kinds::Known;
@@ -44,13 +45,15 @@ pub(super) fn run(
         let kinds = known.listings();
         let mut index = facts_in(&client, &kinds).await.map_err(cluster::failure)?;
         world::close(&mut index);
-        let all = Judge::new(settings, index, choice)?;
+        let all = Judge::new(settings, index, choice, Found::new())?;
         judge(&client, &kinds, &all, |judged| {
             reports.add(&judged);
             printer.file(&format.file(&judged), Tally::of(&judged));
         })
         .await
-        .map_err(cluster::failure)
+        .map_err(cluster::failure)?;
+        printer.exceptions(all.settings(), arguments.config.as_deref());
+        Ok(())
     })?;
     let code = printer.finish()?.code(arguments.fail_on);
     match reported {
@@ -115,27 +118,28 @@ fn judged(judge: &Judge, object: Value) -> Judged {
         value: object,
     };
     let name = Identity::of(&document.value).full_name().into_owned();
-    let (checked, skipped) = match judge.document(document) {
-        None => (Vec::new(), 1),
-        Some(said) => (vec![said.object], 0),
-    };
+    let mut objects = Objects::default();
+    match judge.document(document, None) {
+        None => objects.skipped = 1,
+        Some(said) => {
+            objects.excuses.take(&said.excused);
+            objects.checked.push(said.object);
+        }
+    }
     Judged {
         name,
-        outcome: Ok(Objects {
-            checked,
-            skipped,
-            ..Objects::default()
-        }),
+        outcome: Ok(objects),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::cluster::tests::api;
-    use super::{Choice, Judge, Known, Reports, facts_in, judge};
+    use super::{Choice, Found, Judge, Known, Reports, facts_in, judge};
     use crate::check::kinds;
     use lockkeeper_api::config::Config;
     use serde_json::json;
+    use std::sync::Arc;
 
     #[tokio::test]
     async fn what_is_stored_is_judged_and_reported() {
@@ -164,13 +168,13 @@ mod tests {
             ),
         ]);
         let choice = Choice::default();
-        let settings = kinds::settings(Config::default(), &choice).unwrap();
+        let settings = kinds::settings(Config::default(), Arc::default(), &choice).unwrap();
         let (Ok(known), mut reports) = (Known::new(&choice), Reports::new()) else {
             panic!("the schemas can be read");
         };
         let listings = known.listings();
         let index = facts_in(&client, &listings).await.unwrap();
-        let Ok(all) = Judge::new(settings, index, choice) else {
+        let Ok(all) = Judge::new(settings, index, choice, Found::new()) else {
             panic!("the schemas can be read");
         };
         let mut names = Vec::new();

@@ -1,6 +1,7 @@
 //! The flags of `lockkeeper serve`.
 
 use crate::logging::LogFormat;
+use crate::user_rules::Folders;
 use anyhow::{Error, bail};
 use clap::{Args, ValueEnum};
 use lockkeeper_api::config::{
@@ -37,6 +38,9 @@ pub(crate) struct Arguments {
     /// where there is one and no cluster]
     #[arg(long, value_name = "DIR")]
     pub(super) world: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) rules: Folders,
 
     /// Private folder for the certificates that are made when none are given [default:
     /// `lockkeeper/tls` in `$XDG_STATE_HOME`, or in `~/.local/state`]

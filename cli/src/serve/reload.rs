@@ -1,13 +1,15 @@
-//! Takes over changes of the configuration file while the server runs.
+//! Takes over changes of the configuration file and of the users' rules while the server runs.
 //!
 //! The content is looked at again and again. A watch on the file would miss how Kubernetes changes a
 //! mounted `ConfigMap`: a symbolic link two steps up is swapped, and the file itself never changes.
 
 use crate::configuration::{self, Loaded};
+use crate::user_rules::{self, Folders};
 use anyhow::{Context, Error, bail};
 use lockkeeper_api::config::{
     Config, ControllerSettings, PreemptionSettings, WaitForPodsReady, WebhookSettings,
 };
+use lockkeeper_policies::user::Source;
 use lockkeeper_webhook::app::App;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,36 +17,47 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// What was found at a look: the content, or why there is none.
-type Look = Result<String, String>;
+/// What was found at a look: the content of the file and the pages of rules, or why there is none.
+type Look = Result<(String, Vec<Source>), String>;
 
-/// The file, and what of it is in force.
+/// The file and the folders, and what of them is in force.
 pub(super) struct Reloader {
-    path: PathBuf,
+    path: Option<PathBuf>,
+    folders: Folders,
     app: Arc<App>,
     /// What the server was started with: what needs a restart is compared to this.
     started: Config,
     /// What rules go by now.
     running: Config,
+    /// The users' rules that hold now.
+    pages: Vec<Source>,
     last: Look,
 }
 
 impl Reloader {
-    /// The server was started with `loaded`, read from `path`.
-    pub(super) fn new(path: &Path, loaded: Loaded, app: Arc<App>) -> Self {
+    /// The server was started with `loaded`, read from `path` and `folders`.
+    pub(super) fn new(
+        path: Option<&Path>,
+        folders: &Folders,
+        loaded: Loaded,
+        app: Arc<App>,
+    ) -> Self {
+        tell_unregistered(&loaded);
         Self {
-            path: path.to_owned(),
+            path: path.map(Path::to_owned),
+            folders: folders.clone(),
             app,
             started: loaded.config.clone(),
             running: loaded.config,
-            last: Ok(loaded.text),
+            pages: loaded.pages.clone(),
+            last: Ok((loaded.text, loaded.pages)),
         }
     }
 
     /// Looks at the file for as long as the server runs.
     pub(super) async fn watch(mut self) {
-        if !self.path.is_file() {
-            let path = self.path.display();
+        if let Some(path) = self.path.as_deref().filter(|it| !it.is_file()) {
+            let path = path.display();
             tracing::info!(%path, "the configuration is not a regular file: it is read only once");
             return;
         }
@@ -74,8 +87,9 @@ impl Reloader {
             return;
         }
         self.last.clone_from(&look);
-        let loaded = look.and_then(|text| {
-            configuration::load(&self.path, text).map_err(|error| format!("{error:#}"))
+        let loaded = look.and_then(|(text, pages)| {
+            let loaded = configuration::load(self.path.as_deref(), text, pages);
+            loaded.map_err(|error| format!("{error:#}"))
         });
         self.app.metrics().config_reloaded(loaded.is_ok());
         match loaded {
@@ -89,19 +103,21 @@ impl Reloader {
         }
     }
 
-    fn look(&self) -> Result<String, Error> {
-        let shown = self.path.display();
-        let metadata = fs::metadata(&self.path).with_context(|| format!("cannot read {shown}"))?;
-        if !metadata.is_file() {
-            bail!("{shown} is not a regular file; put the configuration back there");
-        }
-        configuration::text(&self.path)
+    fn look(&self) -> Result<(String, Vec<Source>), Error> {
+        let text = self.path.as_deref().map(text).transpose()?;
+        Ok((text.unwrap_or_default(), self.folders.pages()?))
     }
 
     /// Puts in force what can be without a restart, and says what cannot.
     fn take(&mut self, loaded: Loaded) {
-        let path = self.path.display();
-        if at_run_time(&loaded.config) == at_run_time(&self.running) {
+        let path = self.path.as_deref().unwrap_or(Path::new("")).display();
+        let is_as_before = at_run_time(&loaded.config) == at_run_time(&self.running);
+        if loaded.pages != self.pages {
+            tell_unregistered(&loaded);
+            let rules = loaded.settings.user_rules.iter().count();
+            self.app.set_settings(loaded.settings);
+            tracing::info!(%path, rules, "rules of users were read; they hold from now on");
+        } else if is_as_before {
             tracing::info!(%path, "the configuration was read; rules, priority and job are as before");
         } else {
             self.app.set_settings(loaded.settings);
@@ -111,6 +127,28 @@ impl Reloader {
             tracing::warn!(%path, "changes under webhook hold after a restart of the server");
         }
         self.running = loaded.config;
+        self.pages = loaded.pages;
+    }
+}
+
+/// The content of the configuration file.
+fn text(path: &Path) -> Result<String, Error> {
+    let shown = path.display();
+    let metadata = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+    if !metadata.is_file() {
+        bail!("{shown} is not a regular file; put the configuration back there");
+    }
+    configuration::text(path)
+}
+
+/// Says which rules are about what no API server sends, as far as is known here.
+fn tell_unregistered(loaded: &Loaded) {
+    for rule in user_rules::unregistered(&loaded.settings.user_rules) {
+        tracing::warn!(
+            rule,
+            "lockkeeper's webhook configurations register nothing for this: it holds in `lockkeeper check`, and \
+             here only if you register it"
+        );
     }
 }
 
@@ -155,14 +193,22 @@ mod tests {
         }
 
         fn at(folder: TempDir, path: &Path) -> Self {
-            let loaded = configuration::read(Some(path)).unwrap();
+            Self::with_rules(folder, path, &Folders::default())
+        }
+
+        fn with_rules(folder: TempDir, path: &Path, rules: &Folders) -> Self {
+            let loaded = configuration::read(Some(path), rules).unwrap();
             let app = App::offline(loaded.settings.clone(), Index::default(), 65_536);
-            let reloader = Reloader::new(path, loaded, Arc::new(app));
+            let reloader = Reloader::new(Some(path), rules, loaded, Arc::new(app));
             Self { folder, reloader }
         }
 
+        fn path(&self) -> PathBuf {
+            self.reloader.path.clone().unwrap()
+        }
+
         fn write(&self, text: &str) {
-            fs::write(&self.reloader.path, text).unwrap();
+            fs::write(self.path(), text).unwrap();
         }
 
         /// Looks once; then rule CQ007 has this action, and so many changes were taken and refused.
@@ -197,7 +243,7 @@ mod tests {
         case.write(BROKEN);
         case.check(Action::Warn, 0, 1);
         case.check(Action::Warn, 0, 1);
-        let path = case.reloader.path.clone();
+        let path = case.path();
         fs::remove_file(&path).unwrap();
         case.check(Action::Warn, 0, 2);
         fs::create_dir(&path).unwrap();
@@ -246,5 +292,49 @@ mod tests {
         assert!(Arc::ptr_eq(&before, &case.reloader.app.settings()));
         case.write(&format!("{AUDIT}webhook: {{drainSeconds: 1}}\n"));
         case.check(Action::Audit, 2, 0);
+    }
+
+    #[test]
+    fn rules_of_users_are_read_again() {
+        let folder = TempDir::new().unwrap();
+        let (path, rules) = (
+            folder.path().join("config.yaml"),
+            folder.path().join("rules"),
+        );
+        fs::write(&path, WARN).unwrap();
+        fs::create_dir(&rules).unwrap();
+        let page = |id: &str, expression: &str| {
+            let text = format!(
+                "---\nid: {id}\nname: a\nkinds: [{{version: v1, kind: Pod}}]\nvalidations: [{{expression: {expression}}}]\n---\n"
+            );
+            fs::write(rules.join("a.md"), text).unwrap();
+        };
+        page("TEAM001", "'true'");
+        let folders = Folders::of(vec![rules.clone()]);
+        let mut case = Case::with_rules(folder, &path, &folders);
+        let ids = |case: &Case| {
+            let settings = case.reloader.app.settings();
+            settings
+                .user_rules
+                .iter()
+                .map(|it| it.id.clone())
+                .collect::<Vec<_>>()
+        };
+        case.check(Action::Warn, 0, 0);
+        assert_eq!(ids(&case), ["TEAM001"]);
+        page("TEAM002", "'false'");
+        case.check(Action::Warn, 1, 0);
+        assert_eq!(ids(&case), ["TEAM002"]);
+        // A broken page changes nothing, and neither does an action for a rule that is gone.
+        page("TEAM003", "'a +'");
+        case.check(Action::Warn, 1, 1);
+        case.write("rules: {actions: {CQ007: warn, TEAM002: off}}\n");
+        case.check(Action::Warn, 1, 2);
+        assert_eq!(ids(&case), ["TEAM002"]);
+        page("TEAM002", "'false'");
+        case.check(Action::Warn, 2, 2);
+        fs::remove_file(rules.join("a.md")).unwrap();
+        case.check(Action::Warn, 2, 3);
+        assert_eq!(ids(&case), ["TEAM002"]);
     }
 }

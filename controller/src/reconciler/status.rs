@@ -18,6 +18,7 @@ use lockkeeper_policies::rule::Context;
 use lockkeeper_preemption::{Algorithm, Amount, FlavorResource, NodeId};
 use lockkeeper_snapshot::objects::quantity;
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ struct Verdict {
     message: String,
     /// A rule that it breaks, and how. It works all the same: the object is older than the rule, or than the
     /// webhook.
-    broken: Option<(&'static str, String)>,
+    broken: Option<(Cow<'static, str>, String)>,
 }
 
 impl Verdict {
@@ -72,7 +73,7 @@ impl Verdict {
         conditions.set("Active", self.is_active, self.reason, &self.message);
         let (is_mistake, reason, message) = match &self.broken {
             _ if self.is_mistake => (true, self.reason, self.message.as_str()),
-            Some((rule, message)) => (true, *rule, message.as_str()),
+            Some((rule, message)) => (true, &**rule, message.as_str()),
             None => (false, "Valid", "Its spec and all that it names can be used"),
         };
         conditions.set("Misconfigured", is_mistake, reason, message);
@@ -259,7 +260,7 @@ impl Reconciler {
     }
 
     /// The first rule that an object breaks for which it would be refused today.
-    fn broken_rule<T: Guarded>(&self, object: &T) -> Option<(&'static str, String)> {
+    fn broken_rule<T: Guarded>(&self, object: &T) -> Option<(Cow<'static, str>, String)> {
         let context = Context {
             settings: &self.settings.rules,
             world: &Index::default(),

@@ -10,6 +10,7 @@ use kube_cel::cel::{Context, Value as CelValue};
 use kube_cel::{CompiledSchema, KubeCelExt, SchemaFormat, ValidationErrors, validate_compiled};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The deepest value that is translated by ourselves.
@@ -201,7 +202,7 @@ impl Asked<'_> {
             let path = below.split('.').filter(|it| !it.is_empty());
             let field = path.fold(way.keyed_path(), FieldPath::named);
             self.found.push(Finding {
-                rule: EXPRESSION,
+                rule: Cow::Borrowed(EXPRESSION),
                 field,
                 kind: reason(problem.reason.as_deref()),
                 value: None,

@@ -45,7 +45,7 @@ impl Shape {
     ) {
         if self.found.len() < FINDINGS_PER_RULE_MAX {
             self.found.push(Finding {
-                rule: SHAPE,
+                rule: Cow::Borrowed(SHAPE),
                 field,
                 kind,
                 value: value.map(shown),
@@ -313,7 +313,7 @@ fn name_of(value: &Value) -> &'static str {
 }
 
 /// A value as it is printed in a message.
-pub(super) fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Array(_) | Value::Object(_) => quoted(&value.to_string()),

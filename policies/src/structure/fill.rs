@@ -6,6 +6,7 @@ use super::{DEPTH_MAX, UNKNOWN};
 use crate::finding::{ErrorKind, Finding};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// The most unknown fields that are named.
 const UNKNOWN_MAX: usize = 100;
@@ -168,7 +169,7 @@ impl Pruned {
             _ => "unknown field, which would be dropped; remove it".to_owned(),
         };
         self.removed.push(Finding {
-            rule: UNKNOWN,
+            rule: Cow::Borrowed(UNKNOWN),
             field: path.named(name),
             kind: ErrorKind::Invalid,
             value: Some(shown(value)),

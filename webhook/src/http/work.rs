@@ -7,7 +7,7 @@ use crate::deadline::{self, missed};
 use crate::envelope::{self, EnvelopeError, Request, Review};
 use crate::limits::Held;
 use crate::metrics::Observed;
-use crate::route::{Basis, Judged, Route};
+use crate::route::{Basis, Judged, Route, is_for_users, validate_by_users};
 use crate::trace::{Step, Trace};
 use crate::world::Fetched;
 use axum::body::Bytes;
@@ -174,6 +174,10 @@ fn judge(
     match (Route::find(request), question) {
         (Some(route), Question::Validate) => (route.validate)(basis, request, operation),
         (Some(route), Question::Mutate) => (route.mutate)(basis, request, operation),
+        (None, _) if is_for_users(basis, request) => match question {
+            Question::Validate => validate_by_users(basis, request, operation),
+            Question::Mutate => Answer::allow(&request.uid).into(),
+        },
         (None, _) => unknown_kind(request).into(),
     }
 }

@@ -2,10 +2,17 @@
 
 use super::labels::HitAction;
 use lockkeeper_policies::engine::Verdict;
+use lockkeeper_policies::exceptions::Exception;
+use std::borrow::Cow;
+use std::sync::Arc;
 
-/// The rules that found something, and what was done about it, each pair once.
+/// The rules that found something, and what was done about it, each pair once; and the exceptions that were
+/// used.
 #[derive(Debug, Default)]
-pub(crate) struct Hits(Vec<(&'static str, HitAction)>);
+pub(crate) struct Hits {
+    rules: Vec<(Cow<'static, str>, HitAction)>,
+    exceptions: Vec<Arc<Exception>>,
+}
 
 impl Hits {
     /// Those of a verdict. Without findings nothing is allocated.
@@ -15,16 +22,31 @@ impl Hits {
             (HitAction::Warn, &verdict.warnings),
             (HitAction::Audit, &verdict.audits),
         ];
-        let mut out = Vec::new();
+        let mut rules = Vec::new();
         for (action, findings) in by_action {
-            out.extend(findings.iter().map(|finding| (finding.rule, action)));
+            let of = |finding: &Cow<'static, str>| (finding.clone(), action);
+            rules.extend(findings.iter().map(|finding| of(&finding.rule)));
+        }
+        let mut exceptions: Vec<Arc<Exception>> = Vec::new();
+        for excused in &verdict.excused {
+            rules.push((excused.finding.rule.clone(), HitAction::Excused));
+            if !exceptions
+                .iter()
+                .any(|it| Arc::ptr_eq(it, &excused.exception))
+            {
+                exceptions.push(Arc::clone(&excused.exception));
+            }
         }
         // The findings of one rule stand together.
-        out.dedup();
-        Self(out)
+        rules.dedup();
+        Self { rules, exceptions }
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, HitAction)> {
-        self.0.iter().copied()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Cow<'static, str>, HitAction)> {
+        self.rules.iter().map(|(rule, action)| (rule, *action))
+    }
+
+    pub(crate) fn exceptions(&self) -> impl Iterator<Item = &Exception> {
+        self.exceptions.iter().map(Arc::as_ref)
     }
 }

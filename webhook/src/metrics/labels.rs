@@ -14,9 +14,19 @@ macro_rules! label {
         }
 
         impl $type {
+            /// All of its values.
+            pub(super) const ALL: &[Self] = &[$(Self::$value,)+];
+
+            /// The value as it is written.
+            pub(super) fn text(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                }
+            }
+
             /// The label with its values, in the order of the variants.
             pub(super) fn label() -> series::Label {
-                ($label, vec![$($text.to_owned(),)+])
+                ($label, Self::ALL.iter().map(|it| it.text().to_owned()).collect())
             }
 
             /// Where its value stands among them.
@@ -74,6 +84,8 @@ label!(
         Warn => "warn",
         /// The audit log was told.
         Audit => "audit",
+        /// Nothing but that: an exception covers the object.
+        Excused => "excused",
     }
 );
 

@@ -13,6 +13,7 @@ use opentelemetry::trace::{Span as _, SpanKind, Status, TraceContextExt, Tracer}
 use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, Span};
+use std::borrow::Cow;
 
 /// The longest text that a span is given, in characters: what a request says of itself has no bound.
 /// No name of an object is longer than 253.
@@ -102,7 +103,8 @@ impl Trace {
             Outcome::Denied => "denied",
             Outcome::Error => "error",
         };
-        let mut rules: Vec<&'static str> = answer.hits().iter().map(|(rule, _)| rule).collect();
+        let rules = answer.hits().iter();
+        let mut rules: Vec<Cow<'static, str>> = rules.map(|(rule, _)| rule.clone()).collect();
         rules.sort_unstable();
         rules.dedup();
         let rules = rules.into_iter().map(StringValue::from).collect();

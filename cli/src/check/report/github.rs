@@ -1,6 +1,6 @@
 //! Workflow commands that GitHub shows beside the lines.
 
-use super::{Format, Judged, Severity};
+use super::{Format, Judged, Said, Severity};
 
 pub(super) struct Github;
 
@@ -17,9 +17,18 @@ impl Format for Github {
         told.map(|it| {
             let place = it.place.map(|it| (it.line, it.column));
             let text = it.finding.text();
-            annotation(it.severity, &judged.name, place, it.finding.rule, &text)
+            annotation(it.severity, &judged.name, place, &it.finding.rule, &text)
         })
         .collect()
+    }
+
+    fn exceptions(&self, all: &[Said]) -> String {
+        let ended = all.iter().filter(|it| it.has_ended);
+        let told = ended.map(|it| {
+            let warning = Severity::Warning;
+            annotation(warning, &it.file, None, "exception", &it.problem())
+        });
+        told.collect()
     }
 }
 

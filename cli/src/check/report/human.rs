@@ -1,6 +1,6 @@
 //! For people: the place, the line, and what to do.
 
-use super::{Format, Judged, Objects, Tally, Text, Told, counted};
+use super::{Format, Judged, Objects, Said, Tally, Text, Told, counted};
 use crate::check::Severity;
 use crate::check::lines::Place;
 use crate::check::source::Identity;
@@ -57,7 +57,7 @@ impl Human {
 
     fn told(&self, out: &mut String, file: &str, objects: &Objects, told: (&Identity, &Told)) {
         let (identity, told) = told;
-        let (palette, rule) = (&self.palette, told.finding.rule);
+        let (palette, rule) = (&self.palette, &told.finding.rule);
         let (bold, help) = (palette.place, palette.help);
         let style = palette.of(told.severity);
         let word = told.severity.word();
@@ -78,6 +78,9 @@ impl Human {
         );
         if let Some(place) = told.place {
             self.line(out, &objects.text, place, style);
+        }
+        for note in &told.notes {
+            let _ = writeln!(out, "  {help}|{help:#} {}", visible(note));
         }
         let _ = writeln!(out, "  {help}help:{help:#} lockkeeper rules {rule}\n");
     }
@@ -100,6 +103,10 @@ impl Human {
 }
 
 impl Format for Human {
+    fn exceptions(&self, all: &[Said]) -> String {
+        all.iter().map(Said::text).collect()
+    }
+
     fn file(&self, judged: &Judged) -> String {
         let mut out = String::new();
         match &judged.outcome {

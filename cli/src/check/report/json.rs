@@ -1,6 +1,6 @@
 //! For programs: findings and a summary.
 
-use super::{Format, Judged, Object, Tally, Told};
+use super::{Format, Judged, Object, Said, Tally, Told};
 use crate::check::source::Problem;
 use serde_json::{Value, json};
 
@@ -38,7 +38,26 @@ impl Format for Json {
             "unreadable": tally.unreadable.len(),
         });
         let summary = indented(&summary, 2);
-        format!("{end}],\n  \"summary\": {summary}\n}}\n")
+        // Only where the configuration has any.
+        let exceptions = if tally.exceptions.is_empty() {
+            String::new()
+        } else {
+            let all: Vec<Value> = tally.exceptions.iter().map(Said::json).collect();
+            format!("\"exceptions\": {},\n  ", indented(&Value::from(all), 2))
+        };
+        format!("{end}],\n  {exceptions}\"summary\": {summary}\n}}\n")
+    }
+
+    fn exceptions(&self, all: &[Said]) -> String {
+        let ended = all.iter().filter(|it| it.has_ended);
+        let told = ended.map(|it| {
+            json!({
+                "rule": null, "severity": "warning", "file": it.file, "line": null, "column": null,
+                "object": null, "field": null, "type": "ExceptionEnded", "message": it.problem(),
+                "help": null, "related": [],
+            })
+        });
+        items(&told.collect::<Vec<_>>(), 4)
     }
 }
 
@@ -75,6 +94,12 @@ fn unreadable(file: &str, problem: &Problem) -> Value {
 
 fn finding(file: &str, object: &Object, told: &Told) -> Value {
     let (identity, finding) = (&object.identity, &told.finding);
+    let place = told.place.map(|it| (it.line, it.column)).unzip();
+    let related: Vec<Value> = told
+        .notes
+        .iter()
+        .map(|note| json!({"file": file, "line": place.0, "column": place.1, "message": note}))
+        .collect();
     json!({
         "rule": finding.rule,
         "severity": told.severity.word(),
@@ -89,6 +114,6 @@ fn finding(file: &str, object: &Object, told: &Told) -> Value {
         "type": finding.kind.reason(),
         "message": finding.text(),
         "help": format!("lockkeeper rules {}", finding.rule),
-        "related": [],
+        "related": related,
     })
 }

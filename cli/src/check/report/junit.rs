@@ -36,7 +36,7 @@ impl Junit {
                 count => format!(" (and {} more)", count.saturating_sub(1)),
             };
             let message = escaped(&format!("{}{more}", first.finding.text()));
-            let rule = escaped(first.finding.rule);
+            let rule = escaped(&first.finding.rule);
             let body = listed(&file, &failures);
             let _ = writeln!(
                 out,
@@ -106,7 +106,7 @@ fn listed(file: &str, all: &[&Told]) -> String {
     let lines = all.iter().map(|it| {
         let at = it.place.map(|it| format!(":{}:{}", it.line, it.column));
         let at = at.unwrap_or_default();
-        let (word, rule) = (it.severity.word(), it.finding.rule);
+        let (word, rule) = (it.severity.word(), &it.finding.rule);
         let text = escaped(&it.finding.text());
         let reason = it.suppressed.as_ref();
         let reason = reason.map(|it| format!(" (suppressed: {})", escaped(it)));

@@ -53,14 +53,19 @@ impl Sarif {
             }],
         });
         let name = identity.full_name();
+        let mut text = format!("{} {name}: {}", identity.kind, finding.text());
+        for note in &told.notes {
+            text.push('\n');
+            text.push_str(note);
+        }
         let mut result = json!({
             "ruleId": finding.rule,
             "level": told.severity.word(),
-            "message": {"text": format!("{} {name}: {}", identity.kind, finding.text())},
+            "message": {"text": text},
             "locations": [location],
             "partialFingerprints": {"objectAndField/v1": fingerprint(identity, finding)},
         });
-        if let Some(at) = self.indices.get(finding.rule) {
+        if let Some(at) = self.indices.get(&*finding.rule) {
             result = with(result, "ruleIndex", json!(at));
         }
         if let Some(reason) = &told.suppressed {
@@ -216,7 +221,7 @@ fn fingerprint(identity: &Identity, finding: &Finding) -> String {
     const PRIME: u64 = 0x0100_0000_01b3;
     let field = finding.field.identity();
     let parts = [
-        finding.rule,
+        &*finding.rule,
         &identity.api_version,
         &identity.kind,
         &identity.namespace,

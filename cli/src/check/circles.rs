@@ -1,0 +1,200 @@
+//! Workloads that would preempt each other without end in the queues that are checked.
+
+use lockkeeper_api::config::Config;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::{ClusterQueue, Cohort};
+use lockkeeper_policies::endless::{self, Beyond, Hunter, Rules, Verdict};
+use lockkeeper_policies::finding::{ErrorKind, Finding};
+use lockkeeper_preemption::{
+    Algorithm, Compatibility, Damping, Options, ReclaimWithinCohort, WithinClusterQueue,
+};
+use lockkeeper_simulate::circles::{Search, find};
+use lockkeeper_simulate::{Field, Tree, trees};
+use lockkeeper_snapshot::settings;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Sets of workloads that are tried in all trees together.
+const DRAWS_MAX: u64 = 60_000;
+
+/// As many as are tried in one tree, and as few.
+const TREE_DRAWS: (u64, u64) = (100, 20_000);
+
+/// Where an object stands: the input, and its place among the objects in it.
+pub(super) type Place = (usize, usize);
+
+/// A finding, and what it tells beside its message.
+#[derive(Clone, Debug)]
+pub(super) struct Circling {
+    pub(super) finding: Finding,
+    pub(super) story: Vec<String>,
+}
+
+/// What is found, by the queue that it is told of.
+pub(super) type Found = BTreeMap<Place, Circling>;
+
+/// The queues, cohorts and priorities of one project.
+#[derive(Debug, Default)]
+struct Family {
+    queues: BTreeMap<String, (Place, ClusterQueue)>,
+    cohorts: BTreeMap<String, Cohort>,
+    priorities: BTreeSet<i32>,
+    /// The same name stands for several objects.
+    is_ambiguous: bool,
+}
+
+/// What is given, of both projects.
+#[derive(Debug, Default)]
+pub(super) struct Herd {
+    own: Family,
+    kueue: Family,
+}
+
+impl Herd {
+    /// Takes an object that a search needs. What does not fit its type is told elsewhere.
+    pub(super) fn take(&mut self, place: Place, object: &Value) {
+        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+        let kind = text("kind");
+        match text("apiVersion").split_once('/') {
+            Some((lockkeeper_api::GROUP, _)) => self.own.take(place, kind, object),
+            Some((kueue::GROUP, _)) if matches!(kind, "ClusterQueue" | "Cohort") => {
+                let mut object = object.clone();
+                kueue::upgrade(&mut object);
+                self.kueue.take(place, kind, &object);
+            }
+            Some((kueue::GROUP, _)) if kind == "WorkloadPriorityClass" => {
+                self.kueue.priorities.extend(value_of(object));
+            }
+            Some(("scheduling.k8s.io", _)) if kind == "PriorityClass" => {
+                self.own.priorities.extend(value_of(object));
+                self.kueue.priorities.extend(value_of(object));
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes over what another one has.
+    pub(super) fn add(&mut self, other: Self) {
+        self.own.add(other.own);
+        self.kueue.add(other.kueue);
+    }
+
+    /// Searches all trees in which the policies rule nothing out.
+    pub(super) fn search(&self, config: &Config) -> Found {
+        let own = settings::options(config);
+        let kueue = Options {
+            compatibility: Compatibility::Kueue,
+            damping: Damping::Off,
+            ..own.clone()
+        };
+        let mut found = self.own.search(&own);
+        found.extend(self.kueue.search(&kueue));
+        found
+    }
+}
+
+fn value_of(class: &Value) -> Option<i32> {
+    i32::try_from(class.get("value")?.as_i64()?).ok()
+}
+
+impl Family {
+    fn take(&mut self, place: Place, kind: &str, object: &Value) {
+        let decoded = serde::Deserialize::deserialize;
+        match kind {
+            "ClusterQueue" => {
+                if let Ok(queue) = decoded(object) {
+                    let queue: ClusterQueue = queue;
+                    let name = queue.metadata.name.clone().unwrap_or_default();
+                    let before = self.queues.insert(name, (place, queue.clone()));
+                    self.is_ambiguous |= before.is_some_and(|(_, it)| it.spec != queue.spec);
+                }
+            }
+            "Cohort" => {
+                let cohort: Result<Cohort, _> = serde::Deserialize::deserialize(object);
+                if let Ok(cohort) = cohort {
+                    let name = cohort.metadata.name.clone().unwrap_or_default();
+                    let before = self.cohorts.insert(name, cohort.clone());
+                    self.is_ambiguous |= before.is_some_and(|it| it.spec != cohort.spec);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        for (name, (place, queue)) in other.queues {
+            let spec = queue.spec.clone();
+            let before = self.queues.insert(name, (place, queue));
+            self.is_ambiguous |= before.is_some_and(|(_, it)| it.spec != spec);
+        }
+        for (name, cohort) in other.cohorts {
+            let spec = cohort.spec.clone();
+            let before = self.cohorts.insert(name, cohort);
+            self.is_ambiguous |= before.is_some_and(|it| it.spec != spec);
+        }
+        self.priorities.extend(other.priorities);
+        self.is_ambiguous |= other.is_ambiguous;
+    }
+
+    /// Of each tree at most one circle. What the core cannot have is told elsewhere.
+    fn search(&self, options: &Options) -> Found {
+        if self.is_ambiguous {
+            return Found::new();
+        }
+        let queues = self.queues.values().map(|(_, queue)| queue);
+        let trees = trees(queues, self.cohorts.values()).unwrap_or_default();
+        let fields = trees.iter().filter_map(|tree| {
+            let field = Field::new(tree, options.clone()).ok()?;
+            (verdict(tree, &field, options) == Verdict::Open).then_some(field)
+        });
+        let fields: Vec<Field> = fields.collect();
+        let count = u64::try_from(fields.len()).unwrap_or(u64::MAX);
+        let each = DRAWS_MAX.checked_div(count).unwrap_or_default();
+        let search = Search {
+            priorities: &self.priorities,
+            draws_max: each.clamp(TREE_DRAWS.0, TREE_DRAWS.1),
+        };
+        let circles = fields.iter().filter_map(|field| {
+            let circle = find(field, &search)?;
+            let first = circle.preemptors().first().copied()?.to_owned();
+            let (place, _) = self.queues.get(&first)?;
+            Some((*place, circling(circle.story(field))))
+        });
+        circles.collect()
+    }
+}
+
+fn circling(story: Vec<String>) -> Circling {
+    let detail =
+        "workloads of its cohort can preempt each other without end; here are some that do";
+    Circling {
+        finding: Finding {
+            rule: Cow::Borrowed(endless::RULE),
+            field: FieldPath::new("spec.preemption"),
+            kind: ErrorKind::Forbidden,
+            value: None,
+            detail: detail.into(),
+        },
+        story,
+    }
+}
+
+/// What the policies alone say of a tree.
+fn verdict(tree: &Tree<'_>, field: &Field, options: &Options) -> Verdict {
+    let hunters = field.contenders().iter().map(|it| Hunter {
+        takes_own: it.preemption.within_cluster_queue != WithinClusterQueue::Never,
+        beyond: match it.preemption.reclaim_within_cohort {
+            ReclaimWithinCohort::LowerPriority if it.has_cohort => Beyond::Lower,
+            ReclaimWithinCohort::Any if it.has_cohort => Beyond::Anybody,
+            _ => Beyond::Nobody,
+        },
+        may_borrow: it.may_borrow,
+    });
+    let rules = Rules {
+        is_fair: options.algorithm != Algorithm::Classical,
+        is_damped: options.damping == Damping::On,
+    };
+    endless::verdict(&hunters.collect::<Vec<_>>(), tree.is_nested, rules)
+}

@@ -1,0 +1,206 @@
+//! What the administrator lets pass: objects that some rules do not refuse, for a reason and for a time.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lockkeeper_api::config::RuleException;
+use std::sync::Arc;
+
+/// The exceptions of a configuration, as of a time. There is no clock here: [`Exceptions::at`] is told.
+#[derive(Clone, Debug, Default)]
+pub struct Exceptions {
+    all: Vec<Arc<Exception>>,
+    /// In seconds since 1970; without it none has ended.
+    now: Option<i64>,
+}
+
+/// One exception.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Exception {
+    /// What it is called: its name, or its place such as `rules.exceptions[0]`.
+    pub name: String,
+    /// As it is written in the configuration.
+    pub given: RuleException,
+}
+
+impl Exceptions {
+    /// All of a configuration, none of them expired.
+    #[must_use]
+    pub fn new(given: &[RuleException]) -> Self {
+        let named = given.iter().enumerate().map(|(place, given)| {
+            let by_place = || format!("rules.exceptions[{place}]");
+            Arc::new(Exception {
+                name: given.name.clone().unwrap_or_else(by_place),
+                given: given.clone(),
+            })
+        });
+        Self {
+            all: named.collect(),
+            now: None,
+        }
+    }
+
+    /// The same as of a time, in seconds since 1970.
+    #[must_use]
+    pub fn at(self, now: i64) -> Self {
+        Self {
+            now: Some(now),
+            ..self
+        }
+    }
+
+    /// All of them, in the order of the configuration.
+    #[must_use]
+    pub fn all(&self) -> &[Arc<Exception>] {
+        &self.all
+    }
+
+    /// When the next one ends, in seconds since 1970.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<i64> {
+        let active = self.all.iter().filter(|it| self.holds(it));
+        active.map(|it| it.given.expires.seconds()).min()
+    }
+
+    /// Those that have ended.
+    pub fn expired(&self) -> impl Iterator<Item = &Arc<Exception>> {
+        self.all.iter().filter(|it| !self.holds(it))
+    }
+
+    fn holds(&self, exception: &Exception) -> bool {
+        self.now
+            .is_none_or(|now| now < exception.given.expires.seconds())
+    }
+
+    /// The first one that covers what a rule finds in an object.
+    pub(crate) fn covering(&self, rule: &str, object: &ObjectMeta) -> Option<&Arc<Exception>> {
+        let is_named = |it: &Exception| it.given.rules.iter().any(|id| id == rule);
+        let mut all = self.all.iter();
+        all.find(|it| is_named(it) && self.holds(it) && it.selects(object))
+    }
+}
+
+impl Exception {
+    /// Whether it is about an object. One that has no name yet goes by what its name will begin with.
+    fn selects(&self, object: &ObjectMeta) -> bool {
+        let selector = &self.given.selector;
+        let name = object.name.as_deref().or(object.generate_name.as_deref());
+        let labels = object.labels.as_ref();
+        let carries = |(key, value)| labels.and_then(|it| it.get(key)) == Some(value);
+        any_fits(&selector.namespaces, object.namespace.as_deref())
+            && any_fits(&selector.names, name)
+            && selector.match_labels.iter().all(carries)
+    }
+}
+
+fn any_fits(patterns: &[String], text: Option<&str>) -> bool {
+    let text = text.unwrap_or_default();
+    patterns.is_empty() || patterns.iter().any(|it| fits(it, text))
+}
+
+/// Whether a text is as a pattern says, in which a `*` stands for any characters. Costs O(n·m) at most.
+fn fits(pattern: &str, text: &str) -> bool {
+    let Some((first, mut pattern)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(first) else {
+        return false;
+    };
+    // The leftmost place is as good as any, but for the last part, which must be at the end.
+    while let Some((part, after)) = pattern.split_once('*') {
+        let Some(at) = text.find(part) else {
+            return false;
+        };
+        text = text
+            .get(at.saturating_add(part.len())..)
+            .unwrap_or_default();
+        pattern = after;
+    }
+    text.ends_with(pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockkeeper_api::config::ExceptionSelector;
+    use serde_json::json;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, text, expected) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("*", "", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a*c", "ac", true),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("ab*ba", "aba", false),
+            ("*a*", "bab", true),
+            ("**", "x", true),
+            ("", "", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[track_caller]
+    fn covers(selector: serde_json::Value, object: serde_json::Value) -> bool {
+        let selector: ExceptionSelector = serde_json::from_value(selector).unwrap();
+        let given = json!({
+            "rules": ["CQ007"], "selector": selector, "reason": "r", "expires": "2026-12-31",
+        });
+        let given: RuleException = serde_json::from_value(given).unwrap();
+        let exceptions = Exceptions::new(&[given]);
+        let object: ObjectMeta = serde_json::from_value(object).unwrap();
+        assert!(exceptions.covering("CQ008", &object).is_none());
+        exceptions.covering("CQ007", &object).is_some()
+    }
+
+    #[test]
+    fn all_that_is_given_must_fit() {
+        let object = json!({"name": "a-1", "namespace": "n", "labels": {"k": "v"}});
+        for (selector, expected) in [
+            (json!({"names": ["a-*"]}), true),
+            (json!({"names": ["b", "a-1"]}), true),
+            (json!({"names": ["b"]}), false),
+            (json!({"namespaces": ["n"]}), true),
+            (json!({"namespaces": ["m"], "names": ["a-*"]}), false),
+            (json!({"matchLabels": {"k": "v"}}), true),
+            (json!({"matchLabels": {"k": "v", "l": ""}}), false),
+        ] {
+            assert_eq!(
+                covers(selector.clone(), object.clone()),
+                expected,
+                "{selector}"
+            );
+        }
+        assert!(covers(
+            json!({"names": ["job-*"]}),
+            json!({"generateName": "job-"})
+        ));
+        assert!(!covers(json!({"namespaces": ["n"]}), json!({"name": "a"})));
+    }
+
+    #[test]
+    fn an_exception_ends() {
+        let given = |expires: &str| -> RuleException {
+            let given = json!({
+                "rules": ["CQ007"], "selector": {"names": ["*"]}, "reason": "r", "expires": expires,
+            });
+            serde_json::from_value(given).unwrap()
+        };
+        let all = Exceptions::new(&[given("1970-01-01"), given("1970-01-01T00:00:10Z")]);
+        let ended = |it: &Exceptions| it.expired().map(|it| it.name.clone()).collect::<Vec<_>>();
+        assert_eq!((ended(&all), all.next_expiry()), (vec![], Some(10)));
+        let later = all.at(9);
+        assert_eq!(ended(&later).len(), 0);
+        let later = later.at(10);
+        assert_eq!(ended(&later), ["rules.exceptions[1]"]);
+        assert_eq!(later.next_expiry(), Some(86_400));
+        let over = later.at(86_400);
+        assert_eq!((ended(&over).len(), over.next_expiry()), (2, None));
+        // A clock that was set back.
+        assert_eq!(ended(&over.at(0)).len(), 0);
+    }
+}

@@ -1,0 +1,29 @@
+//! The fenced blocks of a page: examples, and what is found in them.
+
+/// A fenced block: the words behind the fence, and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) info: String,
+    pub(crate) text: String,
+    /// The line of the opening fence, from 1.
+    pub(crate) line: usize,
+}
+
+/// The blocks of a page, in their order. One that is never closed goes to the end.
+pub(crate) fn blocks(page: &str) -> Vec<Block> {
+    let mut out = Vec::new();
+    let mut lines = (1_usize..).zip(page.lines());
+    while let Some((line, text)) = lines.next() {
+        let Some(info) = text.strip_prefix("```") else {
+            continue;
+        };
+        let inside = lines.by_ref().map(|(_, text)| text);
+        let text: Vec<&str> = inside.take_while(|text| !text.starts_with("```")).collect();
+        out.push(Block {
+            info: info.to_owned(),
+            text: text.join("\n"),
+            line,
+        });
+    }
+    out
+}

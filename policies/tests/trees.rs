@@ -163,6 +163,7 @@ fn facts() -> impl Strategy<Value = Facts> {
                 takes_equals,
             })
         });
+    let node = node.boxed();
     let flavor = option::of(word()).prop_map(|nodes| FlavorFacts { nodes });
     prop_oneof![
         (family(), node.clone()).prop_map(|(family, node)| Facts::ClusterQueue(family, node)),

@@ -101,7 +101,7 @@ fn judge<T: Guarded>(object: &Value, world: &Index) -> Vec<&'static str> {
         settings: &settings,
     };
     let verdict = review(&Subject::Create(&object), &context);
-    verdict.denials.iter().map(|finding| finding.rule).collect()
+    verdict.denials.iter().map(|finding| &*finding.rule).collect()
 }
 
 /// The id and the name of the rule that a bad example is named after.

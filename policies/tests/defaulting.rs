@@ -106,7 +106,7 @@ fn denials<T: Guarded>(new: &T, old: Option<&T>, context: &Context<'_>) -> BTree
         Some(old) => Subject::Update(Change { old, new }),
     };
     let verdict = review(&subject, context);
-    verdict.denials.iter().map(|finding| finding.rule).collect()
+    verdict.denials.iter().map(|finding| &*finding.rule).collect()
 }
 
 /// Holds a property against generated scenes: before and after the defaults were applied.

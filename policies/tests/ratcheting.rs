@@ -298,7 +298,7 @@ fn an_update_is_judged_by_what_the_old_object_does_not_give() {
 }
 
 /// What makes two findings the same: all but the positions of list items that have a name.
-fn identity(finding: &Finding) -> (&'static str, String, &Option<String>, &str) {
+fn identity(finding: &Finding) -> (&str, String, &Option<String>, &str) {
     let place = finding.field.identity();
     (&*finding.rule, place, &finding.value, &finding.detail)
 }

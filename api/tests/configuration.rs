@@ -48,6 +48,8 @@ fn rows(schema: &Value, root: &Value, key: &str, default: &Value, out: &mut Vec<
         }
     } else if let Some(values) = schema.get("additionalProperties").filter(|v| v.is_object()) {
         rows(values, root, &format!("{key}.*"), &Value::Null, out);
+    } else if let Some(items) = schema.get("items") {
+        rows(items, root, &format!("{key}[]"), &Value::Null, out);
     }
 }
 

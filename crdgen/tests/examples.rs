@@ -20,6 +20,7 @@ use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Context, Layer, Operation};
 use lockkeeper_policies::settings::Settings;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ fn world(objects: &[Value]) -> Index {
 }
 
 /// The rules that refuse the creation of an object.
-fn refused_by(object: &Value, world: &Index) -> Vec<&'static str> {
+fn refused_by(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
     match kind(object) {
         "ClusterQueue" => judge::<ClusterQueue>(object, world),
         "Cohort" => judge::<Cohort>(object, world),
@@ -88,9 +89,9 @@ fn refused_by(object: &Value, world: &Index) -> Vec<&'static str> {
     }
 }
 
-fn judge<T: Guarded>(object: &Value, world: &Index) -> Vec<&'static str> {
+fn judge<T: Guarded>(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
     let Ok(object) = serde_json::from_value::<T>(object.clone()) else {
-        return vec!["SC001"];
+        return vec!["SC001".into()];
     };
     let settings = Settings::default();
     let context = Context {
@@ -98,7 +99,8 @@ fn judge<T: Guarded>(object: &Value, world: &Index) -> Vec<&'static str> {
         settings: &settings,
     };
     let verdict = review(&Subject::Create(&object), &context);
-    verdict.denials.iter().map(|finding| finding.rule).collect()
+    let rules = verdict.denials.into_iter();
+    rules.map(|finding| finding.rule).collect()
 }
 
 /// The id and the name of the rule that a bad example is named after.

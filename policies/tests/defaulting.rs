@@ -28,6 +28,7 @@ use proptest::sample::select;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 // ---- Scenes ------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ impl Scene {
     }
 
     /// The rules for which the object is refused.
-    fn refused_by(&self) -> BTreeSet<&'static str> {
+    fn refused_by(&self) -> BTreeSet<Cow<'static, str>> {
         match self.object["kind"].as_str().unwrap() {
             "ClusterQueue" => self.decoded(denials::<ClusterQueue>),
             "ResourceFlavor" => self.decoded(denials::<ResourceFlavor>),
@@ -100,13 +101,18 @@ impl Scene {
     }
 }
 
-fn denials<T: Guarded>(new: &T, old: Option<&T>, context: &Context<'_>) -> BTreeSet<&'static str> {
+fn denials<T: Guarded>(
+    new: &T,
+    old: Option<&T>,
+    context: &Context<'_>,
+) -> BTreeSet<Cow<'static, str>> {
     let subject = match old {
         None => Subject::Create(new),
         Some(old) => Subject::Update(Change { old, new }),
     };
     let verdict = review(&subject, context);
-    verdict.denials.iter().map(|finding| finding.rule).collect()
+    let rules = verdict.denials.into_iter();
+    rules.map(|finding| finding.rule).collect()
 }
 
 /// Holds a property against generated scenes: before and after the defaults were applied.
@@ -196,7 +202,8 @@ fn what_was_allowed_is_allowed_with_its_defaults() {
             prop_assert!(!before.is_empty() || after.is_empty(), "{:?}", after);
             return Ok(());
         }
-        let excused = |rule: &&str| before.contains(rule) || is_compared_anew(scene, filled, rule);
+        let excused =
+            |rule: &Cow<str>| before.contains(&**rule) || is_compared_anew(scene, filled, rule);
         prop_assert!(after.iter().all(excused), "{:?} after {:?}", after, before);
         Ok(())
     });
@@ -226,7 +233,7 @@ fn a_scheduling_class_that_was_filled_in_counts_like_one_that_was_named() {
     assert_eq!(scene.refused_by(), BTreeSet::new());
     let filled = scene.filled();
     assert_eq!(filled.object["spec"]["priorityClassName"], "standard");
-    assert_eq!(filled.refused_by(), BTreeSet::from(["WL001"]));
+    assert_eq!(filled.refused_by(), BTreeSet::from(["WL001".into()]));
 }
 
 // ---- Generated scenes --------------------------------------------------------------------------

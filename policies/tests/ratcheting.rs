@@ -258,13 +258,13 @@ fn an_update_of_a_clean_object_is_judged_like_a_new_object() {
 
 /// Whether the finding is of a rule that looks at the transition.
 fn is_about_change(finding: &Finding) -> bool {
-    let rule = registry::find(finding.rule).unwrap();
+    let rule = registry::find(&finding.rule).unwrap();
     rule.operations == [Operation::Update]
 }
 
 /// Whether the finding is of a rule that looks at new objects only.
 fn is_about_creation(finding: &Finding) -> bool {
-    let rule = registry::find(finding.rule).unwrap();
+    let rule = registry::find(&finding.rule).unwrap();
     rule.operations == [Operation::Create]
 }
 
@@ -299,9 +299,9 @@ fn an_update_is_judged_by_what_the_old_object_does_not_give() {
 }
 
 /// What makes two findings the same: all but the positions of list items that have a name.
-fn identity(finding: &Finding) -> (&'static str, String, &Option<String>, &str) {
+fn identity(finding: &Finding) -> (&str, String, &Option<String>, &str) {
     let place = finding.field.identity();
-    (finding.rule, place, &finding.value, &finding.detail)
+    (&*finding.rule, place, &finding.value, &finding.detail)
 }
 
 #[test]

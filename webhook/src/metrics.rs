@@ -21,13 +21,13 @@ pub(crate) use labels::{Lookup, Path};
 pub(crate) use observed::Observed;
 
 use crate::stores::Readiness;
-use labels::{HitAction, Reload};
-use listed::{Labels, Listed};
+use labels::Reload;
+use listed::Configured;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::reference::entries;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
-use made::{counters, listed, requests, rule_hits, series, stores};
+use made::{counters, requests, rule_hits, series, stores};
 use prometheus_client::encoding::text as openmetrics;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -81,14 +81,24 @@ struct Kind {
     name: String,
 }
 
+/// The kinds that are sent here by default.
+fn kinds() -> Vec<Kind> {
+    let registered = registry::registrations().into_iter();
+    let kinds = registered.map(|registered| Kind {
+        group: registered.group,
+        version: registered.version,
+        name: registered.kind,
+    });
+    kinds.collect()
+}
+
 /// All metrics of the server.
 pub struct Metrics {
     kinds: Vec<Kind>,
     rules: Vec<&'static str>,
     requests: Arc<Series<Counter>>,
     rule_hits: Arc<Series<Counter>>,
-    user_rule_hits: Arc<Listed>,
-    exceptions: Arc<Listed>,
+    configured: Configured,
     durations: Arc<Series<Histogram>>,
     in_flight: Gauge,
     shed: Counter,
@@ -101,29 +111,12 @@ pub struct Metrics {
 impl Metrics {
     /// All at zero. The stores are looked at when somebody asks.
     pub(crate) fn new(index: &Arc<RwLock<Index>>, readiness: &Readiness) -> Self {
-        let kinds = registry::registrations()
-            .into_iter()
-            .map(|registered| Kind {
-                group: registered.group,
-                version: registered.version,
-                name: registered.kind,
-            });
-        let kinds: Vec<Kind> = kinds.collect();
+        let kinds = kinds();
         // A rule that holds for several kinds is counted once.
         let rules: Vec<&'static str> = entries().iter().map(|it| it.rule.id).collect();
         let mut registry = Registry::with_prefix(PREFIX);
         let requests = requests(&mut registry, &kinds);
         let rule_hits = rule_hits(&mut registry, &rules);
-        let user_rule_hits = listed(
-            &mut registry,
-            "user_rule_hits",
-            "Admission reviews in which a rule of --rules found something, by what was done about it.",
-        );
-        let exceptions = listed(
-            &mut registry,
-            "exceptions_used",
-            "Admission reviews in which an exception of the configuration covered a finding.",
-        );
         let durations = series(
             &mut registry,
             Series::new(
@@ -174,8 +167,7 @@ impl Metrics {
             rules,
             requests,
             rule_hits,
-            user_rule_hits,
-            exceptions,
+            configured: Configured::new(&mut registry),
             durations,
             in_flight,
             shed,
@@ -216,24 +208,17 @@ impl Metrics {
                     let counter = self.rule_hits.at([rule, action.place()]);
                     counter.map(Counter::inc);
                 }
-                None => self.user_rule_hits.count(&of_rule(rule, action)),
+                None => self.configured.rule_hit(rule, action),
             }
         }
         for exception in hits.exceptions() {
-            self.exceptions.count(&of_exception(&exception.name));
+            self.configured.exception_used(&exception.name);
         }
     }
 
     /// Counts for the rules of users and the exceptions that there are from now on.
     pub(crate) fn follow(&self, settings: &Settings) {
-        let rules = settings.user_rules.iter().flat_map(|rule| {
-            let actions = HitAction::ALL.iter();
-            actions.map(|action| of_rule(&rule.id, *action))
-        });
-        self.user_rule_hits.list(rules);
-        let exceptions = settings.exceptions.all().iter();
-        self.exceptions
-            .list(exceptions.map(|it| of_exception(&it.name)));
+        self.configured.follow(settings);
     }
 
     /// A request was turned away because there are too many.
@@ -276,17 +261,6 @@ impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Metrics")
     }
-}
-
-fn of_rule(id: &str, action: HitAction) -> Labels {
-    vec![
-        ("rule", id.to_owned()),
-        ("action", action.text().to_owned()),
-    ]
-}
-
-fn of_exception(name: &str) -> Labels {
-    vec![("exception", name.to_owned())]
 }
 
 /// The counters of live lookups; the default counts nothing.

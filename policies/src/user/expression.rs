@@ -178,9 +178,8 @@ impl Seen {
         let (purse, weights) = (self.purse.clone(), Arc::clone(&self.weights));
         self.context
             .add_function(STEP, move |Arguments(args): Arguments| -> ResolveResult {
-                let (nodes, roots, locals) = match args.as_slice() {
-                    [Cel::Int(nodes), Cel::String(roots), locals @ ..] => (nodes, roots, locals),
-                    _ => return Err(ExecutionError::NoSuchOverload),
+                let [Cel::Int(nodes), Cel::String(roots), locals @ ..] = args.as_slice() else {
+                    return Err(ExecutionError::NoSuchOverload);
                 };
                 let roots = roots.split(ROOT_SEPARATOR).map(|it| of_root(&weights, it));
                 let read = roots.chain(locals.iter().map(cel_weight));

@@ -67,14 +67,14 @@ fn test_page(rule: &Rule) -> Vec<Tested> {
             },
             ["yaml", "good", ref rest @ ..] => {
                 good = true;
-                outcome(rule, &block, old.take(), rest, Vec::new())
+                outcome(rule, &block, old.take().as_ref(), rest, Vec::new())
             }
             ["yaml", "bad", ref rest @ ..] => {
                 bad = true;
                 match blocks.next_if(|it| it.info == "finding") {
                     Some(listed) => {
                         let listed = listed.text.lines().map(str::to_owned).collect();
-                        outcome(rule, &block, old.take(), rest, listed)
+                        outcome(rule, &block, old.take().as_ref(), rest, listed)
                     }
                     None => Outcome::Broken("no block `finding` follows it".to_owned()),
                 }
@@ -109,7 +109,7 @@ fn tested(rule: &Rule, line: usize, fixture: &str, outcome: Outcome) -> Tested {
 fn outcome(
     rule: &Rule,
     block: &Block,
-    old: Option<Value>,
+    old: Option<&Value>,
     words: &[&str],
     expected: Vec<String>,
 ) -> Outcome {
@@ -117,7 +117,7 @@ fn outcome(
         Ok(new) => new,
         Err(why) => return Outcome::Broken(why),
     };
-    let subject = match (&old, words) {
+    let subject = match (old, words) {
         (None, []) => Subject::Create(&new),
         (Some(old), []) => Subject::Update(Change { old, new: &new }),
         (None, ["delete"]) => Subject::Delete(&new),

@@ -75,19 +75,23 @@ impl From<On> for Operation {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) enum Reason {
     #[default]
-    FieldValueInvalid,
-    FieldValueRequired,
-    FieldValueForbidden,
-    FieldValueDuplicate,
+    #[serde(rename = "FieldValueInvalid")]
+    Invalid,
+    #[serde(rename = "FieldValueRequired")]
+    Required,
+    #[serde(rename = "FieldValueForbidden")]
+    Forbidden,
+    #[serde(rename = "FieldValueDuplicate")]
+    Duplicate,
 }
 
 impl From<Reason> for ErrorKind {
     fn from(reason: Reason) -> Self {
         match reason {
-            Reason::FieldValueInvalid => Self::Invalid,
-            Reason::FieldValueRequired => Self::Required,
-            Reason::FieldValueForbidden => Self::Forbidden,
-            Reason::FieldValueDuplicate => Self::Duplicate,
+            Reason::Invalid => Self::Invalid,
+            Reason::Required => Self::Required,
+            Reason::Forbidden => Self::Forbidden,
+            Reason::Duplicate => Self::Duplicate,
         }
     }
 }

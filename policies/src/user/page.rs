@@ -185,11 +185,10 @@ impl fmt::Display for Problem {
                 f,
                 "a page begins with the rule as YAML between two lines of {FENCE}"
             ),
-            Self::Front(message) => f.write_str(message),
+            Self::Front(why) | Self::Kind(why) | Self::Path(why) => f.write_str(why),
             Self::Id { id, why } => write!(f, "the id {id:?}: {why}"),
             Self::Name { name, why } => write!(f, "the name {name:?}: {why}"),
             Self::Count { key, max } => write!(f, "{key} has from 1 to {max} items"),
-            Self::Kind(why) => f.write_str(why),
             Self::Expression { place, reason } => match place {
                 Some((line, column)) => {
                     write!(f, "the expression, at its {line}:{column}: {reason}")
@@ -200,7 +199,6 @@ impl fmt::Display for Problem {
                 f,
                 "a message is one line of 1 to {MESSAGE_LENGTH_MAX} characters"
             ),
-            Self::Path(why) => f.write_str(why),
         }
     }
 }

@@ -1,3 +1,8 @@
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests read the examples, and look at how long rules take"
+)]
+
 mod bounds;
 
 use super::*;
@@ -9,7 +14,7 @@ use lockkeeper_api::config::Config;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A page of one rule about ConfigMaps, with these lines in its front matter.
+/// A page of one rule about `ConfigMap`s, with these lines in its front matter.
 fn page(lines: &str) -> String {
     format!(
         "---\nid: TEAM001\nname: bad-map\nkinds: [{{version: v1, kind: ConfigMap}}]\n{lines}\n---\n# T\n"
@@ -32,6 +37,10 @@ fn asking(expression: &str) -> Rules {
     ))
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is made where it is given"
+)]
 fn map(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"a/b": "c"}}, "data": data})
 }
@@ -149,6 +158,10 @@ fn a_page_that_is_no_rule_is_refused_with_its_place() {
     );
     let text = "matchConditions: [{expression: x}]\nvalidations: [{expression: 'true'}]";
     refused(text, (5, 32), "no variable");
+}
+
+#[test]
+fn what_is_no_page_is_refused() {
     for (text, part) in [
         ("", "begins with the rule as YAML"),
         ("# T\n", "begins with the rule as YAML"),

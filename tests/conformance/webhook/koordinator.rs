@@ -172,7 +172,11 @@ fn compare_with(case: &Value, verdict: Option<Verdict>) -> Vec<String> {
     if allowed {
         return Vec::new();
     }
-    let found: Vec<&str> = verdict.denials.iter().map(|finding| finding.rule).collect();
+    let found: Vec<&str> = verdict
+        .denials
+        .iter()
+        .map(|finding| &*finding.rule)
+        .collect();
     let is_found = |row: &&str| {
         let rules = registry::all();
         let mut rules = rules.iter().filter(|rule| rule.covers.contains(row));

@@ -1,26 +1,87 @@
 //! Counters whose label values the configuration names. They change when it does, and by nothing that a client
 //! sends.
 
+use super::labels::HitAction;
+use lockkeeper_policies::settings::Settings;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// What is counted of the users' rules and of the exceptions.
+#[derive(Debug)]
+pub(super) struct Configured {
+    user_rule_hits: Arc<Listed>,
+    exceptions: Arc<Listed>,
+}
+
+impl Configured {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let mut listed = |name, help| {
+            let listed = Arc::new(Listed::new(name, help));
+            registry.register_collector(Box::new(Arc::clone(&listed)));
+            listed
+        };
+        Self {
+            user_rule_hits: listed(
+                "user_rule_hits",
+                "Admission reviews in which a rule of --rules found something, by what was done about it.",
+            ),
+            exceptions: listed(
+                "exceptions_used",
+                "Admission reviews in which an exception of the configuration covered a finding.",
+            ),
+        }
+    }
+
+    /// Counts for the rules and the exceptions of these settings from now on.
+    pub(super) fn follow(&self, settings: &Settings) {
+        let rules = settings.user_rules.iter().flat_map(|rule| {
+            let actions = HitAction::ALL.iter();
+            actions.map(|action| of_rule(&rule.id, *action))
+        });
+        self.user_rule_hits.list(rules);
+        let exceptions = settings.exceptions.all().iter();
+        self.exceptions
+            .list(exceptions.map(|it| of_exception(&it.name)));
+    }
+
+    pub(super) fn rule_hit(&self, id: &str, action: HitAction) {
+        self.user_rule_hits.count(&of_rule(id, action));
+    }
+
+    pub(super) fn exception_used(&self, name: &str) {
+        self.exceptions.count(&of_exception(name));
+    }
+}
+
+fn of_rule(id: &str, action: HitAction) -> Labels {
+    vec![
+        ("rule", id.to_owned()),
+        ("action", action.text().to_owned()),
+    ]
+}
+
+fn of_exception(name: &str) -> Labels {
+    vec![("exception", name.to_owned())]
+}
 
 /// The labels of a counter with their values.
-pub(super) type Labels = Vec<(&'static str, String)>;
+type Labels = Vec<(&'static str, String)>;
 
 /// One counter for each of the label sets that are listed.
-pub(super) struct Listed {
+struct Listed {
     name: &'static str,
     help: &'static str,
     counters: RwLock<BTreeMap<Labels, Counter>>,
 }
 
 impl Listed {
-    pub(super) fn new(name: &'static str, help: &'static str) -> Self {
+    fn new(name: &'static str, help: &'static str) -> Self {
         Self {
             name,
             help,
@@ -29,7 +90,7 @@ impl Listed {
     }
 
     /// From now on there are these. What was counted for one that stays is kept.
-    pub(super) fn list(&self, all: impl Iterator<Item = Labels>) {
+    fn list(&self, all: impl Iterator<Item = Labels>) {
         let mut counters = self
             .counters
             .write()
@@ -43,7 +104,7 @@ impl Listed {
     }
 
     /// One more of these. What is not listed is not counted.
-    pub(super) fn count(&self, labels: &Labels) {
+    fn count(&self, labels: &Labels) {
         let counters = self.counters.read().unwrap_or_else(PoisonError::into_inner);
         counters.get(labels).map(Counter::inc);
     }

@@ -2,7 +2,6 @@
 
 use super::Kind;
 use super::labels::{HitAction, Operation, Outcome, Path};
-use super::listed::Listed;
 use super::series::{Label, Probe, Series};
 use crate::stores::{self, Readiness};
 use lockkeeper_policies::index::Index;
@@ -35,16 +34,6 @@ pub(super) fn counters(
         Counter::default()
     });
     series(registry, made)
-}
-
-pub(super) fn listed(
-    registry: &mut Registry,
-    name: &'static str,
-    help: &'static str,
-) -> Arc<Listed> {
-    let listed = Arc::new(Listed::new(name, help));
-    registry.register_collector(Box::new(Arc::clone(&listed)));
-    listed
 }
 
 pub(super) fn requests(registry: &mut Registry, kinds: &[Kind]) -> Arc<Series<Counter>> {

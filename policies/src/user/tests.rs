@@ -4,6 +4,7 @@
 )]
 
 mod bounds;
+mod pages;
 
 use super::*;
 use crate::engine::{Subject, Verdict};
@@ -61,13 +62,6 @@ fn made(expression: &str, data: Value) -> Vec<String> {
     found(&asking(expression), &Subject::Create(&map(data)))
 }
 
-#[track_caller]
-fn refused(lines: &str, place: (u64, u64), part: &str) {
-    let error = Rule::read(&page(lines)).unwrap_err();
-    assert!(error.to_string().contains(part), "{error}");
-    assert_eq!((error.line, error.column), place, "{error}");
-}
-
 #[test]
 fn examples_pass_their_own_tests() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/rules");
@@ -90,129 +84,6 @@ fn examples_pass_their_own_tests() {
             tested.line
         );
     }
-}
-
-#[test]
-fn a_page_that_is_no_rule_is_refused_with_its_place() {
-    refused(
-        "validations: []",
-        (5, 14),
-        "validations has from 1 to 64 items",
-    );
-    refused(
-        "matchConditions: []\nvalidations: [{expression: 'true'}]",
-        (5, 18),
-        "matchConditions has from 1 to 64",
-    );
-    refused("validation: []", (5, 1), "unknown field `validation`");
-    refused(
-        "operations: [MAKE]\nvalidations: [{expression: 'true'}]",
-        (5, 14),
-        "MAKE",
-    );
-    refused(
-        "validations:\n- expression: object.a =",
-        (6, 15),
-        "the expression, at its 1:",
-    );
-    refused(
-        "validations:\n- expression: object.a == foo",
-        (6, 15),
-        "there is no variable \"foo\"",
-    );
-    refused(
-        "validations:\n- expression: frob(object)",
-        (6, 15),
-        "there is no function \"frob\"",
-    );
-    refused(
-        "validations:\n- expression: object.frob()",
-        (6, 15),
-        "there is no function \"frob\"",
-    );
-    refused(
-        "validations:\n- expression: sets.frob([1])",
-        (6, 15),
-        "there is no function \"sets.frob\"",
-    );
-    refused("validations:\n- expression: ''", (6, 15), "it is empty");
-    refused(
-        "validations:\n- {expression: 'true', message: \"\"}",
-        (6, 33),
-        "one line",
-    );
-    refused(
-        "validations:\n- {expression: 'true', message: \"a\\nb\"}",
-        (6, 33),
-        "one line",
-    );
-    refused(
-        "validations:\n- {expression: 'true', fieldPath: 'a['}",
-        (6, 35),
-        "it is no path",
-    );
-    refused(
-        "validations:\n- {expression: 'true', reason: Because}",
-        (6, 32),
-        "Because",
-    );
-    let text = "matchConditions: [{expression: x}]\nvalidations: [{expression: 'true'}]";
-    refused(text, (5, 32), "no variable");
-}
-
-#[test]
-fn what_is_no_page_is_refused() {
-    for (text, part) in [
-        ("", "begins with the rule as YAML"),
-        ("# T\n", "begins with the rule as YAML"),
-        ("---\nid: A\n", "begins with the rule as YAML"),
-        ("---\n---\n", "unexpected end of input"),
-    ] {
-        let error = Rule::read(text).unwrap_err().to_string();
-        assert!(error.contains(part), "{error}");
-    }
-    let large = page(&"#".repeat(PAGE_MAX_BYTES));
-    assert_eq!(Rule::read(&large).unwrap_err().problem, Problem::TooLarge);
-}
-
-#[test]
-fn ids_never_meet_those_of_lockkeeper() {
-    for rule in registry::all() {
-        assert!(!is_user_id(rule.id), "{}", rule.id);
-    }
-    for (id, part) in [
-        ("CQ001", "two letters are lockkeeper's own"),
-        ("ZZ001", "two letters are lockkeeper's own"),
-        ("team001", "capital letters"),
-        ("TEAM01", "three digits"),
-        ("ABCDEFGHI001", "three to eight"),
-        ("", "two letters"),
-    ] {
-        let page =
-            page("validations: [{expression: 'true'}]").replace("TEAM001", &format!("{id:?}"));
-        let error = Rule::read(&page).unwrap_err();
-        assert!(error.to_string().contains(part), "{error}");
-        assert_eq!((error.line, error.column), (2, 5), "{id}");
-    }
-    let taken = page("validations: [{expression: 'true'}]")
-        .replace("bad-map", "lending-limit-above-nominal");
-    let error = Rule::read(&taken).unwrap_err().to_string();
-    assert!(error.contains("of lockkeeper has it"), "{error}");
-}
-
-#[test]
-fn two_pages_with_one_id_are_refused() {
-    let text = page("validations: [{expression: 'true'}]");
-    let source = |name: &str| Source {
-        name: name.to_owned(),
-        text: text.clone(),
-    };
-    let errors = Rules::read(&[source("a.md"), source("b.md")]).unwrap_err();
-    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    assert_eq!(texts[0], "b.md:1:1: a.md has TEAM001 already; take another");
-    assert_eq!(texts.len(), 2);
-    let many: Vec<Source> = (0..=RULES_MAX).map(|_| source("a.md")).collect();
-    assert_eq!(Rules::read(&many).unwrap_err(), [RulesError::TooMany]);
 }
 
 #[test]

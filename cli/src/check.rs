@@ -10,6 +10,7 @@ mod judge;
 mod kinds;
 mod lines;
 mod outside;
+mod plain;
 mod policy_report;
 mod progress;
 mod report;

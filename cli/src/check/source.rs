@@ -1,5 +1,6 @@
 //! What is to be checked: files, folders and standard input.
 
+use super::plain;
 use crate::yaml::place_and_message;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -133,20 +134,25 @@ impl Input {
 impl Source {
     /// Parses a text.
     pub(super) fn parse(text: String) -> Result<Self, Problem> {
-        let values: Vec<Value> = serde_saphyr::from_multiple(&text).map_err(|error| {
-            let place = error.location().and_then(|it| {
-                let (line, column) = (it.line(), it.column());
-                Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
-            });
-            let message = in_words(place_and_message(&error).1);
-            Problem { place, message }
-        })?;
+        let values = match plain::values(&text) {
+            Some(values) => values,
+            None => serde_saphyr::from_multiple(&text).map_err(|error| explain(&error))?,
+        };
         let mut documents = Vec::new();
         for (number, value) in values.into_iter().enumerate() {
             unfold(number, String::new(), value, &mut documents);
         }
         Ok(Self { text, documents })
     }
+}
+
+fn explain(error: &serde_saphyr::Error) -> Problem {
+    let place = error.location().and_then(|it| {
+        let (line, column) = (it.line(), it.column());
+        Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
+    });
+    let message = in_words(place_and_message(error).1);
+    Problem { place, message }
 }
 
 /// What the parser says, as users of YAML know it.

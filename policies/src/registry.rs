@@ -32,6 +32,8 @@ pub struct Registration {
     pub namespaced: bool,
     /// Whether it is one of lockkeeper's own kinds.
     pub own: bool,
+    /// The project whose kind it is, if it is sent only where that is wanted.
+    pub foreign: Option<ForeignKinds>,
     /// The label that an object must carry.
     pub selected_by: Option<&'static str>,
     /// The operations that some rule runs on.
@@ -142,7 +144,7 @@ pub fn registrations(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Ve
 
 /// The kinds of another project, also those that no rule is on for.
 fn foreign(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
-    match kinds {
+    let mut all = match kinds {
         ForeignKinds::Kueue => vec![
             foreign_registration::<kueue::ClusterQueue>(settings),
             foreign_registration::<kueue::Cohort>(settings),
@@ -151,7 +153,11 @@ fn foreign(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
             foreign_registration::<kueue::Workload>(settings),
         ],
         ForeignKinds::Koordinator => vec![foreign_registration::<ElasticQuota>(settings)],
+    };
+    for registration in &mut all {
+        registration.foreign = Some(kinds);
     }
+    all
 }
 
 /// Every kind that the API server may be told to send, whatever the configuration.
@@ -202,6 +208,7 @@ fn registration<T: Guarded>() -> Registration {
         plural: T::plural(&()).into_owned(),
         namespaced: T::NAMESPACED,
         own: T::OWN,
+        foreign: None,
         selected_by: T::SELECTED_BY,
         validated_on: operations.copied().collect(),
         defaulted_on: T::DEFAULTED_ON.iter().copied().collect(),

@@ -23,7 +23,7 @@ use crate::stores::Readiness;
 use labels::Reload;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::reference::entries;
-use lockkeeper_policies::registry;
+use lockkeeper_policies::registry::{self, Registration};
 use made::{counters, requests, rule_hits, series, stores};
 use prometheus_client::encoding::text as openmetrics;
 use prometheus_client::metrics::MetricType;
@@ -76,6 +76,23 @@ struct Kind {
     group: String,
     version: String,
     name: String,
+    /// How it is counted: kinds of other projects may have the names of ours.
+    label: String,
+}
+
+impl Kind {
+    fn of(registered: Registration) -> Self {
+        let Registration { group, kind, .. } = registered;
+        Self {
+            label: match registered.foreign {
+                None => kind.clone(),
+                Some(_) => format!("{kind}.{group}"),
+            },
+            group,
+            version: registered.version,
+            name: kind,
+        }
+    }
 }
 
 /// All metrics of the server.
@@ -96,14 +113,7 @@ pub struct Metrics {
 impl Metrics {
     /// All at zero. The stores are looked at when somebody asks.
     pub(crate) fn new(index: &Arc<RwLock<Index>>, readiness: &Readiness) -> Self {
-        let kinds = registry::registrations()
-            .into_iter()
-            .map(|registered| Kind {
-                group: registered.group,
-                version: registered.version,
-                name: registered.kind,
-            });
-        let kinds: Vec<Kind> = kinds.collect();
+        let kinds: Vec<Kind> = registry::guarded().into_iter().map(Kind::of).collect();
         // A rule that holds for several kinds is counted once.
         let rules: Vec<&'static str> = entries().iter().map(|it| it.rule.id).collect();
         let mut registry = Registry::with_prefix(PREFIX);

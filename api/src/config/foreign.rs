@@ -43,7 +43,11 @@ pub struct UnknownKinds(String);
 impl fmt::Display for UnknownKinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = ForeignKinds::ALL.map(ForeignKinds::as_str).join(" and ");
-        write!(f, "{:?} is no project whose kinds are known; those are {known}", self.0)
+        write!(
+            f,
+            "{:?} is no project whose kinds are known; those are {known}",
+            self.0
+        )
     }
 }
 
@@ -80,7 +84,10 @@ mod tests {
         for unknown in ["", "Kueue", "yunikorn"] {
             let error = unknown.parse::<ForeignKinds>().unwrap_err().to_string();
             let known = "those are kueue and koordinator";
-            assert_eq!(error, format!("{unknown:?} is no project whose kinds are known; {known}"));
+            assert_eq!(
+                error,
+                format!("{unknown:?} is no project whose kinds are known; {known}")
+            );
         }
     }
 }

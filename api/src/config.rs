@@ -7,6 +7,7 @@ mod contradiction;
 mod controller;
 mod exceptions;
 mod factor;
+mod foreign;
 mod limits;
 mod listen;
 mod namespaced_name;
@@ -20,6 +21,7 @@ pub use contradiction::{Contradiction, Pair};
 pub use controller::{ControllerSettings, LeaderElection};
 pub use exceptions::{ExceptionSelector, Expiry, RuleException};
 pub use factor::{Factor, FactorError};
+pub use foreign::{ForeignKinds, UnknownKinds};
 pub use limits::{Http2Limits, LimitSettings, MetricsLimits};
 pub use listen::{AddressError, ListenAddress, OptionalListen};
 pub use namespaced_name::{NameError, NamespacedName};
@@ -34,7 +36,7 @@ pub use within::Within;
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 /// The largest request body that the webhook reads by default, in bytes: 8 MiB. The API server's
@@ -173,6 +175,9 @@ pub struct WebhookSettings {
     pub client_names: Vec<String>,
     /// Certificates in a Secret that all replicas share.
     pub certificates: CertificateSettings,
+    /// The projects whose kinds are watched besides lockkeeper's own, for rules on them. Which of them the API
+    /// server sends is told to it by `lockkeeper crds webhooks`, with this file or with `--foreign`.
+    pub foreign_kinds: BTreeSet<ForeignKinds>,
     /// The largest request body that is read, in bytes, from 65536 (64 KiB) to 67108864 (64 MiB). A
     /// larger one is answered with 413.
     #[serde(deserialize_with = "body_limit_bytes")]
@@ -214,6 +219,7 @@ impl Default for WebhookSettings {
             client_ca: None,
             client_names: Vec::new(),
             certificates: CertificateSettings::default(),
+            foreign_kinds: BTreeSet::new(),
             body_limit_bytes: BODY_LIMIT_BYTES_DEFAULT,
             drain_seconds: DRAIN_SECONDS_DEFAULT,
             shutdown_delay_seconds: None,

@@ -284,6 +284,11 @@ mod tests {
             );
         }
         refused("webhook: {drainSeconds: 3601}\n", ":1:25", "from 0 to 3600");
+        refused(
+            "webhook:\n  foreignKinds: [kueue, volcano]\n",
+            ":2:25",
+            "\"volcano\" is no project whose kinds are known; those are kueue and koordinator",
+        );
     }
 
     #[test]
@@ -367,6 +372,7 @@ mod tests {
             "priority: {maxPreemptionAboveScheduling: 0, separatePreemptionAllowedFor: [\"yes\", \"\", \"a: b\"]}\n",
             "priority: {separatePreemptionAllowedFor: []}\njob: {disableDefaultPreemptiable: true}\n",
             "webhook: {listen: \"[::]:1\", metricsListen: off, minimumTls: \"1.2\", http1Only: true, bodyLimitBytes: 65536, drainSeconds: 0}\n",
+            "webhook: {foreignKinds: [koordinator, kueue]}\n",
             "webhook: {limits: {requestsMax: 1, http2: {streamsMax: 1}, metrics: {connectionsMax: 1}}}\n",
             "waitForPodsReady: {enable: true, timeout: 1h30m, recoveryTimeout: \"0s\", requeuingStrategy: {backoffFactor: 1.41284738, backoffBaseSeconds: 1}}\n",
             "waitForPodsReady: {requeuingStrategy: {timestamp: Creation, backoffLimitCount: 0, preset: kep-1282}}\n",

@@ -190,7 +190,7 @@ fn app(settings: Settings, source: Source, webhook: &WebhookSettings) -> Result<
         Source::Cluster(client) => {
             let index = Arc::new(RwLock::new(Index::default()));
             let lag_max = webhook.limits.stores_lag_max_milliseconds.milliseconds();
-            let readiness = stores::follow(&client, &index, lag_max);
+            let readiness = stores::follow(&client, &index, lag_max, &webhook.foreign_kinds);
             let live = Box::new(ApiServer::new(client));
             App::connected(settings, index, readiness, live, body_limit_bytes)
                 .remembering(Memory::from(&webhook.limits))

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Error, anyhow, bail};
 use clap::Args;
-use lockkeeper_policies::registry;
+use lockkeeper_policies::registry::Registration;
 use lockkeeper_policies::rule::Operation;
 use lockkeeper_policies::user::{KindName, PAGE_MAX_BYTES, RULES_MAX, Rules, Source};
 use std::fs::{self, File};
@@ -86,8 +86,7 @@ fn page(path: &Path) -> Result<Source, Error> {
 
 /// What of these rules the webhook is never asked about, unless somebody registers it: kinds and operations for
 /// which lockkeeper's own webhook configurations have nothing.
-pub(crate) fn unregistered(rules: &Rules) -> Vec<String> {
-    let registered = registry::registrations();
+pub(crate) fn unregistered(rules: &Rules, registered: &[Registration]) -> Vec<String> {
     let is_sent = |kind: KindName<'_>, operation: &Operation| {
         registered.iter().any(|it| {
             let is_version = kind.version == "*" || it.version == kind.version;
@@ -121,6 +120,9 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
+    use lockkeeper_policies::registry;
+    use lockkeeper_policies::settings::Settings;
+    use std::collections::BTreeSet;
     use tempfile::TempDir;
 
     const PAGE: &str = "---\nid: TEAM001\nname: a\nkinds: [{version: v1, kind: Pod}, {version: v1, kind: Node}]\noperations: [CREATE, DELETE]\nvalidations: [{expression: 'true'}]\n---\n";
@@ -171,7 +173,10 @@ mod tests {
         };
         let rules = compile(&[source]).unwrap();
         assert_eq!(
-            unregistered(&rules),
+            unregistered(
+                &rules,
+                &registry::registrations(&BTreeSet::new(), &Settings::default())
+            ),
             [
                 "TEAM001: DELETE of v1 Pod",
                 "TEAM001: CREATE, DELETE of v1 Node"

@@ -4,6 +4,9 @@ use crate::definitions;
 use crate::webhooks::{Authorities, Endpoint, configurations};
 use crate::yaml::{self, YamlError};
 use clap::{ArgGroup, Args, Subcommand};
+use lockkeeper_api::config::{Config, ForeignKinds};
+use lockkeeper_policies::registry::{self, Registration, registrations};
+use lockkeeper_policies::settings::Settings;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
@@ -47,6 +50,19 @@ pub struct Webhooks {
     /// --tls-secret` or cert-manager fills in the bundle.
     #[arg(long, value_name = "FILE")]
     ca_bundle: Option<PathBuf>,
+
+    /// The projects whose kinds are sent as well: kueue, koordinator
+    ///
+    /// Of each kind is sent what some rule is on for.
+    #[arg(long, value_name = "PROJECT", value_delimiter = ',')]
+    foreign: Vec<ForeignKinds>,
+
+    /// The configuration file of `lockkeeper serve`
+    ///
+    /// Its webhook.foreignKinds counts besides --foreign, and its rules say what is sent of these kinds: print the
+    /// configurations anew when either changes.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 
     /// The Certificate of cert-manager whose CA bundle is to be filled in by it
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = certificate, conflicts_with = "ca_bundle")]
@@ -103,6 +119,22 @@ pub enum Error {
     PrivateKey {
         /// The file.
         path: PathBuf,
+    },
+    /// The configuration file cannot be read.
+    #[error("cannot read the configuration {path}; name a readable file with --config")]
+    ReadConfig {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The configuration file says what cannot be.
+    #[error("the configuration {path} is wrong: {reason}")]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
     },
     /// An object has no YAML form. A test emits all of them, so this does not happen.
     #[error("cannot write {name} as YAML; this is a defect, please report it")]
@@ -178,7 +210,8 @@ fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
         (None, Some(certificate)) => Authorities::CertManager(certificate),
         (None, None) => Authorities::Absent,
     };
-    let (validating, mutating) = configurations(&endpoint, authorities);
+    let kinds = arguments.kinds()?;
+    let (validating, mutating) = configurations(&endpoint, authorities, &kinds);
     Ok(vec![
         document("validating-webhook.yaml".to_owned(), &validating)?,
         document("mutating-webhook.yaml".to_owned(), &mutating)?,
@@ -198,6 +231,31 @@ impl Webhooks {
             });
         service.or_else(|| self.url.clone().map(Endpoint::Url))
     }
+
+    /// What is to be sent.
+    fn kinds(&self) -> Result<Vec<Registration>, Error> {
+        let config = self.config.as_deref().map(read_config).transpose()?;
+        let (config, settings) = config.unwrap_or_default();
+        let mut wanted = config.webhook.foreign_kinds;
+        wanted.extend(&self.foreign);
+        Ok(registrations(&wanted, &settings))
+    }
+}
+
+fn read_config(path: &Path) -> Result<(Config, Settings), Error> {
+    let path = path.to_owned();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(source) => return Err(Error::ReadConfig { path, source }),
+    };
+    if text.trim().is_empty() {
+        return Ok(Default::default());
+    }
+    let config = yaml::read::<Config>(&text).and_then(|config| {
+        let settings = registry::settings(&config).map_err(|error| error.to_string())?;
+        Ok((config, settings))
+    });
+    config.map_err(|reason| Error::Config { path, reason })
 }
 
 fn document(file: String, object: &impl Serialize) -> Result<Document, Error> {

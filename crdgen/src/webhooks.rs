@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
 use lockkeeper_api::{GROUP, job_set};
-use lockkeeper_policies::registry::{Registration, registrations};
+use lockkeeper_policies::registry::Registration;
 use lockkeeper_policies::rule::Operation;
 use std::collections::BTreeSet;
 
@@ -73,11 +73,13 @@ pub enum Authorities<'a> {
 /// The annotation by which cert-manager knows where it is to put a bundle, and of which Certificate.
 const CERT_MANAGER: &str = "cert-manager.io/inject-ca-from";
 
-/// The configurations for a webhook at `endpoint` whose certificate is signed by one of `authorities`.
+/// The configurations for a webhook at `endpoint` whose certificate is signed by one of `authorities`, and which
+/// is sent objects of these kinds.
 #[must_use]
 pub fn configurations(
     endpoint: &Endpoint,
     authorities: Authorities<'_>,
+    kinds: &[Registration],
 ) -> (ValidatingWebhookConfiguration, MutatingWebhookConfiguration) {
     let (ca_bundle, certificate) = match authorities {
         Authorities::Absent => (None, None),
@@ -87,13 +89,13 @@ pub fn configurations(
     let client = |path| client(endpoint, path, ca_bundle);
     let mut validating = Vec::new();
     let mut mutating = Vec::new();
-    for kind in registrations() {
-        let name = |verb| format!("{}.{verb}.{GROUP}", kind.plural);
+    for kind in kinds {
+        let name = |verb| name(kind, verb);
         if !kind.validated_on.is_empty() {
             let entry = Entry::new(
                 name("validate"),
                 client(VALIDATE_PATH),
-                &kind,
+                kind,
                 &kind.validated_on,
             );
             validating.push(entry.validating());
@@ -102,7 +104,7 @@ pub fn configurations(
             let entry = Entry::new(
                 name("default"),
                 client(MUTATE_PATH),
-                &kind,
+                kind,
                 &kind.defaulted_on,
             );
             mutating.push(entry.mutating());
@@ -125,6 +127,15 @@ pub fn configurations(
     )
 }
 
+/// The name of a webhook. Another project's kind may have the plural of one of ours.
+fn name(kind: &Registration, verb: &str) -> String {
+    let Registration { group, plural, .. } = kind;
+    match kind.foreign {
+        None => format!("{plural}.{verb}.{GROUP}"),
+        Some(_) => format!("{plural}.{group}.{verb}.{GROUP}"),
+    }
+}
+
 impl Entry {
     fn new(
         name: String,
@@ -136,8 +147,8 @@ impl Entry {
             name,
             client,
             rule: rule(kind, operations),
-            // Nobody but us guards our own kinds. Pods, Jobs and PriorityClasses belong to everybody:
-            // the cluster must go on while the webhook is away. A Job that is not suspended here is
+            // Nobody but us guards our own kinds. Pods, Jobs and PriorityClasses belong to everybody, and
+            // kinds of other projects to them: the cluster must go on while the webhook is away. A Job that is not suspended here is
             // suspended by the controller when it sees it.
             failure_policy: if kind.own { "Fail" } else { "Ignore" },
             object_selector: kind.selected_by.map(has_label),

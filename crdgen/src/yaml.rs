@@ -1,6 +1,7 @@
 //! YAML as people of Kubernetes write it.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Why an object has no YAML form.
@@ -19,6 +20,14 @@ pub enum YamlError {
 pub(crate) fn document(object: &impl Serialize) -> Result<String, YamlError> {
     let value = normal(serde_json::to_value(object)?);
     Ok(serde_saphyr::to_string(&value)?)
+}
+
+/// Reads a document. The error says where, and what is wrong, on one line.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        let text = error.without_snippet().to_string();
+        text.lines().next().unwrap_or_default().to_owned()
+    })
 }
 
 /// The value with keys in order, without a fraction where a number is whole.

@@ -13,7 +13,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::ObjectMeta;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
-use lockkeeper_api::foreign::scheduling;
+use lockkeeper_api::foreign::{kueue, scheduling};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, labels};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -122,8 +122,8 @@ fn said(own: Option<&BTreeMap<String, String>>, priority: PodPriority) -> PodSay
 
 /// The facts of an ElasticQuota.
 #[must_use]
-pub fn of_quota(quota: &ElasticQuota) -> QuotaFacts {
-    QuotaFacts {
+pub fn of_quota(quota: &ElasticQuota) -> Facts {
+    Facts::ElasticQuota(Box::new(QuotaFacts {
         parent: quota.parent().to_owned(),
         is_parent: quota.is_parent(),
         tree_id: quota.label(koordinator::TREE_ID).to_owned(),
@@ -131,7 +131,7 @@ pub fn of_quota(quota: &ElasticQuota) -> QuotaFacts {
         max: quota.spec.max.clone().unwrap_or_default(),
         guaranteed: quota.guaranteed(),
         namespaces: quota.namespaces().into_iter().collect(),
-    }
+    }))
 }
 
 /// The facts of a Workload of Kubernetes.
@@ -166,4 +166,34 @@ pub fn of_flavor(flavor: &ResourceFlavor) -> Facts {
 #[must_use]
 pub fn of_local_queue(queue: &LocalQueue) -> Facts {
     Facts::LocalQueue(Family::Own, queue.spec.cluster_queue.clone())
+}
+
+/// The facts of a ClusterQueue of Kueue.
+#[must_use]
+pub fn of_kueue_cluster_queue(queue: &kueue::ClusterQueue) -> Facts {
+    Facts::ClusterQueue(Family::Kueue, Arc::new(HasQuota::facts(queue)))
+}
+
+/// The facts of a Cohort of Kueue.
+#[must_use]
+pub fn of_kueue_cohort(cohort: &kueue::Cohort) -> Facts {
+    Facts::Cohort(Family::Kueue, Arc::new(HasQuota::facts(cohort)))
+}
+
+/// The facts of a ResourceFlavor of Kueue.
+#[must_use]
+pub fn of_kueue_flavor(flavor: &kueue::ResourceFlavor) -> Facts {
+    Facts::ResourceFlavor(Family::Kueue, IsFlavor::facts(flavor))
+}
+
+/// The facts of a LocalQueue of Kueue.
+#[must_use]
+pub fn of_kueue_local_queue(queue: &kueue::LocalQueue) -> Facts {
+    Facts::LocalQueue(Family::Kueue, queue.spec.cluster_queue.clone())
+}
+
+/// The facts of a `WorkloadPriorityClass` of Kueue.
+#[must_use]
+pub fn of_workload_priority_class(class: &kueue::WorkloadPriorityClass) -> Facts {
+    Facts::WorkloadPriorityClass(class.value)
 }

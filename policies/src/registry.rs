@@ -11,7 +11,7 @@ use crate::user;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use lockkeeper_api::config::Config;
+use lockkeeper_api::config::{Config, ForeignKinds};
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling;
@@ -35,6 +35,8 @@ pub struct Registration {
     pub namespaced: bool,
     /// Whether it is one of lockkeeper's own kinds.
     pub own: bool,
+    /// The project whose kind it is, if it is sent only where that is wanted.
+    pub foreign: Option<ForeignKinds>,
     /// The label that an object must carry.
     pub selected_by: Option<&'static str>,
     /// The operations that some rule runs on.
@@ -143,11 +145,13 @@ fn known<'a>(
     }
 }
 
-/// What the API server is to send, kind by kind. Of Kubernetes' Workload and PodGroup it sends nothing: all rules
-/// for them are its own.
+/// What the API server is to send, kind by kind: lockkeeper's own kinds and what goes with them, and of other
+/// projects the wanted ones. Of Kubernetes' Workload and PodGroup it sends nothing: all rules for them are its own.
+///
+/// A rule that is switched on while the server runs may need objects that were not registered for it.
 #[must_use]
-pub fn registrations() -> Vec<Registration> {
-    vec![
+pub fn registrations(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Registration> {
+    let mut out = vec![
         registration::<ClusterQueue>(),
         registration::<Cohort>(),
         registration::<ResourceFlavor>(),
@@ -157,7 +161,41 @@ pub fn registrations() -> Vec<Registration> {
         registration::<Pod>(),
         registration::<Job>(),
         registration::<JobSet>(),
-    ]
+    ];
+    for kinds in wanted {
+        let all = foreign(*kinds, settings);
+        out.extend(all.into_iter().filter(|it| !it.validated_on.is_empty()));
+    }
+    out
+}
+
+/// The kinds of another project, also those that no rule is on for.
+fn foreign(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
+    let mut all = match kinds {
+        ForeignKinds::Kueue => vec![
+            foreign_registration::<kueue::ClusterQueue>(settings),
+            foreign_registration::<kueue::Cohort>(settings),
+            foreign_registration::<kueue::ResourceFlavor>(settings),
+            foreign_registration::<kueue::LocalQueue>(settings),
+            foreign_registration::<kueue::Workload>(settings),
+        ],
+        ForeignKinds::Koordinator => vec![foreign_registration::<ElasticQuota>(settings)],
+    };
+    for registration in &mut all {
+        registration.foreign = Some(kinds);
+    }
+    all
+}
+
+/// Every kind that the API server may be told to send, whatever the configuration.
+#[must_use]
+pub fn guarded() -> Vec<Registration> {
+    let settings = Settings::default();
+    let own = registrations(&BTreeSet::new(), &settings);
+    let foreign = ForeignKinds::ALL.map(|kinds| foreign(kinds, &settings));
+    own.into_iter()
+        .chain(foreign.into_iter().flatten())
+        .collect()
 }
 
 fn infos<T: Guarded>(out: &mut Vec<RuleInfo>) {
@@ -175,6 +213,19 @@ fn infos<T: Guarded>(out: &mut Vec<RuleInfo>) {
     }));
 }
 
+/// What is sent of a kind that others guard as well: only what some rule is on for. What their own webhook fills
+/// in need not be filled in twice.
+fn foreign_registration<T: Guarded>(settings: &Settings) -> Registration {
+    let rules = T::rules().iter();
+    let on = rules.filter(|rule| settings.is_on(rule.id, rule.action));
+    let operations = on.flat_map(|rule| rule.check.operations());
+    Registration {
+        validated_on: operations.copied().collect(),
+        defaulted_on: BTreeSet::new(),
+        ..registration::<T>()
+    }
+}
+
 fn registration<T: Guarded>() -> Registration {
     let operations = T::rules().iter().flat_map(|rule| rule.check.operations());
     Registration {
@@ -184,8 +235,12 @@ fn registration<T: Guarded>() -> Registration {
         plural: T::plural(&()).into_owned(),
         namespaced: T::NAMESPACED,
         own: T::OWN,
+        foreign: None,
         selected_by: T::SELECTED_BY,
         validated_on: operations.copied().collect(),
         defaulted_on: T::DEFAULTED_ON.iter().copied().collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,4 +89,12 @@ impl Settings {
             .copied()
             .unwrap_or(default)
     }
+    /// Whether findings of a rule come to anything, in some namespace at least.
+    #[must_use]
+    pub fn is_on(&self, rule: &str, default: Action) -> bool {
+        let everywhere = self.action(rule, default, None);
+        let somewhere = self.namespaces.values().filter_map(|it| it.get(rule));
+        let mut all = somewhere.copied().chain([everywhere]);
+        all.any(|action| action != Action::Off)
+    }
 }

@@ -135,7 +135,7 @@ fn the_jobs_of_a_job_set_wait_with_it() {
 
 #[test]
 fn they_are_sent_when_they_are_made_and_name_a_queue() {
-    let registrations = registry::registrations();
+    let registrations = registry::guarded();
     for kind in ["Job", "JobSet"] {
         let found = registrations.iter().find(|it| it.kind == kind).unwrap();
         assert_eq!(found.selected_by, Some("lockkeeper.dev/queue-name"));

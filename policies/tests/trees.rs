@@ -9,6 +9,7 @@
 )]
 
 use lockkeeper_api::quantity::Quantity;
+use lockkeeper_policies::endless::Hunter;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::trees::{Family, FlavorFacts, Limits, NodeFacts, NodeKind};
 use lockkeeper_policies::world::{Lookup, ObjectName, World};
@@ -161,6 +162,7 @@ fn facts() -> impl Strategy<Value = Facts> {
                 quotas,
                 has_checks: false,
                 takes_equals,
+                hunter: Hunter::default(),
             })
         });
     let node = node.boxed();

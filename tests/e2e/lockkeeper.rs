@@ -33,6 +33,9 @@ impl fmt::Display for Protocol {
     }
 }
 
+/// The name of the configuration file in a server's folder.
+const CONFIG: &str = "config.yaml";
+
 /// A running `lockkeeper serve`. Dropping it kills it.
 pub struct Lockkeeper {
     process: Process,
@@ -153,6 +156,12 @@ impl Lockkeeper {
         rest.lines().next().unwrap().trim().parse().unwrap()
     }
 
+    /// Its configuration file, if it has one.
+    pub fn config(&self) -> Option<PathBuf> {
+        let path = self.stdout.with_file_name(CONFIG);
+        path.is_file().then_some(path)
+    }
+
     /// What the server has printed.
     pub fn printed(&self) -> String {
         fs::read_to_string(&self.stdout).unwrap()
@@ -214,7 +223,7 @@ fn on_cluster(
         command.arg("--http1-only");
     }
     if !config.is_empty() {
-        let path = folder.join("config.yaml");
+        let path = folder.join(CONFIG);
         fs::write(&path, config).map_err(|e| format!("{}: {e}", path.display()))?;
         command.arg("--config").arg(path);
     }

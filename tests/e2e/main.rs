@@ -11,7 +11,8 @@
 //! neither, `tests/minicluster/build.sh` builds one. `LOCKKEEPER_DRILL_REQUESTS` is how many
 //! requests each step of a drill sends; see `scenarios/drills.rs`. `LOCKKEEPER_DRILL_SECONDS` is how long
 //! a controller is killed under load; see `scenarios/control/faults.rs`. `LOCKKEEPER_FLOOD_WORKLOADS` is how
-//! many workloads a flood has; see `scenarios/control/proxied.rs`.
+//! many workloads a flood has; see `scenarios/control/proxied.rs`. `LOCKKEEPER_CONFORMANCE_DIR` names the folder
+//! with the CRDs of other projects, `crds/`; see `scenarios/foreign.rs`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

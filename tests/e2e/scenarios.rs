@@ -7,6 +7,7 @@ mod control;
 mod demo;
 mod drills;
 mod examples;
+mod foreign;
 mod guarded;
 mod objects;
 mod rights;
@@ -56,6 +57,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
     scenarios.extend(configuration::scenarios());
+    scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());
     scenarios.extend(workers::scenarios());

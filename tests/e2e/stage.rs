@@ -103,7 +103,8 @@ impl Stage {
         let folder = self.new_folder();
         let server = Lockkeeper::start(self.cluster().server(), &folder, protocol, config)
             .unwrap_or_else(|e| panic!("{e}"));
-        register(&kubectl, &server.url(), server.ca());
+        let config = server.config();
+        register_by(&kubectl, &server.url(), server.ca(), config.as_deref());
         self.serving = Some(Serving {
             server,
             protocol,
@@ -236,8 +237,18 @@ metadata:
 /// Registers the server at `url` and waits until the API server asks it.
 #[track_caller]
 pub fn register(kubectl: &Kubectl, url: &str, ca: &Path) {
+    register_by(kubectl, url, ca, None);
+}
+
+/// The same for a server with this configuration file.
+#[track_caller]
+fn register_by(kubectl: &Kubectl, url: &str, ca: &Path, config: Option<&Path>) {
     let ca = ca.to_str().unwrap();
-    let webhooks = lockkeeper::output(&["crds", "webhooks", "--url", url, "--ca-bundle", ca]);
+    let mut command = vec!["crds", "webhooks", "--url", url, "--ca-bundle", ca];
+    if let Some(config) = config {
+        command.extend(["--config", config.to_str().unwrap()]);
+    }
+    let webhooks = lockkeeper::output(&command);
     kubectl.apply(&webhooks, &[]).accepted_silently();
 
     // The two configurations are noticed apart, so each is asked for.

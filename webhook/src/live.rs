@@ -11,6 +11,7 @@ use futures_util::future::{BoxFuture, join_all};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::{Api, Client};
 use lockkeeper_api::config::LimitSettings;
+use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, ResourceFlavor};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::IndexedKind;
@@ -48,6 +49,8 @@ pub struct ApiServer {
     classes: Api<PriorityClass>,
     queues: Api<ClusterQueue>,
     flavors: Api<ResourceFlavor>,
+    kueue_queues: Api<kueue::ClusterQueue>,
+    kueue_flavors: Api<kueue::ResourceFlavor>,
 }
 
 impl ApiServer {
@@ -57,7 +60,9 @@ impl ApiServer {
         Self {
             classes: Api::all(client.clone()),
             queues: Api::all(client.clone()),
-            flavors: Api::all(client),
+            flavors: Api::all(client.clone()),
+            kueue_queues: Api::all(client.clone()),
+            kueue_flavors: Api::all(client),
         }
     }
 }
@@ -86,6 +91,12 @@ impl Source for ApiServer {
                 }
                 IndexedKind::ResourceFlavor(Family::Own) => {
                     self.flavors.get_metadata_opt(name).await?.is_some()
+                }
+                IndexedKind::ClusterQueue(Family::Kueue) => {
+                    self.kueue_queues.get_metadata_opt(name).await?.is_some()
+                }
+                IndexedKind::ResourceFlavor(Family::Kueue) => {
+                    self.kueue_flavors.get_metadata_opt(name).await?.is_some()
                 }
                 _ => true,
             })

@@ -25,7 +25,7 @@ use labels::Reload;
 use listed::Configured;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::reference::entries;
-use lockkeeper_policies::registry;
+use lockkeeper_policies::registry::{self, Registration};
 use lockkeeper_policies::settings::Settings;
 use made::{counters, requests, rule_hits, series, stores};
 use prometheus_client::encoding::text as openmetrics;
@@ -79,17 +79,28 @@ struct Kind {
     group: String,
     version: String,
     name: String,
+    /// How it is counted: kinds of other projects may have the names of ours.
+    label: String,
 }
 
-/// The kinds that are sent here by default.
+impl Kind {
+    fn of(registered: Registration) -> Self {
+        let Registration { group, kind, .. } = registered;
+        Self {
+            label: match registered.foreign {
+                None => kind.clone(),
+                Some(_) => format!("{kind}.{group}"),
+            },
+            group,
+            version: registered.version,
+            name: kind,
+        }
+    }
+}
+
+/// The kinds that may be sent here.
 fn kinds() -> Vec<Kind> {
-    let registered = registry::registrations().into_iter();
-    let kinds = registered.map(|registered| Kind {
-        group: registered.group,
-        version: registered.version,
-        name: registered.kind,
-    });
-    kinds.collect()
+    registry::guarded().into_iter().map(Kind::of).collect()
 }
 
 /// All metrics of the server.

@@ -1,6 +1,7 @@
 //! Stores fed by watches: the objects that rules ask about, kept down to the facts they use.
 
 mod feed;
+mod foreign;
 mod lean;
 #[cfg(test)]
 mod tests;
@@ -9,17 +10,20 @@ use feed::{Feed, spawn};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::core::PartialObjectMeta;
+use kube::core::{DynamicObject, PartialObjectMeta};
+use kube::discovery::ApiResource;
 use kube::runtime::watcher;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
 use lean::Lean;
+use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::{Workload, labels};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::trees::Family;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
@@ -42,19 +46,25 @@ impl Readiness {
         Self::default()
     }
 
-    fn of(stores: &[(&'static str, IndexedKind)]) -> Self {
-        let names = stores.iter().map(|(name, _)| *name);
+    fn of(stores: impl Iterator<Item = Store>) -> Self {
+        let unsynced = stores.map(|store| (store.name, AtomicBool::new(false)));
         Self {
-            stores: names.map(|name| (name, AtomicBool::new(false))).collect(),
+            stores: unsynced.collect(),
         }
     }
 
+    /// A store has listed everything.
     fn set(&self, name: &str) {
-        for (store, synced) in self.stores.iter() {
-            if *store == name && !synced.swap(true, Ordering::Release) {
-                tracing::info!(store = name, "synced");
-            }
+        if self.settle(name) {
+            tracing::info!(store = name, "synced");
         }
+    }
+
+    /// A store need not be waited for. Whether it was till now.
+    fn settle(&self, name: &str) -> bool {
+        let mut stores = self.stores.iter();
+        let found = stores.find(|(store, _)| *store == name);
+        found.is_some_and(|(_, settled)| !settled.swap(true, Ordering::Release))
     }
 
     /// The stores that have not listed everything yet.
@@ -88,30 +98,60 @@ type LeanWorkload = Lean<Workload, WorkloadSpec, WorkloadStatus>;
 /// A pod is its metadata, and that is all that is asked for.
 type LeanPod = Lean<PartialObjectMeta<Pod>>;
 
-const PRIORITY_CLASSES: &str = "priorityclasses";
-const WORKLOADS: &str = "workloads";
-const PODS: &str = "pods";
-const CLUSTER_QUEUES: &str = "clusterqueues";
-const COHORTS: &str = "cohorts";
-const RESOURCE_FLAVORS: &str = "resourceflavors";
-const LOCAL_QUEUES: &str = "localqueues";
+/// One kind of objects, and what it is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Store {
+    pub(crate) name: &'static str,
+    pub(crate) kind: IndexedKind,
+    /// Whether the cluster need not have the kind.
+    is_optional: bool,
+}
 
-/// All stores, and what they hold.
-pub(crate) const STORES: [(&str, IndexedKind); 7] = [
-    (PRIORITY_CLASSES, IndexedKind::PriorityClass),
-    (WORKLOADS, IndexedKind::Workload),
-    (PODS, IndexedKind::Pod),
-    (CLUSTER_QUEUES, IndexedKind::ClusterQueue(Family::Own)),
-    (COHORTS, IndexedKind::Cohort(Family::Own)),
-    (RESOURCE_FLAVORS, IndexedKind::ResourceFlavor(Family::Own)),
-    (LOCAL_QUEUES, IndexedKind::LocalQueue(Family::Own)),
+const fn store(name: &'static str, kind: IndexedKind) -> Store {
+    Store {
+        name,
+        kind,
+        is_optional: false,
+    }
+}
+
+const PRIORITY_CLASSES: Store = store("priorityclasses", IndexedKind::PriorityClass);
+const WORKLOADS: Store = store("workloads", IndexedKind::Workload);
+const PODS: Store = store("pods", IndexedKind::Pod);
+const CLUSTER_QUEUES: Store = store("clusterqueues", IndexedKind::ClusterQueue(Family::Own));
+const COHORTS: Store = store("cohorts", IndexedKind::Cohort(Family::Own));
+const RESOURCE_FLAVORS: Store = store("resourceflavors", IndexedKind::ResourceFlavor(Family::Own));
+const LOCAL_QUEUES: Store = store("localqueues", IndexedKind::LocalQueue(Family::Own));
+
+/// The stores that there are in any case.
+const STORES: [Store; 7] = [
+    PRIORITY_CLASSES,
+    WORKLOADS,
+    PODS,
+    CLUSTER_QUEUES,
+    COHORTS,
+    RESOURCE_FLAVORS,
+    LOCAL_QUEUES,
 ];
 
-/// Starts the watches. They go on until the runtime ends; a broken watch is taken up again with
-/// growing pauses, and meanwhile the stores answer from what they have. A change waits for at most
-/// `lag_max` for requests that are being judged.
-pub fn follow(client: &Client, index: &Arc<RwLock<Index>>, lag_max: Duration) -> Readiness {
-    let readiness = Readiness::of(&STORES);
+/// The stores that there are where the kinds of these projects are wanted.
+pub(crate) fn stores(
+    wanted: impl IntoIterator<Item = ForeignKinds>,
+) -> impl Iterator<Item = Store> {
+    let foreign = wanted.into_iter().flat_map(foreign::stores);
+    STORES.into_iter().chain(foreign.copied())
+}
+
+/// Starts the watches, of other projects' kinds those that are wanted. They go on until the runtime ends; a broken
+/// watch is taken up again with growing pauses, and meanwhile the stores answer from what they have. A change waits
+/// for at most `lag_max` for requests that are being judged.
+pub fn follow(
+    client: &Client,
+    index: &Arc<RwLock<Index>>,
+    lag_max: Duration,
+    wanted: &BTreeSet<ForeignKinds>,
+) -> Readiness {
+    let readiness = Readiness::of(stores(wanted.iter().copied()));
     let feed = Feed {
         index: Arc::clone(index),
         lag_max,
@@ -121,29 +161,18 @@ pub fn follow(client: &Client, index: &Arc<RwLock<Index>>, lag_max: Duration) ->
         client,
         feed: &feed,
     };
-    watches.all(
-        PRIORITY_CLASSES,
-        IndexedKind::PriorityClass,
-        |class: &PriorityClass| Facts::PriorityClass(facts::of_priority_class(class)),
-    );
-    watches.all(WORKLOADS, IndexedKind::Workload, of_workload);
-    watches.pods(PODS, IndexedKind::Pod);
-    watches.all(
-        CLUSTER_QUEUES,
-        IndexedKind::ClusterQueue(Family::Own),
-        facts::of_cluster_queue,
-    );
-    watches.all(COHORTS, IndexedKind::Cohort(Family::Own), facts::of_cohort);
-    watches.all(
-        RESOURCE_FLAVORS,
-        IndexedKind::ResourceFlavor(Family::Own),
-        facts::of_flavor,
-    );
-    watches.all(
-        LOCAL_QUEUES,
-        IndexedKind::LocalQueue(Family::Own),
-        facts::of_local_queue,
-    );
+    watches.all(PRIORITY_CLASSES, |class: &PriorityClass| {
+        Facts::PriorityClass(facts::of_priority_class(class))
+    });
+    watches.all(WORKLOADS, of_workload);
+    watches.pods(PODS);
+    watches.all(CLUSTER_QUEUES, facts::of_cluster_queue);
+    watches.all(COHORTS, facts::of_cohort);
+    watches.all(RESOURCE_FLAVORS, facts::of_flavor);
+    watches.all(LOCAL_QUEUES, facts::of_local_queue);
+    for kinds in wanted {
+        foreign::follow(&watches, *kinds);
+    }
     readiness
 }
 
@@ -155,27 +184,35 @@ struct Watches<'a> {
 
 impl Watches<'_> {
     /// Starts the watch of all objects of a kind.
-    fn all<K>(
-        &self,
-        name: &'static str,
-        kind: IndexedKind,
-        facts_of: impl Fn(&K) -> Facts + Send + Sync + 'static,
-    ) where
+    fn all<K>(&self, store: Store, facts_of: impl Fn(&K) -> Facts + Send + Sync + 'static)
+    where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
         let all: Api<K> = Api::all(self.client.clone());
         let watch = move || watcher(all.clone(), Config::default().page_size(PAGE_SIZE));
-        spawn(name, kind, watch, self.feed, move |object| {
+        spawn(store, watch, self.feed, move |object| {
             Some(facts_of(object))
         });
     }
 
+    /// Starts the watch of all objects of a kind, whatever their form.
+    fn objects(
+        &self,
+        store: Store,
+        kind: ApiResource,
+        facts_of: impl Fn(&DynamicObject) -> Option<Facts> + Send + Sync + 'static,
+    ) {
+        let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind);
+        let watch = move || watcher(all.clone(), Config::default().page_size(PAGE_SIZE));
+        spawn(store, watch, self.feed, facts_of);
+    }
+
     /// Starts the watch of the pods of jobs.
-    fn pods(&self, name: &'static str, kind: IndexedKind) {
+    fn pods(&self, store: Store) {
         let pods: Api<LeanPod> = Api::all(self.client.clone());
         let config = || Config::default().page_size(PAGE_SIZE).labels(labels::JOB);
         let watch = move || watcher(pods.clone(), config());
-        spawn(name, kind, watch, self.feed, |pod: &LeanPod| {
+        spawn(store, watch, self.feed, |pod: &LeanPod| {
             facts::of_pod(pod.metadata.labels.as_ref())
         });
     }

@@ -11,6 +11,9 @@ use tokio::time::sleep;
 /// it has, and that grows old: kube's own pauses grow to half a minute.
 const PAUSE_MAX_SECONDS: u64 = 5;
 
+/// How often a kind that the cluster does not have is looked for, in seconds.
+pub(crate) const ABSENT_PAUSE_SECONDS: u64 = 30;
+
 /// The events of a watch. After an error it is tried again, with growing pauses.
 ///
 /// kube lists anew when the stream says that the version from which it goes on is no more, but not when
@@ -22,8 +25,32 @@ where
     T: Send + 'static,
     S: Stream<Item = Result<T, Error>> + Send + 'static,
 {
+    events(begin, Duration::from_secs(PAUSE_MAX_SECONDS))
+}
+
+/// The events of a watch of a kind that the cluster need not have. As long as it does not, it is looked for
+/// rarely; whether it does is told by [`is_absent`].
+pub(crate) fn unending_if_installed<T, S>(
+    begin: impl Fn() -> S + Send + 'static,
+) -> impl Stream<Item = Result<T, Error>> + Send
+where
+    T: Send + 'static,
+    S: Stream<Item = Result<T, Error>> + Send + 'static,
+{
+    events(begin, Duration::from_secs(ABSENT_PAUSE_SECONDS))
+}
+
+fn events<T, S>(
+    begin: impl Fn() -> S + Send + 'static,
+    absent_pause: Duration,
+) -> impl Stream<Item = Result<T, Error>> + Send
+where
+    T: Send + 'static,
+    S: Stream<Item = Result<T, Error>> + Send + 'static,
+{
     let start = Watch {
         begin,
+        absent_pause,
         under_way: None,
         pauses: DefaultBackoff::default(),
         pause: None,
@@ -36,6 +63,8 @@ where
 
 struct Watch<B, S> {
     begin: B,
+    /// How long to wait for a kind that the cluster does not have.
+    absent_pause: Duration,
     under_way: Option<Pin<Box<S>>>,
     pauses: DefaultBackoff,
     /// Before anything more is asked.
@@ -57,8 +86,10 @@ where
             Ok(_) => self.pauses.reset(),
             Err(error) => {
                 let most = Duration::from_secs(PAUSE_MAX_SECONDS);
-                self.pause = Some(self.pauses.next().unwrap_or(most).min(most));
-                if has_expired(error) {
+                let usual = self.pauses.next().unwrap_or(most).min(most);
+                let is_absent = is_absent(error);
+                self.pause = Some(if is_absent { self.absent_pause } else { usual });
+                if has_expired(error) || is_absent {
                     self.under_way = None;
                 }
             }
@@ -69,6 +100,14 @@ where
 
 fn has_expired(error: &Error) -> bool {
     matches!(error, Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
+}
+
+/// Whether the cluster does not have the kind, or not any more.
+pub(crate) fn is_absent(error: &Error) -> bool {
+    let (Error::InitialListFailed(error) | Error::WatchStartFailed(error)) = error else {
+        return false;
+    };
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 #[cfg(test)]
@@ -85,17 +124,29 @@ mod tests {
         Error::WatchStartFailed(kube::Error::Api(status))
     }
 
+    fn absent() -> Error {
+        let status = Status::failure("404 page not found", "").with_code(404);
+        Error::InitialListFailed(kube::Error::Api(status.boxed()))
+    }
+
     /// What is told of watches that come to this, one after the other, and how long it took. The clock
     /// jumps: pauses cost nothing.
     fn told(watches: Vec<Vec<Result<u8, Error>>>) -> (Vec<Option<u8>>, Duration) {
+        told_pausing(watches, Duration::from_secs(PAUSE_MAX_SECONDS))
+    }
+
+    fn told_pausing(
+        watches: Vec<Vec<Result<u8, Error>>>,
+        absent_pause: Duration,
+    ) -> (Vec<Option<u8>>, Duration) {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let watches = Mutex::new(watches.into_iter());
             let begin = move || stream::iter(watches.lock().unwrap().next().unwrap_or_default());
             let before = Instant::now();
-            let events: Vec<_> = unending(begin).map(Result::ok).collect().await;
-            (events, before.elapsed())
+            let told: Vec<_> = events(begin, absent_pause).map(Result::ok).collect().await;
+            (told, before.elapsed())
         })
     }
 
@@ -131,5 +182,24 @@ mod tests {
             (0..20).flat_map(|_| [Err(failed(503)), Ok(1)]).collect(),
         ]);
         assert!(after_few < most * 10, "{after_few:?}");
+    }
+
+    #[test]
+    fn a_kind_that_is_not_there_is_looked_for_rarely_and_from_the_start() {
+        let pause = Duration::from_secs(ABSENT_PAUSE_SECONDS);
+        let gone = Error::WatchStartFailed(kube::Error::Api(
+            Status::failure("", "").with_code(404).boxed(),
+        ));
+        // kube says that it begins before it knows whether there is anything.
+        let watches = vec![
+            vec![Ok(0), Err(absent()), Ok(9)],
+            vec![Ok(0), Err(absent()), Ok(9)],
+            vec![Ok(1), Err(gone), Ok(9)],
+            vec![Ok(2)],
+        ];
+        let (events, took) = told_pausing(watches, pause);
+        let expected = [Some(0), None, Some(0), None, Some(1), None, Some(2)];
+        assert_eq!(events, expected);
+        assert_eq!(took, pause * 3);
     }
 }

@@ -1,7 +1,6 @@
 //! The world as one request sees it: the stores, and what was fetched live for it.
 
 use lockkeeper_policies::index::{Index, IndexedKind};
-use lockkeeper_policies::trees::Family;
 use lockkeeper_policies::world::{Lookup, PriorityClassFacts, World};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,7 +92,7 @@ impl World for RequestWorld<'_> {
         let stored = self.index.exists(kind, name);
         let is_asked_for = matches!(
             kind,
-            IndexedKind::ResourceFlavor(Family::Own) | IndexedKind::ClusterQueue(Family::Own)
+            IndexedKind::ResourceFlavor(_) | IndexedKind::ClusterQueue(_)
         );
         if !is_asked_for || stored == Lookup::Found(()) {
             return stored;
@@ -109,10 +108,14 @@ impl World for RequestWorld<'_> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
     use super::*;
+    use lockkeeper_policies::facts;
     use lockkeeper_policies::index::Facts;
-    use lockkeeper_policies::trees::FlavorFacts;
+    use lockkeeper_policies::trees::{Family, FlavorFacts};
     use lockkeeper_policies::world::ObjectName;
+    use serde_json::{Value, json};
 
     const FLAVOR: IndexedKind = IndexedKind::ResourceFlavor(Family::Own);
 
@@ -146,9 +149,59 @@ mod tests {
         }
     }
 
+    /// An index of these objects.
+    fn index(objects: &[Value]) -> Index {
+        let mut index = Index::default();
+        for object in objects {
+            facts::observe(&mut index, object).unwrap();
+        }
+        index
+    }
+
     #[test]
-    fn of_other_projects_nobody_is_asked() {
-        let kueues = IndexedKind::ResourceFlavor(Family::Kueue);
-        assert_eq!(ask(kueues, "stored", None), (Lookup::Unknown, 0));
+    fn what_the_index_has_of_others_is_answered() {
+        let index = index(&[
+            json!({"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota",
+                "metadata": {"name": "a", "namespace": "team"}, "spec": {"max": {"cpu": "4"}}}),
+            json!({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "Workload",
+                "metadata": {"name": "w", "namespace": "team"}, "spec": {"podGroupTemplates": [{"name": "t"}]}}),
+        ]);
+        let fetched = Fetched::new();
+        let world = RequestWorld::new(&index, &fetched);
+        assert!(world.quota("a").found().unwrap().max.contains_key("cpu"));
+        assert_eq!(world.quota("b"), Lookup::Absent);
+        let children = world.quota_children("koordinator-root-quota");
+        assert_eq!(children.first().map(|(name, _)| *name), Some("a"));
+        let templates = world.templates("team", "w").found().unwrap();
+        assert!(templates.templates.contains("t"));
+        assert_eq!(world.templates("team", "v"), Lookup::Absent);
+        assert!(world.into_missed().is_empty());
+    }
+
+    #[test]
+    fn flavors_and_queues_of_either_family_are_asked_for() {
+        let mut index = Index::default();
+        index.declare_known(IndexedKind::Cohort(Family::Kueue));
+        let name = || "x".to_owned();
+        for family in [Family::Own, Family::Kueue] {
+            for kind in [
+                IndexedKind::ResourceFlavor(family),
+                IndexedKind::ClusterQueue(family),
+            ] {
+                index.declare_known(kind);
+                let fetched = Fetched::new();
+                let world = RequestWorld::new(&index, &fetched);
+                assert_eq!(world.exists(kind, "x"), Lookup::Absent);
+                assert_eq!(world.into_missed(), [(kind, name())].into());
+                let fetched = [((kind, name()), Lookup::Found(Answered::There))].into();
+                let world = RequestWorld::new(&index, &fetched);
+                assert_eq!(world.exists(kind, "x"), Lookup::Found(()));
+            }
+        }
+        let fetched = Fetched::new();
+        let world = RequestWorld::new(&index, &fetched);
+        let cohort = IndexedKind::Cohort(Family::Kueue);
+        assert_eq!(world.exists(cohort, "x"), Lookup::Absent);
+        assert!(world.into_missed().is_empty());
     }
 }

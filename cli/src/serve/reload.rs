@@ -9,6 +9,7 @@ use anyhow::{Context, Error, bail};
 use lockkeeper_api::config::{
     Config, ControllerSettings, PreemptionSettings, WaitForPodsReady, WebhookSettings,
 };
+use lockkeeper_policies::registry;
 use lockkeeper_policies::user::Source;
 use lockkeeper_webhook::app::App;
 use std::fs;
@@ -143,7 +144,9 @@ fn text(path: &Path) -> Result<String, Error> {
 
 /// Says which rules are about what no API server sends, as far as is known here.
 fn tell_unregistered(loaded: &Loaded) {
-    for rule in user_rules::unregistered(&loaded.settings.user_rules) {
+    let wanted = &loaded.config.webhook.foreign_kinds;
+    let registered = registry::registrations(wanted, &loaded.settings);
+    for rule in user_rules::unregistered(&loaded.settings.user_rules, &registered) {
         tracing::warn!(
             rule,
             "lockkeeper's webhook configurations register nothing for this: it holds in `lockkeeper check`, and \

@@ -214,6 +214,79 @@ fn a_ca_bundle_holds_certificates_and_no_key() {
     );
 }
 
+/// The plurals of other projects' kinds that are sent, with these flags and a configuration file with this content.
+#[track_caller]
+fn foreign(flags: &[&str], config: &str) -> Result<Vec<String>, String> {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("config.yaml");
+    fs::write(&path, config).unwrap();
+    let path = path.to_str().unwrap();
+    let words = [SERVICE, &["--config", path], flags].concat();
+    let mut out = Vec::new();
+    let done = run(parse(&words).unwrap(), &mut out);
+    done.map_err(|error| error.to_string().replace(path, "PATH"))?;
+    let objects: Vec<Value> =
+        serde_saphyr::from_multiple(std::str::from_utf8(&out).unwrap()).unwrap();
+    let webhooks = objects
+        .iter()
+        .flat_map(|it| it["webhooks"].as_array().unwrap());
+    let rules = webhooks.map(|it| &it["rules"][0]);
+    let foreign = rules.filter(|it| {
+        let group = it["apiGroups"][0].as_str().unwrap();
+        group == "kueue.x-k8s.io" || group == "scheduling.sigs.k8s.io"
+    });
+    let plural = |it: &Value| it["resources"][0].as_str().unwrap().to_owned();
+    Ok(foreign.map(plural).collect())
+}
+
+#[test]
+fn kinds_of_others_are_sent_by_flag_and_by_configuration() {
+    let kueue = ["clusterqueues", "cohorts", "resourceflavors", "localqueues"];
+    let both = [&kueue[..], &["elasticquotas"]].concat();
+    let wanted = "webhook: {foreignKinds: [kueue]}\n";
+    assert_eq!(foreign(&[], "").unwrap(), [""; 0]);
+    assert_eq!(foreign(&[], wanted).unwrap(), kueue);
+    assert_eq!(foreign(&["--foreign", "kueue"], "").unwrap(), kueue);
+    assert_eq!(
+        foreign(&["--foreign", "koordinator"], wanted).unwrap(),
+        both
+    );
+    assert_eq!(
+        foreign(&["--foreign", "koordinator,kueue"], "").unwrap(),
+        both
+    );
+    let on = format!("{wanted}rules: {{actions: {{KL001: warn}}}}\n");
+    assert_eq!(
+        foreign(&[], &on).unwrap(),
+        [&kueue[..], &["workloads"]].concat()
+    );
+}
+
+#[test]
+fn a_configuration_that_is_wrong_is_named() {
+    for (config, reason) in [
+        (
+            "webhook: {foreignKinds: [volcano]}\n",
+            "\"volcano\" is no project whose kinds are known",
+        ),
+        (
+            "rules: {actions: {XX001: warn}}\n",
+            "rules.actions: there is no rule \"XX001\"",
+        ),
+        ("webhook: [\n", "at line 1, column 10"),
+    ] {
+        let error = foreign(&[], config).unwrap_err();
+        assert!(
+            error.starts_with("the configuration PATH is wrong: "),
+            "{error}"
+        );
+        assert!(error.contains(reason) && !error.contains('\n'), "{error}");
+    }
+    let unknown = parse(&[SERVICE, &["--foreign", "volcano"]].concat()).unwrap_err();
+    let said = unknown.to_string();
+    assert!(said.contains("those are kueue and koordinator"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_read_or_written_is_named() {
     let folder = TempDir::new().unwrap();
@@ -229,6 +302,11 @@ fn what_cannot_be_read_or_written_is_named() {
     let missing = format!("{file}.pem");
     let refused = error(&[SERVICE, &["--ca-bundle", &missing]].concat());
     assert!(matches!(&refused, Error::ReadBundle { .. }), "{refused}");
+    assert!(refused.to_string().contains(&missing), "{refused}");
+
+    let missing = format!("{file}.yaml");
+    let refused = error(&[SERVICE, &["--config", &missing]].concat());
+    assert!(matches!(&refused, Error::ReadConfig { .. }), "{refused}");
     assert!(refused.to_string().contains(&missing), "{refused}");
 
     let taken = folder.path().join("lockkeeper.dev_cohorts.yaml");

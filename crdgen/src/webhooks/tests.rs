@@ -7,7 +7,9 @@
 )]
 
 use super::*;
-use lockkeeper_policies::registry;
+use lockkeeper_api::config::ForeignKinds;
+use lockkeeper_policies::registry::{guarded, registrations};
+use lockkeeper_policies::settings::Settings;
 use serde_json::{Value, json};
 
 const CA: &[u8] = b"-----BEGIN CERTIFICATE-----\n";
@@ -20,9 +22,14 @@ fn service() -> Endpoint {
     }
 }
 
-/// The webhooks of both configurations, the validating ones first.
+/// The webhooks of both configurations, the validating ones first, where nothing of others is wanted.
 fn webhooks(endpoint: &Endpoint) -> Vec<Value> {
-    let (validating, mutating) = configurations(endpoint, Authorities::Given(CA));
+    let kinds = registrations(&BTreeSet::new(), &Settings::default());
+    webhooks_for(endpoint, &kinds)
+}
+
+fn webhooks_for(endpoint: &Endpoint, kinds: &[Registration]) -> Vec<Value> {
+    let (validating, mutating) = configurations(endpoint, Authorities::Given(CA), kinds);
     let lists = [
         serde_json::to_value(validating).unwrap(),
         serde_json::to_value(mutating).unwrap(),
@@ -79,8 +86,36 @@ fn what_is_sent() {
 }
 
 #[test]
+fn what_is_sent_of_other_projects() {
+    let wanted = ForeignKinds::ALL.into();
+    let kinds = registrations(&wanted, &Settings::default());
+    let own: BTreeSet<String> = webhooks(&service()).iter().map(summary).collect();
+    let all = webhooks_for(&service(), &kinds);
+    let all = all.iter().map(summary);
+    let foreign: Vec<String> = all.filter(|it| !own.contains(it)).collect();
+    assert_eq!(
+        foreign,
+        [
+            "clusterqueues.kueue.x-k8s.io.validate.lockkeeper.dev Ignore kueue.x-k8s.io/v1beta2 clusterqueues Cluster CREATE,UPDATE,DELETE",
+            "cohorts.kueue.x-k8s.io.validate.lockkeeper.dev Ignore kueue.x-k8s.io/v1beta2 cohorts Cluster CREATE,UPDATE",
+            "resourceflavors.kueue.x-k8s.io.validate.lockkeeper.dev Ignore kueue.x-k8s.io/v1beta2 resourceflavors Cluster CREATE,UPDATE",
+            "localqueues.kueue.x-k8s.io.validate.lockkeeper.dev Ignore kueue.x-k8s.io/v1beta2 localqueues Namespaced CREATE,UPDATE",
+            "elasticquotas.scheduling.sigs.k8s.io.validate.lockkeeper.dev Ignore scheduling.sigs.k8s.io/v1alpha1 elasticquotas Namespaced CREATE,UPDATE",
+        ]
+    );
+}
+
+/// A configuration with the same name twice is refused.
+#[test]
+fn every_webhook_has_a_name_of_its_own() {
+    let all = webhooks_for(&service(), &guarded());
+    let names: BTreeSet<&str> = all.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), all.len());
+}
+
+#[test]
 fn nothing_is_sent_that_no_rule_and_no_default_asks_for() {
-    let expected: usize = registry::registrations()
+    let expected: usize = registrations(&BTreeSet::new(), &Settings::default())
         .iter()
         .map(|kind| {
             usize::from(!kind.validated_on.is_empty()) + usize::from(!kind.defaulted_on.is_empty())
@@ -103,7 +138,7 @@ fn nothing_is_sent_that_no_rule_and_no_default_asks_for() {
 
 #[test]
 fn only_a_kind_of_our_own_can_hold_up_a_request() {
-    for webhook in webhooks(&service()) {
+    for webhook in webhooks_for(&service(), &guarded()) {
         let own = webhook["rules"][0]["apiGroups"] == json!(["lockkeeper.dev"]);
         let expected = if own { "Fail" } else { "Ignore" };
         assert_eq!(webhook["failurePolicy"], expected, "{webhook:#}");
@@ -112,7 +147,7 @@ fn only_a_kind_of_our_own_can_hold_up_a_request() {
 
 #[test]
 fn how_it_is_sent() {
-    for webhook in webhooks(&service()) {
+    for webhook in webhooks_for(&service(), &guarded()) {
         assert_eq!(webhook["sideEffects"], "None");
         assert_eq!(webhook["timeoutSeconds"], TIMEOUT_SECONDS);
         assert_eq!(webhook["admissionReviewVersions"], json!(["v1"]));

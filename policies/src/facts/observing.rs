@@ -1,12 +1,13 @@
 //! Objects as they are written, taken into an index.
 
 use super::{
-    cluster_scoped, is_finished, name_of, of_cluster_queue, of_cohort, of_flavor, of_local_queue,
+    cluster_scoped, is_finished, name_of, of_cluster_queue, of_cohort, of_flavor,
+    of_kueue_cluster_queue, of_kueue_cohort, of_kueue_flavor, of_kueue_local_queue, of_local_queue,
     of_priority_class, of_quota, of_templates, of_whole_pod, of_workload,
+    of_workload_priority_class,
 };
 use crate::index::{Facts, Index};
 use crate::quota::HasQuota;
-use crate::resource_flavor::IsFlavor;
 use crate::trees::{Family, FlavorFacts};
 use crate::world::ObjectName;
 use k8s_openapi::api::core::v1::Pod;
@@ -133,31 +134,27 @@ fn own(kind: &str, object: &Value) -> Read {
 }
 
 fn of_kueue(version: &str, kind: &str, object: &Value) -> Read {
-    let family = Family::Kueue;
     Ok(Some(match kind {
         "ClusterQueue" => {
             let queue: kueue::ClusterQueue = read(version, object, ("cohort", "cohortName"))?;
-            let facts = Facts::ClusterQueue(family, Arc::new(HasQuota::facts(&queue)));
+            let facts = of_kueue_cluster_queue(&queue);
             (cluster_scoped(&queue.metadata), facts)
         }
         "Cohort" => {
             let cohort: kueue::Cohort = read(version, object, ("parent", "parentName"))?;
-            let facts = Facts::Cohort(family, Arc::new(HasQuota::facts(&cohort)));
-            (cluster_scoped(&cohort.metadata), facts)
+            (cluster_scoped(&cohort.metadata), of_kueue_cohort(&cohort))
         }
         "ResourceFlavor" => {
             let flavor = kueue::ResourceFlavor::deserialize(object)?;
-            let facts = Facts::ResourceFlavor(family, IsFlavor::facts(&flavor));
-            (cluster_scoped(&flavor.metadata), facts)
+            (cluster_scoped(&flavor.metadata), of_kueue_flavor(&flavor))
         }
         "LocalQueue" => {
             let queue = kueue::LocalQueue::deserialize(object)?;
-            let facts = Facts::LocalQueue(family, queue.spec.cluster_queue);
-            (name_of(&queue.metadata), facts)
+            (name_of(&queue.metadata), of_kueue_local_queue(&queue))
         }
         "WorkloadPriorityClass" => {
             let class = kueue::WorkloadPriorityClass::deserialize(object)?;
-            let facts = Facts::WorkloadPriorityClass(class.value);
+            let facts = of_workload_priority_class(&class);
             (cluster_scoped(&class.metadata), facts)
         }
         _ => return Ok(None),
@@ -201,8 +198,7 @@ fn of_others(object: &Value) -> Read {
         }
         (Some("scheduling.sigs.k8s.io/v1alpha1"), Some(koordinator::KIND)) => {
             let quota = ElasticQuota::deserialize(object)?;
-            let facts = Facts::ElasticQuota(Box::new(of_quota(&quota)));
-            (name_of(&quota.metadata), facts)
+            (name_of(&quota.metadata), of_quota(&quota))
         }
         _ => return Ok(None),
     }))

@@ -3,7 +3,8 @@
 use super::Kind;
 use super::labels::{HitAction, Operation, Outcome, Path};
 use super::series::{Label, Probe, Series};
-use crate::stores::{self, Readiness};
+use crate::stores::{self, Readiness, Store};
+use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_policies::index::Index;
 use prometheus_client::encoding::EncodeMetric;
 use prometheus_client::metrics::MetricType;
@@ -37,7 +38,7 @@ pub(super) fn counters(
 }
 
 pub(super) fn requests(registry: &mut Registry, kinds: &[Kind]) -> Arc<Series<Counter>> {
-    let names = kinds.iter().map(|kind| kind.name.clone());
+    let names = kinds.iter().map(|kind| kind.label.clone());
     let kind = ("kind", names.chain([OTHER.to_owned()]).collect());
     counters(
         registry,
@@ -59,13 +60,10 @@ pub(super) fn rule_hits(registry: &mut Registry, rules: &[&str]) -> Arc<Series<C
 
 /// The stores, as they are when somebody asks.
 pub(super) fn stores(registry: &mut Registry, index: &Arc<RwLock<Index>>, readiness: &Readiness) {
-    let names = stores::STORES.iter().map(|(name, _)| (*name).to_owned());
+    let all: Vec<Store> = stores::stores(ForeignKinds::ALL).collect();
+    let names = all.iter().map(|store| store.name.to_owned());
     let label = [("store", names.collect::<Vec<_>>())];
-    let store = |place: &[usize]| {
-        place
-            .first()
-            .and_then(|store| stores::STORES.get(*store).copied())
-    };
+    let store = |place: &[usize]| place.first().and_then(|store| all.get(*store).copied());
     let objects = Series::new(
         "store_objects",
         "Objects that a store holds.",
@@ -75,7 +73,7 @@ pub(super) fn stores(registry: &mut Registry, index: &Arc<RwLock<Index>>, readin
             let (index, store) = (Arc::clone(index), store(place));
             Probe::gauge(move || {
                 let index = index.read().unwrap_or_else(PoisonError::into_inner);
-                let count = store.map_or(0, |(_, kind)| index.count(kind));
+                let count = store.map_or(0, |store| index.count(store.kind));
                 i64::try_from(count).unwrap_or(i64::MAX)
             })
         },
@@ -83,14 +81,14 @@ pub(super) fn stores(registry: &mut Registry, index: &Arc<RwLock<Index>>, readin
     series(registry, objects);
     let synced = Series::new(
         "store_synced",
-        "Whether a store has listed everything once: 1, or 0.",
+        "Whether a store has listed everything once, or has nothing to list: 1, or 0.",
         MetricType::Gauge,
         &label,
         |place| {
             let (readiness, store) = (readiness.clone(), store(place));
             Probe::gauge(move || {
                 let missing = readiness.missing();
-                i64::from(store.is_some_and(|(name, _)| !missing.contains(&name)))
+                i64::from(store.is_some_and(|store| !missing.contains(&store.name)))
             })
         },
     );

@@ -1,8 +1,8 @@
 //! From a watch into the index.
 
-use super::Readiness;
+use super::{Readiness, Store};
 use crate::chain::Chain;
-use crate::watching::unending;
+use crate::watching::{ABSENT_PAUSE_SECONDS, is_absent, unending, unending_if_installed};
 use futures_util::{Stream, StreamExt};
 use kube::Resource;
 use kube::runtime::watcher::{Event, Result as WatchResult};
@@ -29,8 +29,7 @@ pub(super) struct Feed {
 
 /// Feeds one watch into the index, in a task of its own. `watch` begins it, and begins it anew.
 pub(super) fn spawn<K, S>(
-    name: &'static str,
-    kind: IndexedKind,
+    store: Store,
     watch: impl Fn() -> S + Send + 'static,
     feed: &Feed,
     facts_of: impl Fn(&K) -> Option<Facts> + Send + Sync + 'static,
@@ -39,19 +38,26 @@ pub(super) fn spawn<K, S>(
     S: Stream<Item = WatchResult<Event<K>>> + Send + 'static,
 {
     let feed = feed.clone();
-    tokio::spawn(async move { follow_one(name, kind, unending(watch), &feed, &facts_of).await });
+    tokio::spawn(async move {
+        if store.is_optional {
+            follow_one(store, unending_if_installed(watch), &feed, &facts_of).await;
+        } else {
+            follow_one(store, unending(watch), &feed, &facts_of).await;
+        }
+    });
 }
 
 /// Feeds a watch into the index.
 pub(super) async fn follow_one<K: Resource>(
-    name: &'static str,
-    kind: IndexedKind,
+    store: Store,
     events: impl Stream<Item = WatchResult<Event<K>>>,
     feed: &Feed,
     facts_of: &impl Fn(&K) -> Option<Facts>,
 ) {
+    let Store { name, kind, .. } = store;
     let mut events = pin!(events);
     let mut listed = BTreeSet::new();
+    let mut is_missing = false;
     while let Some(event) = events.next().await {
         match event {
             Ok(event) => {
@@ -60,8 +66,22 @@ pub(super) async fn follow_one<K: Resource>(
                 take(&mut index, kind, &mut listed, event, facts_of);
                 drop(index);
                 if done {
+                    is_missing = false;
                     feed.readiness.set(name);
                 }
+            }
+            // There are no such objects, and nothing to wait for. That is said once.
+            Err(error) if store.is_optional && is_absent(&error) => {
+                if !is_missing {
+                    let every_seconds = ABSENT_PAUSE_SECONDS;
+                    tracing::info!(
+                        store = name,
+                        every_seconds,
+                        "not installed: it is looked for"
+                    );
+                }
+                is_missing = true;
+                feed.readiness.settle(name);
             }
             Err(error) => {
                 let error = Chain(&error);

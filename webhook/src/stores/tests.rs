@@ -178,7 +178,8 @@ fn a_workload_uses_its_class_until_it_is_finished() {
 #[test]
 fn ready_is_what_has_listed_everything() {
     assert_eq!(Readiness::always().missing(), [""; 0]);
-    let readiness = Readiness::of(&["a", "b", "c"].map(|name| (name, IndexedKind::Pod)));
+    let named = |name| store(name, IndexedKind::Pod);
+    let readiness = Readiness::of(["a", "b", "c"].map(named).into_iter());
     assert_eq!(readiness.missing(), ["a", "b", "c"]);
     readiness.clone().set("b");
     readiness.set("no such store");
@@ -198,17 +199,16 @@ fn check_watch(results: Vec<WatchResult<Event<PriorityClass>>>, names: &[&str], 
     let feed = Feed {
         index: Arc::new(RwLock::new(Index::default())),
         lag_max: Duration::from_secs(1),
-        readiness: Readiness::of(&STORES),
+        readiness: Readiness::of(stores([])),
     };
     runtime.block_on(async {
-        let kind = IndexedKind::PriorityClass;
         let results = stream::iter(results);
-        follow_one(PRIORITY_CLASSES, kind, results, &feed, &CLASS_FACTS).await;
+        follow_one(PRIORITY_CLASSES, results, &feed, &CLASS_FACTS).await;
     });
     let index = feed.index.read().unwrap();
     assert_eq!(index.priority_class_names(usize::MAX), names);
     let readiness = &feed.readiness;
-    assert_eq!(!readiness.missing().contains(&PRIORITY_CLASSES), ready);
+    assert_eq!(!readiness.missing().contains(&PRIORITY_CLASSES.name), ready);
     let waiting = STORES.len() - usize::from(ready);
     assert_eq!(readiness.missing().len(), waiting);
 }
@@ -245,4 +245,90 @@ fn a_broken_watch_keeps_what_it_has() {
     results.push(broken());
     results.extend(listing("b"));
     check_watch(results, &["b"], true);
+}
+
+fn absent() -> watcher::Error {
+    let status = kube::core::Status::failure("404 page not found", "").with_code(404);
+    watcher::Error::InitialListFailed(kube::Error::Api(status.boxed()))
+}
+
+/// Which stores are waited for when the watch of a kind has come to these results; the kind may be missing if
+/// `is_optional`.
+async fn waited_for(is_optional: bool, results: Vec<WatchResult<Event<PriorityClass>>>) -> usize {
+    let optional = Store {
+        is_optional,
+        ..PRIORITY_CLASSES
+    };
+    let feed = Feed {
+        index: Arc::new(RwLock::new(Index::default())),
+        lag_max: Duration::from_secs(1),
+        readiness: Readiness::of([optional].into_iter()),
+    };
+    follow_one(optional, stream::iter(results), &feed, &CLASS_FACTS).await;
+    feed.readiness.missing().len()
+}
+
+#[tokio::test]
+async fn a_kind_that_need_not_be_there_is_not_waited_for() {
+    assert_eq!(waited_for(true, vec![Ok(Init), Err(absent())]).await, 0);
+    assert_eq!(waited_for(false, vec![Ok(Init), Err(absent())]).await, 1);
+    // What fails in another way may be there.
+    let broken = || Err(watcher::Error::NoResourceVersion);
+    assert_eq!(waited_for(true, vec![Ok(Init), broken()]).await, 1);
+    assert_eq!(waited_for(true, vec![Ok(Init)]).await, 1);
+}
+
+#[test]
+fn others_are_watched_only_where_they_are_wanted() {
+    let names = |wanted: &[ForeignKinds]| -> Vec<&str> {
+        let stores = stores(wanted.iter().copied());
+        stores.skip(STORES.len()).map(|it| it.name).collect()
+    };
+    assert_eq!(names(&[]), [""; 0]);
+    let kueue = [
+        "clusterqueues.kueue.x-k8s.io",
+        "cohorts.kueue.x-k8s.io",
+        "resourceflavors.kueue.x-k8s.io",
+        "localqueues.kueue.x-k8s.io",
+        "workloadpriorityclasses.kueue.x-k8s.io",
+    ];
+    let koordinator = "elasticquotas.scheduling.sigs.k8s.io";
+    assert_eq!(names(&[ForeignKinds::Kueue]), kueue);
+    assert_eq!(names(&[ForeignKinds::Koordinator]), [koordinator]);
+    assert_eq!(
+        names(&ForeignKinds::ALL),
+        [&kueue[..], &[koordinator]].concat()
+    );
+    let all: BTreeSet<&str> = stores(ForeignKinds::ALL).map(|it| it.name).collect();
+    assert_eq!(all.len(), stores(ForeignKinds::ALL).count(), "names differ");
+}
+
+#[test]
+fn an_object_of_others_is_read_leniently_or_not_at_all() {
+    use lockkeeper_api::foreign::{koordinator, kueue};
+
+    let object = |rest: Value| -> kube::core::DynamicObject {
+        let mut object = json!({
+            "apiVersion": "v", "kind": "k",
+            "metadata": {"name": "q", "namespace": "team", "labels": {koordinator::PARENT: "p"}},
+        });
+        object
+            .as_object_mut()
+            .unwrap()
+            .extend(rest.as_object().unwrap().clone());
+        decoded(object)
+    };
+    let queue =
+        object(json!({"spec": {"cohortName": "c", "unheardOf": 1}, "status": {"more": []}}));
+    let queue: kueue::ClusterQueue = foreign::read(&queue).unwrap();
+    assert_eq!(
+        (queue.metadata.name.as_deref(), &*queue.spec.cohort_name),
+        (Some("q"), "c")
+    );
+    let class: kueue::WorkloadPriorityClass = foreign::read(&object(json!({"value": 7}))).unwrap();
+    assert_eq!(class.value, 7);
+    let quota: koordinator::ElasticQuota = foreign::read(&object(json!({}))).unwrap();
+    assert_eq!(quota.parent(), "p", "labels are part of it");
+    let odd = object(json!({"spec": {"cohortName": {"name": "c"}}}));
+    assert!(foreign::read::<kueue::ClusterQueue>(&odd).is_none());
 }

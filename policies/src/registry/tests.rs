@@ -1,0 +1,88 @@
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use super::*;
+use serde_json::{Value, json};
+
+/// What is registered of other projects' kinds with these rules: the group, the kind and the operations.
+#[track_caller]
+fn check(wanted: &[ForeignKinds], rules: &Value, expected: &[&str]) {
+    let config: Config = serde_json::from_value(json!({ "rules": rules })).unwrap();
+    let settings = settings(&config).unwrap();
+    let wanted = wanted.iter().copied().collect();
+    let own = registrations(&BTreeSet::new(), &settings).len();
+    let all = registrations(&wanted, &settings);
+    let foreign = all.iter().skip(own).map(|it| {
+        assert!(!it.own && it.defaulted_on.is_empty(), "{it:?}");
+        let operations: Vec<&str> = it.validated_on.iter().map(|it| it.as_str()).collect();
+        format!(
+            "{}/{} {} {}",
+            it.group,
+            it.version,
+            it.plural,
+            operations.join(",")
+        )
+    });
+    assert_eq!(foreign.collect::<Vec<_>>(), expected);
+}
+
+const QUEUES: &str = "kueue.x-k8s.io/v1beta2 clusterqueues CREATE,UPDATE,DELETE";
+const COHORTS: &str = "kueue.x-k8s.io/v1beta2 cohorts CREATE,UPDATE";
+const FLAVORS: &str = "kueue.x-k8s.io/v1beta2 resourceflavors CREATE,UPDATE";
+const DOORS: &str = "kueue.x-k8s.io/v1beta2 localqueues CREATE,UPDATE";
+const QUOTAS: &str = "scheduling.sigs.k8s.io/v1alpha1 elasticquotas CREATE,UPDATE";
+
+#[test]
+fn nothing_of_others_is_sent_unless_it_is_wanted() {
+    check(&[], &json!({}), &[]);
+    check(&[], &json!({"actions": {"KL001": "enforce"}}), &[]);
+}
+
+#[test]
+fn only_what_a_rule_is_on_for_is_sent() {
+    use ForeignKinds::{Koordinator, Kueue};
+    let both = [QUEUES, COHORTS, FLAVORS, DOORS, QUOTAS];
+    check(&[Koordinator, Kueue], &json!({}), &both);
+    check(&[Koordinator], &json!({}), &[QUOTAS]);
+    // Of Kueue's Workloads all rules are Kueue's own.
+    let workloads = "kueue.x-k8s.io/v1beta2 workloads";
+    for (rules, operations) in [
+        (json!({"actions": {"KL001": "warn"}}), "CREATE,UPDATE"),
+        (json!({"actions": {"WL008": "enforce"}}), "CREATE,UPDATE"),
+        (
+            json!({"namespaces": {"team": {"actions": {"KL001": "audit"}}}}),
+            "CREATE,UPDATE",
+        ),
+    ] {
+        let workloads = format!("{workloads} {operations}");
+        let all = [QUEUES, COHORTS, FLAVORS, DOORS, &workloads];
+        check(&[Kueue], &rules, &all);
+    }
+    let actions = json!({"CQ015": "off", "RF004": "off", "LQ001": "off"});
+    let queues = "kueue.x-k8s.io/v1beta2 clusterqueues CREATE,UPDATE";
+    check(&[Kueue], &json!({ "actions": actions }), &[queues, COHORTS]);
+    // What is off everywhere else and on in one namespace has to be sent.
+    let rules = json!({
+        "actions": {"LQ001": "off", "RF004": "off"},
+        "namespaces": {"team": {"actions": {"LQ001": "warn"}}, "other": {"actions": {"LQ001": "off"}}},
+    });
+    check(&[Kueue], &rules, &[QUEUES, COHORTS, DOORS]);
+    let rules = json!({"actions": {"EQ019": "enforce"}});
+    let quotas = "scheduling.sigs.k8s.io/v1alpha1 elasticquotas CREATE,UPDATE,DELETE";
+    check(&[Koordinator], &rules, &[quotas]);
+}
+
+#[test]
+fn every_kind_that_may_be_sent_is_known() {
+    let guarded = guarded();
+    let names: BTreeSet<_> = guarded.iter().map(|it| (&it.group, &it.plural)).collect();
+    assert_eq!(names.len(), guarded.len());
+    let every_rule = all()
+        .into_iter()
+        .map(|rule| (rule.id.to_owned(), Action::Audit));
+    let mut config = Config::default();
+    config.rules.actions = every_rule.collect();
+    let settings = settings(&config).unwrap();
+    let sent = registrations(&ForeignKinds::ALL.into(), &settings);
+    let sent: BTreeSet<_> = sent.iter().map(|it| (&it.group, &it.plural)).collect();
+    assert_eq!(sent, names);
+}

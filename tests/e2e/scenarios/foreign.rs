@@ -1,0 +1,204 @@
+//! lockkeeper beside Kueue: its kinds are guarded, and never held up.
+//!
+//! The CRDs are Kueue's own, with neither its controllers nor its webhooks: what is refused here, lockkeeper has
+//! refused. They are on a cluster of their own, where the names of kinds are not those of the other trials.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::Scenario;
+use crate::ROOT;
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::Protocol;
+use crate::snapshot;
+use crate::stage::Stage;
+use crate::wait;
+
+const BESIDE: &str = "webhook: {foreignKinds: [kueue]}\n";
+
+const ENFORCED: &str = "
+webhook: {foreignKinds: [kueue]}
+rules: {actions: {CQ007: enforce, CQ022: enforce}}
+";
+
+pub fn scenarios() -> Vec<Scenario> {
+    let run = |_: &mut Stage, protocol| match definitions() {
+        Some(folder) => beside_kueue(&folder, protocol),
+        None => println!(
+            "skipped: no CRDs of Kueue; LOCKKEEPER_CONFORMANCE_DIR names the folder with crds/"
+        ),
+    };
+    vec![Scenario::new("Kueue's objects are guarded and never held up", run).only(Protocol::Http1)]
+}
+
+/// The folder with Kueue's CRDs.
+fn definitions() -> Option<PathBuf> {
+    let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR");
+    let data = given.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
+    let folder = Path::new(ROOT).join(data).join("crds");
+    folder.is_dir().then_some(folder)
+}
+
+fn beside_kueue(definitions: &Path, protocol: Protocol) {
+    let mut stage = Stage::default();
+    // Ready, although there is nothing to watch yet.
+    let kubectl = stage.fresh(protocol, BESIDE);
+    let log = stage.server().logged();
+    assert_eq!(
+        log.matches("not installed: it is looked for").count(),
+        5,
+        "{log}"
+    );
+
+    install(&kubectl, definitions);
+    until_warned(&kubectl, POINTLESS, "CQ022");
+    kubectl.apply(GOOD, &[]).accepted_silently();
+    let reply = kubectl.apply(POINTLESS, &[]).accepted();
+    snapshot::check("kueue-queue-that-only-warns", &reply.stderr);
+    // An object of the older version is sent as one of the version that rules read.
+    let older = POINTLESS.replace("v1beta2", "v1beta1");
+    let reply = kubectl.apply(&older, &["--dry-run=server"]).accepted();
+    assert!(reply.stderr.contains("CQ022"), "{}", reply.stderr);
+
+    // By now the kinds are there, and are found.
+    until_warned(&kubectl, LOST, "CQ014");
+    let reply = kubectl.apply(LOST, &[]).accepted();
+    snapshot::check("kueue-queue-of-a-lost-flavor", &reply.stderr);
+    // What was made a moment ago is there.
+    let both = format!("{FLAVOR}---\n{}", LOST.replace("lost", "fresh"));
+    kubectl.apply(&both, &[]).accepted_silently();
+    let log = stage.server().logged();
+    assert_eq!(
+        log.matches("not installed: it is looked for").count(),
+        5,
+        "{log}"
+    );
+    assert!(!log.contains("forbidden"), "{log}");
+
+    let kubectl = stage.serve(protocol, ENFORCED);
+    let synced = "store_synced{store=\"clusterqueues.kueue.x-k8s.io\"}";
+    assert_eq!(stage.server().metric(synced), 1);
+    until_refused(&kubectl, BAD);
+    let reply = kubectl.apply(BAD, &[]).refused();
+    snapshot::check("kueue-queue-refused", &reply.stderr);
+    assert!(kubectl.absent(&["clusterqueues.kueue.x-k8s.io", "bad"]));
+    kubectl.apply(GOOD, &[]).accepted_silently();
+
+    // Nobody answers: lockkeeper's own objects wait for it, Kueue's do not.
+    stage.stop();
+    kubectl.apply(BAD, &[]).accepted();
+    kubectl.apply(OWN, &[]).refused();
+    stage.end();
+}
+
+#[track_caller]
+fn install(kubectl: &Kubectl, definitions: &Path) {
+    let files = definitions.read_dir().unwrap().map(|it| it.unwrap().path());
+    for file in files.filter(|it| it.extension().is_some_and(|it| it == "yaml")) {
+        let file = file.to_str().unwrap();
+        kubectl
+            .run(&["apply", "--server-side", "-f", file])
+            .accepted();
+        let established = ["wait", "--for=condition=Established", "--timeout=60s"];
+        kubectl
+            .run(&[&established[..], &["-f", file]].concat())
+            .accepted();
+    }
+}
+
+/// Waits until there is this word in what is said of an object.
+#[track_caller]
+fn until_warned(kubectl: &Kubectl, object: &str, word: &str) {
+    let mut last = String::new();
+    let warned = wait::until(
+        || {
+            last = kubectl.apply(object, &["--dry-run=server"]).stderr;
+            Ok(last.contains(word).then_some(()))
+        },
+        || format!("no {word}"),
+    );
+    warned.unwrap_or_else(|e| panic!("{e}; last:\n{last}"));
+}
+
+/// Waits until the API server has taken note of the registration.
+#[track_caller]
+fn until_refused(kubectl: &Kubectl, object: &str) {
+    let refused = wait::until(
+        || {
+            let reply = kubectl.apply(object, &["--dry-run=server"]);
+            Ok((reply.code != Some(0)).then_some(()))
+        },
+        || "it is never refused".to_owned(),
+    );
+    refused.unwrap_or_else(|e| panic!("{e}"));
+}
+
+const GOOD: &str = r#"
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: speech}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: default
+      resources: [{name: cpu, nominalQuota: "16"}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: main, namespace: default}
+spec: {clusterQueue: speech}
+"#;
+
+/// It reclaims from a cohort that it is not in.
+const POINTLESS: &str = r"
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: alone}
+spec:
+  preemption: {reclaimWithinCohort: Any}
+";
+
+const LOST: &str = r#"
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: lost}
+spec:
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: lost
+      resources: [{name: cpu, nominalQuota: "1"}]
+"#;
+
+const FLAVOR: &str = r"
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: fresh}
+spec: {nodeLabels: {pool: fresh}}
+";
+
+/// It lends more than it has, which Kueue's own webhook would refuse, and one more thing.
+const BAD: &str = r#"
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: bad}
+spec:
+  preemption: {reclaimWithinCohort: Any}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - name: default
+      resources: [{name: cpu, nominalQuota: "4", lendingLimit: "5"}]
+"#;
+
+const OWN: &str = "
+apiVersion: lockkeeper.dev/v1alpha1
+kind: ResourceFlavor
+metadata: {name: own}
+";

@@ -103,8 +103,8 @@ impl Stage {
         let folder = self.new_folder();
         let server = Lockkeeper::start(self.cluster().server(), &folder, protocol, config)
             .unwrap_or_else(|e| panic!("{e}"));
-        let config = server.config();
-        register_by(&kubectl, &server.url(), server.ca(), config.as_deref());
+        let file = server.config();
+        register_by(&kubectl, &server.url(), server.ca(), file.as_deref());
         self.serving = Some(Serving {
             server,
             protocol,

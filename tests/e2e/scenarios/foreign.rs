@@ -57,6 +57,7 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     snapshot::check("kueue-queue-that-only-warns", &reply.stderr);
     // An object of the older version is sent as one of the version that rules read.
     let older = POINTLESS.replace("v1beta2", "v1beta1");
+    let older = older.replace("alone", "older");
     let reply = kubectl.apply(&older, &["--dry-run=server"]).accepted();
     assert!(reply.stderr.contains("CQ022"), "{}", reply.stderr);
 

@@ -176,7 +176,7 @@ fn of_schema(rule: &RuleInfo) {
         ));
         findings.extend(structure.check(&object, None));
         if let Some(mut suppressions) = Suppressions::of(&object) {
-            findings.retain(|it| suppressions.reason(it.rule).is_none());
+            findings.retain(|it| suppressions.reason(&it.rule).is_none());
             findings.extend(suppressions.without_effect(true));
         }
         let seen: Vec<String> = findings

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use super::*;
+use lockkeeper_api::config::Action;
 use serde_json::{Value, json};
 
 /// What is registered of other projects' kinds with these rules: the group, the kind and the operations.

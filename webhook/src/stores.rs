@@ -199,10 +199,10 @@ impl Watches<'_> {
     fn objects(
         &self,
         store: Store,
-        kind: ApiResource,
+        kind: &ApiResource,
         facts_of: impl Fn(&DynamicObject) -> Option<Facts> + Send + Sync + 'static,
     ) {
-        let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind);
+        let all: Api<DynamicObject> = Api::all_with(self.client.clone(), kind);
         let watch = move || watcher(all.clone(), Config::default().page_size(PAGE_SIZE));
         spawn(store, watch, self.feed, facts_of);
     }

@@ -72,7 +72,7 @@ where
     K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
 {
     let kind = ApiResource::erase::<K>(&());
-    watches.objects(store, kind, move |object: &DynamicObject| {
+    watches.objects(store, &kind, move |object: &DynamicObject| {
         let read = read::<K>(object);
         if read.is_none() {
             let name = object.metadata.name.as_deref();

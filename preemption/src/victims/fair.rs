@@ -15,7 +15,7 @@ use super::fit::{fill_back, fits, remove, told};
 use super::merge::Merge;
 use super::{Demand, Preemptor, Reach, Reason, Victim, World, is_in_vain, note_in_vain};
 use crate::names::{NodeId, WorkloadId};
-use crate::policy::{BorrowWithinCohort, FairStrategy};
+use crate::policy::FairStrategy;
 use crate::quota::{Tree, Usage, View};
 use crate::ranked::{Rank, Ranked};
 use crate::running::Group;
@@ -317,7 +317,8 @@ impl<'a> Contest<'a, '_> {
         let new = Share::of(view, ours);
         let old = Share::of(view, theirs);
         while let Some(front) = candidates.pop(self.world, self.preemptor, self.trace) {
-            let passes = self.borrows_from(&front)
+            let passes = self.world.former.borrows_under_fair_sharing
+                && self.preemptor.borrows_from(front.rank.priority)
                 || match strategy {
                     FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
                     FairStrategy::LessThanOrEqualToFinalShare => {
@@ -335,18 +336,6 @@ impl<'a> Contest<'a, '_> {
             self.retry.entry(queue).or_insert(front);
         }
         None
-    }
-
-    /// Whether shares do not matter, as in former versions of Kueue.
-    fn borrows_from(&self, front: &Front) -> bool {
-        let BorrowWithinCohort::LowerPriority { threshold_max } =
-            self.preemptor.policy.borrow_within_cohort
-        else {
-            return false;
-        };
-        self.world.former.borrows_under_fair_sharing
-            && front.rank.priority < self.preemptor.priority
-            && threshold_max.is_none_or(|most| front.rank.priority <= most)
     }
 
     /// Looks again at what was rejected, at most one workload of each queue.

@@ -17,7 +17,9 @@ mod merge;
 use crate::amount::Amount;
 use crate::guard::Guard;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
-use crate::policy::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQueue};
+use crate::policy::{
+    Algorithm, BorrowWithinCohort, Preemption, ReclaimWithinCohort, WithinClusterQueue,
+};
 use crate::quota::View;
 use crate::running::Workloads;
 use crate::running::{Index, Running};
@@ -38,6 +40,18 @@ pub(crate) struct Preemptor<'a> {
     pub(crate) needs: &'a [FlavorResource],
     /// All that it asks for. Nothing is asked for twice, and nothing of zero.
     pub(crate) request: &'a [Demand],
+}
+
+impl Preemptor<'_> {
+    /// Whether `borrowWithinCohort` lets it take a workload of this priority.
+    fn borrows_from(&self, priority: i32) -> bool {
+        match self.policy.borrow_within_cohort {
+            BorrowWithinCohort::Never => false,
+            BorrowWithinCohort::LowerPriority { threshold_max } => {
+                priority < self.priority && threshold_max.is_none_or(|most| priority <= most)
+            }
+        }
+    }
 }
 
 /// An amount of a flavor and resource that is asked for.

@@ -1,6 +1,7 @@
 //! A world in memory, kept up to date by events. It holds only the facts that rules use.
 
 mod job_pods;
+mod kind;
 mod quotas;
 
 use crate::trees::{Family, FlavorFacts, NodeFacts, NodeKind, Tree, drop_from};
@@ -9,83 +10,13 @@ use crate::world::{
     TemplatesFacts, Users, World,
 };
 use job_pods::JobPods;
+pub use kind::IndexedKind;
 use quotas::Quotas;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What the names of Kubernetes' own PriorityClasses begin with.
 const SYSTEM_PREFIX: &str = "system-";
-
-/// The kinds of objects that an [`Index`] holds facts of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum IndexedKind {
-    /// Kubernetes' PriorityClass.
-    PriorityClass,
-    /// lockkeeper's Workload.
-    Workload,
-    /// A pod.
-    Pod,
-    /// Koordinator's ElasticQuota.
-    ElasticQuota,
-    /// A Workload of Kubernetes (`scheduling.k8s.io`).
-    Templates,
-    /// A ClusterQueue.
-    ClusterQueue(Family),
-    /// A Cohort.
-    Cohort(Family),
-    /// A ResourceFlavor.
-    ResourceFlavor(Family),
-    /// A LocalQueue.
-    LocalQueue(Family),
-    /// Kueue's `WorkloadPriorityClass`.
-    WorkloadPriorityClass,
-}
-
-impl IndexedKind {
-    /// All of them.
-    pub const ALL: [Self; 14] = [
-        Self::PriorityClass,
-        Self::Workload,
-        Self::Pod,
-        Self::ElasticQuota,
-        Self::Templates,
-        Self::ClusterQueue(Family::Own),
-        Self::Cohort(Family::Own),
-        Self::ResourceFlavor(Family::Own),
-        Self::LocalQueue(Family::Own),
-        Self::ClusterQueue(Family::Kueue),
-        Self::Cohort(Family::Kueue),
-        Self::ResourceFlavor(Family::Kueue),
-        Self::LocalQueue(Family::Kueue),
-        Self::WorkloadPriorityClass,
-    ];
-
-    /// Whose quota trees objects of this kind belong to.
-    fn family(self) -> Option<Family> {
-        match self {
-            Self::ClusterQueue(family) | Self::Cohort(family) | Self::ResourceFlavor(family) => {
-                Some(family)
-            }
-            _ => None,
-        }
-    }
-
-    /// The kind as it is written in an object.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PriorityClass => "PriorityClass",
-            Self::Workload | Self::Templates => "Workload",
-            Self::Pod => "Pod",
-            Self::ElasticQuota => "ElasticQuota",
-            Self::ClusterQueue(_) => "ClusterQueue",
-            Self::Cohort(_) => "Cohort",
-            Self::ResourceFlavor(_) => "ResourceFlavor",
-            Self::LocalQueue(_) => "LocalQueue",
-            Self::WorkloadPriorityClass => "WorkloadPriorityClass",
-        }
-    }
-}
 
 /// The facts of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]

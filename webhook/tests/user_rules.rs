@@ -117,6 +117,7 @@ async fn operations_and_kinds_are_those_of_the_page() {
     let app = app(&json!({}));
     let object = json!({"metadata": {"name": "q", "labels": {"keep": ""}}, "spec": {}});
     let other = json!({"metadata": {"name": "team-q"}, "spec": {}});
+    let door = json!({"metadata": {"name": "q"}, "spec": {"clusterQueue": "c"}});
     let own = "lockkeeper.dev/v1alpha1";
     for (api_version, kind, operation, objects, expected) in [
         (
@@ -148,12 +149,12 @@ async fn operations_and_kinds_are_those_of_the_page() {
             json!({"oldObject": other, "object": object}),
             "TEAM001",
         ),
-        // A kind that no rule of ours is about, and one that only a user knows.
+        // A kind with rules of ours besides, and one that only a user knows.
         (
             own,
             "LocalQueue",
             "CREATE",
-            json!({"object": object}),
+            json!({"object": door}),
             "TEAM001",
         ),
         (

@@ -1,0 +1,59 @@
+//! Workloads that preempt each other without end.
+
+use super::run;
+
+fn queue(api_version: &str, name: &str, preemption: &str) -> String {
+    format!(
+        "apiVersion: {api_version}\nkind: ClusterQueue\nmetadata: {{name: {name}}}\nspec:\n  cohortName: all\n  \
+         namespaceSelector: {{}}\n  preemption: {preemption}\n  resourceGroups:\n  - coveredResources: [cpu]\n    \
+         flavors: [{{name: spot, resources: [{{name: cpu, nominalQuota: 4}}]}}]\n---\n"
+    )
+}
+
+const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
+
+/// Two queues, one of which takes back and borrows.
+fn queues(api_version: &str, policy: &str) -> String {
+    let eager =
+        format!("{{reclaimWithinCohort: {policy}, borrowWithinCohort: {{policy: LowerPriority}}}}");
+    let other = format!("{{reclaimWithinCohort: {policy}, withinClusterQueue: LowerPriority}}");
+    let queues = [
+        queue(api_version, "eager", &eager),
+        queue(api_version, "other", &other),
+    ];
+    queues.concat()
+}
+
+#[test]
+fn they_are_shown_with_what_happens_to_them() {
+    let text = queues(KUEUE, "Any");
+    let (told, code) = run(&[("queues.yaml", &text)], &["--select", "CQ024"]);
+    insta::assert_snapshot!(told);
+    assert_eq!(code, 0);
+    let (json, _) = run(
+        &[("queues.yaml", &text)],
+        &["--select", "CQ024", "-o", "json"],
+    );
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let related = json["findings"][0]["related"].as_array().unwrap();
+    assert!(related.len() > 3, "{json:#}");
+    assert_eq!(related[0]["line"], json["findings"][0]["line"]);
+    let (sarif, _) = run(
+        &[("queues.yaml", &text)],
+        &["--select", "CQ024", "-o", "sarif"],
+    );
+    assert!(sarif.contains("without end\""), "{sarif}");
+}
+
+#[test]
+fn there_are_none_where_they_are_cut() {
+    // lockkeeper's own queues are damped.
+    let own = queues("lockkeeper.dev/v1alpha1", "Any").replace("  namespaceSelector: {}\n", "");
+    let (told, _) = run(&[("queues.yaml", &own)], &["--select", "CQ024"]);
+    assert!(!told.contains("CQ024"), "{told}");
+    // The same queue twice and differently: nobody can say which one holds.
+    let text = queues(KUEUE, "Any");
+    let twice = [text.as_str(), &queues(KUEUE, "LowerPriority")].concat();
+    let (told, _) = run(&[("queues.yaml", &twice)], &["--select", "CQ024"]);
+    assert!(!told.contains("CQ024"), "{told}");
+}

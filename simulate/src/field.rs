@@ -55,9 +55,9 @@ pub fn trees<'a>(
             continue;
         }
         let path = state.path(id);
-        let mut names = path.split('/').skip(1);
-        let root = names.next().unwrap_or_default().to_owned();
-        let below = names.count();
+        let mut way = path.split('/').skip(1);
+        let root = way.next().unwrap_or_default().to_owned();
+        let below = way.count();
         let tree = trees.entry((below > 0, root.clone())).or_default();
         tree.root = root;
         tree.queues.push(queue);

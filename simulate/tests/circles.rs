@@ -125,9 +125,12 @@ fn found(file: &str, former: FormerKueue) -> Option<String> {
 
 #[test]
 fn a_circle_is_found_in_the_queues_of_every_kept_loop() {
-    let files = std::fs::read_dir(folder()).unwrap().map(|it| it.unwrap());
-    let names = files.map(|it| it.file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter(|it| it.ends_with(".yaml")).collect();
+    let files = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    let files = files.filter(|it| it.extension().is_some_and(|it| it == "yaml"));
+    let names = files.map(|it| it.file_name().unwrap().to_str().unwrap().to_owned());
+    let mut names: Vec<String> = names.collect();
     names.retain(|it| !it.starts_with("kueue-"));
     names.sort();
     assert_eq!(names.len(), 8, "{names:?}");

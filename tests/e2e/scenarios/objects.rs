@@ -105,7 +105,12 @@ fn deleted(stage: &mut Stage, protocol: Protocol) {
     // The finalizer holds a queue until somebody says that it is not in use.
     let research = ["clusterqueues.lockkeeper.dev", "research"];
     let delete = ["delete", "--wait=false", research[0], research[1]];
-    kubectl.run(&delete).accepted_silently();
+    let reply = kubectl.run(&delete).accepted();
+    assert!(
+        reply.stderr.contains("still lead to it"),
+        "{}",
+        reply.stderr
+    );
     let held = kubectl.get(&research);
     assert!(held["metadata"]["deletionTimestamp"].is_string());
     stage::release(&kubectl, &held);

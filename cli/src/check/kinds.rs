@@ -292,10 +292,18 @@ impl Known {
             }
         }
         let mut judgement = Judgement::partial(found);
+        let by_users = with_users(Verdict::default(), &object, context.settings);
+        // Rules read the newer version; what they find is told of the fields that are there.
+        let moved = kueue::upgrade(&mut object);
+        let kind = self.of(&object).unwrap_or(kind);
         let rules = kind.rules.map(|rules| rules(&object, context));
         match rules.unwrap_or_else(|| Ok(Verdict::default())) {
             Ok(verdict) => {
-                judgement.add(with_users(verdict, &object, context.settings));
+                judgement.add(verdict);
+                for (_, finding) in &mut judgement.found {
+                    put_back(finding, &moved);
+                }
+                judgement.add(by_users);
                 judgement.is_complete = true;
             }
             // What has no type is held against no rule, as in the webhook.
@@ -360,6 +368,15 @@ fn own_schemas() -> Result<Vec<(Definition, Value)>, Failure> {
         }
     }
     Ok(all)
+}
+
+/// Tells of a field by the name that it had before the object was changed.
+fn put_back(finding: &mut Finding, moved: &[kueue::Moved]) {
+    let pointer = finding.field.pointer();
+    if let Some(it) = moved.iter().find(|it| it.to == pointer) {
+        let names = it.from.split('/').skip(1);
+        finding.field = names.fold(FieldPath::default(), FieldPath::named);
+    }
 }
 
 /// Adds what the rules of users say.

@@ -1,5 +1,6 @@
 mod circles;
 mod users;
+mod versions;
 
 use super::{Arguments, EXIT_CODES, check};
 use clap::{Args, Command, FromArgMatches};

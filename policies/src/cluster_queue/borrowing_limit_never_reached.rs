@@ -25,6 +25,11 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if !object.is_in_cohort() || !tree.has_queue_besides(object.name()) {
         return;
     }
+    let quotas = object.groups().iter().flat_map(|it| &it.flavors);
+    let mut quotas = quotas.flat_map(|it| &it.resources);
+    if quotas.all(|it| it.borrowing_limit.is_none()) {
+        return;
+    }
     let facts = object.facts();
     let Some(whole) = Whole::of(tree, T::NODE, object.name(), &facts) else {
         return;

@@ -23,15 +23,18 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
 }
 
 fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
-    let facts = queue.facts();
-    let hunter = facts.hunter;
-    if !hunter.takes_own && hunter.beyond == Beyond::Nobody {
-        return;
-    }
     let rules = Rules {
         is_fair: context.settings.algorithm == Algorithm::FairSharing,
         is_damped: context.settings.is_damped && T::FAMILY == Family::Own,
     };
+    let hunter = queue.hunter();
+    let is_peaceful = !hunter.takes_own && hunter.beyond == Beyond::Nobody;
+    if is_peaceful || rules.is_damped {
+        // Nothing is left to be looked at, as for most queues.
+        return;
+    }
+    let facts = queue.facts();
+    let hunter = facts.hunter;
     let tree = context.world.tree(T::FAMILY);
     let Some(whole) = Whole::of(tree, T::NODE, queue.name(), &facts) else {
         return;

@@ -25,8 +25,8 @@ pub struct Settings {
     pub job: JobSettings,
     /// By which rules victims are chosen.
     pub algorithm: Algorithm,
-    /// Whether lockkeeper holds preempted quota and cuts circles.
-    pub is_damped: bool,
+    /// Whether lockkeeper neither holds preempted quota nor cuts circles.
+    pub is_undamped: bool,
     /// What becomes of workloads whose pods are not ready in time.
     pub wait_for_pods_ready: WaitForPodsReady,
 }
@@ -49,7 +49,7 @@ impl Settings {
             priority: config.priority.clone(),
             job: config.job.clone(),
             algorithm: config.preemption.algorithm,
-            is_damped: config.preemption.is_damped(),
+            is_undamped: !config.preemption.is_damped(),
             wait_for_pods_ready: config.wait_for_pods_ready.clone(),
         }
     }

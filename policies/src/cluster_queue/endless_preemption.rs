@@ -25,7 +25,7 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
 fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     let rules = Rules {
         is_fair: context.settings.algorithm == Algorithm::FairSharing,
-        is_damped: context.settings.is_damped && T::FAMILY == Family::Own,
+        is_damped: !context.settings.is_undamped && T::FAMILY == Family::Own,
     };
     let hunter = queue.hunter();
     let is_peaceful = !hunter.takes_own && hunter.beyond == Beyond::Nobody;

@@ -14,6 +14,7 @@ mod node;
 mod walk;
 
 use crate::finding::{ErrorKind, Finding};
+pub(crate) use ask::RESERVED;
 pub(crate) use check::shown;
 pub(crate) use infos::infos;
 pub use mend::{Correction, Part};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const DEPTH_MAX: usize = 64;
 
 /// What Kubernetes' CEL calls by another name, or may.
-const RESERVED: [&str; 21] = [
+pub(crate) const RESERVED: [&str; 21] = [
     "true",
     "false",
     "null",

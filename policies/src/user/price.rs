@@ -4,6 +4,7 @@
 //! comprehension, so each of its steps is made to pay for what its body reads; functions pay for what they
 //! are given. The names of the functions that take the pay begin with `@`, which no expression can write.
 
+use crate::structure::RESERVED;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators::CONDITIONAL;
 use kube_cel::cel::common::ast::{
@@ -334,29 +335,6 @@ fn unescaped(name: &str) -> String {
         ("__dash__", "-"),
         ("__slash__", "/"),
         ("__underscores__", "__"),
-    ];
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
     ];
     let word = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"));
     if let Some(word) = word.filter(|it| RESERVED.contains(it)) {

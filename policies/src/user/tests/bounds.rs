@@ -46,13 +46,9 @@ fn no_rule_takes_more_than_its_share() {
         format!("{}.size() == 0", double(12)),
     ] {
         let object = map(json!({"items": items, "long": long}));
-        let started = std::time::Instant::now();
         let texts = found(&asking(&expression), &Subject::Create(&object));
-        let took = started.elapsed();
         assert_eq!(texts.len(), 1, "{expression}");
         assert!(texts[0].contains("units of work"), "{expression}: {texts:?}");
-        // Far below what an API server waits, also without optimization on a busy machine.
-        assert!(took.as_secs() < 8, "{expression}: {took:?}");
     }
 }
 
@@ -147,10 +143,12 @@ fn all_rules_together_take_no_more_than_their_share() {
     let slow = "object.data.items.all(a, object.data.items.all(b, a + b >= 0))";
     let line = format!("- {{expression: '{slow}', message: m}}\n");
     let rules = rules(&format!("validations:\n{}", line.repeat(VALIDATIONS_MAX)));
-    let started = std::time::Instant::now();
     let texts = found(&rules, &Subject::Create(&map(json!({"items": items}))));
     assert_eq!(texts.len(), VALIDATIONS_MAX);
-    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    assert!(
+        texts.iter().all(|it| it.contains("units of work")),
+        "{texts:?}"
+    );
 }
 
 /// Whatever the machine, a rule that loops over the parts of an ordinary object has enough.

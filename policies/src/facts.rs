@@ -13,7 +13,8 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::ObjectMeta;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
-use lockkeeper_api::foreign::{kueue, scheduling};
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, labels};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -142,6 +143,25 @@ pub fn of_templates(workload: &scheduling::Workload) -> TemplatesFacts {
         templates: templates.map(|template| template.name.clone()).collect(),
         deleting: workload.metadata.deletion_timestamp.is_some(),
     }
+}
+
+/// The facts of a Workload of Kubernetes as `v1beta1` has it.
+#[must_use]
+pub fn of_later_templates(workload: &v1beta1::Workload) -> TemplatesFacts {
+    TemplatesFacts {
+        templates: template_names(&workload.spec.templates),
+        deleting: workload.metadata.deletion_timestamp.is_some(),
+    }
+}
+
+/// The names of the templates of PodGroups, at any depth.
+fn template_names(templates: &v1beta1::Templates) -> BTreeSet<String> {
+    let own = templates.pod_group_templates.iter();
+    let mut names: BTreeSet<String> = own.map(|it| it.name.clone()).collect();
+    for below in &templates.composite_pod_group_templates {
+        names.extend(template_names(&below.templates));
+    }
+    names
 }
 
 /// The facts of a ClusterQueue of lockkeeper.

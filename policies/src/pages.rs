@@ -25,7 +25,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::foreign::scheduling;
+use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -43,8 +43,7 @@ fn world(yaml: &str) -> Index {
 }
 
 /// The object of a block; a page need not give it a name.
-fn object<T: Guarded>(yaml: &str) -> T {
-    let mut value = documents(yaml).remove(0);
+fn object<T: Guarded>(mut value: Value) -> T {
     if value["metadata"].is_null() {
         value["metadata"] = json!({"name": "example"});
     }
@@ -53,11 +52,23 @@ fn object<T: Guarded>(yaml: &str) -> T {
     serde_json::from_value(value).expect("an object of a page")
 }
 
+/// What is said of an object, given the stored one, the words of its block, and the rest.
+type Judge = fn(Value, Option<Value>, &[&str], &Context<'_>) -> Verdict;
+
+/// Who judges an object that says which version it is of.
+fn of_version(object: &Value, kind: &str) -> Option<Judge> {
+    match (object["apiVersion"].as_str()?, kind) {
+        ("scheduling.k8s.io/v1beta1", "Workload") => Some(judge::<v1beta1::Workload>),
+        ("scheduling.k8s.io/v1beta1", "PodGroup") => Some(judge::<v1beta1::PodGroup>),
+        (version, _) => panic!("no runner for examples of {version}"),
+    }
+}
+
 /// Runs the page of one rule.
 fn run<T: Guarded>(rule: &RuleInfo) {
     let (mut bad, mut good) = (0, 0);
     let (mut index, mut settings) = (Index::default(), asked_for(rule, Config::default()));
-    let mut old: Option<T> = None;
+    let mut old: Option<Value> = None;
     let mut blocks = blocks(rule.doc).into_iter().peekable();
     while let Some(block) = blocks.next() {
         let context = Context {
@@ -71,9 +82,11 @@ fn run<T: Guarded>(rule: &RuleInfo) {
                 let config: Config = serde_saphyr::from_str(&block.text).expect("a configuration");
                 settings = asked_for(rule, config);
             }
-            ["yaml", "old"] => old = Some(object(&block.text)),
+            ["yaml", "old"] => old = Some(documents(&block.text).remove(0)),
             ["yaml", kind, ref rest @ ..] => {
-                let verdict = judge(&object(&block.text), old.take(), rest, &context);
+                let new = documents(&block.text).remove(0);
+                let judge = of_version(&new, &rule.kind).unwrap_or(judge::<T>);
+                let verdict = judge(new, old.take(), rest, &context);
                 let seen = texts(&verdict);
                 if kind == "good" {
                     good += 1;
@@ -112,8 +125,14 @@ fn asked_for(rule: &RuleInfo, mut config: Config) -> Settings {
     registry::settings(&config).expect("a configuration that names rules")
 }
 
-fn judge<T: Guarded>(new: &T, old: Option<T>, words: &[&str], context: &Context<'_>) -> Verdict {
-    match (old, words) {
+fn judge<T: Guarded>(
+    new: Value,
+    old: Option<Value>,
+    words: &[&str],
+    context: &Context<'_>,
+) -> Verdict {
+    let new: &T = &object(new);
+    match (old.map(object), words) {
         (None, ["delete"]) => review(&Subject::Delete(new), context),
         (None, _) => review(&Subject::Create(new), context),
         (Some(old), _) => review(&Subject::Update(Change { old: &old, new }), context),

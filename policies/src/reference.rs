@@ -67,7 +67,10 @@ pub fn entries() -> Vec<Entry> {
             rule,
             kinds: Vec::new(),
         });
-        entry.kinds.push(kind);
+        // Several versions of a kind are one here.
+        if !entry.kinds.contains(&kind) {
+            entry.kinds.push(kind);
+        }
     }
     by_id.into_values().collect()
 }

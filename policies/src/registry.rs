@@ -83,6 +83,8 @@ pub fn all() -> Vec<RuleInfo> {
     infos::<PriorityClass>(&mut out);
     infos::<scheduling::Workload>(&mut out);
     infos::<scheduling::PodGroup>(&mut out);
+    infos::<scheduling::v1beta1::Workload>(&mut out);
+    infos::<scheduling::v1beta1::PodGroup>(&mut out);
     infos::<Pod>(&mut out);
     infos::<Job>(&mut out);
     infos::<JobSet>(&mut out);

@@ -48,6 +48,10 @@ pub enum PreemptionPolicy {
 }
 
 impl PreemptionPolicy {
+    /// All of them, as they are written.
+    pub const NAMES: [&'static str; 2] =
+        [Self::PreemptLowerPriority.as_str(), Self::Never.as_str()];
+
     /// Reads the value of the field.
     #[must_use]
     pub fn of(value: &str) -> Option<Self> {

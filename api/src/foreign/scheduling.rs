@@ -1,23 +1,9 @@
 //! Kubernetes' Workload and PodGroup (`scheduling.k8s.io`).
 //!
-//! The fields are those of `v1alpha2` (Kubernetes 1.36), which the rules are about. `v1alpha3` and
-//! `v1beta1` (1.37) decode into the same types where they agree: the metadata, the controller reference,
-//! policies, constraints, claims, priorities, and the status. They differ in this:
-//!
-//! - The disruption mode is an object with one of `single` and `all`, no longer the text `Pod` or
-//!   `PodGroup`, and nothing is filled in. [`DisruptionMode`] takes both.
-//! - A PodGroup names its template in `workloadRef`, with `workloadName` and `templateName`, in place of
-//!   `podGroupTemplateRef.workload`, and its parent in `parentCompositePodGroupName`.
-//! - A Workload has exactly one of `podGroupTemplates` and `compositePodGroupTemplates` (gate
-//!   `CompositePodGroup`), which nest up to four levels deep.
-//! - Templates and PodGroups have a `preemptionPolicy` (gate `PodGroupPreemptionPolicy`).
-//! - The gate `WorkloadAwarePreemption` is gone: its fields need only `GenericWorkload`.
-//! - `gang.minCount` can change. Templates can be neither added nor taken away, and all else in them stays,
-//!   but field by field: an update is told where it differs, not that the list does.
-//! - The condition `PodGroupScheduled` is called `PodGroupInitiallyScheduled`.
-//!
-//! What only those versions have is not read, and some of what `v1alpha2` refuses is good there, so rules
-//! for them need types of their own.
+//! The types here are those of `v1alpha2` (Kubernetes 1.36); [`v1beta1`] has those of 1.37. Groups, policies,
+//! constraints, claims, priorities and the status are the same in both.
+
+pub mod v1beta1;
 
 use crate::foreign::foreign_kind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -26,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 /// The API group.
 pub const GROUP: &str = "scheduling.k8s.io";
 
-/// The version that the rules are about.
+/// The version of the types here.
 pub const VERSION: &str = "v1alpha2";
 
 /// The finalizer that keeps a PodGroup until its pods are gone.
@@ -324,28 +310,5 @@ mod tests {
         assert_eq!(group, PodGroup::default());
         let workload: Workload = decode(json!({"spec": {"podGroupTemplates": null}}));
         assert_eq!(workload, Workload::default());
-    }
-
-    #[test]
-    fn later_versions_decode_where_they_agree() {
-        let template = json!({
-            "name": "workers", "schedulingPolicy": {"gang": {"minCount": 2}},
-            "disruptionMode": {"all": {}}, "priority": 5, "preemptionPolicy": "Never",
-        });
-        let workload: Workload = decode(json!({
-            "apiVersion": "scheduling.k8s.io/v1beta1", "kind": "Workload",
-            "spec": {"podGroupTemplates": [template], "compositePodGroupTemplates": []},
-        }));
-        let group = &workload.spec.pod_group_templates[0].group;
-        assert_eq!(
-            group.scheduling_policy.gang,
-            Some(GangPolicy { min_count: 2 })
-        );
-        assert_eq!(group.priority, Some(5));
-        let all = DisruptionModeMembers {
-            single: None,
-            all: Some(BasicPolicy {}),
-        };
-        assert_eq!(group.disruption_mode, Some(DisruptionMode::OneOf(all)));
     }
 }

@@ -11,7 +11,8 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
-use lockkeeper_api::foreign::{kueue, scheduling};
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::engine::{Excused, Subject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
@@ -170,6 +171,10 @@ impl Known {
         known.add::<kueue::Workload>();
         known.add::<scheduling::Workload>();
         known.add::<scheduling::PodGroup>();
+        known.add::<v1beta1::Workload>();
+        known.add::<v1beta1::PodGroup>();
+        known.add_as::<v1beta1::Workload>(v1beta1::ALSO);
+        known.add_as::<v1beta1::PodGroup>(v1beta1::ALSO);
         known.add::<ElasticQuota>();
         for (kind, version) in lockkeeper_policies::kueue::kinds() {
             let of = Definition {
@@ -188,7 +193,17 @@ impl Known {
     }
 
     fn add<T: Guarded>(&mut self) {
-        let version = T::api_version(&()).into_owned();
+        self.add_as::<T>(&T::version(&()));
+    }
+
+    /// A kind that has the same fields in another version.
+    fn add_as<T: Guarded>(&mut self, version: &str) {
+        let group = T::group(&());
+        let version = if group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{group}/{version}")
+        };
         let mut rules = T::rules().iter();
         let takes = |id: &str| self.choice.takes(id);
         let is_asked = takes(undecodable::ID) || rules.any(|it| takes(it.id));
@@ -395,10 +410,40 @@ fn kind_name(object: &Value) -> KindName<'_> {
 /// What rules find, or why they cannot be asked.
 fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Result<Verdict, Finding> {
     // Decoding costs a third more if it keeps track of where it is: that is asked for only after an error.
-    let object = T::deserialize(object)
+    let mut read: T = decoded(object)?;
+    // What an API server fills in before it looks is there already when the others look.
+    let fills_in = !T::OWN && T::DEFAULTED_ON.is_empty();
+    let defaults = if fills_in {
+        T::defaults(&read, None, context)
+    } else {
+        Defaults::default()
+    };
+    if let Some(filled) = filled(object, &defaults) {
+        read = decoded(&filled)?;
+    }
+    Ok(review(&Subject::Create(&read), context))
+}
+
+fn decoded<T: Guarded>(object: &Value) -> Result<T, Finding> {
+    T::deserialize(object)
         .or_else(|_| serde_path_to_error::deserialize(object))
-        .map_err(|error| Finding::misfit(FieldPath::default(), &error))?;
-    Ok(review(&Subject::Create(&object), context))
+        .map_err(|error| Finding::misfit(FieldPath::default(), &error))
+}
+
+/// The object with what is filled in for its specification, if anything is.
+fn filled(object: &Value, defaults: &Defaults) -> Option<Value> {
+    let items = defaults.items().iter();
+    let mut items = items
+        .filter(|it| it.pointer.starts_with("/spec/"))
+        .peekable();
+    items.peek()?;
+    let mut object = object.clone();
+    for item in items {
+        let (above, name) = item.pointer.rsplit_once('/')?;
+        let above = object.pointer_mut(above)?.as_object_mut()?;
+        above.insert(name.to_owned(), item.value.clone());
+    }
+    Some(object)
 }
 
 #[cfg(test)]

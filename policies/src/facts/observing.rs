@@ -2,9 +2,9 @@
 
 use super::{
     cluster_scoped, is_finished, name_of, of_cluster_queue, of_cohort, of_flavor,
-    of_kueue_cluster_queue, of_kueue_cohort, of_kueue_flavor, of_kueue_local_queue, of_local_queue,
-    of_priority_class, of_quota, of_templates, of_whole_pod, of_workload,
-    of_workload_priority_class,
+    of_kueue_cluster_queue, of_kueue_cohort, of_kueue_flavor, of_kueue_local_queue,
+    of_later_templates, of_local_queue, of_priority_class, of_quota, of_templates, of_whole_pod,
+    of_workload, of_workload_priority_class,
 };
 use crate::index::{Facts, Index};
 use crate::quota::HasQuota;
@@ -13,7 +13,8 @@ use crate::world::ObjectName;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
-use lockkeeper_api::foreign::{kueue, scheduling};
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -190,6 +191,11 @@ fn of_others(object: &Value) -> Read {
         (Some("scheduling.k8s.io/v1alpha2"), Some("Workload")) => {
             let workload = scheduling::Workload::deserialize(object)?;
             let facts = Facts::Templates(of_templates(&workload));
+            (name_of(&workload.metadata), facts)
+        }
+        (Some("scheduling.k8s.io/v1beta1" | "scheduling.k8s.io/v1alpha3"), Some("Workload")) => {
+            let workload = v1beta1::Workload::deserialize(object)?;
+            let facts = Facts::Templates(of_later_templates(&workload));
             (name_of(&workload.metadata), facts)
         }
         (Some("v1"), Some("Pod")) => {

@@ -6,11 +6,6 @@ use crate::world::PreemptionPolicy;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
 
-const POLICIES: [&str; 2] = [
-    PreemptionPolicy::PreemptLowerPriority.as_str(),
-    PreemptionPolicy::Never.as_str(),
-];
-
 pub(super) const RULE: Rule<PriorityClass> = Rule::mirrored(
     "PC006",
     "preemption-policy-unknown",
@@ -28,6 +23,6 @@ fn check(class: &PriorityClass, _: &Context<'_>, out: &mut Findings) {
             "leave it out, or say \"PreemptLowerPriority\" or \"Never\"",
         ),
         Some(policy) if PreemptionPolicy::of(policy).is_some() => {}
-        Some(policy) => out.not_supported(field, policy, &POLICIES),
+        Some(policy) => out.not_supported(field, policy, &PreemptionPolicy::NAMES),
     }
 }

@@ -1,25 +1,26 @@
 #![doc = include_str!("controller_reference.md")]
 
-use super::group::{named, required_name};
+use super::group::{HasController, named, required_name};
 use crate::finding::Findings;
 use crate::names::{dns_subdomain, path_segment};
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::foreign::scheduling::Workload;
 
-pub(super) const RULE: Rule<Workload> = Rule::mirrored(
-    "KW005",
-    "controller-reference-malformed",
-    &[
-        "kwl-controller-ref-api-group",
-        "kwl-controller-ref-kind-name",
-    ],
-    include_str!("controller_reference.md"),
-    Check::Create(check),
-);
+pub(super) const fn workload<T: HasController>() -> Rule<T> {
+    Rule::mirrored(
+        "KW005",
+        "controller-reference-malformed",
+        &[
+            "kwl-controller-ref-api-group",
+            "kwl-controller-ref-kind-name",
+        ],
+        include_str!("controller_reference.md"),
+        Check::Create(check::<T>),
+    )
+}
 
-fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
-    let Some(controller) = &workload.spec.controller_ref else {
+fn check<T: HasController>(workload: &T, _: &Context<'_>, out: &mut Findings) {
+    let Some(controller) = workload.controller() else {
         return;
     };
     let field = FieldPath::new("spec.controllerRef");

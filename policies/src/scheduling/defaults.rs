@@ -1,17 +1,20 @@
 //! What is filled in for a PodGroup.
 
-use super::gates::{GENERIC_WORKLOAD, PREEMPTION, is_on};
+use super::gates::{GENERIC_WORKLOAD, PREEMPTION, PREEMPTION_POLICY, is_on};
 use crate::defaulting::Defaults;
 use crate::priority::resolve;
 use crate::rule::Context;
+use crate::world::PreemptionPolicy;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{
-    DISRUPTION_MODE_POD, POD_GROUP_PROTECTION, PodGroup, PodGroupSpec,
+    DISRUPTION_MODE_POD, Group, POD_GROUP_PROTECTION, PodGroup, PodGroupSpec,
 };
+use std::collections::BTreeMap;
 
 /// The schema's default, what the plugin Priority fills in, and the finalizer of `PodGroupProtection`. The
 /// disruption mode is filled in without its gate too, and dropped again: it is left out then.
-pub(super) fn fill(group: &PodGroup, old: Option<&PodGroup>, context: &Context<'_>) -> Defaults {
+pub(super) fn first(group: &PodGroup, old: Option<&PodGroup>, context: &Context<'_>) -> Defaults {
     let mut out = Defaults::default();
     let spec = &group.spec;
     // A specification in which nothing stands may not be there at all, and nothing can be added to it.
@@ -20,7 +23,7 @@ pub(super) fn fill(group: &PodGroup, old: Option<&PodGroup>, context: &Context<'
             out.set(FieldPath::new("spec.disruptionMode"), DISRUPTION_MODE_POD);
         }
         if old.is_none() {
-            priority(spec, context, &mut out);
+            priority(&spec.group, context, &mut out);
         }
     }
     if old.is_none() && is_on(GENERIC_WORKLOAD, context) {
@@ -29,15 +32,42 @@ pub(super) fn fill(group: &PodGroup, old: Option<&PodGroup>, context: &Context<'
     out
 }
 
-fn priority(spec: &PodGroupSpec, context: &Context<'_>, out: &mut Defaults) {
-    let given = &spec.group.priority_class_name;
+/// The same from `v1alpha3` on.
+pub(super) fn later(
+    group: &v1beta1::PodGroup,
+    old: Option<&v1beta1::PodGroup>,
+    context: &Context<'_>,
+) -> Defaults {
+    let mut out = Defaults::default();
+    let spec = &group.spec;
+    if *spec != v1beta1::PodGroupSpec::default() {
+        if spec.group.base.disruption_mode.is_none() {
+            let single = BTreeMap::from([("single", BTreeMap::<&str, &str>::new())]);
+            out.set(FieldPath::new("spec.disruptionMode"), single);
+        }
+        if is_on(PREEMPTION_POLICY, context) && spec.group.preemption_policy.is_none() {
+            let field = FieldPath::new("spec.preemptionPolicy");
+            out.set(field, PreemptionPolicy::PreemptLowerPriority.as_str());
+        }
+        if old.is_none() {
+            priority(&spec.group.base, context, &mut out);
+        }
+    }
+    if old.is_none() && is_on(GENERIC_WORKLOAD, context) {
+        out.finalizer_named(POD_GROUP_PROTECTION, group.metadata.finalizers.as_ref());
+    }
+    out
+}
+
+fn priority(group: &Group, context: &Context<'_>, out: &mut Defaults) {
+    let given = &group.priority_class_name;
     let Some(priority) = resolve(context.world, given).found() else {
         return;
     };
     if let Some(class) = priority.class.filter(|_| given.is_empty()) {
         out.set(FieldPath::new("spec.priorityClassName"), class);
     }
-    if spec.group.priority.is_none() {
+    if group.priority.is_none() {
         out.set(FieldPath::new("spec.priority"), priority.value);
     }
 }

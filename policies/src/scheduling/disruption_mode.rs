@@ -2,56 +2,95 @@
 #![doc = include_str!("template_disruption_mode.md")]
 #![doc = include_str!("pod_group_disruption_mode.md")]
 
-use super::gates::{PREEMPTION, is_on};
-use super::group::Grouped;
-use crate::finding::Findings;
+use super::group::{Grouped, Modes};
+use crate::finding::{Findings, listed};
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::{
-    DISRUPTION_MODE_POD, DISRUPTION_MODE_POD_GROUP, DisruptionMode, PodGroup, Workload,
+    DISRUPTION_MODE_POD, DISRUPTION_MODE_POD_GROUP, DisruptionMode,
 };
 
 const MODES: [&str; 2] = [DISRUPTION_MODE_POD, DISRUPTION_MODE_POD_GROUP];
 
-pub(super) const WORKLOAD: Rule<Workload> = Rule::mirrored(
-    "KW009",
-    "template-disruption-mode-unknown",
-    &["pg-disruption-mode-enum", "pg-disruption-mode-any-policy"],
-    include_str!("template_disruption_mode.md"),
-    Check::Create(check::<Workload>),
-);
+pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "KW009",
+        "template-disruption-mode-unknown",
+        &["pg-disruption-mode-enum", "pg-disruption-mode-any-policy"],
+        include_str!("template_disruption_mode.md"),
+        Check::Create(check::<T>),
+    )
+}
 
-pub(super) const POD_GROUP: Rule<PodGroup> = Rule::mirrored(
-    "PG009",
-    "pod-group-disruption-mode-unknown",
-    &[
-        "pg-disruption-mode-enum",
-        "pg-disruption-mode-required",
-        "pg-disruption-mode-default",
-        "pg-disruption-mode-any-policy",
-    ],
-    include_str!("pod_group_disruption_mode.md"),
-    Check::Create(check::<PodGroup>),
-);
+pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "PG009",
+        "pod-group-disruption-mode-unknown",
+        &[
+            "pg-disruption-mode-enum",
+            "pg-disruption-mode-required",
+            "pg-disruption-mode-default",
+            "pg-disruption-mode-any-policy",
+        ],
+        include_str!("pod_group_disruption_mode.md"),
+        Check::Create(check::<T>),
+    )
+}
 
 fn check<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
-    if !is_on(PREEMPTION, context) {
+    if !T::has_priorities(context) {
         return;
     }
-    for (path, group) in object.groups() {
-        let field = path.field("disruptionMode");
-        match &group.disruption_mode {
-            None if T::HAS_DISRUPTION_MODE => missing(field, out),
+    for group in object.groups() {
+        let field = group.path.field("disruptionMode");
+        match group.mode {
+            None if T::HAS_DISRUPTION_MODE => missing::<T>(field, out),
             None => {}
-            Some(DisruptionMode::Text(mode)) if MODES.contains(&mode.as_str()) => {}
-            Some(DisruptionMode::Text(mode)) => out.not_supported(field, mode, &MODES),
-            Some(DisruptionMode::OneOf(_)) => out.not_supported(field, "an object", &MODES),
+            Some(mode) => known::<T>(field, mode, out),
+        }
+    }
+}
+
+fn known<T: Grouped>(field: FieldPath, mode: &DisruptionMode, out: &mut Findings) {
+    match (T::MODES, mode) {
+        (Modes::Text, DisruptionMode::Text(mode)) if MODES.contains(&mode.as_str()) => {}
+        (Modes::Text, mode) => out.not_supported(field, &shown(mode), &MODES),
+        (Modes::OneOf, DisruptionMode::Text(mode)) => {
+            let member = if mode == DISRUPTION_MODE_POD_GROUP {
+                "all"
+            } else {
+                "single"
+            };
+            let detail = format!("from v1alpha3 on this is an object; write {{{member}: {{}}}}");
+            out.invalid(field, mode, detail);
+        }
+        (Modes::OneOf, DisruptionMode::OneOf(members)) => {
+            match (members.single.is_some(), members.all.is_some()) {
+                (false, false) => out.invalid(field, "", "give one of single and all"),
+                (true, true) => out.invalid(field, "all, single", "give only one of them"),
+                _ => {}
+            }
         }
     }
 }
 
 /// Tells that a group has no disruption mode.
-pub(super) fn missing(field: FieldPath, out: &mut Findings) {
-    let detail = "must be \"Pod\" or \"PodGroup\"; an API server fills in \"Pod\"";
+pub(super) fn missing<T: Grouped>(field: FieldPath, out: &mut Findings) {
+    let detail = match T::MODES {
+        Modes::Text => "must be \"Pod\" or \"PodGroup\"; an API server fills in \"Pod\"",
+        Modes::OneOf => "give one of single and all; an API server fills in single",
+    };
     out.required(field, detail);
+}
+
+/// How messages name a disruption mode.
+pub(super) fn shown(mode: &DisruptionMode) -> String {
+    match mode {
+        DisruptionMode::Text(mode) => mode.clone(),
+        DisruptionMode::OneOf(members) => {
+            let single = members.single.as_ref().map(|_| "single");
+            let all = members.all.as_ref().map(|_| "all");
+            listed(single.into_iter().chain(all))
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The feature gates that the rules ask for; all alpha, and off by default, in Kubernetes 1.36.
+//! The feature gates that the rules ask for; all off by default in Kubernetes 1.36 and 1.37.
 
 use crate::rule::Context;
 use crate::settings::Settings;
@@ -9,11 +9,17 @@ pub(crate) const GENERIC_WORKLOAD: &str = "GenericWorkload";
 /// For `schedulingConstraints`.
 pub(super) const TOPOLOGY: &str = "TopologyAwareWorkloadScheduling";
 
-/// For `disruptionMode`, `priorityClassName` and `priority`.
+/// For `disruptionMode`, `priorityClassName` and `priority`, in 1.36 alone.
 pub(super) const PREEMPTION: &str = "WorkloadAwarePreemption";
 
 /// For `resourceClaims`.
 pub(super) const RESOURCE_CLAIMS: &str = "DRAWorkloadResourceClaims";
+
+/// For `preemptionPolicy`, from 1.37 on.
+pub(super) const PREEMPTION_POLICY: &str = "PodGroupPreemptionPolicy";
+
+/// For groups of groups, from 1.37 on.
+pub(super) const COMPOSITE: &str = "CompositePodGroup";
 
 /// Whether a gate is on.
 pub(super) fn is_on(gate: &str, context: &Context<'_>) -> bool {

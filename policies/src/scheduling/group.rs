@@ -1,13 +1,19 @@
-//! What Workloads and PodGroups have in common.
+//! What Workloads and PodGroups have in common, in both of their versions.
 
+use super::gates::{COMPOSITE, PREEMPTION, PREEMPTION_POLICY, TOPOLOGY, is_on};
 use crate::finding::Findings;
 use crate::guarded::Guarded;
 use crate::names::Faults;
+use crate::rule::Context;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::foreign::scheduling::{Group, PodGroup, Workload};
+use lockkeeper_api::foreign::scheduling::v1beta1::{self, CompositePodGroupTemplate, Templates};
+use lockkeeper_api::foreign::scheduling::{
+    ControllerReference, DisruptionMode, Group, PodGroup, ResourceClaim, SchedulingConstraints,
+    Workload,
+};
 use std::collections::BTreeSet;
 
-/// The most templates of a Workload.
+/// The most templates in a list.
 pub(super) const TEMPLATES_MAX: usize = 8;
 
 /// A kind that describes groups of pods.
@@ -15,36 +21,270 @@ pub(super) trait Grouped: Guarded {
     /// Whether a group has a disruption mode by default.
     const HAS_DISRUPTION_MODE: bool;
 
-    /// The groups, and where they stand. None when there are too many: then that is all there is to say.
-    fn groups(&self) -> Vec<(FieldPath, &Group)>;
+    /// The feature gate of the disruption mode and the priority; `None` where they have none.
+    const PREEMPTION_GATE: Option<&'static str>;
+
+    /// How a disruption mode is written.
+    const MODES: Modes;
+
+    /// The fields of a group that need a feature gate.
+    const GATED: &'static [Gated];
+
+    /// The groups. None of a list that is too long: then that is all there is to say.
+    fn groups(&self) -> Vec<View<'_>>;
+
+    /// What is given besides the groups and needs a feature gate.
+    fn gated_of_spec(&self) -> Option<(FieldPath, &'static str)> {
+        None
+    }
+
+    /// The fields that are given of those that need a feature gate, with the gate.
+    fn gated(&self) -> Vec<(FieldPath, &'static str)> {
+        let mut out: Vec<_> = self.gated_of_spec().into_iter().collect();
+        for group in self.groups() {
+            let given = Self::GATED
+                .iter()
+                .filter(|(_, is_given, _)| is_given(&group));
+            out.extend(given.map(|(name, _, gate)| (group.path.clone().field(name), *gate)));
+        }
+        out
+    }
+
+    /// Whether disruption modes and priorities are looked at.
+    fn has_priorities(context: &Context<'_>) -> bool {
+        Self::PREEMPTION_GATE.is_none_or(|gate| is_on(gate, context))
+    }
 }
+
+/// A Workload of either version.
+pub(super) trait HasController {
+    /// The object that it was made for.
+    fn controller(&self) -> Option<&ControllerReference>;
+}
+
+/// How a disruption mode is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Modes {
+    /// As `Pod` or `PodGroup`.
+    Text,
+    /// As an object with one of `single` and `all`.
+    OneOf,
+}
+
+/// A group, of pods or of such groups.
+pub(super) struct View<'a> {
+    /// Where it stands.
+    pub(super) path: FieldPath,
+    /// Whether its members are scheduled one by one.
+    pub(super) is_basic: bool,
+    /// How many of its members must find a place at once, and where that stands in the policy.
+    pub(super) gang: Option<(&'static str, i32)>,
+    /// Where it may be scheduled.
+    pub(super) constraints: Option<&'a SchedulingConstraints>,
+    /// The claims that its pods share.
+    pub(super) claims: &'a [ResourceClaim],
+    /// What goes together when it is disrupted.
+    pub(super) mode: Option<&'a DisruptionMode>,
+    /// Its PriorityClass; empty for none.
+    pub(super) class: &'a str,
+    /// Its priority.
+    pub(super) priority: Option<i32>,
+    /// Whether it preempts others.
+    pub(super) preemption_policy: Option<&'a str>,
+}
+
+impl<'a> View<'a> {
+    fn of(path: FieldPath, group: &'a Group) -> Self {
+        let policy = &group.scheduling_policy;
+        Self {
+            path,
+            is_basic: policy.basic.is_some(),
+            gang: policy.gang.as_ref().map(|it| ("minCount", it.min_count)),
+            constraints: group.scheduling_constraints.as_ref(),
+            claims: &group.resource_claims,
+            mode: group.disruption_mode.as_ref(),
+            class: &group.priority_class_name,
+            priority: group.priority,
+            preemption_policy: None,
+        }
+    }
+
+    /// A group of pods of the later version.
+    pub(super) fn later(path: FieldPath, group: &'a v1beta1::Group) -> Self {
+        Self {
+            preemption_policy: group.preemption_policy.as_deref(),
+            ..Self::of(path, &group.base)
+        }
+    }
+
+    /// A group of groups.
+    pub(super) fn composite(path: FieldPath, group: &'a CompositePodGroupTemplate) -> Self {
+        let policy = &group.scheduling_policy;
+        let gang = policy.gang.as_ref();
+        Self {
+            path,
+            is_basic: policy.basic.is_some(),
+            gang: gang.map(|it| ("minGroupCount", it.min_group_count)),
+            constraints: group.scheduling_constraints.as_ref(),
+            claims: &[],
+            mode: group.disruption_mode.as_ref(),
+            class: &group.priority_class_name,
+            priority: group.priority,
+            preemption_policy: group.preemption_policy.as_deref(),
+        }
+    }
+}
+
+/// A field of a group that needs a feature gate: its name, whether it is given, and the gate.
+pub(super) type Gated = (&'static str, fn(&View<'_>) -> bool, &'static str);
+
+const CONSTRAINTS: Gated = (
+    "schedulingConstraints",
+    |it| it.constraints.is_some(),
+    TOPOLOGY,
+);
+
+const GATED_FIRST: &[Gated] = &[
+    CONSTRAINTS,
+    ("disruptionMode", |it| it.mode.is_some(), PREEMPTION),
+    ("priorityClassName", |it| !it.class.is_empty(), PREEMPTION),
+    ("priority", |it| it.priority.is_some(), PREEMPTION),
+];
+
+const GATED_LATER: &[Gated] = &[
+    CONSTRAINTS,
+    (
+        "preemptionPolicy",
+        |it| it.preemption_policy.is_some(),
+        PREEMPTION_POLICY,
+    ),
+];
 
 impl Grouped for Workload {
     const HAS_DISRUPTION_MODE: bool = false;
+    const PREEMPTION_GATE: Option<&'static str> = Some(PREEMPTION);
+    const MODES: Modes = Modes::Text;
+    const GATED: &'static [Gated] = GATED_FIRST;
 
-    fn groups(&self) -> Vec<(FieldPath, &Group)> {
+    fn groups(&self) -> Vec<View<'_>> {
         let templates = &self.spec.pod_group_templates;
         if templates.len() > TEMPLATES_MAX {
             return Vec::new();
         }
+        let spec = FieldPath::new("spec");
         let templates = templates.iter().enumerate();
         templates
-            .map(|(position, template)| (template_path(position, &template.name), &template.group))
+            .map(|(at, it)| View::of(template_path(&spec, at, &it.name), &it.group))
             .collect()
     }
 }
 
 impl Grouped for PodGroup {
     const HAS_DISRUPTION_MODE: bool = true;
+    const PREEMPTION_GATE: Option<&'static str> = Some(PREEMPTION);
+    const MODES: Modes = Modes::Text;
+    const GATED: &'static [Gated] = GATED_FIRST;
 
-    fn groups(&self) -> Vec<(FieldPath, &Group)> {
-        vec![(FieldPath::new("spec"), &self.spec.group)]
+    fn groups(&self) -> Vec<View<'_>> {
+        vec![View::of(FieldPath::new("spec"), &self.spec.group)]
+    }
+}
+
+impl Grouped for v1beta1::Workload {
+    const HAS_DISRUPTION_MODE: bool = false;
+    const PREEMPTION_GATE: Option<&'static str> = None;
+    const MODES: Modes = Modes::OneOf;
+    const GATED: &'static [Gated] = GATED_LATER;
+
+    fn groups(&self) -> Vec<View<'_>> {
+        let mut out = Vec::new();
+        each_list(&self.spec.templates, &mut |above, templates| {
+            let pods = templates.pod_group_templates.iter().enumerate();
+            if pods.len() <= TEMPLATES_MAX {
+                out.extend(
+                    pods.map(|(at, it)| View::later(template_path(above, at, &it.name), &it.group)),
+                );
+            }
+            let groups = templates.composite_pod_group_templates.iter().enumerate();
+            if groups.len() <= TEMPLATES_MAX {
+                out.extend(
+                    groups.map(|(at, it)| View::composite(composite_path(above, at, &it.name), it)),
+                );
+            }
+        });
+        out
+    }
+
+    fn gated_of_spec(&self) -> Option<(FieldPath, &'static str)> {
+        let composite = &self.spec.templates.composite_pod_group_templates;
+        let field = FieldPath::new("spec.compositePodGroupTemplates");
+        (!composite.is_empty()).then_some((field, COMPOSITE))
+    }
+}
+
+impl Grouped for v1beta1::PodGroup {
+    const HAS_DISRUPTION_MODE: bool = true;
+    const PREEMPTION_GATE: Option<&'static str> = None;
+    const MODES: Modes = Modes::OneOf;
+    const GATED: &'static [Gated] = GATED_LATER;
+
+    fn groups(&self) -> Vec<View<'_>> {
+        vec![View::later(FieldPath::new("spec"), &self.spec.group)]
+    }
+
+    fn gated_of_spec(&self) -> Option<(FieldPath, &'static str)> {
+        let parent = self.spec.parent_composite_pod_group_name.as_ref();
+        let field = FieldPath::new("spec.parentCompositePodGroupName");
+        parent.map(|_| (field, COMPOSITE))
+    }
+}
+
+impl HasController for Workload {
+    fn controller(&self) -> Option<&ControllerReference> {
+        self.spec.controller_ref.as_ref()
+    }
+}
+
+impl HasController for v1beta1::Workload {
+    fn controller(&self) -> Option<&ControllerReference> {
+        self.spec.controller_ref.as_ref()
+    }
+}
+
+/// Visits the templates of a Workload, and those below each composite one, and tells where they stand. What is
+/// below a list that is too long is left out.
+pub(super) fn each_list<'a>(
+    templates: &'a Templates,
+    visit: &mut dyn FnMut(&FieldPath, &'a Templates),
+) {
+    walk(&FieldPath::new("spec"), templates, visit);
+}
+
+fn walk<'a>(
+    above: &FieldPath,
+    templates: &'a Templates,
+    visit: &mut dyn FnMut(&FieldPath, &'a Templates),
+) {
+    visit(above, templates);
+    let composite = &templates.composite_pod_group_templates;
+    if composite.len() > TEMPLATES_MAX {
+        return;
+    }
+    for (at, it) in composite.iter().enumerate() {
+        walk(&composite_path(above, at, &it.name), &it.templates, visit);
     }
 }
 
 /// Where a template stands.
-pub(super) fn template_path(position: usize, name: &str) -> FieldPath {
-    FieldPath::new("spec.podGroupTemplates").item(position, name)
+pub(super) fn template_path(above: &FieldPath, position: usize, name: &str) -> FieldPath {
+    let list = above.clone().field("podGroupTemplates");
+    list.item(position, name)
+}
+
+/// Where a composite template stands.
+pub(super) fn composite_path(above: &FieldPath, position: usize, name: &str) -> FieldPath {
+    let list = above.clone().field("compositePodGroupTemplates");
+    list.item(position, name)
 }
 
 /// Tells everything that is wrong with a name.

@@ -6,25 +6,28 @@ use crate::finding::Findings;
 use crate::guarded::Guarded;
 use crate::metadata::changed;
 use crate::rule::{Change, Check, Context, Rule};
-use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 
 const COVERS: &[&str] = &["kwl-metadata-immutable"];
 
-pub(super) const WORKLOAD: Rule<Workload> = Rule::mirrored(
-    "KW002",
-    "workload-identity-changed",
-    COVERS,
-    include_str!("workload_identity_changed.md"),
-    Check::Change(check::<Workload>),
-);
+pub(super) const fn workload<T: Guarded>() -> Rule<T> {
+    Rule::mirrored(
+        "KW002",
+        "workload-identity-changed",
+        COVERS,
+        include_str!("workload_identity_changed.md"),
+        Check::Change(check::<T>),
+    )
+}
 
-pub(super) const POD_GROUP: Rule<PodGroup> = Rule::mirrored(
-    "PG002",
-    "pod-group-identity-changed",
-    COVERS,
-    include_str!("pod_group_identity_changed.md"),
-    Check::Change(check::<PodGroup>),
-);
+pub(super) const fn pod_group<T: Guarded>() -> Rule<T> {
+    Rule::mirrored(
+        "PG002",
+        "pod-group-identity-changed",
+        COVERS,
+        include_str!("pod_group_identity_changed.md"),
+        Check::Change(check::<T>),
+    )
+}
 
 fn check<T: Guarded>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findings) {
     changed(change.old.meta(), change.new.meta(), out);

@@ -6,25 +6,28 @@ use crate::finding::Findings;
 use crate::guarded::Guarded;
 use crate::metadata::created;
 use crate::rule::{Check, Context, Rule};
-use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 
 const COVERS: &[&str] = &["kwl-metadata-name", "kwl-metadata-namespace"];
 
-pub(super) const WORKLOAD: Rule<Workload> = Rule::mirrored(
-    "KW001",
-    "workload-metadata-malformed",
-    COVERS,
-    include_str!("workload_metadata_malformed.md"),
-    Check::Create(check::<Workload>),
-);
+pub(super) const fn workload<T: Guarded>() -> Rule<T> {
+    Rule::mirrored(
+        "KW001",
+        "workload-metadata-malformed",
+        COVERS,
+        include_str!("workload_metadata_malformed.md"),
+        Check::Create(check::<T>),
+    )
+}
 
-pub(super) const POD_GROUP: Rule<PodGroup> = Rule::mirrored(
-    "PG001",
-    "pod-group-metadata-malformed",
-    COVERS,
-    include_str!("pod_group_metadata_malformed.md"),
-    Check::Create(check::<PodGroup>),
-);
+pub(super) const fn pod_group<T: Guarded>() -> Rule<T> {
+    Rule::mirrored(
+        "PG001",
+        "pod-group-metadata-malformed",
+        COVERS,
+        include_str!("pod_group_metadata_malformed.md"),
+        Check::Create(check::<T>),
+    )
+}
 
 fn check<T: Guarded>(object: &T, _: &Context<'_>, out: &mut Findings) {
     created(object.meta(), T::NAMESPACED, out);

@@ -1,9 +1,11 @@
-//! Kubernetes' Workload and PodGroup (`scheduling.k8s.io/v1alpha2`).
+//! Kubernetes' Workload and PodGroup: `scheduling.k8s.io/v1alpha2` of Kubernetes 1.36, and `v1beta1` of 1.37.
 //!
 //! All rules here are Kubernetes' own. Most of what they are about cannot be changed, so they look at an
 //! object when it is made; what an update changes all the same is told by `workload_changed` and
-//! `pod_group_changed`. [`strategy`] says what the API server drops before it looks.
+//! `pod_group_changed`. Where the versions differ a rule has a check for each. [`strategy`] says what the API
+//! server drops of `v1alpha2` before it looks.
 
+mod composite;
 mod controller_reference;
 mod defaults;
 mod disruption_mode;
@@ -11,14 +13,17 @@ mod field_without_gate;
 mod gates;
 mod group;
 mod identity;
+mod kept;
 mod metadata;
 mod pod_group_changed;
 mod pod_group_priority;
+mod preemption_policy;
 mod priority;
 mod resource_claims;
 mod scheduling_policy;
 mod status;
 pub mod strategy;
+mod template_priorities;
 mod template_reference;
 mod templates;
 mod topology;
@@ -29,39 +34,77 @@ pub(crate) use gates::GENERIC_WORKLOAD;
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
 use crate::rule::{Context, Rule};
+use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 
 static WORKLOAD: &[Rule<Workload>] = &[
-    metadata::WORKLOAD,
-    identity::WORKLOAD,
-    workload_changed::RULE,
-    templates::RULE,
-    controller_reference::RULE,
-    scheduling_policy::WORKLOAD,
-    topology::WORKLOAD,
-    resource_claims::WORKLOAD,
-    disruption_mode::WORKLOAD,
-    priority::WORKLOAD,
-    field_without_gate::WORKLOAD,
+    metadata::workload(),
+    identity::workload(),
+    workload_changed::FIRST,
+    templates::FIRST,
+    controller_reference::workload(),
+    scheduling_policy::workload(),
+    topology::workload(),
+    resource_claims::workload(),
+    disruption_mode::workload(),
+    priority::workload(),
+    field_without_gate::workload(),
+];
+
+static LATER_WORKLOAD: &[Rule<v1beta1::Workload>] = &[
+    metadata::workload(),
+    identity::workload(),
+    workload_changed::LATER,
+    templates::LATER,
+    controller_reference::workload(),
+    scheduling_policy::workload(),
+    topology::workload(),
+    resource_claims::workload(),
+    disruption_mode::workload(),
+    priority::workload(),
+    field_without_gate::workload(),
+    composite::RULE,
+    template_priorities::RULE,
+    preemption_policy::WORKLOAD,
 ];
 
 static POD_GROUP: &[Rule<PodGroup>] = &[
-    metadata::POD_GROUP,
-    identity::POD_GROUP,
-    pod_group_changed::RULE,
-    template_reference::MALFORMED,
+    metadata::pod_group(),
+    identity::pod_group(),
+    pod_group_changed::FIRST,
+    template_reference::MALFORMED_FIRST,
     template_reference::DANGLING,
-    scheduling_policy::POD_GROUP,
-    topology::POD_GROUP,
-    resource_claims::POD_GROUP,
-    disruption_mode::POD_GROUP,
-    priority::POD_GROUP,
-    field_without_gate::POD_GROUP,
-    pod_group_priority::UNKNOWN_CLASS,
-    pod_group_priority::MISMATCH,
-    status::CONDITIONS,
-    status::CLAIMS,
-    status::UNKNOWN_CLAIM,
+    scheduling_policy::pod_group(),
+    topology::pod_group(),
+    resource_claims::pod_group(),
+    disruption_mode::pod_group(),
+    priority::pod_group(),
+    field_without_gate::pod_group(),
+    pod_group_priority::unknown_class(),
+    pod_group_priority::mismatch(),
+    status::conditions(),
+    status::claims(),
+    status::unknown_claim(),
+];
+
+static LATER_POD_GROUP: &[Rule<v1beta1::PodGroup>] = &[
+    metadata::pod_group(),
+    identity::pod_group(),
+    pod_group_changed::LATER,
+    template_reference::MALFORMED_LATER,
+    template_reference::DANGLING_LATER,
+    scheduling_policy::pod_group(),
+    topology::pod_group(),
+    resource_claims::pod_group(),
+    disruption_mode::pod_group(),
+    priority::pod_group(),
+    field_without_gate::pod_group(),
+    pod_group_priority::unknown_class(),
+    pod_group_priority::mismatch(),
+    status::conditions(),
+    status::claims(),
+    status::unknown_claim(),
+    preemption_policy::POD_GROUP,
 ];
 
 impl Guarded for Workload {
@@ -82,6 +125,28 @@ impl Guarded for PodGroup {
     }
 
     fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
-        defaults::fill(object, old, context)
+        defaults::first(object, old, context)
+    }
+}
+
+impl Guarded for v1beta1::Workload {
+    const NAMESPACED: bool = true;
+    const OWN: bool = false;
+
+    fn rules() -> &'static [Rule<Self>] {
+        LATER_WORKLOAD
+    }
+}
+
+impl Guarded for v1beta1::PodGroup {
+    const NAMESPACED: bool = true;
+    const OWN: bool = false;
+
+    fn rules() -> &'static [Rule<Self>] {
+        LATER_POD_GROUP
+    }
+
+    fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
+        defaults::later(object, old, context)
     }
 }

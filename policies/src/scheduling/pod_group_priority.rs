@@ -2,55 +2,60 @@
 #![doc = include_str!("pod_group_priority_class_unknown.md")]
 #![doc = include_str!("pod_group_priority_mismatch.md")]
 
-use super::gates::{PREEMPTION, is_on};
+use super::group::Grouped;
 use crate::finding::Findings;
 use crate::priority::{known_classes, resolve};
 use crate::rule::{Check, Context, Rule};
 use crate::world::Lookup;
-use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::foreign::scheduling::PodGroup;
 
-pub(super) const UNKNOWN_CLASS: Rule<PodGroup> = Rule::mirrored(
-    "PG012",
-    "pod-group-priority-class-unknown",
-    &["prio-podgroup-class-exists"],
-    include_str!("pod_group_priority_class_unknown.md"),
-    Check::Create(unknown_class),
-);
+pub(super) const fn unknown_class<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "PG012",
+        "pod-group-priority-class-unknown",
+        &["prio-podgroup-class-exists"],
+        include_str!("pod_group_priority_class_unknown.md"),
+        Check::Create(check_class::<T>),
+    )
+}
 
-pub(super) const MISMATCH: Rule<PodGroup> = Rule::mirrored(
-    "PG013",
-    "pod-group-priority-mismatch",
-    &["prio-podgroup-default", "prio-podgroup-priority-match"],
-    include_str!("pod_group_priority_mismatch.md"),
-    Check::Create(mismatch),
-);
+pub(super) const fn mismatch<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "PG013",
+        "pod-group-priority-mismatch",
+        &["prio-podgroup-default", "prio-podgroup-priority-match"],
+        include_str!("pod_group_priority_mismatch.md"),
+        Check::Create(check_priority::<T>),
+    )
+}
 
-fn unknown_class(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
-    let class = &group.spec.group.priority_class_name;
-    if !is_on(PREEMPTION, context) || class.is_empty() {
+fn check_class<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    if !T::has_priorities(context) {
         return;
     }
-    if let Lookup::Absent = resolve(context.world, class) {
-        let field = FieldPath::new("spec.priorityClassName");
-        out.not_found(field, class, known_classes(context.world));
+    for group in object.groups().iter().filter(|it| !it.class.is_empty()) {
+        if let Lookup::Absent = resolve(context.world, group.class) {
+            let field = group.path.clone().field("priorityClassName");
+            out.not_found(field, group.class, known_classes(context.world));
+        }
     }
 }
 
-fn mismatch(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
-    let Some(given) = group.spec.group.priority else {
-        return;
-    };
-    if !is_on(PREEMPTION, context) {
+fn check_priority<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    if !T::has_priorities(context) {
         return;
     }
-    let resolved = resolve(context.world, &group.spec.group.priority_class_name);
-    if let Some(priority) = resolved.found().filter(|it| it.value != given) {
-        let detail = format!(
-            "must be {}, the priority {}; leave it out, and it is filled in",
-            priority.value,
-            priority.source()
-        );
-        out.forbidden(FieldPath::new("spec.priority"), format!("{given} {detail}"));
+    for group in object.groups() {
+        let resolved = resolve(context.world, group.class).found();
+        let Some((given, priority)) = group.priority.zip(resolved) else {
+            continue;
+        };
+        if priority.value != given {
+            let detail = format!(
+                "{given} must be {}, the priority {}; leave it out, and it is filled in",
+                priority.value,
+                priority.source()
+            );
+            out.forbidden(group.path.field("priority"), detail);
+        }
     }
 }

@@ -7,7 +7,7 @@ use crate::finding::Findings;
 use crate::names::{dns_label, dns_subdomain};
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::foreign::scheduling::{PodGroup, ResourceClaim, Workload};
+use lockkeeper_api::foreign::scheduling::ResourceClaim;
 
 const COVERS: &[&str] = &[
     "pg-resource-claims-max",
@@ -18,26 +18,30 @@ const COVERS: &[&str] = &[
 /// The most claims of a group.
 pub(super) const CLAIMS_MAX: usize = 4;
 
-pub(super) const WORKLOAD: Rule<Workload> = Rule::mirrored(
-    "KW008",
-    "template-resource-claims-malformed",
-    COVERS,
-    include_str!("template_resource_claims.md"),
-    Check::Create(check::<Workload>),
-);
+pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "KW008",
+        "template-resource-claims-malformed",
+        COVERS,
+        include_str!("template_resource_claims.md"),
+        Check::Create(check::<T>),
+    )
+}
 
-pub(super) const POD_GROUP: Rule<PodGroup> = Rule::mirrored(
-    "PG008",
-    "pod-group-resource-claims-malformed",
-    COVERS,
-    include_str!("pod_group_resource_claims.md"),
-    Check::Create(check::<PodGroup>),
-);
+pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "PG008",
+        "pod-group-resource-claims-malformed",
+        COVERS,
+        include_str!("pod_group_resource_claims.md"),
+        Check::Create(check::<T>),
+    )
+}
 
 fn check<T: Grouped>(object: &T, _: &Context<'_>, out: &mut Findings) {
-    for (path, group) in object.groups() {
-        let claims = &group.resource_claims;
-        let field = path.field("resourceClaims");
+    for group in object.groups() {
+        let claims = group.claims;
+        let field = group.path.field("resourceClaims");
         if claims.len() > CLAIMS_MAX {
             out.too_many(field, claims.len(), CLAIMS_MAX);
             continue;

@@ -2,50 +2,65 @@
 #![doc = include_str!("template_scheduling_policy.md")]
 #![doc = include_str!("pod_group_scheduling_policy.md")]
 
-use super::group::Grouped;
+use super::group::{Grouped, View};
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Rule};
-use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
+use lockkeeper_api::field_path::FieldPath;
 
 const COVERS: &[&str] = &["pg-scheduling-policy-one-of", "pg-gang-min-count"];
 
-pub(super) const WORKLOAD: Rule<Workload> = Rule::mirrored(
-    "KW006",
-    "template-scheduling-policy-malformed",
-    COVERS,
-    include_str!("template_scheduling_policy.md"),
-    Check::Create(check::<Workload>),
-);
+pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "KW006",
+        "template-scheduling-policy-malformed",
+        COVERS,
+        include_str!("template_scheduling_policy.md"),
+        Check::Create(check::<T>),
+    )
+}
 
-pub(super) const POD_GROUP: Rule<PodGroup> = Rule::mirrored(
-    "PG006",
-    "pod-group-scheduling-policy-malformed",
-    COVERS,
-    include_str!("pod_group_scheduling_policy.md"),
-    Check::Create(check::<PodGroup>),
-);
+pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "PG006",
+        "pod-group-scheduling-policy-malformed",
+        COVERS,
+        include_str!("pod_group_scheduling_policy.md"),
+        Check::Create(check::<T>),
+    )
+}
 
 fn check<T: Grouped>(object: &T, _: &Context<'_>, out: &mut Findings) {
-    for (path, group) in object.groups() {
-        let policy = &group.scheduling_policy;
-        let field = path.field("schedulingPolicy");
-        match (&policy.basic, &policy.gang) {
-            (None, None) => out.invalid(field.clone(), "", "give one of basic and gang"),
-            (Some(_), Some(_)) => {
-                let detail = "give only one of them";
-                out.invalid(field.clone(), "basic, gang", detail);
-            }
-            _ => {}
+    for group in object.groups() {
+        let field = group.path.clone().field("schedulingPolicy");
+        one_of(&field, &group, out);
+        least(&field, &group, out);
+    }
+}
+
+/// Tells unless a policy is exactly one of the two.
+pub(super) fn one_of(field: &FieldPath, group: &View<'_>, out: &mut Findings) {
+    match (group.is_basic, group.gang.is_some()) {
+        (false, false) => out.invalid(field.clone(), "", "give one of basic and gang"),
+        (true, true) => {
+            let detail = "give only one of them";
+            out.invalid(field.clone(), "basic, gang", detail);
         }
-        let Some(gang) = &policy.gang else { continue };
-        let field = field.field("gang.minCount");
-        match gang.min_count {
-            0 => out.required(
-                field,
-                "say how many pods must find a place at once, at least 1",
-            ),
-            1.. => {}
-            below => out.invalid(field, below, "must be at least 1"),
+        _ => {}
+    }
+}
+
+/// Tells of a gang of nobody.
+pub(super) fn least(field: &FieldPath, group: &View<'_>, out: &mut Findings) {
+    let Some((name, least)) = group.gang else {
+        return;
+    };
+    let field = field.clone().field("gang").field(name);
+    match least {
+        0 => {
+            let detail = "say how many must find a place at once, at least 1";
+            out.required(field, detail);
         }
+        1.. => {}
+        below => out.invalid(field, below, "must be at least 1"),
     }
 }

@@ -9,7 +9,10 @@ use crate::finding::Findings;
 use crate::names::{dns_subdomain, is_condition_reason, label_key};
 use crate::rule::{Change, Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::foreign::scheduling::{Condition, PodGroup, ResourceClaimStatus};
+use lockkeeper_api::foreign::scheduling::v1beta1;
+use lockkeeper_api::foreign::scheduling::{
+    Condition, PodGroup, PodGroupStatus, ResourceClaim, ResourceClaimStatus,
+};
 use std::collections::BTreeSet;
 
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
@@ -23,33 +26,68 @@ const MESSAGE_LENGTH_MAX: usize = 32 * 1024;
 /// How a Go program writes a time that it has not set.
 const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
-pub(super) const CONDITIONS: Rule<PodGroup> = Rule::mirrored(
-    "PG014",
-    "pod-group-conditions-malformed",
-    &["pg-status-conditions"],
-    include_str!("conditions.md"),
-    Check::Change(conditions),
-);
+/// A PodGroup of either version.
+pub(super) trait HasStatus {
+    /// What became of it.
+    fn status(&self) -> &PodGroupStatus;
 
-pub(super) const CLAIMS: Rule<PodGroup> = Rule::mirrored(
-    "PG015",
-    "pod-group-claim-status-malformed",
-    &["pg-status-claims"],
-    include_str!("claim_status.md"),
-    Check::Change(claims),
-);
+    /// The claims that its pods share.
+    fn claims(&self) -> &[ResourceClaim];
+}
 
-pub(super) const UNKNOWN_CLAIM: Rule<PodGroup> = Rule::mirrored(
-    "PG016",
-    "pod-group-claim-status-unknown",
-    &["pg-status-claim-known"],
-    include_str!("claim_status_unknown.md"),
-    Check::Change(unknown_claim),
-);
+impl HasStatus for PodGroup {
+    fn status(&self) -> &PodGroupStatus {
+        &self.status
+    }
 
-fn conditions(change: &Change<'_, PodGroup>, _: &Context<'_>, out: &mut Findings) {
-    let conditions = &change.new.status.conditions;
-    if change.old.status.conditions == *conditions {
+    fn claims(&self) -> &[ResourceClaim] {
+        &self.spec.group.resource_claims
+    }
+}
+
+impl HasStatus for v1beta1::PodGroup {
+    fn status(&self) -> &PodGroupStatus {
+        &self.status
+    }
+
+    fn claims(&self) -> &[ResourceClaim] {
+        &self.spec.group.base.resource_claims
+    }
+}
+
+pub(super) const fn conditions<T: HasStatus>() -> Rule<T> {
+    Rule::mirrored(
+        "PG014",
+        "pod-group-conditions-malformed",
+        &["pg-status-conditions"],
+        include_str!("conditions.md"),
+        Check::Change(check_conditions::<T>),
+    )
+}
+
+pub(super) const fn claims<T: HasStatus>() -> Rule<T> {
+    Rule::mirrored(
+        "PG015",
+        "pod-group-claim-status-malformed",
+        &["pg-status-claims"],
+        include_str!("claim_status.md"),
+        Check::Change(check_claims::<T>),
+    )
+}
+
+pub(super) const fn unknown_claim<T: HasStatus>() -> Rule<T> {
+    Rule::mirrored(
+        "PG016",
+        "pod-group-claim-status-unknown",
+        &["pg-status-claim-known"],
+        include_str!("claim_status_unknown.md"),
+        Check::Change(check_unknown_claim::<T>),
+    )
+}
+
+fn check_conditions<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findings) {
+    let conditions = &change.new.status().conditions;
+    if change.old.status().conditions == *conditions {
         return;
     }
     let mut seen = BTreeSet::new();
@@ -112,9 +150,9 @@ fn length(field: FieldPath, value: &str, max: usize, out: &mut Findings) {
     }
 }
 
-fn claims(change: &Change<'_, PodGroup>, _: &Context<'_>, out: &mut Findings) {
-    let before = &change.old.status.resource_claim_statuses;
-    let statuses = &change.new.status.resource_claim_statuses;
+fn check_claims<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findings) {
+    let before = &change.old.status().resource_claim_statuses;
+    let statuses = &change.new.status().resource_claim_statuses;
     if before == statuses {
         return;
     }
@@ -143,12 +181,12 @@ fn stood(before: &[ResourceClaimStatus], status: &ResourceClaimStatus) -> bool {
     same.is_some_and(|other| other.resource_claim_name == status.resource_claim_name)
 }
 
-fn unknown_claim(change: &Change<'_, PodGroup>, _: &Context<'_>, out: &mut Findings) {
-    let statuses = &change.new.status.resource_claim_statuses;
-    if change.old.status.resource_claim_statuses == *statuses {
+fn check_unknown_claim<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findings) {
+    let statuses = &change.new.status().resource_claim_statuses;
+    if change.old.status().resource_claim_statuses == *statuses {
         return;
     }
-    let claims = change.new.spec.group.resource_claims.iter();
+    let claims = change.new.claims().iter();
     let claims: BTreeSet<&str> = claims.map(|claim| claim.name.as_str()).collect();
     for (position, status) in statuses.iter().enumerate() {
         if !claims.contains(status.name.as_str()) {

@@ -1,33 +1,60 @@
 //! The template that a PodGroup was made of.
 #![doc = include_str!("template_reference_malformed.md")]
 #![doc = include_str!("template_reference_dangling.md")]
+#![doc = include_str!("workload_reference_dangling.md")]
 
-use super::gates::{GENERIC_WORKLOAD, is_on};
-use super::group::required_name;
+use super::gates::{COMPOSITE, GENERIC_WORKLOAD, is_on};
+use super::group::{named, required_name};
 use crate::finding::{Findings, listed, quoted};
 use crate::names::{dns_label, dns_subdomain};
 use crate::rule::{Check, Context, Rule};
 use crate::world::Lookup;
+use kube::Resource as _;
+use kube::core::ObjectMeta;
+use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::PodGroup;
+use lockkeeper_api::foreign::scheduling::v1beta1;
 
-pub(super) const MALFORMED: Rule<PodGroup> = Rule::mirrored(
-    "PG004",
-    "template-reference-malformed",
-    &["pg-template-ref-one-of", "pg-template-ref-names"],
-    include_str!("template_reference_malformed.md"),
-    Check::Create(malformed),
-);
+/// The form of the reference of `v1alpha2`.
+pub(super) const MALFORMED_FIRST: Rule<PodGroup> = malformed(Check::Create(malformed_first));
 
+/// The form of that of `v1beta1`.
+pub(super) const MALFORMED_LATER: Rule<v1beta1::PodGroup> =
+    malformed(Check::Create(malformed_later));
+
+/// An API server of Kubernetes 1.36 refuses a reference to nothing.
 pub(super) const DANGLING: Rule<PodGroup> = Rule::mirrored(
     "PG005",
     "template-reference-dangling",
     &["pg-template-ref-exists"],
     include_str!("template_reference_dangling.md"),
-    Check::Create(dangling),
+    Check::Create(dangling_first),
 );
 
-fn malformed(group: &PodGroup, _: &Context<'_>, out: &mut Findings) {
+/// Later ones do not, and nobody looks at the template any more.
+pub(super) const DANGLING_LATER: Rule<v1beta1::PodGroup> = Rule {
+    action: Action::Audit,
+    ..Rule::mirrored(
+        "PG018",
+        "workload-reference-dangling",
+        &[],
+        include_str!("workload_reference_dangling.md"),
+        Check::Create(dangling_later),
+    )
+};
+
+const fn malformed<T>(check: Check<T>) -> Rule<T> {
+    Rule::mirrored(
+        "PG004",
+        "template-reference-malformed",
+        &["pg-template-ref-one-of", "pg-template-ref-names"],
+        include_str!("template_reference_malformed.md"),
+        check,
+    )
+}
+
+fn malformed_first(group: &PodGroup, _: &Context<'_>, out: &mut Findings) {
     let Some(reference) = &group.spec.template_ref else {
         return;
     };
@@ -36,38 +63,91 @@ fn malformed(group: &PodGroup, _: &Context<'_>, out: &mut Findings) {
         out.invalid(field, "", "name a template of a workload");
         return;
     };
-    let field = field.field("workload");
-    let name = field.clone().field("workloadName");
+    let name = FieldPath::new(WORKLOAD_FIRST);
     required_name(&name, &workload.workload_name, dns_subdomain, out);
-    let name = field.field("podGroupTemplateName");
+    let name = FieldPath::new(TEMPLATE_FIRST);
     required_name(&name, &workload.pod_group_template_name, dns_label, out);
 }
 
-fn dangling(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
-    let reference = group.spec.template_ref.as_ref();
-    let Some(reference) = reference.and_then(|it| it.workload.as_ref()) else {
-        return;
-    };
-    if !is_on(GENERIC_WORKLOAD, context) {
-        return;
+fn malformed_later(group: &v1beta1::PodGroup, context: &Context<'_>, out: &mut Findings) {
+    let spec = &group.spec;
+    if let Some(parent) = spec.parent_composite_pod_group_name.as_deref()
+        && is_on(COMPOSITE, context)
+    {
+        let field = FieldPath::new("spec.parentCompositePodGroupName");
+        named(&field, parent, dns_subdomain(parent), out);
+        if spec.workload_ref.is_none() {
+            let detail = "a group with a parent names the template that it was made of";
+            out.required(FieldPath::new("spec.workloadRef"), detail);
+        }
     }
-    let namespace = group.metadata.namespace.as_deref().unwrap_or_default();
-    let field = FieldPath::new("spec.podGroupTemplateRef.workload");
-    let workload = &reference.workload_name;
-    let template = &reference.pod_group_template_name;
+    if let Some(reference) = &spec.workload_ref {
+        let name = FieldPath::new(WORKLOAD_LATER);
+        required_name(&name, &reference.workload_name, dns_subdomain, out);
+        let name = FieldPath::new(TEMPLATE_LATER);
+        required_name(&name, &reference.template_name, dns_label, out);
+    }
+}
+
+fn dangling_first(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
+    let reference = group.spec.template_ref.as_ref();
+    if let Some(it) = reference.and_then(|it| it.workload.as_ref())
+        && is_on(GENERIC_WORKLOAD, context)
+    {
+        let fields = [WORKLOAD_FIRST, TEMPLATE_FIRST];
+        let named = [&it.workload_name, &it.pod_group_template_name];
+        exists(
+            group.meta(),
+            fields,
+            named.map(String::as_str),
+            context,
+            out,
+        );
+    }
+}
+
+fn dangling_later(group: &v1beta1::PodGroup, context: &Context<'_>, out: &mut Findings) {
+    if let Some(it) = &group.spec.workload_ref {
+        let fields = [WORKLOAD_LATER, TEMPLATE_LATER];
+        let named = [&it.workload_name, &it.template_name];
+        exists(
+            group.meta(),
+            fields,
+            named.map(String::as_str),
+            context,
+            out,
+        );
+    }
+}
+
+const WORKLOAD_FIRST: &str = "spec.podGroupTemplateRef.workload.workloadName";
+const TEMPLATE_FIRST: &str = "spec.podGroupTemplateRef.workload.podGroupTemplateName";
+const WORKLOAD_LATER: &str = "spec.workloadRef.workloadName";
+const TEMPLATE_LATER: &str = "spec.workloadRef.templateName";
+
+/// Tells unless there is such a template. Both names stand in these fields.
+fn exists(
+    metadata: &ObjectMeta,
+    fields: [&'static str; 2],
+    [workload, template]: [&str; 2],
+    context: &Context<'_>,
+    out: &mut Findings,
+) {
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let [of_workload, of_template] = fields.map(FieldPath::new);
     match context.world.templates(namespace, workload) {
         Lookup::Absent => {
             let detail = "there is no such Workload in this namespace; create it first";
-            out.not_found(field.field("workloadName"), workload, detail);
+            out.not_found(of_workload, workload, detail);
         }
         Lookup::Found(facts) if facts.deleting => {
             let detail = format!("workload {} is being deleted", quoted(workload));
-            out.forbidden(field.field("workloadName"), detail);
+            out.forbidden(of_workload, detail);
         }
         Lookup::Found(facts) if !facts.templates.contains(template) => {
             let names = facts.templates.iter().map(String::as_str);
             let detail = format!("workload {} has {}", quoted(workload), listed(names));
-            out.not_found(field.field("podGroupTemplateName"), template, detail);
+            out.not_found(of_template, template, detail);
         }
         Lookup::Found(_) | Lookup::Unknown => {}
     }

@@ -1,37 +1,42 @@
 #![doc = include_str!("templates.md")]
 
-use super::group::{TEMPLATES_MAX, repeated, required_name, template_path};
+use super::group::{
+    TEMPLATES_MAX, composite_path, each_list, repeated, required_name, template_path,
+};
 use crate::finding::Findings;
 use crate::names::dns_label;
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{Workload, WorkloadSpec};
+use std::collections::BTreeSet;
 
-pub(super) const RULE: Rule<Workload> = Rule::mirrored(
-    "KW004",
-    "pod-group-templates-malformed",
-    &[
-        "kwl-templates-required",
-        "kwl-templates-max",
-        "kwl-templates-unique",
-        "kwl-template-name",
-    ],
-    include_str!("templates.md"),
-    Check::Create(check),
-);
+/// The rule for `v1alpha2`.
+pub(super) const FIRST: Rule<Workload> = rule(Check::Create(first));
 
-fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
-    let templates = &workload.spec.pod_group_templates;
-    if !count(&workload.spec, out) {
-        return;
-    }
-    for (position, name) in repeated(templates.iter().map(|template| template.name.as_str())) {
-        let detail = "each template needs a name of its own";
-        out.duplicate(template_path(position, name), name, detail);
-    }
-    for (position, template) in templates.iter().enumerate() {
-        let field = template_path(position, &template.name).field("name");
-        required_name(&field, &template.name, dns_label, out);
+/// The rule for `v1beta1`.
+pub(super) const LATER: Rule<v1beta1::Workload> = rule(Check::Create(later));
+
+const fn rule<T>(check: Check<T>) -> Rule<T> {
+    Rule::mirrored(
+        "KW004",
+        "pod-group-templates-malformed",
+        &[
+            "kwl-templates-required",
+            "kwl-templates-max",
+            "kwl-templates-unique",
+            "kwl-template-name",
+        ],
+        include_str!("templates.md"),
+        check,
+    )
+}
+
+fn first(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
+    if count(&workload.spec, out) {
+        let templates = workload.spec.pod_group_templates.iter();
+        let names: Vec<&str> = templates.map(|it| it.name.as_str()).collect();
+        listed(&FieldPath::new("spec"), template_path, &names, out);
     }
 }
 
@@ -44,4 +49,79 @@ pub(super) fn count(spec: &WorkloadSpec, out: &mut Findings) -> bool {
         count => out.too_many(field, count, TEMPLATES_MAX),
     }
     false
+}
+
+fn later(workload: &v1beta1::Workload, _: &Context<'_>, out: &mut Findings) {
+    let templates = &workload.spec.templates;
+    one_of(templates, out);
+    let mut seen = BTreeSet::new();
+    each_list(templates, &mut |above, templates| {
+        let pods = templates.pod_group_templates.iter();
+        let pods: Vec<&str> = pods.map(|it| it.name.as_str()).collect();
+        list(
+            above,
+            ("podGroupTemplates", template_path),
+            &pods,
+            &mut seen,
+            out,
+        );
+        let groups = templates.composite_pod_group_templates.iter();
+        let groups: Vec<&str> = groups.map(|it| it.name.as_str()).collect();
+        let place: Place = ("compositePodGroupTemplates", composite_path);
+        list(above, place, &groups, &mut seen, out);
+    });
+}
+
+/// Tells unless exactly one of the two lists of a Workload is given.
+pub(super) fn one_of(templates: &v1beta1::Templates, out: &mut Findings) {
+    let pods = !templates.pod_group_templates.is_empty();
+    let groups = !templates.composite_pod_group_templates.is_empty();
+    let field = FieldPath::new("spec");
+    if pods && groups {
+        let given = "podGroupTemplates, compositePodGroupTemplates";
+        out.invalid(field, given, "give only one of them");
+    } else if !pods && !groups {
+        let detail = "give one of podGroupTemplates and compositePodGroupTemplates";
+        out.invalid(field, "", detail);
+    }
+}
+
+/// Where an item stands.
+type ItemPath = fn(&FieldPath, usize, &str) -> FieldPath;
+
+/// The name of a list, and where its items stand.
+type Place = (&'static str, ItemPath);
+
+fn list<'a>(
+    above: &FieldPath,
+    (field, path): Place,
+    names: &[&'a str],
+    seen: &mut BTreeSet<&'a str>,
+    out: &mut Findings,
+) {
+    if names.len() > TEMPLATES_MAX {
+        out.too_many(above.clone().field(field), names.len(), TEMPLATES_MAX);
+        return;
+    }
+    listed(above, path, names, out);
+    for (position, name) in names.iter().enumerate() {
+        if seen.contains(name) {
+            let field = path(above, position, name).field("name");
+            let detail = "each template of the Workload needs a name of its own";
+            out.duplicate(field, *name, detail);
+        }
+    }
+    seen.extend(names);
+}
+
+/// Tells what is wrong with the names in one list.
+fn listed(above: &FieldPath, path: ItemPath, names: &[&str], out: &mut Findings) {
+    for (position, name) in repeated(names.iter().copied()) {
+        let detail = "each template needs a name of its own";
+        out.duplicate(path(above, position, name), name, detail);
+    }
+    for (position, name) in names.iter().enumerate() {
+        let field = path(above, position, name).field("name");
+        required_name(&field, name, dns_label, out);
+    }
 }

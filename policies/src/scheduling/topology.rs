@@ -7,38 +7,41 @@ use super::group::{Grouped, required_name};
 use crate::finding::Findings;
 use crate::names::label_key;
 use crate::rule::{Check, Context, Rule};
-use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 
 const COVERS: &[&str] = &["pg-topology-max-one", "pg-topology-key"];
 
 /// The most topology constraints of a group.
 const TOPOLOGY_MAX: usize = 1;
 
-pub(super) const WORKLOAD: Rule<Workload> = Rule::mirrored(
-    "KW007",
-    "template-topology-malformed",
-    COVERS,
-    include_str!("template_topology.md"),
-    Check::Create(check::<Workload>),
-);
+pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "KW007",
+        "template-topology-malformed",
+        COVERS,
+        include_str!("template_topology.md"),
+        Check::Create(check::<T>),
+    )
+}
 
-pub(super) const POD_GROUP: Rule<PodGroup> = Rule::mirrored(
-    "PG007",
-    "pod-group-topology-malformed",
-    COVERS,
-    include_str!("pod_group_topology.md"),
-    Check::Create(check::<PodGroup>),
-);
+pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+    Rule::mirrored(
+        "PG007",
+        "pod-group-topology-malformed",
+        COVERS,
+        include_str!("pod_group_topology.md"),
+        Check::Create(check::<T>),
+    )
+}
 
 fn check<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if !is_on(TOPOLOGY, context) {
         return;
     }
-    for (path, group) in object.groups() {
-        let Some(constraints) = &group.scheduling_constraints else {
+    for group in object.groups() {
+        let Some(constraints) = group.constraints else {
             continue;
         };
-        let field = path.field("schedulingConstraints.topology");
+        let field = group.path.field("schedulingConstraints.topology");
         let count = constraints.topology.len();
         if count > TOPOLOGY_MAX {
             out.too_many(field, count, TOPOLOGY_MAX);

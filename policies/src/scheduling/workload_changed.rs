@@ -1,36 +1,32 @@
 #![doc = include_str!("workload_changed.md")]
 
-use super::templates;
+use super::group::{HasController, TEMPLATES_MAX, View, composite_path, template_path};
+use super::{kept, templates};
 use crate::finding::{Findings, listed, quoted};
 use crate::rule::{Change, Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::Workload;
+use lockkeeper_api::foreign::scheduling::v1beta1::{self, Templates};
 
-pub(super) const RULE: Rule<Workload> = Rule::mirrored(
-    "KW003",
-    "workload-spec-changed",
-    &["kwl-templates-immutable", "kwl-controller-ref-immutable"],
-    include_str!("workload_changed.md"),
-    Check::Change(check),
-);
+/// The rule for `v1alpha2`.
+pub(super) const FIRST: Rule<Workload> = rule(Check::Change(first));
 
-fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+/// The rule for `v1beta1`.
+pub(super) const LATER: Rule<v1beta1::Workload> = rule(Check::Change(later));
+
+const fn rule<T>(check: Check<T>) -> Rule<T> {
+    Rule::mirrored(
+        "KW003",
+        "workload-spec-changed",
+        &["kwl-templates-immutable", "kwl-controller-ref-immutable"],
+        include_str!("workload_changed.md"),
+        check,
+    )
+}
+
+fn first(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    controller(change, out);
     let (old, new) = (&change.old.spec, &change.new.spec);
-    if old.controller_ref != new.controller_ref {
-        let name = new.controller_ref.as_ref().map(|it| it.name.as_str());
-        out.invalid(
-            FieldPath::new("spec.controllerRef"),
-            name.unwrap_or_default(),
-            match &old.controller_ref {
-                Some(kept) => format!(
-                    "field is immutable; keep {} {}",
-                    quoted(&kept.kind),
-                    quoted(&kept.name)
-                ),
-                None => "field is immutable; leave it out".to_owned(),
-            },
-        );
-    }
     if old.pod_group_templates != new.pod_group_templates {
         out.invalid(
             FieldPath::new("spec.podGroupTemplates"),
@@ -39,4 +35,129 @@ fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
         );
         templates::count(new, out);
     }
+}
+
+fn controller<T: HasController>(change: &Change<'_, T>, out: &mut Findings) {
+    let (old, new) = (change.old.controller(), change.new.controller());
+    if old == new {
+        return;
+    }
+    let kept = match old {
+        Some(kept) => format!(
+            "field is immutable; keep {} {}",
+            quoted(&kept.kind),
+            quoted(&kept.name)
+        ),
+        None => "field is immutable; leave it out".to_owned(),
+    };
+    let name = new.map(|it| it.name.as_str()).unwrap_or_default();
+    out.invalid(FieldPath::new("spec.controllerRef"), name, kept);
+}
+
+fn later(change: &Change<'_, v1beta1::Workload>, context: &Context<'_>, out: &mut Findings) {
+    controller(change, out);
+    let (old, new) = (&change.old.spec.templates, &change.new.spec.templates);
+    let given = |it: &Templates| {
+        [
+            it.pod_group_templates.is_empty(),
+            it.composite_pod_group_templates.is_empty(),
+        ]
+    };
+    if given(old) != given(new) {
+        templates::one_of(new, out);
+    }
+    lists(
+        &FieldPath::new("spec"),
+        old,
+        new,
+        &mut |change| match change {
+            Member::Added(field) => out.forbidden(field, "no template can be added to a Workload"),
+            Member::Removed(field, name) => {
+                let name = quoted(name);
+                out.forbidden(field, format!("no template can be taken away; keep {name}"));
+            }
+            Member::TooMany(field, count) => out.too_many(field, count, TEMPLATES_MAX),
+            Member::Kept(old, new) => {
+                kept::policy::<v1beta1::Workload>(&old, &new, out);
+                kept::fields::<v1beta1::Workload>(&old, &new, context, out);
+            }
+        },
+    );
+}
+
+/// What became of a template.
+enum Member<'a> {
+    /// It was not there.
+    Added(FieldPath),
+    /// It is not there any more.
+    Removed(FieldPath, &'a str),
+    /// There are so many in its list.
+    TooMany(FieldPath, usize),
+    /// It is there still.
+    Kept(View<'a>, View<'a>),
+}
+
+/// Compares the templates in both lists, and those below. Where one was added or taken away that is all there is
+/// to say of its list.
+fn lists<'a>(
+    above: &FieldPath,
+    old: &'a Templates,
+    new: &'a Templates,
+    tell: &mut dyn FnMut(Member<'a>),
+) {
+    let pods = [&old.pod_group_templates, &new.pod_group_templates];
+    let field = above.clone().field("podGroupTemplates");
+    if pods[0] != pods[1] && are_kept(&field, pods.map(|it| names(it, |it| &it.name)), tell) {
+        for (at, after) in pods[1].iter().enumerate() {
+            if let Some(before) = pods[0].iter().find(|it| it.name == after.name) {
+                let place = || template_path(above, at, &after.name);
+                let before = View::later(place(), &before.group);
+                tell(Member::Kept(before, View::later(place(), &after.group)));
+            }
+        }
+    }
+    let groups = [
+        &old.composite_pod_group_templates,
+        &new.composite_pod_group_templates,
+    ];
+    let field = above.clone().field("compositePodGroupTemplates");
+    if groups[0] != groups[1] && are_kept(&field, groups.map(|it| names(it, |it| &it.name)), tell) {
+        for (at, after) in groups[1].iter().enumerate() {
+            if let Some(before) = groups[0].iter().find(|it| it.name == after.name) {
+                let place = composite_path(above, at, &after.name);
+                let old = View::composite(place.clone(), before);
+                tell(Member::Kept(old, View::composite(place.clone(), after)));
+                lists(&place, &before.templates, &after.templates, tell);
+            }
+        }
+    }
+}
+
+fn names<T>(items: &[T], name: fn(&T) -> &String) -> Vec<&str> {
+    items.iter().map(|it| name(it).as_str()).collect()
+}
+
+/// Whether both lists have the same names, and not too many.
+fn are_kept<'a>(
+    field: &FieldPath,
+    [old, new]: [Vec<&'a str>; 2],
+    tell: &mut dyn FnMut(Member<'a>),
+) -> bool {
+    let mut is_kept = new.len() <= TEMPLATES_MAX;
+    if !is_kept {
+        tell(Member::TooMany(field.clone(), new.len()));
+    }
+    for (at, name) in new.iter().enumerate() {
+        if !old.contains(name) {
+            tell(Member::Added(field.clone().item(at, name)));
+            is_kept = false;
+        }
+    }
+    for name in old {
+        if !new.contains(&name) {
+            tell(Member::Removed(field.clone(), name));
+            is_kept = false;
+        }
+    }
+    is_kept
 }

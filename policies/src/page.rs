@@ -2,15 +2,18 @@
 
 /// A fenced block: the words behind the fence, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    pub(crate) info: String,
-    pub(crate) text: String,
+pub struct Block {
+    /// The words behind the fence.
+    pub info: String,
+    /// What it holds, without the fences.
+    pub text: String,
     /// The line of the opening fence, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
 }
 
 /// The blocks of a page, in their order. One that is never closed goes to the end.
-pub(crate) fn blocks(page: &str) -> Vec<Block> {
+#[must_use]
+pub fn blocks(page: &str) -> Vec<Block> {
     let mut out = Vec::new();
     let mut lines = (1_usize..).zip(page.lines());
     while let Some((line, text)) = lines.next() {

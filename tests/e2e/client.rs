@@ -56,6 +56,11 @@ impl Client {
         self.send("POST", path, object)
     }
 
+    /// Writes the object at `path` anew.
+    pub fn replace(&mut self, path: &str, object: &Value) -> io::Result<Answer> {
+        self.send("PUT", path, object)
+    }
+
     /// Changes the object at `path` by a merge patch.
     pub fn patch(&mut self, path: &str, change: &Value) -> io::Result<Answer> {
         self.send("PATCH", path, change)

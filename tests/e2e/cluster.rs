@@ -35,6 +35,15 @@ const STRANGER_TOKEN: &str = "stranger";
 /// The name of that account.
 pub const STRANGER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:stranger";
 
+/// What the API server has that is off by default: all that Workloads and PodGroups of Kubernetes may ask for.
+pub const FEATURES: [&str; 5] = [
+    "GenericWorkload",
+    "TopologyAwareWorkloadScheduling",
+    "DRAWorkloadResourceClaims",
+    "PodGroupPreemptionPolicy",
+    "CompositePodGroup",
+];
+
 /// A running control plane. Dropping it ends it and removes what it stored.
 pub struct Cluster {
     programs: Programs,
@@ -262,7 +271,10 @@ fn start_api_server(
         ))
         .arg("--service-cluster-ip-range=10.0.0.0/24")
         .arg("--runtime-config=api/all=true")
-        .arg("--feature-gates=GenericWorkload=true")
+        .arg(format!(
+            "--feature-gates={}",
+            FEATURES.join("=true,") + "=true"
+        ))
         // Nobody makes service accounts while there are no workers, nor unmarks nodes ever.
         .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition");
     let log = folder.join("kube-apiserver.log");

@@ -11,6 +11,7 @@ mod foreign;
 mod guarded;
 mod objects;
 mod rights;
+mod scheduling;
 mod setup;
 mod workers;
 
@@ -56,6 +57,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(examples::scenarios(root));
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
+    scenarios.extend(scheduling::scenarios());
     scenarios.extend(configuration::scenarios());
     scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());

@@ -14,6 +14,7 @@ use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_policies::defaulting::Defaults;
 use lockkeeper_policies::engine::{Excused, Subject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::guarded::Guarded;

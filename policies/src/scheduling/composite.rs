@@ -15,7 +15,7 @@ pub(super) const RULE: Rule<Workload> = Rule::mirrored(
     "composite-template-malformed",
     &[],
     include_str!("composite_malformed.md"),
-    Check::Create(check),
+    Check::Context(check),
 );
 
 fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {

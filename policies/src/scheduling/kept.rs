@@ -20,7 +20,7 @@ struct Kept {
     /// The feature gate that it needs.
     gate: Option<&'static str>,
     /// Whether it is kept without the gate, too.
-    is_always_kept: bool,
+    without_gate_too: bool,
 }
 
 /// Tells what changed in a group besides its policy. A field whose gate is off cannot be set.
@@ -49,42 +49,42 @@ fn all<T: Grouped>(old: &View<'_>, new: &View<'_>) -> [Kept; 6] {
             is_changed: old.claims != new.claims,
             shown: claims,
             gate: None,
-            is_always_kept: true,
+            without_gate_too: true,
         },
         Kept {
             name: "schedulingConstraints",
             is_changed: old.constraints != new.constraints,
             shown: constraints,
             gate: Some(TOPOLOGY),
-            is_always_kept: is_template,
+            without_gate_too: is_template,
         },
         Kept {
             name: "disruptionMode",
             is_changed: old.mode != new.mode,
             shown: |it| it.mode.map(mode_shown),
             gate: T::PREEMPTION_GATE,
-            is_always_kept: false,
+            without_gate_too: false,
         },
         Kept {
             name: "priorityClassName",
             is_changed: old.class != new.class,
             shown: |it| (!it.class.is_empty()).then(|| it.class.to_owned()),
             gate: T::PREEMPTION_GATE,
-            is_always_kept: false,
+            without_gate_too: false,
         },
         Kept {
             name: "priority",
             is_changed: old.priority != new.priority,
             shown: |it| it.priority.map(|priority| priority.to_string()),
             gate: T::PREEMPTION_GATE,
-            is_always_kept: false,
+            without_gate_too: false,
         },
         Kept {
             name: "preemptionPolicy",
             is_changed: old.preemption_policy != new.preemption_policy,
             shown: |it| it.preemption_policy.map(str::to_owned),
             gate: Some(PREEMPTION_POLICY),
-            is_always_kept: true,
+            without_gate_too: true,
         },
     ]
 }
@@ -102,7 +102,7 @@ fn changed<T: Grouped>(
     if let Some(gate) = closed_by.filter(|_| after.is_some()) {
         closed(field.clone(), gate, out);
     }
-    if closed_by.is_none() || kept.is_always_kept {
+    if closed_by.is_none() || kept.without_gate_too {
         immutable::<T>(field.clone(), before, after, out);
     }
     if kept.name == CLAIMS && new.claims.len() > CLAIMS_MAX {

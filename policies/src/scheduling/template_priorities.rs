@@ -11,7 +11,7 @@ pub(super) const RULE: Rule<Workload> = Rule::mirrored(
     "template-priorities-differ",
     &[],
     include_str!("template_priorities.md"),
-    Check::Create(check),
+    Check::Context(check),
 );
 
 fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {

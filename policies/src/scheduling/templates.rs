@@ -108,7 +108,7 @@ fn list<'a>(
         if seen.contains(name) {
             let field = path(above, position, name).field("name");
             let detail = "each template of the Workload needs a name of its own";
-            out.duplicate(field, *name, detail);
+            out.duplicate(field, name, detail);
         }
     }
     seen.extend(names);

@@ -77,9 +77,10 @@ fn later(change: &Change<'_, v1beta1::Workload>, context: &Context<'_>, out: &mu
                 out.forbidden(field, format!("no template can be taken away; keep {name}"));
             }
             Member::TooMany(field, count) => out.too_many(field, count, TEMPLATES_MAX),
-            Member::Kept(old, new) => {
-                kept::policy::<v1beta1::Workload>(&old, &new, out);
-                kept::fields::<v1beta1::Workload>(&old, &new, context, out);
+            Member::Kept(both) => {
+                let [old, new] = &*both;
+                kept::policy::<v1beta1::Workload>(old, new, out);
+                kept::fields::<v1beta1::Workload>(old, new, context, out);
             }
         },
     );
@@ -94,7 +95,7 @@ enum Member<'a> {
     /// There are so many in its list.
     TooMany(FieldPath, usize),
     /// It is there still.
-    Kept(View<'a>, View<'a>),
+    Kept(Box<[View<'a>; 2]>),
 }
 
 /// Compares the templates in both lists, and those below. Where one was added or taken away that is all there is
@@ -111,8 +112,8 @@ fn lists<'a>(
         for (at, after) in pods[1].iter().enumerate() {
             if let Some(before) = pods[0].iter().find(|it| it.name == after.name) {
                 let place = || template_path(above, at, &after.name);
-                let before = View::later(place(), &before.group);
-                tell(Member::Kept(before, View::later(place(), &after.group)));
+                let both = [before, after].map(|it| View::later(place(), &it.group));
+                tell(Member::Kept(Box::new(both)));
             }
         }
     }
@@ -125,8 +126,8 @@ fn lists<'a>(
         for (at, after) in groups[1].iter().enumerate() {
             if let Some(before) = groups[0].iter().find(|it| it.name == after.name) {
                 let place = composite_path(above, at, &after.name);
-                let old = View::composite(place.clone(), before);
-                tell(Member::Kept(old, View::composite(place.clone(), after)));
+                let both = [before, after].map(|it| View::composite(place.clone(), it));
+                tell(Member::Kept(Box::new(both)));
                 lists(&place, &before.templates, &after.templates, tell);
             }
         }

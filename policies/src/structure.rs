@@ -11,6 +11,7 @@ mod infos;
 mod mend;
 mod metadata;
 mod node;
+mod quick;
 mod walk;
 
 use crate::finding::{ErrorKind, Finding};
@@ -105,6 +106,12 @@ impl Structure {
     #[must_use]
     pub fn shape(&self, object: &Value, old: Option<&Value>) -> Vec<Finding> {
         check::shape(&self.root, object, old)
+    }
+
+    /// In how many places all expressions are simple, and in how many there are any.
+    #[cfg(test)]
+    pub(crate) fn simple_expressions(&self) -> (usize, usize) {
+        self.root.simple_expressions()
     }
 
     /// Whether the shape is right enough for expressions.

@@ -1,5 +1,6 @@
 //! A schema, made ready.
 
+use super::quick::Quick;
 use super::{DEPTH_MAX, SchemaError};
 use kube_cel::{CompiledSchema, compile_schema};
 use regex::Regex;
@@ -102,6 +103,8 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) struct Expressions {
     pub(super) compiled: CompiledSchema,
+    /// Those that are asked when an object is made, if all of them are simple.
+    pub(super) quick: Option<Vec<Quick>>,
     /// Whether any of them compares with what was before.
     pub(super) is_about_change: bool,
 }
@@ -184,12 +187,35 @@ impl Node {
         let mut rules = compiled.validations.iter().flatten();
         let is_about_change = rules.any(|it| it.is_transition_rule);
         self.expressions = Some(Expressions {
+            quick: quick(&compiled),
             compiled,
             is_about_change,
         });
         self.asks = Asks::Something;
         Ok(())
     }
+}
+
+#[cfg(test)]
+impl Node {
+    pub(super) fn simple_expressions(&self) -> (usize, usize) {
+        let own = self.expressions.as_ref();
+        let simple = own.is_some_and(|it| it.quick.is_some());
+        let below = self.properties.values().chain(self.items.as_deref());
+        let below = below.chain(self.additional.as_deref());
+        let own = (usize::from(simple), usize::from(own.is_some()));
+        below.fold(own, |(simple, all), it| {
+            let (more, of) = it.simple_expressions();
+            (simple + more, all + of)
+        })
+    }
+}
+
+/// The expressions that are asked when an object is made, if all of them are simple.
+fn quick(compiled: &CompiledSchema) -> Option<Vec<Quick>> {
+    let all = compiled.validations.iter().flatten();
+    let asked = all.filter(|it| !it.is_transition_rule || it.rule.optional_old_self == Some(true));
+    asked.map(|it| Quick::of(it.program.expression())).collect()
 }
 
 /// The schema of a place with its own expressions, and without those below: each place asks its own.

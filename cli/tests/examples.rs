@@ -1,0 +1,49 @@
+//! The examples are told as the documentation shows.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+const HEAD: &str = "\
+# The examples, checked
+
+[examples/good](../examples/good) is right and [examples/bad](../examples/bad) has one mistake in each file, as the
+pages of the [rules](rules/README.md) have them; [examples/mistakes](../examples/mistakes) are those that people
+publish. `UPDATE_DOCS=1 cargo test --package lockkeeper --test examples` writes this page.
+
+```console
+$ lockkeeper check examples
+";
+
+#[test]
+fn the_examples_are_told_as_their_page_shows() {
+    let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .args(["check", "examples"])
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let page = format!("{HEAD}{printed}```\n");
+    let file = Path::new(ROOT).join("docs/check-examples.md");
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&file, &page).unwrap();
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), page);
+    // One of the mistakes is a key that stands twice: that file cannot be read.
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// Together they know of each other, and some of the bad ones spoil good ones; by themselves these are good.
+#[test]
+fn the_good_examples_are_good() {
+    let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .args(["check", "examples/good", "--fail-on", "warning"])
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+}

@@ -1,5 +1,6 @@
 //! The scenarios: what a user does, and what the cluster says.
 
+mod agreement;
 pub mod alone;
 mod certificates;
 mod configuration;
@@ -57,6 +58,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
     scenarios.extend(configuration::scenarios());
+    scenarios.extend(agreement::scenarios());
     scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());

@@ -13,6 +13,7 @@ mod guarded;
 mod objects;
 mod rights;
 mod setup;
+mod stored;
 mod workers;
 
 use std::borrow::Cow;
@@ -59,6 +60,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(guarded::scenarios());
     scenarios.extend(configuration::scenarios());
     scenarios.extend(agreement::scenarios());
+    scenarios.extend(stored::scenarios());
     scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());

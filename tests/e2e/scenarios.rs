@@ -12,6 +12,7 @@ mod foreign;
 mod guarded;
 mod objects;
 mod rights;
+mod rules;
 mod setup;
 mod stored;
 mod workers;
@@ -61,6 +62,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(configuration::scenarios());
     scenarios.extend(agreement::scenarios());
     scenarios.extend(stored::scenarios());
+    scenarios.extend(rules::scenarios());
     scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());

@@ -3,6 +3,7 @@
 use crate::foreign::foreign_kind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// The API group of JobSets.
 pub const GROUP: &str = "jobset.x-k8s.io";
@@ -15,7 +16,7 @@ pub const VERSION: &str = "v1alpha2";
 pub const KIND: &str = "JobSet";
 
 /// Jobs of several templates that run together. Of the specification only what says whether it is
-/// suspended.
+/// suspended, and what its templates say of themselves.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct JobSet {
     /// Its metadata.
@@ -32,6 +33,59 @@ pub struct JobSetSpec {
     /// Whether none of its Jobs may run.
     #[serde(default)]
     pub suspend: Option<bool>,
+    /// Its Jobs.
+    #[serde(default, rename = "replicatedJobs")]
+    pub replicated_jobs: Option<Vec<ReplicatedJob>>,
+}
+
+/// Jobs of one template.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct ReplicatedJob {
+    /// Its name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The Jobs.
+    #[serde(default)]
+    pub template: Option<JobTemplate>,
+}
+
+/// The template of Jobs.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct JobTemplate {
+    /// What the Jobs are labelled with.
+    #[serde(default)]
+    pub metadata: Option<TemplateMetadata>,
+    /// Their specification.
+    #[serde(default)]
+    pub spec: Option<JobTemplateSpec>,
+}
+
+/// The specification of a template of Jobs.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct JobTemplateSpec {
+    /// The pods.
+    #[serde(default)]
+    pub template: Option<PodTemplate>,
+}
+
+/// The template of pods.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct PodTemplate {
+    /// What the pods are labelled with.
+    #[serde(default)]
+    pub metadata: Option<TemplateMetadata>,
+}
+
+/// The metadata of a template. What is not read is not decoded, so that nothing in it keeps a JobSet from being
+/// read.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct TemplateMetadata {
+    /// The labels.
+    #[serde(default)]
+    pub labels: Option<BTreeMap<String, String>>,
+    /// The annotations.
+    #[serde(default)]
+    pub annotations: Option<BTreeMap<String, String>>,
 }
 
 foreign_kind!(

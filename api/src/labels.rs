@@ -1,5 +1,7 @@
 //! Labels, annotations and finalizers that carry meaning.
 
+pub mod known;
+
 /// On a Job or pod: the LocalQueue it is submitted to.
 pub const QUEUE_NAME: &str = "lockkeeper.dev/queue-name";
 

@@ -57,7 +57,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn show(arguments: &Arguments) -> Result<String, Failure> {
-    let pages = arguments.folders.pages().map_err(Failure::Usage)?;
+    let pages = arguments
+        .folders
+        .pages()
+        .map_err(|it| Failure::Usage(it.into()))?;
     let rules = user_rules::compile(&pages).map_err(Failure::Usage)?;
     let own = entries();
     let rows = own

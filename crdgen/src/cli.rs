@@ -1,16 +1,19 @@
 //! The command line.
 
 use crate::definitions;
+use crate::pages::{self, Folders};
 use crate::webhooks::{Authorities, Endpoint, configurations};
 use crate::yaml::{self, YamlError};
 use clap::{ArgGroup, Args, Subcommand};
 use lockkeeper_api::config::{Config, ForeignKinds};
 use lockkeeper_policies::registry::{self, Registration, registrations};
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::user::Rules;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What is to be emitted.
 #[derive(Debug, Subcommand)]
@@ -59,10 +62,13 @@ pub struct Webhooks {
 
     /// The configuration file of `lockkeeper serve`
     ///
-    /// Its webhook.foreignKinds counts besides --foreign, and its rules say what is sent of these kinds: print the
-    /// configurations anew when either changes.
+    /// Its webhook.foreignKinds counts besides --foreign, and its rules say what is sent of these kinds, and which of
+    /// --rules are on: print the configurations anew when any of them changes.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    #[command(flatten)]
+    rules: Folders,
 
     /// The Certificate of cert-manager whose CA bundle is to be filled in by it
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = certificate, conflicts_with = "ca_bundle")]
@@ -136,6 +142,9 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// The rules of users cannot be read.
+    #[error(transparent)]
+    Rules(#[from] pages::Error),
     /// An object has no YAML form. A test emits all of them, so this does not happen.
     #[error("cannot write {name} as YAML; this is a defect, please report it")]
     Yaml {
@@ -234,28 +243,36 @@ impl Webhooks {
 
     /// What is to be sent.
     fn kinds(&self) -> Result<Vec<Registration>, Error> {
-        let config = self.config.as_deref().map(read_config).transpose()?;
-        let (config, settings) = config.unwrap_or_default();
+        let rules = pages::compile(&self.rules.pages()?)?;
+        let (config, settings) = read_config(self.config.as_deref(), &rules)?;
         let mut wanted = config.webhook.foreign_kinds;
         wanted.extend(&self.foreign);
         Ok(registrations(&wanted, &settings))
     }
 }
 
-fn read_config(path: &Path) -> Result<(Config, Settings), Error> {
-    let path = path.to_owned();
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(source) => return Err(Error::ReadConfig { path, source }),
+/// The configuration, and what it says to rules. Without a file everything is as by default.
+fn read_config(path: Option<&Path>, rules: &Arc<Rules>) -> Result<(Config, Settings), Error> {
+    let path = path.unwrap_or(Path::new("")).to_owned();
+    let text = if path.as_os_str().is_empty() {
+        String::new()
+    } else {
+        match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(source) => return Err(Error::ReadConfig { path, source }),
+        }
     };
-    if text.trim().is_empty() {
-        return Ok(Default::default());
-    }
-    let config = yaml::read::<Config>(&text).and_then(|config| {
-        let settings = registry::settings(&config).map_err(|error| error.to_string())?;
+    let config = if text.trim().is_empty() {
+        Ok(Config::default())
+    } else {
+        yaml::read::<Config>(&text)
+    };
+    let read = config.and_then(|config| {
+        let settings = registry::settings_with(&config, Arc::clone(rules));
+        let settings = settings.map_err(|error| error.to_string())?;
         Ok((config, settings))
     });
-    config.map_err(|reason| Error::Config { path, reason })
+    read.map_err(|reason| Error::Config { path, reason })
 }
 
 fn document(file: String, object: &impl Serialize) -> Result<Document, Error> {

@@ -130,6 +130,16 @@ pub fn configurations(
 /// The name of a webhook. Another project's kind may have the plural of one of ours.
 fn name(kind: &Registration, verb: &str) -> String {
     let Registration { group, plural, .. } = kind;
+    if kind.by_users {
+        // A kind of ours may be there too, with what our own rules ask for.
+        let of = match (kind.version.as_str(), group.as_str()) {
+            ("*", "") => String::new(),
+            ("*", group) => format!(".{group}"),
+            (version, "") => format!(".{version}"),
+            (version, group) => format!(".{version}.{group}"),
+        };
+        return format!("{plural}{of}.rules.{GROUP}");
+    }
     match kind.foreign {
         None => format!("{plural}.{verb}.{GROUP}"),
         Some(_) => format!("{plural}.{group}.{verb}.{GROUP}"),
@@ -203,7 +213,9 @@ fn review_versions() -> Vec<String> {
 }
 
 fn rule(kind: &Registration, operations: &BTreeSet<Operation>) -> RuleWithOperations {
-    let scope = if kind.namespaced {
+    let scope = if kind.by_users {
+        "*"
+    } else if kind.namespaced {
         "Namespaced"
     } else {
         "Cluster"
@@ -249,7 +261,7 @@ fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
     }
     // A Job of a JobSet waits with it, and is left alone; a JobSet may have thousands. Asked is who controls
     // it, as the webhook asks: a label anybody may set.
-    if kind.group == "batch" && kind.kind == "Job" {
+    if kind.group == "batch" && kind.kind == "Job" && !kind.by_users {
         let (kind, group) = (job_set::KIND, job_set::GROUP);
         let is_its = format!(
             "it.kind == '{kind}' && it.apiVersion.startsWith('{group}/') \

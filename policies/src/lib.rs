@@ -35,6 +35,7 @@ mod cohort;
 mod elastic_quota;
 mod job;
 mod job_set;
+mod labels;
 mod local_queue;
 mod metadata;
 mod names;

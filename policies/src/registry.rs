@@ -1,5 +1,7 @@
 //! All rules, and what is registered at the API server for them.
 
+mod by_users;
+
 use crate::guarded::Guarded;
 use crate::reference::no_such_rule;
 use crate::rule::{Operation, Rule, RuleInfo};
@@ -37,6 +39,9 @@ pub struct Registration {
     pub own: bool,
     /// The project whose kind it is, if it is sent only where that is wanted.
     pub foreign: Option<ForeignKinds>,
+    /// Whether it is sent for rules of users alone; then all of a kind is sent, and nobody knows whether it lives in
+    /// namespaces.
+    pub by_users: bool,
     /// The label that an object must carry.
     pub selected_by: Option<&'static str>,
     /// The operations that some rule runs on.
@@ -147,12 +152,20 @@ fn known<'a>(
     }
 }
 
-/// What the API server is to send, kind by kind: lockkeeper's own kinds and what goes with them, and of other
+/// What the API server is to send, kind by kind: what is [`built_in`], and what the rules of users are about that are on.
+#[must_use]
+pub fn registrations(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Registration> {
+    let mut out = built_in(wanted, settings);
+    by_users::add(&mut out, settings);
+    out
+}
+
+/// What the API server is to send for lockkeeper's rules: its own kinds and what goes with them, and of other
 /// projects the wanted ones. Of Kubernetes' Workload and PodGroup it sends nothing: all rules for them are its own.
 ///
 /// A rule that is switched on while the server runs may need objects that were not registered for it.
 #[must_use]
-pub fn registrations(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Registration> {
+pub fn built_in(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Registration> {
     let mut out = vec![
         registration::<ClusterQueue>(),
         registration::<Cohort>(),
@@ -238,6 +251,7 @@ fn registration<T: Guarded>() -> Registration {
         namespaced: T::NAMESPACED,
         own: T::OWN,
         foreign: None,
+        by_users: false,
         selected_by: T::SELECTED_BY,
         validated_on: operations.copied().collect(),
         defaulted_on: T::DEFAULTED_ON.iter().copied().collect(),

@@ -12,6 +12,15 @@ use std::borrow::Cow;
 /// The id under which they go.
 pub const ID: &str = "SC001";
 
+/// Fields whose parts are named by users.
+const MAPS: [&str; 5] = [
+    "labels",
+    "annotations",
+    "matchLabels",
+    "nodeSelector",
+    "nodeLabels",
+];
+
 /// The most characters of a decoder's message that are repeated: it may quote the input.
 const REASON_LENGTH_MAX: usize = 200;
 
@@ -32,22 +41,33 @@ pub(crate) fn info() -> RuleInfo {
 }
 
 impl Finding {
-    /// A decoder's error about a value below `base`.
+    /// A decoder's error about a value below `base` in an object, where the object is at hand.
     #[must_use]
-    pub fn misfit(base: FieldPath, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+    pub fn misfit(
+        base: FieldPath,
+        error: &serde_path_to_error::Error<serde_json::Error>,
+        object: Option<&Value>,
+    ) -> Self {
+        let mut is_map = false;
         let field = error.path().iter().fold(base, |path, it| match it {
             Segment::Seq { index } => path.index(*index),
-            Segment::Map { key } => path.named(key.as_str()),
-            Segment::Enum { .. } | Segment::Unknown => path,
+            Segment::Map { key } if is_map => path.key(key.as_str()),
+            Segment::Map { key } => {
+                is_map = MAPS.contains(&key.as_str());
+                path.named(key.as_str())
+            }
+            Segment::Enum { variant } => path.named(variant.as_str()),
+            Segment::Unknown => path,
         });
-        Self::undecodable(field, None, &error.inner().to_string())
+        let value = object.and_then(|object| object.pointer(&field.pointer()));
+        Self::undecodable(field, value, &reason(error.inner()))
     }
 
     /// A value of an object does not fit its type. `value` is the value seen, as JSON, where it is
     /// known; `reason` is what the decoder said.
     #[must_use]
     pub fn undecodable(field: FieldPath, value: Option<&Value>, reason: &str) -> Self {
-        let value = match value {
+        let seen = match value {
             Some(Value::String(text)) => Some(quoted(text)),
             Some(Value::Array(_)) => Some("a list".to_owned()),
             Some(Value::Object(_)) => Some("an object".to_owned()),
@@ -57,23 +77,36 @@ impl Finding {
             rule: Cow::Borrowed(ID),
             field,
             kind: ErrorKind::TypeInvalid,
-            detail: match &value {
-                Some(_) => accepted(reason),
+            detail: match &seen {
+                Some(_) => accepted(value, reason),
                 None => reason.to_owned(),
             }
             .chars()
             .take(REASON_LENGTH_MAX)
             .collect(),
-            value,
+            value: seen,
         }
     }
 }
 
+/// A decoder's error without line and column: they count within what was decoded, which nobody has seen.
+#[must_use]
+pub fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
+        None => text,
+    }
+}
+
 /// What a decoder's message says would be accepted; the value that it repeats is shown already.
-fn accepted(reason: &str) -> String {
+fn accepted(value: Option<&Value>, reason: &str) -> String {
     let typed = ["invalid type: ", "invalid value: ", "unknown variant `"];
     let repeats = typed.iter().any(|start| reason.starts_with(start));
     match reason.rsplit_once("expected ") {
+        Some((_, "a string")) if matches!(value, Some(Value::Bool(_) | Value::Number(_))) => {
+            "must be a string; put it in quotes".to_owned()
+        }
         Some((_, expected)) if repeats => format!("must be {}", expected.replace('`', "\"")),
         _ => reason.to_owned(),
     }

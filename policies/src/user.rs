@@ -17,6 +17,7 @@ mod values;
 pub use expression::{EXPRESSION_MAX_BYTES, WORK_MAX, WORK_TOTAL_MAX};
 pub use fixture::{Outcome, Tested, test};
 pub use judge::review;
+pub(crate) use page::ANY;
 pub use page::{Kind, KindName, PageError, Problem, Rule, is_user_id};
 
 use std::collections::BTreeMap;

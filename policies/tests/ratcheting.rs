@@ -720,12 +720,16 @@ mod pages {
     use super::{Scene, registry, scheduling};
     use lockkeeper_api::foreign::kueue;
     use serde_json::{Value, json};
+    use std::collections::BTreeSet;
 
     /// Every pair of objects of every page, in every world and configuration of that page. Kueue's kinds
-    /// are judged by Kueue's lights: what it refuses of an update is proved by its own cases.
+    /// are judged by Kueue's lights: what it refuses of an update is proved by its own cases. A page is about
+    /// the first kind that its rule holds for.
     pub(super) fn scenes() -> Vec<Scene> {
+        let mut seen = BTreeSet::new();
         registry::all()
             .iter()
+            .filter(|rule| seen.insert(rule.id))
             .filter(|rule| rule.kind != "*" && rule.group != kueue::GROUP)
             .flat_map(|rule| of_page(&rule.group, &rule.kind, rule.doc))
             .collect()

@@ -134,12 +134,14 @@ fn the_jobs_of_a_job_set_wait_with_it() {
 }
 
 #[test]
-fn they_are_sent_when_they_are_made_and_name_a_queue() {
+fn they_are_sent_when_they_name_a_queue() {
     let registrations = registry::guarded();
     for kind in ["Job", "JobSet"] {
         let found = registrations.iter().find(|it| it.kind == kind).unwrap();
         assert_eq!(found.selected_by, Some("lockkeeper.dev/queue-name"));
         assert_eq!(found.defaulted_on, [Operation::Create].into());
-        assert!(found.validated_on.is_empty() && found.namespaced && !found.own);
+        let changing = [Operation::Create, Operation::Update];
+        assert_eq!(found.validated_on, changing.into());
+        assert!(found.namespaced && !found.own);
     }
 }

@@ -12,7 +12,8 @@
 //! requests each step of a drill sends; see `scenarios/drills.rs`. `LOCKKEEPER_DRILL_SECONDS` is how long
 //! a controller is killed under load; see `scenarios/control/faults.rs`. `LOCKKEEPER_FLOOD_WORKLOADS` is how
 //! many workloads a flood has; see `scenarios/control/proxied.rs`. `LOCKKEEPER_CONFORMANCE_DIR` names the folder
-//! with the CRDs of other projects, `crds/`; see `scenarios/foreign.rs`.
+//! with the CRDs of other projects, `crds/`, and published objects; see `scenarios/foreign.rs` and
+//! `scenarios/agreement.rs`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,6 @@
 //! The scenarios: what a user does, and what the cluster says.
 
+mod agreement;
 pub mod alone;
 mod certificates;
 mod configuration;
@@ -11,8 +12,10 @@ mod foreign;
 mod guarded;
 mod objects;
 mod rights;
+mod rules;
 mod scheduling;
 mod setup;
+mod stored;
 mod workers;
 
 use std::borrow::Cow;
@@ -59,6 +62,9 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(guarded::scenarios());
     scenarios.extend(scheduling::scenarios());
     scenarios.extend(configuration::scenarios());
+    scenarios.extend(agreement::scenarios());
+    scenarios.extend(stored::scenarios());
+    scenarios.extend(rules::scenarios());
     scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());
     scenarios.extend(drills::scenarios());

@@ -22,6 +22,7 @@ use lockkeeper_policies::guarded::Guarded;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::{Change, Context, Operation};
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::undecodable::reason;
 use lockkeeper_policies::world::Lookup;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -311,37 +312,10 @@ fn misfit<T: Guarded>(raw: &RawValue, first: &serde_json::Error) -> Finding {
     match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
         Ok(_) => Finding::undecodable(FieldPath::default(), None, &reason(first)),
         Err(error) => {
-            let field = field_path(error.path());
             let object = serde_json::from_str::<Value>(raw.get()).ok();
-            let value = object
-                .as_ref()
-                .and_then(|object| object.pointer(&field.pointer()));
-            Finding::undecodable(field, value, &reason(error.inner()))
+            Finding::misfit(FieldPath::default(), &error, object.as_ref())
         }
     }
-}
-
-/// The error without line and column: they count within the request, which nobody has seen.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" at line ") {
-        Some(end) => text.get(..end).unwrap_or(&text).to_owned(),
-        None => text,
-    }
-}
-
-fn field_path(path: &serde_path_to_error::Path) -> FieldPath {
-    use serde_path_to_error::Segment;
-    let mut out = FieldPath::default();
-    for segment in path {
-        out = match segment {
-            Segment::Seq { index } => out.index(*index),
-            Segment::Map { key } => out.named(key.as_str()),
-            Segment::Enum { variant } => out.named(variant.as_str()),
-            Segment::Unknown => out,
-        };
-    }
-    out
 }
 
 fn named<'a>(request: &'a Request<'a>) -> Named<'a> {

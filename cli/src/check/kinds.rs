@@ -118,20 +118,34 @@ pub(super) fn settings(
     user_rules: Arc<user::Rules>,
     choice: &Choice,
 ) -> Result<Settings, UnknownRule> {
-    for rule in registry::all() {
-        let action = match rule.action {
-            Action::Off => Action::Enforce,
-            Action::Audit => Action::Warn,
-            Action::Enforce | Action::Warn => continue,
-        };
+    for (id, action) in actions_here() {
         let actions = &mut config.rules.actions;
-        actions.entry(rule.id.to_owned()).or_insert(action);
+        actions.entry(id.to_owned()).or_insert(action);
     }
     // The names in it are checked before any are taken away.
     registry::settings_with(&config, Arc::clone(&user_rules))?;
     choice.apply(&mut config);
     let settings = registry::settings_with(&config, user_rules)?;
     Ok(settings.at(configuration::seconds_now()))
+}
+
+/// The actions of rules that are others here. What is off for some kinds only has there the action of the rest.
+fn actions_here() -> BTreeMap<&'static str, Action> {
+    let mut least = BTreeMap::new();
+    for rule in registry::all() {
+        let action: &mut Action = least.entry(rule.id).or_insert(rule.action);
+        if *action == Action::Off {
+            *action = rule.action;
+        }
+    }
+    least
+        .into_iter()
+        .map(|(id, action)| match action {
+            Action::Off => (id, Action::Enforce),
+            Action::Audit => (id, Action::Warn),
+            given => (id, given),
+        })
+        .collect()
 }
 
 /// How bad findings of a rule with this default are in a namespace; `None` if nobody wants to know.
@@ -428,7 +442,7 @@ fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Result<Verdict
 fn decoded<T: Guarded>(object: &Value) -> Result<T, Finding> {
     T::deserialize(object)
         .or_else(|_| serde_path_to_error::deserialize(object))
-        .map_err(|error| Finding::misfit(FieldPath::default(), &error))
+        .map_err(|error| Finding::misfit(FieldPath::default(), &error, Some(object)))
 }
 
 /// The object with what is filled in for its specification, if anything is.

@@ -1,4 +1,5 @@
 mod circles;
+mod labels;
 mod users;
 mod versions;
 

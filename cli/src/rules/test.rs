@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 /// What is printed, and the exit code.
 pub(super) fn run(arguments: &Arguments) -> Result<(String, u8), Failure> {
     let folders = Folders::of(arguments.folders.clone());
-    let pages = folders.pages().map_err(Failure::Usage)?;
+    let pages = folders.pages().map_err(|it| Failure::Usage(it.into()))?;
     let rules = compile(&pages).map_err(|error| Failure::Usage(anyhow!("{error:#}")))?;
     let files = files(&pages);
     let all = test(&rules);

@@ -142,15 +142,15 @@ fn text(path: &Path) -> Result<String, Error> {
     configuration::text(path)
 }
 
-/// Says which rules are about what no API server sends, as far as is known here.
+/// Says which rules are about what an API server sends only if it was told of them.
 fn tell_unregistered(loaded: &Loaded) {
     let wanted = &loaded.config.webhook.foreign_kinds;
-    let registered = registry::registrations(wanted, &loaded.settings);
+    let registered = registry::built_in(wanted, &loaded.settings);
     for rule in user_rules::unregistered(&loaded.settings.user_rules, &registered) {
         tracing::warn!(
             rule,
-            "lockkeeper's webhook configurations register nothing for this: it holds in `lockkeeper check`, and \
-             here only if you register it"
+            "the API server sends this only if it is registered; `lockkeeper crds webhooks --rules` prints webhook \
+             configurations that do"
         );
     }
 }

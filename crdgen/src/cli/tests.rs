@@ -201,7 +201,7 @@ fn a_ca_bundle_holds_certificates_and_no_key() {
     assert_eq!(
         text.matches("caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==\n")
             .count(),
-        12
+        14
     );
     assert_eq!(
         bundle("lockkeeper\n").unwrap_err(),

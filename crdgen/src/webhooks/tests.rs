@@ -76,6 +76,8 @@ fn what_is_sent() {
             "workloads.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 workloads Namespaced CREATE,UPDATE",
             "priorityclasses.validate.lockkeeper.dev Ignore scheduling.k8s.io/v1 priorityclasses Cluster CREATE,UPDATE,DELETE",
             "pods.validate.lockkeeper.dev Ignore /v1 pods Namespaced CREATE,UPDATE",
+            "jobs.validate.lockkeeper.dev Ignore batch/v1 jobs Namespaced CREATE,UPDATE",
+            "jobsets.validate.lockkeeper.dev Ignore jobset.x-k8s.io/v1alpha2 jobsets Namespaced CREATE,UPDATE",
             "clusterqueues.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 clusterqueues Cluster CREATE,UPDATE",
             "resourceflavors.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 resourceflavors Cluster CREATE,UPDATE",
             "workloads.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 workloads Namespaced CREATE,UPDATE",
@@ -192,7 +194,9 @@ fn the_api_server_its_classes_and_jobs_of_job_sets_are_exempt() {
             "priorityclasses.validate.lockkeeper.dev" => {
                 &["not-by-the-api-server", "not-a-system-class"]
             }
-            "jobs.default.lockkeeper.dev" => &["not-by-the-api-server", "not-of-a-job-set"],
+            "jobs.default.lockkeeper.dev" | "jobs.validate.lockkeeper.dev" => {
+                &["not-by-the-api-server", "not-of-a-job-set"]
+            }
             _ => &["not-by-the-api-server"],
         };
         assert_eq!(names, expected);
@@ -227,4 +231,85 @@ fn a_url_gets_the_paths() {
         let last = &all.last().unwrap()["clientConfig"];
         assert_eq!(last["url"], "https://10.0.0.1:9443/mutate");
     }
+}
+
+/// What is registered for these kinds of a user's rule, apart from what is registered without it.
+#[track_caller]
+fn check_users(kinds: &str, operations: &str, config: &Value, expected: &[&str]) {
+    let text = format!(
+        "---\nid: TEAM001\nname: a\nkinds: [{kinds}]\noperations: [{operations}]\n\
+         validations: [{{expression: 'true'}}]\n---\n"
+    );
+    let name = "a.md".to_owned();
+    let rules = crate::pages::compile(&[lockkeeper_policies::user::Source { name, text }]).unwrap();
+    let config = serde_json::from_value(config.clone()).unwrap();
+    let settings = lockkeeper_policies::registry::settings_with(&config, rules).unwrap();
+    let kinds = registrations(&config.webhook.foreign_kinds, &settings);
+    let without = webhooks(&service());
+    let without: Vec<String> = without.iter().map(summary).collect();
+    let all = webhooks_for(&service(), &kinds);
+    let names: BTreeSet<&str> = all.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(names.len(), all.len());
+    let told: Vec<String> = all.iter().map(summary).collect();
+    let new: Vec<&str> = told
+        .iter()
+        .filter(|it| !without.contains(it))
+        .map(String::as_str)
+        .collect();
+    assert_eq!(new, expected);
+}
+
+#[test]
+fn what_rules_of_users_are_about_is_sent() {
+    let none = json!({});
+    let deployments = "{group: apps, version: v1, kind: Deployment}";
+    for (kinds, operations, expected) in [
+        (
+            deployments,
+            "CREATE",
+            &["deployments.v1.apps.rules.lockkeeper.dev Ignore apps/v1 deployments * CREATE"][..],
+        ),
+        (
+            "{group: networking.k8s.io, version: '*', kind: NetworkPolicy}, {version: v1, kind: Node}",
+            "CREATE, DELETE",
+            &[
+                "nodes.v1.rules.lockkeeper.dev Ignore /v1 nodes * CREATE,DELETE",
+                "networkpolicies.networking.k8s.io.rules.lockkeeper.dev Ignore networking.k8s.io/* networkpolicies * CREATE,DELETE",
+            ],
+        ),
+        (
+            "{group: a.example.com, version: v1, kind: Chassis, plural: chassis}, {group: a.example.com, version: '*', kind: Chassis, plural: chassis}",
+            "UPDATE",
+            &["chassis.a.example.com.rules.lockkeeper.dev Ignore a.example.com/* chassis * UPDATE"],
+        ),
+        // More of a kind of ours.
+        (
+            "{group: lockkeeper.dev, version: v1alpha1, kind: Cohort}",
+            "CREATE, DELETE",
+            &[
+                "cohorts.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 cohorts Cluster CREATE,UPDATE,DELETE",
+            ],
+        ),
+        // All Jobs when they are made; those with the label when they change.
+        (
+            "{group: batch, version: v1, kind: Job}",
+            "CREATE",
+            &[
+                "jobs.validate.lockkeeper.dev Ignore batch/v1 jobs Namespaced UPDATE",
+                "jobs.v1.batch.rules.lockkeeper.dev Ignore batch/v1 jobs * CREATE",
+            ],
+        ),
+        // Kueue's, although nobody wants its kinds.
+        (
+            "{group: kueue.x-k8s.io, version: '*', kind: ClusterQueue}",
+            "CREATE",
+            &[
+                "clusterqueues.kueue.x-k8s.io.rules.lockkeeper.dev Ignore kueue.x-k8s.io/* clusterqueues * CREATE",
+            ],
+        ),
+    ] {
+        check_users(kinds, operations, &none, expected);
+    }
+    let off = json!({"rules": {"actions": {"TEAM001": "off"}}});
+    check_users(deployments, "CREATE", &off, &[]);
 }

@@ -25,7 +25,9 @@ mod unknown;
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
+use crate::labels::{misplaced_key, misspelt_key};
 use crate::rule::{Context, Operation, Rule};
+use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, IS_PARENT, NAMESPACES, PARENT, TREE_ID};
 
 static RULES: &[Rule<ElasticQuota>] = &[
@@ -51,6 +53,8 @@ static RULES: &[Rule<ElasticQuota>] = &[
     deleted_while_used::BY_PODS,
     parent_cycle::RULE,
     child_max_above_parent::RULE,
+    misspelt_key::rule(Action::Warn),
+    misplaced_key::rule(Action::Warn),
 ];
 
 impl Guarded for ElasticQuota {

@@ -2,10 +2,17 @@
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
+use crate::labels::{misplaced_key, misspelt_key};
 use crate::rule::{Context, Operation, Rule};
 use crate::suspension;
 use k8s_openapi::api::batch::v1::Job;
+use lockkeeper_api::config::Action;
 use lockkeeper_api::labels;
+
+static RULES: &[Rule<Job>] = &[
+    misspelt_key::rule(Action::Warn),
+    misplaced_key::rule(Action::Warn),
+];
 
 impl Guarded for Job {
     const NAMESPACED: bool = true;
@@ -14,7 +21,7 @@ impl Guarded for Job {
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create];
 
     fn rules() -> &'static [Rule<Self>] {
-        &[]
+        RULES
     }
 
     fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {

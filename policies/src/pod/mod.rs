@@ -18,10 +18,12 @@ mod scheduling_group;
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
+use crate::labels::{misplaced_key, misspelt_key};
 use crate::preemptible;
 use crate::rule::{Context, Rule};
 use crate::world::PodSays;
 use k8s_openapi::api::core::v1::Pod;
+use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::labels;
 
@@ -40,6 +42,8 @@ static RULES: &[Rule<Pod>] = &[
     priority::UNKNOWN_CLASS,
     priority::MISMATCH,
     scheduling_group::RULE,
+    misspelt_key::rule(Action::Warn),
+    misplaced_key::rule(Action::Warn),
 ];
 
 impl Guarded for Pod {

@@ -20,8 +20,16 @@ pub fn metadata(object: &Value, is_namespaced: bool) -> Vec<Finding> {
         Ok(metadata) => {
             let mut out = Findings::new(METADATA);
             created(&metadata, is_namespaced, &mut out);
-            out.into_items()
+            let mut found = out.into_items();
+            // Of an object that lives in none the API server clears it before it looks.
+            let namespace = FieldPath::new("metadata").field("namespace");
+            found.retain(|it| is_namespaced || it.field != namespace);
+            found
         }
-        Err(error) => vec![Finding::misfit(FieldPath::new("metadata"), &error)],
+        Err(error) => vec![Finding::misfit(
+            FieldPath::new("metadata"),
+            &error,
+            Some(object),
+        )],
     }
 }

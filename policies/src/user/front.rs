@@ -30,6 +30,7 @@ pub(super) struct KindAsked {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
+    pub(super) plural: Option<String>,
 }
 
 /// When a rule is asked at all.

@@ -74,6 +74,8 @@ pub struct Kind {
     pub version: String,
     /// The kind.
     pub kind: String,
+    /// What the API server calls it in paths, if the page says so.
+    pub plural: Option<String>,
 }
 
 impl Kind {
@@ -95,7 +97,7 @@ impl Kind {
 }
 
 /// Any version of a group.
-const ANY: &str = "*";
+pub(crate) const ANY: &str = "*";
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -382,6 +384,7 @@ fn kind(asked: &KindAsked) -> Result<Kind, String> {
         group: asked.group.clone(),
         version: asked.version.clone(),
         kind: asked.kind.clone(),
+        plural: asked.plural.clone(),
     })
 }
 

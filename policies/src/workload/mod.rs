@@ -13,9 +13,11 @@ mod unknown_priority_class;
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
+use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::Workload;
+use lockkeeper_api::config::Action;
 
 static RULES: &[Rule<Workload>] = &[
     preemption_priority::BELOW_SCHEDULING,
@@ -28,6 +30,8 @@ static RULES: &[Rule<Workload>] = &[
     invalid_template_metadata::rule(),
     reserved_resource::rule(),
     negative_resources::rule(),
+    misspelt_key::rule(Action::Warn),
+    misplaced_key::rule(Action::Warn),
 ];
 
 impl Guarded for Workload {

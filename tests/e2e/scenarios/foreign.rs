@@ -3,11 +3,10 @@
 //! The CRDs are Kueue's own, with neither its controllers nor its webhooks: what is refused here, lockkeeper has
 //! refused. They are on a cluster of their own, where the names of kinds are not those of the other trials.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Scenario;
-use crate::ROOT;
+use super::agreement::folder;
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
 use crate::snapshot;
@@ -22,21 +21,13 @@ rules: {actions: {CQ007: enforce, CQ022: enforce}}
 ";
 
 pub fn scenarios() -> Vec<Scenario> {
-    let run = |_: &mut Stage, protocol| match definitions() {
+    let run = |_: &mut Stage, protocol| match folder("crds") {
         Some(folder) => beside_kueue(&folder, protocol),
         None => println!(
             "skipped: no CRDs of Kueue; LOCKKEEPER_CONFORMANCE_DIR names the folder with crds/"
         ),
     };
     vec![Scenario::new("Kueue's objects are guarded and never held up", run).only(Protocol::Http1)]
-}
-
-/// The folder with Kueue's CRDs.
-fn definitions() -> Option<PathBuf> {
-    let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR");
-    let data = given.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
-    let folder = Path::new(ROOT).join(data).join("crds");
-    folder.is_dir().then_some(folder)
 }
 
 fn beside_kueue(definitions: &Path, protocol: Protocol) {
@@ -93,7 +84,7 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
 }
 
 #[track_caller]
-fn install(kubectl: &Kubectl, definitions: &Path) {
+pub fn install(kubectl: &Kubectl, definitions: &Path) {
     let files = definitions.read_dir().unwrap().map(|it| it.unwrap().path());
     for file in files.filter(|it| it.extension().is_some_and(|it| it == "yaml")) {
         let file = file.to_str().unwrap();

@@ -21,12 +21,14 @@ mod same;
 mod standing;
 
 use crate::guarded::Guarded;
+use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::Rule;
 use crate::settings::Settings;
 use crate::workload::{
     invalid_template_metadata, negative_resources, reserved_resource, several_min_counts,
 };
+use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::kueue::Workload;
 
 static RULES: &[Rule<Workload>] = &[
@@ -53,6 +55,8 @@ static RULES: &[Rule<Workload>] = &[
     admission_gates::ADDED,
     invalid_priority_boost::RULE,
     invalid_condition::RULE,
+    misspelt_key::rule(Action::Off),
+    misplaced_key::rule(Action::Off),
 ];
 
 impl Guarded for Workload {

@@ -1,0 +1,126 @@
+//! Keys and values of labels, in the metadata of objects and of what they are made of.
+
+use super::run;
+
+/// An object of each kind that is made of pods, with this in the metadata of its pods.
+fn objects(metadata: &str) -> Vec<(String, String)> {
+    let pods = format!("metadata:\n{metadata}");
+    let below = |depth: usize| {
+        let lines = pods.lines();
+        let lines = lines.map(|line| format!("{}{line}\n", " ".repeat(depth)));
+        lines.collect::<String>()
+    };
+    let named = "metadata: {name: a, namespace: team}\n";
+    let sets = format!(
+        "spec:\n  podSets:\n  - name: main\n    count: 1\n    template:\n{}",
+        below(6)
+    );
+    [
+        ("v1", "Pod", below(0)),
+        ("batch/v1", "Job", format!("{named}spec:\n  template:\n{}", below(4))),
+        (
+            "jobset.x-k8s.io/v1alpha2",
+            "JobSet",
+            format!(
+                "{named}spec:\n  replicatedJobs:\n  - name: w\n    template:\n      spec:\n        template:\n{}",
+                below(10)
+            ),
+        ),
+        ("lockkeeper.dev/v1alpha1", "Workload", format!("{named}{sets}")),
+        (
+            "kueue.x-k8s.io/v1beta2",
+            "Workload",
+            format!("{named}{sets}      spec: {{containers: [{{name: c}}]}}\n"),
+        ),
+    ]
+    .into_iter()
+    .map(|(version, kind, rest)| {
+        let text = format!("apiVersion: {version}\nkind: {kind}\n{rest}");
+        (format!("{kind} of {version}"), text)
+    })
+    .collect()
+}
+
+/// That every kind is told, once, with the line of the key.
+#[track_caller]
+fn check(metadata: &str, key: &str, expected: &[&str]) {
+    for (kind, text) in objects(metadata) {
+        let (told, _) = run(&[("a.yaml", &text)], &[]);
+        let line = text.lines().position(|line| line.contains(key));
+        let place = format!("a.yaml:{}:", line.unwrap() + 1);
+        let first: Vec<&str> = told.lines().filter(|it| it.contains(": error[")).collect();
+        let mut warned = told.lines().filter(|it| it.contains(": warning["));
+        let found = first.first().copied().or_else(|| warned.next());
+        let found = found.unwrap_or_else(|| panic!("{kind}: {told}"));
+        assert!(found.starts_with(&place), "{kind}: {found}");
+        for part in expected {
+            assert!(found.contains(part), "{kind}: {found}");
+        }
+        assert_eq!(
+            (warned.next(), first.len() < 2),
+            (None, true),
+            "{kind}: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_is_no_text_is_told_of_with_its_line() {
+    let key = "quota.scheduling.koordinator.sh/preemptible";
+    for (value, seen) in [
+        ("true", "true"),
+        ("no", "false"),
+        ("1", "1"),
+        ("0.5", "0.5"),
+    ] {
+        let metadata = format!("  name: p\n  namespace: team\n  labels:\n    {key}: {value}");
+        let field = format!(
+            "metadata.labels[{key}]: Invalid value: {seen}: must be a string; put it in quotes"
+        );
+        check(&metadata, key, &["error[SC001]", &field]);
+    }
+}
+
+#[test]
+fn a_misspelt_key_is_told_of() {
+    let key = "quota.scheduling.koordinator.sh/preemptable";
+    let metadata = format!("  name: p\n  namespace: team\n  labels:\n    {key}: \"false\"");
+    check(
+        &metadata,
+        key,
+        &[
+            "warning[LA001]",
+            "did you mean quota.scheduling.koordinator.sh/preemptible?",
+        ],
+    );
+}
+
+#[test]
+fn a_key_among_annotations_is_told_of() {
+    let key = "kueue.x-k8s.io/queue-name";
+    let metadata = format!("  name: p\n  namespace: team\n  annotations:\n    {key}: a");
+    check(
+        &metadata,
+        key,
+        &["warning[LA002]", "is read as a label only"],
+    );
+}
+
+/// Kueue's examples of old: without the label no webhook is asked.
+#[test]
+fn a_job_that_names_its_queue_in_an_annotation_is_told_of() {
+    let job = "\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: sample
+  namespace: team
+  annotations:
+    kueue.x-k8s.io/queue-name: main
+spec:
+  template: {spec: {containers: []}}
+";
+    let (text, code) = run(&[("job.yaml", job)], &[]);
+    insta::assert_snapshot!(text);
+    assert_eq!(code, 0);
+}

@@ -1,0 +1,165 @@
+//! Rules for the keys of labels and annotations. They hold for every kind that carries such keys, in its own
+//! metadata and in those of its templates.
+
+pub(crate) mod misplaced_key;
+pub(crate) mod misspelt_key;
+
+use crate::guarded::Guarded;
+use crate::pod_sets::PodSets;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use kube::core::ObjectMeta;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::job_set::TemplateMetadata;
+use lockkeeper_api::{JobSet, Workload};
+use std::collections::BTreeMap;
+
+/// A kind whose objects, or what is made of them, are told by keys what to do.
+pub(crate) trait Labelled: Guarded {
+    /// Visits the metadata of the object and of its templates, in the order of the object.
+    fn each_metadata(&self, visit: &mut dyn FnMut(Holder<'_>, Maps<'_>));
+}
+
+/// Whose metadata it is.
+#[derive(Clone, Copy)]
+pub(crate) enum Holder<'a> {
+    /// The object's.
+    Object,
+    /// The pods' of a Job.
+    Template,
+    /// The pods' of a pod set, by position and name.
+    PodSet(usize, &'a str),
+    /// The Jobs' of a part of a JobSet.
+    Jobs(usize, &'a str),
+    /// Their pods'.
+    PodsOfJobs(usize, &'a str),
+}
+
+impl Holder<'_> {
+    /// Where the metadata stand. Paths are made only for findings.
+    fn path(self) -> FieldPath {
+        let jobs = |position, name| FieldPath::new("spec.replicatedJobs").item(position, name);
+        match self {
+            Self::Object => FieldPath::new("metadata"),
+            Self::Template => FieldPath::new("spec.template.metadata"),
+            Self::PodSet(position, name) => FieldPath::new("spec.podSets")
+                .item(position, name)
+                .field("template.metadata"),
+            Self::Jobs(position, name) => jobs(position, name).field("template.metadata"),
+            Self::PodsOfJobs(position, name) => {
+                jobs(position, name).field("template.spec.template.metadata")
+            }
+        }
+    }
+}
+
+type Map<'a> = Option<&'a BTreeMap<String, String>>;
+
+/// The labels and annotations of one place.
+#[derive(Clone, Copy)]
+pub(crate) struct Maps<'a> {
+    labels: Map<'a>,
+    annotations: Map<'a>,
+}
+
+impl<'a> Maps<'a> {
+    /// Both, with the names of their fields and the other one.
+    fn both(self) -> [(&'static str, Map<'a>, Map<'a>); 2] {
+        [
+            ("labels", self.labels, self.annotations),
+            ("annotations", self.annotations, self.labels),
+        ]
+    }
+}
+
+impl<'a> From<&'a ObjectMeta> for Maps<'a> {
+    fn from(metadata: &'a ObjectMeta) -> Self {
+        Self {
+            labels: metadata.labels.as_ref(),
+            annotations: metadata.annotations.as_ref(),
+        }
+    }
+}
+
+impl<'a> From<&'a TemplateMetadata> for Maps<'a> {
+    fn from(metadata: &'a TemplateMetadata) -> Self {
+        Self {
+            labels: metadata.labels.as_ref(),
+            annotations: metadata.annotations.as_ref(),
+        }
+    }
+}
+
+type Visit<'v> = dyn FnMut(Holder<'_>, Maps<'_>) + 'v;
+
+fn template(holder: Holder<'_>, template: &PodTemplateSpec, visit: &mut Visit<'_>) {
+    if let Some(metadata) = &template.metadata {
+        visit(holder, metadata.into());
+    }
+}
+
+fn pod_sets<T: PodSets>(object: &T, visit: &mut Visit<'_>) {
+    visit(Holder::Object, object.meta().into());
+    for pod_set in object.pod_sets() {
+        let holder = Holder::PodSet(pod_set.position, pod_set.name);
+        template(holder, pod_set.template, visit);
+    }
+}
+
+impl Labelled for Workload {
+    fn each_metadata(&self, visit: &mut Visit<'_>) {
+        pod_sets(self, visit);
+    }
+}
+
+impl Labelled for kueue::Workload {
+    fn each_metadata(&self, visit: &mut Visit<'_>) {
+        pod_sets(self, visit);
+    }
+}
+
+impl Labelled for Pod {
+    fn each_metadata(&self, visit: &mut Visit<'_>) {
+        visit(Holder::Object, (&self.metadata).into());
+    }
+}
+
+impl Labelled for ElasticQuota {
+    fn each_metadata(&self, visit: &mut Visit<'_>) {
+        visit(Holder::Object, (&self.metadata).into());
+    }
+}
+
+impl Labelled for Job {
+    fn each_metadata(&self, visit: &mut Visit<'_>) {
+        visit(Holder::Object, (&self.metadata).into());
+        if let Some(spec) = &self.spec {
+            template(Holder::Template, &spec.template, visit);
+        }
+    }
+}
+
+impl Labelled for JobSet {
+    fn each_metadata(&self, visit: &mut Visit<'_>) {
+        visit(Holder::Object, (&self.metadata).into());
+        let jobs = self.spec.iter().flat_map(|spec| &spec.replicated_jobs);
+        for (position, job) in jobs.flatten().enumerate() {
+            let name = job.name.as_deref().unwrap_or_default();
+            let Some(template) = &job.template else {
+                continue;
+            };
+            if let Some(metadata) = &template.metadata {
+                visit(Holder::Jobs(position, name), metadata.into());
+            }
+            let pods = template.spec.as_ref().and_then(|it| it.template.as_ref());
+            if let Some(metadata) = pods.and_then(|it| it.metadata.as_ref()) {
+                visit(Holder::PodsOfJobs(position, name), metadata.into());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

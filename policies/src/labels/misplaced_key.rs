@@ -1,0 +1,42 @@
+#![doc = include_str!("misplaced_key.md")]
+
+use super::Labelled;
+use crate::finding::Findings;
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::config::Action;
+use lockkeeper_api::labels::known::{self, Place};
+
+/// The rule, with the action that it has for the kind.
+pub(crate) const fn rule<T: Labelled>(action: Action) -> Rule<T> {
+    Rule {
+        id: "LA002",
+        name: "misplaced-key",
+        since: "0.1.0",
+        action,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("misplaced_key.md"),
+        check: Check::Object(check),
+    }
+}
+
+fn check<T: Labelled>(object: &T, out: &mut Findings) {
+    object.each_metadata(&mut |holder, maps| {
+        for (field, map, other) in maps.both() {
+            for (key, value) in map.into_iter().flatten() {
+                let detail = match (field, known::place(key)) {
+                    ("annotations", Some(Place::Label)) => "is read as a label only; move it there",
+                    ("labels", Some(Place::Annotation)) => {
+                        "is read as an annotation only; move it there"
+                    }
+                    _ => continue,
+                };
+                // Some give it in both places, so that old and new programs find it.
+                if other.is_none_or(|other| !other.contains_key(key)) {
+                    let field = holder.path().field(field).key(key.as_str());
+                    out.invalid(field, value, detail);
+                }
+            }
+        }
+    });
+}

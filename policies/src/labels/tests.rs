@@ -1,0 +1,141 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "tests fail by panicking; cases read better with values"
+)]
+
+use crate::engine::{Subject, review};
+use crate::guarded::Guarded;
+use crate::index::Index;
+use crate::rule::Context;
+use crate::settings::Settings;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use lockkeeper_api::JobSet;
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::labels::known::{self, Place};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+/// What is said of an object of a kind, as the rule and the field.
+#[track_caller]
+fn check<T: Guarded>(object: Value, expected: &[&str]) {
+    let mut object = object;
+    object["apiVersion"] = T::api_version(&()).into();
+    object["kind"] = T::kind(&()).into();
+    let object: T = serde_json::from_value(object).unwrap();
+    let context = Context {
+        world: &Index::default(),
+        settings: &Settings::default(),
+    };
+    let verdict = review(&Subject::Create(&object), &context);
+    let seen = verdict.warnings.iter();
+    let seen: Vec<String> = seen.map(|it| format!("{} {}", it.rule, it.field)).collect();
+    assert_eq!(seen, expected);
+    assert!(verdict.allowed());
+}
+
+/// Metadata with a misspelt and a misplaced key.
+fn metadata() -> Value {
+    json!({"name": "a", "namespace": "b", "labels": {"kueue.x-k8s.io/queue-nam": "q"},
+        "annotations": {"lockkeeper.dev/queue-name": "q"}})
+}
+
+const OWN: [&str; 2] = [
+    "LA001 metadata.labels[kueue.x-k8s.io/queue-nam]",
+    "LA002 metadata.annotations[lockkeeper.dev/queue-name]",
+];
+
+#[test]
+fn they_hold_for_every_kind_that_carries_keys() {
+    check::<Pod>(json!({"metadata": metadata()}), &OWN);
+    check::<ElasticQuota>(json!({"metadata": metadata()}), &OWN);
+    // Kueue makes them: they are asked only where that is wanted.
+    let workload = json!({"metadata": metadata(), "spec": {"podSets": []}});
+    check::<kueue::Workload>(workload, &[]);
+    let template = json!({"metadata": metadata(), "spec": {"containers": []}});
+    let job = json!({"metadata": metadata(), "spec": {"template": template}});
+    let [spelling, place] = OWN;
+    let below = |at: &str, rule: &str| rule.replace(" metadata", &format!(" {at}.metadata"));
+    let expected = [
+        spelling.to_owned(),
+        below("spec.template", spelling),
+        place.to_owned(),
+        below("spec.template", place),
+    ];
+    check::<Job>(job.clone(), &expected.each_ref().map(|it| it.as_str()));
+    let set = json!({"metadata": {"name": "a", "namespace": "b"},
+        "spec": {"replicatedJobs": [{}, {"name": "w", "template": job}]}});
+    let jobs = "spec.replicatedJobs[1].template";
+    let pods = "spec.replicatedJobs[1].template.spec.template";
+    let expected = [
+        below(jobs, spelling),
+        below(pods, spelling),
+        below(jobs, place),
+        below(pods, place),
+    ];
+    check::<JobSet>(set, &expected.each_ref().map(|it| it.as_str()));
+}
+
+#[test]
+fn what_has_many_odd_keys_is_compared_up_to_a_bound() {
+    let key = |n: usize| {
+        (
+            format!("kueue.x-k8s.io/queue-name{}", n % 10),
+            "q".to_owned(),
+        )
+    };
+    let odd = |n: usize| (format!("kueue.x-k8s.io/{}", "x".repeat(n)), "q".to_owned());
+    let labels = |count: usize| {
+        let labels: std::collections::BTreeMap<_, _> =
+            (0..10).map(key).chain((1..count).map(odd)).collect();
+        json!({"metadata": {"labels": labels}})
+    };
+    let found: Vec<String> = (0..10)
+        .map(|n| format!("LA001 metadata.labels[kueue.x-k8s.io/queue-name{n}]"))
+        .collect();
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    check::<Pod>(labels(1_000), &found);
+}
+
+/// Known keys that would be taken for slips if they were not known: a measure of how often a new key of these
+/// projects may be taken for one.
+#[test]
+fn few_known_keys_are_near_to_each_other() {
+    let names = || known::all().filter_map(|(key, _)| key.split_once('/'));
+    let near = names().filter(|(domain, name)| {
+        let others = names().filter(|other| other != &(*domain, *name));
+        let mut same = others.filter(|(other, _)| other == domain);
+        same.any(|(_, other)| super::misspelt_key::likeness(name, other).is_some())
+    });
+    assert!(near.count() <= known::all().count() / 6);
+}
+
+fn known_key() -> impl Strategy<Value = (&'static str, Place)> {
+    let keys: Vec<_> = known::all().copied().collect();
+    select(keys)
+}
+
+proptest! {
+    #[test]
+    fn a_known_key_in_its_place_is_let_alone((key, place) in known_key(), value in "[a-z]{1,9}") {
+        let field = if place == Place::Annotation { "annotations" } else { "labels" };
+        check::<Job>(json!({"metadata": {field: {key: value}}}), &[]);
+    }
+
+    #[test]
+    fn a_letter_too_few_in_a_long_name_is_found((key, _) in known_key(), at in 0_usize..64) {
+        let name = key.split_once('/').map_or("", |(_, name)| name);
+        prop_assume!(name.len() >= 10);
+        let at = key.len() - name.len() + at % name.len();
+        let mut slip = key.to_owned();
+        slip.remove(at);
+        prop_assume!(known::place(&slip).is_none() && slip.ends_with(char::is_alphanumeric));
+        check::<Job>(
+            json!({"metadata": {"labels": {slip.as_str(): "v"}}}),
+            &[&format!("LA001 metadata.labels[{slip}]")],
+        );
+    }
+}

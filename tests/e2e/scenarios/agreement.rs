@@ -1,0 +1,346 @@
+//! `check`, the webhook and the API server say the same of the same objects.
+//!
+//! Each object is given to a real API server as a dry run, with no webhook between. What it refuses for its schema
+//! or its CEL, `check` has to find: the same fields with the same types. What it takes, it has filled in; so it goes
+//! to the webhook, and of it `check` has to find, in the object as it was written, what the webhook finds: rule, field
+//! and type. All rules are on in both, and both know the same other objects.
+//!
+//! What differs on purpose stands in `agreement.md`.
+
+mod api;
+mod objects;
+
+pub use self::objects::folder;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use lockkeeper_api::config::Action;
+use lockkeeper_policies::registry;
+use lockkeeper_policies::rule::{Layer, RuleInfo};
+use lockkeeper_policies::undecodable;
+use serde_json::{Value, json};
+
+use self::api::{Api, Fate};
+use self::objects::Given;
+use super::Scenario;
+use crate::client::Client;
+use crate::lockkeeper::{self, Lockkeeper, Protocol};
+use crate::stage::Stage;
+
+pub fn scenarios() -> Vec<Scenario> {
+    let name = "check, the webhook and the API server agree";
+    let run = |_: &mut Stage, _| match (folder("crds"), folder("webhook")) {
+        (Some(definitions), Some(_)) => agree(&definitions),
+        _ => println!("skipped: no published cases; LOCKKEEPER_CONFORMANCE_DIR names their folder"),
+    };
+    vec![Scenario::new(name, run).only(Protocol::Http1)]
+}
+
+/// Who says something that another one does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    ApiServer,
+    Check,
+    Webhook,
+}
+
+/// Something that one says of an object. The API server names no rules.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Said {
+    rule: String,
+    field: String,
+    kind: String,
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.rule.is_empty() {
+            write!(f, "{} ", self.rule)?;
+        }
+        write!(f, "{} {}", self.field, self.kind)
+    }
+}
+
+/// What was said, by object.
+type Answers = BTreeMap<String, Vec<Said>>;
+
+#[derive(Default)]
+struct Comparison {
+    objects: usize,
+    findings: usize,
+    /// A line for each difference, with the objects that have it.
+    differences: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Comparison {
+    /// Holds what two say of one object against each other. What is said twice counts twice.
+    fn hold(&mut self, id: &str, one: (Side, &[Said]), other: (Side, &[Said])) {
+        self.objects += 1;
+        self.findings += one.1.len();
+        let mut left: Vec<&Said> = other.1.iter().collect();
+        for said in one.1 {
+            match left.iter().position(|it| *it == said) {
+                Some(at) => drop(left.swap_remove(at)),
+                None => self.differ(id, one.0, said),
+            }
+        }
+        for said in left {
+            self.differ(id, other.0, said);
+        }
+    }
+
+    fn differ(&mut self, id: &str, only: Side, said: &Said) {
+        let line = format!("{only:?} alone: {said}");
+        let ids = self.differences.entry(line).or_default();
+        ids.insert(id.to_owned());
+    }
+
+    /// What is not listed, and what is listed and no longer so.
+    fn conclude(mut self, what: &str) -> String {
+        println!(
+            "{what}: {} objects, {} findings compared, {} differences",
+            self.objects,
+            self.findings,
+            self.differences.len()
+        );
+        assert!(
+            self.objects > 0 && self.findings > 0,
+            "{what}: nothing was compared"
+        );
+        let listed = include_str!("agreement.md").lines();
+        let listed = listed.filter_map(|line| line.strip_prefix("- `")?.strip_suffix('`'));
+        let listed = listed.filter_map(|line| line.strip_prefix(what)?.strip_prefix(": "));
+        let gone: Vec<&str> = listed
+            .filter(|line| self.differences.remove(*line).is_none())
+            .collect();
+        let new = self.differences.iter();
+        let new: Vec<String> = new
+            .map(|(line, ids)| format!("{line}\n    {ids:?}"))
+            .collect();
+        let mut out = String::new();
+        if !new.is_empty() {
+            out += &format!("{what}: they differ:\n{}\n", new.join("\n"));
+        }
+        if !gone.is_empty() {
+            out += &format!(
+                "{what}: agreement.md lists what is no longer so:\n{}\n",
+                gone.join("\n")
+            );
+        }
+        out
+    }
+}
+
+fn agree(definitions: &Path) {
+    let mut stage = Stage::default();
+    let kubectl = stage.bare();
+    super::foreign::install(&kubectl, definitions);
+    let given = objects::all();
+    let mut api = Api::new(&kubectl, stage.cluster().client(), &given);
+
+    let folder = stage.new_folder();
+    let [refused, taken, world] = ["refused", "taken", "world"].map(|name| folder.join(name));
+    for folder in [&refused, &taken, &world] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    let mut fates = Answers::new();
+    let mut filled: Vec<(&Given, Value)> = Vec::new();
+    for it in &given {
+        let file = it.file();
+        match api.fate(&it.object) {
+            // Of pods and jobs `check` knows no schema.
+            Fate::Refused(_) if ["Pod", "Job"].iter().any(|kind| it.object["kind"] == *kind) => {}
+            Fate::Refused(causes) => {
+                write(&refused, &file, &it.object);
+                fates.insert(file, causes);
+            }
+            Fate::Taken(mut object) => {
+                keep_priority(&it.object, &mut object);
+                write(&taken, &file, &it.object);
+                filled.push((it, object));
+            }
+            // It is another project's, whose definitions are not here.
+            Fate::Unknown if is_sent(&it.object) => {
+                write(&taken, &file, &it.object);
+                filled.push((it, it.object.clone()));
+            }
+            Fate::Unknown => {}
+            // What is wrong with the request and not with the object is not compared.
+            Fate::Unasked => {}
+        }
+    }
+    assert!(!filled.is_empty());
+    let config = folder.join("config.yaml");
+    fs::write(&config, every_rule_on().to_string()).unwrap();
+
+    let mut wrong = schemas(&check(&refused, Some(&config)), &fates);
+    let checked = check(&taken, Some(&config));
+    for (it, object) in &filled {
+        let said = checked.get(&it.file()).into_iter().flatten();
+        // A server does not start on a world that it cannot read.
+        if said.into_iter().all(|it| it.rule != undecodable::ID) {
+            write(&world, &it.file(), object);
+        }
+    }
+    wrong += &rules(&folder, &config, &world, &filled, &checked);
+    stage.end();
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The priority of a pod as it was written: the API server fills it in by its own classes.
+fn keep_priority(written: &Value, filled: &mut Value) {
+    if filled["kind"] == "Pod" {
+        for key in ["priority", "preemptionPolicy"] {
+            filled["spec"][key] = written["spec"][key].clone();
+        }
+    }
+}
+
+/// What `check` says of the shape of objects that the API server refuses.
+#[track_caller]
+fn schemas(checked: &Answers, refused: &Answers) -> String {
+    let mut comparison = Comparison::default();
+    let none = Vec::new();
+    for (file, causes) in refused {
+        let said = checked.get(file).unwrap_or(&none).iter();
+        let said: Vec<Said> = said
+            .filter(|it| is_of_api_server(&it.rule))
+            .map(|it| Said {
+                rule: String::new(),
+                ..it.clone()
+            })
+            .collect();
+        comparison.hold(file, (Side::ApiServer, causes), (Side::Check, &said));
+    }
+    comparison.conclude("schemas")
+}
+
+/// Whether a rule says what an API server says by itself: by a schema, or of a PriorityClass.
+fn is_of_api_server(rule: &str) -> bool {
+    let of_class = |it: RuleInfo| it.kind == "PriorityClass" && it.action == Action::Off;
+    rule != UNKNOWN_FIELD && (rule.starts_with("SC") || registry::find(rule).is_some_and(of_class))
+}
+
+/// An unknown field is dropped with a warning, unless kubectl asks for more.
+const UNKNOWN_FIELD: &str = "SC005";
+
+/// What rules say of objects that the API server takes.
+#[track_caller]
+fn rules(
+    folder: &Path,
+    config: &Path,
+    world: &Path,
+    filled: &[(&Given, Value)],
+    checked: &Answers,
+) -> String {
+    let tls = folder.join("tls");
+    let [config, world, tls] = [config, world, &tls].map(|path| path.to_str().unwrap());
+    let flags = ["--config", config, "--world", world, "--tls-dir", tls];
+    let server = Lockkeeper::alone(folder, &flags).unwrap_or_else(|e| panic!("{e}"));
+    let mut client = Client::new(server.port(), server.ca().to_owned(), "");
+    let mut comparison = Comparison::default();
+    let none = Vec::new();
+    let by_check_alone = only_checked();
+    for (it, object) in filled.iter().filter(|(it, _)| is_sent(&it.object)) {
+        let said = checked.get(&it.file()).unwrap_or(&none).iter();
+        let said = said.filter(|it| it.rule != UNKNOWN_FIELD && !by_check_alone.contains(&it.rule));
+        let said: Vec<Said> = said.cloned().collect();
+        let found = asked(&mut client, object);
+        comparison.hold(&it.file(), (Side::Webhook, &found), (Side::Check, &said));
+    }
+    server.stop().unwrap();
+    comparison.conclude("rules")
+}
+
+/// The rules that only `check` asks.
+fn only_checked() -> BTreeSet<String> {
+    let all = registry::all().into_iter();
+    let alone = all.filter(|it| it.layers == [Layer::Check]);
+    alone.map(|it| it.id.to_owned()).collect()
+}
+
+/// Whether the API server would send objects of this kind and version.
+fn is_sent(object: &Value) -> bool {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let all = registry::guarded();
+    all.iter()
+        .any(|it| it.group == group && it.version == version && object["kind"] == it.kind)
+}
+
+fn every_rule_on() -> Value {
+    let ids = registry::all().into_iter();
+    let actions: BTreeMap<&str, &str> = ids.map(|it| (it.id, "enforce")).collect();
+    json!({"rules": {"actions": actions}})
+}
+
+fn write(folder: &Path, file: &str, object: &Value) {
+    fs::write(folder.join(file), object.to_string()).unwrap();
+}
+
+/// What `check` says of the objects in a folder; what is there and in no file does not exist.
+#[track_caller]
+fn check(folder: &Path, config: Option<&Path>) -> Answers {
+    let path = folder.to_str().unwrap();
+    let mut arguments = vec!["check", path, "--closed", "--output", "json"];
+    if let Some(config) = config {
+        arguments.extend(["--config", config.to_str().unwrap()]);
+    }
+    let output = lockkeeper::run(&arguments);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let told: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
+    let mut out = Answers::new();
+    for finding in told["findings"].as_array().unwrap() {
+        let file = finding["file"].as_str().unwrap();
+        let file = Path::new(file).file_name().unwrap().to_str().unwrap();
+        let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+        out.entry(file.to_owned()).or_default().push(Said {
+            rule: text("rule"),
+            field: text("field"),
+            kind: text("type"),
+        });
+    }
+    out
+}
+
+/// What the webhook says of an object that is made.
+#[track_caller]
+fn asked(client: &mut Client, object: &Value) -> Vec<Said> {
+    let version = object["apiVersion"].as_str().unwrap();
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "1558e8ba-a313-4ed0-9697-0899f0b1ffb9",
+            "kind": {"group": group, "version": version, "kind": object["kind"]},
+            "resource": {"group": group, "version": version, "resource": "any"},
+            "name": text("name"),
+            "namespace": text("namespace"),
+            "operation": "CREATE",
+            "userInfo": {"username": "jane@example.com"},
+            "object": object,
+        },
+    });
+    let answer = client.create("/validate", &review).unwrap();
+    assert_eq!(answer.status, 200, "{answer:#?}");
+    let response = &answer.body["response"];
+    let causes = response["status"]["details"]["causes"].as_array();
+    assert_eq!(response["allowed"], causes.is_none(), "{answer:#?}");
+    let causes = causes.into_iter().flatten();
+    causes
+        .map(|cause| {
+            let message = cause["message"].as_str().unwrap();
+            let (_, rule) = message.rsplit_once(" [").unwrap();
+            Said {
+                rule: rule.trim_end_matches(']').to_owned(),
+                ..api::said(cause)
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! What an API server without webhooks makes of an object.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::Said;
+use super::objects::Given;
+use crate::client::Client;
+use crate::kubectl::Kubectl;
+
+/// What becomes of an object.
+pub enum Fate {
+    /// It would be stored so.
+    Taken(Value),
+    /// It is invalid, for these causes.
+    Refused(Vec<Said>),
+    /// The API server does not know the kind.
+    Unknown,
+    /// It does not look at the object: it cannot read the request, or an admission plugin refuses it before.
+    Unasked,
+}
+
+/// The API server, and where it has the objects of its kinds.
+pub struct Api {
+    client: Client,
+    /// The plurals and whether there are namespaces, by API version and kind; an unknown version has none.
+    kinds: BTreeMap<String, BTreeMap<String, (String, bool)>>,
+}
+
+impl Api {
+    /// With the namespaces that objects are in.
+    #[track_caller]
+    pub fn new(kubectl: &Kubectl, client: Client, given: &[Given]) -> Self {
+        let spaces = given.iter().map(|it| &it.object["metadata"]["namespace"]);
+        let spaces: BTreeSet<&str> = spaces.filter_map(Value::as_str).collect();
+        let name =
+            |it: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": it}});
+        // Some are no names, on purpose.
+        let is_name = |it: &str| {
+            let mut bytes = it.bytes();
+            it.len() < 64
+                && bytes.all(|it| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+                && !it.starts_with('-')
+        };
+        let spaces: Vec<Value> = spaces
+            .into_iter()
+            .filter(|it| is_name(it) && !it.is_empty())
+            .map(name)
+            .collect();
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": spaces});
+        kubectl
+            .apply(&list.to_string(), &["--server-side"])
+            .accepted();
+        Self {
+            client,
+            kinds: BTreeMap::new(),
+        }
+    }
+
+    /// What would become of an object, as a dry run.
+    pub fn fate(&mut self, object: &Value) -> Fate {
+        let Some(path) = self.path(object) else {
+            return Fate::Unknown;
+        };
+        let path = format!("{path}?dryRun=All&fieldValidation=Warn");
+        let answer = self.client.create(&path, object).unwrap();
+        let causes = answer.body["details"]["causes"].as_array();
+        match (answer.status, causes) {
+            (200 | 201, _) => Fate::Taken(answer.body),
+            (422, Some(causes)) => {
+                let causes = causes.iter().filter(|it| !is_remark(it));
+                Fate::Refused(causes.map(said).collect())
+            }
+            _ => Fate::Unasked,
+        }
+    }
+
+    fn path(&mut self, object: &Value) -> Option<String> {
+        let version = object["apiVersion"].as_str()?;
+        let root = if version.contains('/') {
+            "/apis"
+        } else {
+            "/api"
+        };
+        let (plural, is_namespaced) = self.resource(root, version, object["kind"].as_str()?)?;
+        let root = format!("{root}/{version}");
+        if !is_namespaced {
+            return Some(format!("{root}/{plural}"));
+        }
+        let namespace = object["metadata"]["namespace"]
+            .as_str()
+            .filter(|it| !it.is_empty());
+        Some(format!(
+            "{root}/namespaces/{}/{plural}",
+            namespace.unwrap_or("default")
+        ))
+    }
+
+    fn resource(&mut self, root: &str, version: &str, kind: &str) -> Option<(String, bool)> {
+        if !self.kinds.contains_key(version) {
+            // Of a version that it does not have it says so in plain text.
+            let answer = self.client.get(&format!("{root}/{version}"));
+            let known = answer.map(|it| it.body).unwrap_or_default();
+            let all = known["resources"].as_array().into_iter().flatten();
+            let whole = all.filter(|it| !it["name"].as_str().unwrap_or_default().contains('/'));
+            let text = |it: &Value, key: &str| it[key].as_str().unwrap_or_default().to_owned();
+            let kinds = whole.map(|it| {
+                (
+                    text(it, "kind"),
+                    (text(it, "name"), it["namespaced"] == true),
+                )
+            });
+            self.kinds.insert(version.to_owned(), kinds.collect());
+        }
+        self.kinds[version].get(kind).cloned()
+    }
+}
+
+/// Whether a cause says only that not everything was asked.
+fn is_remark(cause: &Value) -> bool {
+    let message = cause["message"].as_str().unwrap_or_default();
+    message.contains("some validation rules were not checked")
+}
+
+/// A cause of a refusal.
+pub fn said(cause: &Value) -> Said {
+    let text = |key: &str| cause[key].as_str().unwrap_or_default().to_owned();
+    Said {
+        rule: String::new(),
+        field: text("field"),
+        kind: text("reason"),
+    }
+}

@@ -65,7 +65,7 @@ fn they_hold_for_every_kind_that_carries_keys() {
         place.to_owned(),
         below("spec.template", place),
     ];
-    check::<Job>(job.clone(), &expected.each_ref().map(|it| it.as_str()));
+    check::<Job>(job.clone(), &expected.each_ref().map(String::as_str));
     let set = json!({"metadata": {"name": "a", "namespace": "b"},
         "spec": {"replicatedJobs": [{}, {"name": "w", "template": job}]}});
     let jobs = "spec.replicatedJobs[1].template";
@@ -76,7 +76,7 @@ fn they_hold_for_every_kind_that_carries_keys() {
         below(jobs, place),
         below(pods, place),
     ];
-    check::<JobSet>(set, &expected.each_ref().map(|it| it.as_str()));
+    check::<JobSet>(set, &expected.each_ref().map(String::as_str));
 }
 
 #[test]

@@ -76,7 +76,11 @@ fn about_any_kind(stage: &mut Stage, _: Protocol) {
     // A Job without the label by which ours are known.
     let job = manifests::job("free", None, None).replace("namespace: team", "namespace: default");
     let reply = kubectl.with_input(&create, &job).accepted();
-    assert!(reply.stderr.contains("TEAM101 metadata.name"), "{}", reply.stderr);
+    assert!(
+        reply.stderr.contains("TEAM101 metadata.name"),
+        "{}",
+        reply.stderr
+    );
 
     // Nobody answers: the kind of another goes on.
     server.stop().unwrap();

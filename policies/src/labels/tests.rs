@@ -4,6 +4,7 @@
     reason = "tests fail by panicking; cases read better with values"
 )]
 
+use super::known::{self, Place};
 use crate::engine::{Subject, review};
 use crate::guarded::Guarded;
 use crate::index::Index;
@@ -14,7 +15,6 @@ use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::JobSet;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::labels::known::{self, Place};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};

@@ -1,7 +1,5 @@
 //! Labels, annotations and finalizers that carry meaning.
 
-pub mod known;
-
 /// On a Job or pod: the LocalQueue it is submitted to.
 pub const QUEUE_NAME: &str = "lockkeeper.dev/queue-name";
 

@@ -1,10 +1,10 @@
 #![doc = include_str!("misplaced_key.md")]
 
 use super::Labelled;
+use super::known::{self, Place};
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
-use lockkeeper_api::labels::known::{self, Place};
 
 /// The rule, with the action that it has for the kind.
 pub(crate) const fn rule<T: Labelled>(action: Action) -> Rule<T> {

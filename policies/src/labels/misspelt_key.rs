@@ -1,10 +1,9 @@
 #![doc = include_str!("misspelt_key.md")]
 
-use super::Labelled;
+use super::{Labelled, known};
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
-use lockkeeper_api::labels::known;
 
 /// The most keys of one object that are compared with the known ones: who sends thousands of them gets an answer
 /// in time.

@@ -4,6 +4,7 @@
     reason = "tests fail by panicking; cases read better with values"
 )]
 
+use super::known::{self, Place};
 use crate::engine::{Subject, review};
 use crate::guarded::Guarded;
 use crate::index::Index;
@@ -14,7 +15,6 @@ use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::JobSet;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::labels::known::{self, Place};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ fn they_hold_for_every_kind_that_carries_keys() {
         place.to_owned(),
         below("spec.template", place),
     ];
-    check::<Job>(job.clone(), &expected.each_ref().map(|it| it.as_str()));
+    check::<Job>(job.clone(), &expected.each_ref().map(String::as_str));
     let set = json!({"metadata": {"name": "a", "namespace": "b"},
         "spec": {"replicatedJobs": [{}, {"name": "w", "template": job}]}});
     let jobs = "spec.replicatedJobs[1].template";
@@ -76,7 +76,7 @@ fn they_hold_for_every_kind_that_carries_keys() {
         below(jobs, place),
         below(pods, place),
     ];
-    check::<JobSet>(set, &expected.each_ref().map(|it| it.as_str()));
+    check::<JobSet>(set, &expected.each_ref().map(String::as_str));
 }
 
 #[test]

@@ -18,14 +18,13 @@ pub(super) fn add(out: &mut Vec<Registration>, settings: &Settings) {
         for kind in &rule.kinds {
             let operations = rule.operations.iter().copied();
             let sent = out.iter_mut().find(|it| is_of(it, kind));
-            match sent.filter(|it| it.selected_by.is_none()) {
-                Some(it) => it.validated_on.extend(operations),
-                None => {
-                    let key = (&*kind.group, &*kind.kind, &*kind.version);
-                    let asked = left.entry(key).or_insert((kind, BTreeSet::new()));
-                    asked.1.extend(operations);
-                }
+            if let Some(it) = sent.filter(|it| it.selected_by.is_none()) {
+                it.validated_on.extend(operations);
+                continue;
             }
+            let key = (&*kind.group, &*kind.kind, &*kind.version);
+            let (_, asked) = left.entry(key).or_insert((kind, BTreeSet::new()));
+            asked.extend(operations);
         }
     }
     fold_versions(&mut left);

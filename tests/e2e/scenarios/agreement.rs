@@ -5,7 +5,7 @@
 //! to the webhook, and of it `check` has to find, in the object as it was written, what the webhook finds: rule, field
 //! and type. All rules are on in both, and both know the same other objects.
 //!
-//! What differs on purpose stands in `agreement.md`.
+//! What differs on purpose stands in `agreement/deviations.md`.
 
 mod api;
 mod objects;
@@ -13,7 +13,7 @@ mod objects;
 pub use self::objects::folder;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::Path;
 
@@ -110,7 +110,7 @@ impl Comparison {
             self.objects > 0 && self.findings > 0,
             "{what}: nothing was compared"
         );
-        let listed = include_str!("agreement.md").lines();
+        let listed = include_str!("agreement/deviations.md").lines();
         let listed = listed.filter_map(|line| line.strip_prefix("- `")?.strip_suffix('`'));
         let listed = listed.filter_map(|line| line.strip_prefix(what)?.strip_prefix(": "));
         let gone: Vec<&str> = listed
@@ -122,13 +122,15 @@ impl Comparison {
             .collect();
         let mut out = String::new();
         if !new.is_empty() {
-            out += &format!("{what}: they differ:\n{}\n", new.join("\n"));
+            writeln!(out, "{what}: they differ:\n{}", new.join("\n")).unwrap();
         }
         if !gone.is_empty() {
-            out += &format!(
-                "{what}: agreement.md lists what is no longer so:\n{}\n",
-                gone.join("\n")
-            );
+            let gone = gone.join("\n");
+            writeln!(
+                out,
+                "{what}: deviations.md lists what is no longer so:\n{gone}"
+            )
+            .unwrap();
         }
         out
     }
@@ -167,9 +169,8 @@ fn agree(definitions: &Path) {
                 write(&taken, &file, &it.object);
                 filled.push((it, it.object.clone()));
             }
-            Fate::Unknown => {}
             // What is wrong with the request and not with the object is not compared.
-            Fate::Unasked => {}
+            Fate::Unknown | Fate::Unasked => {}
         }
     }
     assert!(!filled.is_empty());

@@ -3,15 +3,16 @@
 //! Those of Kueue are from its reference ("Labels and Annotations") and `apis/kueue/v1beta2`, those of
 //! Koordinator from `apis/extension`. Others may define more in the same domains.
 
-use super::{
+use crate::suppression;
+use lockkeeper_api::foreign::{koordinator, kueue};
+use lockkeeper_api::labels::{
     CAN_PREEMPT, DISRUPTION_MODE, JOB, MAX_EXECUTION_TIME, MIN_PARALLELISM, ORIGINAL_PLACEMENT,
     PREEMPTIBLE, PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME, RESOURCE_IN_USE,
 };
-use crate::foreign::koordinator;
 
 /// Where a key is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// Among the labels only.
     Label,
     /// Among the annotations only.
@@ -23,12 +24,12 @@ pub enum Place {
 use Place::{Annotation, Either, Label};
 
 /// A known key.
-pub type Known = (&'static str, Place);
+pub(crate) type Known = (&'static str, Place);
 
 /// The domains of the known keys; a key that has none is one by itself.
-pub const DOMAINS: [&str; 7] = [
-    crate::GROUP,
-    crate::foreign::kueue::GROUP,
+pub(crate) const DOMAINS: [&str; 7] = [
+    lockkeeper_api::GROUP,
+    kueue::GROUP,
     JOB,
     "quota.scheduling.koordinator.sh",
     "scheduling.koordinator.sh",
@@ -37,13 +38,12 @@ pub const DOMAINS: [&str; 7] = [
 ];
 
 /// All known keys.
-pub fn all() -> impl Iterator<Item = &'static Known> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Known> {
     OWN.iter().chain(KUEUE).chain(KOORDINATOR)
 }
 
 /// Where a key is read, if it is known.
-#[must_use]
-pub fn place(key: &str) -> Option<Place> {
+pub(crate) fn place(key: &str) -> Option<Place> {
     all()
         .find(|(known, _)| *known == key)
         .map(|(_, place)| *place)
@@ -57,7 +57,7 @@ const OWN: &[Known] = &[
     (MAX_EXECUTION_TIME, Label),
     (MIN_PARALLELISM, Annotation),
     (ORIGINAL_PLACEMENT, Annotation),
-    ("lockkeeper.dev/ignore", Annotation),
+    (suppression::ANNOTATION, Annotation),
     ("lockkeeper.dev/renew", Annotation),
     (RESOURCE_IN_USE, Either),
 ];

@@ -24,6 +24,7 @@ use anstream::AutoStream;
 use choice::Choice;
 use circles::Herd;
 use clap::{Args, ColorChoice, ValueEnum};
+use fix::{Fixed, Mender};
 use judge::Judge;
 use kinds::Known;
 use lockkeeper_policies::endless;
@@ -83,8 +84,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     outside: outside::Outside,
 
-    /// First put right what has one obvious correction: misspelt fields, and values in the wrong case. Comments and
-    /// layout stay
+    /// First put right what has one obvious correction (misspelt fields, and values in the wrong case), and write what
+    /// would be filled in. Comments and layout stay
     #[arg(long)]
     fix: bool,
 
@@ -141,23 +142,18 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
         return stored::run(arguments, choice, settings, out);
     }
     let inputs = source::list(&arguments.paths);
-    if arguments.diff {
-        return diff(&choice, &inputs, out);
-    }
-    if arguments.fix {
-        let fixed = fix::write(&Known::new(&choice)?, &inputs)?;
-        if fixed.fields > 0 {
-            let fields = report::counted(fixed.fields, "field");
-            let files = report::counted(fixed.files, "file");
-            // Who closed standard error does not want to know.
-            let _ = writeln!(stderr(), "fixed {fields} in {files}");
+    let (mut world, unreadable) = outside::world(&arguments.outside)?;
+    if arguments.fix || arguments.diff {
+        let mender = mender(&inputs, world.clone(), settings.clone(), &choice)?;
+        if arguments.diff {
+            return diff(&mender, &inputs, out);
         }
+        tell(fix::write(&mender, &inputs)?);
     }
     let format = report::format(arguments.output, printing(arguments));
     let mut printer = Printer::new(&*format, out, inputs.len().saturating_mul(2));
     printer.write(&format.head());
 
-    let (mut world, unreadable) = outside::world(&arguments.outside)?;
     for judged in unreadable {
         printer.file(&format.file(&judged), Tally::of(&judged));
     }
@@ -187,9 +183,36 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     Ok(printer.finish()?.code(arguments.fail_on))
 }
 
+/// What is known when files are put right: of other objects what the files themselves say, and what is around them.
+fn mender(
+    inputs: &[Input],
+    mut world: Index,
+    settings: Settings,
+    choice: &Choice,
+) -> Result<Mender, Failure> {
+    look(inputs, &mut world, &mut Progress::new(inputs.len()));
+    Ok(Mender {
+        known: Known::new(choice)?,
+        world,
+        settings,
+    })
+}
+
+/// Says what was put right. Who closed standard error does not want to know.
+fn tell(fixed: Fixed) {
+    let files = report::counted(fixed.files, "file");
+    let (corrected, filled) = (fixed.corrected, fixed.filled);
+    if fixed.files > 0 {
+        let _ = writeln!(
+            stderr(),
+            "{corrected} corrected and {filled} filled in, in {files}"
+        );
+    }
+}
+
 /// Prints what would be put right: 1 if there is anything, 2 if something cannot be read.
-fn diff(choice: &Choice, inputs: &[Input], out: &mut (impl Write + Send)) -> Result<u8, Failure> {
-    let fixed = fix::print(&Known::new(choice)?, inputs, out)?;
+fn diff(mender: &Mender, inputs: &[Input], out: &mut (impl Write + Send)) -> Result<u8, Failure> {
+    let fixed = fix::print(mender, inputs, out)?;
     Ok(if fixed.unreadable > 0 {
         let files = report::counted(fixed.unreadable, "file");
         let _ = writeln!(stderr(), "{files} not read; without --diff they are named");

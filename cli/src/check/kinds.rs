@@ -13,6 +13,7 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::{kueue, scheduling};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_policies::defaulting::Defaults;
 use lockkeeper_policies::engine::{Excused, Subject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::guarded::Guarded;
@@ -60,10 +61,15 @@ impl Judgement {
 
 type Rules = fn(&Value, &Context<'_>) -> Result<Verdict, Finding>;
 
+/// What is filled in for an object that is made; nothing if it does not fit its type.
+type Filling = fn(&Value, &Context<'_>) -> Defaults;
+
 /// What is known of a kind.
 struct Kind {
     /// `None` if its schema is all that is known.
     rules: Option<Rules>,
+    /// `None` if its schema has all its defaults.
+    filling: Option<Filling>,
     /// What the API server calls it in paths.
     plural: String,
     is_namespaced: bool,
@@ -184,7 +190,37 @@ impl Known {
             let structure = OnceLock::new();
             known.add_schema(of, Schema::Own(Box::new(Own { schema, structure })));
         }
+        known.add_filling::<ClusterQueue>();
+        known.add_filling::<Workload>();
+        known.add_filling::<PriorityClass>();
         Ok(known)
+    }
+
+    /// Defaults of a kind besides those of its schema that a person would write into a file as well. Jobs are not
+    /// among them: suspending one is for when it is made, not each time its file is applied.
+    fn add_filling<T: Guarded>(&mut self) {
+        let version = T::api_version(&()).into_owned();
+        let kinds = self.kinds.get_mut(&version);
+        if let Some(kind) = kinds.and_then(|it| it.get_mut(&*T::kind(&()))) {
+            kind.filling = Some(by_defaults::<T>);
+        }
+    }
+
+    /// The object with everything filled in that is not given.
+    pub(super) fn filled(&self, object: &Value, context: &Context<'_>) -> Value {
+        let mut filled = object.clone();
+        let Some(kind) = self.of(object) else {
+            return filled;
+        };
+        if let Some(structure) = kind.schema.get() {
+            structure.fill(&mut filled);
+        }
+        if let Some(filling) = kind.filling {
+            for it in filling(&filled, context).items() {
+                it.apply(&mut filled);
+            }
+        }
+        filled
     }
 
     fn add<T: Guarded>(&mut self) {
@@ -194,6 +230,7 @@ impl Known {
         let is_asked = takes(undecodable::ID) || rules.any(|it| takes(it.id));
         let kind = Kind {
             rules: is_asked.then_some(by_rules::<T>),
+            filling: None,
             plural: T::plural(&()).into_owned(),
             is_namespaced: T::NAMESPACED,
             schema: Schema::None,
@@ -207,6 +244,7 @@ impl Known {
         let kinds = self.kinds.entry(of.version).or_default();
         let kind = kinds.entry(of.kind).or_insert(Kind {
             rules: None,
+            filling: None,
             plural: of.plural,
             is_namespaced: of.is_namespaced,
             schema: Schema::None,
@@ -399,6 +437,14 @@ fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Result<Verdict
         .or_else(|_| serde_path_to_error::deserialize(object))
         .map_err(|error| Finding::misfit(FieldPath::default(), &error))?;
     Ok(review(&Subject::Create(&object), context))
+}
+
+fn by_defaults<T: Guarded>(object: &Value, context: &Context<'_>) -> Defaults {
+    let object = T::deserialize(object);
+    object.map_or_else(
+        |_| Defaults::default(),
+        |it| T::defaults(&it, None, context),
+    )
 }
 
 #[cfg(test)]

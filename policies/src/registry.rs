@@ -1,5 +1,6 @@
 //! All rules, and what is registered at the API server for them.
 
+use crate::conversion;
 use crate::guarded::Guarded;
 use crate::reference::no_such_rule;
 use crate::rule::{Operation, Rule, RuleInfo};
@@ -75,6 +76,7 @@ pub fn all() -> Vec<RuleInfo> {
     let mut out = vec![undecodable::info()];
     out.extend(structure::infos());
     out.push(suppression::info());
+    out.push(conversion::info());
     infos::<ClusterQueue>(&mut out);
     infos::<Cohort>(&mut out);
     infos::<ResourceFlavor>(&mut out);

@@ -3,6 +3,7 @@
 mod choice;
 mod circles;
 mod cluster;
+mod conversion;
 mod crew;
 mod excuses;
 mod fix;
@@ -12,6 +13,7 @@ mod lines;
 mod outside;
 mod plain;
 mod policy_report;
+mod printer;
 mod progress;
 mod report;
 mod shelf;
@@ -24,6 +26,7 @@ use anstream::AutoStream;
 use choice::Choice;
 use circles::Herd;
 use clap::{Args, ColorChoice, ValueEnum};
+use conversion::{Classes, Conversion, Converter};
 use fix::{Fixed, Mender};
 use judge::Judge;
 use kinds::Known;
@@ -31,12 +34,13 @@ use lockkeeper_policies::endless;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
+use printer::Printer;
 use progress::Progress;
-use report::{Format, Judged, Palette, Tally};
+use report::{Judged, Palette, Tally};
 use shelf::Shelf;
 use source::{Input, Source};
-use std::io::{self, BufWriter, Write, stderr, stdout};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, Write, stderr, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -83,6 +87,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     outside: outside::Outside,
+
+    #[command(flatten)]
+    conversion: Conversion,
 
     /// First put right what has one obvious correction (misspelt fields, and values in the wrong case), and write what
     /// would be filled in. Comments and layout stay
@@ -139,7 +146,7 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     let settings = kinds::settings(loaded.config, user_rules, &choice);
     let settings = settings.map_err(|error| Failure::Usage(error.into()))?;
     if arguments.outside.stored {
-        return stored::run(arguments, choice, settings, out);
+        return stored::run(arguments, &config, choice, settings, out);
     }
     let inputs = source::list(&arguments.paths);
     let (mut world, unreadable) = outside::world(&arguments.outside)?;
@@ -152,12 +159,16 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     }
     let format = report::format(arguments.output, printing(arguments));
     let mut printer = Printer::new(&*format, out, inputs.len().saturating_mul(2));
+    if arguments.conversion.is_all() {
+        printer.mute();
+    }
     printer.write(&format.head());
 
     for judged in unreadable {
         printer.file(&format.file(&judged), Tally::of(&judged));
     }
-    let (shelf, herd) = look(&inputs, &mut world, &mut printer.progress);
+    let mut converter = arguments.conversion.converter();
+    let (shelf, herd) = look(&inputs, &mut converter, &mut world, &mut printer.progress);
     let circles = if choice.takes(endless::RULE) {
         herd.search(&config)
     } else {
@@ -166,21 +177,29 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     let judge = Judge::new(settings, world, choice, circles)?;
     let work = |at: usize| {
         let input = inputs.get(at)?;
-        let read = shelf.take(at).unwrap_or_else(|| input.read());
+        let read = shelf.take(at).unwrap_or_else(|| converter.read(input));
+        let read = read.map(|source| converter.settled(source));
+        let part = read
+            .as_ref()
+            .map_or(Ok(String::new()), |it| converter.yaml(it));
         let judged = Judged {
             name: input.name.clone(),
             outcome: read.map(|source| judge.file(at, source)),
         };
-        Some((format.file(&judged), Tally::of(&judged)))
+        Some((format.file(&judged), Tally::of(&judged), part))
     };
+    let mut yaml = Ok(String::new());
     crew::in_order(inputs.len(), crew::threads(), work, |_, done| {
-        if let Some((text, tally)) = done {
+        if let Some((text, tally, part)) = done {
             printer.file(&text, tally);
+            conversion::collect(&mut yaml, part);
         }
         printer.progress.step();
     });
     printer.exceptions(judge.settings(), arguments.config.as_deref());
-    Ok(printer.finish()?.code(arguments.fail_on))
+    let code = printer.finish()?.code(arguments.fail_on);
+    arguments.conversion.write(&yaml?, out)?;
+    Ok(code)
 }
 
 /// What is known when files are put right: of other objects what the files themselves say, and what is around them.
@@ -190,7 +209,10 @@ fn mender(
     settings: Settings,
     choice: &Choice,
 ) -> Result<Mender, Failure> {
-    look(inputs, &mut world, &mut Progress::new(inputs.len()));
+    // Files are put right as what they are.
+    let mut converter = Converter::default();
+    let mut progress = Progress::new(inputs.len());
+    look(inputs, &mut converter, &mut world, &mut progress);
     Ok(Mender {
         known: Known::new(choice)?,
         world,
@@ -241,118 +263,52 @@ fn printing(arguments: &Arguments) -> report::Settings {
 }
 
 /// What the given objects know of each other is taken into the world. Some of what was read is kept for later.
-fn look(inputs: &[Input], world: &mut Index, progress: &mut Progress) -> (Shelf, Herd) {
+fn look(
+    inputs: &[Input],
+    converter: &mut Converter,
+    world: &mut Index,
+    progress: &mut Progress,
+) -> (Shelf, Herd) {
     let mut shelf = Shelf::new(inputs.len());
-    let (mut given, mut herd) = (Index::default(), Herd::default());
+    let (mut given, mut herd, mut classes) =
+        (Index::default(), Herd::default(), Classes::default());
     let work = |at: usize| {
-        let read = inputs.get(at).map(Input::read);
-        let (mut facts, mut some) = (Index::default(), Herd::default());
+        let read = inputs.get(at).map(|input| converter.read(input));
+        let (mut facts, mut some, mut named) =
+            (Index::default(), Herd::default(), Classes::default());
         if let Some(Ok(source)) = &read {
             facts = facts_of(source);
             for (number, document) in source.documents.iter().enumerate() {
-                some.take((at, number), &document.value);
+                named.take(document);
+                if let Some(object) = document.object() {
+                    some.take((at, number), object);
+                }
             }
         }
-        (read, facts, some)
+        (read, facts, some, named)
     };
-    crew::in_order(
-        inputs.len(),
-        crew::threads(),
-        work,
-        |at, (read, facts, some)| {
-            given.join_all(facts);
-            herd.add(some);
-            if let Some(read) = read {
-                shelf.keep(at, read);
-            }
-            progress.step();
-        },
-    );
+    let take = |at: usize, (read, facts, some, named)| {
+        given.join_all(facts);
+        herd.add(some);
+        classes.add(named);
+        if let Some(read) = read {
+            shelf.keep(at, read);
+        }
+        progress.step();
+    };
+    crew::in_order(inputs.len(), crew::threads(), work, take);
+    converter.take(&classes);
     world.extend(given);
     (shelf, herd)
 }
 
 fn facts_of(source: &Source) -> Index {
     let mut index = Index::default();
-    for document in &source.documents {
+    for object in source.documents.iter().filter_map(|it| it.object()) {
         // What cannot be read is told where it is judged.
-        let _ = facts::gather(&mut index, &document.value);
+        let _ = facts::gather(&mut index, object);
     }
     index
-}
-
-/// Prints, and counts what was printed.
-struct Printer<'a, W> {
-    format: &'a dyn Format,
-    out: &'a mut W,
-    /// The first error of writing. What comes after it is not written.
-    written: io::Result<()>,
-    is_first: bool,
-    is_muted: bool,
-    tally: Tally,
-    progress: Progress,
-}
-
-impl<'a, W: Write> Printer<'a, W> {
-    fn new(format: &'a dyn Format, out: &'a mut W, steps: usize) -> Self {
-        Self {
-            format,
-            out,
-            written: Ok(()),
-            is_first: true,
-            is_muted: false,
-            tally: Tally::default(),
-            progress: Progress::new(steps),
-        }
-    }
-
-    /// Only counts from now on.
-    fn mute(&mut self) {
-        self.is_muted = true;
-    }
-
-    fn write(&mut self, text: &str) {
-        if self.written.is_ok() && !self.is_muted {
-            self.written = self.out.write_all(text.as_bytes());
-        }
-    }
-
-    /// What is told of a file.
-    fn file(&mut self, text: &str, tally: Tally) {
-        self.tally.add(tally);
-        if text.is_empty() {
-            return;
-        }
-        let must_not_wait = self.progress.is_seen();
-        self.progress.erase();
-        if !self.is_first {
-            self.write(self.format.separator());
-        }
-        self.is_first = false;
-        self.write(text);
-        if must_not_wait && self.written.is_ok() {
-            self.written = self.out.flush();
-        }
-    }
-
-    /// What is said of exceptions.
-    fn exceptions(&mut self, settings: &Settings, config: Option<&Path>) {
-        let said = self.tally.excuses.say(settings, config);
-        let ended = said.iter().filter(|it| it.has_ended);
-        self.tally.warnings = self.tally.warnings.saturating_add(ended.count());
-        self.tally.exceptions = said;
-        let text = self.format.exceptions(&self.tally.exceptions);
-        self.file(&text, Tally::default());
-    }
-
-    fn finish(mut self) -> io::Result<Tally> {
-        self.progress.erase();
-        let tail = self.format.tail(&self.tally);
-        self.write(&tail);
-        self.written?;
-        self.out.flush()?;
-        Ok(self.tally)
-    }
 }
 
 #[cfg(test)]

@@ -160,21 +160,18 @@ fn pages_hold() {
 }
 
 /// What the schemas of Kueue say.
-fn of_schema(mut object: Value) -> Vec<Finding> {
+fn of_schema(object: &mut Value) -> Vec<Finding> {
     let kind = object["kind"].as_str().unwrap().to_owned();
     let version = object["apiVersion"].as_str().unwrap();
     let structure = version
         .split_once('/')
         .and_then(|it| kueue_structure(&kind, it.1));
     let structure = structure.expect("one of Kueue's kinds");
-    let mut findings = structure.prune(&mut object);
-    structure.fill(&mut object);
-    findings.extend(metadata(
-        &object,
-        kind == "Workload" || kind == "LocalQueue",
-    ));
-    findings.extend(structure.check(&object, None));
-    if let Some(mut suppressions) = Suppressions::of(&object) {
+    let mut findings = structure.prune(object);
+    structure.fill(object);
+    findings.extend(metadata(object, kind == "Workload" || kind == "LocalQueue"));
+    findings.extend(structure.check(object, None));
+    if let Some(mut suppressions) = Suppressions::of(object) {
         findings.retain(|it| suppressions.reason(&it.rule).is_none());
         findings.extend(suppressions.without_effect(true));
     }
@@ -182,17 +179,17 @@ fn of_schema(mut object: Value) -> Vec<Finding> {
 }
 
 /// What is lost when an object becomes one of lockkeeper's.
-fn lost(object: Value) -> Vec<Finding> {
-    let converted = kueue::convert(&object).expect("something of Kueue's");
+fn lost(object: &mut Value) -> Vec<Finding> {
+    let converted = kueue::convert(object).expect("something of Kueue's");
     converted.lost.iter().map(conversion::finding).collect()
 }
 
 /// Runs a page that is about objects of any kind.
-fn of_any(rule: &RuleInfo, judge: fn(Value) -> Vec<Finding>) {
+fn of_any(rule: &RuleInfo, judge: fn(&mut Value) -> Vec<Finding>) {
     let (mut bad, mut good) = (0, 0);
     let mut blocks = blocks(rule.doc).into_iter();
     while let Some(block) = blocks.next() {
-        let findings = judge(documents(&block.text).remove(0));
+        let findings = judge(&mut documents(&block.text).remove(0));
         let seen: Vec<String> = findings
             .iter()
             .map(|it| format!("{} {it}", it.rule))

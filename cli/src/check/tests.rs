@@ -1,4 +1,5 @@
 mod circles;
+mod conversion;
 mod users;
 mod versions;
 

@@ -213,11 +213,10 @@ fn remove(
     out: &mut Converted,
 ) {
     match (steps, value) {
-        ([name], Value::Object(fields)) => {
-            if fields.remove(*name).is_some_and(|it| says(&it)) {
-                out.lose(at.named(*name), advice);
-            }
-        }
+        ([name], Value::Object(fields)) => match fields.remove(*name) {
+            Some(value) if says(&value) => out.lose(at.named(*name), advice),
+            _ => {}
+        },
         (["*", rest @ ..], Value::Array(items)) => {
             for (index, item) in items.iter_mut().enumerate() {
                 remove(item, rest, at.clone().index(index), advice, out);

@@ -1,12 +1,10 @@
 //! Labels and annotations of Kueue's.
 
+use super::super::GROUP;
 use super::{Converted, Lost, entries, lost};
 use crate::field_path::FieldPath;
 use crate::labels;
 use serde_json::Value;
-
-/// What names of Kueue's begin with.
-const PREFIX: &str = "kueue.x-k8s.io/";
 
 /// kubectl's copy of what was applied.
 const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -45,10 +43,20 @@ fn home(version: &str, kind: &str) -> Option<FieldPath> {
     }
 }
 
+/// The name without what says that it is Kueue's; `None` if it is not.
+fn short(name: &str) -> Option<&str> {
+    let (of, short) = name.split_once('/')?;
+    match of.strip_suffix(GROUP)? {
+        "" => Some(short),
+        part if part.ends_with('.') => Some(name),
+        _ => None,
+    }
+}
+
 /// Gives a job or pod lockkeeper's labels in place of Kueue's; `None` if it has none.
 pub(super) fn convert(object: &Value, version: &str, kind: &str) -> Option<Converted> {
     let mut places = Vec::new();
-    find(object, FieldPath::default(), 0, &mut places);
+    find(object, &FieldPath::default(), 0, &mut places);
     let mut out = Converted::default();
     let mut object = object.clone();
     let home = home(version, kind);
@@ -64,14 +72,14 @@ pub(super) fn convert(object: &Value, version: &str, kind: &str) -> Option<Conve
         return is_changed.then_some(out);
     }
     // Of other kinds only those that are queued are of interest.
-    let name = format!("{PREFIX}queue-name");
+    let name = format!("{GROUP}/queue-name");
     let label = |it: &&Lost| it.field.pointer().ends_with(&name.replace('/', "~1"));
     let queued = out.lost.iter().find(label)?;
     Some(Converted::nothing(queued.field.clone(), lost::JOB))
 }
 
 /// All metadata with a name of Kueue's.
-fn find(value: &Value, at: FieldPath, depth: usize, out: &mut Vec<FieldPath>) {
+fn find(value: &Value, at: &FieldPath, depth: usize, out: &mut Vec<FieldPath>) {
     if depth > DEPTH_MAX {
         return;
     }
@@ -84,17 +92,17 @@ fn find(value: &Value, at: FieldPath, depth: usize, out: &mut Vec<FieldPath>) {
                     let maps = NAMES
                         .iter()
                         .filter_map(|(map, _)| value.get(map)?.as_object());
-                    if maps.flatten().any(|(name, _)| name.starts_with(PREFIX)) {
+                    if maps.flatten().any(|(name, _)| short(name).is_some()) {
                         out.push(at);
                     }
                 } else {
-                    find(value, at, below, out);
+                    find(value, &at, below, out);
                 }
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                find(item, at.clone().index(index), below, out);
+                find(item, &at.clone().index(index), below, out);
             }
         }
         _ => {}
@@ -104,7 +112,7 @@ fn find(value: &Value, at: FieldPath, depth: usize, out: &mut Vec<FieldPath>) {
 /// Takes Kueue's names, and kubectl's, out of all metadata of an object.
 pub(super) fn all_metadata(object: &mut Value, out: &mut Converted) {
     let mut places = vec![FieldPath::new("metadata")];
-    find(object, FieldPath::default(), 0, &mut places);
+    find(object, &FieldPath::default(), 0, &mut places);
     for place in places {
         metadata(object, &place, false, out);
     }
@@ -123,7 +131,7 @@ fn metadata(object: &mut Value, at: &FieldPath, is_home: bool, out: &mut Convert
         let names: Vec<String> = fields.keys().cloned().collect();
         for name in names {
             let field = place.clone().key(name.as_str());
-            let Some(short) = name.strip_prefix(PREFIX) else {
+            let Some(short) = short(&name) else {
                 if name == APPLIED && !is_home {
                     fields.remove(&name);
                     out.lose(field, lost::APPLIED);
@@ -138,7 +146,7 @@ fn metadata(object: &mut Value, at: &FieldPath, is_home: bool, out: &mut Convert
                     out.moved(field.pointer(), to);
                 }
                 (Some(_), _) => {
-                    out.lose(field, "lockkeeper's label stands here already; remove it")
+                    out.lose(field, "lockkeeper's label stands here already; remove it");
                 }
                 (None, _) => out.lose(field, lost::of_label(short)),
             }

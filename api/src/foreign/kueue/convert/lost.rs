@@ -74,6 +74,7 @@ pub(super) fn of_kind(kind: &str) -> &'static str {
 pub(super) fn of_label(name: &str) -> &'static str {
     match name {
         it if it.starts_with("podset-") => TOPOLOGY,
+        it if it.starts_with("provreq.") => CHECKS,
         it if it.starts_with("pod-group-") => {
             "lockkeeper starts and stops Jobs and JobSets; make one of these pods"
         }

@@ -9,6 +9,7 @@ mod excuses;
 mod fix;
 mod judge;
 mod kinds;
+mod kueue_version;
 mod lines;
 mod outside;
 mod plain;
@@ -30,6 +31,7 @@ use conversion::{Classes, Conversion, Converter};
 use fix::{Fixed, Mender};
 use judge::Judge;
 use kinds::Known;
+use kueue_version::KueueVersion;
 use lockkeeper_policies::endless;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
@@ -90,6 +92,11 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     conversion: Conversion,
+
+    /// The version of Kueue whose preemption is played for Kueue's queues, such as 0.14 or v0.10.2, with the mistakes that
+    /// it had; as Kueue is today by default
+    #[arg(long, value_name = "VERSION")]
+    kueue_version: Option<KueueVersion>,
 
     /// First put right what has one obvious correction (misspelt fields, and values in the wrong case), and write what
     /// would be filled in. Comments and layout stay
@@ -170,7 +177,7 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     let mut converter = arguments.conversion.converter();
     let (shelf, herd) = look(&inputs, &mut converter, &mut world, &mut printer.progress);
     let circles = if choice.takes(endless::RULE) {
-        herd.search(&config)
+        herd.search(&config, arguments.kueue_version)
     } else {
         circles::Found::new()
     };

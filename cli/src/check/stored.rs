@@ -78,7 +78,10 @@ pub(super) fn run(
         world::close(&mut seen.index);
         converter.take(&seen.classes);
         let circles = if choice.takes(endless::RULE) {
-            by_queue(seen.herd.search(config), &seen.queues)
+            by_queue(
+                seen.herd.search(config, arguments.kueue_version),
+                &seen.queues,
+            )
         } else {
             BTreeMap::new()
         };
@@ -251,7 +254,7 @@ mod tests {
         let listings = known.listings();
         let converter = Converter::default();
         let seen = see(&client, &listings, &converter).await.unwrap();
-        let circles = by_queue(seen.herd.search(&Config::default()), &seen.queues);
+        let circles = by_queue(seen.herd.search(&Config::default(), None), &seen.queues);
         let Ok(judge_all) = Judge::new(settings, seen.index, choice, Found::new()) else {
             panic!("the schemas can be read");
         };
@@ -297,32 +300,26 @@ mod tests {
             panic!("the schemas can be read");
         };
         let listings = known.listings();
-        let circles = async |asked: bool| {
-            let settings = kinds::settings(Config::default(), Arc::default(), &choice).unwrap();
-            let converter = Converter::default();
-            let seen = see(&client, &listings, &converter).await.unwrap();
-            let found = seen.herd.search(&Config::default());
-            let circles = by_queue(if asked { found } else { Found::new() }, &seen.queues);
-            let Ok(judge_all) = Judge::new(settings, seen.index, choice.clone(), Found::new())
-            else {
-                panic!("the schemas can be read");
-            };
-            let bench = Bench {
-                judge: judge_all,
-                converter,
-                circles,
-            };
-            let mut told = Vec::new();
-            let take = |it: crate::check::report::Judged, _| {
-                let objects = it.outcome.unwrap_or_default().checked;
-                let all = objects.into_iter().flat_map(|it| it.told);
-                let circling = all.filter(|it| it.finding.rule == "CQ024");
-                told.extend(circling.map(|told| (it.name.clone(), told.notes.len() > 3)));
-            };
-            judge(&client, &listings, &bench, take).await.unwrap();
-            told
+        let settings = kinds::settings(Config::default(), Arc::default(), &choice).unwrap();
+        let converter = Converter::default();
+        let seen = see(&client, &listings, &converter).await.unwrap();
+        let circles = by_queue(seen.herd.search(&Config::default(), None), &seen.queues);
+        let Ok(judge_all) = Judge::new(settings, seen.index, choice, Found::new()) else {
+            panic!("the schemas can be read");
         };
-        assert_eq!(circles(true).await, [("eager".to_owned(), true)]);
-        assert_eq!(circles(false).await, []);
+        let bench = Bench {
+            judge: judge_all,
+            converter,
+            circles,
+        };
+        let mut told = Vec::new();
+        let take = |it: crate::check::report::Judged, _| {
+            let objects = it.outcome.unwrap_or_default().checked;
+            let all = objects.into_iter().flat_map(|it| it.told);
+            let circling = all.filter(|it| it.finding.rule == "CQ024");
+            told.extend(circling.map(|told| (it.name.clone(), told.notes.len() > 3)));
+        };
+        judge(&client, &listings, &bench, take).await.unwrap();
+        assert_eq!(told, [("eager".to_owned(), true)]);
     }
 }

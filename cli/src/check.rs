@@ -107,6 +107,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     diff: bool,
 
+    /// Ask each CEL expression of a schema in two ways, fast and by the crate for Kubernetes' CEL, and tell as an error
+    /// what they disagree about
+    #[arg(long)]
+    verify_cel: bool,
+
     /// The address that SARIF finds the pages of rules below, such as that of docs/rules in a repository
     #[arg(long, value_name = "URL")]
     pages: Option<String>,
@@ -181,7 +186,7 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     } else {
         circles::Found::new()
     };
-    let judge = Judge::new(settings, world, choice, circles)?;
+    let judge = Judge::new(settings, world, choice, circles)?.verifying(arguments.verify_cel);
     let work = |at: usize| {
         let input = inputs.get(at)?;
         let read = shelf.take(at).unwrap_or_else(|| converter.read(input));

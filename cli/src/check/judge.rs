@@ -51,6 +51,14 @@ impl Judge {
         })
     }
 
+    /// Expressions are asked in both ways, if that is wanted.
+    pub(super) fn verifying(mut self, is_wanted: bool) -> Self {
+        if is_wanted {
+            self.known.verify_expressions();
+        }
+        self
+    }
+
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -111,6 +111,8 @@ pub(super) struct Known {
     kinds: BTreeMap<String, BTreeMap<String, Kind>>,
     /// Whether the expressions in schemas are asked.
     asks_expressions: bool,
+    /// Whether they are asked in both ways.
+    verifies_expressions: bool,
     choice: Choice,
 }
 
@@ -158,6 +160,7 @@ impl Known {
         let mut known = Self {
             kinds: BTreeMap::new(),
             asks_expressions: choice.takes(EXPRESSION),
+            verifies_expressions: false,
             choice: choice.clone(),
         };
         known.add::<ClusterQueue>();
@@ -221,6 +224,11 @@ impl Known {
             }
         }
         filled
+    }
+
+    /// Expressions are asked in both ways from now on.
+    pub(super) fn verify_expressions(&mut self) {
+        self.verifies_expressions = self.asks_expressions;
     }
 
     fn add<T: Guarded>(&mut self) {
@@ -369,6 +377,9 @@ impl Known {
         } else {
             structure.shape(object, None)
         });
+        if self.verifies_expressions {
+            wrong.extend(structure.verify(object));
+        }
         let is_whole = wrong.is_empty();
         wrong.into_iter().for_each(tell);
         is_whole

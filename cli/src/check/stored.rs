@@ -86,7 +86,8 @@ pub(super) fn run(
             BTreeMap::new()
         };
         let bench = Bench {
-            judge: Judge::new(settings, seen.index, choice, Found::new())?,
+            judge: Judge::new(settings, seen.index, choice, Found::new())?
+                .verifying(arguments.verify_cel),
             converter,
             circles,
         };

@@ -1,5 +1,6 @@
 mod circles;
 mod conversion;
+mod expressions;
 mod users;
 mod versions;
 

@@ -4,10 +4,13 @@ use super::EXPRESSION;
 use super::check::{before, field};
 use super::node::{Asks, Expressions, Node};
 use super::walk::{Step, Way};
-use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
+use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context, Value as CelValue};
-use kube_cel::{CompiledSchema, KubeCelExt, SchemaFormat, ValidationErrors, validate_compiled};
+use kube_cel::{
+    CompilationResult, CompiledSchema, KubeCelExt, SchemaFormat, ValidationErrors,
+    validate_compiled,
+};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -52,8 +55,22 @@ pub(super) fn expressions(root: &Node, object: &Value, old: Option<&Value>) -> V
         let mut asked = Asked {
             functions,
             found: Vec::new(),
+            is_verifying: false,
         };
         asked.node(root, (object, None), old, &mut Way::default());
+        asked.found
+    })
+}
+
+/// The expressions that the fast way and kube-cel answer differently, of an object that is made.
+pub(super) fn disagreements(root: &Node, object: &Value) -> Vec<Finding> {
+    FUNCTIONS.with(|functions| {
+        let mut asked = Asked {
+            functions,
+            found: Vec::new(),
+            is_verifying: true,
+        };
+        asked.node(root, (object, None), None, &mut Way::default());
         asked.found
     })
 }
@@ -62,13 +79,47 @@ pub(super) fn expressions(root: &Node, object: &Value, old: Option<&Value>) -> V
 /// which has the messages. It translates every value below a place once for each place above it; this is what makes
 /// asking it first too slow for files.
 fn all_agree(functions: &Context<'_>, expressions: &Expressions, value: &CelValue) -> bool {
-    let mut context = functions.new_inner_scope();
-    context.add_variable_from_value("self", value.clone());
+    let context = with_self(functions, value);
     expressions.compiled.validations.iter().all(|it| match it {
-        Ok(it) if it.is_transition_rule => it.rule.optional_old_self != Some(true),
-        Ok(it) => matches!(it.program.execute(&context), Ok(CelValue::Bool(true))),
+        Ok(it) => fast(&context, it) == Some(true),
         Err(_) => false,
     })
+}
+
+fn with_self<'a>(functions: &'a Context<'_>, value: &CelValue) -> Context<'a> {
+    let mut context = functions.new_inner_scope();
+    context.add_variable_from_value("self", value.clone());
+    context
+}
+
+/// What an expression says of a value that is made; `None` if kube-cel has to be asked.
+fn fast(context: &Context<'_>, expression: &CompilationResult) -> Option<bool> {
+    if expression.is_transition_rule {
+        // There is nothing to compare with.
+        return (expression.rule.optional_old_self != Some(true)).then_some(true);
+    }
+    match expression.program.execute(context) {
+        Ok(CelValue::Bool(answer)) => Some(answer),
+        _ => None,
+    }
+}
+
+/// The expressions of a place that are answered differently by the fast way, which sees `seen`, and by kube-cel.
+fn differing<'e>(
+    functions: &Context<'_>,
+    expressions: &'e Expressions,
+    value: &Value,
+    seen: &CelValue,
+) -> Vec<&'e str> {
+    let context = with_self(functions, seen);
+    let answer = validate_compiled(&expressions.compiled, value, None);
+    let refused = answer.err().map_or(Vec::new(), ValidationErrors::into_vec);
+    let all = expressions.compiled.validations.iter().flatten();
+    let differing = all.filter(|it| {
+        let is_refused = refused.iter().any(|problem| problem.rule == it.rule.rule);
+        fast(&context, it).is_some_and(|is_met| is_met == is_refused)
+    });
+    differing.map(|it| it.rule.rule.as_str()).collect()
 }
 
 /// A value as expressions see it; `None` where that takes more than copying it: names that have to be escaped, and
@@ -129,6 +180,8 @@ fn below(value: Option<&CelValue>, step: &Step<'_>) -> Option<CelValue> {
 struct Asked<'f> {
     functions: &'f Context<'static>,
     found: Vec<Finding>,
+    /// Whether both ways are asked, and only what they disagree about is told.
+    is_verifying: bool,
 }
 
 impl Asked<'_> {
@@ -149,7 +202,9 @@ impl Asked<'_> {
                 seen = translated(value, Some(&expressions.compiled), 0);
             }
             let agree = |it| old.is_none() && all_agree(self.functions, expressions, it);
-            if !seen.as_ref().is_some_and(agree) {
+            if self.is_verifying {
+                self.verify(expressions, value, seen.as_ref(), way);
+            } else if !seen.as_ref().is_some_and(agree) {
                 self.ask(expressions, value, old, way);
             }
         }
@@ -178,6 +233,32 @@ impl Asked<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn verify(
+        &mut self,
+        expressions: &Expressions,
+        value: &Value,
+        seen: Option<&CelValue>,
+        way: &Way<'_>,
+    ) {
+        let Some(seen) = seen else {
+            // kube-cel is all that is ever asked here.
+            return;
+        };
+        for expression in differing(self.functions, expressions, value, seen) {
+            let detail = format!(
+                "the fast way and CEL do not agree whether it meets {}; this is a mistake of lockkeeper, report it",
+                quoted(expression)
+            );
+            self.found.push(Finding {
+                rule: Cow::Borrowed(EXPRESSION),
+                field: way.keyed_path(),
+                kind: ErrorKind::Invalid,
+                value: None,
+                detail: detail.into(),
+            });
         }
     }
 
@@ -225,7 +306,7 @@ fn reason(reason: Option<&str>) -> ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::super::node::Node;
-    use super::{FUNCTIONS, all_agree, translated};
+    use super::{FUNCTIONS, all_agree, differing, disagreements, translated};
     use kube_cel::validate_compiled;
     use serde_json::json;
 
@@ -300,5 +381,25 @@ mod tests {
             refused += usize::from(answer.is_err());
         }
         assert!(fast >= 8 && refused >= 12, "{fast} {refused}");
+    }
+
+    #[test]
+    fn a_disagreement_names_its_expression() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "object", "properties": {"n": {"type": "integer"}},
+            "x-kubernetes-validations": [{"rule": "self.n > 1"}, {"rule": "self.n > 3"}, {"rule": "self.n == oldSelf.n"}]}}});
+        let root = Node::new(&schema, &mut Vec::new()).unwrap();
+        let expressions = root.properties["a"].expressions.as_ref().unwrap();
+        let value = |n: i64| json!({"n": n});
+        let differing = |given: i64, seen: i64| {
+            let seen = translated(&value(seen), None, 0).unwrap();
+            FUNCTIONS.with(|all| differing(all, expressions, &value(given), &seen).concat())
+        };
+        assert_eq!(differing(2, 2), "");
+        assert_eq!(differing(2, 0), "self.n > 1");
+        assert_eq!(differing(2, 4), "self.n > 3");
+        assert_eq!(differing(0, 5), "self.n > 1self.n > 3");
+        for n in [0, 2, 4] {
+            assert_eq!(disagreements(&root, &json!({"a": {"n": n}})), []);
+        }
     }
 }

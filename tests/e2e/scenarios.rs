@@ -2,6 +2,7 @@
 
 pub mod alone;
 mod certificates;
+mod checked;
 mod configuration;
 mod control;
 mod demo;
@@ -56,6 +57,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(examples::scenarios(root));
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
+    scenarios.extend(checked::scenarios());
     scenarios.extend(configuration::scenarios());
     scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());

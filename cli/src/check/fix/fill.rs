@@ -7,6 +7,7 @@ use lockkeeper_api::field_path::FieldPath;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// What is never written into a file: what belongs to a controller after an object was made would be set back each time
 /// the file is applied.
@@ -46,15 +47,15 @@ pub(super) fn filled(mender: &Mender, source: Source) -> (String, usize, Vec<Fie
                 ..Plan::default()
             }
         } else {
-            let tree = tree.get_or_insert_with(|| Tree::new(&source.text));
-            plan(&source.text, tree, document, missing)
+            let text = tree.get_or_insert_with(|| Written::new(&source.text));
+            plan(text, document, missing)
         });
     }
     let mut left: Vec<FieldPath> = Vec::new();
     for plan in &mut plans {
         left.append(&mut plan.left);
     }
-    let all: Vec<usize> = (0..plans.len()).collect();
+    let all: BTreeSet<usize> = (0..plans.len()).collect();
     if plans.iter().all(|it| it.edits.is_empty()) {
         return (source.text, 0, left);
     }
@@ -62,15 +63,13 @@ pub(super) fn filled(mender: &Mender, source: Source) -> (String, usize, Vec<Fie
         let count = plans.iter().map(|it| it.fields.len()).sum();
         return (after.text, count, left);
     }
-    let asked = all.iter().filter(|at| {
-        let plan = plans.get(**at);
-        plan.is_some_and(|it| !it.edits.is_empty())
-    });
-    let mut good = Vec::new();
-    for at in asked.take(TRIED_MAX) {
-        good.push(*at);
+    let asked = plans.iter().enumerate();
+    let asked = asked.filter(|(_, plan)| !plan.edits.is_empty());
+    let mut good = BTreeSet::new();
+    for (at, _) in asked.take(TRIED_MAX) {
+        good.insert(at);
         if with(&source, &plans, &good).is_none() {
-            good.pop();
+            good.remove(&at);
         }
     }
     let mut count = 0_usize;
@@ -86,7 +85,7 @@ pub(super) fn filled(mender: &Mender, source: Source) -> (String, usize, Vec<Fie
 }
 
 /// The source with these plans carried out, if it reads as it is meant.
-fn with(source: &Source, plans: &[Plan], chosen: &[usize]) -> Option<Source> {
+fn with(source: &Source, plans: &[Plan], chosen: &BTreeSet<usize>) -> Option<Source> {
     let mut edits = Vec::new();
     let mut meant = Vec::with_capacity(plans.len());
     for (at, (plan, document)) in plans.iter().zip(&source.documents).enumerate() {
@@ -100,9 +99,25 @@ fn with(source: &Source, plans: &[Plan], chosen: &[usize]) -> Option<Source> {
     checked(source, edits, &meant)
 }
 
+/// A text, and what has to be known of it to add to it.
+struct Written<'t> {
+    text: &'t str,
+    tree: Tree,
+    is_json: bool,
+}
+
+impl<'t> Written<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            tree: Tree::new(text),
+            is_json: serde_json::from_str::<IgnoredAny>(text).is_ok(),
+        }
+    }
+}
+
 fn plan(
-    text: &str,
-    tree: &Tree,
+    written: &Written<'_>,
     document: &Document,
     (mut missing, left): (Vec<Missing>, Vec<FieldPath>),
 ) -> Plan {
@@ -111,7 +126,11 @@ fn plan(
         left,
         ..Plan::default()
     };
-    let is_json = serde_json::from_str::<IgnoredAny>(text).is_ok();
+    let Written {
+        text,
+        tree,
+        is_json,
+    } = written;
     // Where both end at the same place, what is deeper comes first.
     missing.sort_by_key(|it| Reverse(it.depth));
     for it in missing {
@@ -119,7 +138,7 @@ fn plan(
         let fields = fields.map(|name| it.parent.clone().named(name.as_str()));
         let pointer = it.parent.pointer();
         let mapping = tree.mapping(document.number, &format!("{}{pointer}", document.pointer));
-        let edits = mapping.and_then(|mapping| insert::edits(text, &mapping, &it.fields, is_json));
+        let edits = mapping.and_then(|mapping| insert::edits(text, &mapping, &it.fields, *is_json));
         match (edits, plan.meant.pointer_mut(&pointer)) {
             (Some(edits), Some(Value::Object(known))) => {
                 plan.edits.extend(edits);

@@ -178,6 +178,7 @@ fn anchors_tags_and_empty_fields_are_left_and_told() {
         ("{fairSharing: !!map {}}", vec!["spec.fairSharing.weight"]),
         ("&a {fairSharing: {}}", vec!["spec.fairSharing.weight"]),
         ("{fairSharing: {weight: }}", vec!["spec.fairSharing.weight"]),
+        ("{<<: {fairSharing: {}}}", vec!["spec.fairSharing.weight"]),
     ] {
         let text = format!("{HEAD}spec: {spec}\n");
         assert_eq!(mended(&text), (text.clone(), vec![left[0].to_owned()]));
@@ -319,6 +320,43 @@ proptest! {
             let filled = MENDER.known.filled(&document.value, &MENDER.context());
             // The finalizer is not for files.
             prop_assert_eq!(&filled["spec"], &document.value["spec"]);
+        }
+    }
+
+    #[test]
+    fn items_of_lists_are_filled_in_wherever_they_stand(
+        pod_sets in vec((any::<bool>(), any::<bool>(), any::<bool>()), 1..4),
+        (pad, dash) in select(vec![("  ", "- "), ("    ", "- "), ("  ", "-   "), ("   ", "-\n    ")]),
+        is_last in any::<bool>(),
+    ) {
+        let deep = match dash.split_once('\n') {
+            Some((_, deep)) => deep.to_owned(),
+            None => format!("{pad}{}", " ".repeat(dash.len())),
+        };
+        let items = pod_sets.iter().enumerate().map(|(at, (has_name, has_count, has_end))| {
+            let mut fields = vec!["template: {spec: {containers: []}} # one".to_owned()];
+            fields.extend(has_count.then(|| "count: 3".to_owned()));
+            // One name alone may be the default.
+            fields.extend((*has_name || at > 0).then(|| format!("name: 'n{at}'")));
+            let end = if *has_end { format!("{deep}# end\n") } else { String::new() };
+            format!("{pad}{dash}{}\n{end}", fields.join(&format!("\n{deep}")))
+        });
+        let items: String = items.collect();
+        let other = "  queueName: main\n";
+        let (above, below) = if is_last { (other, "") } else { ("", other) };
+        let head = HEAD.replace("Cohort", "Workload");
+        let before = format!("{head}spec:\n{above}  podSets:\n{items}{below}");
+        let (after, left) = mended(&before);
+        prop_assert!(left.is_empty(), "{left:?}\n{after}");
+        let Ok(read) = Source::parse(after.clone()) else {
+            panic!("it can be read: {after}");
+        };
+        let value = &read.documents[0].value;
+        let mut filled = MENDER.known.filled(value, &MENDER.context());
+        filled["spec"].as_object_mut().unwrap().remove("active");
+        prop_assert_eq!(&filled["spec"], &value["spec"]);
+        for line in before.lines() {
+            prop_assert!(after.lines().any(|it| it == line), "{line}\n{after}");
         }
     }
 

@@ -153,6 +153,12 @@ fn write_field(out: &mut impl fmt::Write, depth: usize, name: &str) -> fmt::Resu
     out.write_str(name)
 }
 
+/// The name that a part of a JSON pointer stands for.
+#[must_use]
+pub fn unescaped(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
 fn write_key(out: &mut impl fmt::Write, key: &str) -> fmt::Result {
     out.write_char('[')?;
     out.write_str(key)?;

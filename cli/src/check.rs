@@ -3,15 +3,18 @@
 mod choice;
 mod circles;
 mod cluster;
+mod conversion;
 mod crew;
 mod excuses;
 mod fix;
 mod judge;
 mod kinds;
+mod kueue_version;
 mod lines;
 mod outside;
 mod plain;
 mod policy_report;
+mod printer;
 mod progress;
 mod report;
 mod shelf;
@@ -24,18 +27,22 @@ use anstream::AutoStream;
 use choice::Choice;
 use circles::Herd;
 use clap::{Args, ColorChoice, ValueEnum};
+use conversion::{Classes, Conversion, Converter};
+use fix::{Fixed, Mender};
 use judge::Judge;
 use kinds::Known;
+use kueue_version::KueueVersion;
 use lockkeeper_policies::endless;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
+use printer::Printer;
 use progress::Progress;
-use report::{Format, Judged, Palette, Tally};
+use report::{Judged, Palette, Tally};
 use shelf::Shelf;
 use source::{Input, Source};
-use std::io::{self, BufWriter, Write, stderr, stdout};
-use std::path::{Path, PathBuf};
+use std::io::{BufWriter, Write, stderr, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -83,14 +90,27 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     outside: outside::Outside,
 
-    /// First put right what has one obvious correction: misspelt fields, and values in the wrong case. Comments and
-    /// layout stay
+    #[command(flatten)]
+    conversion: Conversion,
+
+    /// The version of Kueue whose preemption is played for Kueue's queues, such as 0.14 or v0.10.2, with the mistakes that
+    /// it had; as Kueue is today by default
+    #[arg(long, value_name = "VERSION")]
+    kueue_version: Option<KueueVersion>,
+
+    /// First put right what has one obvious correction (misspelt fields, and values in the wrong case), and write what
+    /// would be filled in. Comments and layout stay
     #[arg(long)]
     fix: bool,
 
     /// Print what --fix would change, and check nothing
     #[arg(long)]
     diff: bool,
+
+    /// Ask each CEL expression of a schema in two ways, fast and by the crate for Kubernetes' CEL, and tell as an error
+    /// what they disagree about
+    #[arg(long)]
+    verify_cel: bool,
 
     /// The address that SARIF finds the pages of rules below, such as that of docs/rules in a repository
     #[arg(long, value_name = "URL")]
@@ -138,58 +158,95 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     let settings = kinds::settings(loaded.config, user_rules, &choice);
     let settings = settings.map_err(|error| Failure::Usage(error.into()))?;
     if arguments.outside.stored {
-        return stored::run(arguments, choice, settings, out);
+        return stored::run(arguments, &config, choice, settings, out);
     }
     let inputs = source::list(&arguments.paths);
-    if arguments.diff {
-        return diff(&choice, &inputs, out);
-    }
-    if arguments.fix {
-        let fixed = fix::write(&Known::new(&choice)?, &inputs)?;
-        if fixed.fields > 0 {
-            let fields = report::counted(fixed.fields, "field");
-            let files = report::counted(fixed.files, "file");
-            // Who closed standard error does not want to know.
-            let _ = writeln!(stderr(), "fixed {fields} in {files}");
+    let (mut world, unreadable) = outside::world(&arguments.outside)?;
+    if arguments.fix || arguments.diff {
+        let mender = mender(&inputs, world.clone(), settings.clone(), &choice)?;
+        if arguments.diff {
+            return diff(&mender, &inputs, out);
         }
+        tell(fix::write(&mender, &inputs)?);
     }
     let format = report::format(arguments.output, printing(arguments));
     let mut printer = Printer::new(&*format, out, inputs.len().saturating_mul(2));
+    if arguments.conversion.is_all() {
+        printer.mute();
+    }
     printer.write(&format.head());
 
-    let (mut world, unreadable) = outside::world(&arguments.outside)?;
     for judged in unreadable {
         printer.file(&format.file(&judged), Tally::of(&judged));
     }
-    let (shelf, herd) = look(&inputs, &mut world, &mut printer.progress);
+    let mut converter = arguments.conversion.converter();
+    let (shelf, herd) = look(&inputs, &mut converter, &mut world, &mut printer.progress);
     let circles = if choice.takes(endless::RULE) {
-        herd.search(&config)
+        herd.search(&config, arguments.kueue_version)
     } else {
         circles::Found::new()
     };
-    let judge = Judge::new(settings, world, choice, circles)?;
+    let judge = Judge::new(settings, world, choice, circles)?.verifying(arguments.verify_cel);
     let work = |at: usize| {
         let input = inputs.get(at)?;
-        let read = shelf.take(at).unwrap_or_else(|| input.read());
+        let read = shelf.take(at).unwrap_or_else(|| converter.read(input));
+        let read = read.map(|source| converter.settled(source));
+        let part = read
+            .as_ref()
+            .map_or(Ok(String::new()), |it| converter.yaml(it));
         let judged = Judged {
             name: input.name.clone(),
             outcome: read.map(|source| judge.file(at, source)),
         };
-        Some((format.file(&judged), Tally::of(&judged)))
+        Some((format.file(&judged), Tally::of(&judged), part))
     };
+    let mut yaml = Ok(String::new());
     crew::in_order(inputs.len(), crew::threads(), work, |_, done| {
-        if let Some((text, tally)) = done {
+        if let Some((text, tally, part)) = done {
             printer.file(&text, tally);
+            conversion::collect(&mut yaml, part);
         }
         printer.progress.step();
     });
     printer.exceptions(judge.settings(), arguments.config.as_deref());
-    Ok(printer.finish()?.code(arguments.fail_on))
+    let code = printer.finish()?.code(arguments.fail_on);
+    arguments.conversion.write(&yaml?, out)?;
+    Ok(code)
+}
+
+/// What is known when files are put right: of other objects what the files themselves say, and what is around them.
+fn mender(
+    inputs: &[Input],
+    mut world: Index,
+    settings: Settings,
+    choice: &Choice,
+) -> Result<Mender, Failure> {
+    // Files are put right as what they are.
+    let mut converter = Converter::default();
+    let mut progress = Progress::new(inputs.len());
+    look(inputs, &mut converter, &mut world, &mut progress);
+    Ok(Mender {
+        known: Known::new(choice)?,
+        world,
+        settings,
+    })
+}
+
+/// Says what was put right. Who closed standard error does not want to know.
+fn tell(fixed: Fixed) {
+    let files = report::counted(fixed.files, "file");
+    let (corrected, filled) = (fixed.corrected, fixed.filled);
+    if fixed.files > 0 {
+        let _ = writeln!(
+            stderr(),
+            "{corrected} corrected and {filled} filled in, in {files}"
+        );
+    }
 }
 
 /// Prints what would be put right: 1 if there is anything, 2 if something cannot be read.
-fn diff(choice: &Choice, inputs: &[Input], out: &mut (impl Write + Send)) -> Result<u8, Failure> {
-    let fixed = fix::print(&Known::new(choice)?, inputs, out)?;
+fn diff(mender: &Mender, inputs: &[Input], out: &mut (impl Write + Send)) -> Result<u8, Failure> {
+    let fixed = fix::print(mender, inputs, out)?;
     Ok(if fixed.unreadable > 0 {
         let files = report::counted(fixed.unreadable, "file");
         let _ = writeln!(stderr(), "{files} not read; without --diff they are named");
@@ -218,118 +275,52 @@ fn printing(arguments: &Arguments) -> report::Settings {
 }
 
 /// What the given objects know of each other is taken into the world. Some of what was read is kept for later.
-fn look(inputs: &[Input], world: &mut Index, progress: &mut Progress) -> (Shelf, Herd) {
+fn look(
+    inputs: &[Input],
+    converter: &mut Converter,
+    world: &mut Index,
+    progress: &mut Progress,
+) -> (Shelf, Herd) {
     let mut shelf = Shelf::new(inputs.len());
-    let (mut given, mut herd) = (Index::default(), Herd::default());
+    let (mut given, mut herd, mut classes) =
+        (Index::default(), Herd::default(), Classes::default());
     let work = |at: usize| {
-        let read = inputs.get(at).map(Input::read);
-        let (mut facts, mut some) = (Index::default(), Herd::default());
+        let read = inputs.get(at).map(|input| converter.read(input));
+        let (mut facts, mut some, mut named) =
+            (Index::default(), Herd::default(), Classes::default());
         if let Some(Ok(source)) = &read {
             facts = facts_of(source);
             for (number, document) in source.documents.iter().enumerate() {
-                some.take((at, number), &document.value);
+                named.take(document);
+                if let Some(object) = document.object() {
+                    some.take((at, number), object);
+                }
             }
         }
-        (read, facts, some)
+        (read, facts, some, named)
     };
-    crew::in_order(
-        inputs.len(),
-        crew::threads(),
-        work,
-        |at, (read, facts, some)| {
-            given.join_all(facts);
-            herd.add(some);
-            if let Some(read) = read {
-                shelf.keep(at, read);
-            }
-            progress.step();
-        },
-    );
+    let take = |at: usize, (read, facts, some, named)| {
+        given.join_all(facts);
+        herd.add(some);
+        classes.add(named);
+        if let Some(read) = read {
+            shelf.keep(at, read);
+        }
+        progress.step();
+    };
+    crew::in_order(inputs.len(), crew::threads(), work, take);
+    converter.take(&classes);
     world.extend(given);
     (shelf, herd)
 }
 
 fn facts_of(source: &Source) -> Index {
     let mut index = Index::default();
-    for document in &source.documents {
+    for object in source.documents.iter().filter_map(|it| it.object()) {
         // What cannot be read is told where it is judged.
-        let _ = facts::gather(&mut index, &document.value);
+        let _ = facts::gather(&mut index, object);
     }
     index
-}
-
-/// Prints, and counts what was printed.
-struct Printer<'a, W> {
-    format: &'a dyn Format,
-    out: &'a mut W,
-    /// The first error of writing. What comes after it is not written.
-    written: io::Result<()>,
-    is_first: bool,
-    is_muted: bool,
-    tally: Tally,
-    progress: Progress,
-}
-
-impl<'a, W: Write> Printer<'a, W> {
-    fn new(format: &'a dyn Format, out: &'a mut W, steps: usize) -> Self {
-        Self {
-            format,
-            out,
-            written: Ok(()),
-            is_first: true,
-            is_muted: false,
-            tally: Tally::default(),
-            progress: Progress::new(steps),
-        }
-    }
-
-    /// Only counts from now on.
-    fn mute(&mut self) {
-        self.is_muted = true;
-    }
-
-    fn write(&mut self, text: &str) {
-        if self.written.is_ok() && !self.is_muted {
-            self.written = self.out.write_all(text.as_bytes());
-        }
-    }
-
-    /// What is told of a file.
-    fn file(&mut self, text: &str, tally: Tally) {
-        self.tally.add(tally);
-        if text.is_empty() {
-            return;
-        }
-        let must_not_wait = self.progress.is_seen();
-        self.progress.erase();
-        if !self.is_first {
-            self.write(self.format.separator());
-        }
-        self.is_first = false;
-        self.write(text);
-        if must_not_wait && self.written.is_ok() {
-            self.written = self.out.flush();
-        }
-    }
-
-    /// What is said of exceptions.
-    fn exceptions(&mut self, settings: &Settings, config: Option<&Path>) {
-        let said = self.tally.excuses.say(settings, config);
-        let ended = said.iter().filter(|it| it.has_ended);
-        self.tally.warnings = self.tally.warnings.saturating_add(ended.count());
-        self.tally.exceptions = said;
-        let text = self.format.exceptions(&self.tally.exceptions);
-        self.file(&text, Tally::default());
-    }
-
-    fn finish(mut self) -> io::Result<Tally> {
-        self.progress.erase();
-        let tail = self.format.tail(&self.tally);
-        self.write(&tail);
-        self.written?;
-        self.out.flush()?;
-        Ok(self.tally)
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What is filled in where an object says nothing.
 
-use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::field_path::{FieldPath, unescaped};
 use lockkeeper_api::labels;
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +15,22 @@ pub struct Filled {
     pub pointer: String,
     /// The value.
     pub value: Value,
+}
+
+impl Filled {
+    /// Puts the value into an object. Where its parent is missing nothing happens.
+    pub fn apply(&self, object: &mut Value) {
+        let Some((above, name)) = self.pointer.rsplit_once('/') else {
+            return;
+        };
+        match object.pointer_mut(above) {
+            Some(Value::Object(fields)) => {
+                fields.insert(unescaped(name), self.value.clone());
+            }
+            Some(Value::Array(items)) if name == "-" => items.push(self.value.clone()),
+            _ => {}
+        }
+    }
 }
 
 /// Everything that is filled in, in the order in which it must be applied.

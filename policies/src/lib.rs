@@ -8,6 +8,7 @@
 //!
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
 
+pub mod conversion;
 pub mod defaulting;
 pub mod endless;
 pub mod engine;

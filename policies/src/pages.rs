@@ -8,8 +8,10 @@
     reason = "tests fail by panicking"
 )]
 
+use crate::conversion;
 use crate::engine::{Subject, Verdict, review};
 use crate::facts;
+use crate::finding::Finding;
 use crate::guarded::Guarded;
 use crate::index::Index;
 use crate::kueue::structure as kueue_structure;
@@ -168,36 +170,45 @@ fn pages_hold() {
             ("scheduling.k8s.io", "PodGroup") => run::<scheduling::PodGroup>(&rule),
             ("", "Pod") => run::<Pod>(&rule),
             (_, "*") if rule.id == undecodable::ID => undecodable(&rule),
-            (_, "*") => of_schema(&rule),
+            (_, "*") if rule.id == conversion::ID => of_any(&rule, lost),
+            (_, "*") => of_any(&rule, of_schema),
             ("scheduling.sigs.k8s.io", "ElasticQuota") => run::<ElasticQuota>(&rule),
             other => panic!("no runner for pages of {other:?}"),
         }
     }
 }
 
-/// Runs a page about what a schema says, with the schemas of Kueue.
-fn of_schema(rule: &RuleInfo) {
+/// What the schemas of Kueue say.
+fn of_schema(object: &mut Value) -> Vec<Finding> {
+    let kind = object["kind"].as_str().unwrap().to_owned();
+    let version = object["apiVersion"].as_str().unwrap();
+    let structure = version
+        .split_once('/')
+        .and_then(|it| kueue_structure(&kind, it.1));
+    let structure = structure.expect("one of Kueue's kinds");
+    let mut findings = structure.prune(object);
+    structure.fill(object);
+    findings.extend(metadata(object, kind == "Workload" || kind == "LocalQueue"));
+    findings.extend(structure.check(object, None));
+    if let Some(mut suppressions) = Suppressions::of(object) {
+        findings.retain(|it| suppressions.reason(&it.rule).is_none());
+        findings.extend(suppressions.without_effect(true));
+    }
+    findings
+}
+
+/// What is lost when an object becomes one of lockkeeper's.
+fn lost(object: &mut Value) -> Vec<Finding> {
+    let converted = kueue::convert(object).expect("something of Kueue's");
+    converted.lost.iter().map(conversion::finding).collect()
+}
+
+/// Runs a page that is about objects of any kind.
+fn of_any(rule: &RuleInfo, judge: fn(&mut Value) -> Vec<Finding>) {
     let (mut bad, mut good) = (0, 0);
     let mut blocks = blocks(rule.doc).into_iter();
     while let Some(block) = blocks.next() {
-        let mut object = documents(&block.text).remove(0);
-        let kind = object["kind"].as_str().unwrap().to_owned();
-        let version = object["apiVersion"].as_str().unwrap();
-        let structure = version
-            .split_once('/')
-            .and_then(|it| kueue_structure(&kind, it.1));
-        let structure = structure.expect("one of Kueue's kinds");
-        let mut findings = structure.prune(&mut object);
-        structure.fill(&mut object);
-        findings.extend(metadata(
-            &object,
-            kind == "Workload" || kind == "LocalQueue",
-        ));
-        findings.extend(structure.check(&object, None));
-        if let Some(mut suppressions) = Suppressions::of(&object) {
-            findings.retain(|it| suppressions.reason(&it.rule).is_none());
-            findings.extend(suppressions.without_effect(true));
-        }
+        let findings = judge(&mut documents(&block.text).remove(0));
         let seen: Vec<String> = findings
             .iter()
             .map(|it| format!("{} {it}", it.rule))

@@ -2,6 +2,7 @@
 
 mod by_users;
 
+use crate::conversion;
 use crate::guarded::Guarded;
 use crate::reference::no_such_rule;
 use crate::rule::{Operation, Rule, RuleInfo};
@@ -80,6 +81,7 @@ pub fn all() -> Vec<RuleInfo> {
     let mut out = vec![undecodable::info()];
     out.extend(structure::infos());
     out.push(suppression::info());
+    out.push(conversion::info());
     infos::<ClusterQueue>(&mut out);
     infos::<Cohort>(&mut out);
     infos::<ResourceFlavor>(&mut out);

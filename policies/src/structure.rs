@@ -102,7 +102,18 @@ impl Structure {
         findings
     }
 
-    /// The same without the expressions.
+    /// Expressions that are answered differently by what asks them fast and by the crate that is asked otherwise, of an
+    /// object that is made: there are none, unless one of both is wrong. An object of the wrong shape is not asked.
+    #[must_use]
+    pub fn verify(&self, object: &Value) -> Vec<Finding> {
+        if Self::can_be_asked(&self.shape(object, None)) {
+            ask::disagreements(&self.root, object)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// What [`Structure::check`] says without the expressions.
     #[must_use]
     pub fn shape(&self, object: &Value, old: Option<&Value>) -> Vec<Finding> {
         check::shape(&self.root, object, old)

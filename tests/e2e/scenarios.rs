@@ -3,6 +3,7 @@
 mod agreement;
 pub mod alone;
 mod certificates;
+mod checked;
 mod configuration;
 mod control;
 mod demo;
@@ -61,6 +62,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
     scenarios.extend(scheduling::scenarios());
+    scenarios.extend(checked::scenarios());
     scenarios.extend(configuration::scenarios());
     scenarios.extend(agreement::scenarios());
     scenarios.extend(stored::scenarios());

@@ -9,9 +9,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+mod convert;
 mod groups;
 mod upgrade;
 
+pub use convert::{Converted, Lost, Renamed, convert};
 pub use upgrade::{FORMER_VERSION, Moved, upgrade};
 
 /// The API group.

@@ -1,5 +1,6 @@
 //! Workloads that would preempt each other without end in the queues that are checked.
 
+use super::kueue_version::KueueVersion;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
@@ -7,7 +8,8 @@ use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_policies::endless::{self, Beyond, Hunter, Rules, Verdict};
 use lockkeeper_policies::finding::{ErrorKind, Finding};
 use lockkeeper_preemption::{
-    Algorithm, Compatibility, Damping, Options, ReclaimWithinCohort, WithinClusterQueue,
+    Algorithm, Compatibility, Damping, FormerKueue, Options, ReclaimWithinCohort,
+    WithinClusterQueue,
 };
 use lockkeeper_simulate::circles::{Search, find};
 use lockkeeper_simulate::{Field, Tree, trees};
@@ -81,14 +83,18 @@ impl Herd {
         self.kueue.add(other.kueue);
     }
 
-    /// Searches all trees in which the policies rule nothing out.
-    pub(super) fn search(&self, config: &Config) -> Found {
+    /// Searches all trees in which the policies rule nothing out. Kueue's queues are played as this version of Kueue
+    /// would; by default as that of today.
+    pub(super) fn search(&self, config: &Config, version: Option<KueueVersion>) -> Found {
         let own = settings::options(config);
-        let kueue = Options {
+        let mut kueue = Options {
             compatibility: Compatibility::Kueue,
             damping: Damping::Off,
             ..own.clone()
         };
+        if let Some(version) = version {
+            version.apply(config, &mut kueue);
+        }
         let mut found = self.own.search(&own);
         found.extend(self.kueue.search(&kueue));
         found
@@ -147,7 +153,7 @@ impl Family {
         let trees = trees(queues, self.cohorts.values()).unwrap_or_default();
         let fields = trees.iter().filter_map(|tree| {
             let field = Field::new(tree, options.clone()).ok()?;
-            (verdict(tree, &field, options) == Verdict::Open).then_some(field)
+            is_open(verdict(tree, &field, options), options).then_some(field)
         });
         let fields: Vec<Field> = fields.collect();
         let count = u64::try_from(fields.len()).unwrap_or(u64::MAX);
@@ -178,6 +184,15 @@ fn circling(story: Vec<String>) -> Circling {
             detail: detail.into(),
         },
         story,
+    }
+}
+
+/// Whether there may be circles. What is proved is proved of Kueue without its former mistakes.
+fn is_open(verdict: Verdict, options: &Options) -> bool {
+    match verdict {
+        Verdict::Open => true,
+        Verdict::Downwards => options.former != FormerKueue::default(),
+        Verdict::Peaceful | Verdict::Damped => false,
     }
 }
 

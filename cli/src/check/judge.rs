@@ -9,6 +9,7 @@ use super::report::{Object, Objects, Text, Told};
 use super::source::{Document, Identity, Source};
 use crate::Failure;
 use lockkeeper_api::config::Action;
+use lockkeeper_policies::conversion;
 use lockkeeper_policies::endless;
 use lockkeeper_policies::engine::Excused;
 use lockkeeper_policies::finding::Finding;
@@ -50,6 +51,14 @@ impl Judge {
         })
     }
 
+    /// Expressions are asked in both ways, if that is wanted.
+    pub(super) fn verifying(mut self, is_wanted: bool) -> Self {
+        if is_wanted {
+            self.known.verify_expressions();
+        }
+        self
+    }
+
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -88,13 +97,30 @@ impl Judge {
             world: &self.world,
             settings: &self.settings,
         };
-        let identity = Identity::of(&document.value);
+        let origin = document.origin;
+        let identity = match &origin {
+            None => Identity::of(&document.value),
+            Some(origin) => origin.identity.clone(),
+        };
         let mut suppressions = Suppressions::of(&document.value);
         let Judgement {
             mut found,
             excused,
             is_complete,
-        } = self.known.judge(document.value, &identity, &context)?;
+        } = match &origin {
+            Some(origin) if origin.is_gone => Judgement::default(),
+            _ => self.known.judge(document.value, &identity, &context)?,
+        };
+        if let Some(origin) = &origin {
+            for (_, finding) in &mut found {
+                finding.field = origin.field(&finding.field);
+            }
+            let of = (conversion::ID, conversion::ACTION);
+            if let Some(severity) = severity(&self.settings, of, &identity.namespace) {
+                let lost = origin.lost.iter();
+                found.extend(lost.map(|it| (severity, it.clone())));
+            }
+        }
         // Where the policies rule nothing out is not told: what was found there is.
         found.retain(|(_, finding)| finding.rule != endless::RULE);
         let of = (endless::RULE, Action::Warn);

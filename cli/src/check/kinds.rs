@@ -1,5 +1,10 @@
 //! What is known of each kind, and what is said of its objects.
 
+mod schemas;
+mod typed;
+
+use self::schemas::{Definition, Schema, own_schemas, schemas_of_kueue};
+use self::typed::{by_defaults, by_rules};
 use super::Severity;
 use super::choice::Choice;
 use super::cluster::Listing;
@@ -15,7 +20,7 @@ use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::defaulting::Defaults;
-use lockkeeper_policies::engine::{Excused, Subject, Verdict, review};
+use lockkeeper_policies::engine::{Excused, Subject, Verdict};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::guarded::Guarded;
 use lockkeeper_policies::registry::{self, UnknownRule};
@@ -27,7 +32,7 @@ use lockkeeper_policies::user::{self, KindName};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 type Found = Vec<(Severity, Finding)>;
 
@@ -62,44 +67,19 @@ impl Judgement {
 
 type Rules = fn(&Value, &Context<'_>) -> Result<Verdict, Finding>;
 
+/// What is filled in for an object that is made; nothing if it does not fit its type.
+type Filling = fn(&Value, &Context<'_>) -> Defaults;
+
 /// What is known of a kind.
 struct Kind {
     /// `None` if its schema is all that is known.
     rules: Option<Rules>,
+    /// `None` if its schema has all its defaults.
+    filling: Option<Filling>,
     /// What the API server calls it in paths.
     plural: String,
     is_namespaced: bool,
     schema: Schema,
-}
-
-/// The schema of a kind, where it is at hand. It is made ready when it is asked for first.
-enum Schema {
-    None,
-    Own(Box<Own>),
-    OfKueue {
-        kind: &'static str,
-        version: &'static str,
-    },
-}
-
-/// A schema of one of lockkeeper's kinds.
-struct Own {
-    schema: Value,
-    structure: OnceLock<Option<Structure>>,
-}
-
-impl Schema {
-    fn get(&self) -> Option<&Structure> {
-        match self {
-            Self::None => None,
-            Self::Own(own) => {
-                // A test holds that all of them can be read.
-                let made = || Structure::new(&own.schema).ok();
-                own.structure.get_or_init(made).as_ref()
-            }
-            Self::OfKueue { kind, version } => lockkeeper_policies::kueue::structure(kind, version),
-        }
-    }
 }
 
 /// All kinds that are known, by API version and name.
@@ -107,6 +87,8 @@ pub(super) struct Known {
     kinds: BTreeMap<String, BTreeMap<String, Kind>>,
     /// Whether the expressions in schemas are asked.
     asks_expressions: bool,
+    /// Whether they are asked in both ways.
+    verifies_expressions: bool,
     choice: Choice,
 }
 
@@ -168,6 +150,7 @@ impl Known {
         let mut known = Self {
             kinds: BTreeMap::new(),
             asks_expressions: choice.takes(EXPRESSION),
+            verifies_expressions: false,
             choice: choice.clone(),
         };
         known.add::<ClusterQueue>();
@@ -191,20 +174,45 @@ impl Known {
         known.add_as::<v1beta1::Workload>(v1beta1::ALSO);
         known.add_as::<v1beta1::PodGroup>(v1beta1::ALSO);
         known.add::<ElasticQuota>();
-        for (kind, version) in lockkeeper_policies::kueue::kinds() {
-            let of = Definition {
-                version: format!("{}/{version}", kueue::GROUP),
-                kind: kind.to_owned(),
-                plural: plural(kind),
-                is_namespaced: matches!(kind, "LocalQueue" | "Workload"),
-            };
-            known.add_schema(of, Schema::OfKueue { kind, version });
+        for (of, schema) in schemas_of_kueue().chain(own_schemas()?) {
+            known.add_schema(of, schema);
         }
-        for (of, schema) in own_schemas()? {
-            let structure = OnceLock::new();
-            known.add_schema(of, Schema::Own(Box::new(Own { schema, structure })));
-        }
+        known.add_filling::<ClusterQueue>();
+        known.add_filling::<Workload>();
+        known.add_filling::<PriorityClass>();
         Ok(known)
+    }
+
+    /// Defaults of a kind besides those of its schema that a person would write into a file as well. Jobs are not
+    /// among them: suspending one is for when it is made, not each time its file is applied.
+    fn add_filling<T: Guarded>(&mut self) {
+        let version = T::api_version(&()).into_owned();
+        let kinds = self.kinds.get_mut(&version);
+        if let Some(kind) = kinds.and_then(|it| it.get_mut(&*T::kind(&()))) {
+            kind.filling = Some(by_defaults::<T>);
+        }
+    }
+
+    /// The object with everything filled in that is not given.
+    pub(super) fn filled(&self, object: &Value, context: &Context<'_>) -> Value {
+        let mut filled = object.clone();
+        let Some(kind) = self.of(object) else {
+            return filled;
+        };
+        if let Some(structure) = kind.schema.get() {
+            structure.fill(&mut filled);
+        }
+        if let Some(filling) = kind.filling {
+            for it in filling(&filled, context).items() {
+                it.apply(&mut filled);
+            }
+        }
+        filled
+    }
+
+    /// Expressions are asked in both ways from now on.
+    pub(super) fn verify_expressions(&mut self) {
+        self.verifies_expressions = self.asks_expressions;
     }
 
     fn add<T: Guarded>(&mut self) {
@@ -224,6 +232,7 @@ impl Known {
         let is_asked = takes(undecodable::ID) || rules.any(|it| takes(it.id));
         let kind = Kind {
             rules: is_asked.then_some(by_rules::<T>),
+            filling: None,
             plural: T::plural(&()).into_owned(),
             is_namespaced: T::NAMESPACED,
             schema: Schema::None,
@@ -237,6 +246,7 @@ impl Known {
         let kinds = self.kinds.entry(of.version).or_default();
         let kind = kinds.entry(of.kind).or_insert(Kind {
             rules: None,
+            filling: None,
             plural: of.plural,
             is_namespaced: of.is_namespaced,
             schema: Schema::None,
@@ -361,43 +371,13 @@ impl Known {
         } else {
             structure.shape(object, None)
         });
+        if self.verifies_expressions {
+            wrong.extend(structure.verify(object));
+        }
         let is_whole = wrong.is_empty();
         wrong.into_iter().for_each(tell);
         is_whole
     }
-}
-
-/// A kind whose schema is known.
-struct Definition {
-    version: String,
-    kind: String,
-    plural: String,
-    is_namespaced: bool,
-}
-
-/// What Kueue calls a kind in paths.
-fn plural(kind: &str) -> String {
-    let end = if kind.ends_with('s') { "es" } else { "s" };
-    format!("{}{end}", kind.to_lowercase())
-}
-
-/// The schemas of lockkeeper's kinds, as the definitions have them.
-fn own_schemas() -> Result<Vec<(Definition, Value)>, Failure> {
-    let mut all = Vec::new();
-    for definition in lockkeeper_crdgen::definitions() {
-        let spec = definition.spec;
-        let schemas = spec.versions.into_iter().filter_map(|it| it.schema);
-        for schema in schemas.filter_map(|it| it.open_api_v3_schema) {
-            let of = Definition {
-                version: format!("{}/{}", lockkeeper_api::GROUP, lockkeeper_api::VERSION),
-                kind: spec.names.kind.clone(),
-                plural: spec.names.plural.clone(),
-                is_namespaced: spec.scope == "Namespaced",
-            };
-            all.push((of, serde_json::to_value(schema)?));
-        }
-    }
-    Ok(all)
 }
 
 /// Tells of a field by the name that it had before the object was changed.
@@ -420,45 +400,6 @@ fn with_users(mut verdict: Verdict, object: &Value, settings: &Settings) -> Verd
 fn kind_name(object: &Value) -> KindName<'_> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     KindName::of(text("apiVersion"), text("kind"))
-}
-
-/// What rules find, or why they cannot be asked.
-fn by_rules<T: Guarded>(object: &Value, context: &Context<'_>) -> Result<Verdict, Finding> {
-    // Decoding costs a third more if it keeps track of where it is: that is asked for only after an error.
-    let mut read: T = decoded(object)?;
-    // What an API server fills in before it looks is there already when the others look.
-    let fills_in = !T::OWN && T::DEFAULTED_ON.is_empty();
-    let defaults = if fills_in {
-        T::defaults(&read, None, context)
-    } else {
-        Defaults::default()
-    };
-    if let Some(filled) = filled(object, &defaults) {
-        read = decoded(&filled)?;
-    }
-    Ok(review(&Subject::Create(&read), context))
-}
-
-fn decoded<T: Guarded>(object: &Value) -> Result<T, Finding> {
-    T::deserialize(object)
-        .or_else(|_| serde_path_to_error::deserialize(object))
-        .map_err(|error| Finding::misfit(FieldPath::default(), &error, Some(object)))
-}
-
-/// The object with what is filled in for its specification, if anything is.
-fn filled(object: &Value, defaults: &Defaults) -> Option<Value> {
-    let items = defaults.items().iter();
-    let mut items = items
-        .filter(|it| it.pointer.starts_with("/spec/"))
-        .peekable();
-    items.peek()?;
-    let mut object = object.clone();
-    for item in items {
-        let (above, name) = item.pointer.rsplit_once('/')?;
-        let above = object.pointer_mut(above)?.as_object_mut()?;
-        above.insert(name.to_owned(), item.value.clone());
-    }
-    Some(object)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Where in a YAML file fields stand. It is looked for only when something was found there.
 
-use granit_parser::{Event, Parser, ScalarStyle, Span};
+use granit_parser::{Event, Parser, ScalarStyle, Span, StructureStyle};
+use lockkeeper_api::field_path::unescaped;
 use std::ops::Range;
 
 /// Where a finding is: the field itself, or what it would stand in.
@@ -22,6 +23,10 @@ pub(super) struct Tree {
 /// A node, and where it stands.
 pub(super) struct Node {
     span: Span,
+    /// It has an anchor or a tag, or is an alias: it may be more than what stands here.
+    is_linked: bool,
+    /// Where the closing bracket begins, in bytes; `None` if it is not in flow style.
+    close: Option<usize>,
     content: Content,
 }
 
@@ -30,6 +35,55 @@ enum Content {
     Leaf,
     Mapping(Vec<Entry>),
     Sequence(Vec<Node>),
+}
+
+/// A mapping that entries can be added to.
+pub(super) struct Mapping {
+    /// Where its opening bracket stands, and its closing one, in bytes; `None` if it is in block style.
+    pub(super) brackets: Option<(usize, usize)>,
+    /// How much deeper than its keys those of a mapping in it stand, if there is one in block style.
+    pub(super) step: Option<usize>,
+    pub(super) last: Option<LastEntry>,
+}
+
+/// The last entry of a mapping.
+pub(super) struct LastEntry {
+    /// Its key, in bytes, without an indicator before it.
+    pub(super) key: Range<usize>,
+    /// The column of the key, from 0.
+    pub(super) column: usize,
+    /// Where its value ends, in bytes.
+    pub(super) end: usize,
+}
+
+impl Node {
+    /// Where it ends, in bytes; `None` if nothing stands there.
+    fn end(&self) -> Option<usize> {
+        match (&self.content, self.close) {
+            (_, Some(close)) => close.checked_add(1),
+            (Content::Leaf, None) => {
+                let range = self.span.byte_range()?;
+                (!range.is_empty()).then_some(range.end)
+            }
+            (Content::Mapping(entries), None) => entries.last().and_then(Entry::end),
+            (Content::Sequence(items), None) => items.last().and_then(Self::end),
+        }
+    }
+
+    /// The column of its keys, if it is a mapping in block style.
+    fn column(&self) -> Option<usize> {
+        match (&self.content, self.close) {
+            (Content::Mapping(entries), None) => Some(entries.first()?.span.start.col()),
+            _ => None,
+        }
+    }
+}
+
+impl Entry {
+    fn end(&self) -> Option<usize> {
+        let key = self.span.byte_range()?;
+        Some(self.value.end().unwrap_or(key.end))
+    }
 }
 
 /// An entry of a mapping.
@@ -47,6 +101,8 @@ struct Found<'a> {
     node: &'a Node,
     /// Whether all of the pointer was there.
     is_whole: bool,
+    /// Whether any node on the way has an anchor or a tag, or is an alias.
+    is_linked: bool,
 }
 
 impl Tree {
@@ -88,15 +144,49 @@ impl Tree {
         }
     }
 
+    /// The mapping that a JSON pointer leads to, in bytes. `None` if what is written there is not all that there is, or
+    /// not all there.
+    pub(super) fn mapping(&self, document: usize, pointer: &str) -> Option<Mapping> {
+        let found = self.find(document, pointer)?;
+        let node = found.node;
+        let Content::Mapping(entries) = &node.content else {
+            return None;
+        };
+        if found.is_linked || !found.is_whole || entries.iter().any(|it| it.key.is_none()) {
+            return None;
+        }
+        let last = match entries.last() {
+            None => None,
+            Some(entry) => Some(LastEntry {
+                key: entry.span.byte_range()?,
+                column: entry.span.start.col(),
+                end: entry.end()?,
+            }),
+        };
+        let brackets = match node.close {
+            None => None,
+            Some(close) => Some((node.span.byte_range()?.start, close)),
+        };
+        let column = node.column();
+        let mut below = entries.iter().filter_map(|it| it.value.column());
+        let step = below.next().zip(column);
+        Some(Mapping {
+            brackets,
+            step: step.and_then(|(below, column)| below.checked_sub(column)),
+            last,
+        })
+    }
+
     fn find(&self, document: usize, pointer: &str) -> Option<Found<'_>> {
         let node = self.documents.get(document)?;
         let mut found = Found {
             at: node.span,
             node,
             is_whole: true,
+            is_linked: node.is_linked,
         };
         for step in pointer.split('/').skip(1) {
-            let step = step.replace("~1", "/").replace("~0", "~");
+            let step = unescaped(step);
             let next = match &found.node.content {
                 Content::Leaf => None,
                 Content::Mapping(entries) => {
@@ -114,6 +204,7 @@ impl Tree {
                 break;
             };
             (found.at, found.node) = (at, node);
+            found.is_linked |= node.is_linked;
         }
         Some(found)
     }
@@ -135,11 +226,20 @@ fn node<'t>(
     span: Span,
     events: &mut impl Iterator<Item = (Event<'t>, Span)>,
 ) -> Node {
+    let (is_linked, is_flow) = match event {
+        Event::Scalar(_, _, anchor, tag) => (*anchor > 0 || tag.is_some(), false),
+        Event::MappingStart(style, anchor, tag) | Event::SequenceStart(style, anchor, tag) => {
+            (*anchor > 0 || tag.is_some(), *style == StructureStyle::Flow)
+        }
+        _ => (true, false),
+    };
+    let mut last = None;
     let content = match event {
         Event::MappingStart(..) => {
             let mut entries = Vec::new();
             while let Some((event, at)) = events.next() {
                 if matches!(event, Event::MappingEnd) {
+                    last = Some(at);
                     break;
                 }
                 let key = match &event {
@@ -165,6 +265,7 @@ fn node<'t>(
             let mut items = Vec::new();
             while let Some((event, span)) = events.next() {
                 if matches!(event, Event::SequenceEnd) {
+                    last = Some(span);
                     break;
                 }
                 items.push(node(&event, span, events));
@@ -173,7 +274,15 @@ fn node<'t>(
         }
         _ => Content::Leaf,
     };
-    Node { span, content }
+    let close = last
+        .filter(|_| is_flow)
+        .and_then(|it| it.start.byte_offset());
+    Node {
+        span,
+        is_linked,
+        close,
+        content,
+    }
 }
 
 fn place_of(span: Span) -> Place {

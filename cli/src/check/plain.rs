@@ -89,6 +89,11 @@ fn value<'t>(
     }
 }
 
+/// Whether a scalar without quotes is surely a text.
+pub(super) fn is_text(text: &str) -> bool {
+    plain(Cow::Borrowed(text)).is_some_and(|it| it.is_string())
+}
+
 /// What a scalar without quotes stands for, if that is certain.
 fn plain(text: Cow<'_, str>) -> Option<Value> {
     match &*text {

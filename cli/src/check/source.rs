@@ -1,5 +1,6 @@
 //! What is to be checked: files, folders and standard input.
 
+use super::conversion::Origin;
 use super::plain;
 use crate::yaml::place_and_message;
 use serde_json::Value;
@@ -41,7 +42,18 @@ pub(super) struct Document {
     pub(super) number: usize,
     /// Where it stands in that, as a JSON pointer: empty, or an item of a list.
     pub(super) pointer: String,
+    /// The object; if it was converted, what came out of that.
     pub(super) value: Value,
+    /// What it was before.
+    pub(super) origin: Option<Box<Origin>>,
+}
+
+impl Document {
+    /// The object as it is judged; `None` if nothing came out of it.
+    pub(super) fn object(&self) -> Option<&Value> {
+        let is_gone = self.origin.as_ref().is_some_and(|it| it.is_gone);
+        (!is_gone).then_some(&self.value)
+    }
 }
 
 /// Why something cannot be read.
@@ -184,6 +196,7 @@ fn unfold(number: usize, pointer: String, mut value: Value, out: &mut Vec<Docume
             number,
             pointer,
             value,
+            origin: None,
         }),
     }
 }

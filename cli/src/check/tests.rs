@@ -1,4 +1,6 @@
 mod circles;
+mod conversion;
+mod expressions;
 mod labels;
 mod users;
 mod versions;
@@ -486,6 +488,11 @@ fn what_would_be_fixed_is_shown_or_written() {
     assert_eq!(code, 1);
     let (text, _) = run(&files, &["--fix"]);
     assert!(!text.contains("SC005") && text.contains("SC003"), "{text}");
-    let (diff, code) = run(&[("good.yaml", MIXED[2].1)], &["--diff"]);
+    let flavor = QUEUE
+        .split("spec:")
+        .next()
+        .unwrap()
+        .replace("ClusterQueue", "ResourceFlavor");
+    let (diff, code) = run(&[("good.yaml", &flavor)], &["--diff"]);
     assert_eq!((diff.as_str(), code), ("", 0));
 }

@@ -294,13 +294,7 @@ fn fill_by_webhook<T: Guarded>(value: &mut Value) {
         settings: &settings,
     };
     for filled in T::defaults(&object, None, &context).items() {
-        let (parent, key) = filled.pointer.rsplit_once('/').unwrap();
-        match value.pointer_mut(parent).unwrap() {
-            Value::Array(items) => items.push(filled.value.clone()),
-            parent => {
-                parent[key] = filled.value.clone();
-            }
-        }
+        filled.apply(value);
     }
 }
 

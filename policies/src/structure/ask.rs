@@ -3,8 +3,9 @@
 use super::EXPRESSION;
 use super::check::{before, field};
 use super::node::{Asks, Expressions, Node};
+use super::quick::Quick;
 use super::walk::{Step, Way};
-use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
+use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
 use kube_cel::{ValidationErrors, validate_compiled};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
@@ -37,8 +38,21 @@ pub(crate) const RESERVED: [&str; 21] = [
 
 /// The expressions that say no.
 pub(super) fn expressions(root: &Node, object: &Value, old: Option<&Value>) -> Vec<Finding> {
-    let mut asked = Asked { found: Vec::new() };
+    let mut asked = Asked {
+        found: Vec::new(),
+        is_verifying: false,
+    };
     asked.node(root, object, old, &mut Way::default());
+    asked.found
+}
+
+/// The expressions that the quick way and kube-cel answer differently, of an object that is made.
+pub(super) fn disagreements(root: &Node, object: &Value) -> Vec<Finding> {
+    let mut asked = Asked {
+        found: Vec::new(),
+        is_verifying: true,
+    };
+    asked.node(root, object, None, &mut Way::default());
     asked.found
 }
 
@@ -51,8 +65,24 @@ fn all_agree(expressions: &Expressions, value: &Value) -> bool {
     quick.next() == Some(true)
 }
 
+/// The expressions of a place that the quick way, which sees `seen`, says yes to, and kube-cel does not.
+fn differing<'e>(expressions: &'e Expressions, value: &Value, seen: &Value) -> Vec<&'e str> {
+    let schema = &expressions.compiled;
+    let answer = validate_compiled(schema, value, None);
+    let refused = answer.err().map_or(Vec::new(), ValidationErrors::into_vec);
+    let all = schema.validations.iter().flatten();
+    let differing = all.filter(|it| {
+        let is_refused = refused.iter().any(|problem| problem.rule == it.rule.rule);
+        let quick = Quick::of(it.program.expression());
+        is_refused && quick.is_some_and(|quick| quick.holds(seen, schema))
+    });
+    differing.map(|it| it.rule.rule.as_str()).collect()
+}
+
 struct Asked {
     found: Vec<Finding>,
+    /// Whether both ways are asked, and only what they disagree about is told.
+    is_verifying: bool,
 }
 
 impl Asked {
@@ -66,10 +96,12 @@ impl Asked {
         if old == Some(value) || node.asks == Asks::Nothing {
             return;
         }
-        if let Some(expressions) = &node.expressions
-            && !(old.is_none() && all_agree(expressions, value))
-        {
-            self.ask(expressions, value, old, way);
+        if let Some(expressions) = &node.expressions {
+            if self.is_verifying {
+                self.verify(expressions, value, way);
+            } else if !(old.is_none() && all_agree(expressions, value)) {
+                self.ask(expressions, value, old, way);
+            }
         }
         match value {
             Value::Object(fields) => {
@@ -95,6 +127,22 @@ impl Asked {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn verify(&mut self, expressions: &Expressions, value: &Value, way: &Way<'_>) {
+        for expression in differing(expressions, value, value) {
+            let detail = format!(
+                "the quick way says that it meets {}, and CEL does not; this is a mistake of lockkeeper, report it",
+                quoted(expression)
+            );
+            self.found.push(Finding {
+                rule: Cow::Borrowed(EXPRESSION),
+                field: way.keyed_path(),
+                kind: ErrorKind::Invalid,
+                value: None,
+                detail: detail.into(),
+            });
         }
     }
 
@@ -136,5 +184,29 @@ fn reason(reason: Option<&str>) -> ErrorKind {
         Some("FieldValueForbidden") => ErrorKind::Forbidden,
         Some("FieldValueDuplicate") => ErrorKind::Duplicate,
         _ => ErrorKind::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::node::Node;
+    use super::{differing, disagreements};
+    use serde_json::json;
+
+    #[test]
+    fn a_disagreement_names_its_expression() {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "object", "properties": {"n": {"type": "integer"}},
+            "x-kubernetes-validations": [{"rule": "self.n > 1"}, {"rule": "self.n > 3"}, {"rule": "self.n == oldSelf.n"}]}}});
+        let root = Node::new(&schema, &mut Vec::new()).unwrap();
+        let expressions = root.properties["a"].expressions.as_ref().unwrap();
+        let value = |n: i64| json!({"n": n});
+        let differing = |given, seen| differing(expressions, &value(given), &value(seen)).concat();
+        assert_eq!(differing(2, 2), "");
+        assert_eq!(differing(2, 4), "self.n > 3");
+        assert_eq!(differing(0, 2), "self.n > 1");
+        assert_eq!(differing(0, 5), "self.n > 1self.n > 3");
+        for n in [0, 2, 4] {
+            assert_eq!(disagreements(&root, &json!({"a": {"n": n}})), []);
+        }
     }
 }

@@ -57,3 +57,41 @@ fn there_are_none_where_they_are_cut() {
     let (told, _) = run(&[("queues.yaml", &twice)], &["--select", "CQ024"]);
     assert!(!told.contains("CQ024"), "{told}");
 }
+
+#[test]
+fn a_version_of_kueue_has_its_own() {
+    let queue = |name: &str, quota: &str, preemption: &str| {
+        queue(KUEUE, name, preemption).replace("nominalQuota: 4", &format!("nominalQuota: {quota}"))
+    };
+    // Issue 6947: who waits for its victims is forgotten.
+    let forgets = [
+        queue("a", "3", "{reclaimWithinCohort: Any}"),
+        queue("b", "0", "{}"),
+    ]
+    .concat();
+    // Issue 3779: borrowWithinCohort under fair sharing.
+    let policies = "{reclaimWithinCohort: LowerPriority, borrowWithinCohort: {policy: LowerPriority, maxPriorityThreshold: 100}}";
+    let borrows = [
+        queue("tenant-a", "150m", policies),
+        queue("tenant-b", "150m", policies),
+        queue("best-effort", "0", "{}"),
+    ]
+    .concat();
+    let folder = tempfile::TempDir::new().unwrap();
+    let config = folder.path().join("config.yaml");
+    std::fs::write(&config, "preemption: {algorithm: FairSharing}\n").unwrap();
+    let fair = ["--config", config.to_str().unwrap()];
+    for (text, flags, version, is_found) in [
+        (&forgets, &[] as &[&str], "0.14.0", true),
+        (&forgets, &[], "0.14.1", false),
+        (&borrows, &fair, "v0.10.2", true),
+        (&borrows, &fair, "", false),
+    ] {
+        let mut flags = [flags, &["--select", "CQ024"]].concat();
+        if !version.is_empty() {
+            flags.extend(["--kueue-version", version]);
+        }
+        let (told, _) = run(&[("queues.yaml", text)], &flags);
+        assert_eq!(told.contains("[CQ024]"), is_found, "{version}: {told}");
+    }
+}

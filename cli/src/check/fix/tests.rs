@@ -1,0 +1,403 @@
+//! Files as they are and as they should be.
+
+use super::{Mender, replace};
+use crate::check::choice::Choice;
+use crate::check::kinds::{self, Known};
+use crate::check::source::Source;
+use lockkeeper_api::config::Config;
+use lockkeeper_policies::facts;
+use lockkeeper_policies::index::Index;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::{Arc, LazyLock};
+use tempfile::TempDir;
+
+static MENDER: LazyLock<Mender> = LazyLock::new(|| {
+    let choice = Choice::default();
+    let Ok(known) = Known::new(&choice) else {
+        panic!("the schemas can be read");
+    };
+    Mender {
+        known,
+        world: Index::default(),
+        settings: kinds::settings(Config::default(), Arc::default(), &choice).unwrap(),
+    }
+});
+
+/// What becomes of a text, and the fields that are left. Doing it again changes nothing.
+#[track_caller]
+fn mended(before: &str) -> (String, Vec<String>) {
+    let mend = |text: &str| {
+        let Ok(source) = Source::parse(text.to_owned()) else {
+            panic!("it can be read: {text}");
+        };
+        MENDER.mend(source)
+    };
+    let once = mend(before);
+    assert_eq!(mend(&once.after).after, once.after);
+    (
+        once.after,
+        once.left.iter().map(ToString::to_string).collect(),
+    )
+}
+
+#[track_caller]
+fn check(before: &str, after: &str) {
+    let (mended, left) = mended(before);
+    assert_eq!(mended, after);
+    assert_eq!(left, [""; 0]);
+}
+
+/// A Cohort of lockkeeper's has one default, and only with `fairSharing`.
+const HEAD: &str = "apiVersion: lockkeeper.dev/v1alpha1\nkind: Cohort\nmetadata: {name: a}\n";
+
+const QUEUE: &str =
+    "apiVersion: lockkeeper.dev/v1alpha1\nkind: ClusterQueue\nmetadata: {name: a}\n";
+
+#[test]
+fn comments_and_layout_stay() {
+    check(
+        &format!("# one\n{HEAD}spec:   # two\n  # three\n  parent:   'x'  # four\r\n"),
+        &format!("# one\n{HEAD}spec:   # two\n  # three\n  parentName:   'x'  # four\r\n"),
+    );
+    let local = HEAD.replace("Cohort", "LocalQueue");
+    check(
+        &format!("a: é\n---\n{local}spec: {{\"clusterqueue\": b, stopPolicy: \"hold\"}}"),
+        &format!("a: é\n---\n{local}spec: {{\"clusterQueue\": b, stopPolicy: \"Hold\"}}"),
+    );
+    check(
+        "{\"kind\": \"List\", \"items\": [{\"apiVersion\": \"kueue.x-k8s.io/v1beta2\",\n \"kind\": \"Cohort\", \"spec\": {\"parent\": \"a\"}}]}",
+        "{\"kind\": \"List\", \"items\": [{\"apiVersion\": \"kueue.x-k8s.io/v1beta2\",\n \"kind\": \"Cohort\", \"spec\": {\"parentName\": \"a\"}}]}",
+    );
+}
+
+#[test]
+fn what_is_not_sure_stays() {
+    let head = HEAD.replace("Cohort", "ClusterQueue");
+    for spec in [
+        // The field that is meant stands there already, or its value does not fit.
+        "{cohort: a, cohortName: b}",
+        "{cohort: {a: b}}",
+        // The word is written in another way than it reads.
+        "{\"coh\\u006frt\": a}",
+        // The value that is wrong stands elsewhere.
+        "{stopPolicy: &a hold, colour: *a}",
+        "{colour: &a hold, stopPolicy: *a}",
+        // What is wrong otherwise is not filled in.
+        "{colour: red}",
+        "{stopPolicy: 3}",
+    ] {
+        let text = format!("{head}spec: {spec}\n");
+        check(&text, &text);
+    }
+    // Nothing is said of other kinds, and what a controller keeps is not written.
+    let other = "apiVersion: v1\nkind: ConfigMap\n";
+    check(other, other);
+    let flavor = HEAD.replace("Cohort", "ResourceFlavor") + "spec: {}\n";
+    check(&flavor, &flavor);
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, labels: {lockkeeper.dev/queue-name: a}}\n\
+               spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}\n";
+    check(job, job);
+    // v1beta1 calls it that.
+    let (old, _) = mended(&format!(
+        "{}spec: {{cohort: a, namespaceSelector: {{}}}}\n",
+        head.replace("lockkeeper.dev/v1alpha1", "kueue.x-k8s.io/v1beta1")
+    ));
+    assert!(old.contains("cohort: a,"), "{old}");
+}
+
+#[test]
+fn defaults_are_written_as_their_neighbours_are() {
+    for (before, after) in [
+        // Block style, with what may stand behind and below.
+        (
+            "spec:\n  fairSharing: {}\n  parentName: b # why\n  # end\n",
+            "spec:\n  fairSharing: {weight: \"1\"}\n  parentName: b # why\n  # end\n",
+        ),
+        (
+            "spec: {fairSharing: {}}",
+            "spec: {fairSharing: {weight: \"1\"}}",
+        ),
+        (
+            "spec: {fairSharing: { }, \"parentName\": b}\n...\n",
+            "spec: {fairSharing: {weight: \"1\"}, \"parentName\": b}\n...\n",
+        ),
+        (
+            "spec: {fairSharing: { # none\n  }}\n",
+            "spec: {fairSharing: { # none\n  }}\n",
+        ),
+    ] {
+        let (mended, left) = mended(&format!("{HEAD}{before}"));
+        assert_eq!(mended, format!("{HEAD}{after}"));
+        assert_eq!(left.is_empty(), before != after);
+    }
+    insta::assert_snapshot!(
+        mended(&format!(
+            "{QUEUE}spec: # the quota\n    cohortName: b # why\n    preemption: # who\n        withinClusterQueue: LowerPriority\n    # the end\n\
+             ---\n{QUEUE}spec:\n  flavorFungibility: {{whenCanBorrow: TryNextFlavor}}\n  preemption: {{ borrowWithinCohort: {{policy: Never}}, }}\n\
+             ---\n{QUEUE}spec:\n  flavorFungibility:\n    whenCanBorrow: >-\n      TryNextFlavor\n\n\n---\n{QUEUE}spec: {{}}\n"
+        ))
+        .0
+    );
+}
+
+#[test]
+fn lists_and_json_are_filled_in() {
+    let workload = "\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: lockkeeper.dev/v1alpha1
+  kind: Workload
+  metadata: {name: a}
+  spec:
+    queueName: main
+    podSets:
+    - template: {spec: {containers: [{name: a, image: b}]}}
+    -   name: other
+        template:
+          spec:
+            containers:
+            - {name: a, image: b}";
+    insta::assert_snapshot!(mended(workload).0);
+    let queue = json!({"apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ClusterQueue", "metadata": {"name": "a"},
+                       "spec": {"flavorFungibility": {}, "preemption": {"withinClusterQueue": "Never"}}});
+    let pretty = serde_json::to_string_pretty(&queue).unwrap();
+    insta::assert_snapshot!(mended(&pretty).0);
+    insta::assert_snapshot!(mended(&queue.to_string()).0);
+}
+
+#[test]
+fn anchors_tags_and_empty_fields_are_left_and_told() {
+    for (spec, left) in [
+        ("{fairSharing: &a {}}", vec!["spec.fairSharing.weight"]),
+        ("{fairSharing: !!map {}}", vec!["spec.fairSharing.weight"]),
+        ("&a {fairSharing: {}}", vec!["spec.fairSharing.weight"]),
+        ("{fairSharing: {weight: }}", vec!["spec.fairSharing.weight"]),
+        ("{<<: {fairSharing: {}}}", vec!["spec.fairSharing.weight"]),
+    ] {
+        let text = format!("{HEAD}spec: {spec}\n");
+        assert_eq!(mended(&text), (text.clone(), vec![left[0].to_owned()]));
+    }
+    // Only the object that is in the way is left.
+    let text =
+        format!("{HEAD}spec: {{fairSharing: &a {{}}}}\n---\n{HEAD}spec: {{fairSharing: {{}}}}\n");
+    let (mended, left) = mended(&text);
+    assert!(
+        mended.ends_with("spec: {fairSharing: {weight: \"1\"}}\n"),
+        "{mended}"
+    );
+    assert_eq!(left, ["spec.fairSharing.weight"]);
+}
+
+#[test]
+fn a_class_that_is_the_default_is_written_only_where_it_is_known() {
+    let text = format!(
+        "{}spec: {{queueName: a, podSets: [{{name: main, count: 1, template: {{spec: {{containers: []}}}}}}]}}\n",
+        HEAD.replace("Cohort", "Workload")
+    );
+    assert_eq!(mended(&text).0, text);
+    let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "low"},
+                       "value": 1, "globalDefault": true});
+    let mut world = Index::default();
+    facts::observe(&mut world, &class).unwrap();
+    let Ok(known) = Known::new(&Choice::default()) else {
+        panic!("the schemas can be read");
+    };
+    let settings = MENDER.settings.clone();
+    let mender = Mender {
+        known,
+        world,
+        settings,
+    };
+    let Ok(source) = Source::parse(text) else {
+        panic!("it can be read");
+    };
+    let after = mender.mend(source).after;
+    assert!(
+        after.ends_with("}], preemptionPriorityClassName: low, priorityClassName: low}\n"),
+        "{after}"
+    );
+    // A class says by itself what it is.
+    check(
+        &class.to_string(),
+        &class
+            .to_string()
+            .replace("1}", "1,\"preemptionPolicy\":\"PreemptLowerPriority\"}"),
+    );
+}
+
+/// Ways to write a value.
+#[derive(Clone, Copy, Debug)]
+enum Style {
+    Block,
+    Flow,
+    Json,
+}
+
+/// A field, with comments and space around it.
+fn written(value: &Value, style: Style, indent: usize, out: &mut String) {
+    let pad = " ".repeat(indent);
+    match (value, style) {
+        (Value::Object(fields), Style::Block) if !fields.is_empty() => {
+            for (name, value) in fields {
+                let is_deep = value.as_object().is_some_and(|it| !it.is_empty());
+                *out += &[&pad, name.as_str(), ":"].concat();
+                out.push_str(if is_deep { " # deep\n" } else { " " });
+                written(value, style, indent + 2, out);
+                if !is_deep {
+                    out.push_str(" # leaf\n");
+                }
+            }
+        }
+        (Value::Object(fields), Style::Flow) => {
+            let fields = fields.iter().map(|(name, value)| {
+                let mut out = format!("{name}: ");
+                written(value, style, 0, &mut out);
+                out
+            });
+            *out += &["{", &fields.collect::<Vec<_>>().join(" , "), "}"].concat();
+        }
+        (Value::Object(_), Style::Json) => {
+            out.push_str(&serde_json::to_string_pretty(value).unwrap());
+        }
+        _ => out.push_str(&value.to_string()),
+    }
+}
+
+fn text(spec: &Value, style: Style) -> String {
+    let object = json!({"apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ClusterQueue",
+                        "metadata": {"name": "a"}, "spec": spec});
+    let mut out = String::new();
+    written(&object, style, 0, &mut out);
+    out.push('\n');
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_written_is_what_is_meant_and_nothing_is_left(
+        specs in vec((subsequence(vec![
+            ("cohortName", json!("b")),
+            ("elastic", json!({})),
+            ("fairSharing", json!({})),
+            ("flavorFungibility", json!({})),
+            ("flavorFungibility", json!({"whenCanBorrow": "TryNextFlavor"})),
+            ("preemption", json!({})),
+            ("preemption", json!({"borrowWithinCohort": {"maxPriorityThreshold": 3}})),
+            ("preemption", json!({"withinClusterQueue": "Never", "borrowWithinCohort": {}})),
+            ("queueingStrategy", json!("StrictFIFO")),
+            ("stopPolicy", json!("Hold")),
+        ], 0..6), select(vec![Style::Block, Style::Flow])), 1..4),
+        is_windows in any::<bool>(),
+        has_end in any::<bool>(),
+    ) {
+        let documents = specs.iter().map(|(fields, style)| {
+            let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+            text(&Value::Object(fields.collect()), *style)
+        });
+        let mut before = documents.collect::<Vec<_>>().join("---\n");
+        if is_windows {
+            before = before.replace('\n', "\r\n");
+        }
+        if !has_end {
+            before = before.trim_end().to_owned();
+        }
+        let (after, left) = mended(&before);
+        prop_assert!(left.is_empty(), "{left:?}\n{after}");
+        let comments = |text: &str| text.matches('#').count();
+        prop_assert_eq!(comments(&before), comments(&after));
+        let Ok(read) = Source::parse(after.clone()) else {
+            panic!("it can be read: {after}");
+        };
+        for document in read.documents {
+            let filled = MENDER.known.filled(&document.value, &MENDER.context());
+            // The finalizer is not for files.
+            prop_assert_eq!(&filled["spec"], &document.value["spec"]);
+        }
+    }
+
+    #[test]
+    fn items_of_lists_are_filled_in_wherever_they_stand(
+        pod_sets in vec((any::<bool>(), any::<bool>(), any::<bool>()), 1..4),
+        (pad, dash) in select(vec![("  ", "- "), ("    ", "- "), ("  ", "-   "), ("   ", "-\n    ")]),
+        is_last in any::<bool>(),
+    ) {
+        let deep = match dash.split_once('\n') {
+            Some((_, deep)) => deep.to_owned(),
+            None => format!("{pad}{}", " ".repeat(dash.len())),
+        };
+        let items = pod_sets.iter().enumerate().map(|(at, (has_name, has_count, has_end))| {
+            let mut fields = vec!["template: {spec: {containers: []}} # one".to_owned()];
+            fields.extend(has_count.then(|| "count: 3".to_owned()));
+            // One name alone may be the default.
+            fields.extend((*has_name || at > 0).then(|| format!("name: 'n{at}'")));
+            let end = if *has_end { format!("{deep}# end\n") } else { String::new() };
+            format!("{pad}{dash}{}\n{end}", fields.join(&format!("\n{deep}")))
+        });
+        let items: String = items.collect();
+        let other = "  queueName: main\n";
+        let (above, below) = if is_last { (other, "") } else { ("", other) };
+        let head = HEAD.replace("Cohort", "Workload");
+        let before = format!("{head}spec:\n{above}  podSets:\n{items}{below}");
+        let (after, left) = mended(&before);
+        prop_assert!(left.is_empty(), "{left:?}\n{after}");
+        let Ok(read) = Source::parse(after.clone()) else {
+            panic!("it can be read: {after}");
+        };
+        let value = &read.documents[0].value;
+        let mut filled = MENDER.known.filled(value, &MENDER.context());
+        filled["spec"].as_object_mut().unwrap().remove("active");
+        prop_assert_eq!(&filled["spec"], &value["spec"]);
+        for line in before.lines() {
+            prop_assert!(after.lines().any(|it| it == line), "{line}\n{after}");
+        }
+    }
+
+    #[test]
+    fn json_stays_json(
+        fields in subsequence(vec![
+            ("fairSharing", json!({})),
+            ("flavorFungibility", json!({"whenCanBorrow": "TryNextFlavor"})),
+            ("preemption", json!({"borrowWithinCohort": {}})),
+        ], 0..3),
+        is_tight in any::<bool>(),
+    ) {
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+        let mut before = text(&Value::Object(fields.collect()), Style::Json);
+        if is_tight {
+            before = serde_json::from_str::<Value>(&before).unwrap().to_string();
+        }
+        let (after, left) = mended(&before);
+        prop_assert!(left.is_empty());
+        let value: Value = serde_json::from_str(&after).unwrap();
+        let again = if is_tight { value.to_string() } else { text(&value["spec"], Style::Json) };
+        // The order of fields is not that of the alphabet, the layout is the same.
+        prop_assert_eq!(again.lines().count(), after.lines().count());
+        prop_assert_eq!(again.len(), after.len());
+    }
+}
+
+#[test]
+fn a_file_is_replaced_as_a_whole_and_keeps_its_rights() {
+    let folder = TempDir::new().unwrap();
+    let (file, link) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    symlink(&file, &link).unwrap();
+    replace(&link, "new").unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    assert_eq!(
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    assert!(replace(&folder.path().join("none"), "new").is_err());
+}

@@ -1,0 +1,87 @@
+//! The schemas that are at hand.
+
+use crate::Failure;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_policies::structure::Structure;
+use serde_json::Value;
+use std::sync::OnceLock;
+
+/// The schema of a kind, where it is at hand. It is made ready when it is asked for first.
+pub(super) enum Schema {
+    None,
+    Own(Box<Own>),
+    OfKueue {
+        kind: &'static str,
+        version: &'static str,
+    },
+}
+
+/// A schema of one of lockkeeper's kinds.
+pub(super) struct Own {
+    schema: Value,
+    structure: OnceLock<Option<Structure>>,
+}
+
+impl Schema {
+    pub(super) fn get(&self) -> Option<&Structure> {
+        match self {
+            Self::None => None,
+            Self::Own(own) => {
+                // A test holds that all of them can be read.
+                let made = || Structure::new(&own.schema).ok();
+                own.structure.get_or_init(made).as_ref()
+            }
+            Self::OfKueue { kind, version } => lockkeeper_policies::kueue::structure(kind, version),
+        }
+    }
+}
+
+/// A kind whose schema is known.
+pub(super) struct Definition {
+    pub(super) version: String,
+    pub(super) kind: String,
+    pub(super) plural: String,
+    pub(super) is_namespaced: bool,
+}
+
+/// The schemas of Kueue's kinds.
+pub(super) fn schemas_of_kueue() -> impl Iterator<Item = (Definition, Schema)> {
+    lockkeeper_policies::kueue::kinds().map(|(kind, version)| {
+        let of = Definition {
+            version: format!("{}/{version}", kueue::GROUP),
+            kind: kind.to_owned(),
+            plural: plural(kind),
+            is_namespaced: matches!(kind, "LocalQueue" | "Workload"),
+        };
+        (of, Schema::OfKueue { kind, version })
+    })
+}
+
+/// What Kueue calls a kind in paths.
+fn plural(kind: &str) -> String {
+    let end = if kind.ends_with('s') { "es" } else { "s" };
+    format!("{}{end}", kind.to_lowercase())
+}
+
+/// The schemas of lockkeeper's kinds, as the definitions have them.
+pub(super) fn own_schemas() -> Result<Vec<(Definition, Schema)>, Failure> {
+    let mut all = Vec::new();
+    for definition in lockkeeper_crdgen::definitions() {
+        let spec = definition.spec;
+        let schemas = spec.versions.into_iter().filter_map(|it| it.schema);
+        for schema in schemas.filter_map(|it| it.open_api_v3_schema) {
+            let of = Definition {
+                version: format!("{}/{}", lockkeeper_api::GROUP, lockkeeper_api::VERSION),
+                kind: spec.names.kind.clone(),
+                plural: spec.names.plural.clone(),
+                is_namespaced: spec.scope == "Namespaced",
+            };
+            let own = Own {
+                schema: serde_json::to_value(schema)?,
+                structure: OnceLock::new(),
+            };
+            all.push((of, Schema::Own(Box::new(own))));
+        }
+    }
+    Ok(all)
+}

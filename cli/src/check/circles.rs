@@ -43,6 +43,8 @@ struct Family {
     queues: BTreeMap<String, (Place, ClusterQueue)>,
     cohorts: BTreeMap<String, Cohort>,
     priorities: BTreeSet<i32>,
+    /// One of the classes is that of workloads that name none.
+    has_default: bool,
     /// The same name stands for several objects.
     is_ambiguous: bool,
 }
@@ -69,9 +71,12 @@ impl Herd {
             Some((kueue::GROUP, _)) if kind == "WorkloadPriorityClass" => {
                 self.kueue.priorities.extend(value_of(object));
             }
-            Some(("scheduling.k8s.io", _)) if kind == "PriorityClass" => {
-                self.own.priorities.extend(value_of(object));
-                self.kueue.priorities.extend(value_of(object));
+            Some(("scheduling.k8s.io", _)) if kind == "PriorityClass" && !is_of_system(object) => {
+                let is_default = object.get("globalDefault").and_then(Value::as_bool);
+                for family in [&mut self.own, &mut self.kueue] {
+                    family.priorities.extend(value_of(object));
+                    family.has_default |= is_default == Some(true);
+                }
             }
             _ => {}
         }
@@ -99,6 +104,12 @@ impl Herd {
         found.extend(self.kueue.search(&kueue));
         found
     }
+}
+
+/// Whether it is one of Kubernetes' own classes, which every cluster has, and no job.
+fn is_of_system(class: &Value) -> bool {
+    let name = class.pointer("/metadata/name").and_then(Value::as_str);
+    name.is_some_and(|it| it.starts_with("system-"))
 }
 
 fn value_of(class: &Value) -> Option<i32> {
@@ -141,6 +152,7 @@ impl Family {
             self.is_ambiguous |= before.is_some_and(|it| it.spec != spec);
         }
         self.priorities.extend(other.priorities);
+        self.has_default |= other.has_default;
         self.is_ambiguous |= other.is_ambiguous;
     }
 
@@ -158,8 +170,13 @@ impl Family {
         let fields: Vec<Field> = fields.collect();
         let count = u64::try_from(fields.len()).unwrap_or(u64::MAX);
         let each = DRAWS_MAX.checked_div(count).unwrap_or_default();
+        let mut priorities = self.priorities.clone();
+        if !priorities.is_empty() && !self.has_default {
+            // That of workloads without a class.
+            priorities.insert(0);
+        }
         let search = Search {
-            priorities: &self.priorities,
+            priorities: &priorities,
             draws_max: each.clamp(TREE_DRAWS.0, TREE_DRAWS.1),
         };
         let circles = fields.iter().filter_map(|field| {

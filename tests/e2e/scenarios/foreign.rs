@@ -8,7 +8,7 @@ use std::path::Path;
 use super::Scenario;
 use super::agreement::folder;
 use crate::kubectl::Kubectl;
-use crate::lockkeeper::Protocol;
+use crate::lockkeeper::{self, Protocol};
 use crate::snapshot;
 use crate::stage::Stage;
 use crate::wait;
@@ -67,6 +67,8 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     );
     assert!(!log.contains("forbidden"), "{log}");
 
+    whole_cluster_is_checked(&kubectl);
+
     let kubectl = stage.serve(protocol, ENFORCED);
     let synced = "store_synced{store=\"clusterqueues.kueue.x-k8s.io\"}";
     assert_eq!(stage.server().metric(synced), 1);
@@ -81,6 +83,39 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     kubectl.apply(BAD, &[]).accepted();
     kubectl.apply(OWN, &[]).refused();
     stage.end();
+}
+
+/// What `lockkeeper check --stored` says of Kueue's objects, as they are and as lockkeeper's.
+#[track_caller]
+fn whole_cluster_is_checked(kubectl: &Kubectl) {
+    kubectl.apply(CIRCLING, &[]).accepted();
+    let kubeconfig = kubectl.kubeconfig().to_str().unwrap();
+    let check = |flags: &[&str]| {
+        let all = ["check", "--stored", "--kubeconfig", kubeconfig];
+        let output = lockkeeper::run(&[&all[..], flags].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let told = check(&["--select", "CQ024"]);
+    assert!(told.contains("and again from"), "{told}");
+    let own = check(&["--as", "lockkeeper.dev", "--converted", "-"]);
+    let objects: Vec<serde_json::Value> = serde_saphyr::from_multiple(&own).unwrap();
+    let names = objects.iter().filter(|it| it["kind"] == "ClusterQueue");
+    let names: Vec<&str> = names
+        .filter_map(|it| it["metadata"]["name"].as_str())
+        .collect();
+    assert!(
+        names.contains(&"eager") && names.contains(&"other"),
+        "{own}"
+    );
+    assert!(
+        !own.contains("kueue.x-k8s.io") && !own.contains("resourceVersion"),
+        "{own}"
+    );
+    let told = check(&["--as", "lockkeeper.dev", "--select", "SC007"]);
+    assert!(
+        told.contains("metadata.uid: Forbidden: it is lost"),
+        "{told}"
+    );
 }
 
 #[track_caller]
@@ -124,6 +159,31 @@ fn until_refused(kubectl: &Kubectl, object: &str) {
     );
     refused.unwrap_or_else(|e| panic!("{e}"));
 }
+
+/// Two queues, one of which takes back and borrows.
+const CIRCLING: &str = "
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: eager}
+spec:
+  cohortName: all
+  namespaceSelector: {}
+  preemption: {reclaimWithinCohort: Any, borrowWithinCohort: {policy: LowerPriority}}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: spot, resources: [{name: cpu, nominalQuota: 4}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: other}
+spec:
+  cohortName: all
+  namespaceSelector: {}
+  preemption: {reclaimWithinCohort: Any, withinClusterQueue: LowerPriority}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: spot, resources: [{name: cpu, nominalQuota: 4}]}]
+";
 
 const GOOD: &str = r#"
 apiVersion: kueue.x-k8s.io/v1beta2

@@ -46,6 +46,34 @@ fn they_are_shown_with_what_happens_to_them() {
 }
 
 #[test]
+fn priorities_are_those_of_the_classes_and_of_workloads_without_one() {
+    let class = |name: &str, rest: &str| {
+        format!(
+            "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {name}}}\n{rest}\n"
+        )
+    };
+    let system = class("system-node-critical", "value: 2000001000");
+    let (middle, high) = (class("middle", "value: 5"), class("high", "value: 7"));
+    for (classes, is_found, priority) in [
+        (system.clone(), true, "priority 1"),
+        ([&*system, &middle, &high].concat(), true, "priority 7"),
+        (
+            [&*system, &class("all", "value: 7\nglobalDefault: true")].concat(),
+            false,
+            "",
+        ),
+    ] {
+        let text = queues(KUEUE, "Any") + &classes;
+        let (told, _) = run(&[("queues.yaml", &text)], &["--select", "CQ024"]);
+        assert_eq!(told.contains("[CQ024]"), is_found, "{told}");
+        assert!(
+            told.contains(priority) && !told.contains("2000001000"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn there_are_none_where_they_are_cut() {
     // lockkeeper's own queues are damped.
     let own = queues("lockkeeper.dev/v1alpha1", "Any").replace("  namespaceSelector: {}\n", "");

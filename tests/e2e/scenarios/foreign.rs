@@ -126,10 +126,19 @@ pub fn install(kubectl: &Kubectl, definitions: &Path) {
         kubectl
             .run(&["apply", "--server-side", "-f", file])
             .accepted();
-        let established = ["wait", "--for=condition=Established", "--timeout=60s"];
-        kubectl
-            .run(&[&established[..], &["-f", file]].concat())
-            .accepted();
+        // A definition that nobody has looked at yet has no conditions to wait for, which kubectl calls an error.
+        let established = [
+            "wait",
+            "--for=condition=Established",
+            "--timeout=5s",
+            "-f",
+            file,
+        ];
+        let served = wait::until(
+            || Ok((kubectl.run(&established).code == Some(0)).then_some(())),
+            || format!("{file} is never established"),
+        );
+        served.unwrap_or_else(|e| panic!("{e}"));
     }
 }
 

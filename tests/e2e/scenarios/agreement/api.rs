@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_policies::registry::{self, Registration};
 use serde_json::{Value, json};
 
 use super::Said;
 use super::objects::Given;
 use crate::client::Client;
 use crate::kubectl::Kubectl;
+use crate::wait;
 
 /// What becomes of an object.
 pub enum Fate {
@@ -52,10 +55,33 @@ impl Api {
         kubectl
             .apply(&list.to_string(), &["--server-side"])
             .accepted();
-        Self {
+        let mut api = Self {
             client,
             kinds: BTreeMap::new(),
-        }
+        };
+        api.until_known();
+        api
+    }
+
+    /// Waits until the kinds are served whose definitions were just installed: of a kind that is not, nobody would
+    /// be asked.
+    #[track_caller]
+    fn until_known(&mut self) {
+        let all = registry::guarded();
+        let installed = |it: &&Registration| it.own || it.group == kueue::GROUP;
+        let known = wait::until(
+            || {
+                self.kinds.clear();
+                let mut installed = all.iter().filter(installed);
+                let is_known = |it: &Registration| {
+                    let version = format!("{}/{}", it.group, it.version);
+                    self.resource("/apis", &version, &it.kind).is_some()
+                };
+                Ok(installed.all(is_known).then_some(()))
+            },
+            || "some kinds are never served".to_owned(),
+        );
+        known.unwrap_or_else(|e| panic!("{e}"));
     }
 
     /// What would become of an object, as a dry run.

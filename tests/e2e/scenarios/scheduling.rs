@@ -201,10 +201,7 @@ fn by_rules<T: Guarded>(new: &Value, old: Option<&Value>, context: &Context<'_>)
     let old = old.map(decoded);
     let mut filled = new.clone();
     for item in T::defaults(&decoded(new), old.as_ref(), context).items() {
-        let (above, name) = item.pointer.rsplit_once('/').unwrap();
-        if let Some(Value::Object(above)) = filled.pointer_mut(above) {
-            above.insert(name.to_owned(), item.value.clone());
-        }
+        item.apply(&mut filled);
     }
     let new = &decoded(&filled);
     let subject = match &old {

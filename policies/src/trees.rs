@@ -1,11 +1,13 @@
 //! The quota trees: ClusterQueues below cohorts, the flavors that they have quota of, and the LocalQueues
 //! that lead to them. lockkeeper's own and Kueue's are apart.
 
+pub(crate) mod standing;
 pub(crate) mod sums;
 
 use crate::endless::Hunter;
 use crate::world::{ObjectName, Users};
 use lockkeeper_api::quantity::Quantity;
+use standing::Summaries;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -78,6 +80,7 @@ pub struct Tree {
     doors: BTreeMap<String, BTreeSet<ObjectName>>,
     takers: BTreeSet<Node>,
     is_ambiguous: bool,
+    summaries: Summaries,
 }
 
 /// A family of which nothing is known.
@@ -94,6 +97,7 @@ impl Tree {
             doors: BTreeMap::new(),
             takers: BTreeSet::new(),
             is_ambiguous: false,
+            summaries: Summaries::new(),
         }
     }
 
@@ -167,6 +171,7 @@ impl Tree {
     }
 
     pub(crate) fn insert_node(&mut self, kind: NodeKind, name: &str, facts: &Arc<NodeFacts>) {
+        self.summaries.forget();
         let node = (kind, name.to_owned());
         if let Some(above) = &facts.above {
             add_to(&mut self.below, above, node.clone());
@@ -181,6 +186,7 @@ impl Tree {
     }
 
     pub(crate) fn remove_node(&mut self, kind: NodeKind, name: &str, facts: &NodeFacts) {
+        self.summaries.forget();
         let node = (kind, name.to_owned());
         if let Some(above) = &facts.above {
             drop_from(&mut self.below, above, &node);

@@ -215,11 +215,31 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::super::cluster::tests::api;
-    use super::{Bench, Choice, Converter, Found, Judge, Known, Reports, by_queue, judge, see};
+    use super::{
+        Bench, Choice, Client, Converter, Found, Judge, Known, Listing, Reports, by_queue, judge,
+        see,
+    };
     use crate::check::kinds;
     use lockkeeper_api::config::Config;
     use serde_json::json;
     use std::sync::Arc;
+
+    /// What a cluster is judged with, once it is seen.
+    async fn prepared(client: &Client, listings: &[Listing<'_>]) -> Bench {
+        let choice = Choice::default();
+        let settings = kinds::settings(Config::default(), Arc::default(), &choice).unwrap();
+        let converter = Converter::default();
+        let seen = see(client, listings, &converter).await.unwrap();
+        let circles = by_queue(seen.herd.search(&Config::default(), None), &seen.queues);
+        let Ok(judge) = Judge::new(settings, seen.index, choice, Found::new()) else {
+            panic!("the schemas can be read");
+        };
+        Bench {
+            judge,
+            converter,
+            circles,
+        }
+    }
 
     #[tokio::test]
     async fn what_is_stored_is_judged_and_reported() {
@@ -247,23 +267,11 @@ mod tests {
                 vec![vec![local("main")]],
             ),
         ]);
-        let choice = Choice::default();
-        let settings = kinds::settings(Config::default(), Arc::default(), &choice).unwrap();
-        let (Ok(known), mut reports) = (Known::new(&choice), Reports::new()) else {
+        let (Ok(known), mut reports) = (Known::new(&Choice::default()), Reports::new()) else {
             panic!("the schemas can be read");
         };
         let listings = known.listings();
-        let converter = Converter::default();
-        let seen = see(&client, &listings, &converter).await.unwrap();
-        let circles = by_queue(seen.herd.search(&Config::default(), None), &seen.queues);
-        let Ok(judge_all) = Judge::new(settings, seen.index, choice, Found::new()) else {
-            panic!("the schemas can be read");
-        };
-        let bench = Bench {
-            judge: judge_all,
-            converter,
-            circles,
-        };
+        let bench = prepared(&client, &listings).await;
         let mut names = Vec::new();
         let take = |it: crate::check::report::Judged, _| {
             reports.add(&it);
@@ -296,23 +304,11 @@ mod tests {
             queue("other", ("withinClusterQueue", json!("LowerPriority"))),
         ];
         let (client, _) = api(&[("/apis/kueue.x-k8s.io/v1beta2/clusterqueues", vec![queues])]);
-        let choice = Choice::default();
-        let Ok(known) = Known::new(&choice) else {
+        let Ok(known) = Known::new(&Choice::default()) else {
             panic!("the schemas can be read");
         };
         let listings = known.listings();
-        let settings = kinds::settings(Config::default(), Arc::default(), &choice).unwrap();
-        let converter = Converter::default();
-        let seen = see(&client, &listings, &converter).await.unwrap();
-        let circles = by_queue(seen.herd.search(&Config::default(), None), &seen.queues);
-        let Ok(judge_all) = Judge::new(settings, seen.index, choice, Found::new()) else {
-            panic!("the schemas can be read");
-        };
-        let bench = Bench {
-            judge: judge_all,
-            converter,
-            circles,
-        };
+        let bench = prepared(&client, &listings).await;
         let mut told = Vec::new();
         let take = |it: crate::check::report::Judged, _| {
             let objects = it.outcome.unwrap_or_default().checked;

@@ -4,7 +4,7 @@ use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::sums::Whole;
+use crate::trees::standing::Standing;
 use lockkeeper_api::config::Action;
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
@@ -31,7 +31,7 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     let facts = object.facts();
-    let Some(whole) = Whole::of(tree, T::NODE, object.name(), &facts) else {
+    let Some(standing) = Standing::of(tree, T::NODE, object.name(), &facts) else {
         return;
     };
     quota::each(object.groups(), out, |place, out| {
@@ -39,7 +39,7 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
             return;
         };
         let key = place.key();
-        match whole.sums(&key).and_then(|it| it.borrowable()) {
+        match standing.borrowable(&key) {
             Some(most) if limit > most => out.invalid(
                 place.field("borrowingLimit"),
                 limit,

@@ -5,7 +5,7 @@ use crate::finding::Findings;
 use crate::quota::IsQueue;
 use crate::rule::{Check, Context, Layer, Rule};
 use crate::trees::Family;
-use crate::trees::sums::Whole;
+use crate::trees::standing::Standing;
 use lockkeeper_api::config::{Action, Algorithm};
 use lockkeeper_api::field_path::FieldPath;
 
@@ -36,10 +36,10 @@ fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     let facts = queue.facts();
     let hunter = facts.hunter;
     let tree = context.world.tree(T::FAMILY);
-    let Some(whole) = Whole::of(tree, T::NODE, queue.name(), &facts) else {
+    let Some(standing) = Standing::of(tree, T::NODE, queue.name(), &facts) else {
         return;
     };
-    if whole.verdict(rules) == Verdict::Open {
+    if standing.verdict(rules) == Verdict::Open {
         let reach = match hunter.beyond {
             Beyond::Anybody => "it preempts in other queues whatever the priority",
             Beyond::Nobody | Beyond::Lower if hunter.may_borrow => "it preempts and borrows",

@@ -4,7 +4,7 @@ use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::sums::Whole;
+use crate::trees::standing::Standing;
 use lockkeeper_api::config::Action;
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
@@ -31,12 +31,12 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     let facts = object.facts();
-    let Some(whole) = Whole::of(tree, T::NODE, object.name(), &facts) else {
+    let Some(standing) = Standing::of(tree, T::NODE, object.name(), &facts) else {
         return;
     };
     quota::each(object.groups(), out, |place, out| {
         if let Some(limit) = place.quota.lending_limit
-            && !whole.has_borrower(&place.key())
+            && !standing.has_borrower(&place.key())
         {
             out.invalid(
                 place.field("lendingLimit"),

@@ -177,16 +177,26 @@ impl<'a> Whole<'a> {
         }
     }
 
+    /// Its queues, with their names.
+    pub(super) fn queues(&self) -> impl Iterator<Item = (&'a str, &'a NodeFacts)> {
+        let queues = self.nodes.iter().filter(|it| it.is_queue);
+        queues.map(|it| (it.name, it.facts))
+    }
+
+    /// Whether a cohort is in another one.
+    pub(super) fn is_nested(&self) -> bool {
+        let mut cohorts = self.nodes.iter().filter(|it| !it.is_queue);
+        cohorts.any(|it| it.above.is_some())
+    }
+
     /// Whether its policies alone keep preemption in the tree from going round.
-    pub(crate) fn verdict(&self, rules: Rules) -> Verdict {
-        let (queues, cohorts): (Vec<_>, Vec<_>) = self.nodes.iter().partition(|it| it.is_queue);
-        let hunters: Vec<Hunter> = queues.iter().map(|it| it.facts.hunter).collect();
-        let is_nested = cohorts.iter().any(|it| it.above.is_some());
-        endless::verdict(&hunters, is_nested, rules)
+    pub(super) fn verdict(&self, rules: Rules) -> Verdict {
+        let hunters: Vec<Hunter> = self.queues().map(|(_, facts)| facts.hunter).collect();
+        endless::verdict(&hunters, self.is_nested(), rules)
     }
 
     /// Whether a queue elsewhere in the tree could borrow it.
-    pub(crate) fn has_borrower(&self, of: &FlavorResource) -> bool {
+    pub(super) fn has_borrower(&self, of: &FlavorResource) -> bool {
         let mut others = self.nodes.iter().filter(|it| it.is_queue && !it.is_inside);
         others.any(|it| {
             it.limits(of)
@@ -225,7 +235,7 @@ impl<'a> Whole<'a> {
     }
 }
 
-impl Sums<'_, '_> {
+impl<'a> Sums<'_, 'a> {
     fn subtree(&self, index: usize) -> Quantity {
         self.subtrees.get(index).copied().unwrap_or(Quantity::ZERO)
     }
@@ -286,8 +296,20 @@ impl Sums<'_, '_> {
 
     /// The most that it could borrow if all the others used nothing: what its parent could use, less what of
     /// that comes from the node itself. `None` if it has no parent, or if it is too much to be counted.
-    pub(crate) fn borrowable(&self) -> Option<Quantity> {
-        let at = self.whole.at;
+    pub(super) fn borrowable(&self) -> Option<Quantity> {
+        self.borrowable_at(self.whole.at)
+    }
+
+    /// The same of each queue, with its name.
+    pub(super) fn borrowable_of_queues(&self) -> Vec<(&'a str, Quantity)> {
+        let nodes = self.whole.nodes.iter().enumerate();
+        let queues = nodes.filter(|(_, it)| it.is_queue);
+        queues
+            .filter_map(|(at, it)| Some((it.name, self.borrowable_at(at)?)))
+            .collect()
+    }
+
+    fn borrowable_at(&self, at: usize) -> Option<Quantity> {
         let above = self.whole.nodes.get(at)?.above?;
         let shared = self.subtree(at).checked_sub(self.kept(at)?)?;
         self.potential(above)?.checked_sub(shared)

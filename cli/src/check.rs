@@ -180,8 +180,13 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
         printer.file(&format.file(&judged), Tally::of(&judged));
     }
     let mut converter = arguments.conversion.converter();
-    let (shelf, herd) = look(&inputs, &mut converter, &mut world, &mut printer.progress);
-    let circles = if choice.takes(endless::RULE) {
+    let wanted = Wanted {
+        facts: choice.asks_of_others(),
+        circles: choice.takes(endless::RULE),
+    };
+    let progress = &mut printer.progress;
+    let (shelf, herd) = look(&inputs, wanted, &mut converter, &mut world, progress);
+    let circles = if wanted.circles {
         herd.search(&config, arguments.kueue_version)
     } else {
         circles::Found::new()
@@ -224,7 +229,11 @@ fn mender(
     // Files are put right as what they are.
     let mut converter = Converter::default();
     let mut progress = Progress::new(inputs.len());
-    look(inputs, &mut converter, &mut world, &mut progress);
+    let wanted = Wanted {
+        facts: true,
+        circles: false,
+    };
+    look(inputs, wanted, &mut converter, &mut world, &mut progress);
     Ok(Mender {
         known: Known::new(choice)?,
         world,
@@ -274,14 +283,30 @@ fn printing(arguments: &Arguments) -> report::Settings {
     }
 }
 
+/// What is taken of all objects before any is judged.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// What rules ask about other objects.
+    facts: bool,
+    /// What a search for circles needs.
+    circles: bool,
+}
+
 /// What the given objects know of each other is taken into the world. Some of what was read is kept for later.
 fn look(
     inputs: &[Input],
+    wanted: Wanted,
     converter: &mut Converter,
     world: &mut Index,
     progress: &mut Progress,
 ) -> (Shelf, Herd) {
     let mut shelf = Shelf::new(inputs.len());
+    if !wanted.facts && !wanted.circles && !converter.is_on() {
+        for _ in inputs {
+            progress.step();
+        }
+        return (shelf, Herd::default());
+    }
     let (mut given, mut herd, mut classes) =
         (Index::default(), Herd::default(), Classes::default());
     let work = |at: usize| {
@@ -289,10 +314,12 @@ fn look(
         let (mut facts, mut some, mut named) =
             (Index::default(), Herd::default(), Classes::default());
         if let Some(Ok(source)) = &read {
-            facts = facts_of(source);
+            if wanted.facts {
+                facts = facts_of(source);
+            }
             for (number, document) in source.documents.iter().enumerate() {
                 named.take(document);
-                if let Some(object) = document.object() {
+                if let Some(object) = document.object().filter(|_| wanted.circles) {
                     some.take((at, number), object);
                 }
             }

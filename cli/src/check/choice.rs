@@ -9,6 +9,9 @@ use lockkeeper_policies::user;
 /// How long the letters are that the ids of rules about one thing begin with.
 const GROUP_LENGTH: usize = 2;
 
+/// The group of the rules about schemas.
+const SCHEMAS: &str = "SC";
+
 /// The rules that `--select` and `--ignore` leave: each names a rule (`CQ007`) or a group of them (`CQ`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Choice {
@@ -45,6 +48,13 @@ impl Choice {
     pub(super) fn takes(&self, id: &str) -> bool {
         let any = |all: &[String]| all.iter().any(|it| names(it, id));
         !any(&self.ignore) && (self.select.is_empty() || any(&self.select))
+    }
+
+    /// Whether some rule is asked that looks at other objects, or may: all but those about schemas.
+    pub(super) fn asks_of_others(&self) -> bool {
+        let rules = registry::all();
+        let mut others = rules.iter().filter(|it| !names(SCHEMAS, it.id));
+        others.any(|it| self.takes(it.id))
     }
 
     /// Switches everything else off.

@@ -64,6 +64,9 @@ impl Herd {
         match text("apiVersion").split_once('/') {
             Some((lockkeeper_api::GROUP, _)) => self.own.take(place, kind, object),
             Some((kueue::GROUP, _)) if matches!(kind, "ClusterQueue" | "Cohort") => {
+                if object.get("apiVersion") == Some(&Value::from("kueue.x-k8s.io/v1beta2")) {
+                    return self.kueue.take(place, kind, object);
+                }
                 let mut object = object.clone();
                 kueue::upgrade(&mut object);
                 self.kueue.take(place, kind, &object);
@@ -124,16 +127,14 @@ impl Family {
                 if let Ok(queue) = decoded(object) {
                     let queue: ClusterQueue = queue;
                     let name = queue.metadata.name.clone().unwrap_or_default();
-                    let before = self.queues.insert(name, (place, queue.clone()));
-                    self.is_ambiguous |= before.is_some_and(|(_, it)| it.spec != queue.spec);
+                    self.add_queue(name, (place, queue));
                 }
             }
             "Cohort" => {
                 let cohort: Result<Cohort, _> = serde::Deserialize::deserialize(object);
                 if let Ok(cohort) = cohort {
                     let name = cohort.metadata.name.clone().unwrap_or_default();
-                    let before = self.cohorts.insert(name, cohort.clone());
-                    self.is_ambiguous |= before.is_some_and(|it| it.spec != cohort.spec);
+                    self.add_cohort(name, cohort);
                 }
             }
             _ => {}
@@ -141,19 +142,27 @@ impl Family {
     }
 
     fn add(&mut self, other: Self) {
-        for (name, (place, queue)) in other.queues {
-            let spec = queue.spec.clone();
-            let before = self.queues.insert(name, (place, queue));
-            self.is_ambiguous |= before.is_some_and(|(_, it)| it.spec != spec);
+        for (name, queue) in other.queues {
+            self.add_queue(name, queue);
         }
         for (name, cohort) in other.cohorts {
-            let spec = cohort.spec.clone();
-            let before = self.cohorts.insert(name, cohort);
-            self.is_ambiguous |= before.is_some_and(|it| it.spec != spec);
+            self.add_cohort(name, cohort);
         }
         self.priorities.extend(other.priorities);
         self.has_default |= other.has_default;
         self.is_ambiguous |= other.is_ambiguous;
+    }
+
+    fn add_queue(&mut self, name: String, queue: (Place, ClusterQueue)) {
+        let before = self.queues.get(&name);
+        self.is_ambiguous |= before.is_some_and(|(_, it)| it.spec != queue.1.spec);
+        self.queues.insert(name, queue);
+    }
+
+    fn add_cohort(&mut self, name: String, cohort: Cohort) {
+        let before = self.cohorts.get(&name);
+        self.is_ambiguous |= before.is_some_and(|it| it.spec != cohort.spec);
+        self.cohorts.insert(name, cohort);
     }
 
     /// Of each tree at most one circle. What the core cannot have is told elsewhere.

@@ -92,6 +92,11 @@ pub(super) struct Converter {
 }
 
 impl Converter {
+    /// Whether anything is converted.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// Reads and parses an input.
     pub(super) fn read(&self, input: &Input) -> Result<Source, Problem> {
         let mut source = input.read()?;

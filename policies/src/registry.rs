@@ -127,30 +127,41 @@ pub fn settings(config: &Config) -> Result<Settings, UnknownRule> {
 /// When an action or an exception is given for a rule that does not exist.
 pub fn settings_with(config: &Config, rules: Arc<user::Rules>) -> Result<Settings, UnknownRule> {
     let given = &config.rules;
-    known(given.actions.keys(), &rules, "rules.actions")?;
+    let ids = all().into_iter().map(|it| it.id).collect();
+    let known = Known { ids, rules: &rules };
+    known.all(given.actions.keys(), "rules.actions")?;
     for (namespace, given) in &given.namespaces {
         let key = format!("rules.namespaces.{namespace}.actions");
-        known(given.actions.keys(), &rules, &key)?;
+        known.all(given.actions.keys(), &key)?;
     }
     for (place, given) in given.exceptions.iter().enumerate() {
         let key = format!("rules.exceptions[{place}].rules");
-        known(given.rules.iter(), &rules, &key)?;
+        known.all(given.rules.iter(), &key)?;
     }
     Ok(Settings::new(config, rules))
 }
 
-fn known<'a>(
-    mut ids: impl Iterator<Item = &'a String>,
-    rules: &user::Rules,
-    key: &str,
-) -> Result<(), UnknownRule> {
-    let is_known = |id: &str| rules.iter().any(|it| it.id == id) || find(id).is_some();
-    match ids.find(|id| !is_known(id)) {
-        None => Ok(()),
-        Some(id) => Err(UnknownRule {
-            id: id.clone(),
-            key: key.to_owned(),
-        }),
+/// The rules that there are.
+struct Known<'a> {
+    ids: BTreeSet<&'static str>,
+    rules: &'a user::Rules,
+}
+
+impl Known<'_> {
+    /// An error for the first that there is not.
+    fn all<'a>(
+        &self,
+        mut ids: impl Iterator<Item = &'a String>,
+        key: &str,
+    ) -> Result<(), UnknownRule> {
+        let is_known = |id: &str| self.ids.contains(id) || self.rules.iter().any(|it| it.id == id);
+        match ids.find(|id| !is_known(id)) {
+            None => Ok(()),
+            Some(id) => Err(UnknownRule {
+                id: id.clone(),
+                key: key.to_owned(),
+            }),
+        }
     }
 }
 

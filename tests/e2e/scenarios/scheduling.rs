@@ -41,6 +41,7 @@ struct Example {
 
 fn pages(stage: &mut Stage, _: Protocol) {
     let kubectl = stage.bare();
+    stage::sweep(&kubectl);
     let mut client = stage.cluster().client();
     let (settings, mut world) = (everything(), Index::default());
     world.declare_known(IndexedKind::PriorityClass);

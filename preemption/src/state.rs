@@ -325,8 +325,9 @@ impl State {
     }
 
     /// Takes effect of changed queues and cohorts. In their trees, as they were and as they are, what
-    /// was tried is out of date, and who is parked is looked at again.
-    pub(crate) fn settle(&mut self) {
+    /// was tried is out of date, and who is parked is looked at again. Whatever asks or decides does this first; who
+    /// copies a state again and again does it before. Costs the size of the trees, and nothing if nothing changed.
+    pub fn settle(&mut self) {
         if self.tree.is_dirty() {
             let changed = std::mem::take(&mut self.changed);
             self.look_again(&changed);

@@ -147,6 +147,8 @@ impl Field {
             field.quotas.extend(quotas);
             field.state.set_queue(spec);
         }
+        // Each run begins with a copy.
+        field.state.settle();
         Ok(field)
     }
 

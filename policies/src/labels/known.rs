@@ -9,6 +9,8 @@ use lockkeeper_api::labels::{
     CAN_PREEMPT, DISRUPTION_MODE, JOB, MAX_EXECUTION_TIME, MIN_PARALLELISM, ORIGINAL_PLACEMENT,
     PREEMPTIBLE, PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME, RESOURCE_IN_USE,
 };
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Where a key is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +46,30 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Known> {
 
 /// Where a key is read, if it is known.
 pub(crate) fn place(key: &str) -> Option<Place> {
-    all()
-        .find(|(known, _)| *known == key)
-        .map(|(_, place)| *place)
+    let (domain, name) = parts(key);
+    let mut named = by_domain().get(domain)?.iter();
+    named.find(|it| it.0 == name).map(|(_, (_, place))| *place)
+}
+
+/// The domain of a key and the name below it, which a key that is a domain by itself lacks.
+pub(crate) fn parts(key: &str) -> (&str, &str) {
+    key.split_once('/').unwrap_or((key, ""))
+}
+
+/// The name of a known key below its domain, and the key.
+type Named = (&'static str, &'static Known);
+
+/// The known keys of each domain.
+pub(crate) fn by_domain() -> &'static BTreeMap<&'static str, Vec<Named>> {
+    static KEYS: LazyLock<BTreeMap<&str, Vec<Named>>> = LazyLock::new(|| {
+        let mut domains: BTreeMap<&str, Vec<Named>> = BTreeMap::new();
+        for known in all() {
+            let (domain, name) = parts(known.0);
+            domains.entry(domain).or_default().push((name, known));
+        }
+        domains
+    });
+    &KEYS
 }
 
 const OWN: &[Known] = &[
@@ -221,7 +244,7 @@ const KOORDINATOR: &[Known] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::{DOMAINS, all};
+    use super::{DOMAINS, all, by_domain};
     use std::collections::BTreeSet;
 
     #[test]
@@ -232,8 +255,7 @@ mod tests {
 
     #[test]
     fn every_domain_has_keys() {
-        let domain = |key: &'static str| key.split_once('/').map_or(key, |(domain, _)| domain);
-        let domains: BTreeSet<&str> = all().map(|(key, _)| domain(key)).collect();
+        let domains: BTreeSet<&str> = by_domain().keys().copied().collect();
         assert_eq!(domains, BTreeSet::from(DOMAINS));
     }
 }

@@ -61,33 +61,47 @@ fn check<T: Labelled>(object: &T, out: &mut Findings) {
 
 /// Whether a key might be one of a project's: most keys are told from them by this alone.
 fn is_like_theirs(key: &str) -> bool {
-    let domain = key.split_once('/').map_or(key, |(domain, _)| domain);
+    let (domain, _) = known::parts(key);
     let mut domains = known::DOMAINS.iter();
     domain.ends_with(KOORDINATOR) || domains.any(|known| is_near_domain(domain, known))
 }
 
+/// The most letters that are wrong in a domain.
+const SLIPS_MAX: usize = 2;
+
 /// Whether a domain is that of a known key, or differs from it by a slip.
 fn is_near_domain(domain: &str, known: &str) -> bool {
     domain == known
-        || (domain.len().abs_diff(known.len()) <= 2 && strsim::osa_distance(domain, known) <= 2)
+        || (domain.len().abs_diff(known.len()) <= SLIPS_MAX
+            && odd_letters(domain.bytes(), known.bytes())
+                .iter()
+                .all(|odd| *odd <= SLIPS_MAX)
+            && strsim::osa_distance(domain, known) <= SLIPS_MAX)
+}
+
+/// How many letters the first has that the other lacks, and the other way round. A slip makes one so of each at most:
+/// most names are told apart by this, which costs far less than how near they are.
+fn odd_letters(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -> [usize; 2] {
+    // Letters that share a bit can only make it less.
+    let mark = |seen: u64, letter: u8| seen | 1 << (letter & 63);
+    let (one, other) = (one.fold(0, mark), other.fold(0, mark));
+    [one & !other, other & !one].map(|odd| usize::try_from(odd.count_ones()).unwrap_or(usize::MAX))
 }
 
 /// The known key that is very near to one that is not known.
 fn nearest(key: &str) -> Option<&'static str> {
-    let Some((domain, name)) = key.split_once('/') else {
-        let mut bare = known::all().map(|(known, _)| *known);
-        return bare.find(|known| !known.contains('/') && is_near_domain(key, known));
-    };
-    let scored = known::all().filter_map(|(known, _)| {
-        let (known_domain, known_name) = known.split_once('/')?;
-        let score = likeness(name, known_name)?;
-        let is_same = domain == known_domain;
-        let is_exact = name == known_name;
-        let is_near = is_same
-            || is_near_domain(domain, known_domain)
-            || (is_exact && name.len() >= TELLING_MIN && both_of_koordinator(domain, known_domain));
-        // The domain that was written is likelier than another one.
-        is_near.then_some((is_same, score, *known))
+    let (domain, name) = known::parts(key);
+    let of_domains = known::by_domain().iter().filter_map(|(known, keys)| {
+        let is_near = is_near_domain(domain, known);
+        (is_near || both_of_koordinator(domain, known)).then_some((*known, keys, is_near))
+    });
+    let scored = of_domains.flat_map(|(known_domain, keys, is_near)| {
+        keys.iter().filter_map(move |(known_name, (known, _))| {
+            let is_told = is_near || (name == *known_name && name.len() >= TELLING_MIN);
+            // The domain that was written is likelier than another one.
+            let score = is_told.then(|| likeness(name, known_name))?;
+            Some((domain == known_domain, score?, *known))
+        })
     });
     let best = scored.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     best.map(|(_, _, known)| known)
@@ -102,6 +116,11 @@ pub(super) fn likeness(name: &str, known: &str) -> Option<f64> {
     if name == known {
         return Some(2.0);
     }
+    may_be_like(name, known).then(|| measured(name, known))?
+}
+
+/// The same without looking at letters first.
+fn measured(name: &str, known: &str) -> Option<f64> {
     let (a, b) = (letters(name), letters(known));
     let score = strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase());
     let allowed = match b.len() {
@@ -118,8 +137,53 @@ pub(super) fn likeness(name: &str, known: &str) -> Option<f64> {
     }
 }
 
+/// Whether two names have enough letters in common to be like each other by either measure.
+///
+/// A Jaro-Winkler likeness of 0.92 takes a Jaro likeness of 0.867, as a common start makes it nearer to 1 by four
+/// tenths at most; and that takes `m/a + m/b` of 1.6, where `m` letters of `a` and `b` are in common.
+fn may_be_like(name: &str, known: &str) -> bool {
+    let [one, other] = [name, known].map(|it| it.bytes().map(|it| it.to_ascii_lowercase()));
+    let is_letter = |it: &u8| !matches!(it, b'-' | b'_' | b'.');
+    let odd = odd_letters(
+        one.clone().filter(is_letter),
+        other.clone().filter(is_letter),
+    );
+    if odd.iter().all(|it| *it <= SLIPS_MAX) {
+        return true;
+    }
+    let (a, b) = (name.len(), known.len());
+    let [odd_a, odd_b] = odd_letters(one, other);
+    let common = a.saturating_sub(odd_a).min(b.saturating_sub(odd_b));
+    let both = a.saturating_add(b);
+    common.saturating_mul(both).saturating_mul(5) >= a.saturating_mul(b).saturating_mul(8)
+}
+
 /// A name without what parts its words, in lower case.
 fn letters(name: &str) -> String {
     let letters = name.chars().filter(|it| !matches!(it, '-' | '_' | '.'));
     letters.flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{may_be_like, measured, odd_letters};
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Who is near is never told apart by letters alone.
+        #[test]
+        fn slips_make_few_letters_odd(one in "[a-c.]{0,6}", other in "[a-c.]{0,6}") {
+            let slips = strsim::osa_distance(&one, &other);
+            prop_assert!(odd_letters(one.bytes(), other.bytes()).iter().all(|odd| *odd <= slips));
+            prop_assert_eq!(odd_letters(one.bytes(), one.bytes()), [0, 0]);
+        }
+
+        /// Who is like another is never told apart by letters alone.
+        #[test]
+        fn names_that_are_alike_have_enough_in_common(one in "[a-dA-D-]{1,12}", other in "[a-d-]{1,12}") {
+            if measured(&one, &other).is_some() {
+                prop_assert!(may_be_like(&one, &other));
+            }
+        }
+    }
 }

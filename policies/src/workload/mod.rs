@@ -30,8 +30,8 @@ static RULES: &[Rule<Workload>] = &[
     invalid_template_metadata::rule(),
     reserved_resource::rule(),
     negative_resources::rule(),
-    misspelt_key::rule(Action::Off),
-    misplaced_key::rule(Action::Off),
+    misspelt_key::rule(Action::Warn),
+    misplaced_key::rule(Action::Warn),
 ];
 
 impl Guarded for Workload {

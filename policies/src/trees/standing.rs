@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::sums::{Chain, Whole, chain};
+use super::sums::{Whole, root};
 use super::{FlavorResource, NodeFacts, NodeKind, Tree};
 use crate::endless::{self, Hunter, Rules, Verdict};
 use lockkeeper_api::quantity::Quantity;
@@ -84,20 +84,14 @@ impl<'a> Standing<'a> {
         name: &'a str,
         facts: &'a NodeFacts,
     ) -> Option<Self> {
+        let whole = || Whole::of(tree, kind, name, facts);
+        let root = root(tree, kind, name, facts).ok()?;
         let is_known = kind == NodeKind::Queue && tree.node(kind, name) == Some(facts);
-        let above = facts.above.as_deref().filter(|_| is_known);
-        if let Some(above) = above.filter(|_| !tree.is_ambiguous()) {
-            let cohort = tree.node(NodeKind::Cohort, above);
-            let parent = cohort.and_then(|it| it.above.as_deref());
-            let Chain::Ends(names) = chain(tree, above, parent) else {
-                return None;
-            };
-            let root = names.last()?;
-            let made = || Some(Summary::of(&Whole::of(tree, kind, name, facts)?));
-            let summary = tree.summaries.get(root, made)?;
-            return Some(Self::Known(summary, name));
-        }
-        Whole::of(tree, kind, name, facts).map(Self::Whole)
+        let Some(root) = root.filter(|_| is_known) else {
+            return whole().map(Self::Whole);
+        };
+        let summary = tree.summaries.get(root, || Some(Summary::of(&whole()?)))?;
+        Some(Self::Known(summary, name))
     }
 
     /// Whether its policies alone keep preemption in the tree from going round.

@@ -85,6 +85,34 @@ pub(crate) fn chain<'a>(tree: &'a Tree, from: &'a str, parent: Option<&'a str>) 
     Chain::Ends(names)
 }
 
+/// A node has no tree: it hangs on a circle of cohorts, or the family is ambiguous.
+pub(super) struct NoTree;
+
+/// The name of the cohort at the root of the tree of a node that has these facts; `None` for a queue without cohort.
+/// Costs the depth of the tree.
+pub(super) fn root<'a>(
+    tree: &'a Tree,
+    kind: NodeKind,
+    name: &'a str,
+    facts: &'a NodeFacts,
+) -> Result<Option<&'a str>, NoTree> {
+    if tree.is_ambiguous() {
+        return Err(NoTree);
+    }
+    let first = match (kind, facts.above.as_deref()) {
+        (NodeKind::Queue, None) => return Ok(None),
+        (NodeKind::Queue, Some(above)) => {
+            let cohort = tree.node(NodeKind::Cohort, above);
+            (above, cohort.and_then(|it| it.above.as_deref()))
+        }
+        (NodeKind::Cohort, above) => (name, above),
+    };
+    match chain(tree, first.0, first.1) {
+        Chain::Ends(names) => Ok(names.last().copied()),
+        Chain::ComesBack(_) | Chain::Circles => Err(NoTree),
+    }
+}
+
 impl<'a> Whole<'a> {
     /// The tree of a node that has these facts, whatever the world knows of it. `None` if it hangs on a circle
     /// of cohorts, or if the tree is ambiguous. Costs the size of the tree.
@@ -94,22 +122,7 @@ impl<'a> Whole<'a> {
         name: &'a str,
         facts: &'a NodeFacts,
     ) -> Option<Self> {
-        if tree.is_ambiguous() {
-            return None;
-        }
-        let root = match (kind, facts.above.as_deref()) {
-            (NodeKind::Queue, None) => None,
-            (NodeKind::Queue, Some(above)) => {
-                let cohort = tree.node(NodeKind::Cohort, above);
-                Some((above, cohort.and_then(|it| it.above.as_deref())))
-            }
-            (NodeKind::Cohort, above) => Some((name, above)),
-        };
-        let root = match root.map(|(from, parent)| chain(tree, from, parent)) {
-            None => None,
-            Some(Chain::Ends(names)) => names.last().copied(),
-            Some(Chain::ComesBack(_) | Chain::Circles) => return None,
-        };
+        let root = root(tree, kind, name, facts).ok()?;
         let mut whole = Self {
             nodes: Vec::new(),
             at: 0,

@@ -44,7 +44,7 @@ fn check<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
     for group in object.groups() {
         let field = group.path.field("disruptionMode");
         match group.mode {
-            None if T::HAS_DISRUPTION_MODE => missing::<T>(field, out),
+            None if !T::ARE_TEMPLATES => missing::<T>(field, out),
             None => {}
             Some(mode) => known::<T>(field, mode, out),
         }

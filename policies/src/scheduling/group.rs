@@ -18,8 +18,8 @@ pub(super) const TEMPLATES_MAX: usize = 8;
 
 /// A kind that describes groups of pods.
 pub(super) trait Grouped: Guarded {
-    /// Whether a group has a disruption mode by default.
-    const HAS_DISRUPTION_MODE: bool;
+    /// Whether its groups are templates, of which some is filled in only later, such as the disruption mode.
+    const ARE_TEMPLATES: bool;
 
     /// The feature gate of the disruption mode and the priority; `None` where they have none.
     const PREEMPTION_GATE: Option<&'static str>;
@@ -161,7 +161,7 @@ const GATED_LATER: &[Gated] = &[
 ];
 
 impl Grouped for Workload {
-    const HAS_DISRUPTION_MODE: bool = false;
+    const ARE_TEMPLATES: bool = true;
     const PREEMPTION_GATE: Option<&'static str> = Some(PREEMPTION);
     const MODES: Modes = Modes::Text;
     const GATED: &'static [Gated] = GATED_FIRST;
@@ -180,7 +180,7 @@ impl Grouped for Workload {
 }
 
 impl Grouped for PodGroup {
-    const HAS_DISRUPTION_MODE: bool = true;
+    const ARE_TEMPLATES: bool = false;
     const PREEMPTION_GATE: Option<&'static str> = Some(PREEMPTION);
     const MODES: Modes = Modes::Text;
     const GATED: &'static [Gated] = GATED_FIRST;
@@ -191,7 +191,7 @@ impl Grouped for PodGroup {
 }
 
 impl Grouped for v1beta1::Workload {
-    const HAS_DISRUPTION_MODE: bool = false;
+    const ARE_TEMPLATES: bool = true;
     const PREEMPTION_GATE: Option<&'static str> = None;
     const MODES: Modes = Modes::OneOf;
     const GATED: &'static [Gated] = GATED_LATER;
@@ -223,7 +223,7 @@ impl Grouped for v1beta1::Workload {
 }
 
 impl Grouped for v1beta1::PodGroup {
-    const HAS_DISRUPTION_MODE: bool = true;
+    const ARE_TEMPLATES: bool = false;
     const PREEMPTION_GATE: Option<&'static str> = None;
     const MODES: Modes = Modes::OneOf;
     const GATED: &'static [Gated] = GATED_LATER;

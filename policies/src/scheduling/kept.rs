@@ -36,13 +36,12 @@ pub(super) fn fields<T: Grouped>(
         }
     }
     let was_taken = old.mode.is_some() && new.mode.is_none();
-    if was_taken && T::HAS_DISRUPTION_MODE && T::has_priorities(context) {
+    if was_taken && !T::ARE_TEMPLATES && T::has_priorities(context) {
         missing::<T>(new.path.clone().field("disruptionMode"), out);
     }
 }
 
 fn all<T: Grouped>(old: &View<'_>, new: &View<'_>) -> [Kept; 6] {
-    let is_template = T::kind(&()) == "Workload";
     [
         Kept {
             name: CLAIMS,
@@ -56,7 +55,7 @@ fn all<T: Grouped>(old: &View<'_>, new: &View<'_>) -> [Kept; 6] {
             is_changed: old.constraints != new.constraints,
             shown: constraints,
             gate: Some(TOPOLOGY),
-            without_gate_too: is_template,
+            without_gate_too: T::ARE_TEMPLATES,
         },
         Kept {
             name: "disruptionMode",

@@ -253,14 +253,11 @@ impl Webhooks {
 
 /// The configuration, and what it says to rules. Without a file everything is as by default.
 fn read_config(path: Option<&Path>, rules: &Arc<Rules>) -> Result<(Config, Settings), Error> {
+    let text = path.map_or(Ok(String::new()), fs::read_to_string);
     let path = path.unwrap_or(Path::new("")).to_owned();
-    let text = if path.as_os_str().is_empty() {
-        String::new()
-    } else {
-        match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(source) => return Err(Error::ReadConfig { path, source }),
-        }
+    let text = match text {
+        Ok(text) => text,
+        Err(source) => return Err(Error::ReadConfig { path, source }),
     };
     let config = if text.trim().is_empty() {
         Ok(Config::default())

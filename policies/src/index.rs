@@ -11,12 +11,10 @@ use crate::world::{
 };
 use job_pods::JobPods;
 pub use kind::IndexedKind;
+use lockkeeper_api::foreign::scheduling::SYSTEM_PREFIX;
 use quotas::Quotas;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// What the names of Kubernetes' own PriorityClasses begin with.
-const SYSTEM_PREFIX: &str = "system-";
 
 /// The facts of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]

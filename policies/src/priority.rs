@@ -9,9 +9,6 @@ pub(crate) const SYSTEM_CLASSES: [(&str, i32); 2] = [
     ("system-node-critical", 2_000_001_000),
 ];
 
-/// The largest value of a class, and priority of a group, that is not Kubernetes' own.
-pub(crate) const USER_PRIORITY_MAX: i32 = 1_000_000_000;
-
 /// How many classes a message names.
 const NAMES_MAX: usize = 8;
 

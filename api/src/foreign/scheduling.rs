@@ -15,6 +15,12 @@ pub const GROUP: &str = "scheduling.k8s.io";
 /// The version of the types here.
 pub const VERSION: &str = "v1alpha2";
 
+/// What the names of Kubernetes' own PriorityClasses begin with.
+pub const SYSTEM_PREFIX: &str = "system-";
+
+/// The largest value of a class, and priority of a group, that is not Kubernetes' own.
+pub const USER_PRIORITY_MAX: i32 = 1_000_000_000;
+
 /// The finalizer that keeps a PodGroup until its pods are gone.
 pub const POD_GROUP_PROTECTION: &str = "scheduling.k8s.io/podgroup-protection";
 

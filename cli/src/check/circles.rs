@@ -4,6 +4,7 @@ use super::kueue_version::KueueVersion;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::foreign::scheduling::SYSTEM_PREFIX;
 use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_policies::endless::{self, Beyond, Hunter, Rules, Verdict};
 use lockkeeper_policies::finding::{ErrorKind, Finding};
@@ -63,10 +64,10 @@ impl Herd {
         let kind = text("kind");
         match text("apiVersion").split_once('/') {
             Some((lockkeeper_api::GROUP, _)) => self.own.take(place, kind, object),
+            Some((kueue::GROUP, kueue::VERSION)) if matches!(kind, "ClusterQueue" | "Cohort") => {
+                self.kueue.take(place, kind, object);
+            }
             Some((kueue::GROUP, _)) if matches!(kind, "ClusterQueue" | "Cohort") => {
-                if object.get("apiVersion") == Some(&Value::from("kueue.x-k8s.io/v1beta2")) {
-                    return self.kueue.take(place, kind, object);
-                }
                 let mut object = object.clone();
                 kueue::upgrade(&mut object);
                 self.kueue.take(place, kind, &object);
@@ -112,7 +113,7 @@ impl Herd {
 /// Whether it is one of Kubernetes' own classes, which every cluster has, and no job.
 fn is_of_system(class: &Value) -> bool {
     let name = class.pointer("/metadata/name").and_then(Value::as_str);
-    name.is_some_and(|it| it.starts_with("system-"))
+    name.is_some_and(|it| it.starts_with(SYSTEM_PREFIX))
 }
 
 fn value_of(class: &Value) -> Option<i32> {

@@ -5,9 +5,7 @@ use crate::priority::system_class;
 use crate::rule::{Check, Context, Rule};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
-
-/// What the names of Kubernetes' own classes begin with.
-pub(super) const SYSTEM_PREFIX: &str = "system-";
+use lockkeeper_api::foreign::scheduling::SYSTEM_PREFIX;
 
 pub(super) const RULE: Rule<PriorityClass> = Rule::mirrored(
     "PC004",

@@ -1,11 +1,10 @@
 #![doc = include_str!("value_above_maximum.md")]
 
-use super::reserved_name::SYSTEM_PREFIX;
 use crate::finding::Findings;
-use crate::priority::USER_PRIORITY_MAX;
 use crate::rule::{Check, Context, Rule};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::scheduling::{SYSTEM_PREFIX, USER_PRIORITY_MAX};
 
 pub(super) const RULE: Rule<PriorityClass> = Rule::mirrored(
     "PC005",

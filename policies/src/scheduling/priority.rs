@@ -5,8 +5,8 @@
 use super::group::{Grouped, named};
 use crate::finding::Findings;
 use crate::names::dns_subdomain;
-use crate::priority::USER_PRIORITY_MAX;
 use crate::rule::{Check, Context, Rule};
+use lockkeeper_api::foreign::scheduling::USER_PRIORITY_MAX;
 
 pub(super) const fn workload<T: Grouped>() -> Rule<T> {
     Rule::mirrored(

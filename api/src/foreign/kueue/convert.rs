@@ -8,14 +8,9 @@ mod lost;
 
 use super::{FORMER_VERSION, GROUP, VERSION, upgrade};
 use crate::field_path::{FieldPath, unescaped};
+use crate::foreign::scheduling::{SYSTEM_PREFIX, USER_PRIORITY_MAX};
 use crate::labels;
 use serde_json::{Map, Value, json};
-
-/// The highest value of a PriorityClass that is not Kubernetes' own.
-const CLASS_VALUE_MAX: i64 = 1_000_000_000;
-
-/// What the names of Kubernetes' own PriorityClasses begin with.
-const CLASS_PREFIX: &str = "system-";
 
 /// Kueue's finalizer on what is in use.
 const IN_USE: &str = "kueue.x-k8s.io/resource-in-use";
@@ -146,12 +141,12 @@ pub fn convert(object: &Value) -> Option<Converted> {
 fn no_class(object: &Value) -> Option<(FieldPath, &'static str)> {
     let value = object.get("value").and_then(Value::as_i64);
     let name = object.pointer("/metadata/name").and_then(Value::as_str);
-    if value.is_some_and(|it| it > CLASS_VALUE_MAX) {
+    if value.is_some_and(|it| it > i64::from(USER_PRIORITY_MAX)) {
         let advice =
             "a PriorityClass has a value of at most 1000000000; give all classes smaller values";
         return Some((FieldPath::new("value"), advice));
     }
-    name.filter(|it| it.starts_with(CLASS_PREFIX)).map(|_| {
+    name.filter(|it| it.starts_with(SYSTEM_PREFIX)).map(|_| {
         let advice =
             "the names of Kubernetes' own PriorityClasses begin so; give the class another name";
         (FieldPath::new("metadata.name"), advice)

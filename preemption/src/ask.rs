@@ -69,7 +69,7 @@ impl State {
     ) -> Vec<Victim> {
         if let Some(queue) = self.queue_of(id) {
             for (of, _) in request {
-                self.tree.require(queue, *of);
+                self.require(queue, *of);
             }
         }
         let found = self.with_view(|state, view| {

@@ -69,7 +69,8 @@ impl Line {
 /// One queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    pub(crate) settings: Settings,
+    /// Shared by copies of the queue.
+    pub(crate) settings: Arc<Settings>,
     /// Those in scope that are not held. Of a class all are active or all are parked: they fare alike, so
     /// that one in vain at the head speaks for all, and to park or revive a thousand costs one step.
     lines: BTreeMap<Class, Line>,
@@ -221,8 +222,7 @@ impl Queue {
         }
         let sticky = self.sticky.as_ref()?;
         let (place, class) = sticky;
-        let line = self.lines.get(class)?;
-        (!self.parked_classes.contains(class) && line.contains(place)).then_some(sticky)
+        self.is_active(place, *class).then_some(sticky)
     }
 
     /// Takes an active workload out before all others, unless the queue keeps its order.
@@ -265,6 +265,12 @@ impl Queue {
         let lines = self.lines.iter();
         let lines = lines.filter(|(class, _)| self.parked_classes.contains(class) == are_parked);
         lines.flat_map(|(_, line)| line.places()).collect()
+    }
+
+    /// Whether one waits that is not parked.
+    pub(crate) fn is_active(&self, place: &Place, class: Class) -> bool {
+        let line = self.lines.get(&class);
+        line.is_some_and(|it| it.contains(place)) && !self.parked_classes.contains(&class)
     }
 
     /// The active workloads in queue order.

@@ -31,11 +31,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct State {
     pub(crate) options: Options,
-    flavors: Names,
-    resources: Names,
-    pub(crate) queue_names: BTreeMap<Arc<str>, NodeId>,
-    cohort_names: BTreeMap<Arc<str>, NodeId>,
-    pub(crate) tree: Tree,
+    // What seldom changes is shared by copies until it does.
+    flavors: Arc<Names>,
+    resources: Arc<Names>,
+    pub(crate) queue_names: Arc<BTreeMap<Arc<str>, NodeId>>,
+    cohort_names: Arc<BTreeMap<Arc<str>, NodeId>>,
+    pub(crate) tree: Arc<Tree>,
     /// Queues and cohorts that were declared anew since the tree was settled.
     changed: Vec<NodeId>,
     pub(crate) usage: Vec<Amount>,
@@ -67,7 +68,7 @@ impl State {
             ..Self::default()
         };
         // The number of `ResourceId::PODS`.
-        state.resources.intern("pods");
+        Arc::make_mut(&mut state.resources).intern("pods");
         state
     }
 
@@ -91,17 +92,17 @@ impl State {
                 quotas.push((of, *quota));
             }
         }
-        self.tree.declare(id, parent, quotas, spec.weight);
+        Arc::make_mut(&mut self.tree).declare(id, parent, quotas, spec.weight);
         self.has_limits |= spec.preemption.limits != PreemptionLimits::default();
         if let Some(queue) = self.queues.get_mut(id.index()) {
-            queue.settings = Settings {
+            queue.settings = Arc::new(Settings {
                 is_declared: true,
                 groups: spec.groups,
                 preemption: spec.preemption,
                 fungibility: spec.fungibility,
                 strategy: spec.strategy,
                 is_active: spec.is_active,
-            };
+            });
         }
         self.changed.push(id);
         id
@@ -111,9 +112,9 @@ impl State {
     pub fn remove_queue(&mut self, name: &str) {
         if let Some(id) = self.queue(name) {
             self.changed.push(id);
-            self.tree.declare(id, None, Vec::new(), 1.0);
+            Arc::make_mut(&mut self.tree).declare(id, None, Vec::new(), 1.0);
             if let Some(queue) = self.queues.get_mut(id.index()) {
-                queue.settings = Settings::default();
+                queue.settings = Arc::default();
             }
         }
     }
@@ -122,7 +123,7 @@ impl State {
     pub fn set_cohort(&mut self, spec: CohortSpec<'_>) -> NodeId {
         let id = self.cohort_node(spec.name);
         let parent = spec.parent.map(|name| self.cohort_node(name));
-        self.tree.declare(id, parent, spec.quotas, spec.weight);
+        Arc::make_mut(&mut self.tree).declare(id, parent, spec.quotas, spec.weight);
         self.changed.push(id);
         id
     }
@@ -131,7 +132,7 @@ impl State {
     pub fn remove_cohort(&mut self, name: &str) {
         if let Some(id) = self.cohort_names.get(name).copied() {
             self.changed.push(id);
-            self.tree.declare(id, None, Vec::new(), 1.0);
+            Arc::make_mut(&mut self.tree).declare(id, None, Vec::new(), 1.0);
         }
     }
 
@@ -191,7 +192,7 @@ impl State {
         // What the cells were before a change of the quotas says nothing of what they will be.
         self.settle();
         for (of, _) in usage {
-            self.tree.require(queue, *of);
+            self.require(queue, *of);
         }
         self.settle();
         let group = self.index.group_for(&self.tree, queue, usage);
@@ -331,7 +332,7 @@ impl State {
         if self.tree.is_dirty() {
             let changed = std::mem::take(&mut self.changed);
             self.look_again(&changed);
-            self.tree.settle(&mut self.usage);
+            Arc::make_mut(&mut self.tree).settle(&mut self.usage);
             self.index.settle(&self.tree);
             self.parked.settle(&self.tree);
             self.look_again(&changed);
@@ -415,12 +416,19 @@ impl State {
         id
     }
 
+    /// Makes sure that usage of this flavor and resource can be booked on the queue.
+    pub(crate) fn require(&mut self, queue: NodeId, of: FlavorResource) {
+        if self.tree.node(queue).cell(of).is_none() {
+            Arc::make_mut(&mut self.tree).require(queue, of);
+        }
+    }
+
     fn queue_node(&mut self, name: &str) -> NodeId {
         if let Some(id) = self.queue_names.get(name) {
             return *id;
         }
-        let id = self.tree.add(name, true);
-        self.queue_names.insert(name.into(), id);
+        let id = Arc::make_mut(&mut self.tree).add(name, true);
+        Arc::make_mut(&mut self.queue_names).insert(name.into(), id);
         self.queues
             .resize_with(id.index().saturating_add(1), Queue::default);
         id
@@ -430,8 +438,8 @@ impl State {
         if let Some(id) = self.cohort_names.get(name) {
             return *id;
         }
-        let id = self.tree.add(name, false);
-        self.cohort_names.insert(name.into(), id);
+        let id = Arc::make_mut(&mut self.tree).add(name, false);
+        Arc::make_mut(&mut self.cohort_names).insert(name.into(), id);
         id
     }
 

@@ -156,11 +156,9 @@ impl Tree {
         }
     }
 
-    /// Makes sure that usage of this flavor and resource can be booked on the queue.
+    /// Makes sure that usage of this flavor and resource, which is in no quota, can be booked on the queue.
     pub(crate) fn require(&mut self, node: NodeId, of: FlavorResource) {
-        let is_missing = self.node(node).cell(of).is_none();
         if let Some(node) = self.nodes.get_mut(node.index())
-            && is_missing
             && node.extra.insert(of)
         {
             self.is_dirty = true;

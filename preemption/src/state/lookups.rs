@@ -6,16 +6,17 @@ use crate::assignment::PodSet;
 use crate::names::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::queue::Queue;
 use crate::quota::Usage;
+use std::sync::Arc;
 
 impl State {
     /// The number of a flavor.
     pub fn flavor(&mut self, name: &str) -> FlavorId {
-        FlavorId(self.flavors.intern(name))
+        FlavorId(Arc::make_mut(&mut self.flavors).intern(name))
     }
 
     /// The number of a resource.
     pub fn resource(&mut self, name: &str) -> ResourceId {
-        ResourceId(self.resources.intern(name))
+        ResourceId(Arc::make_mut(&mut self.resources).intern(name))
     }
 
     /// The name of a flavor.
@@ -90,6 +91,14 @@ impl State {
     #[must_use]
     pub fn active(&self, queue: NodeId) -> Vec<WorkloadId> {
         self.pending(queue).map(Queue::active).unwrap_or_default()
+    }
+
+    /// Whether a workload waits and is not parked.
+    #[must_use]
+    pub fn is_active(&self, id: WorkloadId) -> bool {
+        let record = self.records.get(id);
+        let queue = record.and_then(|it| Some((it, self.pending(it.queue)?)));
+        queue.is_some_and(|(it, queue)| queue.is_active(&it.place(id), it.class()))
     }
 
     /// The parked workloads of a queue in queue order.

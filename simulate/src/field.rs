@@ -4,7 +4,7 @@ use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_preemption::{Amount, Options, Preemption, Quota, ResourceId, State};
 use lockkeeper_snapshot::objects::{ObjectError, cohort_spec, queue_spec};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// As many queues of a tree as take part in a search. The others are taken to use their nominal quota, of which
 /// nobody can take anything, and lend nothing.
@@ -93,8 +93,15 @@ pub struct Contender {
     pub has_cohort: bool,
     /// Whether it may use more than its nominal quota.
     pub may_borrow: bool,
-    /// The resources that it has quota of.
-    pub(crate) resources: BTreeSet<ResourceId>,
+    /// The most that a workload in it could ever have of a resource that it has quota of.
+    pub(crate) most: BTreeMap<ResourceId, Amount>,
+}
+
+impl Contender {
+    /// Nothing where it has no quota.
+    pub(crate) fn most_of(&self, resource: ResourceId) -> i64 {
+        self.most.get(&resource).map_or(0, |it| it.get())
+    }
 }
 
 /// A tree in which nobody is.
@@ -142,7 +149,7 @@ impl Field {
                 preemption: spec.preemption,
                 has_cohort: spec.cohort.is_some(),
                 may_borrow: spec.cohort.is_some() && quotas.iter().any(is_free),
-                resources: quotas.iter().map(|(of, _)| *of).collect(),
+                most: most(&quotas, spec.cohort.is_some()),
             });
             field.quotas.extend(quotas);
             field.state.set_queue(spec);
@@ -180,6 +187,21 @@ impl Field {
         let nominal = self.quotas_of(resource).map(|it| it.nominal);
         nominal.fold(Amount::ZERO, Amount::plus).get()
     }
+}
+
+/// All pods of a workload's set are of one flavor, so the largest of them counts.
+fn most(quotas: &[(ResourceId, Quota)], has_cohort: bool) -> BTreeMap<ResourceId, Amount> {
+    let mut most = BTreeMap::new();
+    for (resource, quota) in quotas {
+        let more = if has_cohort {
+            quota.borrowing_limit.unwrap_or(Amount::UNLIMITED)
+        } else {
+            Amount::ZERO
+        };
+        let of_all: &mut Amount = most.entry(*resource).or_insert(Amount::ZERO);
+        *of_all = quota.nominal.plus(more).max(*of_all);
+    }
+    most
 }
 
 /// Which queues take part: of those with equal specs a few, and few in all.

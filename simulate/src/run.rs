@@ -1,6 +1,9 @@
 //! Queues and workloads, left to themselves: a cycle after the other, and whoever is told to go goes at once
 //! and waits again. Nobody finishes.
 
+#[cfg(test)]
+mod tests;
+
 use crate::field::Field;
 use lockkeeper_preemption::{
     Amount, Decision, FlavorResource, PodSet, Reason, ResourceId, State, WorkloadId, WorkloadSpec,
@@ -106,29 +109,32 @@ impl<'a> Run<'a> {
 
     /// Goes on until it rests, comes round, or has taken so many rounds.
     pub fn find(&mut self, rounds_max: usize) -> Option<Circle> {
+        let mut now = self.standing();
         while self.rounds.len() < rounds_max {
             let is_complete = self.ids.len() == self.guests.len();
-            if is_complete && let Some(found) = self.circle() {
+            if is_complete && let Some(found) = self.circle(&now) {
                 return Some(found);
             }
-            if self.is_at_rest() {
+            if self.is_at_rest(&now) {
                 if is_complete {
                     return None;
                 }
                 self.standings.clear();
             }
-            self.round();
+            self.round(now);
+            now = self.standing();
         }
         None
     }
 
     /// One cycle, before which guests come if it is time for them.
-    fn round(&mut self) {
+    fn round(&mut self, mut now: Standing) {
         let mut round = Round::default();
         if self.standings.is_empty() {
             self.arrive(&mut round);
+            now = self.standing();
         }
-        self.standings.push(self.standing());
+        self.standings.push(now);
         let cycle = self.state.next_cycle(self.now_s, false);
         self.now_s = self.now_s.saturating_add(1);
         for entry in &cycle.entries {
@@ -207,30 +213,35 @@ impl<'a> Run<'a> {
                 let rank = times.range(..held.reserved_at_s).count();
                 return Place::Running(held.usage.clone(), rank);
             }
-            let queue = self.state.queue_of(*id);
-            let is_active = queue.is_some_and(|it| self.state.active(it).contains(id));
-            Place::Waiting(is_active, self.state.has_flavors_left(*id))
+            Place::Waiting(self.state.is_active(*id), self.state.has_flavors_left(*id))
         };
         (0..self.guests.len()).map(of_guest).collect()
     }
 
-    /// Whether nothing has happened for so long that nothing will any more. A head that keeps its queue may
-    /// try flavor after flavor all the same, so the standing need only be one that was there before.
-    fn is_at_rest(&self) -> bool {
+    /// Whether nothing happens any more: nobody waits but who is parked, or a cycle changed nothing, and so does the
+    /// next one, unless a head goes on to its next flavors. One that keeps its queue may try them again and again, so
+    /// a standing that was there before will do when nothing has happened for some rounds.
+    fn is_at_rest(&self, now: &Standing) -> bool {
+        if self.standings.is_empty() {
+            return false;
+        }
+        let is_active = |it: &Place| matches!(it, Place::Waiting(true, _));
+        let goes_on = |it: &Place| matches!(it, Place::Waiting(true, true));
         let is_quiet = |it: &Round| it.admitted.is_empty() && it.preempted.is_empty();
-        let now = self.standing();
-        let mut before = self.standings.iter().rev().take(QUIET_ROUNDS);
-        self.standings.len() >= QUIET_ROUNDS
-            && self.rounds.iter().rev().take(QUIET_ROUNDS).all(is_quiet)
-            && before.any(|it| *it == now)
+        let quiet = self.rounds.iter().rev().take(self.standings.len());
+        let quiet = quiet.take_while(|it| is_quiet(it)).count();
+        let before = self.standings.iter().rev();
+        let is_same = quiet > 0 && before.clone().next() == Some(now);
+        !now.iter().any(is_active)
+            || (is_same && !now.iter().any(goes_on))
+            || (quiet >= QUIET_ROUNDS && before.take(QUIET_ROUNDS).any(|it| it == now))
     }
 
     /// Where the state now was before, if something was preempted since. What a queue remembers beyond its
     /// places is not seen in a standing, so the circle has to be gone through twice more.
-    fn circle(&mut self) -> Option<Circle> {
-        let now = self.standing();
+    fn circle(&mut self, now: &Standing) -> Option<Circle> {
         let offset = self.rounds.len().checked_sub(self.standings.len())?;
-        let at = self.standings.iter().rposition(|it| *it == now)?;
+        let at = self.standings.iter().rposition(|it| it == now)?;
         let from = at.checked_add(offset)?;
         let turn = self.rounds.get(from..)?.to_vec();
         if turn.iter().all(|it| it.preempted.is_empty()) {
@@ -238,7 +249,8 @@ impl<'a> Run<'a> {
         }
         let mut rounds = self.rounds.clone();
         for expected in turn.iter().chain(&turn) {
-            self.round();
+            let now = self.standing();
+            self.round(now);
             let same = |round: &Round| {
                 round.admitted == expected.admitted && round.preempted == expected.preempted
             };

@@ -1,5 +1,6 @@
 //! Workloads that would preempt each other without end in the queues that are checked.
 
+use super::crew;
 use super::kueue_version::KueueVersion;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::field_path::FieldPath;
@@ -12,12 +13,14 @@ use lockkeeper_preemption::{
     Algorithm, Compatibility, Damping, FormerKueue, Options, ReclaimWithinCohort,
     WithinClusterQueue,
 };
-use lockkeeper_simulate::circles::{Search, find};
+use lockkeeper_simulate::circles::{self, Search};
+use lockkeeper_simulate::run::Circle;
 use lockkeeper_simulate::{Field, Tree, trees};
 use lockkeeper_snapshot::settings;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Sets of workloads that are tried in all trees together.
 const DRAWS_MAX: u64 = 60_000;
@@ -189,14 +192,44 @@ impl Family {
             priorities: &priorities,
             draws_max: each.clamp(TREE_DRAWS.0, TREE_DRAWS.1),
         };
-        let circles = fields.iter().filter_map(|field| {
-            let circle = find(field, &search)?;
+        let circles = smallest(&fields, &search).into_iter();
+        let told = circles.filter_map(|(field, circle)| {
             let first = circle.preemptors().first().copied()?.to_owned();
             let (place, _) = self.queues.get(&first)?;
             Some((*place, circling(circle.story(field))))
         });
-        circles.collect()
+        told.collect()
     }
+}
+
+/// Of each field the circle of the fewest workloads, if there is one. Sets of each size are tried on a thread of their
+/// own, but for those that are larger than one that was found.
+fn smallest<'a>(fields: &'a [Field], search: &Search<'_>) -> Vec<(&'a Field, Circle)> {
+    let sizes: Vec<usize> = circles::sizes().collect();
+    let asked: Vec<(usize, usize)> = (0..fields.len())
+        .flat_map(|field| sizes.iter().map(move |size| (field, *size)))
+        .collect();
+    let least: Vec<AtomicUsize> = fields
+        .iter()
+        .map(|_| AtomicUsize::new(usize::MAX))
+        .collect();
+    let look = |at: usize| {
+        let (number, size) = asked.get(at)?;
+        let (field, least) = (fields.get(*number)?, least.get(*number)?);
+        if least.load(Ordering::Relaxed) < *size {
+            return None;
+        }
+        let circle = circles::find_of(field, search, *size)?;
+        least.fetch_min(*size, Ordering::Relaxed);
+        Some((*number, field, circle))
+    };
+    let mut found = BTreeMap::new();
+    crew::in_order(asked.len(), crew::threads(), look, |_, circle| {
+        if let Some((number, field, circle)) = circle {
+            found.entry(number).or_insert((field, circle));
+        }
+    });
+    found.into_values().collect()
 }
 
 fn circling(story: Vec<String>) -> Circling {

@@ -41,52 +41,82 @@ impl Dice {
     }
 }
 
+/// What can be drawn of one resource.
+struct Deck<'a> {
+    /// Ascending.
+    amounts: Vec<i64>,
+    /// The queues that may preempt, and have quota of it.
+    hunters: Vec<&'a Contender>,
+    /// All queues that have quota of it.
+    all: Vec<&'a Contender>,
+}
+
+impl<'a> Deck<'a> {
+    /// `None` if there is nothing to ask for.
+    fn of(field: &'a Field, resource: ResourceId) -> Option<Self> {
+        let amounts = amounts::of(field, resource);
+        let all = field.contenders.iter();
+        let can_ask = |it: &&Contender| !up_to(&amounts, it.most_of(resource)).is_empty();
+        let all: Vec<_> = all.filter(can_ask).collect();
+        let hunters = all.iter().copied().filter(|it| may_hunt(it)).collect();
+        (!all.is_empty()).then_some(Self {
+            amounts,
+            hunters,
+            all,
+        })
+    }
+}
+
+/// The amounts that are no more than this.
+fn up_to(amounts: &[i64], most: i64) -> &[i64] {
+    let count = amounts.partition_point(|it| *it <= most);
+    amounts.get(..count).unwrap_or_default()
+}
+
+fn may_hunt(contender: &Contender) -> bool {
+    contender.preemption.within_cluster_queue != WithinClusterQueue::Never
+        || contender.preemption.reclaim_within_cohort != ReclaimWithinCohort::Never
+}
+
 /// What can be drawn in a tree.
 pub(super) struct Cards<'a> {
-    /// The queues that may preempt.
-    hunters: Vec<&'a Contender>,
-    all: Vec<&'a Contender>,
+    field: &'a Field,
+    decks: BTreeMap<ResourceId, Deck<'a>>,
     pub(super) priorities: Vec<i32>,
-    pub(super) amounts: BTreeMap<ResourceId, Vec<i64>>,
 }
 
 impl<'a> Cards<'a> {
     /// `None` if nobody can be preempted in the tree.
     pub(super) fn of(field: &'a Field, priorities: &BTreeSet<i32>) -> Option<Self> {
-        let may_hunt = |it: &&Contender| {
-            it.preemption.within_cluster_queue != WithinClusterQueue::Never
-                || it.preemption.reclaim_within_cohort != ReclaimWithinCohort::Never
-        };
-        let hunters: Vec<_> = field.contenders.iter().filter(may_hunt).collect();
-        if hunters.is_empty() {
+        if !field.contenders.iter().any(may_hunt) {
             return None;
         }
-        let resources: BTreeSet<_> = field
-            .contenders
-            .iter()
-            .flat_map(|it| &it.resources)
-            .collect();
-        let amounts = resources
+        let all = field.contenders.iter();
+        let resources: BTreeSet<_> = all.flat_map(|it| it.most.keys().copied()).collect();
+        let decks = resources
             .into_iter()
-            .map(|it| (*it, amounts::of(field, *it)))
-            .filter(|(_, amounts)| !amounts.is_empty());
+            .filter_map(|it| Some((it, Deck::of(field, it)?)));
         Some(Self {
-            hunters,
-            all: field.contenders.iter().collect(),
+            field,
+            decks: decks.collect(),
             priorities: few(field, priorities),
-            amounts: amounts.collect(),
         })
+    }
+
+    /// The amounts of a resource that are tried, ascending.
+    pub(super) fn amounts(&self, resource: ResourceId) -> &[i64] {
+        self.decks.get(&resource).map_or(&[], |it| &it.amounts)
     }
 
     /// So many guests.
     pub(super) fn draw(&self, dice: &mut Dice, size: usize) -> Vec<Guest> {
         let is_wide = dice.below(4) == 0;
-        let resource = self.amounts.keys().nth(dice.below(self.amounts.len()));
+        let deck = self.decks.iter().nth(dice.below(self.decks.len()));
         let mut guests = Vec::new();
-        while let Some(resource) = resource
+        while let Some((resource, deck)) = deck
             && guests.len() < size
         {
-            let mut guest = self.guest(dice, *resource);
+            let mut guest = self.guest(dice, *resource, deck);
             if is_wide {
                 self.widen(dice, &mut guest);
             }
@@ -95,17 +125,12 @@ impl<'a> Cards<'a> {
         guests
     }
 
-    fn guest(&self, dice: &mut Dice, resource: ResourceId) -> Guest {
-        let from = if dice.below(2) == 0 {
-            &self.hunters
-        } else {
-            &self.all
-        };
-        let queue = dice
-            .pick(from)
-            .map_or_else(String::new, |it| it.name.clone());
+    fn guest(&self, dice: &mut Dice, resource: ResourceId, deck: &Deck<'_>) -> Guest {
+        let is_hunter = dice.below(2) == 0 && !deck.hunters.is_empty();
+        let from = if is_hunter { &deck.hunters } else { &deck.all };
+        let queue = dice.pick(from);
         let mut guest = Guest {
-            queue,
+            queue: queue.map_or_else(String::new, |it| it.name.clone()),
             priority: dice.pick(&self.priorities).copied().unwrap_or_default(),
             requests: BTreeMap::new(),
             is_late: dice.below(2) == 0,
@@ -114,22 +139,46 @@ impl<'a> Cards<'a> {
         guest
     }
 
+    /// Lets a guest ask for no more than its queue could ever have, or for nothing.
     fn ask(&self, dice: &mut Dice, guest: &mut Guest, resource: ResourceId) {
-        let amounts = self.amounts.get(&resource);
-        if let Some(amount) = amounts.and_then(|it| dice.pick(it)) {
-            guest.requests.insert(resource, *amount);
-        }
+        let most = self.most(&guest.queue, resource);
+        match dice.pick(up_to(self.amounts(resource), most)) {
+            Some(amount) => guest.requests.insert(resource, *amount),
+            None => guest.requests.remove(&resource),
+        };
+    }
+
+    fn most(&self, queue: &str, resource: ResourceId) -> i64 {
+        let mut all = self.field.contenders.iter();
+        let queue = all.find(|it| it.name == queue);
+        queue.map_or(0, |it| it.most_of(resource))
     }
 
     /// Lets a guest ask for another resource, too, or for one less.
     fn widen(&self, dice: &mut Dice, guest: &mut Guest) {
-        let Some(resource) = self.amounts.keys().nth(dice.below(self.amounts.len())) else {
+        let Some(resource) = self.decks.keys().nth(dice.below(self.decks.len())) else {
             return;
         };
         if guest.requests.len() > 1 && dice.below(2) == 0 {
             guest.requests.remove(resource);
         } else {
             self.ask(dice, guest, *resource);
+        }
+    }
+
+    /// Lets a guest come to another queue that has what it asks for.
+    fn move_on(&self, dice: &mut Dice, guest: &mut Guest) {
+        let asked: Vec<_> = guest.requests.keys().copied().collect();
+        let deck = asked.first().and_then(|it| self.decks.get(it));
+        let Some(queue) = deck.and_then(|it| dice.pick(&it.all)) else {
+            return;
+        };
+        guest.queue.clone_from(&queue.name);
+        for resource in asked {
+            let most = queue.most_of(resource);
+            if guest.requests.get(&resource).is_some_and(|it| *it > most) {
+                self.ask(dice, guest, resource);
+            }
         }
     }
 
@@ -151,11 +200,7 @@ impl<'a> Cards<'a> {
                 1 | 2 => {
                     guest.priority = dice.pick(&self.priorities).copied().unwrap_or_default();
                 }
-                3 | 4 => {
-                    if let Some(queue) = dice.pick(&self.all) {
-                        guest.queue.clone_from(&queue.name);
-                    }
-                }
+                3 | 4 => self.move_on(dice, guest),
                 5 => self.widen(dice, guest),
                 _ => {
                     let resources: Vec<_> = guest.requests.keys().copied().collect();

@@ -56,7 +56,7 @@ fn simpler(cards: &Cards<'_>, guests: &[Guest]) -> Vec<Vec<Guest>> {
             });
         }
         for (resource, amount) in &guest.requests {
-            let amounts = cards.amounts.get(resource).into_iter().flatten();
+            let amounts = cards.amounts(*resource).iter();
             let smaller = amounts.filter(|it| *it < amount);
             for less in smaller {
                 let mut smaller = guest.clone();

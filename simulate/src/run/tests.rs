@@ -1,0 +1,103 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+use super::{Guest, Run};
+use crate::field::{Field, trees};
+use lockkeeper_api::ClusterQueue;
+use lockkeeper_preemption::{Damping, Options};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+/// More than any of these runs takes to come to rest.
+const ROUNDS_MAX: usize = 200;
+
+/// More than it takes to try all flavors twice.
+const ROUNDS_AFTER: usize = 12;
+
+fn queue() -> impl Strategy<Value = Value> {
+    let policies = (
+        select(&["Never", "LowerPriority", "LowerOrNewerEqualPriority"][..]),
+        select(&["Never", "LowerPriority", "Any"][..]),
+        select(&["Never", "LowerPriority"][..]),
+    );
+    let fungibility = (
+        select(&["MayStopSearch", "TryNextFlavor"][..]),
+        select(&["MayStopSearch", "TryNextFlavor"][..]),
+    );
+    let strategy = select(&["StrictFIFO", "BestEffortFIFO"][..]);
+    let quotas = prop::collection::vec((1..4_u8, prop::option::of(0..2_u8)), 3);
+    (policies, fungibility, strategy, quotas).prop_map(
+        |((within, reclaim, borrow), (borrowing, preempting), strategy, quotas)| {
+            let flavors = quotas.iter().enumerate().map(|(number, (nominal, limit))| {
+                let mut quota = json!({"name": "cpu", "nominalQuota": nominal});
+                if let Some(limit) = limit {
+                    quota["borrowingLimit"] = json!(limit);
+                }
+                json!({"name": format!("f{number}"), "resources": [quota]})
+            });
+            let flavors: Vec<_> = flavors.collect();
+            let borrow = if reclaim == "Never" { "Never" } else { borrow };
+            json!({
+                "cohortName": "all",
+                "queueingStrategy": strategy,
+                "flavorFungibility": {"whenCanBorrow": borrowing, "whenCanPreempt": preempting},
+                "preemption": {
+                    "withinClusterQueue": within,
+                    "reclaimWithinCohort": reclaim,
+                    "borrowWithinCohort": {"policy": borrow},
+                },
+                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+            })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    /// Who is said to be at rest is, whatever more rounds there are.
+    #[test]
+    fn nothing_happens_after_a_run_has_come_to_rest(
+        specs in prop::collection::vec(queue(), 1..3),
+        wishes in prop::collection::vec((0..4_usize, 0..3_i32, 1..7_i64, any::<bool>()), 1..9),
+    ) {
+        let queues: Vec<ClusterQueue> = specs
+            .iter()
+            .enumerate()
+            .map(|(number, spec)| {
+                let name = json!({"name": format!("q{number}")});
+                serde_json::from_value(json!({"metadata": name, "spec": spec})).unwrap()
+            })
+            .collect();
+        let trees = trees(&queues, &[]).unwrap();
+        let options = Options { damping: Damping::Off, ..Options::default() };
+        let mut field = Field::new(&trees[0], options).unwrap();
+        let cpu = field.resource("cpu");
+        let guests: Vec<Guest> = wishes
+            .iter()
+            .map(|(queue, priority, halves, is_late)| Guest {
+                queue: format!("q{}", queue % queues.len()),
+                priority: *priority,
+                requests: [(cpu, halves * 500)].into(),
+                is_late: *is_late,
+            })
+            .collect();
+        let mut run = Run::new(&field, &guests);
+        let found = run.find(ROUNDS_MAX);
+        prop_assume!(found.is_none() && run.ids.len() == guests.len());
+        prop_assert!(run.rounds.len() < ROUNDS_MAX);
+        let rested = run.rounds.len();
+        for _ in 0..ROUNDS_AFTER {
+            let now = run.standing();
+            run.round(now);
+        }
+        for round in &run.rounds[rested..] {
+            prop_assert!(round.admitted.is_empty() && round.preempted.is_empty(), "{round:?}");
+        }
+    }
+}

@@ -5,13 +5,13 @@ mod queue;
 use crate::endless::{Beyond, Hunter};
 use crate::finding::Findings;
 use crate::guarded::Guarded;
-use crate::trees::{Family, FlavorResource, Limits, NodeFacts, NodeKind};
+use crate::trees::{Family, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_api::quota::{FairSharing, FlavorQuotas, ResourceGroup, ResourceQuota};
 use lockkeeper_api::{ClusterQueue, Cohort};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 pub(crate) use queue::IsQueue;
 
@@ -59,29 +59,55 @@ pub(crate) trait HasQuota: Guarded {
 
     /// What rules about trees use of it.
     fn facts(&self) -> NodeFacts {
-        let quotas = quotas(self.groups());
-        let is_free = |it: &Limits| it.borrowing.is_none_or(|limit| !limit.is_zero());
-        let may_borrow = self.is_in_cohort() && quotas.values().any(is_free);
         NodeFacts {
             above: self.above().map(str::to_owned),
-            quotas,
-            hunter: Hunter {
-                may_borrow,
-                // Without a cohort there is nobody beyond.
-                beyond: if self.is_in_cohort() {
-                    self.hunter().beyond
-                } else {
-                    Beyond::Nobody
-                },
-                ..self.hunter()
-            },
+            quotas: quotas(self.groups()).collect(),
+            hunter: self.hunter_here(),
             has_checks: self.has_checks(),
             takes_equals: self.takes_equals(),
         }
     }
+
+    /// The same; those that the tree has, if it knows the object as it is.
+    fn facts_in<'t>(&self, tree: &'t Tree) -> Cow<'t, NodeFacts> {
+        match tree.node(Self::NODE, self.name()) {
+            Some(known) if self.is_known_as(known) => Cow::Borrowed(known),
+            _ => Cow::Owned(self.facts()),
+        }
+    }
+
+    /// Whether these are its [`facts`](Self::facts). May say no of an object that has a quota twice.
+    fn is_known_as(&self, known: &NodeFacts) -> bool {
+        self.above() == known.above.as_deref()
+            && self.hunter_here() == known.hunter
+            && self.has_checks() == known.has_checks
+            && self.takes_equals() == known.takes_equals
+            && quotas(self.groups()).count() == known.quotas.len()
+            && quotas(self.groups()).all(|(of, limits)| known.quotas.get(of) == Some(&limits))
+    }
+
+    /// What its policies let its workloads do with the quota that it has.
+    fn hunter_here(&self) -> Hunter {
+        let hunter = self.hunter();
+        if !self.is_in_cohort() {
+            // Nothing can be borrowed, and there is nobody beyond.
+            return Hunter {
+                may_borrow: false,
+                beyond: Beyond::Nobody,
+                ..hunter
+            };
+        }
+        let mut limits = quotas(self.groups()).map(|(_, it)| it.borrowing);
+        let may_borrow = limits.any(|it| it.is_none_or(|limit| !limit.is_zero()));
+        Hunter {
+            may_borrow,
+            ..hunter
+        }
+    }
 }
 
-fn quotas(groups: &[ResourceGroup]) -> BTreeMap<FlavorResource, Limits> {
+/// Quota by flavor and resource, in the order in which it stands.
+fn quotas(groups: &[ResourceGroup]) -> impl Iterator<Item = (FlavorResource<'_>, Limits)> {
     let flavors = groups.iter().flat_map(|group| &group.flavors);
     let all = flavors.flat_map(|flavor| flavor.resources.iter().map(move |it| (flavor, it)));
     all.map(|(flavor, quota)| {
@@ -90,9 +116,8 @@ fn quotas(groups: &[ResourceGroup]) -> BTreeMap<FlavorResource, Limits> {
             borrowing: quota.borrowing_limit,
             lending: quota.lending_limit,
         };
-        ((flavor.name.clone(), quota.name.clone()), limits)
+        ((flavor.name.as_str(), quota.name.as_str()), limits)
     })
-    .collect()
 }
 
 /// `given`, if it is anything.
@@ -169,8 +194,8 @@ pub(crate) struct Place<'a> {
 
 impl Place<'_> {
     /// The flavor and the resource.
-    pub(crate) fn key(&self) -> FlavorResource {
-        (self.flavor.name.clone(), self.quota.name.clone())
+    pub(crate) fn key(&self) -> FlavorResource<'_> {
+        (&self.flavor.name, &self.quota.name)
     }
 
     /// The path of a field of this quota. Paths are made only for findings.

@@ -1,13 +1,17 @@
 //! The quota trees: ClusterQueues below cohorts, the flavors that they have quota of, and the LocalQueues
 //! that lead to them. lockkeeper's own and Kueue's are apart.
 
+mod by_flavor;
 pub(crate) mod standing;
 pub(crate) mod sums;
+
+pub use by_flavor::{ByFlavor, FlavorResource};
 
 use crate::endless::Hunter;
 use crate::world::{ObjectName, Users};
 use lockkeeper_api::quantity::Quantity;
 use standing::Summaries;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -32,9 +36,6 @@ pub enum NodeKind {
 /// A node of a quota tree.
 pub type Node = (NodeKind, String);
 
-/// A flavor, and a resource of it.
-pub type FlavorResource = (String, String);
-
 /// The quota of one resource of one flavor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -52,7 +53,7 @@ pub struct NodeFacts {
     /// The cohort that it is in.
     pub above: Option<String>,
     /// Its quota.
-    pub quotas: BTreeMap<FlavorResource, Limits>,
+    pub quotas: ByFlavor<Limits>,
     /// Whether admission checks may tell its flavors apart.
     pub has_checks: bool,
     /// Whether workloads in it may preempt others of the same priority.
@@ -176,7 +177,7 @@ impl Tree {
         if let Some(above) = &facts.above {
             add_to(&mut self.below, above, node.clone());
         }
-        for (flavor, _) in facts.quotas.keys() {
+        for flavor in facts.quotas.flavors() {
             add_to(&mut self.users, flavor, node.clone());
         }
         if facts.takes_equals {
@@ -191,7 +192,7 @@ impl Tree {
         if let Some(above) = &facts.above {
             drop_from(&mut self.below, above, &node);
         }
-        for (flavor, _) in facts.quotas.keys() {
+        for flavor in facts.quotas.flavors() {
             drop_from(&mut self.users, flavor, &node);
         }
         if facts.takes_equals {
@@ -219,16 +220,24 @@ impl Tree {
     }
 
     pub(crate) fn remove_door(&mut self, name: &ObjectName, queue: &str) {
-        drop_from(&mut self.doors, &queue.to_owned(), name);
+        drop_from(&mut self.doors, queue, name);
     }
 }
 
 fn add_to<V: Ord>(map: &mut BTreeMap<String, BTreeSet<V>>, key: &str, item: V) {
-    map.entry(key.to_owned()).or_default().insert(item);
+    match map.get_mut(key) {
+        Some(set) => set.insert(item),
+        None => map.entry(key.to_owned()).or_default().insert(item),
+    };
 }
 
 /// Takes `item` out of the set under `key`, and the set out of the map when it is the last one.
-pub(crate) fn drop_from<K: Ord, V: Ord>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &K, item: &V) {
+pub(crate) fn drop_from<K, Q, V>(map: &mut BTreeMap<K, BTreeSet<V>>, key: &Q, item: &V)
+where
+    K: Ord + Borrow<Q>,
+    Q: Ord + ?Sized,
+    V: Ord,
+{
     if let Some(set) = map.get_mut(key) {
         set.remove(item);
         if set.is_empty() {

@@ -88,7 +88,7 @@ fn check(index: &Index, objects: &Objects) -> Result<(), TestCaseError> {
                 .collect();
             prop_assert_eq!(below, scanned);
             let users = tree.users(name).count();
-            let has = |facts: &NodeFacts| facts.quotas.keys().any(|(flavor, _)| flavor == name);
+            let has = |facts: &NodeFacts| facts.quotas.flavors().any(|flavor| flavor == name);
             prop_assert_eq!(users, nodes.iter().filter(|it| has(it.1)).count());
             let kind = IndexedKind::ResourceFlavor(family);
             let key = (kind, cluster_scoped(name));
@@ -154,12 +154,16 @@ fn facts() -> impl Strategy<Value = Facts> {
         borrowing: None,
         lending: None,
     };
-    let quotas = btree_map((word(), word()), Just(limits), 0..3);
+    let quotas = btree_map(
+        (select(NAMES.to_vec()), select(NAMES.to_vec())),
+        Just(limits),
+        0..3,
+    );
     let node =
         (option::of(word()), quotas, any::<bool>()).prop_map(|(above, quotas, takes_equals)| {
             Arc::new(NodeFacts {
                 above,
-                quotas,
+                quotas: quotas.into_iter().collect(),
                 has_checks: false,
                 takes_equals,
                 hunter: Hunter::default(),

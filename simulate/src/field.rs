@@ -2,7 +2,10 @@
 
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::{ClusterQueue, Cohort};
-use lockkeeper_preemption::{Amount, Options, Preemption, Quota, ResourceId, State};
+use lockkeeper_preemption::{
+    Amount, CohortSpec, FlavorFungibility, Options, Preemption, QueueSpec, QueueingStrategy, Quota,
+    ResourceId, State,
+};
 use lockkeeper_snapshot::objects::{ObjectError, cohort_spec, queue_spec};
 use std::collections::BTreeMap;
 
@@ -27,26 +30,37 @@ pub struct Tree<'a> {
 }
 
 /// The trees that queues and cohorts make, by the names of their roots. A queue on a circle of cohorts takes part in
-/// nothing.
-///
-/// # Errors
-///
-/// The first [`ObjectError`] of an object that the core cannot have.
+/// nothing. What quota they have is not looked at.
+#[must_use]
 pub fn trees<'a>(
     queues: impl IntoIterator<Item = &'a ClusterQueue>,
     cohorts: impl IntoIterator<Item = &'a Cohort>,
-) -> Result<Vec<Tree<'a>>, ObjectError> {
+) -> Vec<Tree<'a>> {
     let mut state = State::new(Options::default());
     let mut named = BTreeMap::new();
     for cohort in cohorts {
-        let spec = cohort_spec(cohort, &mut state)?;
-        named.insert(spec.name.to_owned(), cohort);
-        state.set_cohort(spec);
+        let name = cohort.metadata.name.as_deref().unwrap_or_default();
+        named.insert(name.to_owned(), cohort);
+        state.set_cohort(CohortSpec {
+            name,
+            parent: cohort.spec.parent_name.as_deref(),
+            quotas: Vec::new(),
+            weight: 1.0,
+        });
     }
     let mut nodes = Vec::new();
     for queue in queues {
-        let spec = queue_spec(queue, &mut state, true)?;
-        nodes.push((queue, state.set_queue(spec)));
+        let id = state.set_queue(QueueSpec {
+            name: name(queue),
+            cohort: queue.spec.cohort_name.as_deref(),
+            groups: Vec::new(),
+            preemption: Preemption::default(),
+            fungibility: FlavorFungibility::default(),
+            strategy: QueueingStrategy::default(),
+            weight: 1.0,
+            is_active: true,
+        });
+        nodes.push((queue, id));
     }
     // A queue and a cohort may have the same name.
     let mut trees: BTreeMap<(bool, String), Tree<'a>> = BTreeMap::new();
@@ -75,7 +89,7 @@ pub fn trees<'a>(
     for tree in &mut trees {
         tree.queues.sort_by_key(|it| name(it));
     }
-    Ok(trees)
+    trees
 }
 
 fn name(queue: &ClusterQueue) -> &str {

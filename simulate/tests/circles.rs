@@ -102,7 +102,7 @@ fn fields(file: &str, former: FormerKueue) -> Vec<Field> {
         former,
         ..Options::default()
     };
-    let trees = trees(&queues, &cohorts).unwrap();
+    let trees = trees(&queues, &cohorts);
     let fields = trees
         .iter()
         .map(|it| Field::new(it, options.clone()).unwrap());
@@ -199,7 +199,7 @@ fn alike(count: usize) -> Vec<ClusterQueue> {
 #[test]
 fn of_many_queues_a_few_stand_for_all() {
     let queues = alike(1_000);
-    let trees = trees(&queues, &[]).unwrap();
+    let trees = trees(&queues, &[]);
     assert_eq!(trees.len(), 1);
     assert_eq!(trees[0].queues.len(), 1_000);
     let options = Options {

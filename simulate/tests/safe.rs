@@ -164,7 +164,7 @@ fn no_state_returns_where_the_policies_are_safe() {
             },
             ..Options::default()
         };
-        let trees = trees(&world.queues, &world.cohorts).unwrap();
+        let trees = trees(&world.queues, &world.cohorts);
         let mut field = Field::new(&trees[0], options).unwrap();
         let guests = guests(&mut dice, &world, &mut field);
         let mut run = Run::new(&field, &guests);

@@ -175,7 +175,7 @@ impl Family {
             return Found::new();
         }
         let queues = self.queues.values().map(|(_, queue)| queue);
-        let trees = trees(queues, self.cohorts.values()).unwrap_or_default();
+        let trees = trees(queues, self.cohorts.values());
         let fields = trees.iter().filter_map(|tree| {
             let field = Field::new(tree, options.clone()).ok()?;
             is_open(verdict(tree, &field, options), options).then_some(field)

@@ -30,7 +30,7 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if quotas.all(|it| it.borrowing_limit.is_none()) {
         return;
     }
-    let facts = object.facts();
+    let facts = object.facts_in(tree);
     let Some(standing) = Standing::of(tree, T::NODE, object.name(), &facts) else {
         return;
     };
@@ -38,8 +38,7 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
         let Some(limit) = place.quota.borrowing_limit else {
             return;
         };
-        let key = place.key();
-        match standing.borrowable(&key) {
+        match standing.borrowable(place.key()) {
             Some(most) if limit > most => out.invalid(
                 place.field("borrowingLimit"),
                 limit,

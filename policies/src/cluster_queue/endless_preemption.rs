@@ -33,9 +33,9 @@ fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
         // Nothing is left to be looked at, as for most queues.
         return;
     }
-    let facts = queue.facts();
-    let hunter = facts.hunter;
     let tree = context.world.tree(T::FAMILY);
+    let facts = queue.facts_in(tree);
+    let hunter = facts.hunter;
     let Some(standing) = Standing::of(tree, T::NODE, queue.name(), &facts) else {
         return;
     };

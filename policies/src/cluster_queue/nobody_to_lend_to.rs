@@ -30,13 +30,13 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if quotas.all(|it| it.lending_limit.is_none()) {
         return;
     }
-    let facts = object.facts();
+    let facts = object.facts_in(tree);
     let Some(standing) = Standing::of(tree, T::NODE, object.name(), &facts) else {
         return;
     };
     quota::each(object.groups(), out, |place, out| {
         if let Some(limit) = place.quota.lending_limit
-            && !standing.has_borrower(&place.key())
+            && !standing.has_borrower(place.key())
         {
             out.invalid(
                 place.field("lendingLimit"),

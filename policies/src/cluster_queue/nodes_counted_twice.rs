@@ -62,9 +62,8 @@ fn counted_by(flavor: &FlavorQuotas, holds: impl Fn(&str) -> bool) -> Option<&st
 
 /// Whether anybody else has quota of a resource of this flavor that no admission check watches.
 fn is_counted(tree: &Tree, flavor: &str, resource: &str, except: (NodeKind, &str)) -> bool {
-    let key = (flavor.to_owned(), resource.to_owned());
     tree.users(flavor).any(|((kind, name), facts)| {
-        let nominal = facts.quotas.get(&key).map(|it| it.nominal);
+        let nominal = facts.quotas.get((flavor, resource)).map(|it| it.nominal);
         (*kind, name.as_str()) != except
             && !facts.has_checks
             && nominal.is_some_and(|it| !it.is_zero())

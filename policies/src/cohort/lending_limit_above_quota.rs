@@ -25,7 +25,7 @@ fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
     if !cohort.is_in_cohort() || !tree.has_queue_besides("") {
         return;
     }
-    let facts = cohort.facts();
+    let facts = cohort.facts_in(tree);
     let Some(whole) = Whole::of(tree, T::NODE, cohort.name(), &facts) else {
         return;
     };
@@ -33,8 +33,7 @@ fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
         let Some(limit) = place.quota.lending_limit else {
             return;
         };
-        let key = place.key();
-        match whole.sums(&key).map(|it| it.own()) {
+        match whole.sums(place.key()).map(|it| it.own()) {
             Some(own) if limit > own => out.invalid(
                 place.field("lendingLimit"),
                 limit,

@@ -26,7 +26,7 @@ fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
     if tree.below(cohort.name()).next().is_none() {
         return;
     }
-    let facts = cohort.facts();
+    let facts = cohort.facts_in(tree);
     let Some(whole) = Whole::of(tree, T::NODE, cohort.name(), &facts) else {
         return;
     };
@@ -39,7 +39,7 @@ fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
         if nominal.is_zero() {
             return;
         }
-        let count = whole.nominals_below(&place.key()).len();
+        let count = whole.nominals_below(place.key()).len();
         out.invalid(
             place.field("nominalQuota"),
             nominal,

@@ -7,16 +7,16 @@
 mod tests;
 
 use super::sums::{Whole, root};
-use super::{FlavorResource, NodeFacts, NodeKind, Tree};
+use super::{ByFlavor, FlavorResource, NodeFacts, NodeKind, Tree};
 use crate::endless::{self, Hunter, Rules, Verdict};
 use lockkeeper_api::quantity::Quantity;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a tree says of one of its nodes.
 pub(crate) enum Standing<'a> {
     /// Of a queue that the tree has as it is.
-    Known(Arc<Summary>, &'a str),
+    Known(Arc<Summary>, usize),
     /// Of any other node.
     Whole(Whole<'a>),
 }
@@ -27,10 +27,12 @@ pub(crate) struct Summary {
     /// What its policies let workloads do, each once.
     hunters: Vec<Hunter>,
     is_nested: bool,
-    /// How many queues could borrow, and which.
-    borrowers: BTreeMap<FlavorResource, BTreeSet<String>>,
+    /// The numbers of the queues.
+    numbers: BTreeMap<String, usize>,
+    /// Which queues could borrow: two of them at most, as one of two is another than any other.
+    borrowers: ByFlavor<Vec<usize>>,
     /// The most that each queue could borrow.
-    borrowable: BTreeMap<FlavorResource, BTreeMap<String, Quantity>>,
+    borrowable: ByFlavor<Vec<Option<Quantity>>>,
 }
 
 /// The summaries of the trees of a family, by the names of their roots. They follow from the rest.
@@ -86,12 +88,14 @@ impl<'a> Standing<'a> {
     ) -> Option<Self> {
         let whole = || Whole::of(tree, kind, name, facts);
         let root = root(tree, kind, name, facts).ok()?;
-        let is_known = kind == NodeKind::Queue && tree.node(kind, name) == Some(facts);
-        let Some(root) = root.filter(|_| is_known) else {
+        let known = tree.node(kind, name);
+        let is_known = known.is_some_and(|it| std::ptr::eq(it, facts) || it == facts);
+        let Some(root) = root.filter(|_| is_known && kind == NodeKind::Queue) else {
             return whole().map(Self::Whole);
         };
         let summary = tree.summaries.get(root, || Some(Summary::of(&whole()?)))?;
-        Some(Self::Known(summary, name))
+        let number = summary.numbers.get(name).copied()?;
+        Some(Self::Known(summary, number))
     }
 
     /// Whether its policies alone keep preemption in the tree from going round.
@@ -103,11 +107,11 @@ impl<'a> Standing<'a> {
     }
 
     /// Whether a queue elsewhere in the tree could borrow it.
-    pub(crate) fn has_borrower(&self, of: &FlavorResource) -> bool {
+    pub(crate) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
         match self {
-            Self::Known(all, name) => {
+            Self::Known(all, number) => {
                 let mut others = all.borrowers.get(of).into_iter().flatten();
-                others.any(|other| other != name)
+                others.any(|other| other != number)
             }
             Self::Whole(whole) => whole.has_borrower(of),
         }
@@ -115,9 +119,9 @@ impl<'a> Standing<'a> {
 
     /// The most that the node could borrow if all the others used nothing. `None` if it has no parent, or if it is
     /// too much to be counted.
-    pub(crate) fn borrowable(&self, of: &FlavorResource) -> Option<Quantity> {
+    pub(crate) fn borrowable(&self, of: FlavorResource<'_>) -> Option<Quantity> {
         match self {
-            Self::Known(all, name) => all.borrowable.get(of)?.get(*name).copied(),
+            Self::Known(all, number) => *all.borrowable.get(of)?.get(*number)?,
             Self::Whole(whole) => whole.sums(of)?.borrowable(),
         }
     }
@@ -129,25 +133,25 @@ impl Summary {
             is_nested: whole.is_nested(),
             ..Self::default()
         };
-        let mut asked = BTreeSet::new();
-        for (name, facts) in whole.queues() {
+        let mut borrowers: BTreeMap<FlavorResource<'_>, Vec<usize>> = BTreeMap::new();
+        for (number, (name, facts)) in whole.queues().enumerate() {
+            out.numbers.insert(name.to_owned(), number);
             if !out.hunters.contains(&facts.hunter) {
                 out.hunters.push(facts.hunter);
             }
-            for (of, limits) in &facts.quotas {
-                asked.insert(of);
-                if limits.borrowing.is_none_or(|limit| !limit.is_zero()) {
-                    let borrowers = out.borrowers.entry(of.clone()).or_default();
-                    borrowers.insert(name.to_owned());
+            for (of, limits) in facts.quotas.iter() {
+                let some = borrowers.entry(of).or_default();
+                if some.len() < 2 && limits.borrowing.is_none_or(|limit| !limit.is_zero()) {
+                    some.push(number);
                 }
             }
         }
-        for of in asked {
-            let most = whole.sums(of).map(|sums| sums.borrowable_of_queues());
-            let most = most.into_iter().flatten();
-            let most = most.map(|(name, most)| (name.to_owned(), most)).collect();
-            out.borrowable.insert(of.clone(), most);
-        }
+        let most = borrowers.keys().filter_map(|of| {
+            let sums = whole.sums(*of)?;
+            Some((*of, sums.borrowable_of_queues().collect()))
+        });
+        out.borrowable = most.collect();
+        out.borrowers = borrowers.into_iter().collect();
         out
     }
 }

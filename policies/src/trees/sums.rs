@@ -6,10 +6,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::{FlavorResource, Limits, NodeFacts, NodeKind, Tree};
+use super::{ByFlavor, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
 use crate::endless::{self, Beyond, Hunter, Rules, Verdict};
 use lockkeeper_api::quantity::Quantity;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The tree of one node, as it would be with it.
 pub(crate) struct Whole<'a> {
@@ -28,8 +28,8 @@ struct Entry<'a> {
     facts: &'a NodeFacts,
 }
 
-impl Entry<'_> {
-    fn limits(&self, of: &FlavorResource) -> Option<&Limits> {
+impl<'a> Entry<'a> {
+    fn limits(&self, of: FlavorResource<'_>) -> Option<&'a Limits> {
         self.facts.quotas.get(of)
     }
 }
@@ -37,7 +37,7 @@ impl Entry<'_> {
 /// A cohort that is no object.
 static NOTHING_SAID: NodeFacts = NodeFacts {
     above: None,
-    quotas: BTreeMap::new(),
+    quotas: ByFlavor::new(),
     has_checks: false,
     takes_equals: false,
     hunter: Hunter {
@@ -50,7 +50,8 @@ static NOTHING_SAID: NodeFacts = NodeFacts {
 /// What the tree has of one resource of one flavor.
 pub(crate) struct Sums<'w, 'a> {
     whole: &'w Whole<'a>,
-    of: &'w FlavorResource,
+    /// What each node says of it.
+    limits: Vec<Option<&'a Limits>>,
     /// What each node and those below it have, as far as they share it.
     subtrees: Vec<Quantity>,
 }
@@ -190,7 +191,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Its queues, with their names.
+    /// Its queues, with their names, in an order that is always the same.
     pub(super) fn queues(&self) -> impl Iterator<Item = (&'a str, &'a NodeFacts)> {
         let queues = self.nodes.iter().filter(|it| it.is_queue);
         queues.map(|it| (it.name, it.facts))
@@ -209,7 +210,7 @@ impl<'a> Whole<'a> {
     }
 
     /// Whether a queue elsewhere in the tree could borrow it.
-    pub(super) fn has_borrower(&self, of: &FlavorResource) -> bool {
+    pub(super) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
         let mut others = self.nodes.iter().filter(|it| it.is_queue && !it.is_inside);
         others.any(|it| {
             it.limits(of)
@@ -218,7 +219,7 @@ impl<'a> Whole<'a> {
     }
 
     /// The nominal quotas of those below it that are not nothing.
-    pub(crate) fn nominals_below(&self, of: &FlavorResource) -> Vec<Quantity> {
+    pub(crate) fn nominals_below(&self, of: FlavorResource<'_>) -> Vec<Quantity> {
         let all = self.nodes.iter().enumerate();
         let below = all.filter(|(index, it)| it.is_inside && *index != self.at);
         below
@@ -228,14 +229,14 @@ impl<'a> Whole<'a> {
     }
 
     /// What the tree has. `None` if it is too much to be counted. Costs the size of the tree.
-    pub(crate) fn sums<'w>(&'w self, of: &'w FlavorResource) -> Option<Sums<'w, 'a>> {
+    pub(crate) fn sums(&self, of: FlavorResource<'_>) -> Option<Sums<'_, 'a>> {
         let mut sums = Sums {
             whole: self,
-            of,
+            limits: self.nodes.iter().map(|it| it.limits(of)).collect(),
             subtrees: vec![Quantity::ZERO; self.nodes.len()],
         };
         for (index, entry) in self.nodes.iter().enumerate().rev() {
-            let nominal = entry.limits(of).map_or(Quantity::ZERO, |it| it.nominal);
+            let nominal = sums.limits(index).map_or(Quantity::ZERO, |it| it.nominal);
             let subtree = sums.subtree(index).checked_add(nominal)?;
             sums.set(index, subtree);
             if let Some(above) = entry.above {
@@ -253,6 +254,10 @@ impl<'a> Sums<'_, 'a> {
         self.subtrees.get(index).copied().unwrap_or(Quantity::ZERO)
     }
 
+    fn limits(&self, index: usize) -> Option<&'a Limits> {
+        self.limits.get(index).copied().flatten()
+    }
+
     fn set(&mut self, index: usize, to: Quantity) {
         if let Some(slot) = self.subtrees.get_mut(index) {
             *slot = to;
@@ -261,12 +266,7 @@ impl<'a> Sums<'_, 'a> {
 
     /// What a node keeps to itself (Kueue's `localQuota`).
     fn kept(&self, index: usize) -> Option<Quantity> {
-        let limits = self
-            .whole
-            .nodes
-            .get(index)
-            .and_then(|it| it.limits(self.of));
-        match limits.and_then(|it| it.lending) {
+        match self.limits(index).and_then(|it| it.lending) {
             None => Some(Quantity::ZERO),
             Some(limit) => Some(self.subtree(index).checked_sub(limit)?.max(Quantity::ZERO)),
         }
@@ -287,12 +287,7 @@ impl<'a> Sums<'_, 'a> {
                 most = Some(subtree);
                 continue;
             };
-            let limits = self
-                .whole
-                .nodes
-                .get(index)
-                .and_then(|it| it.limits(self.of));
-            let borrowing = limits.and_then(|it| it.borrowing);
+            let borrowing = self.limits(index).and_then(|it| it.borrowing);
             let all = self.kept(index)?.checked_add(above)?;
             most = Some(match borrowing {
                 Some(limit) => all.min(subtree.checked_add(limit)?),
@@ -313,13 +308,11 @@ impl<'a> Sums<'_, 'a> {
         self.borrowable_at(self.whole.at)
     }
 
-    /// The same of each queue, with its name.
-    pub(super) fn borrowable_of_queues(&self) -> Vec<(&'a str, Quantity)> {
+    /// The same of each queue, in their order.
+    pub(super) fn borrowable_of_queues(&self) -> impl Iterator<Item = Option<Quantity>> {
         let nodes = self.whole.nodes.iter().enumerate();
         let queues = nodes.filter(|(_, it)| it.is_queue);
-        queues
-            .filter_map(|(at, it)| Some((it.name, self.borrowable_at(at)?)))
-            .collect()
+        queues.map(|(at, _)| self.borrowable_at(at))
     }
 
     fn borrowable_at(&self, at: usize) -> Option<Quantity> {

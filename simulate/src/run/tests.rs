@@ -74,7 +74,7 @@ proptest! {
                 serde_json::from_value(json!({"metadata": name, "spec": spec})).unwrap()
             })
             .collect();
-        let trees = trees(&queues, &[]).unwrap();
+        let trees = trees(&queues, &[]);
         let options = Options { damping: Damping::Off, ..Options::default() };
         let mut field = Field::new(&trees[0], options).unwrap();
         let cpu = field.resource("cpu");

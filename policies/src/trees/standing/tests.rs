@@ -30,7 +30,6 @@ fn quota() -> impl Strategy<Value = Limits> {
 
 fn facts() -> impl Strategy<Value = NodeFacts> {
     let of = prop::sample::select(vec![("spot", "cpu"), ("spot", "memory"), ("large", "cpu")]);
-    let of = of.prop_map(|(flavor, resource)| (flavor.to_owned(), resource.to_owned()));
     let beyond = prop::sample::select(vec![Beyond::Nobody, Beyond::Lower, Beyond::Anybody]);
     (
         proptest::option::weighted(0.9, 0..3_usize),
@@ -40,7 +39,7 @@ fn facts() -> impl Strategy<Value = NodeFacts> {
         .prop_map(
             |(above, quotas, (takes_own, beyond, may_borrow))| NodeFacts {
                 above: above.map(|it| format!("cohort-{it}")),
-                quotas,
+                quotas: quotas.into_iter().collect(),
                 hunter: Hunter {
                     takes_own,
                     beyond,
@@ -92,7 +91,7 @@ fn agree(tree: &Tree, queues: &[(String, Arc<NodeFacts>)]) -> Result<(), TestCas
         let is_kept = matches!(known, Standing::Known(..));
         prop_assert_eq!(is_kept, facts.above.is_some());
         prop_assert_eq!(known.verdict(RULES), whole.verdict(RULES));
-        for of in facts.quotas.keys() {
+        for (of, _) in facts.quotas.iter() {
             prop_assert_eq!(
                 known.borrowable(of),
                 whole.borrowable(of),

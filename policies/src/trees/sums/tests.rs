@@ -82,8 +82,8 @@ impl<'a> Model<'a> {
     }
 }
 
-fn of() -> FlavorResource {
-    ("default".to_owned(), "cpu".to_owned())
+fn of() -> FlavorResource<'static> {
+    ("default", "cpu")
 }
 
 fn name(index: usize) -> Node {
@@ -103,7 +103,7 @@ fn facts(node: &Small) -> NodeFacts {
     };
     NodeFacts {
         above: node.parent.map(|parent| name(parent).1),
-        quotas: BTreeMap::from([(of(), limits)]),
+        quotas: [(of(), limits)].into_iter().collect(),
         ..NodeFacts::default()
     }
 }
@@ -152,7 +152,7 @@ proptest! {
         let (kind, its_name) = name(at);
         let (its_facts, of) = (facts(&nodes[at]), of());
         let whole = Whole::of(&tree, kind, &its_name, &its_facts).unwrap();
-        let most = whole.sums(&of).unwrap().borrowable().unwrap();
+        let most = whole.sums(of).unwrap().borrowable().unwrap();
         let mut free = nodes.clone();
         free[at].borrowing = None;
         for limit in 0..8 {
@@ -168,7 +168,7 @@ proptest! {
                 prop_assert!(limited < free, "{} {}", limited, free);
             }
         }
-        let own = whole.sums(&of).unwrap().own();
+        let own = whole.sums(of).unwrap().own();
         prop_assert_eq!(own, Quantity::from(Model::new(&nodes).subtree(at)));
     }
 }

@@ -111,6 +111,7 @@ mod assignment;
 mod cycle;
 mod damping;
 mod flavors;
+pub mod gang;
 mod guard;
 mod names;
 mod parked;

@@ -61,6 +61,19 @@ id!(
     WordId
 );
 
+id!(
+    /// A pod group: a replica that is scheduled as one, or a composite of such.
+    GroupId
+);
+id!(
+    /// What is preempted as one: a pod, or all pods of a group.
+    UnitId
+);
+id!(
+    /// A disruption budget.
+    BudgetId
+);
+
 impl ResourceId {
     /// The resource `pods`: where a queue covers it, each pod asks for one.
     pub const PODS: Self = Self(0);

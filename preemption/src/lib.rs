@@ -137,8 +137,8 @@ pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignmen
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeuedTo, SkipReason};
 pub use damping::{Damping, Room, Thrash};
 pub use names::{
-    CellId, FlavorId, FlavorResource, HostId, NodeId, PodId, ResourceId, ShapeId, WordId,
-    WorkloadId,
+    BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, ResourceId,
+    ShapeId, UnitId, WordId, WorkloadId,
 };
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,

@@ -5,7 +5,7 @@ use super::room::{Cut, Ground};
 use super::search::Preemptor;
 use super::world::World;
 use crate::names::{HostId, PodId, ResourceId};
-use crate::placement::{Overlay, Pod, Room};
+use crate::placement::{Host, Overlay, Pod, Room};
 use std::collections::BTreeSet;
 
 /// How it stands with the nodes that a preemptor was nominated to.
@@ -116,7 +116,7 @@ pub(super) fn is_going(world: &World, preemptor: Preemptor<'_>, is_refused: bool
         .iter()
         .filter_map(|it| world.nominated_host(*it));
     let pods = hosts.filter_map(|it| world.cluster.host(it));
-    let mut pods = pods.flat_map(|it| it.pods());
+    let mut pods = pods.flat_map(Host::pods);
     let is_below = |it: PodId| world.scheduling_priority(it) < preemptor.priority;
     !is_refused && pods.any(|it| world.is_going(*it) && is_below(*it))
 }

@@ -252,6 +252,30 @@ impl World {
         preemptor: Preemptor<'_>,
         trace: &mut Trace,
     ) -> Outcome {
+        let is_ours = self.options.compatibility == Compatibility::Lockkeeper;
+        match self.search(ask, ground, preemptor, trace) {
+            Err(why) => Outcome::Infeasible {
+                domains: vec![(None, why)],
+            },
+            // Greedy as it is, the search found a place that the first look did not.
+            Ok(plan) if plan.victims.is_empty() && is_ours => Outcome::Fits {
+                placement: plan.placement,
+            },
+            Ok(plan) => {
+                trace.note(|| Step::Chosen { host: None });
+                Outcome::Preempt(plan)
+            }
+        }
+    }
+
+    /// Who would have to go so that a gang fits, whatever its policy.
+    pub(super) fn search(
+        &self,
+        ask: &Ask<'_>,
+        ground: &Ground,
+        preemptor: Preemptor<'_>,
+        trace: &mut Trace,
+    ) -> Result<Plan, Why> {
         let domain = self.domain(ask);
         trace.note(|| Step::Domain { host: None });
         let search = Search {
@@ -260,27 +284,13 @@ impl World {
             preemptor,
             domain: &domain,
         };
-        match search.run(trace) {
-            Err(why) => {
-                trace.note(|| Step::Infeasible { why: why.clone() });
-                Outcome::Infeasible {
-                    domains: vec![(None, why)],
-                }
-            }
-            Ok(found) => {
-                let is_ours = self.options.compatibility == Compatibility::Lockkeeper;
-                if found.victims.is_empty() && is_ours {
-                    // Greedy as it is, the search found a place that the first look did not.
-                    let placement = named(preemptor.pods, &found.placement);
-                    return Outcome::Fits { placement };
-                }
-                let mut cascades = Cascades::new(self, ground);
-                let plan = self.plan(None, preemptor.pods, found, &mut cascades);
-                trace.note(|| Step::Scored { score: plan.score });
-                trace.note(|| Step::Chosen { host: None });
-                Outcome::Preempt(plan)
-            }
-        }
+        let found = search.run(trace);
+        let found =
+            found.inspect_err(|why| trace.note(|| Step::Infeasible { why: why.clone() }))?;
+        let mut cascades = Cascades::new(self, ground);
+        let plan = self.plan(None, preemptor.pods, found, &mut cascades);
+        trace.note(|| Step::Scored { score: plan.score });
+        Ok(plan)
     }
 
     pub(super) fn plan(
@@ -400,10 +410,10 @@ impl World {
             return Err(Ineligible::Never);
         }
         let shapes = self.shapes(&[pod]);
-        match nominated::is_going(self, self.preemptor(&ask, &shapes), is_refused) {
-            true => Err(Ineligible::Going),
-            false => Ok(()),
+        if nominated::is_going(self, self.preemptor(&ask, &shapes), is_refused) {
+            return Err(Ineligible::Going);
         }
+        Ok(())
     }
 }
 

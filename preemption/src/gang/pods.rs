@@ -11,17 +11,18 @@ use super::world::World;
 use crate::names::HostId;
 use crate::placement::Overlay;
 
-/// What all nodes came to.
+/// What all domains came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DryRun {
-    /// Nodes that will do, in the order in which they were looked at: those first that break no budget.
+    /// Those that will do, in the order in which they were looked at: those first that break no budget.
     pub candidates: Vec<Plan>,
-    /// Nodes that will not, and why.
-    pub infeasible: Vec<(HostId, Why)>,
+    /// Nodes that will not, or `None` for the cluster, and why.
+    pub infeasible: Vec<(Option<HostId>, Why)>,
 }
 
 impl World {
-    /// Who would have to go on each node so that a pod fits there.
+    /// Who would have to go in each domain so that a pod or a gang fits there, whether or not it fits already and may
+    /// preempt.
     ///
     /// Source: kube-scheduler v1.37, `DryRunPreemption`.
     #[must_use]
@@ -32,10 +33,17 @@ impl World {
         let preemptor = self.preemptor(ask, &shapes);
         let mut broken = Vec::new();
         let mut run = DryRun::default();
+        if ask.group.is_some() {
+            match self.search(ask, &ground, preemptor, trace) {
+                Ok(plan) => run.candidates.push(plan),
+                Err(why) => run.infeasible.push((None, why)),
+            }
+            return run;
+        }
         each(self, ask, &ground, preemptor, trace, |seen| match seen {
             Seen::Plan(plan) if plan.violations > 0 => broken.push(plan),
             Seen::Plan(plan) => run.candidates.push(plan),
-            Seen::Infeasible(host, why) => run.infeasible.push((host, why)),
+            Seen::Infeasible(host, why) => run.infeasible.push((Some(host), why)),
         });
         let count = ask.sample.map_or(usize::MAX, |it| it.count);
         run.candidates.truncate(count);
@@ -108,10 +116,10 @@ fn each(
             Ok(()) => search.run(trace),
             Err(why) => Err(why),
         };
-        let found = found.and_then(|it| match it.victims.is_empty() {
-            true => Err(Why::NobodyInTheWay),
-            false => Ok(it),
-        });
+        let found = match found {
+            Ok(it) if it.victims.is_empty() => Err(Why::NobodyInTheWay),
+            found => found,
+        };
         match found {
             Ok(found) => {
                 let plan = world.plan(Some(host), preemptor.pods, found, &mut cascades);
@@ -156,8 +164,8 @@ fn is_worth_it(world: &World, ask: &Ask<'_>, search: &Search<'_>, host: HostId) 
     let cut = Cut { world, most: None };
     let mut overlay = Overlay::new(&cut);
     search.ground.put_on(&mut overlay, &cut, &[host]);
-    match !is_ours && overlay.has_room(host, shape) {
-        true => Err(Why::NobodyInTheWay),
-        false => Ok(()),
+    if !is_ours && overlay.has_room(host, shape) {
+        return Err(Why::NobodyInTheWay);
     }
+    Ok(())
 }

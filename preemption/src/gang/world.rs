@@ -8,7 +8,7 @@ use super::membership::Member;
 use super::spec::{BudgetSpec, Compatibility, GroupKey, GroupSpec, MemberSpec, Options};
 use super::unit::{Unit, UnitKey, full_name};
 use crate::names::{BudgetId, GroupId, HostId, PodId, ShapeId, UnitId, WordId};
-use crate::placement::{Cluster, HostSpec, PodPreemption, Shape};
+use crate::placement::{Cluster, HostSpec, Pod, PodPreemption, Shape};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A cluster, its groups and budgets, and what would be preempted as one. It changes by events: a pod costs the
@@ -202,7 +202,7 @@ impl World {
     #[must_use]
     pub fn is_going(&self, pod: PodId) -> bool {
         let is_preempted = self.members.get(pod.index());
-        let is_terminating = self.cluster.pod(pod).is_some_and(|it| it.is_terminating());
+        let is_terminating = self.cluster.pod(pod).is_some_and(Pod::is_terminating);
         is_terminating && is_preempted.is_some_and(|it| it.is_preempted)
     }
 
@@ -212,7 +212,7 @@ impl World {
     /// Source: KEP-5710, Workload priorities; kube-scheduler v1.37, `GetPodPriority`.
     #[must_use]
     pub fn scheduling_priority(&self, pod: PodId) -> i32 {
-        let own = self.cluster.pod(pod).map_or(0, |it| it.priority());
+        let own = self.cluster.pod(pod).map_or(0, Pod::priority);
         let root = self.root_of(pod);
         root.map_or(own, |(_, it)| it.priority.unwrap_or_default())
     }
@@ -269,9 +269,11 @@ impl World {
             let pod = self.cluster.pod(*pod);
             pod.is_some_and(|it| it.preemption() == PodPreemption::Never)
         };
-        let of_pods = || match pods.iter().any(is_never) {
-            true => PodPreemption::Never,
-            false => PodPreemption::LowerPriority,
+        let of_pods = || {
+            if pods.iter().any(is_never) {
+                return PodPreemption::Never;
+            }
+            PodPreemption::LowerPriority
         };
         match self.options.compatibility {
             Compatibility::Lockkeeper => given.unwrap_or_else(of_pods),

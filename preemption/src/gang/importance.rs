@@ -1,7 +1,7 @@
 //! Who is more important.
 
 use super::spec::Kind;
-use crate::names::UnitId;
+use crate::names::{PodId, UnitId};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// started is the newest), then the name.
 ///
 /// Source: KEP-5710, Preemption algorithm, says the first two; kube-scheduler v1.37, `MoreImportantVictim`, adds
-/// the next two. It leaves the rest to the order of its input, which is that of a hash map.
+/// the next two. It leaves the rest to the order of its input, so what follows it takes ties in the order in which pods
+/// were told.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     /// The priority that it is preempted by.
@@ -22,6 +23,8 @@ pub struct Rank {
     pub pods: Reverse<usize>,
     /// When the first of them started, in nanoseconds since 1970.
     pub started_at_ns: i64,
+    /// With [`super::Compatibility::KubeScheduler`] the number of the first of its pods that was told, else 0.
+    pub told: PodId,
     /// Its name, with its namespace.
     pub name: Arc<str>,
     /// The unit.

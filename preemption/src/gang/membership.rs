@@ -139,6 +139,7 @@ impl World {
             scheduling_priority: self.scheduling_priority(pod),
             pods: Vec::new(),
             started_at_ns: i64::MAX,
+            is_told_in_order: self.options.compatibility == Compatibility::KubeScheduler,
             name: name.into(),
             group,
             covered: 0,

@@ -19,6 +19,8 @@ pub struct Unit {
     pub(super) started_at_ns: i64,
     pub(super) name: Arc<str>,
     pub(super) group: Option<GroupId>,
+    /// Whether ties are broken by the order in which pods were told.
+    pub(super) is_told_in_order: bool,
     /// How many of its pods a budget protects.
     pub(super) covered: usize,
 }
@@ -70,11 +72,13 @@ impl Unit {
     /// Its place in the order of importance.
     #[must_use]
     pub fn rank(&self, id: UnitId) -> Rank {
+        let first = self.pods.iter().filter(|_| self.is_told_in_order).min();
         Rank {
             priority: Reverse(self.priority),
             kind: Reverse(self.kind),
             pods: Reverse(self.pods.len()),
             started_at_ns: self.started_at_ns,
+            told: first.copied().unwrap_or_default(),
             name: Arc::clone(&self.name),
             unit: id,
         }

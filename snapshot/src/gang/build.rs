@@ -73,7 +73,8 @@ pub fn options(scenario: &Scenario, compatibility: Option<Compatibility>) -> Opt
     let policy = scenario.preemptor.as_ref();
     let policy = policy.and_then(|it| it.preemption_policy).is_some();
     let gates = features.map(|it| Gates {
-        generic_workload: it.generic_workload,
+        // The victims that are spoken of are units whatever the gates.
+        generic_workload: it.generic_workload || scenario.kind == Some(Kind::PdbSplit),
         composite_pod_group: it.composite_pod_group,
         pod_group_preemption_policy: it.pod_group_preemption_policy || policy,
     });
@@ -273,6 +274,9 @@ fn set_preemptor(loaded: &mut Loaded, preemptor: &Preemptor) -> Result<(), GangE
     }
     if let Some(pod) = &preemptor.pod {
         let group = pod.pod_group.as_deref();
+        // One that runs already wants more where it is: what it has there counts as free.
+        let host = pod.node.as_deref().map(|it| world.host_id(it));
+        loaded.hosts = host.map(|it| vec![it]);
         let pod = set_pod(world, pod, group, None, "preemptor.pod")?;
         loaded.pods.push(pod);
     }
@@ -294,6 +298,7 @@ fn set_victims(loaded: &mut Loaded, victims: &[Victim]) -> Result<(), GangError>
             kind: std::cmp::Reverse(kind),
             pods: std::cmp::Reverse(victim.pods.len()),
             started_at_ns: victim.earliest_start_time_ns.unwrap_or(i64::MAX),
+            told: PodId::default(),
             name: name.as_str().into(),
             unit: UnitId::default(),
         });

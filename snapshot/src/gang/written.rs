@@ -152,7 +152,7 @@ pub struct Pod {
     pub uid: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// The node it runs on, there or not. Of a preemptor's pod it is not read.
+    /// The node it runs on, there or not. A preemptor that has one wants more where it is.
     pub node: Option<String>,
     /// Its pod group, there or not.
     pub pod_group: Option<String>,

@@ -2,7 +2,6 @@
 
 use super::world::World;
 use crate::names::{HostId, UnitId};
-use std::collections::BTreeSet;
 
 /// A set of nodes. A pod is put on a single one; a gang into the whole cluster, until there is topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,19 +36,29 @@ impl Domain {
             return world.priorities_below(bound);
         }
         let of_hosts = self.hosts().iter().filter_map(|it| world.index.of(*it));
-        let all = of_hosts.flat_map(|it| it.priorities().take_while(|it| *it < bound));
-        match self {
-            Self::Host(_) => all.collect(),
-            _ => all.collect::<BTreeSet<i32>>().into_iter().collect(),
+        let mut priorities = Vec::new();
+        for of_host in of_hosts {
+            priorities.extend(of_host.priorities_below(bound));
         }
+        // Those of one node are in order.
+        if let Self::Part(_) = self {
+            priorities.sort_unstable();
+            priorities.dedup();
+        }
+        priorities
     }
 
-    /// The units of a lower priority with pods on some of its nodes. It is asked for few nodes only.
-    pub(super) fn units_below(world: &World, hosts: &[HostId], bound: i32) -> BTreeSet<UnitId> {
+    /// The units of a lower priority with pods on some nodes, the most important first. It is asked for few nodes
+    /// only.
+    pub(super) fn units_below(world: &World, hosts: &[HostId], bound: i32) -> Vec<UnitId> {
         let Some(most) = bound.checked_sub(1) else {
-            return BTreeSet::new();
+            return Vec::new();
         };
         let of_hosts = hosts.iter().filter_map(|it| world.index.of(*it));
-        of_hosts.flat_map(|it| it.units(most)).collect()
+        let mut units: Vec<UnitId> = of_hosts.flat_map(|it| it.units(most)).collect();
+        units.sort_unstable();
+        units.dedup();
+        world.sort(&mut units);
+        units
     }
 }

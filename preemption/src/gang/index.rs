@@ -32,8 +32,13 @@ impl Index {
 
     /// What would be free in addition on a node if all units up to a priority went.
     pub(super) fn freed(&self, host: HostId, most: i32, resource: ResourceId) -> Amount {
-        let level = self.of(host).and_then(|it| it.level(most));
+        let level = self.level(host, most);
         level.map_or(Amount::ZERO, |row| row.get(resource))
+    }
+
+    /// The same of all resources.
+    pub(super) fn level(&self, host: HostId, most: i32) -> Option<&Row> {
+        self.of(host).and_then(|it| it.level(most))
     }
 }
 
@@ -80,8 +85,12 @@ impl OfHost {
             .map(|(_, unit, _)| *unit)
     }
 
-    /// The priorities that there are here.
-    pub(super) fn priorities(&self) -> impl DoubleEndedIterator<Item = i32> + '_ {
-        self.levels.iter().map(|(priority, _)| *priority)
+    /// The priorities below a bound that there are here, the lowest first.
+    pub(super) fn priorities_below(&self, bound: i32) -> impl ExactSizeIterator<Item = i32> + '_ {
+        let below = self
+            .levels
+            .partition_point(|(priority, _)| *priority < bound);
+        let below = self.levels.get(..below).unwrap_or_default();
+        below.iter().map(|(priority, _)| *priority)
     }
 }

@@ -11,6 +11,7 @@ use super::trace::{Step, Trace};
 use super::world::World;
 use crate::names::{GroupId, HostId, PodId, ResourceId, ShapeId, UnitId};
 use crate::placement::{Pod, PodPreemption, Refusal};
+use std::collections::BTreeSet;
 
 /// Who is decided on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -338,6 +339,7 @@ impl World {
         Preemptor {
             pods: ask.pods,
             shapes,
+            different: shapes.iter().collect::<BTreeSet<_>>().len(),
             priority: of_group.or_else(of_pod).unwrap_or_default(),
             count_min: ask.group.map_or(1, |it| self.count_min(it)),
             given: ask.given,

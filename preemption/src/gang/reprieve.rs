@@ -2,16 +2,16 @@
 
 use super::room::Cut;
 use super::world::World;
+use crate::amount::Amount;
 use crate::names::{HostId, ResourceId, ShapeId, UnitId};
 use crate::placement::{Overlay, Pod, Room};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The room with all who may go gone, the preemptor in its place, and those let off back in theirs.
 pub(super) struct Reprieve<'a> {
     world: &'a World,
     overlay: Overlay<'a, Cut<'a>>,
-    /// What the preemptor asks for on each of its nodes. Elsewhere nobody is in its way.
-    asked: BTreeMap<HostId, BTreeSet<ResourceId>>,
+    /// What the preemptor asks for on each of its nodes, sorted. Elsewhere nobody is in its way.
+    asked: Vec<(HostId, ResourceId)>,
 }
 
 impl<'a> Reprieve<'a> {
@@ -22,16 +22,17 @@ impl<'a> Reprieve<'a> {
         shapes: &[ShapeId],
         placement: &[Option<HostId>],
     ) -> Self {
-        let mut asked: BTreeMap<HostId, BTreeSet<ResourceId>> = BTreeMap::new();
+        let mut asked: Vec<(HostId, ResourceId)> = Vec::new();
         for (shape, host) in shapes.iter().zip(placement) {
             let Some(host) = host else {
                 continue;
             };
             let requests = &world.cluster.shape_of(*shape).requests;
             overlay.take(*host, requests);
-            let of_host = asked.entry(*host).or_default();
-            of_host.extend(requests.iter().map(|(resource, _)| *resource));
+            asked.extend(requests.iter().map(|(resource, _)| (*host, *resource)));
         }
+        asked.sort_unstable();
+        asked.dedup();
         Self {
             world,
             overlay,
@@ -41,7 +42,9 @@ impl<'a> Reprieve<'a> {
 
     /// The nodes that the preemptor is put on.
     pub(super) fn hosts(&self) -> Vec<HostId> {
-        self.asked.keys().copied().collect()
+        let mut hosts: Vec<HostId> = self.asked.iter().map(|(host, _)| *host).collect();
+        hosts.dedup();
+        hosts
     }
 
     /// Puts a unit back where it runs, if every pod of the preemptor still fits where it is; or says where it is in
@@ -57,17 +60,20 @@ impl<'a> Reprieve<'a> {
             let Some(host) = world.cluster.pod(*pod).and_then(Pod::host) else {
                 continue;
             };
-            let Some(asked) = self.asked.get(&host) else {
+            let from = self.asked.partition_point(|(it, _)| *it < host);
+            let asked = self.asked.get(from..).unwrap_or_default();
+            if asked.first().is_none_or(|(it, _)| *it != host) {
                 continue;
-            };
+            }
             let requests = world.cluster.requests(*pod);
             self.overlay.take(host, requests);
-            let mut both = requests.iter().filter(|(it, _)| asked.contains(it));
             let overlay = &self.overlay;
-            let is_short = |resource| overlay.free(host, resource) < crate::amount::Amount::ZERO;
-            if let Some((resource, _)) = both.find(|(resource, _)| is_short(*resource)) {
+            let mut asked = asked.iter().take_while(|(it, _)| *it == host);
+            let is_short = |resource| overlay.free(host, resource) < Amount::ZERO;
+            if let Some((_, resource)) = asked.find(|(_, resource)| is_short(*resource)) {
+                let resource = *resource;
                 self.overlay.roll_back(mark);
-                return Err((host, *resource));
+                return Err((host, resource));
             }
         }
         Ok(())

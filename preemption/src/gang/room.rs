@@ -3,14 +3,31 @@
 use super::world::World;
 use crate::amount::Amount;
 use crate::names::{HostId, ResourceId, ShapeId, UnitId};
-use crate::placement::{Overlay, Room};
+use crate::placement::{Overlay, Pod, Room, Row};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// With more questions about every node it pays to look at all of them first.
+const QUESTIONS_MAX: usize = 4;
+/// With changes to more nodes it pays to have a place for each.
+const CHANGES_MAX: usize = 512;
 
 /// What is free when all units of at most a priority are gone; `None` is when nobody is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cut<'a> {
     pub(super) world: &'a World,
     pub(super) most: Option<i32>,
+}
+
+impl Cut<'_> {
+    /// On top of it, for so many questions about every node and changes to so many.
+    pub(super) fn overlay(&self, questions: usize, changes: usize) -> Overlay<'_, Self> {
+        let cluster = &self.world.cluster;
+        let (hosts, resources) = (cluster.hosts_len(), cluster.resources_len());
+        if questions > QUESTIONS_MAX || changes > CHANGES_MAX.min(hosts) {
+            return Overlay::dense(self, hosts, resources);
+        }
+        Overlay::new(self)
+    }
 }
 
 impl Room for Cut<'_> {
@@ -20,6 +37,15 @@ impl Room for Cut<'_> {
             return free;
         };
         free.plus(self.world.index.freed(host, most, resource))
+    }
+
+    fn fill(&self, host: HostId, out: &mut [Amount]) {
+        self.world.cluster.fill(host, out);
+        let level = self.most.and_then(|it| self.world.index.level(host, it));
+        let freed = level.map_or(&[][..], Row::amounts);
+        for (slot, amount) in out.iter_mut().zip(freed) {
+            *slot = slot.plus(*amount);
+        }
     }
 }
 
@@ -44,11 +70,7 @@ impl Ground {
 
     pub(super) fn choose(&mut self, world: &World, unit: UnitId) {
         for pod in world.unit(unit).map_or(&[][..], |it| &it.pods) {
-            if let Some(host) = world
-                .cluster
-                .pod(*pod)
-                .and_then(crate::placement::Pod::host)
-            {
+            if let Some(host) = world.cluster.pod(*pod).and_then(Pod::host) {
                 self.chosen.entry(host).or_default().insert(unit);
             }
         }
@@ -77,12 +99,7 @@ impl Ground {
                     continue;
                 }
                 for pod in &unit.pods {
-                    if world
-                        .cluster
-                        .pod(*pod)
-                        .and_then(crate::placement::Pod::host)
-                        == Some(*host)
-                    {
+                    if world.cluster.pod(*pod).and_then(Pod::host) == Some(*host) {
                         overlay.give(*host, world.cluster.requests(*pod));
                     }
                 }

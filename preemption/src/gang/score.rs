@@ -4,7 +4,7 @@ use super::room::{Cut, Ground};
 use super::spec::Compatibility;
 use super::world::World;
 use crate::names::{ShapeId, UnitId};
-use crate::placement::{Overlay, place};
+use crate::placement::{Overlay, Pod, place};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -89,7 +89,9 @@ pub(super) struct Cascades<'a> {
     world: &'a World,
     ground: &'a Ground,
     hosts: Vec<crate::names::HostId>,
+    /// By scheduling priority and shapes; most units have one pod.
     known: BTreeMap<(i32, Vec<ShapeId>), bool>,
+    known_one: BTreeMap<(i32, ShapeId), bool>,
 }
 
 impl<'a> Cascades<'a> {
@@ -99,6 +101,7 @@ impl<'a> Cascades<'a> {
             ground,
             hosts: world.cluster.hosts().collect(),
             known: BTreeMap::new(),
+            known_one: BTreeMap::new(),
         }
     }
 
@@ -116,17 +119,35 @@ impl<'a> Cascades<'a> {
         let Some(unit) = world.unit(unit) else {
             return false;
         };
-        let shapes = unit.pods.iter().filter_map(|it| world.cluster.pod(*it));
-        let shapes: Vec<ShapeId> = shapes.map(crate::placement::Pod::shape).collect();
-        let key = (unit.scheduling_priority, shapes);
+        let mut shapes = unit
+            .pods
+            .iter()
+            .filter_map(|it| world.cluster.pod(*it))
+            .map(Pod::shape);
+        if unit.pods.len() == 1 {
+            let shape = shapes.next().unwrap_or_default();
+            let key = (unit.scheduling_priority, shape);
+            if let Some(known) = self.known_one.get(&key) {
+                return *known;
+            }
+            let is_expected = self.preempts(key.0, &[shape]);
+            self.known_one.insert(key, is_expected);
+            return is_expected;
+        }
+        let key = (unit.scheduling_priority, shapes.collect::<Vec<ShapeId>>());
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let below = unit.scheduling_priority.checked_sub(1);
-        let fits = |most| self.fits(most, &key.1);
-        let is_expected = !fits(None) && below.is_some_and(|it| fits(Some(it)));
+        let is_expected = self.preempts(key.0, &key.1);
         self.known.insert(key, is_expected);
         is_expected
+    }
+
+    /// Whether pods that are scheduled with a priority have no room, and would have it if those below went.
+    fn preempts(&self, priority: i32, shapes: &[ShapeId]) -> bool {
+        let fits = |most| self.fits(most, shapes);
+        let below = priority.checked_sub(1);
+        !fits(None) && below.is_some_and(|it| fits(Some(it)))
     }
 
     fn fits(&self, most: Option<i32>, shapes: &[ShapeId]) -> bool {

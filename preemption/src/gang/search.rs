@@ -1,14 +1,13 @@
 //! Who has to go in one domain.
 
 use super::domain::Domain;
-use super::importance::Rank;
 use super::plan::Why;
 use super::reprieve::Reprieve;
 use super::room::{Cut, Ground};
 use super::spec::Compatibility;
 use super::trace::{Step, Trace};
 use super::world::World;
-use crate::names::{BudgetId, HostId, PodId, ResourceId, ShapeId, UnitId};
+use crate::names::{HostId, PodId, ResourceId, ShapeId, UnitId};
 use crate::placement::{Overlay, Placement, Pod, Room, place};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +17,8 @@ pub(super) struct Preemptor<'a> {
     /// Its pods that wait, in the order in which they are placed.
     pub(super) pods: &'a [PodId],
     pub(super) shapes: &'a [ShapeId],
+    /// How many of these are different.
+    pub(super) different: usize,
     /// Units below it may go.
     pub(super) priority: i32,
     /// With how many of these pods placed it makes do; at least one.
@@ -46,7 +47,14 @@ pub(super) struct Search<'a> {
     pub(super) domain: &'a Domain,
 }
 
-type Breaks = Vec<(PodId, BudgetId)>;
+/// The units whose going would break a budget, and how many of their pods do.
+#[derive(Debug, Default)]
+struct Protected {
+    /// The most important first.
+    order: Vec<UnitId>,
+    /// By the number of the unit.
+    pods: BTreeMap<UnitId, usize>,
+}
 
 impl Search<'_> {
     /// Source: KEP-5710, Preemption algorithm, the points for every domain; kube-scheduler v1.37,
@@ -81,7 +89,7 @@ impl Search<'_> {
         &self,
         priorities: &[i32],
         first: &Placement,
-        protected: &BTreeMap<Rank, Breaks>,
+        protected: &Protected,
         trace: &mut Trace,
     ) -> Found {
         let top = priorities.last().copied().unwrap_or(i32::MIN);
@@ -94,16 +102,16 @@ impl Search<'_> {
             });
         }
         let cut = self.cut(Some(most));
-        let overlay = self.overlay(&cut, &kept);
+        let overlay = self.overlay(&cut, &kept, 0);
         let mut reprieve = Reprieve::new(self.world, overlay, self.preemptor.shapes, &placement);
         let kept: BTreeSet<UnitId> = kept.into_iter().collect();
         let mut victims = Vec::new();
-        for rank in self.in_the_way(&reprieve, most) {
-            if !kept.contains(&rank.unit) {
-                try_let_off(&mut reprieve, rank.unit, false, &mut victims, trace);
+        for unit in self.in_the_way(&reprieve, most) {
+            if !kept.contains(&unit) {
+                try_let_off(&mut reprieve, unit, false, &mut victims, trace);
             }
         }
-        self.found(placement, victims, protected, most)
+        Self::found(placement, victims, protected, most)
     }
 
     /// As kube-scheduler does it: the place stays the first one, who is protected is asked first.
@@ -111,37 +119,33 @@ impl Search<'_> {
         &self,
         top: i32,
         first: Placement,
-        protected: &BTreeMap<Rank, Breaks>,
+        protected: &Protected,
         trace: &mut Trace,
     ) -> Found {
         let cut = self.cut(Some(top));
-        let overlay = self.overlay(&cut, &[]);
+        let overlay = self.overlay(&cut, &[], 0);
         let mut reprieve = Reprieve::new(self.world, overlay, self.preemptor.shapes, &first);
         let mut victims = Vec::new();
-        for rank in protected.keys() {
-            try_let_off(&mut reprieve, rank.unit, true, &mut victims, trace);
+        for unit in &protected.order {
+            try_let_off(&mut reprieve, *unit, true, &mut victims, trace);
         }
-        for rank in self.in_the_way(&reprieve, top) {
-            if !protected.contains_key(&rank) {
-                try_let_off(&mut reprieve, rank.unit, false, &mut victims, trace);
+        for unit in self.in_the_way(&reprieve, top) {
+            if !protected.pods.contains_key(&unit) {
+                try_let_off(&mut reprieve, unit, false, &mut victims, trace);
             }
         }
-        victims.sort_by_cached_key(|it| self.world.unit(*it).map(|unit| unit.rank(*it)));
-        self.found(first, victims, protected, top)
+        self.world.sort(&mut victims);
+        Self::found(first, victims, protected, top)
     }
 
     fn found(
-        &self,
         placement: Placement,
         victims: Vec<UnitId>,
-        protected: &BTreeMap<Rank, Breaks>,
+        protected: &Protected,
         most: i32,
     ) -> Found {
-        let ranks = victims
-            .iter()
-            .filter_map(|it| Some(self.world.unit(*it)?.rank(*it)));
-        let broken = ranks.filter_map(|it| protected.get(&it));
-        let violations: usize = broken.map(Vec::len).sum();
+        let broken = victims.iter().filter_map(|it| protected.pods.get(it));
+        let violations: usize = broken.sum();
         Found {
             placement,
             victims,
@@ -151,9 +155,13 @@ impl Search<'_> {
     }
 
     /// Those whose going would break a budget, if all who are more important went as well.
-    fn protected(&self, trace: &mut Trace) -> BTreeMap<Rank, Breaks> {
+    fn protected(&self, trace: &mut Trace) -> Protected {
         let world = self.world;
         let bound = self.preemptor.priority;
+        let mut protected = Protected::default();
+        if !world.has_covered() {
+            return protected;
+        }
         let mut count = world.budgets.count();
         for unit in self
             .ground
@@ -162,33 +170,31 @@ impl Search<'_> {
             .flatten()
             .collect::<BTreeSet<_>>()
         {
-            world.charge(&mut count, *unit);
+            world.charge(&mut count, *unit, |_, _| {});
         }
-        let ranks: Vec<Rank> = match self.domain {
-            Domain::Cluster(_) => world.covered_below(bound).cloned().collect(),
-            domain => {
-                let units = Domain::units_below(world, domain.hosts(), bound).into_iter();
-                let all = units.filter_map(|it| Some((world.unit(it)?, it)));
-                let covered = all.filter(|(unit, _)| unit.covered > 0);
-                let mut ranks: Vec<Rank> = covered.map(|(unit, it)| unit.rank(it)).collect();
-                ranks.sort_unstable();
-                ranks
+        let mut see = |unit: UnitId| {
+            if self.ground.is_chosen(world, unit) {
+                return;
+            }
+            let mut breaks = Vec::new();
+            let is_told = trace.is_on();
+            let pods = world.charge(&mut count, unit, |pod, budget| {
+                if is_told {
+                    breaks.push((pod, budget));
+                }
+            });
+            if pods > 0 {
+                trace.note(|| Step::Protected { unit, breaks });
+                protected.order.push(unit);
+                protected.pods.insert(unit, pods);
             }
         };
-        let mut protected = BTreeMap::new();
-        for rank in ranks {
-            if self.ground.is_chosen(world, rank.unit) {
-                continue;
+        match self.domain {
+            Domain::Cluster(_) => world.covered_below(bound).for_each(|it| see(it.unit)),
+            domain => {
+                let units = Domain::units_below(world, domain.hosts(), bound);
+                units.into_iter().for_each(see);
             }
-            let breaks = world.charge(&mut count, rank.unit);
-            if breaks.is_empty() {
-                continue;
-            }
-            trace.note(|| Step::Protected {
-                unit: rank.unit,
-                breaks: breaks.clone(),
-            });
-            protected.insert(rank, breaks);
         }
         protected
     }
@@ -197,21 +203,21 @@ impl Search<'_> {
         &self,
         top: i32,
         first: &[Option<HostId>],
-        protected: &BTreeMap<Rank, Breaks>,
+        protected: &Protected,
         trace: &mut Trace,
     ) -> Vec<UnitId> {
-        if protected.is_empty() {
+        if protected.order.is_empty() {
             return Vec::new();
         }
         let cut = self.cut(Some(top));
-        let overlay = self.overlay(&cut, &[]);
+        let overlay = self.overlay(&cut, &[], 0);
         let mut reprieve = Reprieve::new(self.world, overlay, self.preemptor.shapes, first);
         let mut kept = Vec::new();
-        for rank in protected.keys() {
-            if reprieve.let_off(rank.unit).is_ok() {
-                kept.push(rank.unit);
+        for unit in protected.order.iter().copied() {
+            if reprieve.let_off(unit).is_ok() {
+                kept.push(unit);
                 trace.note(|| Step::Reprieved {
-                    unit: rank.unit,
+                    unit,
                     by_budget: true,
                 });
             }
@@ -255,14 +261,12 @@ impl Search<'_> {
 
     /// The units up to a priority on the nodes that the preemptor gets, the most important first. All others are not
     /// in its way and stay.
-    fn in_the_way(&self, reprieve: &Reprieve<'_>, most: i32) -> BTreeSet<Rank> {
+    fn in_the_way(&self, reprieve: &Reprieve<'_>, most: i32) -> Vec<UnitId> {
         let world = self.world;
         let bound = self.preemptor.priority.min(most.saturating_add(1));
-        let units = Domain::units_below(world, &reprieve.hosts(), bound).into_iter();
-        let others = units.filter(|it| !self.ground.is_chosen(world, *it));
-        others
-            .filter_map(|it| Some(world.unit(it)?.rank(it)))
-            .collect()
+        let mut units = Domain::units_below(world, &reprieve.hosts(), bound);
+        units.retain(|it| !self.ground.is_chosen(world, *it));
+        units
     }
 
     const fn cut(&self, most: Option<i32>) -> Cut<'_> {
@@ -272,9 +276,17 @@ impl Search<'_> {
         }
     }
 
-    fn overlay<'c>(&self, cut: &'c Cut<'c>, kept: &[UnitId]) -> Overlay<'c, Cut<'c>> {
+    fn overlay<'c>(
+        &self,
+        cut: &'c Cut<'c>,
+        kept: &[UnitId],
+        questions: usize,
+    ) -> Overlay<'c, Cut<'c>> {
         let world = self.world;
-        let mut overlay = Overlay::new(cut);
+        let mut overlay = match self.domain {
+            Domain::Host(_) => Overlay::new(cut),
+            _ => cut.overlay(questions, kept.len()),
+        };
         self.ground.put_on(&mut overlay, cut, self.domain.hosts());
         let is_gone = |priority| cut.most.is_some_and(|most| priority <= most);
         for unit in kept.iter().filter_map(|it| world.unit(*it)) {
@@ -296,8 +308,13 @@ impl Search<'_> {
     pub(super) fn place(&self, most: Option<i32>, kept: &[UnitId]) -> Placement {
         let is_trusted = self.world.options.compatibility == Compatibility::KubeScheduler;
         let cut = self.cut(most);
-        let mut overlay = self.overlay(&cut, kept);
+        let mut overlay = self.overlay(&cut, kept, self.preemptor.different);
         let (cluster, shapes) = (&self.world.cluster, self.preemptor.shapes);
+        if let (Domain::Host(host), [shape], None) = (self.domain, shapes, self.preemptor.given) {
+            // Whether it ever goes there was asked before.
+            let has_room = overlay.has_room(*host, cluster.shape_of(*shape));
+            return vec![has_room.then_some(*host)];
+        }
         let Some(given) = self.preemptor.given else {
             let strategy = self.world.options.strategy;
             return place(cluster, &mut overlay, self.domain.hosts(), shapes, strategy);
@@ -326,7 +343,7 @@ impl Search<'_> {
     fn no_room(&self, top: i32, placement: &[Option<HostId>]) -> Why {
         if let Domain::Host(host) = self.domain {
             let cut = self.cut(Some(top));
-            let overlay = self.overlay(&cut, &[]);
+            let overlay = self.overlay(&cut, &[], 0);
             let shape = self.preemptor.shapes.first();
             let requests = shape.map(|it| &self.world.cluster.shape_of(*it).requests);
             let short = requests.into_iter().flatten();

@@ -3,7 +3,7 @@
 use super::importance::Rank;
 use super::spec::Kind;
 use crate::names::{GroupId, PodId, UnitId};
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 /// A pod, or all running pods of a group that is disrupted as one (`WorkloadPortion` of KEP-5710, Preemption
@@ -69,16 +69,32 @@ impl Unit {
         &self.name
     }
 
+    /// Compares as [`Rank`] does, without making one.
+    pub(super) fn compare(&self, id: UnitId, other: &Self, other_id: UnitId) -> Ordering {
+        let by_priority = other.priority.cmp(&self.priority);
+        by_priority
+            .then_with(|| other.kind.cmp(&self.kind))
+            .then_with(|| other.pods.len().cmp(&self.pods.len()))
+            .then_with(|| self.started_at_ns.cmp(&other.started_at_ns))
+            .then_with(|| self.told().cmp(&other.told()))
+            .then_with(|| self.name.cmp(&other.name))
+            .then_with(|| id.cmp(&other_id))
+    }
+
+    fn told(&self) -> PodId {
+        let first = self.pods.iter().filter(|_| self.is_told_in_order).min();
+        first.copied().unwrap_or_default()
+    }
+
     /// Its place in the order of importance.
     #[must_use]
     pub fn rank(&self, id: UnitId) -> Rank {
-        let first = self.pods.iter().filter(|_| self.is_told_in_order).min();
         Rank {
             priority: Reverse(self.priority),
             kind: Reverse(self.kind),
             pods: Reverse(self.pods.len()),
             started_at_ns: self.started_at_ns,
-            told: first.copied().unwrap_or_default(),
+            told: self.told(),
             name: Arc::clone(&self.name),
             unit: id,
         }

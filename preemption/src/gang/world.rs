@@ -9,6 +9,7 @@ use super::spec::{BudgetSpec, Compatibility, GroupKey, GroupSpec, MemberSpec, Op
 use super::unit::{Unit, UnitKey, full_name};
 use crate::names::{BudgetId, GroupId, HostId, PodId, ShapeId, UnitId, WordId};
 use crate::placement::{Cluster, HostSpec, Pod, PodPreemption, Shape};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A cluster, its groups and budgets, and what would be preempted as one. It changes by events: a pod costs the
@@ -314,22 +315,41 @@ impl World {
     #[must_use]
     pub fn split(&self, units: &[UnitId]) -> Vec<Vec<(PodId, BudgetId)>> {
         let mut count = self.budgets.count();
-        let broken = |unit: &UnitId| self.charge(&mut count, *unit);
+        let broken = |unit: &UnitId| {
+            let mut breaks = Vec::new();
+            self.charge(&mut count, *unit, |pod, budget| breaks.push((pod, budget)));
+            breaks
+        };
         units.iter().map(broken).collect()
     }
 
+    /// Counts that a unit goes: how many of its pods break a budget.
     pub(super) fn charge(
         &self,
         count: &mut super::budgets::Count<'_>,
         unit: UnitId,
-    ) -> Vec<(PodId, BudgetId)> {
+        mut breaks: impl FnMut(PodId, BudgetId),
+    ) -> usize {
         let unit = self.unit(unit).filter(|it| it.covered > 0);
         let pods = unit.map_or(&[][..], |it| it.pods.as_slice()).iter();
-        pods.filter_map(|pod| {
+        let broken = pods.filter_map(|pod| {
             let member = self.members.get(pod.index())?;
             Some((*pod, count.charge(&member.protecting)?))
-        })
-        .collect()
+        });
+        broken.map(|(pod, budget)| breaks(pod, budget)).count()
+    }
+
+    /// Whether a budget protects anybody.
+    pub(super) fn has_covered(&self) -> bool {
+        !self.covered.is_empty()
+    }
+
+    /// Sorts units by importance, the most important first.
+    pub(super) fn sort(&self, units: &mut [UnitId]) {
+        units.sort_unstable_by(|a, b| {
+            let both = self.unit(*a).zip(self.unit(*b));
+            both.map_or(Ordering::Equal, |(one, other)| one.compare(*a, other, *b))
+        });
     }
 
     /// The priorities of units below one, the lowest first.

@@ -188,6 +188,12 @@ impl Cluster {
         self.order.iter().map(|(_, _, id)| *id)
     }
 
+    /// How many resources have a number.
+    #[must_use]
+    pub fn resources_len(&self) -> usize {
+        self.resources.len()
+    }
+
     /// How many nodes have a number.
     #[must_use]
     pub fn hosts_len(&self) -> usize {
@@ -295,5 +301,12 @@ impl Room for Cluster {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
         let host = self.host(host);
         host.map_or(Amount::ZERO, |it| it.free.get(resource))
+    }
+
+    fn fill(&self, host: HostId, out: &mut [Amount]) {
+        let free = self.host(host).map_or(&[][..], |it| it.free.amounts());
+        for (slot, amount) in out.iter_mut().zip(free) {
+            *slot = *amount;
+        }
     }
 }

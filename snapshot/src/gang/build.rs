@@ -424,7 +424,7 @@ pub(super) fn requests_of(
 ) -> Result<BTreeMap<String, Amount>, GangError> {
     let metadata = ObjectMeta {
         name: Some(pod.name.clone()),
-        namespace: Some(pod.namespace.clone()),
+        namespace: Some(pod.namespace.clone()).filter(|it| !it.is_empty()),
         ..ObjectMeta::default()
     };
     pod_requests(&metadata, spec).map_err(|error| GangError::Pod {

@@ -101,7 +101,7 @@ fn decision(out: &mut impl Write, loaded: &Loaded, decision: &Decision) -> fmt::
     }
     if let Some(it) = &decision.dropped {
         let node = world.cluster().host_name(it.host);
-        let (pod, why) = (world.pod_name(it.pod), why(world, &it.why));
+        let (pod, why) = (world.pod_name(it.pod), lost(world, &it.why));
         writeln!(
             out,
             "  It was nominated before, but {pod} cannot go to {node} any more: {why}"
@@ -275,6 +275,21 @@ fn why(world: &World, why: &Why) -> String {
     }
 }
 
+/// Why a node that a pod was nominated to will not do.
+fn lost(world: &World, reason: &Why) -> String {
+    let Why::NoRoom { short } = reason else {
+        return why(world, reason);
+    };
+    let names: Vec<&str> = short
+        .iter()
+        .map(|it| world.cluster().resource_name(*it))
+        .collect();
+    format!(
+        "too little of {}, even when those that it preempted have gone",
+        names.join(", ")
+    )
+}
+
 fn score(score: &Score) -> String {
     format!(
         "{}, {} against a budget, highest priority {}, priorities {} in all, {}",
@@ -335,7 +350,7 @@ fn step(world: &World, step: &Step) -> String {
             "{} cannot go to {} any more: {}",
             world.pod_name(*pod),
             node(host),
-            why(world, reason)
+            lost(world, reason)
         ),
         Step::NoRoom => "it does not fit as things are".to_owned(),
         Step::Domain { host } => domain(world, *host),

@@ -40,7 +40,7 @@ fn amounts_make_sense() {
     );
     check(
         "{pods: [{name: a, spec: {containers: [{name: c, resources: {requests: {cpu: much}}}]}}]}",
-        "pods[0].spec: Pod /a: spec.containers[0].resources.requests[cpu]: \"much\" is no quantity: it begins with a number, such as 1, 0.5 or 2e3",
+        "pods[0].spec: Pod a: spec.containers[0].resources.requests[cpu]: not a quantity; accepted is a number with an optional suffix, as in 500m, 4 or 16Gi",
     );
     check(
         "{pods: [{name: a, requests: {cpu: 1}, spec: {containers: []}}]}",

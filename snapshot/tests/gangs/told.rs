@@ -9,7 +9,10 @@ use lockkeeper_snapshot::gang::{tell, told};
 const PAGE: &str = include_str!("../../../docs/scenario.md");
 
 fn page() -> String {
-    let after = PAGE.split("```yaml\n").find(|it| it.contains("pod_groups:")).unwrap();
+    let after = PAGE
+        .split("```yaml\n")
+        .find(|it| it.contains("pod_groups:"))
+        .unwrap();
     after.split("```").next().unwrap().to_owned()
 }
 
@@ -81,6 +84,34 @@ preemptor:
 ",
         None
     ));
+}
+
+/// Whoever goes from `b` would come back and preempt `z`; `x` asks for more than anybody below it could leave. So the
+/// higher priority goes; kube-scheduler does not look so far.
+#[test]
+fn what_preempts_no_further_goes_first() {
+    let yaml = "
+nodes:
+- {name: a, allocatable: {cpu: '4'}}
+- {name: b, allocatable: {cpu: '2'}}
+- {name: c, allocatable: {cpu: '2'}, unschedulable: false, labels: {disk: slow}}
+pods:
+- {name: x, node: a, priority: 3, requests: {cpu: '4'}}
+- {name: y, node: b, priority: 2, requests: {cpu: '2'}}
+- {name: z, node: c, priority: 1, requests: {cpu: '2'}}
+preemptor:
+  pod:
+    name: new
+    priority: 9
+    spec:
+      containers: [{name: main, resources: {requests: {cpu: '2'}}}]
+      affinity:
+        nodeAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: DoesNotExist}]}]
+";
+    assert_snapshot!(text(yaml, None));
+    assert_snapshot!(text(yaml, Some(Compatibility::KubeScheduler)));
 }
 
 /// As Kubernetes counts it: the sidecar beside the others, the largest init container before them.

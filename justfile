@@ -55,6 +55,10 @@ bench-core *parts:
 instructions *flags:
     tests/bench/instructions {{flags}}
 
+# What a decision on a gang costs in instructions, against what it cost before, by the number of nodes
+instructions-gangs *flags:
+    tests/bench/gangs {{flags}}
+
 # Fuzz every parser, two at a time, for ten minutes each: just fuzz SECONDS [TARGET...]
 fuzz seconds="600" *targets:
     tests/fuzz/run {{seconds}} {{targets}}

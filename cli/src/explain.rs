@@ -3,9 +3,10 @@
 use crate::Failure;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
-use lockkeeper_preemption::{Compatibility, Entry, State};
+use lockkeeper_preemption::{Compatibility, Entry, State, gang};
 use lockkeeper_snapshot::scenario::{Loaded, Scenario, compatibility, load};
-use lockkeeper_snapshot::story;
+use lockkeeper_snapshot::{gang as gangs, story};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::io::{Read, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
@@ -32,8 +33,9 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Output,
 
-    /// Whether what Kueue does wrong is done the same way [default: kueue for a scenario that was
-    /// recorded from it, else lockkeeper]
+    /// Whether what Kueue does wrong is done the same way; of pods on nodes, whether it is done as
+    /// kube-scheduler does it [default: kueue or kube-scheduler for a scenario that was recorded from
+    /// it, else lockkeeper]
     #[arg(long, value_name = "WHOSE")]
     compatibility: Option<Whose>,
 }
@@ -48,26 +50,75 @@ enum Output {
 enum Whose {
     Lockkeeper,
     Kueue,
+    KubeScheduler,
+}
+
+/// What a file can hold.
+enum Written {
+    /// Queues and workloads.
+    Queues(Box<Scenario>),
+    /// Pods and gangs on nodes.
+    Gangs(Box<gangs::Scenario>),
 }
 
 /// Decides, and prints the decision and its story.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let scenario = read(arguments).map_err(Failure::Usage)?;
-    let compatibility = match arguments.compatibility {
-        Some(Whose::Lockkeeper) => Compatibility::Lockkeeper,
-        Some(Whose::Kueue) => Compatibility::Kueue,
-        None => compatibility(&scenario),
+    let told = match read(arguments).map_err(Failure::Usage)? {
+        Written::Queues(scenario) => tell_queues(&scenario, arguments),
+        Written::Gangs(scenario) => tell_gangs(&scenario, arguments),
     };
-    let shown = arguments.scenario.display();
-    let loaded = load(&scenario, compatibility)
-        .with_context(|| format!("{shown} is no state"))
-        .map_err(Failure::Usage)?;
-    let told = tell(&scenario, loaded, arguments).map_err(Failure::Usage)?;
+    let told = told.map_err(Failure::Usage)?;
     let mut out = stdout().lock();
     Ok(out.write_all(told.as_bytes())?)
 }
 
-fn read(arguments: &Arguments) -> Result<Scenario, Error> {
+fn tell_queues(scenario: &Scenario, arguments: &Arguments) -> Result<String, Error> {
+    let compatibility = match arguments.compatibility {
+        Some(Whose::Lockkeeper) => Compatibility::Lockkeeper,
+        Some(Whose::Kueue) => Compatibility::Kueue,
+        Some(Whose::KubeScheduler) => {
+            return Err(anyhow!(
+                "kube-scheduler knows no queues; give kueue or lockkeeper"
+            ));
+        }
+        None => compatibility(scenario),
+    };
+    let shown = arguments.scenario.display();
+    let loaded = load(scenario, compatibility).with_context(|| format!("{shown} is no state"))?;
+    tell(scenario, loaded, arguments)
+}
+
+fn tell_gangs(scenario: &gangs::Scenario, arguments: &Arguments) -> Result<String, Error> {
+    let compatibility = match arguments.compatibility {
+        Some(Whose::Lockkeeper) => Some(gang::Compatibility::Lockkeeper),
+        Some(Whose::KubeScheduler) => Some(gang::Compatibility::KubeScheduler),
+        Some(Whose::Kueue) => {
+            return Err(anyhow!(
+                "Kueue knows no nodes; give kube-scheduler or lockkeeper"
+            ));
+        }
+        None => None,
+    };
+    if arguments.workload.is_some() {
+        return Err(anyhow!(
+            "--workload is for queues; here the preemptor is decided on"
+        ));
+    }
+    let shown = arguments.scenario.display();
+    let loaded = gangs::load(scenario, gangs::options(scenario, compatibility))
+        .with_context(|| format!("{shown} is no cluster"))?;
+    let answer = gangs::answer(scenario, &loaded);
+    match arguments.output {
+        Output::Json => pretty(&gangs::told(&loaded, &answer)),
+        Output::Human => {
+            let mut told = String::new();
+            gangs::tell(&mut told, &loaded, &answer)?;
+            Ok(told)
+        }
+    }
+}
+
+fn read(arguments: &Arguments) -> Result<Written, Error> {
     let path = &arguments.scenario;
     let shown = path.display();
     let text = text(path).with_context(|| format!("cannot read {shown}"))?;
@@ -108,8 +159,22 @@ fn text(path: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-fn parse(text: &str) -> Result<Scenario, Error> {
-    if text.trim_start().starts_with('{') {
+fn parse(text: &str) -> Result<Written, Error> {
+    let is_json = text.trim_start().starts_with('{');
+    let value: Value = if is_json {
+        serde_json::from_str(text)?
+    } else {
+        serde_saphyr::from_str(text)?
+    };
+    // Read once more, so that a mistake is told with its place.
+    if gangs::is_gang(&value) {
+        return Ok(Written::Gangs(typed(text, is_json)?));
+    }
+    Ok(Written::Queues(typed(text, is_json)?))
+}
+
+fn typed<T: DeserializeOwned>(text: &str, is_json: bool) -> Result<T, Error> {
+    if is_json {
         return Ok(serde_json::from_str(text)?);
     }
     Ok(serde_saphyr::from_str(text)?)

@@ -111,9 +111,11 @@ mod assignment;
 mod cycle;
 mod damping;
 mod flavors;
+pub mod gang;
 mod guard;
 mod names;
 mod parked;
+pub mod placement;
 mod policy;
 mod queue;
 mod quota;
@@ -134,7 +136,10 @@ pub use ask::Nomination;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeuedTo, SkipReason};
 pub use damping::{Damping, Room, Thrash};
-pub use names::{CellId, FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
+pub use names::{
+    BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, ResourceId,
+    ShapeId, UnitId, WordId, WorkloadId,
+};
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,
     Preemption, PreemptionLimits, Preference, QueueingStrategy, ReclaimWithinCohort,

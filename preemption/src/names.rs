@@ -6,7 +6,7 @@ use std::sync::Arc;
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub(crate) u32);
 
         impl $name {
@@ -44,6 +44,36 @@ id!(
     CellId
 );
 
+id!(
+    /// A node of the cluster, where pods run. ([`NodeId`] is one of the quota tree.)
+    HostId
+);
+id!(
+    /// A pod.
+    PodId
+);
+id!(
+    /// What many pods have in common: requests, and where they may go.
+    ShapeId
+);
+id!(
+    /// A word: a key or a value of a label or a taint, a namespace.
+    WordId
+);
+
+id!(
+    /// A pod group: a replica that is scheduled as one, or a composite of such.
+    GroupId
+);
+id!(
+    /// What is preempted as one: a pod, or all pods of a group.
+    UnitId
+);
+id!(
+    /// A disruption budget.
+    BudgetId
+);
+
 impl ResourceId {
     /// The resource `pods`: where a queue covers it, each pod asks for one.
     pub const PODS: Self = Self(0);
@@ -76,6 +106,16 @@ impl Names {
         self.numbers.insert(Arc::clone(&name), number);
         self.names.push(name);
         number
+    }
+
+    /// How many names are known.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The number of a name that is known.
+    pub(crate) fn known(&self, name: &str) -> Option<u32> {
+        self.numbers.get(name).copied()
     }
 
     pub(crate) fn name(&self, number: u32) -> &str {

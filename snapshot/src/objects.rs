@@ -27,6 +27,8 @@ mod sums;
 mod workloads;
 mod world;
 
+pub(crate) use pods::pod_requests;
+
 pub use amounts::quantity;
 pub use answers::{admission, preempted};
 pub use error::{ObjectError, Problem};

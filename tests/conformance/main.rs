@@ -1,6 +1,6 @@
-//! The core against what Kueue decided: every case of the conformance data.
+//! The core against what Kueue and kube-scheduler decided: every case of the conformance data.
 //!
-//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/` and `requeue/`; without it
+//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/`, `requeue/` and `gang/`; without it
 //! `../shared/data` and, failing that, the sample beside this file.
 #![allow(
     clippy::unwrap_used,
@@ -17,6 +17,7 @@ mod compare;
 mod cycles;
 mod data;
 mod flavors;
+mod gang;
 mod loops;
 mod ordering;
 mod preemption;
@@ -53,4 +54,13 @@ fn workloads_come_back_as_in_kueue() {
         requeue::check(&mut case, &deviations, &mut tally);
     }
     tally.finish("requeue");
+}
+
+#[test]
+fn gangs_and_pods_preempt_as_in_kube_scheduler() {
+    let mut tally = Tally::default();
+    for case in data::cases("gang") {
+        gang::check(&case, &mut tally);
+    }
+    tally.finish("gang");
 }

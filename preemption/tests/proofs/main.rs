@@ -13,6 +13,7 @@
 
 mod damped;
 mod differential;
+mod gangs;
 mod limits;
 mod loops;
 mod model;

@@ -4,6 +4,7 @@ use super::amounts::amount;
 use super::error::{ObjectError, Problem, Subject};
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_api::workload::PodSet;
@@ -38,7 +39,9 @@ pub(super) fn pod_set(
     {
         return Err(bad("minCount", least, COUNT_MIN));
     }
-    let reader = Reader { subject, at };
+    let base = FieldPath::new("spec.podSets").index(at);
+    let base = base.field("template.spec");
+    let reader = Reader { subject, base };
     let spec = pod_set.template.spec.as_ref();
     let each = spec.map(|it| reader.pod(it)).transpose()?;
     let mut requests = Vec::new();
@@ -60,10 +63,34 @@ pub(super) fn pod_set(
     })
 }
 
-/// Reads the template of one pod set.
+/// What one pod asks for, by resource; none of it zero.
+///
+/// # Errors
+///
+/// When a request is no quantity, negative, or too large.
+pub(crate) fn pod_requests(
+    metadata: &ObjectMeta,
+    spec: &PodSpec,
+) -> Result<BTreeMap<String, Amount>, ObjectError> {
+    let subject = Subject::new("Pod", metadata);
+    let base = FieldPath::new("spec");
+    let reader = Reader { subject, base };
+    let mut requests = BTreeMap::new();
+    for (resource, quantity) in reader.pod(spec)? {
+        let field = || FieldPath::new("spec.containers");
+        let each = amount(subject, &resource, quantity, field)?;
+        if each > Amount::ZERO {
+            requests.insert(resource, each);
+        }
+    }
+    Ok(requests)
+}
+
+/// Reads what a pod asks for, of a pod or of the template of a pod set.
 struct Reader<'a> {
     subject: Subject<'a>,
-    at: usize,
+    /// Where its spec is.
+    base: FieldPath,
 }
 
 impl Reader<'_> {
@@ -108,8 +135,7 @@ impl Reader<'_> {
     }
 
     fn path(&self) -> FieldPath {
-        let path = FieldPath::new("spec.podSets").index(self.at);
-        path.field("template.spec")
+        self.base.clone()
     }
 
     fn container(

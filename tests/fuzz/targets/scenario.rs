@@ -1,11 +1,16 @@
 //! A scenario that is a state is decided on without a panic: the incoming one alone, and cycle after
-//! cycle while victims go. Nobody ever holds less than nothing, and all of it can be told.
+//! cycle while victims go. Nobody ever holds less than nothing, and all of it can be told. One of pods on
+//! nodes is answered as both algorithms have it, whole and pod by pod.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use lockkeeper_preemption::gang::Compatibility as Whose;
 use lockkeeper_preemption::{Amount, Cycle, Decision, State, WorkloadId};
+use lockkeeper_snapshot::gang;
 use lockkeeper_snapshot::scenario::{Scenario, compatibility, load};
 use lockkeeper_snapshot::story;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Enough for victims to go, their preemptor to come, and the next one to be looked at.
 const CYCLES: i64 = 6;
@@ -18,6 +23,12 @@ const RESOURCES_MAX: usize = 8;
 const FLAVORS_MAX: usize = 8;
 
 fuzz_target!(|text: &str| {
+    if parse::<Value>(text).as_ref().is_some_and(gang::is_gang) {
+        if let Some(scenario) = parse(text).filter(is_small_cluster) {
+            gangs(scenario);
+        }
+        return;
+    }
     let Some(scenario) = parse(text).filter(is_small) else {
         return;
     };
@@ -51,8 +62,32 @@ fuzz_target!(|text: &str| {
     }
 });
 
+/// Pods on nodes: every way to ask is answered, and told.
+fn gangs(mut scenario: gang::Scenario) {
+    for whose in [None, Some(Whose::Lockkeeper), Some(Whose::KubeScheduler)] {
+        for pod_by_pod in [scenario.pod_by_pod, true] {
+            scenario.pod_by_pod = pod_by_pod;
+            let Ok(loaded) = gang::load(&scenario, gang::options(&scenario, whose)) else {
+                return;
+            };
+            let answer = gang::answer(&scenario, &loaded);
+            let mut told = String::new();
+            gang::tell(&mut told, &loaded, &answer).expect("a string takes all");
+            assert!(gang::told(&loaded, &answer).is_object());
+        }
+    }
+}
+
+fn is_small_cluster(scenario: &gang::Scenario) -> bool {
+    let waiting = scenario.preemptor.as_ref().map_or(0, |it| it.pods.len());
+    let groups = scenario.pod_groups.len() + scenario.composite_pod_groups.len();
+    scenario.nodes.len() + scenario.pdbs.len() + groups <= OBJECTS_MAX
+        && scenario.pods.len() + waiting <= WORKLOADS_MAX
+        && scenario.victims.iter().map(|it| it.pods.len()).sum::<usize>() <= WORKLOADS_MAX
+}
+
 /// As `lockkeeper explain` does it.
-fn parse(text: &str) -> Option<Scenario> {
+fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).ok();
     }

@@ -1,0 +1,150 @@
+//! Groups of pods, and what is above them.
+
+use super::spec::{DisruptionMode, GroupKey, GroupSpec, Kind};
+use crate::names::{GroupId, PodId};
+use crate::placement::PodPreemption;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How many groups stand above each other at most (`WorkloadMaxTreeDepth` of Kubernetes' API). What is above is
+/// not looked at, so circles end too.
+const DEPTH_MAX: usize = 4;
+
+/// A group.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) kind: Kind,
+    /// With its namespace.
+    pub(super) name: Arc<str>,
+    /// False for one that is only spoken of.
+    is_present: bool,
+    parent: Option<GroupId>,
+    pub(super) mode: DisruptionMode,
+    pub(super) priority: Option<i32>,
+    pub(super) preemption_priority: Option<i32>,
+    pub(super) preemption: Option<PodPreemption>,
+    pub(super) count_min: Option<u32>,
+    children: BTreeSet<GroupId>,
+    pub(super) pods: BTreeSet<PodId>,
+}
+
+/// All groups.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Groups {
+    all: Vec<Group>,
+    ids: BTreeMap<(Kind, Arc<str>), GroupId>,
+    /// Whether groups have parents.
+    pub(super) has_parents: bool,
+}
+
+impl Groups {
+    /// The number of a group, there or not.
+    pub(super) fn id(&mut self, key: GroupKey<'_>) -> GroupId {
+        let name: Arc<str> = super::unit::full_name(key.namespace, key.name).into();
+        let full = (key.kind, Arc::clone(&name));
+        if let Some(id) = self.ids.get(&full) {
+            return *id;
+        }
+        let id = GroupId::of(self.all.len());
+        self.ids.insert(full, id);
+        self.all.push(Group {
+            kind: key.kind,
+            name,
+            is_present: false,
+            parent: None,
+            mode: DisruptionMode::Pod,
+            priority: None,
+            preemption_priority: None,
+            preemption: None,
+            count_min: None,
+            children: BTreeSet::new(),
+            pods: BTreeSet::new(),
+        });
+        id
+    }
+
+    pub(super) fn get(&self, id: GroupId) -> Option<&Group> {
+        self.all.get(id.index())
+    }
+
+    pub(super) fn get_mut(&mut self, id: GroupId) -> Option<&mut Group> {
+        self.all.get_mut(id.index())
+    }
+
+    pub(super) fn set(&mut self, id: GroupId, spec: &GroupSpec<'_>) {
+        self.put_below(id, spec.parent);
+        if let Some(group) = self.get_mut(id) {
+            group.is_present = true;
+            group.mode = spec.mode;
+            group.priority = spec.priority;
+            group.preemption_priority = spec.preemption_priority;
+            group.preemption = spec.preemption;
+            group.count_min = spec.count_min;
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: GroupId) {
+        self.put_below(id, None);
+        if let Some(group) = self.get_mut(id) {
+            group.is_present = false;
+        }
+    }
+
+    fn put_below(&mut self, id: GroupId, parent: Option<GroupId>) {
+        let before = self.get(id).and_then(|it| it.parent);
+        if let Some(before) = before.and_then(|it| self.get_mut(it)) {
+            before.children.remove(&id);
+        }
+        if let Some(parent) = parent.and_then(|it| self.get_mut(it)) {
+            parent.children.insert(id);
+        }
+        if let Some(group) = self.get_mut(id) {
+            group.parent = parent;
+        }
+    }
+
+    /// The group and those above it, from below, as far as they are there.
+    ///
+    /// Source: kube-scheduler v1.37, `TraverseHierarchyUp`.
+    pub(super) fn upwards(&self, id: GroupId) -> impl Iterator<Item = (GroupId, &Group)> {
+        let present = move |id: GroupId| {
+            let group = self.get(id).filter(|it| it.is_present)?;
+            Some((id, group))
+        };
+        let above = move |(_, group): &(GroupId, &Group)| {
+            let parent = group.parent.filter(|_| self.has_parents);
+            parent.and_then(present)
+        };
+        std::iter::successors(present(id), above).take(DEPTH_MAX)
+    }
+
+    /// The topmost group that is there.
+    pub(super) fn root(&self, id: GroupId) -> Option<(GroupId, &Group)> {
+        self.upwards(id).last()
+    }
+
+    /// The topmost group whose pods all go together, if there is one.
+    ///
+    /// Source: kube-scheduler v1.37, `getHighestAllAncestor`.
+    pub(super) fn disrupted(&self, id: GroupId) -> Option<(GroupId, &Group)> {
+        let all = self.upwards(id);
+        all.filter(|(_, it)| it.mode == DisruptionMode::PodGroup)
+            .last()
+    }
+
+    /// All pods of a group and of those below it.
+    pub(super) fn pods_below(&self, id: GroupId) -> BTreeSet<PodId> {
+        let mut seen = BTreeSet::from([id]);
+        let mut left = vec![id];
+        let mut pods = BTreeSet::new();
+        while let Some(group) = left.pop().and_then(|it| self.get(it)) {
+            pods.extend(group.pods.iter().copied());
+            for child in &group.children {
+                if seen.insert(*child) {
+                    left.push(*child);
+                }
+            }
+        }
+        pods
+    }
+}

@@ -1,0 +1,110 @@
+//! Units: what is preempted as one.
+
+use super::importance::Rank;
+use super::spec::Kind;
+use crate::names::{GroupId, PodId, UnitId};
+use std::cmp::{Ordering, Reverse};
+use std::sync::Arc;
+
+/// A pod, or all running pods of a group that is disrupted as one (`WorkloadPortion` of KEP-5710, Preemption
+/// unit).
+#[derive(Clone, Debug)]
+pub struct Unit {
+    pub(super) key: UnitKey,
+    pub(super) kind: Kind,
+    pub(super) priority: i32,
+    pub(super) scheduling_priority: i32,
+    /// By name.
+    pub(super) pods: Vec<PodId>,
+    pub(super) started_at_ns: i64,
+    pub(super) name: Arc<str>,
+    pub(super) group: Option<GroupId>,
+    /// Whether ties are broken by the order in which pods were told.
+    pub(super) is_told_in_order: bool,
+    /// How many of its pods a budget protects.
+    pub(super) covered: usize,
+}
+
+/// Which pods are one unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum UnitKey {
+    Pod(PodId),
+    Group(GroupId),
+}
+
+impl Unit {
+    /// What it is: of a pod in a group that is disrupted by pods still [`Kind::PodGroup`].
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The priority that it is preempted by. With [`super::Compatibility::KubeScheduler`] there is only one.
+    #[must_use]
+    pub const fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    /// The priority that it would come back with.
+    #[must_use]
+    pub const fn scheduling_priority(&self) -> i32 {
+        self.scheduling_priority
+    }
+
+    /// Its pods that run, by name; never none.
+    #[must_use]
+    pub fn pods(&self) -> &[PodId] {
+        &self.pods
+    }
+
+    /// The group whose pods they are, if it is not a pod alone.
+    #[must_use]
+    pub const fn group(&self) -> Option<GroupId> {
+        self.group
+    }
+
+    /// The name of the pod or the group, with its namespace.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Compares as [`Rank`] does, without making one.
+    pub(super) fn compare(&self, id: UnitId, other: &Self, other_id: UnitId) -> Ordering {
+        let by_priority = other.priority.cmp(&self.priority);
+        by_priority
+            .then_with(|| other.kind.cmp(&self.kind))
+            .then_with(|| other.pods.len().cmp(&self.pods.len()))
+            .then_with(|| self.started_at_ns.cmp(&other.started_at_ns))
+            .then_with(|| self.told().cmp(&other.told()))
+            .then_with(|| self.name.cmp(&other.name))
+            .then_with(|| id.cmp(&other_id))
+    }
+
+    fn told(&self) -> PodId {
+        let first = self.pods.iter().filter(|_| self.is_told_in_order).min();
+        first.copied().unwrap_or_default()
+    }
+
+    /// Its place in the order of importance.
+    #[must_use]
+    pub fn rank(&self, id: UnitId) -> Rank {
+        Rank {
+            priority: Reverse(self.priority),
+            kind: Reverse(self.kind),
+            pods: Reverse(self.pods.len()),
+            started_at_ns: self.started_at_ns,
+            told: self.told(),
+            name: Arc::clone(&self.name),
+            unit: id,
+        }
+    }
+}
+
+/// A name with its namespace, if it has one.
+pub(super) fn full_name(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() {
+        return name.to_owned();
+    }
+    format!("{namespace}/{name}")
+}

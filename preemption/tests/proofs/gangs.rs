@@ -1,0 +1,7 @@
+//! Gangs and pods that preempt on nodes: what every decision keeps to, a plain reference, and an exact one.
+
+mod exact;
+mod life;
+mod plain;
+mod properties;
+mod town;

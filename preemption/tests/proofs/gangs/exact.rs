@@ -1,0 +1,142 @@
+//! How far from the best the greedy answer is: every set of victims and every placement of small towns is tried.
+
+use super::plain::{broken, units};
+use super::properties::town_tapes;
+use super::town::{Asks, Size, Town, is_within, minus};
+use crate::model::dice::{Dice, check};
+use lockkeeper_preemption::gang::{Compatibility, Outcome};
+use proptest::prelude::*;
+use std::cell::RefCell;
+
+const CASES: u32 = 4_000;
+/// More potential victims than this are too many sets.
+const UNITS_MAX: usize = 12;
+
+/// Without budgets, since these come before priorities.
+const TOWNS: Size = Size {
+    hosts: 5,
+    jobs: 14,
+    pods: 4,
+    has_budgets: false,
+};
+
+/// What the best set of victims costs: the highest priority of them first, then how many pods go.
+type Cost = (i32, usize);
+
+fn best(town: &Town, job: usize) -> Option<Cost> {
+    let hosts: Vec<usize> = (0..town.hosts.len()).collect();
+    let units = units(town, job, &hosts);
+    let mut best: Option<Cost> = None;
+    for set in 0..1_u32 << units.len() {
+        let gone = units
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| set >> at & 1 == 1);
+        let gone: Vec<_> = gone.map(|(_, it)| it).collect();
+        let priorities = gone.iter().map(|it| town.jobs[it.0].preemption_priority);
+        let cost = (
+            priorities.max().unwrap_or(i32::MIN),
+            gone.iter().map(|it| it.1.len()).sum(),
+        );
+        if best.is_some_and(|it| it <= cost) {
+            continue;
+        }
+        let mut after = town.clone();
+        for (other, pods) in &gone {
+            pods.iter()
+                .for_each(|it| after.jobs[*other].pods[*it].host = None);
+        }
+        let mut free: Vec<Asks> = hosts.iter().map(|it| after.free(*it)).collect();
+        let wants = &town.jobs[job];
+        let asks: Vec<Asks> = wants.pods.iter().map(|it| it.asks).collect();
+        if packs(town, job, &asks, wants.count_min, &mut free) {
+            best = Some(cost);
+        }
+    }
+    best
+}
+
+/// Whether as many of the pods find places, some way.
+fn packs(town: &Town, job: usize, asks: &[Asks], least: usize, free: &mut [Asks]) -> bool {
+    let Some((first, rest)) = asks.split_first() else {
+        return least == 0;
+    };
+    for host in 0..free.len() {
+        if town.admits(host, &town.jobs[job]) && is_within(*first, free[host]) {
+            free[host] = minus(free[host], *first);
+            let is_found = packs(town, job, rest, least.saturating_sub(1), free);
+            free[host] = super::town::plus(free[host], *first);
+            if is_found {
+                return true;
+            }
+        }
+    }
+    rest.len() >= least && packs(town, job, rest, least, free)
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    /// Where some set of victims is enough, or none is needed.
+    possible: usize,
+    /// Where a place was found.
+    found: usize,
+    /// Where the most important victim has the least priority that is possible.
+    least_priority: usize,
+    /// Where as few pods go as with that priority is possible.
+    best: usize,
+    /// How many pods go, of those, and how many would at best.
+    pods: usize,
+    pods_best: usize,
+}
+
+#[test]
+fn the_greedy_answer_is_seldom_far_from_the_best() {
+    let tally = RefCell::new(Tally::default());
+    check(CASES, &town_tapes(), |tape| {
+        let town = Town::roll(&mut Dice::of(&tape), TOWNS);
+        let told = town.told(Compatibility::Lockkeeper);
+        let hosts: Vec<usize> = (0..town.hosts.len()).collect();
+        for job in town.waiting() {
+            let units = units(&town, job, &hosts);
+            assert!(broken(&town, &units).iter().all(|it| *it == 0));
+            if town.jobs[job].mode.is_none() || units.len() > UNITS_MAX {
+                continue;
+            }
+            let got = match told.decide(&town, job).outcome {
+                Outcome::Fits { .. } => Some((i32::MIN, 0)),
+                Outcome::Preempt(plan) => {
+                    let first = told.world.unit(plan.victims[0]).unwrap();
+                    let pods = plan.victims.iter().map(|it| told.pods_of(*it).len());
+                    Some((first.priority(), pods.sum()))
+                }
+                _ => None,
+            };
+            let best = best(&town, job);
+            prop_assert!(got.is_none() || best.is_some_and(|it| it <= got.unwrap()));
+            let mut tally = tally.borrow_mut();
+            let Some(best) = best.filter(|it| it.1 > 0) else {
+                continue;
+            };
+            tally.possible += 1;
+            let Some(got) = got else {
+                continue;
+            };
+            tally.found += 1;
+            if got.0 == best.0 {
+                tally.least_priority += 1;
+                tally.best += usize::from(got == best);
+                tally.pods += got.1;
+                tally.pods_best += best.1;
+            }
+        }
+        Ok(())
+    });
+    let tally = tally.into_inner();
+    println!("{tally:?}");
+    // With fewer cases than usual there is little to say.
+    if crate::model::dice::asked_cases().is_none() {
+        assert!(tally.possible > 500, "too few towns: {tally:?}");
+        assert!(tally.found * 100 >= tally.possible * 95, "{tally:?}");
+        assert!(tally.least_priority * 100 >= tally.found * 90, "{tally:?}");
+    }
+}

@@ -1,0 +1,102 @@
+//! What is no cluster.
+
+use crate::error;
+use lockkeeper_snapshot::gang::Scenario;
+
+#[track_caller]
+fn check(yaml: &str, expected: &str) {
+    assert_eq!(error(yaml).to_string(), expected);
+}
+
+#[test]
+fn names_stand_once() {
+    check(
+        "{nodes: [{name: a}, {name: a}]}",
+        "nodes[1]: there is another node \"a\"; give each a name of its own",
+    );
+    check(
+        "{pods: [{name: p}, {name: p, namespace: x}, {name: p}]}",
+        "pods[2]: there is another pod \"p\"; give each a name of its own",
+    );
+    check(
+        "{pods: [{name: p}], preemptor: {pod: {name: p}}}",
+        "preemptor.pod: there is another pod \"p\"; give each a name of its own",
+    );
+    check(
+        "{pod_groups: [{name: g}, {name: g}]}",
+        "pod_groups[1]: there is another group \"g\"; give each a name of its own",
+    );
+}
+
+#[test]
+fn amounts_make_sense() {
+    check(
+        "{nodes: [{name: a, allocatable: {cpu: -1}}]}",
+        "nodes[0].allocatable[cpu]: an amount is zero or more",
+    );
+    check(
+        "{pods: [{name: a, requests: {memory: 9223372036854775806}}, {name: b, requests: {memory_bytes: 1}}]}",
+        "pods[1].requests[memory_bytes]: the amount is too large; all of a resource together must stay below 2^63",
+    );
+    check(
+        "{pods: [{name: a, spec: {containers: [{name: c, resources: {requests: {cpu: much}}}]}}]}",
+        "pods[0].spec: Pod a: spec.containers[0].resources.requests[cpu]: not a quantity; accepted is a number with an optional suffix, as in 500m, 4 or 16Gi",
+    );
+    check(
+        "{pods: [{name: a, requests: {cpu: 1}, spec: {containers: []}}]}",
+        "pods[0].requests: it stands beside spec, which says it too; leave one out",
+    );
+}
+
+#[test]
+fn nobody_is_preempted_by_less_than_he_is_scheduled_with() {
+    check(
+        "{pod_groups: [{name: g, priority: 2, preemption_priority: 1}]}",
+        "pod_groups[0].preemption_priority: the preemption priority 1 is below the priority 2; give at least as much",
+    );
+}
+
+#[test]
+fn there_is_one_preemptor() {
+    check(
+        "{preemptor: {pod: {name: a}, pod_group: {name: g}}}",
+        "preemptor: give one of pod, pod_group and composite_pod_group",
+    );
+    check(
+        "{preemptor: {}}",
+        "preemptor: give one of pod, pod_group and composite_pod_group",
+    );
+    check(
+        "{preemptor: {pod_group: {name: g, priority: 1}, priority: 2}}",
+        "preemptor.priority: it is not that of the group; leave it out",
+    );
+}
+
+#[test]
+fn words_are_those_of_kubernetes() {
+    check(
+        "{pdbs: [{name: b, selector: {match_expressions: [{key: a, op: Is}]}}]}",
+        "pdbs[0].selector: \"Is\" is no operator; use In, NotIn, Exists or DoesNotExist",
+    );
+    check(
+        "{nodes: [{name: a, taints: [{key: k, effect: Never}]}]}",
+        "nodes[0].taints[0].effect: \"Never\" is no effect; use NoSchedule, PreferNoSchedule or NoExecute",
+    );
+    check(
+        "{placement_strategy: any}",
+        "placement_strategy: it begins with first_fit or best_fit",
+    );
+}
+
+#[test]
+fn a_key_that_is_not_known_is_refused() {
+    for yaml in [
+        "{node: []}",
+        "{nodes: [{nam: a}]}",
+        "{pods: [{name: a, nodes: b}]}",
+        "{pod_groups: [{name: g, policy: {gang: {minCount: 1}}}]}",
+        "{kind: pod_group_domains}",
+    ] {
+        assert!(serde_saphyr::from_str::<Scenario>(yaml).is_err(), "{yaml}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Workload-aware preemption as kube-scheduler does it: every kind of case, through the door of scenarios.
+
+mod decisions;
+mod parts;
+
+use crate::data::{Case, Tally};
+use lockkeeper_snapshot::gang::{Kind, Loaded, Scenario, load, options};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A case as the door sees it.
+struct Read<'a> {
+    scenario: &'a Scenario,
+    loaded: Loaded,
+    expected: &'a Value,
+    problems: Vec<String>,
+    /// The fields of `expected` that were held against what is decided.
+    seen: BTreeSet<&'static str>,
+}
+
+pub fn check(case: &Case, tally: &mut Tally) {
+    let scenario: Scenario =
+        serde_json::from_value(case.value.clone()).unwrap_or_else(|e| panic!("{}: {e}", case.id));
+    let loaded = load(&scenario, options(&scenario, None));
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => return tally.count(case, &[error.to_string()]),
+    };
+    let mut read = Read {
+        loaded,
+        scenario: &scenario,
+        expected: &case.value["expected"],
+        problems: Vec::new(),
+        seen: BTreeSet::new(),
+    };
+    match scenario.kind.expect("every case says what is asked") {
+        Kind::PodGroupDomain => read.group_in_domain(),
+        Kind::PodGroupOngoingOrNever | Kind::OraclePodGroup => read.group(),
+        Kind::PostFilter | Kind::Preempt => read.pod(),
+        Kind::DryRun => read.nodes(),
+        Kind::SelectBest => read.best_node(),
+        Kind::SelectVictimsOnNode => read.on_node(),
+        Kind::OracleSinglePod => read.pod_with_candidates(),
+        Kind::EligibleToPreempt => read.may_preempt(),
+        Kind::VictimUnitsOnNode | Kind::VictimUnitsInDomain => read.units(),
+        Kind::PdbSplit => read.budgets(),
+        Kind::MoreImportant => read.importance(),
+        Kind::EffectivePriority => read.priority(),
+        Kind::ResolvePreemptionPolicy => read.policy(),
+    }
+    read.finish(case, tally);
+}
+
+impl Read<'_> {
+    /// Holds a field of `expected` against what is decided.
+    fn expect(&mut self, field: &'static str, got: impl Into<Value>) {
+        self.seen.insert(field);
+        let got = got.into();
+        if let Some(expected) = self.expected.get(field)
+            && *expected != got
+        {
+            self.problems
+                .push(format!("{field}: got {got}, expected {expected}"));
+        }
+    }
+
+    /// A field that is input, or says the same as another.
+    fn skip(&mut self, fields: &[&'static str]) {
+        self.seen.extend(fields);
+    }
+
+    fn finish(mut self, case: &Case, tally: &mut Tally) {
+        for field in self
+            .expected
+            .as_object()
+            .into_iter()
+            .flat_map(|it| it.keys())
+        {
+            if !self.seen.contains(field.as_str()) {
+                self.problems
+                    .push(format!("nobody looks at expected.{field}"));
+            }
+        }
+        tally.count(case, &self.problems);
+    }
+}
+
+/// A sorted array.
+fn sorted(mut values: Vec<Value>) -> Value {
+    values.sort_by_key(Value::to_string);
+    values.into()
+}
+
+/// An array of `expected`, sorted.
+fn sorted_field(value: &Value, field: &str) -> Value {
+    sorted(value[field].as_array().cloned().unwrap_or_default())
+}

@@ -1,0 +1,376 @@
+//! Whom pods and groups preempt.
+
+use super::{Read, sorted, sorted_field};
+use lockkeeper_preemption::gang::{DryRun, Ineligible, Outcome, Plan, Trace, Why};
+use lockkeeper_preemption::{HostId, PodId, UnitId};
+use lockkeeper_snapshot::gang::{message, reasons_of};
+use serde_json::{Map, Value, json};
+
+const UNRESOLVABLE: &str = "UnschedulableAndUnresolvable";
+
+impl Read<'_> {
+    pub fn group_in_domain(&mut self) {
+        let run = self.run();
+        self.skip(&["victims_observed_order"]);
+        self.domain(&run, None);
+        let expected = sorted_field(self.expected, "victims_set");
+        let got = sorted(self.victims(run.candidates.first()));
+        self.compare("victims_set", got, expected);
+    }
+
+    pub fn on_node(&mut self) {
+        let run = self.run();
+        self.skip(&["victims_observed_order"]);
+        let violations = run.candidates.first().map_or(0, |it| it.violations);
+        self.expect("pdb_violations", violations);
+        let why = run.infeasible.first().map(|(_, why)| why);
+        self.expect(
+            "status",
+            match why {
+                // Nobody is in the way: the function answers with success and without victims.
+                None | Some(Why::NobodyInTheWay) => "Success",
+                Some(Why::NoVictims) => UNRESOLVABLE,
+                Some(_) => "Unschedulable",
+            },
+        );
+        let expected = sorted_field(self.expected, "victims_set");
+        let got = sorted(self.victims(run.candidates.first()));
+        self.compare("victims_set", got, expected);
+    }
+
+    /// A group through the whole of its preemption.
+    pub fn group(&mut self) {
+        let decision = self
+            .loaded
+            .world
+            .decide(&self.loaded.ask(), &mut Trace::off());
+        let outcome = decision.outcome;
+        let said = message(&self.loaded.world, true, &outcome);
+        self.skip(&["pdb_violations", "pod_group_disruptions", "placement_calls"]);
+        let is_search = matches!(outcome, Outcome::Preempt(_));
+        let is_vain = matches!(
+            &outcome,
+            Outcome::Infeasible { domains } if !matches!(domains[0].1, Why::NoVictims)
+        );
+        self.expect("placement_called", is_search || is_vain);
+        if self.expected.get("placement_calls").is_some() {
+            self.expect("placement_calls", u32::from(is_search || is_vain));
+        }
+        self.expect("message", said);
+        self.expect(
+            "status",
+            match &outcome {
+                Outcome::Preempt(_) | Outcome::Waits { .. } | Outcome::Fits { .. } => "Success",
+                Outcome::Infeasible { domains } if matches!(domains[0].1, Why::NoVictims) => {
+                    UNRESOLVABLE
+                }
+                _ => "Unschedulable",
+            },
+        );
+        let placement = match &outcome {
+            Outcome::Preempt(plan) => plan.placement.clone(),
+            Outcome::Waits { placement } => placement.clone(),
+            _ => Vec::new(),
+        };
+        let is_waiting = matches!(outcome, Outcome::Waits { .. });
+        let placed = placement
+            .iter()
+            .filter(|(_, host)| is_waiting || host.is_some());
+        let placed: Vec<(String, String)> = placed.map(|it| self.seat(*it)).collect();
+        let each = placed
+            .iter()
+            .map(|(pod, node)| json!({"pod": pod, "node": node}));
+        self.expect("placement", each.collect::<Value>());
+        let nominations = placed
+            .into_iter()
+            .map(|(pod, node)| (pod, Value::from(node)));
+        self.expect("nominations", nominations.collect::<Map<_, _>>());
+        let plan = match &outcome {
+            Outcome::Preempt(plan) => Some(plan),
+            _ => None,
+        };
+        let units = self.victim_units(plan);
+        self.expect_units("victim_units", units);
+        if let Some(plan) = plan {
+            self.expect("pdb_violations", plan.violations);
+            self.expect("pod_group_disruptions", plan.group_disruptions);
+        }
+    }
+
+    /// A pod through the whole of its preemption.
+    pub fn pod(&mut self) {
+        let decision = self
+            .loaded
+            .world
+            .decide(&self.loaded.ask(), &mut Trace::off());
+        let outcome = decision.outcome;
+        let said = message(&self.loaded.world, false, &outcome);
+        self.expect("message", format!("preemption: {said}"));
+        let plan = match &outcome {
+            Outcome::Preempt(plan) => Some(plan.clone()),
+            _ => None,
+        };
+        let is_found = plan.is_some();
+        self.expect("status", if is_found { "Success" } else { "Unschedulable" });
+        let selected = plan.as_ref().map(|it| self.node(it.host));
+        // One kind of case writes "none" as null, the other as an empty name.
+        match self.expected.get("selected") {
+            Some(Value::Null) => self.expect("selected", selected),
+            _ => self.expect("selected", selected.unwrap_or_default()),
+        }
+        if self.expected.get("victims").is_some() {
+            let expected = sorted_field(self.expected, "victims");
+            let got = sorted(self.victims(plan.as_ref()));
+            self.compare("victims", got, expected);
+        }
+        if self.expected.get("note").is_some() {
+            self.skip(&["note"]);
+            self.decides_the_same_while_they_go(plan.as_ref());
+        }
+    }
+
+    /// Whom it preempted goes, and it is nominated: nobody else has to go.
+    fn decides_the_same_while_they_go(&mut self, plan: Option<&Plan>) {
+        let Some(plan) = plan else {
+            return;
+        };
+        let mut scenario = self.scenario.clone();
+        let victims = self.victims(Some(plan));
+        for pod in &mut scenario.pods {
+            if victims.contains(&pod.name.as_str().into()) {
+                pod.terminating = true;
+                pod.disruption_target = Some(lockkeeper_snapshot::gang::Disruption {
+                    reason: "PreemptionByScheduler".to_owned(),
+                    status: "True".to_owned(),
+                });
+            }
+        }
+        let preemptor = scenario.preemptor.as_mut().and_then(|it| it.pod.as_mut());
+        preemptor.unwrap().nominated_node = Some(self.node(plan.host));
+        for whose in [
+            None,
+            Some(lockkeeper_preemption::gang::Compatibility::Lockkeeper),
+        ] {
+            let options = lockkeeper_snapshot::gang::options(&scenario, whose);
+            let loaded = lockkeeper_snapshot::gang::load(&scenario, options).unwrap();
+            let again = loaded.world.decide(&loaded.ask(), &mut Trace::off());
+            let is_still = matches!(
+                again.outcome,
+                Outcome::Refused(Ineligible::Going) | Outcome::Waits { .. }
+            );
+            if !is_still {
+                self.problems
+                    .push(format!("asked again: {:?}", again.outcome));
+            }
+        }
+    }
+
+    /// Whom a pod preempts on each node.
+    pub fn nodes(&mut self) {
+        let run = self.run();
+        let mut candidates: Vec<Value> =
+            run.candidates.iter().map(|it| self.candidate(it)).collect();
+        candidates.sort_by_key(|it| it["node"].to_string());
+        self.expect("candidates_sorted", candidates);
+    }
+
+    /// The same, and which node is best.
+    pub fn best_node(&mut self) {
+        let run = self.run();
+        let candidates = run.candidates.iter().map(|it| self.candidate(it)).collect();
+        let mut expected: Vec<Value> = self.expected["candidates_observed"]
+            .as_array()
+            .unwrap()
+            .clone();
+        for it in &mut expected {
+            it["victims"] = sorted_field(it, "victims");
+        }
+        self.compare("candidates_observed", sorted(candidates), sorted(expected));
+        self.selected(&run);
+    }
+
+    pub fn pod_with_candidates(&mut self) {
+        let decision = self
+            .loaded
+            .world
+            .decide(&self.loaded.ask(), &mut Trace::off());
+        let refused = matches!(decision.outcome, Outcome::Refused(_));
+        self.expect("eligible", !refused);
+        self.skip(&["filter_status", "message"]);
+        if refused {
+            let said = message(&self.loaded.world, false, &decision.outcome);
+            self.expect("message", said);
+            self.skip(&["candidates", "rejected", "selected_any_of"]);
+            return;
+        }
+        let run = self.run();
+        let is_tied = self.scenario.equal_importance_victims;
+        let mut candidates: Vec<Value> = run
+            .candidates
+            .iter()
+            .map(|it| {
+                let (units, score) = (self.victim_units(Some(it)), &it.score);
+                json!({
+                    "node": self.node(it.host),
+                    "pdb_violations": it.violations,
+                    "victim_units": units_or_count(&units, is_tied),
+                    "score": {
+                        "pdb_violations": score.violations,
+                        "first_victim_pod_priority": score.highest,
+                        "sum_priority_plus_2p31": score.sum,
+                        "num_pods": score.pods,
+                        "earliest_start_of_top_priority_ns": score.started_at_ns.0,
+                    },
+                })
+            })
+            .collect();
+        candidates.sort_by_key(|it| it["node"].to_string());
+        let mut expected = self.expected["candidates"].as_array().unwrap().clone();
+        for it in &mut expected {
+            let units: Vec<Vec<String>> =
+                serde_json::from_value(it["victim_units"].clone()).unwrap();
+            it["victim_units"] = units_or_count(&units, is_tied);
+        }
+        self.compare("candidates", candidates.into(), expected.into());
+        self.rejected(&run);
+        self.selected(&run);
+        let chosen = match &decision.outcome {
+            Outcome::Preempt(plan) => vec![Value::from(self.node(plan.host))],
+            _ => Vec::new(),
+        };
+        let any_of = self.expected["selected_any_of"].as_array().unwrap();
+        if chosen.iter().any(|it| !any_of.contains(it)) || chosen.is_empty() != any_of.is_empty() {
+            self.problems
+                .push(format!("chosen {chosen:?}, not of {any_of:?}"));
+        }
+    }
+
+    fn rejected(&mut self, run: &DryRun) {
+        let world = &self.loaded.world;
+        let each = run.infeasible.iter().map(|(host, why)| {
+            let code = match why {
+                Why::NoVictims => UNRESOLVABLE,
+                Why::NobodyInTheWay => "Error",
+                _ => "Unschedulable",
+            };
+            let reasons = json!({"code": code, "reasons": reasons_of(world, why)});
+            (self.node(*host), reasons)
+        });
+        let got = each.collect::<Map<_, _>>();
+        let expected = self.expected.get("rejected").cloned();
+        self.compare(
+            "rejected",
+            got.into(),
+            expected.unwrap_or_else(|| json!({})),
+        );
+    }
+
+    /// The nodes that cost the least.
+    fn selected(&mut self, run: &DryRun) {
+        let least = run.candidates.iter().map(|it| it.score).min();
+        let tied = run.candidates.iter().filter(|it| Some(it.score) == least);
+        let got = sorted(tied.map(|it| self.node(it.host).into()).collect());
+        self.compare(
+            "selected_any_of",
+            got,
+            sorted_field(self.expected, "selected_any_of"),
+        );
+    }
+
+    fn domain(&mut self, run: &DryRun, host: Option<HostId>) {
+        assert_eq!(run.candidates.first().and_then(|it| it.host), host);
+        let plan = run.candidates.first();
+        self.expect("pdb_violations", plan.map_or(0, |it| it.violations));
+        self.expect(
+            "pod_group_disruptions",
+            plan.map_or(0, |it| it.group_disruptions),
+        );
+        let why = run.infeasible.first().map(|(_, why)| why.clone());
+        self.expect(
+            "status",
+            match &why {
+                None => "Success",
+                Some(Why::NoVictims) => UNRESOLVABLE,
+                Some(_) => "Unschedulable",
+            },
+        );
+        let said = why.map(|why| {
+            let domains = vec![(None, why)];
+            message(&self.loaded.world, true, &Outcome::Infeasible { domains })
+        });
+        self.expect("message", said.unwrap_or_default());
+    }
+
+    fn run(&self) -> DryRun {
+        self.loaded
+            .world
+            .dry_run(&self.loaded.ask(), &mut Trace::off())
+    }
+
+    fn candidate(&self, plan: &Plan) -> Value {
+        json!({
+            "node": self.node(plan.host),
+            "pdb_violations": plan.violations,
+            "victims": sorted(self.victims(Some(plan))),
+        })
+    }
+
+    fn compare(&mut self, field: &'static str, got: Value, expected: Value) {
+        self.seen.insert(field);
+        if got != expected {
+            self.problems
+                .push(format!("{field}: got {got}, expected {expected}"));
+        }
+    }
+
+    fn expect_units(&mut self, field: &'static str, got: Vec<Vec<String>>) {
+        let Some(expected) = self.expected.get(field) else {
+            return;
+        };
+        let is_tied = self.scenario.equal_importance_victims;
+        let expected: Vec<Vec<String>> = serde_json::from_value(expected.clone()).unwrap();
+        let (got, expected) = (
+            units_or_count(&got, is_tied),
+            units_or_count(&expected, is_tied),
+        );
+        self.compare(field, got, expected);
+    }
+
+    fn victim_units(&self, plan: Option<&Plan>) -> Vec<Vec<String>> {
+        let units = plan.iter().flat_map(|it| &it.victims);
+        units.map(|it| self.pods_of(*it)).collect()
+    }
+
+    fn victims(&self, plan: Option<&Plan>) -> Vec<Value> {
+        let units = self.victim_units(plan).into_iter().flatten();
+        units.map(Value::from).collect()
+    }
+
+    pub fn pods_of(&self, unit: UnitId) -> Vec<String> {
+        let world = &self.loaded.world;
+        let pods = world.unit(unit).unwrap().pods().iter();
+        pods.map(|it| world.cluster().pod(*it).unwrap().name().to_owned())
+            .collect()
+    }
+
+    fn seat(&self, (pod, host): (PodId, Option<HostId>)) -> (String, String) {
+        let pod = self.loaded.world.cluster().pod(pod).unwrap();
+        (pod.name().to_owned(), self.node(host))
+    }
+
+    pub fn node(&self, host: Option<HostId>) -> String {
+        let cluster = self.loaded.world.cluster();
+        host.map_or_else(String::new, |it| cluster.host_name(it).to_owned())
+    }
+}
+
+/// Which of several units that are alike goes is left to the order of input there; then only how many go, and how
+/// large they are, is compared.
+fn units_or_count(units: &[Vec<String>], is_tied: bool) -> Value {
+    if !is_tied {
+        return json!(units);
+    }
+    let mut sizes: Vec<usize> = units.iter().map(Vec::len).collect();
+    sizes.sort_unstable();
+    json!(sizes)
+}

@@ -112,6 +112,7 @@ mod cycle;
 mod damping;
 mod flavors;
 mod guard;
+pub mod job;
 mod names;
 mod parked;
 mod policy;

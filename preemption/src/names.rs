@@ -45,12 +45,6 @@ id!(
 );
 
 impl ResourceId {
-    /// A resource by a number of the caller's own. In a `State` only numbers from `State::resource` mean anything.
-    #[must_use]
-    pub const fn new(number: u32) -> Self {
-        Self(number)
-    }
-
     /// The resource `pods`: where a queue covers it, each pod asks for one.
     pub const PODS: Self = Self(0);
 }

@@ -115,6 +115,7 @@ mod guard;
 pub mod job;
 mod names;
 mod parked;
+pub mod placement;
 mod policy;
 mod queue;
 mod quota;
@@ -135,7 +136,10 @@ pub use ask::Nomination;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeuedTo, SkipReason};
 pub use damping::{Damping, Room, Thrash};
-pub use names::{CellId, FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
+pub use names::{
+    CellId, FlavorId, FlavorResource, HostId, NodeId, PodId, ResourceId, ShapeId, WordId,
+    WorkloadId,
+};
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,
     Preemption, PreemptionLimits, Preference, QueueingStrategy, ReclaimWithinCohort,

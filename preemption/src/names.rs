@@ -44,6 +44,23 @@ id!(
     CellId
 );
 
+id!(
+    /// A node of the cluster, where pods run. ([`NodeId`] is one of the quota tree.)
+    HostId
+);
+id!(
+    /// A pod.
+    PodId
+);
+id!(
+    /// What many pods have in common: requests, and where they may go.
+    ShapeId
+);
+id!(
+    /// A word: a key or a value of a label or a taint, a namespace.
+    WordId
+);
+
 impl ResourceId {
     /// The resource `pods`: where a queue covers it, each pod asks for one.
     pub const PODS: Self = Self(0);
@@ -76,6 +93,11 @@ impl Names {
         self.numbers.insert(Arc::clone(&name), number);
         self.names.push(name);
         number
+    }
+
+    /// The number of a name that is known.
+    pub(crate) fn known(&self, name: &str) -> Option<u32> {
+        self.numbers.get(name).copied()
     }
 
     pub(crate) fn name(&self, number: u32) -> &str {

@@ -1,0 +1,291 @@
+//! The nodes with what is free on them, and the pods.
+
+use super::host::{Host, HostSpec};
+use super::labels::{Labels, Words};
+use super::overlay::Room;
+use super::pod::{Pod, PodSpec, Shape};
+use super::row::Row;
+use crate::amount::Amount;
+use crate::names::{HostId, Names, PodId, ResourceId, ShapeId, WordId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The nodes and pods of a cluster. An event costs O(log n) and the pods of the node that it is about.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    words: Words,
+    resources: Names,
+    hosts: Vec<Host>,
+    host_ids: BTreeMap<Arc<str>, HostId>,
+    /// The nodes that are there, in the order in which they are tried.
+    order: BTreeSet<(u32, Arc<str>, HostId)>,
+    pods: Vec<Option<Pod>>,
+    pod_ids: BTreeMap<(WordId, Arc<str>), PodId>,
+    shapes: Vec<Arc<Shape>>,
+    shape_ids: BTreeMap<Arc<Shape>, ShapeId>,
+    name_field: WordId,
+    /// What a number that was never given stands for.
+    nothing: Shape,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cluster {
+    /// One without nodes.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut words = Words::default();
+        let name_field = words.intern("metadata.name");
+        let mut resources = Names::default();
+        resources.intern("pods");
+        Self {
+            words,
+            resources,
+            hosts: Vec::new(),
+            host_ids: BTreeMap::new(),
+            order: BTreeSet::new(),
+            pods: Vec::new(),
+            pod_ids: BTreeMap::new(),
+            shapes: Vec::new(),
+            shape_ids: BTreeMap::new(),
+            name_field,
+            nothing: Shape::default(),
+        }
+    }
+
+    /// The number of a word.
+    pub fn word(&mut self, word: &str) -> WordId {
+        self.words.intern(word)
+    }
+
+    /// The words.
+    #[must_use]
+    pub const fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// The number of a resource.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        ResourceId(self.resources.intern(name))
+    }
+
+    /// The name of a resource.
+    #[must_use]
+    pub fn resource_name(&self, resource: ResourceId) -> &str {
+        self.resources.name(resource.0)
+    }
+
+    /// The number of a shape. Requests are sorted and added up, those of nothing dropped, and each pod asks for
+    /// one of [`ResourceId::PODS`].
+    pub fn shape(&mut self, mut shape: Shape) -> ShapeId {
+        let mut requests = Row::of(&shape.requests);
+        requests.set(ResourceId::PODS, Amount::new(1));
+        shape.requests = requests
+            .iter()
+            .filter(|(_, amount)| *amount > Amount::ZERO)
+            .collect();
+        shape.tolerations.sort_unstable();
+        shape.tolerations.dedup();
+        if let Some(id) = self.shape_ids.get(&shape) {
+            return *id;
+        }
+        let (id, shape) = (ShapeId::of(self.shapes.len()), Arc::new(shape));
+        self.shapes.push(Arc::clone(&shape));
+        self.shape_ids.insert(shape, id);
+        id
+    }
+
+    /// What a number of a shape stands for.
+    #[must_use]
+    pub fn shape_of(&self, shape: ShapeId) -> &Shape {
+        let shape = self.shapes.get(shape.index());
+        shape.map_or(&self.nothing, |it| &**it)
+    }
+
+    /// The number of a node. One that is not there yet, or is gone, holds pods but takes none.
+    pub fn host_id(&mut self, name: &str) -> HostId {
+        if let Some(id) = self.host_ids.get(name) {
+            return *id;
+        }
+        let (id, name): (_, Arc<str>) = (HostId::of(self.hosts.len()), name.into());
+        let field = (self.name_field, self.words.intern(&name));
+        self.hosts.push(Host {
+            name: Arc::clone(&name),
+            position: 0,
+            is_present: false,
+            allocatable: Row::new(),
+            free: Row::new(),
+            labels: Labels::default(),
+            fields: Labels::of([field]),
+            taints: Box::new([]),
+            is_unschedulable: false,
+            pods: Vec::new(),
+        });
+        self.host_ids.insert(name, id);
+        id
+    }
+
+    /// A node is there, or has changed.
+    pub fn set_host(&mut self, spec: HostSpec<'_>) -> HostId {
+        let id = self.host_id(spec.name);
+        let mut allocatable = Row::of(&spec.allocatable);
+        let mut given = spec.allocatable.iter();
+        if !given.any(|(resource, _)| *resource == ResourceId::PODS) {
+            allocatable.set(ResourceId::PODS, Amount::UNLIMITED);
+        }
+        self.remove_host(id);
+        let Some(host) = self.hosts.get_mut(id.index()) else {
+            return id;
+        };
+        let mut free = allocatable.clone();
+        for pod in &host.pods {
+            let pod = self.pods.get(pod.index()).and_then(Option::as_ref);
+            let shape = pod.and_then(|pod| self.shapes.get(pod.shape.index()));
+            free.take(shape.map_or(&[], |it| &it.requests));
+        }
+        host.position = spec.position;
+        host.is_present = true;
+        host.allocatable = allocatable;
+        host.free = free;
+        host.labels = spec.labels;
+        host.taints = spec.taints.into();
+        host.is_unschedulable = spec.is_unschedulable;
+        self.order
+            .insert((host.position, Arc::clone(&host.name), id));
+        id
+    }
+
+    /// A node is gone. Its pods stay what they are until they go as well.
+    pub fn remove_host(&mut self, id: HostId) {
+        if let Some(host) = self.hosts.get_mut(id.index()) {
+            let key = (host.position, Arc::clone(&host.name), id);
+            self.order.remove(&key);
+            host.is_present = false;
+        }
+    }
+
+    /// A node, there or not.
+    #[must_use]
+    pub fn host(&self, id: HostId) -> Option<&Host> {
+        self.hosts.get(id.index())
+    }
+
+    /// The name of a node.
+    #[must_use]
+    pub fn host_name(&self, id: HostId) -> &str {
+        self.host(id).map_or("", Host::name)
+    }
+
+    /// The nodes that are there, by position and name.
+    pub fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.order.iter().map(|(_, _, id)| *id)
+    }
+
+    /// How many nodes have a number.
+    #[must_use]
+    pub fn hosts_len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// The number of a pod that is known.
+    #[must_use]
+    pub fn pod_id(&self, namespace: &str, name: &str) -> Option<PodId> {
+        let namespace = self.words.known(namespace)?;
+        self.pod_ids.get(&(namespace, name.into())).copied()
+    }
+
+    /// A pod is there, or has changed. Its number stays the same as long as it is there.
+    pub fn set_pod(&mut self, spec: PodSpec<'_>) -> PodId {
+        let namespace = self.words.intern(spec.namespace);
+        let name: Arc<str> = spec.name.into();
+        let key = (namespace, Arc::clone(&name));
+        let id = match self.pod_ids.get(&key) {
+            Some(id) => *id,
+            None => PodId::of(self.pods.len()),
+        };
+        if self.pod_ids.insert(key, id).is_none() {
+            self.pods.push(None);
+        }
+        self.unbind(id);
+        if let Some(slot) = self.pods.get_mut(id.index()) {
+            *slot = Some(Pod {
+                namespace,
+                name,
+                host: spec.host,
+                shape: spec.shape,
+                labels: spec.labels,
+                priority: spec.priority,
+                preemption: spec.preemption,
+                started_at_ns: spec.started_at_ns,
+                is_terminating: spec.is_terminating,
+            });
+        }
+        self.bind(id);
+        id
+    }
+
+    /// A pod is gone, and its number is not used again.
+    pub fn remove_pod(&mut self, id: PodId) {
+        self.unbind(id);
+        if let Some(pod) = self.pods.get_mut(id.index()).and_then(Option::take) {
+            self.pod_ids.remove(&(pod.namespace, pod.name));
+        }
+    }
+
+    /// A pod.
+    #[must_use]
+    pub fn pod(&self, id: PodId) -> Option<&Pod> {
+        self.pods.get(id.index()).and_then(Option::as_ref)
+    }
+
+    /// The pods, in the order of their numbers.
+    pub fn pods(&self) -> impl Iterator<Item = (PodId, &Pod)> {
+        let all = self.pods.iter().enumerate();
+        all.filter_map(|(at, pod)| Some((PodId::of(at), pod.as_ref()?)))
+    }
+
+    /// What a pod asks for; nothing if it is gone.
+    #[must_use]
+    pub fn requests(&self, pod: PodId) -> &[(ResourceId, Amount)] {
+        let shape = self.pod(pod).map(|pod| self.shape_of(pod.shape));
+        shape.map_or(&[], |it| &it.requests)
+    }
+
+    fn bind(&mut self, id: PodId) {
+        self.moved(id, |host, requests| {
+            host.free.take(requests);
+            if let Err(at) = host.pods.binary_search(&id) {
+                host.pods.insert(at, id);
+            }
+        });
+    }
+
+    fn unbind(&mut self, id: PodId) {
+        self.moved(id, |host, requests| {
+            host.free.add(requests);
+            host.pods.retain(|it| *it != id);
+        });
+    }
+
+    fn moved(&mut self, id: PodId, change: impl FnOnce(&mut Host, &[(ResourceId, Amount)])) {
+        let pod = self.pods.get(id.index()).and_then(Option::as_ref);
+        let Some((host, shape)) = pod.and_then(|pod| Some((pod.host?, pod.shape))) else {
+            return;
+        };
+        if let Some(host) = self.hosts.get_mut(host.index()) {
+            let shape = self.shapes.get(shape.index());
+            change(host, shape.map_or(&[], |it| &it.requests));
+        }
+    }
+}
+
+impl Room for Cluster {
+    fn free(&self, host: HostId, resource: ResourceId) -> Amount {
+        let host = self.host(host);
+        host.map_or(Amount::ZERO, |it| it.free.get(resource))
+    }
+}

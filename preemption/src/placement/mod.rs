@@ -1,0 +1,34 @@
+//! Nodes, pods, and which pod can go where: the model that all placement stands on.
+//!
+//! - [`Cluster`] has the nodes with what is free on them, and the pods. It changes by events.
+//! - [`Shape`] is what pods of one template have in common: what each asks for, and where it may go. Shapes
+//!   are interned, so that a node is asked once for a shape and not once for a pod.
+//! - [`Shape::refused_by`] is what no preemption mends: a taint, a selector, a node that is too small.
+//! - [`Overlay`] is the room as it would be: what is free, and what is taken and given back on top of that.
+//!   It never edits the cluster, and goes back to any mark.
+//! - [`place`] puts pods on nodes, one after the other: the first that fits in the order of nodes, or the one
+//!   that is left fullest.
+//!
+//! What a pod needs of a node is what `NodeResourcesFit`, `NodeAffinity` (what is required), `TaintToleration`
+//! and `NodeUnschedulable` of kube-scheduler v1.37 look at. Ports, volumes, devices, affinity to other pods and
+//! topology spread are not known here.
+
+mod cluster;
+mod filter;
+mod host;
+mod labels;
+mod overlay;
+mod place;
+mod pod;
+mod row;
+
+pub use cluster::Cluster;
+pub use filter::Refusal;
+pub use host::{Effect, Host, HostSpec, Taint};
+pub use labels::{Condition, Labels, Requirement, Selector, Words};
+pub use overlay::{Mark, Overlay, Room};
+pub use place::{Placement, Strategy, place};
+pub use pod::{
+    Affinity, Pod, PodPreemption, PodSpec, Shape, Term, Toleration, TolerationCondition,
+};
+pub use row::Row;

@@ -1,0 +1,69 @@
+//! Amounts of all resources.
+
+use crate::amount::Amount;
+use crate::names::ResourceId;
+
+/// An amount of each resource; what was never set is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Row(Vec<Amount>);
+
+impl Row {
+    /// Of nothing anything.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Of these resources as much; what stands twice is added up.
+    #[must_use]
+    pub fn of(amounts: &[(ResourceId, Amount)]) -> Self {
+        let mut row = Self::new();
+        row.add(amounts);
+        row
+    }
+
+    /// How much of a resource.
+    #[must_use]
+    pub fn get(&self, resource: ResourceId) -> Amount {
+        self.0.get(resource.index()).copied().unwrap_or_default()
+    }
+
+    /// Every resource up to the last that was set, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (ResourceId, Amount)> + '_ {
+        let each = self.0.iter().enumerate();
+        each.map(|(at, amount)| (ResourceId::of(at), *amount))
+    }
+
+    /// Sets how much of a resource.
+    pub fn set(&mut self, resource: ResourceId, amount: Amount) {
+        if let Some(slot) = self.slot(resource) {
+            *slot = amount;
+        }
+    }
+
+    /// Adds amounts.
+    pub fn add(&mut self, amounts: &[(ResourceId, Amount)]) {
+        for (resource, amount) in amounts {
+            if let Some(slot) = self.slot(*resource) {
+                *slot = slot.plus(*amount);
+            }
+        }
+    }
+
+    /// Takes amounts away; what is left may be negative.
+    pub fn take(&mut self, amounts: &[(ResourceId, Amount)]) {
+        for (resource, amount) in amounts {
+            if let Some(slot) = self.slot(*resource) {
+                *slot = slot.minus(*amount);
+            }
+        }
+    }
+
+    fn slot(&mut self, resource: ResourceId) -> Option<&mut Amount> {
+        let at = resource.index();
+        if self.0.len() <= at {
+            self.0.resize(at.saturating_add(1), Amount::ZERO);
+        }
+        self.0.get_mut(at)
+    }
+}

@@ -1,0 +1,333 @@
+//! Which pod can go where, and where it is put.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+use lockkeeper_preemption::placement::{
+    Affinity, Cluster, Condition, Effect, HostSpec, Labels, Overlay, PodPreemption, PodSpec,
+    Refusal, Requirement, Room, Selector, Shape, Strategy, Taint, Term, Toleration,
+    TolerationCondition, place,
+};
+use lockkeeper_preemption::{Amount, HostId, ResourceId, ShapeId};
+
+/// Nodes `a`, `b`, … with as much cpu each, in the order given.
+fn nodes(cluster: &mut Cluster, cpus: &[i64]) -> Vec<HostId> {
+    let cpu = cluster.resource("cpu");
+    let names = ["a", "b", "c", "d"];
+    let position = |at: usize| u32::try_from(at).unwrap();
+    let all = cpus.iter().zip(names).enumerate();
+    all.map(|(at, (amount, name))| {
+        cluster.set_host(HostSpec {
+            name,
+            position: position(at),
+            allocatable: vec![(cpu, Amount::new(*amount))],
+            labels: Labels::default(),
+            taints: vec![],
+            is_unschedulable: false,
+        })
+    })
+    .collect()
+}
+
+fn shape_of(cluster: &mut Cluster, cpu: i64) -> ShapeId {
+    let requests = vec![(cluster.resource("cpu"), Amount::new(cpu))];
+    cluster.shape(Shape {
+        requests,
+        ..Shape::default()
+    })
+}
+
+fn run(cluster: &mut Cluster, name: &str, host: HostId, shape: ShapeId) {
+    cluster.set_pod(PodSpec {
+        namespace: "",
+        name,
+        host: Some(host),
+        shape,
+        labels: Labels::default(),
+        priority: 0,
+        preemption: PodPreemption::default(),
+        started_at_ns: None,
+        is_terminating: false,
+    });
+}
+
+#[track_caller]
+fn check(strategy: Strategy, free: &[i64], pods: &[i64], expected: &[Option<usize>]) {
+    let mut cluster = Cluster::new();
+    let hosts = nodes(&mut cluster, &[10; 4][..free.len()]);
+    for (at, (host, free)) in hosts.iter().zip(free).enumerate() {
+        let shape = shape_of(&mut cluster, 10 - free);
+        run(&mut cluster, &at.to_string(), *host, shape);
+    }
+    let pods: Vec<ShapeId> = pods.iter().map(|it| shape_of(&mut cluster, *it)).collect();
+    let mut overlay = Overlay::new(&cluster);
+    let mark = overlay.mark();
+    let placement = place(&cluster, &mut overlay, &hosts, &pods, strategy);
+    let expected: Vec<_> = expected.iter().map(|it| it.map(|at| hosts[at])).collect();
+    assert_eq!(placement, expected);
+
+    overlay.roll_back(mark);
+    let cpu = ResourceId::PODS;
+    assert!(
+        hosts
+            .iter()
+            .all(|it| overlay.free(*it, cpu) == cluster.free(*it, cpu))
+    );
+}
+
+#[test]
+fn the_first_node_that_fits_is_taken() {
+    let first = |free, pods, expected| check(Strategy::FirstFit, free, pods, expected);
+    first(&[2, 5, 9], &[3, 3, 3], &[Some(1), Some(2), Some(2)]);
+    first(
+        &[2, 5, 9],
+        &[3, 2, 2, 9],
+        &[Some(1), Some(0), Some(1), Some(2)],
+    );
+    first(
+        &[2, 2],
+        &[3, 2, 3, 2, 2],
+        &[None, Some(0), None, Some(1), None],
+    );
+}
+
+#[test]
+fn the_node_that_is_left_fullest_is_taken() {
+    let best = |free, pods, expected| check(Strategy::BestFit, free, pods, expected);
+    best(
+        &[9, 5, 5],
+        &[3, 2, 3, 9],
+        &[Some(1), Some(1), Some(2), Some(0)],
+    );
+    best(
+        &[4, 3, 9],
+        &[3, 3, 3, 3],
+        &[Some(1), Some(0), Some(2), Some(2)],
+    );
+    best(&[1], &[2], &[None]);
+}
+
+#[test]
+fn more_room_may_place_fewer() {
+    // Half the room more on the first node, and the pod that only it can take finds it taken.
+    check(Strategy::FirstFit, &[4, 5], &[5, 4], &[Some(1), Some(0)]);
+    check(Strategy::FirstFit, &[5, 3], &[5, 4], &[Some(0), None]);
+    check(
+        Strategy::FirstFit,
+        &[4, 5, 0],
+        &[5, 4, 0],
+        &[Some(1), Some(0), Some(0)],
+    );
+}
+
+#[test]
+fn a_node_has_as_many_pods_as_it_may() {
+    let mut cluster = Cluster::new();
+    let host = cluster.set_host(HostSpec {
+        name: "a",
+        position: 0,
+        allocatable: vec![(ResourceId::PODS, Amount::new(2))],
+        labels: Labels::default(),
+        taints: vec![],
+        is_unschedulable: false,
+    });
+    let nothing = cluster.shape(Shape::default());
+    run(&mut cluster, "one", host, nothing);
+    let mut overlay = Overlay::new(&cluster);
+    let placement = place(
+        &cluster,
+        &mut overlay,
+        &[host],
+        &[nothing; 2],
+        Strategy::FirstFit,
+    );
+    assert_eq!(placement, [Some(host), None]);
+}
+
+#[test]
+fn events_keep_what_is_free() {
+    let mut cluster = Cluster::new();
+    let hosts = nodes(&mut cluster, &[10, 10]);
+    let cpu = cluster.resource("cpu");
+    let shape = shape_of(&mut cluster, 4);
+    let free = |cluster: &Cluster| {
+        hosts
+            .iter()
+            .map(|it| cluster.free(*it, cpu).get())
+            .collect::<Vec<_>>()
+    };
+    run(&mut cluster, "x", hosts[0], shape);
+    run(&mut cluster, "y", hosts[0], shape);
+    assert_eq!(free(&cluster), [2, 10]);
+    run(&mut cluster, "y", hosts[1], shape);
+    assert_eq!(free(&cluster), [6, 6]);
+    // The node grows, and its pod is still there.
+    nodes(&mut cluster, &[20, 10]);
+    assert_eq!(free(&cluster), [16, 6]);
+    let pod = cluster.pod_id("", "x").unwrap();
+    cluster.remove_pod(pod);
+    cluster.remove_pod(pod);
+    assert_eq!(free(&cluster), [20, 6]);
+    cluster.remove_host(hosts[0]);
+    assert_eq!(cluster.hosts().collect::<Vec<_>>(), [hosts[1]]);
+}
+
+/// The node has the label `zone=a` and `rank=7`, and what else is said; what does it say to the shape?
+#[track_caller]
+fn refused(
+    change: impl FnOnce(&mut Cluster, &mut HostSpec<'_>),
+    shape: impl FnOnce(&mut Cluster, &mut Shape),
+) -> Option<Refusal> {
+    let mut cluster = Cluster::new();
+    let labels = [("zone", "a"), ("rank", "7")];
+    let labels = labels.map(|(key, value)| (cluster.word(key), cluster.word(value)));
+    let cpu = cluster.resource("cpu");
+    let mut spec = HostSpec {
+        name: "node",
+        position: 0,
+        allocatable: vec![(cpu, Amount::new(10))],
+        labels: Labels::of(labels),
+        taints: vec![],
+        is_unschedulable: false,
+    };
+    change(&mut cluster, &mut spec);
+    let host = cluster.set_host(spec);
+    let mut wanted = Shape::default();
+    shape(&mut cluster, &mut wanted);
+    let wanted = cluster.shape(wanted);
+    cluster
+        .shape_of(wanted)
+        .refused_by(cluster.host(host).unwrap(), cluster.words())
+}
+
+fn is(cluster: &mut Cluster, key: &str, values: &[&str]) -> Requirement {
+    let key = cluster.word(key);
+    let values = values.iter().map(|it| cluster.word(it)).collect();
+    Requirement {
+        key,
+        condition: Condition::In(values),
+    }
+}
+
+#[test]
+fn labels_select_nodes() {
+    let selects = |values: &'static [&'static str]| {
+        refused(
+            |_, _| {},
+            |cluster, shape| shape.selector = Selector(Box::new([is(cluster, "zone", values)])),
+        )
+    };
+    assert_eq!(selects(&["a"]), None);
+    assert_eq!(selects(&["b"]), Some(Refusal::Unselected));
+
+    let rank = |condition: fn() -> Condition| {
+        refused(
+            |_, _| {},
+            |cluster, shape| {
+                let key = cluster.word("rank");
+                let condition = condition();
+                shape.selector = Selector(Box::new([Requirement { key, condition }]));
+            },
+        )
+    };
+    assert_eq!(rank(|| Condition::Above(6)), None);
+    assert_eq!(rank(|| Condition::Above(7)), Some(Refusal::Unselected));
+    assert_eq!(rank(|| Condition::Below(8)), None);
+    assert_eq!(rank(|| Condition::Below(7)), Some(Refusal::Unselected));
+    assert_eq!(rank(|| Condition::Exists), None);
+    assert_eq!(rank(|| Condition::DoesNotExist), Some(Refusal::Unselected));
+    assert_eq!(rank(|| Condition::NotIn(Box::new([]))), None);
+}
+
+#[test]
+fn one_term_of_an_affinity_is_enough_and_an_empty_one_meets_nothing() {
+    let affine = |terms: &'static [(&'static [&'static str], &'static [&'static str])]| {
+        refused(
+            |_, _| {},
+            |cluster, shape| {
+                let mut requirements = |key, values: &[&str]| match values {
+                    [] => Box::default(),
+                    values => Box::new([is(cluster, key, values)]) as Box<[Requirement]>,
+                };
+                let terms = terms.iter().map(|(zones, names)| Term {
+                    labels: requirements("zone", zones),
+                    fields: requirements("metadata.name", names),
+                });
+                shape.affinity = Some(Affinity(terms.collect()));
+            },
+        )
+    };
+    assert_eq!(affine(&[(&["b"], &[]), (&["a"], &[])]), None);
+    assert_eq!(affine(&[(&["a"], &["node"])]), None);
+    assert_eq!(affine(&[(&["a"], &["other"])]), Some(Refusal::Unselected));
+    assert_eq!(affine(&[(&[], &[])]), Some(Refusal::Unselected));
+    assert_eq!(affine(&[]), Some(Refusal::Unselected));
+}
+
+#[test]
+fn taints_keep_out_who_does_not_tolerate_them() {
+    let tolerates = |taint: Effect, toleration: Option<(&'static str, Option<Effect>)>| {
+        refused(
+            |cluster, host| {
+                let (key, value) = (cluster.word("dedicated"), cluster.word("team"));
+                let effect = taint;
+                host.taints.push(Taint { key, value, effect });
+            },
+            |cluster, shape| {
+                let key = Some(cluster.word("dedicated"));
+                shape
+                    .tolerations
+                    .extend(toleration.map(|(value, effect)| Toleration {
+                        key,
+                        condition: TolerationCondition::Equal(cluster.word(value)),
+                        effect,
+                    }));
+            },
+        )
+        .is_none()
+    };
+    assert!(!tolerates(Effect::NoSchedule, None));
+    assert!(!tolerates(Effect::NoExecute, None));
+    assert!(tolerates(Effect::PreferNoSchedule, None));
+    assert!(tolerates(Effect::NoSchedule, Some(("team", None))));
+    assert!(tolerates(
+        Effect::NoSchedule,
+        Some(("team", Some(Effect::NoSchedule)))
+    ));
+    assert!(!tolerates(
+        Effect::NoExecute,
+        Some(("team", Some(Effect::NoSchedule)))
+    ));
+    assert!(!tolerates(Effect::NoSchedule, Some(("other", None))));
+}
+
+#[test]
+fn a_cordoned_node_is_tolerated_by_its_taint() {
+    let cordon = |_: &mut Cluster, host: &mut HostSpec<'_>| host.is_unschedulable = true;
+    assert_eq!(refused(cordon, |_, _| {}), Some(Refusal::Unschedulable));
+    let tolerant = |cluster: &mut Cluster, shape: &mut Shape| {
+        shape.tolerations.push(Toleration {
+            key: Some(cluster.word("node.kubernetes.io/unschedulable")),
+            condition: TolerationCondition::Exists,
+            effect: None,
+        });
+    };
+    assert_eq!(refused(cordon, tolerant), None);
+}
+
+#[test]
+fn a_node_that_is_too_small_stays_too_small() {
+    let asks = |cpu: i64| {
+        refused(
+            |_, _| {},
+            |cluster, shape| shape.requests = vec![(cluster.resource("cpu"), Amount::new(cpu))],
+        )
+    };
+    assert_eq!(asks(10), None);
+    assert!(matches!(asks(11), Some(Refusal::TooSmall { asked, .. }) if asked.get() == 11));
+}

@@ -180,12 +180,18 @@ pub enum QueueVerdict {
 }
 
 /// A place for steps, or none.
-#[derive(Clone, Debug, Default)]
-pub struct Trace {
-    steps: Option<Vec<Step>>,
+#[derive(Clone, Debug)]
+pub struct Trace<S = Step> {
+    steps: Option<Vec<S>>,
 }
 
-impl Trace {
+impl<S> Default for Trace<S> {
+    fn default() -> Self {
+        Self::off()
+    }
+}
+
+impl<S> Trace<S> {
     /// Keeps nothing.
     #[must_use]
     pub const fn off() -> Self {
@@ -202,7 +208,7 @@ impl Trace {
 
     /// What was kept.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[S] {
         self.steps.as_deref().unwrap_or_default()
     }
 
@@ -211,7 +217,7 @@ impl Trace {
     }
 
     #[inline]
-    pub(crate) fn note(&mut self, step: impl FnOnce() -> Step) {
+    pub(crate) fn note(&mut self, step: impl FnOnce() -> S) {
         if let Some(steps) = &mut self.steps {
             steps.push(step());
         }

@@ -1,6 +1,6 @@
 //! Whether a job as a whole has quota (R1, R2, R4), and whether preemption may get it some (R6).
 //!
-//! Source: the proposal, "Quota Assignment", "PreFilter" and step 1 of "PostFilter":
+//! Source: the proposal, "Quota Assignment", `PreFilter` and step 1 of `PostFilter`:
 //!
 //! - non-preemptible: non-preemptible use + job ≤ min, and use of all + job ≤ max;
 //! - preemptible: the lesser of min and the non-preemptible request, + preemptible use + job ≤ max.

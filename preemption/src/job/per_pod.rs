@@ -81,7 +81,7 @@ pub struct QuotaPod {
     pub started_s: i64,
     /// What it asks for.
     pub request: Resources,
-    /// Whether it could only go against a PodDisruptionBudget.
+    /// Whether it could only go against a `PodDisruptionBudget`.
     pub violates_budget: bool,
 }
 

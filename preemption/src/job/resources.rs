@@ -32,6 +32,7 @@ impl Resources {
     }
 
     /// All, by resource.
+    #[must_use = "it does nothing by itself"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (ResourceId, Amount)> {
         self.0.iter().copied()
     }

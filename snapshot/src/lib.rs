@@ -2,10 +2,11 @@
 //!
 //! The door of the preemption core: names become numbers, quantities amounts, policies enums, and what
 //! makes no sense is refused with its place. [`objects`] reads those of a cluster and writes decisions into
-//! them, [`scenario`] reads states that are written down, [`settings`] the configuration, [`story`] tells what
+//! them, [`scenario`] reads states that are written down, [`job`] those of jobs under elastic quotas, [`settings`] the configuration, [`story`] tells what
 //! was decided and why.
 #![deny(clippy::arithmetic_side_effects)]
 
+pub mod job;
 mod labels;
 pub mod objects;
 mod policies;

@@ -1,6 +1,6 @@
 //! The core against what Kueue decided: every case of the conformance data.
 //!
-//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/` and `requeue/`; without it
+//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/`, `requeue/` and `job/`; without it
 //! `../shared/data` and, failing that, the sample beside this file.
 #![allow(
     clippy::unwrap_used,
@@ -17,6 +17,7 @@ mod compare;
 mod cycles;
 mod data;
 mod flavors;
+mod job;
 mod loops;
 mod ordering;
 mod preemption;
@@ -53,4 +54,16 @@ fn workloads_come_back_as_in_kueue() {
         requeue::check(&mut case, &deviations, &mut tally);
     }
     tally.finish("requeue");
+}
+
+#[test]
+fn jobs_are_decided_as_the_proposal_says() {
+    let mut tally = Tally::default();
+    for mut case in data::cases("job") {
+        let kind = case.value["kind"].as_str().unwrap_or_default();
+        case.file = format!("{}/{kind}", case.file);
+        let problems = job::check(&case.value);
+        tally.count(&case, &problems);
+    }
+    tally.finish("job");
 }

@@ -397,10 +397,13 @@ pub(super) fn flavor_verdict(state: &State, verdict: &FlavorVerdict) -> String {
     }
 }
 
-/// An amount as people write it: milli-CPU in CPUs, whole powers of two in their units.
 pub(super) fn amount(state: &State, of: FlavorResource, amount: Amount) -> String {
+    shown(state.resource_name(of.resource), amount)
+}
+
+/// An amount as people write it: milli-CPU in CPUs, whole powers of two in their units.
+pub(crate) fn shown(resource: &str, amount: Amount) -> String {
     const UNITS: [(&str, u32); 4] = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
-    let resource = state.resource_name(of.resource);
     let number = amount.get();
     if amount.is_unlimited() || number == 0 {
         return format!("{amount} {resource}");

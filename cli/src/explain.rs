@@ -1,11 +1,14 @@
 //! `lockkeeper explain`.
 
+mod cases;
+
 use crate::Failure;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
 use lockkeeper_preemption::{Compatibility, Entry, State};
 use lockkeeper_snapshot::scenario::{Loaded, Scenario, compatibility, load};
 use lockkeeper_snapshot::story;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::io::{Read, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
@@ -52,7 +55,13 @@ enum Whose {
 
 /// Decides, and prints the decision and its story.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let scenario = read(arguments).map_err(Failure::Usage)?;
+    let (text, at) = chosen(arguments).map_err(Failure::Usage)?;
+    if let Some(told) = cases::tell(&text, &at, arguments).map_err(Failure::Usage)? {
+        return Ok(stdout().lock().write_all(told.as_bytes())?);
+    }
+    let scenario: Result<Scenario, _> =
+        parse(&text).with_context(|| format!("{at} is no scenario"));
+    let scenario = scenario.map_err(Failure::Usage)?;
     let compatibility = match arguments.compatibility {
         Some(Whose::Lockkeeper) => Compatibility::Lockkeeper,
         Some(Whose::Kueue) => Compatibility::Kueue,
@@ -67,7 +76,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(out.write_all(told.as_bytes())?)
 }
 
-fn read(arguments: &Arguments) -> Result<Scenario, Error> {
+/// The text of the scenario that is asked for, and where it stands.
+fn chosen(arguments: &Arguments) -> Result<(String, String), Error> {
     let path = &arguments.scenario;
     let shown = path.display();
     let text = text(path).with_context(|| format!("cannot read {shown}"))?;
@@ -77,7 +87,7 @@ fn read(arguments: &Arguments) -> Result<Scenario, Error> {
         .collect();
     let is_lines = lines.len() > 1 && lines.iter().all(|line| line.starts_with('{'));
     if !is_lines {
-        return parse(&text).with_context(|| format!("{shown} is no scenario"));
+        return Ok((text, shown.to_string()));
     }
     let Some(id) = &arguments.id else {
         let count = lines.len();
@@ -90,7 +100,7 @@ fn read(arguments: &Arguments) -> Result<Scenario, Error> {
         let value: Value = serde_json::from_str(line)
             .with_context(|| format!("{shown}:{line_number} is no JSON"))?;
         if value.get("id").and_then(Value::as_str) == Some(id) {
-            return parse(line).with_context(|| format!("{shown}:{line_number} is no scenario"));
+            return Ok((line.to_owned(), format!("{shown}:{line_number}")));
         }
     }
     Err(anyhow!("{shown} has no scenario {id:?}"))
@@ -108,7 +118,7 @@ fn text(path: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-fn parse(text: &str) -> Result<Scenario, Error> {
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     if text.trim_start().starts_with('{') {
         return Ok(serde_json::from_str(text)?);
     }

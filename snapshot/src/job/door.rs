@@ -148,15 +148,19 @@ pub(super) fn told(names: &Cluster, amounts: &Resources) -> Value {
 }
 
 pub(super) fn shown(names: &Cluster, amounts: &Resources) -> String {
-    let mut all: Vec<String> = amounts
+    let mut all: Vec<(&str, Amount)> = amounts
         .iter()
-        .map(|(it, amount)| crate::story::shown(names.resource_name(it), amount))
+        .map(|(it, amount)| (names.resource_name(it), amount))
         .collect();
-    all.sort();
-    match all.is_empty() {
-        true => "nothing".to_owned(),
-        false => all.join(", "),
+    all.sort_unstable();
+    let all: Vec<String> = all
+        .into_iter()
+        .map(|(name, amount)| crate::story::shown(name, amount))
+        .collect();
+    if all.is_empty() {
+        return "nothing".to_owned();
     }
+    all.join(", ")
 }
 
 pub(super) fn number(
@@ -203,19 +207,17 @@ impl Quotas {
             let before = left.len();
             let mut later = Vec::new();
             for (at, quota) in left {
-                let parent = match &quota.parent {
-                    None => None,
-                    Some(parent) if !names.contains(parent.as_str()) => {
-                        return Err(unknown(&format!("{at}.parent"), parent, &names));
+                let mut parent = None;
+                if let Some(name) = &quota.parent {
+                    if !names.contains(name.as_str()) {
+                        return Err(unknown(&format!("{at}.parent"), name, &names));
                     }
-                    Some(parent) => match quotas.ids.get(parent) {
-                        Some(id) => Some(*id),
-                        None => {
-                            later.push((at, quota));
-                            continue;
-                        }
-                    },
-                };
+                    parent = quotas.ids.get(name).copied();
+                    if parent.is_none() {
+                        later.push((at, quota));
+                        continue;
+                    }
+                }
                 let id = add(parent, quota, &at)?;
                 quotas.ids.insert(quota.name.clone(), id);
             }
@@ -273,4 +275,12 @@ pub(super) fn unknown<'a>(
         name: name.to_owned(),
         known: known.join(", "),
     }
+}
+
+/// The fields of both.
+pub(super) fn joined(mut told: Value, more: Value) -> Value {
+    if let (Some(told), Value::Object(more)) = (told.as_object_mut(), more) {
+        told.extend(more);
+    }
+    told
 }

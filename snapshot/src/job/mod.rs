@@ -82,7 +82,7 @@ impl Case {
     /// [`CaseError::Kind`] if it is none.
     pub fn of(mut scenario: Value) -> Result<Self, CaseError> {
         let kind = kind_of(&scenario).ok_or_else(|| CaseError::Kind {
-            kind: scenario["kind"].to_string(),
+            kind: scenario.get("kind").unwrap_or(&Value::Null).to_string(),
         })?;
         if let Some(fields) = scenario.as_object_mut() {
             fields.retain(|field, _| !REMARKS.contains(&field.as_str()));

@@ -67,9 +67,9 @@ pub(super) fn prefilter_parent(asked: &Value) -> Result<Told, CaseError> {
         request = request.masked(&door.limit(max, "chain[0].max")?);
     }
     let refused = check(&request, class(&case.pod), &path).err();
-    let names = case.chain.iter().map(|it| &it.name).zip(&path);
-    let named: Vec<_> = names.collect();
-    let message = refused.map(|it| message(&door, &request, &named, &it));
+    let seen = case.chain.iter().map(|it| &it.name).zip(&path);
+    let seen: Vec<_> = seen.collect();
+    let message = refused.map(|it| message(&door, &request, &seen, &it));
     Ok(verdict(message))
 }
 
@@ -234,9 +234,10 @@ pub(super) fn victims_on_node(asked: &Value) -> Result<Told, CaseError> {
     };
     let names = victims.iter().filter_map(|at| case.pods_on_node.get(*at));
     let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
-    let text = match names.is_empty() {
-        true => format!("{code}: nobody goes\n"),
-        false => format!("{code}: {} go\n", names.join(", ")),
+    let text = if names.is_empty() {
+        format!("{code}: nobody goes\n")
+    } else {
+        format!("{code}: {} go\n", names.join(", "))
     };
     let decision = json!({
         "code": code, "victim_count": names.len(), "victims": names, "pdb_violations": violations,

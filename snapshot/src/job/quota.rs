@@ -1,7 +1,7 @@
 //! Jobs against their quota, without nodes.
 
 use super::case::{Admission, Trigger, says};
-use super::door::{CaseError, Door, Quotas, read, tree};
+use super::door::{CaseError, Door, Quotas, joined, read, tree};
 use super::{Told, story};
 use lockkeeper_preemption::job::{self, Resources, Stage, Sums, Switches};
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ impl Held {
     /// The sums of the job's own quota.
     fn told(&self) -> Value {
         let admission = &self.admission;
-        let mut told = json!({
+        let told = json!({
             "admit": admission.is_admitted(),
             "class": admission.class.as_str(),
             "job_total": self.door.told(&admission.total),
@@ -60,23 +60,24 @@ impl Held {
         let Some(level) = admission.levels.first() else {
             return told;
         };
-        told["max_ok"] = level.is_within_max().into();
-        match &level.sums {
+        let sums = match &level.sums {
             Sums::NonPreemptible {
                 non_preemptible,
                 all,
                 ..
-            } => {
-                told["min_ok"] = level.is_within_min().into();
-                told["non_preemptible_used_plus_job"] = self.door.told(non_preemptible);
-                told["used_plus_job"] = self.door.told(all);
-            }
-            Sums::Preemptible { kept, all } => {
-                told["min_of_min_and_np_request"] = self.door.told(kept);
-                told["checked_sum"] = self.door.told(all);
-            }
-        }
-        told
+            } => json!({
+                "min_ok": level.is_within_min(),
+                "max_ok": level.is_within_max(),
+                "non_preemptible_used_plus_job": self.door.told(non_preemptible),
+                "used_plus_job": self.door.told(all),
+            }),
+            Sums::Preemptible { kept, all } => json!({
+                "max_ok": level.is_within_max(),
+                "min_of_min_and_np_request": self.door.told(kept),
+                "checked_sum": self.door.told(all),
+            }),
+        };
+        joined(told, sums)
     }
 
     fn tell(self, decision: Value, verdict: &str) -> Told {
@@ -102,9 +103,10 @@ impl Held {
 pub(super) fn admission(asked: &Value) -> Result<Told, CaseError> {
     let held = held(asked)?;
     let decision = held.told();
-    let verdict = match held.admission.is_admitted() {
-        true => "is admitted",
-        false => "is not admitted",
+    let verdict = if held.admission.is_admitted() {
+        "is admitted"
+    } else {
+        "is not admitted"
     };
     Ok(held.tell(decision, verdict))
 }

@@ -69,7 +69,9 @@ pub(super) fn decide(asked: &Value) -> Result<Told, CaseError> {
         case.job.name, case.job.priority, case.quota.name
     );
     let mut text = story::outcome_text(&naming, world, &outcome, &who);
-    text.push_str("\nWhat was considered, in order\n");
+    if !trace.steps().is_empty() {
+        text.push_str("\nWhat was considered, in order\n");
+    }
     for line in trace
         .steps()
         .iter()
@@ -122,11 +124,14 @@ impl<'a> Stage<'a> {
             all.push(allocatable);
         }
         let mut unlimited = BTreeMap::new();
-        let running = case.running.iter().map(|it| &it.req);
-        let pending = case.pending.iter().map(|it| &it.req);
-        let of_job = case.job.pods.iter().map(|it| &it.req);
-        for request in running.chain(pending).chain(of_job) {
-            for (resource, _) in self.door.limit(request, "req")?.iter() {
+        let place = |list: &'static str| move |(at, it)| (format!("{list}[{at}].req"), it);
+        let running = case.running.iter().map(|it| &it.req).enumerate();
+        let pending = case.pending.iter().map(|it| &it.req).enumerate();
+        let of_job = case.job.pods.iter().map(|it| &it.req).enumerate();
+        let requests = running.map(place("running"));
+        let requests = requests.chain(pending.map(place("pending")));
+        for (at, request) in requests.chain(of_job.map(place("job.pods"))) {
+            for (resource, _) in self.door.limit(request, &at)?.iter() {
                 if !named.contains_key(&resource) {
                     unlimited.insert(resource, Amount::UNLIMITED);
                 }

@@ -71,9 +71,10 @@ pub(super) fn revoke(asked: &Value) -> Result<Told, CaseError> {
     let names = revoked.into_iter().filter_map(|at| case.pods.get(at));
     let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
     let (used, runtime) = (door.shown(&used), door.shown(&runtime));
-    let listed = match names.is_empty() {
-        true => "nobody goes".to_owned(),
-        false => format!("{} go, in this order", names.join(", ")),
+    let listed = if names.is_empty() {
+        "nobody goes".to_owned()
+    } else {
+        format!("{} go, in this order", names.join(", "))
     };
     Ok(Told {
         decision: json!({"revoke_in_order": names}),

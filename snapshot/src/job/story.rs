@@ -1,13 +1,14 @@
 //! What a round considered, told.
 
-use super::door::{self, Quotas};
+use super::door::{self, Quotas, joined};
 use lockkeeper_preemption::job::{
     Admission, Blocked, InTheWay, Level, Outcome, QuotaTree, Refusal, Removal, Resources, Step,
     Sums, World,
 };
-use lockkeeper_preemption::placement::Cluster;
+use lockkeeper_preemption::placement::{Cluster, Pod};
 use lockkeeper_preemption::{HostId, PodId, ResourceId};
 use serde_json::{Value, json};
+use std::fmt::Write;
 
 /// Names for numbers.
 pub(super) struct Naming<'a> {
@@ -49,28 +50,27 @@ pub(super) const fn trigger(may: bool) -> &'static str {
 pub(super) fn gate(naming: &Naming<'_>, tree: &QuotaTree, admission: &Admission) -> Value {
     let levels = admission.levels.iter().map(|level| {
         let limits = tree.limits(level.quota);
-        let mut told = json!({
+        let told = json!({
             "quota": naming.quotas.name(level.quota),
             "max": naming.told(&limits.max),
             "overMax": naming.resources(&level.over_max),
         });
-        match &level.sums {
+        let sums = match &level.sums {
             Sums::NonPreemptible {
                 non_preemptible,
                 all,
                 over_min,
-            } => {
-                told["min"] = naming.told(&limits.min);
-                told["overMin"] = json!(naming.resources(over_min));
-                told["nonPreemptible"] = naming.told(non_preemptible);
-                told["all"] = naming.told(all);
-            }
+            } => json!({
+                "min": naming.told(&limits.min),
+                "overMin": naming.resources(over_min),
+                "nonPreemptible": naming.told(non_preemptible),
+                "all": naming.told(all),
+            }),
             Sums::Preemptible { kept, all } => {
-                told["kept"] = naming.told(kept);
-                told["all"] = naming.told(all);
+                json!({"kept": naming.told(kept), "all": naming.told(all)})
             }
-        }
-        told
+        };
+        joined(told, sums)
     });
     json!({
         "step": "gate",
@@ -96,34 +96,37 @@ pub(super) fn gate_lines(
 fn level_lines(naming: &Naming<'_>, tree: &QuotaTree, level: &Level) -> Vec<String> {
     let quota = naming.quotas.name(level.quota);
     let limits = tree.limits(level.quota);
-    let line = |what: &str, sum: &Resources, limit: &str, most: &Resources, over: &[ResourceId]| {
-        let verdict = match over {
-            [] => "holds".to_owned(),
-            over => format!("is passed ({})", naming.resources(over).join(", ")),
+    let verdict = |limit: &str, most: &Resources, over: &[ResourceId]| {
+        let most = if most.is_empty() {
+            "unlimited".to_owned()
+        } else {
+            naming.shown(most)
         };
-        let (sum, most) = (naming.shown(sum), naming.shown(most));
-        format!("quota {quota}: {what} would be {sum}; {limit} {most} {verdict}")
+        let over = naming.resources(over).join(", ");
+        match over.as_str() {
+            "" => format!("{limit} {most} holds"),
+            over => format!("{limit} {most} is passed ({over})"),
+        }
     };
+    let max = verdict("max", &limits.max, &level.over_max);
     match &level.sums {
         Sums::NonPreemptible {
             non_preemptible,
             all,
             over_min,
-        } => vec![
-            line(
-                "non-preemptible use",
-                non_preemptible,
-                "min",
-                &limits.min,
-                over_min,
-            ),
-            line("use", all, "max", &limits.max, &level.over_max),
-        ],
+        } => {
+            let (own, all) = (naming.shown(non_preemptible), naming.shown(all));
+            let min = verdict("min", &limits.min, over_min);
+            vec![
+                format!("quota {quota}: non-preemptible use would be {own}; {min}"),
+                format!("quota {quota}: use of all would be {all}; {max}"),
+            ]
+        }
         Sums::Preemptible { kept, all } => {
-            let kept = naming.shown(kept);
-            let what =
-                format!("{kept} kept for the non-preemptible, with preemptible use and the job it");
-            vec![line(&what, all, "max", &limits.max, &level.over_max)]
+            let (kept, all) = (naming.shown(kept), naming.shown(all));
+            vec![format!(
+                "quota {quota}: use would be {all}, {kept} of it kept for the non-preemptible; {max}"
+            )]
         }
     }
 }
@@ -166,14 +169,13 @@ pub(super) fn told(naming: &Naming<'_>, tree: &QuotaTree, step: &Step) -> Value 
         Step::Unplaced { pod: it } => json!({"step": "unplaced", "pod": pod(*it)}),
         Step::AssignedBack { pod: it } => json!({"step": "assignedBack", "pod": pod(*it)}),
         Step::Victim { pod: it, why } => {
-            let mut told = json!({"step": "victim", "pod": pod(*it)});
-            match why {
+            let why = match why {
                 InTheWay::NoRoom { resource } => {
-                    told["noRoom"] = naming.names.resource_name(*resource).into();
+                    json!({"noRoom": naming.names.resource_name(*resource)})
                 }
-                InTheWay::NoQuota { quota } => told["noQuota"] = naming.quotas.name(*quota).into(),
-            }
-            told
+                InTheWay::NoQuota { quota } => json!({"noQuota": naming.quotas.name(*quota)}),
+            };
+            joined(json!({"step": "victim", "pod": pod(*it)}), why)
         }
         _ => json!({"step": "other"}),
     }
@@ -305,17 +307,17 @@ pub(super) fn outcome(naming: &Naming<'_>, outcome: &Outcome) -> Value {
             let nominations: serde_json::Map<String, Value> = nominations
                 .map(|(pod, host)| (naming.pod(*pod).to_owned(), naming.host(*host).into()))
                 .collect();
-            let mut told = json!({
+            let told = json!({
                 "preempt": true,
                 "why": "ok",
                 "victims": names(&plan.victims),
                 "nominations": nominations,
                 "victim_action": plan.action.as_str(),
             });
-            if !plan.leaving.is_empty() {
-                told["leaving"] = json!(names(&plan.leaving));
+            if plan.leaving.is_empty() {
+                return told;
             }
-            told
+            joined(told, json!({"leaving": names(&plan.leaving)}))
         }
     }
 }
@@ -341,25 +343,21 @@ pub(super) fn outcome_text(
     };
     let mut text = format!("{job} {verdict}\n");
     for (pod, host) in &plan.nominations {
-        text.push_str(&format!(
-            "  {} on {}\n",
-            naming.pod(*pod),
-            naming.host(*host)
-        ));
+        let _ = writeln!(text, "  {} on {}", naming.pod(*pod), naming.host(*host));
     }
     if !plan.victims.is_empty() {
-        text.push_str(&format!("\nWho has to go ({})\n", plan.action.as_str()));
+        let _ = writeln!(text, "\nWho has to go ({})", plan.action.as_str());
         for victim in &plan.victims {
             let pod = world.cluster().pod(*victim);
-            let priority = pod.map_or(0, |it| it.priority());
-            let host = pod.and_then(|it| it.host());
+            let priority = pod.map_or(0, Pod::priority);
+            let host = pod.and_then(Pod::host);
             let host = host.map_or("", |it| naming.host(it));
             let name = naming.pod(*victim);
-            text.push_str(&format!("  {name} (node {host}, priority {priority})\n"));
+            let _ = writeln!(text, "  {name} (node {host}, priority {priority})");
         }
     }
     for pod in &plan.leaving {
-        text.push_str(&format!("  {} leaves anyway\n", naming.pod(*pod)));
+        let _ = writeln!(text, "  {} leaves anyway", naming.pod(*pod));
     }
     text
 }

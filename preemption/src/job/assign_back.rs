@@ -5,20 +5,20 @@
 //! name, then the namespace. Room and quota only become less on the way, so whoever was refused once would be
 //! refused in the end: no single victim could have stayed.
 
-use super::preempt::Over;
+use super::preempt::{Asked, Over};
 use super::trace::{InTheWay, Step};
 use super::world::World;
 use crate::names::{HostId, PodId};
 use crate::placement::{Overlay, Room};
 use crate::trace::Trace;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// What those that were taken come back to.
 pub(super) struct Returned<'a> {
     pub(super) world: &'a World,
-    /// The nodes where pods of the job go. Elsewhere there is as much room as before.
-    pub(super) used: &'a BTreeSet<HostId>,
+    /// What pods of the job ask for, on the nodes where they go. Elsewhere, and of all else, there is as much
+    /// as before, and be it too little.
+    pub(super) used: &'a Asked,
     /// The quotas that would pass their max, with what is used of them when all have gone that were taken.
     pub(super) over: Vec<Over>,
 }
@@ -32,8 +32,9 @@ impl Returned<'_> {
         host: HostId,
     ) -> Option<InTheWay> {
         let requests = self.world.cluster().requests(pod).iter();
-        if self.used.contains(&host) {
-            let mut short = requests.filter(|(it, asked)| *asked > room.free(host, *it));
+        if let Some(wanted) = self.used.get(&host) {
+            let wanted = requests.filter(|(it, _)| wanted.contains(it));
+            let mut short = wanted.filter(|(it, asked)| *asked > room.free(host, *it));
             if let Some((resource, _)) = short.next() {
                 let resource = *resource;
                 return Some(InTheWay::NoRoom { resource });
@@ -55,7 +56,7 @@ impl Returned<'_> {
 
     fn put_back<R: Room>(&mut self, room: &mut Overlay<'_, R>, pod: PodId, host: HostId) {
         let world = self.world;
-        if self.used.contains(&host) {
+        if self.used.contains_key(&host) {
             room.take(host, world.cluster().requests(pod));
         }
         let own = world.member(pod).and_then(|it| it.quota);

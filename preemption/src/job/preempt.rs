@@ -118,6 +118,9 @@ pub fn plan(
     planned.map_or_else(Outcome::Refused, Outcome::Preempt)
 }
 
+/// By node, the resources that pods of the job ask for there.
+pub(super) type Asked = BTreeMap<HostId, BTreeSet<ResourceId>>;
+
 /// A quota that would pass its max, and what is used of it in the round.
 #[derive(Clone, Debug)]
 pub(super) struct Over {
@@ -158,7 +161,7 @@ impl Round<'_> {
         let cluster = self.world.cluster();
         let placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
         let nominations = nominations(&job, placement, trace)?;
-        let used: BTreeSet<HostId> = nominations.iter().map(|(_, host)| *host).collect();
+        let used = self.asked_of(&nominations);
         let mut removed = emptied.removed(&used, &recycled, trace);
         removed.extend(recycled);
         let returned = Returned {
@@ -316,9 +319,20 @@ impl Round<'_> {
         hosts
     }
 
-    fn leaving_on(&self, used: &BTreeSet<HostId>) -> Vec<PodId> {
+    /// The nodes where pods go, and what they ask for there.
+    fn asked_of(&self, nominations: &[(PodId, HostId)]) -> Asked {
+        let mut asked = Asked::new();
+        for (pod, host) in nominations {
+            let requests = self.world.cluster().requests(*pod).iter();
+            let of_host = asked.entry(*host).or_default();
+            of_host.extend(requests.map(|(resource, _)| *resource));
+        }
+        asked
+    }
+
+    fn leaving_on(&self, used: &Asked) -> Vec<PodId> {
         let host = |pod: &PodId| self.world.cluster().pod(*pod)?.host();
-        let is_there = |pod: &PodId| host(pod).is_some_and(|it| used.contains(&it));
+        let is_there = |pod: &PodId| host(pod).is_some_and(|it| used.contains_key(&it));
         self.world.leaving().filter(is_there).collect()
     }
 }
@@ -405,13 +419,13 @@ impl<'a> Emptied<'a> {
     /// Who was taken from these nodes beside those that were taken for the quota.
     fn removed(
         &self,
-        hosts: &BTreeSet<HostId>,
+        hosts: &Asked,
         recycled: &BTreeMap<PodId, HostId>,
         trace: &mut Trace<Step>,
     ) -> Vec<(PodId, HostId)> {
         let cluster = self.world.cluster();
         let mut removed = Vec::new();
-        for id in hosts {
+        for id in hosts.keys() {
             let host = *id;
             let pods = cluster.host(host).map_or(&[][..], |it| it.pods());
             for pod in pods {

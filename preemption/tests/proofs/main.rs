@@ -13,6 +13,7 @@
 
 mod damped;
 mod differential;
+mod job;
 mod limits;
 mod loops;
 mod model;

@@ -10,6 +10,7 @@
 use lockkeeper_snapshot::job::{Case, Told};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 fn parse(text: &str) -> Value {
     serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
@@ -108,7 +109,7 @@ fn every_refusal_says_why() {
         let case = tell(&one_node(more, job));
         assert_eq!(case.decision["preempt"], false);
         assert_eq!(case.decision["victims"], serde_json::json!([]));
-        told.push_str(&format!("{}\n{}\n", case.decision["why"], case.text));
+        writeln!(told, "{}\n{}", case.decision["why"], case.text).unwrap();
     }
     insta::assert_snapshot!("refusals", told);
 }
@@ -167,7 +168,7 @@ job: {{name: j, preemptible: "{preemptible}", pods: [{{name: j-0, req: {{cpu: "2
         "{kind: runtime_quota, total: 9, quotas: [{name: b, min: 1, limited_request: 9, shared_weight: 1, allow_lent_resource: true}, {name: a, min: 2, limited_request: 1, shared_weight: 1, allow_lent_resource: false}]}".to_owned(),
     ] {
         let case = tell(&text);
-        told.push_str(&format!("{}\n{}\n", case.decision, case.text));
+        writeln!(told, "{}\n{}", case.decision, case.text).unwrap();
     }
     insta::assert_snapshot!("quotas", told);
 }

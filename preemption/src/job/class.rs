@@ -31,6 +31,16 @@ impl Label {
             Some(_) => Self::Yes,
         }
     }
+
+    /// Of two that should be equal, the one that allows less: no, then nothing, then yes.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Missing, _) | (_, Self::Missing) => Self::Missing,
+            (Self::Yes, Self::Yes) => Self::Yes,
+        }
+    }
 }
 
 /// What a pod says about preemption.

@@ -13,6 +13,7 @@
 
 mod damped;
 mod differential;
+mod elastic;
 mod job;
 mod limits;
 mod loops;

@@ -144,5 +144,6 @@ fn spec<'a>(
             shape: 0,
         }],
         is_in_scope: true,
+        says: lockkeeper_preemption::job::Says::default(),
     }
 }

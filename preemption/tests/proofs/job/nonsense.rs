@@ -125,20 +125,20 @@ fn shares_are_fair() {
             }
         };
         let guaranteed: i64 = children.iter().map(least).sum();
-        let shared: i64 = shares.iter().sum();
+        let given: i64 = shares.iter().sum();
         for (child, share) in children.iter().zip(&shares) {
             prop_assert!(*share >= least(child));
             prop_assert!(*share <= child.limited_request.max(least(child)));
         }
         if guaranteed <= total {
-            prop_assert!(shared <= total);
+            prop_assert!(given <= total);
             // Nothing is left over while somebody with a weight is short.
             let mut both = children.iter().zip(&shares);
             let is_short =
                 both.any(|(it, share)| it.shared_weight > 0 && *share < it.limited_request);
-            prop_assert!(!is_short || shared == total, "{} of {}", shared, total);
+            prop_assert!(!is_short || given == total, "{} of {}", given, total);
         } else {
-            prop_assert_eq!(shared, guaranteed);
+            prop_assert_eq!(given, guaranteed);
         }
         Ok(())
     });

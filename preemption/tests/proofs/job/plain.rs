@@ -44,16 +44,8 @@ pub fn plain(model: &Model) -> Answer {
     let job = model.job();
     let first = job[0];
     let is_fixed = is_non_preemptible(model, first);
-    let differs = |it: &&&Pod| {
-        it.quota != first.quota
-            || it.priority != first.priority
-            || is_non_preemptible(model, it) != is_fixed
-    };
-    if job.iter().any(|it| differs(&it)) {
-        return Answer::Refused("mixed");
-    }
-    if !job.iter().all(|it| may_trigger(model, it)) {
-        return Answer::Refused("trigger");
+    if let Some(why) = refusal(model, &job) {
+        return Answer::Refused(why);
     }
     // Those that hold a place are in the use of their quota already.
     let asked = job
@@ -79,7 +71,7 @@ pub fn plain(model: &Model) -> Answer {
     let may_go =
         |it: &Pod| !is_non_preemptible(model, it) && it.priority < first.priority && !it.leaving;
     let is_candidate = |at: usize| !model.hosts[at].excluded;
-    let mut removed: Vec<&Pod> = model
+    let removed: Vec<&Pod> = model
         .pods
         .iter()
         .filter(|it| {
@@ -103,6 +95,40 @@ pub fn plain(model: &Model) -> Answer {
     let Some(placed) = place(model, &job, &mut free) else {
         return Answer::Refused("no place");
     };
+    let mut victims = assign_back(model, &placed, removed, &mut free, &mut used);
+    victims.sort_by_key(|it| (&it.name, it.namespace));
+    let nominations = placed.into_iter();
+    Answer::Preempt {
+        nominations: nominations
+            .map(|(pod, at)| (pod.full_name(), model.hosts[at].name.clone()))
+            .collect(),
+        victims: victims.into_iter().map(Pod::full_name).collect(),
+    }
+}
+
+/// Why a job asks for nothing at all.
+fn refusal(model: &Model, job: &[&Pod]) -> Option<&'static str> {
+    let first = job[0];
+    let differs = |it: &&Pod| {
+        it.quota != first.quota
+            || it.priority != first.priority
+            || is_non_preemptible(model, it) != is_non_preemptible(model, first)
+    };
+    if job.iter().any(differs) {
+        return Some("mixed");
+    }
+    let may = job.iter().all(|it| may_trigger(model, it));
+    (!may).then_some("trigger")
+}
+
+/// Who of those that were taken goes.
+fn assign_back<'a>(
+    model: &Model,
+    placed: &[(&Pod, usize)],
+    mut removed: Vec<&'a Pod>,
+    free: &mut [Amounts],
+    used: &mut [(usize, Amounts)],
+) -> Vec<&'a Pod> {
     removed.sort_by_key(|it| (Reverse(it.priority), it.name.clone(), it.namespace));
     let mut victims: Vec<&Pod> = Vec::new();
     for pod in removed {
@@ -122,7 +148,7 @@ pub fn plain(model: &Model) -> Answer {
             counted.all(|(quota, used)| fits(plus(*used, pod.request), model.quotas[*quota].max));
         if has_room && has_quota {
             free[at] = minus(free[at], pod.request);
-            for (quota, used) in &mut used {
+            for (quota, used) in used.iter_mut() {
                 if model.counts_at(pod, *quota) {
                     *used = plus(*used, pod.request);
                 }
@@ -131,14 +157,7 @@ pub fn plain(model: &Model) -> Answer {
             victims.push(pod);
         }
     }
-    victims.sort_by_key(|it| (&it.name, it.namespace));
-    let nominations = placed.into_iter();
-    Answer::Preempt {
-        nominations: nominations
-            .map(|(pod, at)| (pod.full_name(), model.hosts[at].name.clone()))
-            .collect(),
-        victims: victims.into_iter().map(Pod::full_name).collect(),
-    }
+    victims
 }
 
 fn passes_gate(model: &Model, job: &Pod, is_fixed: bool, asked: Amounts) -> bool {

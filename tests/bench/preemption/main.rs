@@ -17,6 +17,7 @@
 
 mod cycles;
 mod events;
+mod jobs;
 mod measure;
 mod plain;
 mod searches;
@@ -24,19 +25,23 @@ mod worlds;
 
 use measure::{calibration_ms, load_average};
 
-/// `preemption [searches|growth|cycles|events]`, or `preemption decide RUNNING TIMES`, which prints
-/// nothing.
+/// `preemption [searches|growth|cycles|events|jobs]`, or `preemption decide RUNNING TIMES` and `preemption rounds
+/// TIMES`, which print nothing.
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["decide", running, times, ..] = words[..] {
         return searches::decide(running.parse().unwrap(), times.parse().unwrap());
     }
-    let parts: [(&str, fn()); 4] = [
+    if let ["rounds", times, ..] = words[..] {
+        return jobs::rounds(times.parse().unwrap());
+    }
+    let parts: [(&str, fn()); 5] = [
         ("searches", searches::print),
         ("growth", searches::growth),
         ("cycles", cycles::print),
         ("events", events::print),
+        ("jobs", jobs::print),
     ];
     let named = |name| words.contains(&name);
     let all = !parts.iter().any(|(name, _)| named(name));

@@ -11,6 +11,7 @@ mod door;
 pub use amount::AmountText;
 pub use build::{Loaded, compatibility, load, quota_pairs};
 pub use door::ScenarioError;
+pub(crate) use door::number;
 
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohort, Elastic, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,

@@ -129,6 +129,7 @@ fn every_step_has_a_name() {
         }
     }
     let all = [
+        "asItIs",
         "assignedBack",
         "blocked",
         "excluded",

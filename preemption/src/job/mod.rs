@@ -9,7 +9,7 @@
 //! | [`resources`], [`quota`] | [`Resources`]; [`QuotaTree`]: [`Limits`] and [`Figures`] of quotas below quotas |
 //! | [`admission`] | a job against its quota and all above: [`admission`] → [`Admission`] (R1–R4, R6) |
 //! | [`world`] | [`World`]: nodes and pods ([`crate::placement`]), quotas, jobs ([`JobId`]), by events |
-//! | [`preempt`], `assign_back` | one round: [`plan`] → [`Outcome`], all or nothing (R8–R10, R13, R14) |
+//! | [`preempt`], `emptied`, `assign_back` | one round: [`plan`] → [`Outcome`], all or nothing (R8–R10, R13, R14) |
 //! | [`in_flight`] | [`InFlight`]: rounds whose victims have not gone (R12) |
 //! | [`trace`] | [`Step`]: what a round considered |
 //! | [`runtime`], [`revoke`], [`per_pod`] | Koordinator's own ways, for who wants them |
@@ -19,6 +19,7 @@
 pub mod admission;
 mod assign_back;
 pub mod class;
+mod emptied;
 pub mod in_flight;
 pub mod per_pod;
 pub mod preempt;

@@ -5,27 +5,28 @@
 //! 1. **Rounds in flight.** A job whose last victims have not gone begins no other.
 //! 2. **The job.** All its pods agree on quota, class and priority; it is a gang without spare pods, and whole.
 //! 3. **Trigger and quota gate**, by labels, policy and the sums of the job.
-//! 4. **Removal.** From each node in question all that may be taken: preemptible, and of a lower priority.
-//!    Where a quota would pass its max, all such pods that count against it as well, on whatever node.
-//! 5. **Placement.** Each pod without a place, by name, on the first node that has room. If one finds none,
-//!    nothing happens to anybody.
+//! 4. **Recycling.** Where a quota would pass its max, all that count against it and may be taken are, on whatever
+//!    node: preemptible, and of a lower priority.
+//! 5. **Placement.** Each pod without a place, by name, on the first node that has room. If they do not all find
+//!    one, all that may be taken are, from each node in question, and it is tried once more. If one finds none
+//!    then, nothing happens to anybody.
 //! 6. **Assign-back** ([`super::assign_back`]).
 //!
-//! What the proposal leaves open: pods that leave anyway count as gone, and need not be told again; a node that
+//! What the proposal leaves open: whether the job might not fit as things are; pods that leave anyway count as gone, and need not be told again; a node that
 //! is held for a pod of another job counts as used if that job is not of a lower priority. Pods of a quota above
 //! are taken only where that one would pass its max.
 
 use super::admission::{Admission, admission};
 use super::assign_back::{Returned, assign_back};
 use super::class::{Class, VictimAction};
+use super::emptied::{Emptied, may_be_taken};
 use super::in_flight::{Blocked, InFlight};
 use super::quota::QuotaId;
 use super::resources::Resources;
 use super::trace::{Removal, Step};
 use super::world::{Gang, JobId, Member, World};
-use crate::amount::Amount;
 use crate::names::{HostId, PodId, ResourceId, ShapeId};
-use crate::placement::{Overlay, Pod, Room, Row, Strategy, place};
+use crate::placement::{Overlay, Pod, Strategy, place};
 use crate::trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -155,15 +156,32 @@ impl Round<'_> {
         let mut over = self.over_max(&job, trace);
         let recycled = self.recycled(&job, &mut over, trace)?;
         let hosts = self.hosts(trace);
-        let emptied = Emptied::of(self.world, id, job.priority, &hosts, &recycled);
-        let mut room = Overlay::new(&emptied);
+        let emptied = Emptied {
+            world: self.world,
+            job: id,
+            priority: job.priority,
+            recycled: &recycled,
+        };
         let shapes: Vec<ShapeId> = job.pending.iter().map(|(_, shape)| *shape).collect();
         let cluster = self.world.cluster();
-        let placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
+        let as_it_is = emptied.free(&hosts, false);
+        let mut room = Overlay::new(&as_it_is);
+        let mut placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
+        let fits = placement.iter().all(Option::is_some);
+        trace.note(|| Step::AsItIs { fits });
+        let without_victims;
+        if !fits {
+            without_victims = emptied.free(&hosts, true);
+            room = Overlay::new(&without_victims);
+            placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
+        }
         let nominations = nominations(&job, placement, trace)?;
         let used = self.asked_of(&nominations);
-        let mut removed = emptied.removed(&used, &recycled, trace);
-        removed.extend(recycled);
+        let mut removed = Vec::new();
+        if !fits {
+            removed = emptied.removed(&used, trace);
+        }
+        removed.extend(recycled.iter().map(|(pod, host)| (*pod, *host)));
         let returned = Returned {
             world: self.world,
             used: &used,
@@ -357,94 +375,5 @@ fn nominations(
     match missing {
         Some(pod) => Err(Refusal::NoPlace { pod }),
         None => Ok(nominations),
-    }
-}
-
-/// Whether a job of this priority may take a pod (R8): it is preemptible, of a lower priority, and does not
-/// leave anyway.
-pub(super) fn may_be_taken(member: &Member, pod: &Pod, priority: i32) -> bool {
-    member.class == Class::Preemptible && pod.priority() < priority && !member.is_leaving
-}
-
-/// The nodes in question without all that may be taken from them.
-struct Emptied<'a> {
-    world: &'a World,
-    priority: i32,
-    /// What is free on each node that is in question, by its number.
-    free: Vec<Row>,
-}
-
-impl<'a> Emptied<'a> {
-    fn of(
-        world: &'a World,
-        job: JobId,
-        priority: i32,
-        hosts: &[HostId],
-        recycled: &BTreeMap<PodId, HostId>,
-    ) -> Self {
-        let cluster = world.cluster();
-        let mut free = vec![Row::new(); cluster.hosts_len()];
-        for id in hosts {
-            let (Some(host), Some(slot)) = (cluster.host(*id), free.get_mut(id.index())) else {
-                continue;
-            };
-            *slot = host.free().clone();
-            for pod in host.pods() {
-                let Some((member, known)) = world.member(*pod).zip(cluster.pod(*pod)) else {
-                    continue;
-                };
-                let goes = member.is_leaving || may_be_taken(member, known, priority);
-                if goes || recycled.contains_key(pod) {
-                    slot.add(cluster.requests(*pod));
-                }
-            }
-        }
-        for (pod, host) in world.nominated() {
-            let known = cluster.pod(pod);
-            let is_heeded = known.is_some_and(|it| it.priority() >= priority);
-            if is_heeded
-                && world.job_of(pod) != Some(job)
-                && let Some(slot) = free.get_mut(host.index())
-            {
-                slot.take(cluster.requests(pod));
-            }
-        }
-        Self {
-            world,
-            priority,
-            free,
-        }
-    }
-
-    /// Who was taken from these nodes beside those that were taken for the quota.
-    fn removed(
-        &self,
-        hosts: &Asked,
-        recycled: &BTreeMap<PodId, HostId>,
-        trace: &mut Trace<Step>,
-    ) -> Vec<(PodId, HostId)> {
-        let cluster = self.world.cluster();
-        let mut removed = Vec::new();
-        for id in hosts.keys() {
-            let host = *id;
-            let pods = cluster.host(host).map_or(&[][..], |it| it.pods());
-            for pod in pods {
-                let known = self.world.member(*pod).zip(cluster.pod(*pod));
-                let goes = |(member, it): (&Member, &Pod)| may_be_taken(member, it, self.priority);
-                if known.is_some_and(goes) && !recycled.contains_key(pod) {
-                    let (pod, reason) = (*pod, Removal::Node);
-                    trace.note(|| Step::Removed { pod, host, reason });
-                    removed.push((pod, host));
-                }
-            }
-        }
-        removed
-    }
-}
-
-impl Room for Emptied<'_> {
-    fn free(&self, host: HostId, resource: ResourceId) -> Amount {
-        let row = self.free.get(host.index());
-        row.map_or(Amount::ZERO, |row| row.get(resource))
     }
 }

@@ -37,6 +37,11 @@ pub enum Step {
         /// The resources of which max would be passed.
         over: Vec<ResourceId>,
     },
+    /// Places were looked for without taking anybody for room.
+    AsItIs {
+        /// Whether all pods of the job have found one.
+        fits: bool,
+    },
     /// A pod was taken from a node.
     Removed {
         /// The pod.

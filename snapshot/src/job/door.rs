@@ -1,7 +1,7 @@
 //! Names become numbers, and what makes no sense is refused with its place.
 
 use super::case::{Amounts, Quota};
-use crate::scenario::AmountText;
+use crate::scenario::{ScenarioError, number};
 use lockkeeper_preemption::job::{Limits, QuotaId, QuotaTree, Resources, World};
 use lockkeeper_preemption::placement::Cluster;
 use lockkeeper_preemption::{Amount, ResourceId};
@@ -22,20 +22,9 @@ pub enum CaseError {
     /// When a field is missing, not known, or of another type.
     #[error("{0}")]
     Shape(String),
-    /// When an amount is below zero.
-    #[error("{at}: {amount} is negative; an amount is zero or more")]
-    Negative {
-        /// Where.
-        at: String,
-        /// The amount.
-        amount: i64,
-    },
-    /// When an amount, or the sum of all of one resource, is more than a 64-bit number holds.
-    #[error("{at}: the amount is too large; all of a resource together must stay below 2^63")]
-    TooLarge {
-        /// Where.
-        at: String,
-    },
+    /// When an amount is below zero or too large.
+    #[error(transparent)]
+    Amount(#[from] ScenarioError),
     /// When two things of a kind have one name.
     #[error("{at}: there is another {name:?}; give each a name of its own")]
     Duplicate {
@@ -97,7 +86,7 @@ impl Door {
             *sum = sum.saturating_add(i128::from(amount.get()));
             if *sum >= i128::from(i64::MAX) {
                 let at = format!("{at}.{}", self.name(resource));
-                return Err(CaseError::TooLarge { at });
+                return Err(ScenarioError::TooLarge { at }.into());
             }
         }
         Ok(resources)
@@ -161,19 +150,6 @@ pub(super) fn shown(names: &Cluster, amounts: &Resources) -> String {
         return "nothing".to_owned();
     }
     all.join(", ")
-}
-
-pub(super) fn number(
-    amount: AmountText,
-    resource: &str,
-    at: impl Fn() -> String,
-) -> Result<i64, CaseError> {
-    let amount = amount.of(resource);
-    let amount = amount.ok_or_else(|| CaseError::TooLarge { at: at() })?;
-    if amount < 0 {
-        return Err(CaseError::Negative { at: at(), amount });
-    }
-    Ok(amount)
 }
 
 /// Quotas by name.

@@ -1,9 +1,9 @@
 //! Rounds of preemption on nodes.
 
 use super::case::{JobPod, Node, NodeStatus, QuotaPod, Round, RunningPod, says};
-use super::door::{CaseError, Door, Quotas, limits, number, read, unknown};
+use super::door::{CaseError, Door, Quotas, limits, read, unknown};
 use super::{Told, story};
-use crate::scenario::AmountText;
+use crate::scenario::{AmountText, ScenarioError, number};
 use lockkeeper_preemption::job::{
     Gang, InFlight, JobId, Limits, PodTraits, RoundLimits, Says, World, plan,
 };
@@ -170,7 +170,7 @@ impl<'a> Stage<'a> {
             let milli = match cpu {
                 AmountText::Number(cores) => cores
                     .checked_mul(CORE_MILLI)
-                    .ok_or_else(|| CaseError::TooLarge { at: at() })?,
+                    .ok_or_else(|| ScenarioError::TooLarge { at: at() })?,
                 AmountText::Quantity(_) => number(cpu, "cpu", at)?,
             };
             let milli = number(AmountText::Number(milli), "cpu", at)?;

@@ -152,6 +152,7 @@ pub(super) fn told(naming: &Naming<'_>, tree: &QuotaTree, step: &Step) -> Value 
             "quota": naming.quotas.name(*quota),
             "over": naming.resources(over),
         }),
+        Step::AsItIs { fits } => json!({"step": "asItIs", "fits": fits}),
         Step::Removed {
             pod: it,
             host: on,
@@ -202,6 +203,10 @@ pub(super) fn lines(naming: &Naming<'_>, tree: &QuotaTree, step: &Step) -> Vec<S
             naming.quotas.name(*quota),
             naming.resources(over).join(", ")
         ),
+        Step::AsItIs { fits: true } => "all its pods fit without anybody going for room".to_owned(),
+        Step::AsItIs { fits: false } => {
+            "not all its pods fit as things are: all that may go are taken".to_owned()
+        }
         Step::Removed {
             pod: it,
             host: on,

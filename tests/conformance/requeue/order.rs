@@ -104,6 +104,7 @@ fn queue() -> (State, NodeId) {
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
         weight: 1.0,
+        elastic: None,
         is_active: true,
     });
     let of = FlavorResource {

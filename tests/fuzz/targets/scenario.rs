@@ -4,8 +4,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use lockkeeper_preemption::{Amount, Cycle, Decision, State, WorkloadId};
+use lockkeeper_snapshot::job::Case;
 use lockkeeper_snapshot::scenario::{Scenario, compatibility, load};
 use lockkeeper_snapshot::story;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Enough for victims to go, their preemptor to come, and the next one to be looked at.
 const CYCLES: i64 = 6;
@@ -16,9 +19,13 @@ const WORKLOADS_MAX: usize = 48;
 const POD_SETS_MAX: usize = 8;
 const RESOURCES_MAX: usize = 8;
 const FLAVORS_MAX: usize = 8;
+const CASE_BYTES_MAX: usize = 8_192;
 
 fuzz_target!(|text: &str| {
-    let Some(scenario) = parse(text).filter(is_small) else {
+    if tell_case(text) {
+        return;
+    }
+    let Some(scenario) = parse::<Scenario>(text).filter(is_small) else {
         return;
     };
     let Ok(mut loaded) = load(&scenario, compatibility(&scenario)) else {
@@ -51,8 +58,21 @@ fuzz_target!(|text: &str| {
     }
 });
 
+/// Whether it is a case of jobs under elastic quotas. Then it is decided, or refused.
+fn tell_case(text: &str) -> bool {
+    let Some(value) = parse::<Value>(text).filter(Case::is_one) else {
+        return false;
+    };
+    if text.len() <= CASE_BYTES_MAX
+        && let Ok(told) = Case::of(value).and_then(|it| it.decide())
+    {
+        assert!(!told.text.is_empty());
+    }
+    true
+}
+
 /// As `lockkeeper explain` does it.
-fn parse(text: &str) -> Option<Scenario> {
+fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).ok();
     }

@@ -61,27 +61,24 @@ pub fn plain(model: &Model) -> Answer {
             .filter(|it| model.counts_at(it, quota))
             .map(|it| it.request))
     };
-    let left = |quota: usize| minus(plus(model.used(quota, None), asked), leaving(quota));
+    let counted = |quota: usize| minus(plus(model.used(quota, None), asked), leaving(quota));
     let path = model.path(first.quota);
     let over: Vec<usize> = path
         .into_iter()
-        .filter(|it| !fits(left(*it), model.quotas[*it].max))
+        .filter(|it| !fits(counted(*it), model.quotas[*it].max))
         .collect();
     let counts = |pod: &Pod| over.iter().any(|it| model.counts_at(pod, *it));
     let may_go =
         |it: &Pod| !is_non_preemptible(model, it) && it.priority < first.priority && !it.leaving;
-    let is_candidate = |at: usize| !model.hosts[at].excluded;
-    let removed: Vec<&Pod> = model
+    let placed: Vec<&Pod> = model
         .pods
         .iter()
-        .filter(|it| {
-            it.host
-                .is_some_and(|at| may_go(it) && (is_candidate(at) || counts(it)))
-        })
+        .filter(|it| it.host.is_some() && may_go(it))
         .collect();
-    let mut used: Vec<(usize, Amounts)> = over.iter().map(|it| (*it, left(*it))).collect();
+    let recycled: Vec<&Pod> = placed.iter().copied().filter(|it| counts(it)).collect();
+    let mut used: Vec<(usize, Amounts)> = over.iter().map(|it| (*it, counted(*it))).collect();
     for (quota, used) in &mut used {
-        for pod in removed.iter().filter(|it| model.counts_at(it, *quota)) {
+        for pod in recycled.iter().filter(|it| model.counts_at(it, *quota)) {
             *used = minus(*used, pod.request);
         }
     }
@@ -91,11 +88,23 @@ pub fn plain(model: &Model) -> Answer {
     {
         return Answer::Refused("over max");
     }
-    let mut free = free(model, first.priority, &removed);
-    let Some(placed) = place(model, &job, &mut free) else {
+    // First as things are, then without all that may go.
+    let mut removed = recycled;
+    let mut left = free(model, first.priority, &removed);
+    let mut found = place(model, &job, &mut left);
+    if found.is_none() {
+        let is_candidate = |it: &&Pod| it.host.is_some_and(|at| !model.hosts[at].excluded);
+        removed = placed
+            .into_iter()
+            .filter(|it| counts(it) || is_candidate(it))
+            .collect();
+        left = free(model, first.priority, &removed);
+        found = place(model, &job, &mut left);
+    }
+    let Some(placed) = found else {
         return Answer::Refused("no place");
     };
-    let mut victims = assign_back(model, &placed, removed, &mut free, &mut used);
+    let mut victims = assign_back(model, &placed, removed, &mut left, &mut used);
     victims.sort_by_key(|it| (&it.name, it.namespace));
     let nominations = placed.into_iter();
     Answer::Preempt {

@@ -1,11 +1,13 @@
 //! `lockkeeper explain`.
 
+mod cases;
+
 use crate::Failure;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
-use lockkeeper_preemption::{Compatibility, Entry, State, gang};
+use lockkeeper_preemption::{Compatibility, Entry, State};
 use lockkeeper_snapshot::scenario::{Loaded, Scenario, compatibility, load};
-use lockkeeper_snapshot::{gang as gangs, story};
+use lockkeeper_snapshot::story;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::io::{Read, Write, stdin, stdout};
@@ -53,72 +55,36 @@ enum Whose {
     KubeScheduler,
 }
 
-/// What a file can hold.
-enum Written {
-    /// Queues and workloads.
-    Queues(Box<Scenario>),
-    /// Pods and gangs on nodes.
-    Gangs(Box<gangs::Scenario>),
-}
-
 /// Decides, and prints the decision and its story.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let told = match read(arguments).map_err(Failure::Usage)? {
-        Written::Queues(scenario) => tell_queues(&scenario, arguments),
-        Written::Gangs(scenario) => tell_gangs(&scenario, arguments),
-    };
-    let told = told.map_err(Failure::Usage)?;
-    let mut out = stdout().lock();
-    Ok(out.write_all(told.as_bytes())?)
-}
-
-fn tell_queues(scenario: &Scenario, arguments: &Arguments) -> Result<String, Error> {
+    let (text, at) = chosen(arguments).map_err(Failure::Usage)?;
+    if let Some(told) = cases::tell(&text, &at, arguments).map_err(Failure::Usage)? {
+        return Ok(stdout().lock().write_all(told.as_bytes())?);
+    }
+    let scenario: Result<Scenario, _> =
+        parse(&text).with_context(|| format!("{at} is no scenario"));
+    let scenario = scenario.map_err(Failure::Usage)?;
     let compatibility = match arguments.compatibility {
         Some(Whose::Lockkeeper) => Compatibility::Lockkeeper,
         Some(Whose::Kueue) => Compatibility::Kueue,
         Some(Whose::KubeScheduler) => {
-            return Err(anyhow!(
+            return Err(Failure::Usage(anyhow!(
                 "kube-scheduler knows no queues; give kueue or lockkeeper"
-            ));
+            )));
         }
-        None => compatibility(scenario),
+        None => compatibility(&scenario),
     };
     let shown = arguments.scenario.display();
-    let loaded = load(scenario, compatibility).with_context(|| format!("{shown} is no state"))?;
-    tell(scenario, loaded, arguments)
+    let loaded = load(&scenario, compatibility)
+        .with_context(|| format!("{shown} is no state"))
+        .map_err(Failure::Usage)?;
+    let told = tell(&scenario, loaded, arguments).map_err(Failure::Usage)?;
+    let mut out = stdout().lock();
+    Ok(out.write_all(told.as_bytes())?)
 }
 
-fn tell_gangs(scenario: &gangs::Scenario, arguments: &Arguments) -> Result<String, Error> {
-    let compatibility = match arguments.compatibility {
-        Some(Whose::Lockkeeper) => Some(gang::Compatibility::Lockkeeper),
-        Some(Whose::KubeScheduler) => Some(gang::Compatibility::KubeScheduler),
-        Some(Whose::Kueue) => {
-            return Err(anyhow!(
-                "Kueue knows no nodes; give kube-scheduler or lockkeeper"
-            ));
-        }
-        None => None,
-    };
-    if arguments.workload.is_some() {
-        return Err(anyhow!(
-            "--workload is for queues; here the preemptor is decided on"
-        ));
-    }
-    let shown = arguments.scenario.display();
-    let loaded = gangs::load(scenario, gangs::options(scenario, compatibility))
-        .with_context(|| format!("{shown} is no cluster"))?;
-    let answer = gangs::answer(scenario, &loaded);
-    match arguments.output {
-        Output::Json => pretty(&gangs::told(&loaded, &answer)),
-        Output::Human => {
-            let mut told = String::new();
-            gangs::tell(&mut told, &loaded, &answer)?;
-            Ok(told)
-        }
-    }
-}
-
-fn read(arguments: &Arguments) -> Result<Written, Error> {
+/// The text of the scenario that is asked for, and where it stands.
+fn chosen(arguments: &Arguments) -> Result<(String, String), Error> {
     let path = &arguments.scenario;
     let shown = path.display();
     let text = text(path).with_context(|| format!("cannot read {shown}"))?;
@@ -128,7 +94,7 @@ fn read(arguments: &Arguments) -> Result<Written, Error> {
         .collect();
     let is_lines = lines.len() > 1 && lines.iter().all(|line| line.starts_with('{'));
     if !is_lines {
-        return parse(&text).with_context(|| format!("{shown} is no scenario"));
+        return Ok((text, shown.to_string()));
     }
     let Some(id) = &arguments.id else {
         let count = lines.len();
@@ -141,7 +107,7 @@ fn read(arguments: &Arguments) -> Result<Written, Error> {
         let value: Value = serde_json::from_str(line)
             .with_context(|| format!("{shown}:{line_number} is no JSON"))?;
         if value.get("id").and_then(Value::as_str) == Some(id) {
-            return parse(line).with_context(|| format!("{shown}:{line_number} is no scenario"));
+            return Ok((line.to_owned(), format!("{shown}:{line_number}")));
         }
     }
     Err(anyhow!("{shown} has no scenario {id:?}"))
@@ -159,22 +125,8 @@ fn text(path: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-fn parse(text: &str) -> Result<Written, Error> {
-    let is_json = text.trim_start().starts_with('{');
-    let value: Value = if is_json {
-        serde_json::from_str(text)?
-    } else {
-        serde_saphyr::from_str(text)?
-    };
-    // Read once more, so that a mistake is told with its place.
-    if gangs::is_gang(&value) {
-        return Ok(Written::Gangs(typed(text, is_json)?));
-    }
-    Ok(Written::Queues(typed(text, is_json)?))
-}
-
-fn typed<T: DeserializeOwned>(text: &str, is_json: bool) -> Result<T, Error> {
-    if is_json {
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    if text.trim_start().starts_with('{') {
         return Ok(serde_json::from_str(text)?);
     }
     Ok(serde_saphyr::from_str(text)?)

@@ -15,6 +15,7 @@ mod round;
 
 use crate::amount::Amount;
 use crate::assignment::Assignment;
+use crate::job::Says;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::policy::QueueingStrategy;
 use crate::queue::Progress;
@@ -187,10 +188,12 @@ impl State {
         let (queues, records) = self.queues_and_records();
         for queue in queues {
             queue.release(now_s, |id| {
-                records.get_mut(id).map_or((u64::MAX, 0), |record| {
-                    record.held_until_s = None;
-                    record.class()
-                })
+                records
+                    .get_mut(id)
+                    .map_or((u64::MAX, 0, Says::default()), |record| {
+                        record.held_until_s = None;
+                        record.class()
+                    })
             });
         }
     }

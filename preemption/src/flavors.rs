@@ -10,6 +10,7 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
+use crate::elastic::Gate;
 use crate::names::{FlavorId, FlavorResource, NodeId, ResourceId};
 use crate::policy::{
     BorrowWithinCohort, Compatibility, Fungibility, Preference, ReclaimWithinCohort,
@@ -37,6 +38,9 @@ pub(crate) struct Applicant<'a> {
     pub(crate) compatibility: Compatibility,
     /// Whether fair sharing is on.
     pub(crate) is_fair: bool,
+    pub(crate) may_trigger: bool,
+    /// Of an elastic queue.
+    pub(crate) gate: Option<Gate<'a>>,
 }
 
 impl Applicant<'_> {
@@ -50,6 +54,7 @@ impl Applicant<'_> {
             priority: self.priority,
             order_time: self.order_time,
             policy: self.settings.preemption,
+            may_trigger: self.may_trigger,
             needs,
             request,
         }
@@ -396,6 +401,16 @@ impl Search<'_, '_> {
             });
             return (Possibility::NoFit, 0);
         };
+        if let Some(gate) = &self.applicant.gate
+            && let Some(verdict) = gate.refuses(of, asked)
+        {
+            self.trace.note(|| Step::Flavor {
+                pod_set,
+                flavor,
+                verdict,
+            });
+            return (Possibility::NoFit, 0);
+        }
         let (level, may_reclaim) = self.view.borrowing_level(cell, asked);
         let available = self.view.available(cell).or_zero();
         if asked <= available {

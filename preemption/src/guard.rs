@@ -22,7 +22,7 @@ pub(crate) struct Guard<'a> {
     pub(crate) queues: &'a [Queue],
     pub(crate) now_s: i64,
     pub(crate) is_damped: bool,
-    /// Whether any queue has limits.
+    /// Whether any queue has limits, or is elastic.
     pub(crate) has_limits: bool,
     /// The first second at which somebody has run for long enough who has not now.
     pub(crate) soonest_s: &'a Cell<Option<i64>>,
@@ -50,6 +50,12 @@ impl Guard<'_> {
         (priority >= preemptor_priority && has_taken()).then_some(Spared::TakenBefore)
     }
 
+    /// Whether the workload's own queue is elastic, and never gives it.
+    fn keeps(&self, running: &Running) -> bool {
+        let queue = self.queues.get(running.queue.index());
+        queue.is_some_and(|it| it.settings.keeps(running.says))
+    }
+
     /// Why a candidate is spared, if it is. `preemptor` and candidate are told by priority and queue.
     pub(crate) fn spares(
         &self,
@@ -58,6 +64,9 @@ impl Guard<'_> {
         id: WorkloadId,
         running: &Running,
     ) -> Option<Spared> {
+        if self.has_limits && self.keeps(running) {
+            return Some(Spared::NonPreemptible);
+        }
         let damped = self.damps(priority, id, running.priority);
         if damped.is_some() || !self.has_limits || running.is_evicted {
             return damped;

@@ -29,6 +29,7 @@
 //! Two teams share a cohort. `b` has borrowed all that `a` leaves idle, and `a` wants it back:
 //!
 //! ```
+//! use lockkeeper_preemption::job::Says;
 //! use lockkeeper_preemption::{
 //!     Amount, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet, Preemption,
 //!     QueueSpec, QueueingStrategy, Quota, Reason, ReclaimWithinCohort, Reservation, ResourceGroup,
@@ -58,6 +59,7 @@
 //!         fungibility: FlavorFungibility::default(),
 //!         strategy: QueueingStrategy::BestEffortFifo,
 //!         weight: 1.0,
+//!         elastic: None,
 //!         is_active: true,
 //!     });
 //! }
@@ -76,6 +78,7 @@
 //!         shape: 0,
 //!     }],
 //!     is_in_scope: true,
+//!     says: Says::default(),
 //! };
 //! for (name, reserved_at_s) in [("b1", 1), ("b2", 2), ("b3", 3), ("b4", 4)] {
 //!     let held = Reservation {
@@ -110,9 +113,11 @@ mod ask;
 mod assignment;
 mod cycle;
 mod damping;
+mod elastic;
 mod flavors;
 pub mod gang;
 mod guard;
+pub mod job;
 mod names;
 mod parked;
 pub mod placement;

@@ -5,6 +5,8 @@
 //! until its backoff is over. Order: the sticky preemptor (`BestEffortFIFO` only), then higher
 //! priority, then earlier in queue order, then uid.
 
+use crate::elastic::Fixed;
+use crate::job::{Says, Switches};
 use crate::names::{ResourceId, WorkloadId};
 use crate::policy::{FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::ResourceGroup;
@@ -22,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) preemption: Preemption,
     pub(crate) fungibility: FlavorFungibility,
     pub(crate) strategy: QueueingStrategy,
+    /// Of an elastic queue.
+    pub(crate) elastic: Option<Switches>,
     /// A queue that is not takes part in nothing: it is stopped, or one of its flavors is missing.
     pub(crate) is_active: bool,
 }
@@ -36,8 +40,8 @@ pub(crate) struct Place {
     pub(crate) id: WorkloadId,
 }
 
-/// Workloads that fare alike: equal pod sets and priority.
-pub(crate) type Class = (u64, i32);
+/// Workloads that fare alike: equal pod sets and priority, and they say the same.
+pub(crate) type Class = (u64, i32, Says);
 
 /// The last flavors that were looked at for a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +89,8 @@ pub(crate) struct Queue {
     held: BTreeSet<(i64, Place)>,
     /// The last workload that waited for its victims to go.
     sticky: Option<(Place, Class)>,
+    /// What the non-preemptible use and ask for, if the queue is elastic and has any.
+    pub(crate) fixed: Option<Box<Fixed>>,
     /// Rises when quota of the queue may have become free.
     pub(crate) generation: u64,
 }

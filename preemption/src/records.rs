@@ -1,6 +1,7 @@
 //! The workloads by their numbers.
 
 use crate::assignment::PodSet;
+use crate::job::Says;
 use crate::names::{NodeId, WorkloadId};
 use crate::queue::{Class, Place, Progress};
 use crate::ranked::Uids;
@@ -21,6 +22,7 @@ pub(crate) struct Record {
     /// Equal for equal pod sets.
     pub(crate) shape: u64,
     pub(crate) is_in_scope: bool,
+    pub(crate) says: Says,
     pub(crate) held_until_s: Option<i64>,
     pub(crate) progress: Option<Box<Progress>>,
     pub(crate) running: Option<Running>,
@@ -37,7 +39,7 @@ impl Record {
     }
 
     pub(crate) fn class(&self) -> Class {
-        (self.shape, self.priority)
+        (self.shape, self.priority, self.says)
     }
 }
 
@@ -65,6 +67,12 @@ impl Records {
 
     pub(crate) fn get(&self, id: WorkloadId) -> Option<&Record> {
         self.slot(id)?.as_ref()
+    }
+
+    /// All, in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkloadId, &Record)> {
+        let all = self.pages.iter().flatten().enumerate();
+        all.filter_map(|(at, record)| Some((WorkloadId::of(at), record.as_ref()?)))
     }
 
     pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut Record> {
@@ -110,7 +118,7 @@ impl Workloads for Records {
 
 #[cfg(test)]
 mod tests {
-    use super::PAGE;
+    use super::{PAGE, Says};
     use crate::{State, WorkloadSpec};
 
     #[test]
@@ -126,6 +134,7 @@ mod tests {
                 order_time: 0,
                 pod_sets: Vec::new(),
                 is_in_scope: true,
+                says: Says::default(),
             })
         };
         let count = PAGE * 2 + 1;

@@ -7,6 +7,7 @@
 
 use crate::amount::Amount;
 use crate::amounts::Amounts;
+use crate::job::Says;
 use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::quota::Tree;
 use crate::ranked::{Rank, Ranked, Uids};
@@ -25,6 +26,7 @@ pub(crate) struct Running {
     pub(crate) order_time: i64,
     pub(crate) reserved_at_s: i64,
     pub(crate) is_evicted: bool,
+    pub(crate) says: Says,
 }
 
 impl Running {

@@ -80,6 +80,7 @@ mod tests {
                 order_time: 0,
                 pod_sets: pod_sets(count),
                 is_in_scope: true,
+                says: crate::job::Says::default(),
             });
             assert_eq!(state.shapes.known.len(), 1);
         }

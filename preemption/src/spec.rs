@@ -3,6 +3,7 @@
 use crate::amount::Amount;
 use crate::assignment::PodSet;
 use crate::damping::Damping;
+use crate::job::{Says, Switches};
 use crate::names::FlavorResource;
 use crate::policy::{Algorithm, Compatibility, FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::{Quota, ResourceGroup};
@@ -69,6 +70,9 @@ pub struct QueueSpec<'a> {
     pub strategy: QueueingStrategy,
     /// Its weight in fair sharing; 1 is usual.
     pub weight: f64,
+    /// The switches of an elastic quota, if it is one: then nominal quota is its min, and nominal quota and
+    /// borrowing limit are its max.
+    pub elastic: Option<Switches>,
     /// False if it admits nothing: it is stopped, or a flavor is missing.
     pub is_active: bool,
 }
@@ -104,6 +108,8 @@ pub struct WorkloadSpec<'a> {
     pub pod_sets: Vec<PodSet>,
     /// Whether the queue's namespace selector takes it.
     pub is_in_scope: bool,
+    /// What its pods say about preemption. Only an elastic queue listens.
+    pub says: Says,
 }
 
 /// Quota that a workload holds.

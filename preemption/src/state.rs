@@ -55,6 +55,8 @@ pub struct State {
     pub(crate) holds: Holds,
     /// Whether any queue has limits.
     pub(crate) has_limits: bool,
+    /// Whether any queue is elastic, or was.
+    pub(crate) has_elastic: bool,
     /// When to look again at who is parked, in seconds, and below which queue.
     pub(crate) wakes: BTreeSet<(i64, NodeId)>,
 }
@@ -94,6 +96,8 @@ impl State {
         }
         Arc::make_mut(&mut self.tree).declare(id, parent, quotas, spec.weight);
         self.has_limits |= spec.preemption.limits != PreemptionLimits::default();
+        let was_elastic = self.pending(id).and_then(|it| it.settings.elastic);
+        let elastic = spec.elastic;
         if let Some(queue) = self.queues.get_mut(id.index()) {
             queue.settings = Arc::new(Settings {
                 is_declared: true,
@@ -101,8 +105,12 @@ impl State {
                 preemption: spec.preemption,
                 fungibility: spec.fungibility,
                 strategy: spec.strategy,
+                elastic: spec.elastic,
                 is_active: spec.is_active,
             });
+        }
+        if was_elastic != elastic {
+            self.recount(id, elastic);
         }
         self.changed.push(id);
         id
@@ -115,6 +123,7 @@ impl State {
             Arc::make_mut(&mut self.tree).declare(id, None, Vec::new(), 1.0);
             if let Some(queue) = self.queues.get_mut(id.index()) {
                 queue.settings = Arc::default();
+                queue.fixed = None;
             }
         }
     }
@@ -196,6 +205,7 @@ impl State {
         }
         self.settle();
         let group = self.index.group_for(&self.tree, queue, usage);
+        self.untally(id);
         let Some(record) = self.records.get_mut(id) else {
             return;
         };
@@ -207,6 +217,7 @@ impl State {
             order_time: record.order_time,
             reserved_at_s,
             is_evicted,
+            says: record.says,
         };
         record.progress = None;
         self.index.insert(&self.tree, &self.records, id, &running);
@@ -216,6 +227,7 @@ impl State {
         if let Some(record) = self.records.get_mut(id) {
             record.running = Some(running);
         }
+        self.tally(id);
         if let Some(queue) = self.queues.get_mut(queue.index()) {
             queue.forget(id);
             // The object's update after its admission.
@@ -252,6 +264,7 @@ impl State {
         self.dequeue(id);
         self.holds.end(id);
         self.histories.gone(id);
+        let unkept = self.untally(id);
         if let Some(record) = self.records.remove(id) {
             self.by_name.remove(&record.name);
             self.shapes.release(&record.pod_sets);
@@ -259,7 +272,8 @@ impl State {
                 queue.forget(id);
             }
         }
-        if let Some(queue) = freed {
+        // What was kept for a non-preemptible workload that waited is free for others as well.
+        if let Some(queue) = freed.or(unkept) {
             self.revive(queue);
         }
         self.revive_where_holds_ended();
@@ -382,7 +396,10 @@ impl State {
 
     /// Takes a workload's usage off; says in which queue, if it had any.
     fn give_back(&mut self, id: WorkloadId) -> Option<NodeId> {
+        self.records.running(id)?;
+        self.untally(id);
         let running = self.records.get_mut(id)?.running.take()?;
+        self.tally(id);
         for (cell, amount) in self.index.usage(&running) {
             self.tree.remove_usage(&mut self.usage, cell, amount);
         }
@@ -408,11 +425,13 @@ impl State {
             pod_sets,
             shape,
             is_in_scope: spec.is_in_scope,
+            says: spec.says,
             held_until_s: None,
             progress: None,
             running: None,
         });
         self.by_name.insert(name, id);
+        self.tally(id);
         id
     }
 

@@ -30,6 +30,8 @@ pub enum Step {
         /// What does not fit.
         needs: Vec<FlavorResource>,
     },
+    /// Its queue is elastic, and labels or policy of its pods forbid it to preempt.
+    MayNotTrigger,
     /// Even all that may be taken does not make room.
     InVain,
     /// It might not be, were it not for the thresholds of the preemptor's queue.
@@ -116,6 +118,26 @@ pub enum FlavorVerdict {
         asked: Amount,
         /// The most there could be.
         potential: Amount,
+    },
+    /// It is non-preemptible, and the min of its elastic queue would be passed.
+    BeyondMin {
+        /// Of which resource.
+        of: FlavorResource,
+        /// What non-preemptible workloads would use with it.
+        sum: Amount,
+        /// How much they may: the nominal quota.
+        min: Amount,
+    },
+    /// It is preemptible, and the max of its elastic queue would be passed.
+    BeyondMax {
+        /// Of which resource.
+        of: FlavorResource,
+        /// What preemptible workloads would use with it, and what is kept for the others.
+        sum: Amount,
+        /// What of that is kept for the non-preemptible.
+        kept: Amount,
+        /// How much there may be: the nominal quota and the borrowing limit.
+        max: Amount,
     },
     /// Not enough is free, and preemption is not allowed to help.
     WaitingForQuota {

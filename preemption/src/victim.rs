@@ -41,6 +41,8 @@ pub struct Victim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Spared {
+    /// It is non-preemptible, and its queue elastic.
+    NonPreemptible,
     /// It goes for another preemptor already, and its quota is held for that one.
     Promised,
     /// The preemptor took it once before, and what took the preemptor's place since is still there: to

@@ -57,6 +57,7 @@ pub fn trees<'a>(
             preemption: Preemption::default(),
             fungibility: FlavorFungibility::default(),
             strategy: QueueingStrategy::default(),
+            elastic: None,
             weight: 1.0,
             is_active: true,
         });
@@ -239,4 +240,5 @@ fn is_alike(a: &ClusterQueueSpec, b: &ClusterQueueSpec) -> bool {
         && a.queueing_strategy == b.queueing_strategy
         && a.flavor_fungibility == b.flavor_fungibility
         && a.fair_sharing == b.fair_sharing
+        && a.elastic == b.elastic
 }

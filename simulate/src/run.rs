@@ -192,6 +192,7 @@ impl<'a> Run<'a> {
                     shape: 0,
                 }],
                 is_in_scope: true,
+                says: lockkeeper_preemption::job::Says::default(),
             });
             self.ids.push(id);
             round.arrived.push(number);

@@ -3,10 +3,11 @@
 //! The door of the preemption core: names become numbers, quantities amounts, policies enums, and what
 //! makes no sense is refused with its place. [`objects`] reads those of a cluster and writes decisions into
 //! them, [`scenario`] reads states that are written down, [`settings`] the configuration, [`story`] tells what
-//! was decided and why. [`gang`] does the same for pods and gangs on nodes.
+//! was decided and why. [`gang`] does the same for pods and gangs on nodes, [`job`] for jobs under elastic quotas.
 #![deny(clippy::arithmetic_side_effects)]
 
 pub mod gang;
+pub mod job;
 mod labels;
 pub mod objects;
 mod policies;

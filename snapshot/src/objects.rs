@@ -34,5 +34,5 @@ pub use answers::{admission, preempted};
 pub use error::{ObjectError, Problem};
 pub use nodes::Flavors;
 pub use quotas::{cohort_spec, queue_spec, selector};
-pub use workloads::{pod_sets, reservation, standing, stop_policy, workload_key};
+pub use workloads::{pod_sets, reservation, says, standing, stop_policy, workload_key};
 pub use world::{Knowledge, Objects, Outside, Place};

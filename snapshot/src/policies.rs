@@ -1,10 +1,11 @@
 //! Policies of a ClusterQueue in the core's words, whatever they were written in.
 
 use lockkeeper_api::cluster_queue::{
-    BorrowWithinCohort, BorrowWithinCohortPolicy, FlavorFungibility, FlavorSearch,
+    BorrowWithinCohort, BorrowWithinCohortPolicy, Elastic, FlavorFungibility, FlavorSearch,
     FungibilityPreference, QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
 };
 use lockkeeper_preemption as core;
+use lockkeeper_preemption::job::Switches;
 
 /// What happens to a head that cannot be admitted.
 pub(crate) const fn strategy(strategy: QueueingStrategy) -> core::QueueingStrategy {
@@ -44,6 +45,16 @@ pub(crate) fn borrow(policy: Option<&BorrowWithinCohort>) -> core::BorrowWithinC
         BorrowWithinCohortPolicy::LowerPriority => core::BorrowWithinCohort::LowerPriority {
             threshold_max: given.max_priority_threshold,
         },
+    }
+}
+
+/// The switches of an elastic quota.
+pub(crate) fn elastic(given: &Elastic) -> Switches {
+    let is = |it: Option<bool>| it == Some(true);
+    Switches {
+        disable_default_preemptible: is(given.disable_default_preemptiable),
+        disable_default_trigger: is(given.disable_default_trigger_preemption),
+        delete_victims: is(given.pod_should_be_deleted_when_preempted),
     }
 }
 

@@ -11,9 +11,10 @@ mod door;
 pub use amount::AmountText;
 pub use build::{Loaded, compatibility, load, quota_pairs};
 pub use door::ScenarioError;
+pub(crate) use door::number;
 
 use lockkeeper_api::cluster_queue::{
-    BorrowWithinCohort, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
+    BorrowWithinCohort, Elastic, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
     WithinClusterQueue,
 };
 use serde::{Deserialize, Serialize};
@@ -182,6 +183,9 @@ pub struct ClusterQueue {
     /// Which namespaces it takes.
     #[serde(default)]
     pub namespace_selector: Option<Selector>,
+    /// Whether it is an elastic quota, and with which switches.
+    #[serde(default)]
+    pub elastic: Option<Elastic>,
     /// Whether a flavor of it does not exist.
     #[serde(default)]
     pub inactive: bool,
@@ -234,10 +238,10 @@ pub struct Flavor {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Preemption {
-    /// Within the queue.
-    pub within_cluster_queue: WithinClusterQueue,
-    /// In other queues.
-    pub reclaim_within_cohort: ReclaimWithinCohort,
+    /// Within the queue; absent is nobody, in an elastic queue those of lower priority.
+    pub within_cluster_queue: Option<WithinClusterQueue>,
+    /// In other queues; the same.
+    pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
     /// In other queues, while borrowing.
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
     /// Whom it spares all the same.
@@ -261,6 +265,15 @@ pub struct PreemptionLimits {
     pub max_preemptions: Option<u32>,
     /// How many of its workloads go in one cycle at most.
     pub max_victims_per_cycle: Option<u32>,
+}
+
+/// `preemptionPolicy` of pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum PreemptionPolicy {
+    /// They preempt.
+    PreemptLowerPriority,
+    /// They do not.
+    Never,
 }
 
 /// A workload.
@@ -289,6 +302,15 @@ pub struct Workload {
     /// Whether it is being evicted.
     #[serde(default)]
     pub evicted: bool,
+    /// The label `quota.scheduling.koordinator.sh/preemptible` of its pods. Elastic queues listen to it.
+    #[serde(default)]
+    pub preemptible: Option<String>,
+    /// The label `quota.scheduling.koordinator.sh/can-preempt` of its pods.
+    #[serde(default)]
+    pub can_preempt: Option<String>,
+    /// The policy of its pods.
+    #[serde(default)]
+    pub preemption_policy: Option<PreemptionPolicy>,
     /// Whether it comes later.
     #[serde(default)]
     pub late: bool,

@@ -6,4 +6,5 @@ mod text;
 
 pub use json::{entry, nomination};
 pub use line::why_not;
+pub(crate) use text::shown;
 pub use text::{tell_entry, tell_nomination};

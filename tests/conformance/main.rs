@@ -1,6 +1,6 @@
 //! The core against what Kueue and kube-scheduler decided: every case of the conformance data.
 //!
-//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/`, `requeue/` and `gang/`; without it
+//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/`, `requeue/`, `gang/` and `job/`; without it
 //! `../shared/data` and, failing that, the sample beside this file.
 #![allow(
     clippy::unwrap_used,
@@ -18,6 +18,7 @@ mod cycles;
 mod data;
 mod flavors;
 mod gang;
+mod job;
 mod loops;
 mod ordering;
 mod preemption;
@@ -63,4 +64,16 @@ fn gangs_and_pods_preempt_as_in_kube_scheduler() {
         gang::check(&case, &mut tally);
     }
     tally.finish("gang");
+}
+
+#[test]
+fn jobs_are_decided_as_the_proposal_says() {
+    let mut tally = Tally::default();
+    for mut case in data::cases("job") {
+        let kind = case.value["kind"].as_str().unwrap_or_default();
+        case.file = format!("{}/{kind}", case.file);
+        let problems = job::check(&case.value);
+        tally.count(&case, &problems);
+    }
+    tally.finish("job");
 }

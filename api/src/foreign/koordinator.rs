@@ -68,6 +68,12 @@ pub const PRIORITY_CLASS: &str = "koordinator.sh/priority-class";
 /// An annotation on a pod that stands for a reservation, which only Koordinator's scheduler makes.
 pub const RESERVE_POD: &str = "scheduling.koordinator.sh/reserve-pod";
 
+/// Annotation of a pod: how many pods of its gang must run at the least.
+pub const GANG_MIN_AVAILABLE: &str = "gang.scheduling.koordinator.sh/min-available";
+
+/// Annotation of a pod: how many pods its gang has.
+pub const GANG_TOTAL_NUMBER: &str = "gang.scheduling.koordinator.sh/total-number";
+
 /// Processor time that pods of higher priority have and do not use, in thousandths.
 pub const BATCH_CPU: &str = "kubernetes.io/batch-cpu";
 

@@ -217,7 +217,7 @@ const KOORDINATOR: &[Known] = &[
     ("gang.scheduling.koordinator.sh/name", Annotation),
     ("gang.scheduling.koordinator.sh/groups", Annotation),
     ("gang.scheduling.koordinator.sh/match-policy", Annotation),
-    ("gang.scheduling.koordinator.sh/min-available", Annotation),
+    (koordinator::GANG_MIN_AVAILABLE, Annotation),
     ("gang.scheduling.koordinator.sh/mode", Annotation),
     (
         "gang.scheduling.koordinator.sh/network-topology-index",
@@ -228,7 +228,7 @@ const KOORDINATOR: &[Known] = &[
         Annotation,
     ),
     ("gang.scheduling.koordinator.sh/timeout", Annotation),
-    ("gang.scheduling.koordinator.sh/total-number", Annotation),
+    (koordinator::GANG_TOTAL_NUMBER, Annotation),
     ("gang.scheduling.koordinator.sh/waiting-time", Annotation),
     (koordinator::QOS_CLASS, Label),
     (koordinator::SUB_PRIORITY, Label),

@@ -3,6 +3,7 @@
 mod batch_resources_without_be;
 mod can_preempt_label_differs;
 mod fractional_cpu_of_lsr;
+mod gang_minimum_below_total;
 mod on_parent_quota;
 mod preemptible_label_changed;
 mod preemptible_label_differs;
@@ -42,6 +43,7 @@ static RULES: &[Rule<Pod>] = &[
     priority::UNKNOWN_CLASS,
     priority::MISMATCH,
     scheduling_group::RULE,
+    gang_minimum_below_total::RULE,
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
 ];

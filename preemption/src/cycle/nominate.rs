@@ -2,6 +2,7 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
+use crate::elastic::{Fixed, Gate};
 use crate::flavors::{Applicant, Oracle, Searching, assign};
 use crate::names::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
@@ -269,7 +270,22 @@ impl<'a> Nominator<'a> {
             only: None,
             compatibility: options.compatibility,
             is_fair: matches!(options.algorithm, Algorithm::FairSharing(_)),
+            may_trigger: self.settings().lets_preempt(self.record.says),
+            gate: self.gate(),
         }
+    }
+
+    fn gate(&self) -> Option<Gate<'a>> {
+        static NOTHING: Fixed = Fixed::NOTHING;
+        let class = self.settings().elastic?.class(self.record.says);
+        Some(Gate {
+            class,
+            queue: self.record.queue,
+            settings: self.settings(),
+            fixed: self.queue.fixed.as_deref().unwrap_or(&NOTHING),
+            tree: &self.state.tree,
+            usage: &self.state.usage,
+        })
     }
 
     fn settings(&self) -> &'a Settings {

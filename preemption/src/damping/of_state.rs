@@ -87,7 +87,7 @@ impl State {
             queues: &self.queues,
             now_s: self.now_s,
             is_damped: self.options.damping == Damping::On,
-            has_limits: self.has_limits,
+            has_limits: self.has_limits || self.has_elastic,
             soonest_s,
         }
     }

@@ -19,6 +19,7 @@ impl State {
             && record.priority == spec.priority
             && record.order_time == spec.order_time
             && record.is_in_scope == spec.is_in_scope
+            && record.says == spec.says
             && *record.pod_sets == *spec.pod_sets;
         if is_same {
             return;
@@ -28,6 +29,7 @@ impl State {
         // Both need its old place and uid.
         let freed = self.give_back(id);
         self.dequeue(id);
+        let unkept = self.untally(id);
         let (pod_sets, shape) = self.shapes.acquire(spec.pod_sets);
         let Some(record) = self.records.get_mut(id) else {
             return;
@@ -40,9 +42,11 @@ impl State {
         record.priority = spec.priority;
         record.order_time = spec.order_time;
         record.is_in_scope = spec.is_in_scope;
+        record.says = spec.says;
         record.held_until_s = until_s;
         record.progress = None;
         self.shapes.release(&old);
+        self.tally(id);
         if let Some(queue) = self.queues.get_mut(left.index()) {
             queue.forget(id);
         }
@@ -56,7 +60,7 @@ impl State {
             self.holds.end(id);
             self.enqueue(id);
         }
-        if let Some(freed) = freed.filter(|freed| *freed != queue) {
+        if let Some(freed) = freed.filter(|freed| *freed != queue).or(unkept) {
             self.revive(freed);
         }
         self.revive_where_holds_ended();
@@ -84,6 +88,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use crate::job::Says;
     use crate::{Amount, FlavorResource, Reservation, State, WorkloadSpec};
 
     fn spec(queue: &'static str, priority: i32) -> WorkloadSpec<'static> {
@@ -95,6 +100,7 @@ mod tests {
             order_time: 0,
             pod_sets: Vec::new(),
             is_in_scope: true,
+            says: Says::default(),
         }
     }
 

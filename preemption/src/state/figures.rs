@@ -144,6 +144,7 @@ mod tests {
                 order_time: 0,
                 pod_sets: Vec::new(),
                 is_in_scope: true,
+                says: crate::job::Says::default(),
             })
         };
         let one = add(&mut state, "one");

@@ -36,6 +36,8 @@ pub(crate) struct Preemptor<'a> {
     /// Its time in queue order.
     pub(crate) order_time: i64,
     pub(crate) policy: Preemption,
+    /// False if it may take nobody, whatever the policy.
+    pub(crate) may_trigger: bool,
     /// What does not fit without preemption. Sorted.
     pub(crate) needs: &'a [FlavorResource],
     /// All that it asks for. Nothing is asked for twice, and nothing of zero.
@@ -97,6 +99,10 @@ pub(crate) fn search(
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> Vec<Victim> {
+    if !preemptor.may_trigger {
+        trace.note(|| Step::MayNotTrigger);
+        return Vec::new();
+    }
     let mark = view.mark();
     let victims = match world.algorithm {
         Algorithm::Classical => classical::search(view, world, preemptor, trace),
@@ -239,6 +245,7 @@ fn note_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preemptor<'_>, t
 mod tests {
     use super::{NodeId, Reach, Running};
     use crate::amounts::Amounts;
+    use crate::job::Says;
 
     fn running(priority: i32, order_time: i64) -> Running {
         Running {
@@ -249,6 +256,7 @@ mod tests {
             order_time,
             reserved_at_s: 0,
             is_evicted: false,
+            says: Says::default(),
         }
     }
 

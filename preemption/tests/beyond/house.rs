@@ -77,6 +77,7 @@ impl House {
             strategy: team.strategy,
             weight: 1.0,
             is_active: true,
+            elastic: None,
         });
     }
 
@@ -122,6 +123,7 @@ impl House {
                 shape: 0,
             }],
             is_in_scope: true,
+            says: lockkeeper_preemption::job::Says::default(),
         }
     }
 

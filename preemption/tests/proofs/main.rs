@@ -13,7 +13,9 @@
 
 mod damped;
 mod differential;
+mod elastic;
 mod gangs;
+mod job;
 mod limits;
 mod loops;
 mod model;

@@ -51,6 +51,7 @@ fn queue<'a>(
         strategy: QueueingStrategy::BestEffortFifo,
         weight: 1.0,
         is_active: true,
+        elastic: None,
     }
 }
 
@@ -77,6 +78,7 @@ fn workload<'a>(state: &mut State, name: &'a str, queue: &'a str, asks: i64) -> 
             shape: 0,
         }],
         is_in_scope: true,
+        says: lockkeeper_preemption::job::Says::default(),
     }
 }
 

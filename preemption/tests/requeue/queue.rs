@@ -34,6 +34,7 @@ fn queue() -> (State, NodeId) {
         strategy: QueueingStrategy::BestEffortFifo,
         weight: 1.0,
         is_active: true,
+        elastic: None,
     });
     (state, queue)
 }
@@ -56,6 +57,7 @@ fn add(state: &mut State, name: &str, priority: i32) -> WorkloadId {
             shape: 0,
         }],
         is_in_scope: true,
+        says: lockkeeper_preemption::job::Says::default(),
     })
 }
 

@@ -16,9 +16,6 @@ use std::collections::BTreeSet;
 /// A ClusterQueue as the core knows it. Whether it `is_active` depends on other objects: it is not if it
 /// is stopped, or if a flavor of it does not exist.
 ///
-/// Of `spec.elastic` only the defaults of the policies count here: the core does not know classes of
-/// workloads.
-///
 /// # Errors
 ///
 /// An [`ObjectError`] for an amount that is negative or too large, a resource or flavor that stands twice
@@ -45,6 +42,7 @@ pub fn queue_spec<'a>(
         strategy: policies::strategy(spec.queueing_strategy.unwrap_or_default()),
         weight: fair_weight(subject, spec.fair_sharing.as_ref())?,
         is_active,
+        elastic: spec.elastic.as_ref().map(policies::elastic),
     })
 }
 

@@ -8,8 +8,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::labels;
 use lockkeeper_api::quota::ResourceGroup;
 use lockkeeper_api::workload::{self, Admission, PodSetAssignment};
+use lockkeeper_preemption::job::{Label, Says};
 use lockkeeper_preemption::requeue::{
     DeactivationCause, Evicted, EvictionReason, NotReady, PodsReady, RequeueState, Standing,
     StopPolicy,
@@ -172,6 +174,30 @@ pub fn standing(
         local_queue,
         ..Standing::default()
     }
+}
+
+/// What the pods of a workload say about preemption, by the labels and the policy of their templates. They should
+/// agree; if they do not, the strictest counts: one that may not go, or may not preempt, speaks for all.
+#[must_use]
+pub fn says(workload: &Workload) -> Says {
+    let mut all: Option<Says> = None;
+    for pod_set in &workload.spec.pod_sets {
+        let template = &pod_set.template;
+        let own = template.metadata.as_ref().and_then(|it| it.labels.as_ref());
+        let value = |key: &str| own.and_then(|own| own.get(key)).map(String::as_str);
+        let policy = template.spec.as_ref();
+        let policy = policy.and_then(|it| it.preemption_policy.as_deref());
+        let says = Says {
+            preemptible: Label::of(value(labels::PREEMPTIBLE)),
+            can_preempt: Label::of(value(labels::CAN_PREEMPT)),
+            never_preempts: policy == Some("Never"),
+        };
+        let before = all.get_or_insert(says);
+        before.preemptible = before.preemptible.stricter(says.preemptible);
+        before.can_preempt = before.can_preempt.stricter(says.can_preempt);
+        before.never_preempts |= says.never_preempts;
+    }
+    all.unwrap_or_default()
 }
 
 /// A queue's policy in the core's words.

@@ -1,12 +1,14 @@
 //! From a scenario to a state.
 
 use super::{
-    AmountText, ClusterQueue, FairStrategy, Preemption, Quota, ResourceGroup, Scenario,
-    ScenarioError, Selector, Used, Workload, door,
+    AmountText, ClusterQueue, FairStrategy, Preemption, PreemptionPolicy, Quota, ResourceGroup,
+    Scenario, ScenarioError, Selector, Used, Workload, door,
 };
 use crate::labels::selects;
 use crate::policies;
+use lockkeeper_api::cluster_queue::{ReclaimWithinCohort, WithinClusterQueue};
 use lockkeeper_preemption as core;
+use lockkeeper_preemption::job::{Label, Says};
 use lockkeeper_preemption::{
     Algorithm, Amount, CohortSpec, Compatibility, Damping, FlavorResource, NodeId, Nomination,
     Options, QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
@@ -234,11 +236,12 @@ fn set_queue(state: &mut State, queue: &ClusterQueue) {
         name: &queue.name,
         cohort: queue.cohort.as_deref(),
         groups,
-        preemption: preemption(&queue.preemption),
+        preemption: preemption(&queue.preemption, queue.elastic.is_some()),
         fungibility: policies::fungibility(&queue.flavor_fungibility),
         strategy: policies::strategy(queue.queueing_strategy),
         weight: queue.fair_weight,
         is_active: !queue.inactive,
+        elastic: queue.elastic.as_ref().map(policies::elastic),
     });
     if !queue.usage.is_empty() {
         set_usage(state, id, &queue.usage);
@@ -262,10 +265,16 @@ fn group(state: &mut State, group: &ResourceGroup) -> core::ResourceGroup {
     }
 }
 
-fn preemption(policy: &Preemption) -> core::Preemption {
+fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
+    // As `ClusterQueueSpec` fills them in.
+    let (mut within, mut reclaim) = Default::default();
+    if is_elastic {
+        within = WithinClusterQueue::LowerPriority;
+        reclaim = ReclaimWithinCohort::LowerPriority;
+    }
     core::Preemption {
-        within_cluster_queue: policies::within(policy.within_cluster_queue),
-        reclaim_within_cohort: policies::reclaim(policy.reclaim_within_cohort),
+        within_cluster_queue: policies::within(policy.within_cluster_queue.unwrap_or(within)),
+        reclaim_within_cohort: policies::reclaim(policy.reclaim_within_cohort.unwrap_or(reclaim)),
         borrow_within_cohort: policies::borrow(policy.borrow_within_cohort.as_ref()),
         limits: core::PreemptionLimits {
             within_threshold_max: policy.limits.within_max_priority_threshold,
@@ -298,6 +307,7 @@ fn set_usage(state: &mut State, queue: NodeId, usage: &[Used]) {
         order_time: 0,
         pod_sets: Vec::new(),
         is_in_scope: true,
+        says: Says::default(),
     };
     state.add_running(spec, &held);
 }
@@ -311,6 +321,11 @@ fn spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
         order_time: workload.queue_order_time,
         pod_sets,
         is_in_scope: true,
+        says: Says {
+            preemptible: Label::of(workload.preemptible.as_deref()),
+            can_preempt: Label::of(workload.can_preempt.as_deref()),
+            never_preempts: workload.preemption_policy == Some(PreemptionPolicy::Never),
+        },
     }
 }
 

@@ -301,7 +301,8 @@ impl Sums {
     }
 }
 
-fn number(
+/// An amount in the unit of the core.
+pub(crate) fn number(
     amount: AmountText,
     resource: &str,
     at: impl Fn() -> String,

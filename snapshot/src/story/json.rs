@@ -189,6 +189,7 @@ fn step(state: &State, step: &Step) -> Value {
         Step::Search { needs } => {
             json!({"step": "search", "needs": needs.iter().map(pair).collect::<Vec<_>>()})
         }
+        Step::MayNotTrigger => json!({"step": "mayNotTrigger"}),
         Step::InVain => json!({"step": "inVain"}),
         Step::Attempt { may_borrow } => json!({"step": "attempt", "allowBorrowing": may_borrow}),
         Step::Candidate {
@@ -275,6 +276,7 @@ fn limit_step(state: &State, step: &Step) -> Value {
 
 fn spared(why: &Spared) -> Value {
     match why {
+        Spared::NonPreemptible => json!({"verdict": "nonPreemptible"}),
         Spared::Promised => json!({"verdict": "promised"}),
         Spared::TakenBefore => json!({"verdict": "takenBefore"}),
         Spared::RunsTooShort { for_s, least_s } => {
@@ -300,6 +302,19 @@ fn flavor_verdict(state: &State, verdict: &FlavorVerdict) -> Value {
             "resource": state.resource_name(of.resource),
             "asked": asked.get(),
             "potential": potential.get(),
+        }),
+        FlavorVerdict::BeyondMin { of, sum, min } => json!({
+            "verdict": "beyondMin",
+            "resource": state.resource_name(of.resource),
+            "sum": sum.get(),
+            "min": min.get(),
+        }),
+        FlavorVerdict::BeyondMax { of, sum, kept, max } => json!({
+            "verdict": "beyondMax",
+            "resource": state.resource_name(of.resource),
+            "sum": sum.get(),
+            "kept": kept.get(),
+            "max": max.get(),
         }),
         FlavorVerdict::WaitingForQuota {
             of,

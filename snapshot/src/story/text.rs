@@ -211,6 +211,10 @@ fn step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt
             let needs: Vec<String> = needs.iter().map(|of| pair(state, *of)).collect();
             writeln!(out, "  search for victims, for {}", needs.join(", "))
         }
+        Step::MayNotTrigger => writeln!(
+            out,
+            "  no search: its queue is elastic, and labels or policy of its pods forbid it to preempt"
+        ),
         Step::InVain => writeln!(
             out,
             "    in vain: even if all went who may be taken, there would not be enough"
@@ -323,6 +327,7 @@ fn who(state: &State, workload: WorkloadId) -> String {
 
 fn spared(why: Spared) -> String {
     match why {
+        Spared::NonPreemptible => "it is non-preemptible, and its queue elastic".to_owned(),
         Spared::Promised => "it goes for another already, who gets its quota".to_owned(),
         Spared::TakenBefore => "the preemptor took it once, and would go on in a circle".to_owned(),
         Spared::RunsTooShort { for_s, least_s } => {
@@ -368,6 +373,17 @@ pub(super) fn flavor_verdict(state: &State, verdict: &FlavorVerdict) -> String {
             amount(state, *of, *asked),
             amount(state, *of, *potential)
         ),
+        FlavorVerdict::BeyondMin { of, sum, min } => format!(
+            "non-preemptible workloads would use {} with it, and min is {} (elastic)",
+            amount(state, *of, *sum),
+            amount(state, *of, *min)
+        ),
+        FlavorVerdict::BeyondMax { of, sum, kept, max } => format!(
+            "{} would be used with it and {} of that is kept for the non-preemptible, and max is {} (elastic)",
+            amount(state, *of, *sum),
+            amount(state, *of, *kept),
+            amount(state, *of, *max)
+        ),
         FlavorVerdict::WaitingForQuota {
             of,
             asked,
@@ -397,10 +413,13 @@ pub(super) fn flavor_verdict(state: &State, verdict: &FlavorVerdict) -> String {
     }
 }
 
-/// An amount as people write it: milli-CPU in CPUs, whole powers of two in their units.
 pub(super) fn amount(state: &State, of: FlavorResource, amount: Amount) -> String {
+    shown(state.resource_name(of.resource), amount)
+}
+
+/// An amount as people write it: milli-CPU in CPUs, whole powers of two in their units.
+pub(crate) fn shown(resource: &str, amount: Amount) -> String {
     const UNITS: [(&str, u32); 4] = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
-    let resource = state.resource_name(of.resource);
     let number = amount.get();
     if amount.is_unlimited() || number == 0 {
         return format!("{amount} {resource}");

@@ -182,6 +182,7 @@ fn set_queue(state: &mut State, at: usize, nominal: [usize; 2]) {
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
         weight: 1.0,
+        elastic: None,
         is_active: true,
     });
 }
@@ -217,5 +218,6 @@ fn spec(queue: usize, priority: i32, pod_sets: Vec<PodSet>) -> WorkloadSpec<'sta
         order_time: 0,
         pod_sets,
         is_in_scope: true,
+        says: lockkeeper_preemption::job::Says::default(),
     }
 }

@@ -18,6 +18,7 @@
 mod cycles;
 mod events;
 mod gangs;
+mod jobs;
 mod measure;
 mod plain;
 mod searches;
@@ -25,8 +26,8 @@ mod worlds;
 
 use measure::{calibration_ms, load_average};
 
-/// `preemption [searches|growth|cycles|events|gangs]`, or `preemption decide RUNNING TIMES` and
-/// `preemption gang NODES TIMES`, which print nothing.
+/// `preemption [searches|growth|cycles|events|gangs|jobs]`, or `preemption decide RUNNING TIMES`,
+/// `preemption gang NODES TIMES` and `preemption rounds TIMES`, which print nothing.
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -36,12 +37,16 @@ fn main() {
     if let ["gang", nodes, times, ..] = words[..] {
         return gangs::only(nodes.parse().unwrap(), times.parse().unwrap());
     }
-    let parts: [(&str, fn()); 5] = [
+    if let ["rounds", times, ..] = words[..] {
+        return jobs::rounds(times.parse().unwrap());
+    }
+    let parts: [(&str, fn()); 6] = [
         ("searches", searches::print),
         ("growth", searches::growth),
         ("cycles", cycles::print),
         ("events", events::print),
         ("gangs", gangs::print),
+        ("jobs", jobs::print),
     ];
     let named = |name| words.contains(&name);
     let all = !parts.iter().any(|(name, _)| named(name));

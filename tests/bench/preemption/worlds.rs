@@ -89,6 +89,7 @@ impl Borrowing {
                 order_time: 0,
                 pod_sets: vec![pod_set(state, 1)],
                 is_in_scope: true,
+                says: lockkeeper_preemption::job::Says::default(),
             };
             let held = Reservation {
                 usage: vec![(of[0], Amount::new(1000)), (of[1], Amount::new(GIB))],
@@ -127,6 +128,7 @@ fn set_queue(state: &mut State, at: usize, nominal: usize) {
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
         weight: 1.0,
+        elastic: None,
         is_active: true,
     });
 }
@@ -165,6 +167,7 @@ pub fn pending(state: &mut State, name: &str, (priority, units): (i32, i64)) -> 
         order_time: 0,
         pod_sets,
         is_in_scope: true,
+        says: lockkeeper_preemption::job::Says::default(),
     })
 }
 

@@ -104,6 +104,7 @@ fn queue() -> (State, NodeId) {
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
         weight: 1.0,
+        elastic: None,
         is_active: true,
     });
     let of = FlavorResource {
@@ -144,5 +145,6 @@ fn spec<'a>(
             shape: 0,
         }],
         is_in_scope: true,
+        says: lockkeeper_preemption::job::Says::default(),
     }
 }

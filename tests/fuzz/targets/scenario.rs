@@ -7,6 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use lockkeeper_preemption::gang::Compatibility as Whose;
 use lockkeeper_preemption::{Amount, Cycle, Decision, State, WorkloadId};
 use lockkeeper_snapshot::gang;
+use lockkeeper_snapshot::job::Case;
 use lockkeeper_snapshot::scenario::{Scenario, compatibility, load};
 use lockkeeper_snapshot::story;
 use serde::de::DeserializeOwned;
@@ -21,15 +22,19 @@ const WORKLOADS_MAX: usize = 48;
 const POD_SETS_MAX: usize = 8;
 const RESOURCES_MAX: usize = 8;
 const FLAVORS_MAX: usize = 8;
+const CASE_BYTES_MAX: usize = 8_192;
 
 fuzz_target!(|text: &str| {
+    if tell_case(text) {
+        return;
+    }
     if parse::<Value>(text).as_ref().is_some_and(gang::is_gang) {
         if let Some(scenario) = parse(text).filter(is_small_cluster) {
             gangs(scenario);
         }
         return;
     }
-    let Some(scenario) = parse(text).filter(is_small) else {
+    let Some(scenario) = parse::<Scenario>(text).filter(is_small) else {
         return;
     };
     let Ok(mut loaded) = load(&scenario, compatibility(&scenario)) else {
@@ -84,6 +89,19 @@ fn is_small_cluster(scenario: &gang::Scenario) -> bool {
     scenario.nodes.len() + scenario.pdbs.len() + groups <= OBJECTS_MAX
         && scenario.pods.len() + waiting <= WORKLOADS_MAX
         && scenario.victims.iter().map(|it| it.pods.len()).sum::<usize>() <= WORKLOADS_MAX
+}
+
+/// Whether it is a case of jobs under elastic quotas. Then it is decided, or refused.
+fn tell_case(text: &str) -> bool {
+    let Some(value) = parse::<Value>(text).filter(Case::is_one) else {
+        return false;
+    };
+    if text.len() <= CASE_BYTES_MAX
+        && let Ok(told) = Case::of(value).and_then(|it| it.decide())
+    {
+        assert!(!told.text.is_empty());
+    }
+    true
 }
 
 /// As `lockkeeper explain` does it.

@@ -49,6 +49,7 @@ impl Live {
                 order_time: 0,
                 pod_sets: Vec::new(),
                 is_in_scope: true,
+                says: lockkeeper_preemption::job::Says::default(),
             }),
             state,
         };
@@ -134,6 +135,7 @@ impl Live {
             strategy: queue.strategy,
             weight: queue.weight,
             is_active: queue.is_active,
+            elastic: None,
         });
     }
 
@@ -173,6 +175,7 @@ impl Live {
             order_time: workload.order_time,
             pod_sets,
             is_in_scope: workload.is_in_scope,
+            says: lockkeeper_preemption::job::Says::default(),
         };
         match &workload.held {
             Some(held) => {

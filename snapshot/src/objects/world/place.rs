@@ -4,7 +4,7 @@ use super::{Knowledge, Objects};
 use crate::labels::selects;
 use crate::objects::error::{ObjectError, Problem, Subject};
 use crate::objects::sums::part;
-use crate::objects::workloads::{admission, pod_sets, reservation, standing, stop_policy};
+use crate::objects::workloads::{admission, pod_sets, reservation, says, standing, stop_policy};
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
 use lockkeeper_api::field_path::FieldPath;
@@ -108,6 +108,7 @@ impl Objects {
             order_time: standing.order_time_ms(&self.settings),
             pod_sets,
             is_in_scope: target.is_in_scope,
+            says: says(workload),
         };
         let id = match self.state.workload(key) {
             Some(id) => {

@@ -1,0 +1,40 @@
+//! Job-level preemption under elastic quotas.
+//!
+//! Source: Koordinator's proposal 20240115-support-job-level-preemption. `docs/job.md` has its rules R1 to R14
+//! one by one, how its holes are filled, and what Koordinator's code does otherwise.
+//!
+//! | module | what it has |
+//! | --- | --- |
+//! | [`class`] | [`Says`], [`Switches`] → [`Class`], who may trigger, [`VictimAction`] (R5, R7, R11) |
+//! | [`resources`], [`quota`] | [`Resources`]; [`QuotaTree`]: [`Limits`] and [`Figures`] of quotas below quotas |
+//! | [`admission`] | a job against its quota and all above: [`admission`] → [`Admission`] (R1–R4, R6) |
+//! | [`world`] | [`World`]: nodes and pods ([`crate::placement`]), quotas, jobs ([`JobId`]), by events |
+//! | [`preempt`], `emptied`, `assign_back` | one round: [`plan`] → [`Outcome`], all or nothing (R8–R10, R13, R14) |
+//! | [`in_flight`] | [`InFlight`]: rounds whose victims have not gone (R12) |
+//! | [`trace`] | [`Step`]: what a round considered |
+//! | [`runtime`], [`revoke`], [`per_pod`] | Koordinator's own ways, for who wants them |
+//!
+//! Everything is a function of what is passed in; names are numbers.
+
+pub mod admission;
+mod assign_back;
+pub mod class;
+mod emptied;
+pub mod in_flight;
+pub mod per_pod;
+pub mod preempt;
+pub mod quota;
+pub mod resources;
+pub mod revoke;
+pub mod runtime;
+pub mod trace;
+pub mod world;
+
+pub use admission::{Admission, Level, Sums, admission};
+pub use class::{Class, Label, Says, Switches, VictimAction};
+pub use in_flight::{Blocked, InFlight, RoundLimits};
+pub use preempt::{Outcome, Plan, Refusal, plan};
+pub use quota::{Figures, Limits, QuotaId, QuotaTree, Stage};
+pub use resources::Resources;
+pub use trace::{InTheWay, Removal, Step};
+pub use world::{Gang, JobId, PodTraits, World};

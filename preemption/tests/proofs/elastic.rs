@@ -1,0 +1,340 @@
+//! Elastic queues in cycles: their gates, recomputed from a mirror of the state, hold in every decision.
+
+use crate::model::dice::{Dice, Tapes, asked_cases, check, tapes};
+use lockkeeper_preemption::job::{Class, Label, Says, Switches};
+use lockkeeper_preemption::{
+    Amount, Decision, Entry, FlavorFungibility, FlavorId, FlavorQuotas, FlavorVerdict, Options,
+    PodSet, Preemption, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, ResourceGroup,
+    State, Step, WithinClusterQueue, WorkloadSpec,
+};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+const CASES: u32 = 1_500;
+const EVENTS_MAX: usize = 30;
+const QUEUES: usize = 2;
+
+#[derive(Clone, Debug)]
+struct Queue {
+    elastic: Option<Switches>,
+    has_cohort: bool,
+    /// By flavor: nominal quota and borrowing limit.
+    quotas: Vec<(i64, Option<i64>)>,
+}
+
+impl Queue {
+    fn of(dice: &mut Dice<'_>, flavors: usize, has_cohort: bool) -> Self {
+        let quotas = (0..flavors).map(|_| {
+            let limit = has_cohort && dice.one_in(2);
+            (dice.amount(0, 6), limit.then(|| dice.amount(0, 4)))
+        });
+        Self {
+            quotas: quotas.collect(),
+            has_cohort,
+            elastic: (!dice.one_in(4)).then(|| Switches {
+                disable_default_preemptible: dice.one_in(3),
+                disable_default_trigger: dice.one_in(3),
+                delete_victims: false,
+            }),
+        }
+    }
+
+    fn max(&self, flavor: usize) -> i64 {
+        match self.quotas[flavor] {
+            (nominal, Some(limit)) => nominal + limit,
+            (nominal, None) if !self.has_cohort => nominal,
+            (_, None) => i64::MAX,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Work {
+    queue: usize,
+    priority: i32,
+    says: Says,
+    amount: i64,
+    /// The flavor that it runs on.
+    runs: Option<usize>,
+}
+
+struct Mirror {
+    state: State,
+    flavors: Vec<FlavorId>,
+    queues: Vec<Queue>,
+    work: BTreeMap<String, Work>,
+    next: usize,
+}
+
+impl Mirror {
+    fn of(dice: &mut Dice<'_>) -> Self {
+        let mut state = State::new(Options::default());
+        let flavors = 1 + dice.below(2);
+        let has_cohort = !dice.one_in(3);
+        let queues = (0..QUEUES).map(|_| Queue::of(dice, flavors, has_cohort));
+        let queues: Vec<Queue> = queues.collect();
+        let flavors = (0..flavors).map(|at| state.flavor(&format!("f{at}")));
+        let mut mirror = Self {
+            flavors: flavors.collect(),
+            state,
+            queues,
+            work: BTreeMap::new(),
+            next: 0,
+        };
+        for at in 0..QUEUES {
+            mirror.set_queue(at);
+        }
+        mirror
+    }
+
+    fn set_queue(&mut self, at: usize) {
+        let cpu = self.state.resource("cpu");
+        let queue = &self.queues[at];
+        let flavors = self.flavors.iter().zip(&queue.quotas);
+        let flavors = flavors.map(|(flavor, (nominal, limit))| {
+            let quota = Quota {
+                nominal: Amount::new(*nominal),
+                borrowing_limit: limit.map(Amount::new),
+                lending_limit: None,
+            };
+            FlavorQuotas {
+                flavor: *flavor,
+                quotas: vec![(cpu, quota)],
+            }
+        });
+        self.state.set_queue(QueueSpec {
+            name: &format!("q{at}"),
+            cohort: queue.has_cohort.then_some("c"),
+            groups: vec![ResourceGroup {
+                resources: vec![cpu],
+                flavors: flavors.collect(),
+            }],
+            preemption: Preemption {
+                within_cluster_queue: WithinClusterQueue::LowerPriority,
+                reclaim_within_cohort: ReclaimWithinCohort::LowerPriority,
+                ..Preemption::default()
+            },
+            fungibility: FlavorFungibility::default(),
+            strategy: QueueingStrategy::BestEffortFifo,
+            weight: 1.0,
+            elastic: queue.elastic,
+            is_active: true,
+        });
+    }
+
+    fn spec<'a>(&mut self, name: &'a str, queue: &'a str, work: &Work) -> WorkloadSpec<'a> {
+        let cpu = self.state.resource("cpu");
+        WorkloadSpec {
+            name,
+            uid: name,
+            queue,
+            priority: work.priority,
+            order_time: 0,
+            pod_sets: vec![PodSet {
+                name: "main".into(),
+                count: 1,
+                count_min: None,
+                requests: Box::new([(cpu, Amount::new(work.amount))]),
+                ineligible: Box::new([]),
+                shape: 0,
+            }],
+            is_in_scope: true,
+            says: work.says,
+        }
+    }
+
+    fn any_work(dice: &mut Dice<'_>) -> Work {
+        let labels = [Label::Missing, Label::Yes, Label::No];
+        Work {
+            queue: dice.below(QUEUES),
+            priority: i32::try_from(dice.below(5)).unwrap(),
+            says: Says {
+                preemptible: dice.pick(&labels),
+                can_preempt: dice.pick(&labels),
+                never_preempts: dice.one_in(8),
+            },
+            amount: dice.amount(1, 4),
+            runs: None,
+        }
+    }
+
+    fn event(&mut self, dice: &mut Dice<'_>) -> TestCaseResult {
+        let names: Vec<String> = self.work.keys().cloned().collect();
+        match dice.below(8) {
+            0..=2 => {
+                let work = Self::any_work(dice);
+                let (name, queue) = (format!("w{:02}", self.next), format!("q{}", work.queue));
+                self.next += 1;
+                let spec = self.spec(&name, &queue, &work);
+                self.state.add_pending(spec);
+                self.work.insert(name, work);
+            }
+            3 if !names.is_empty() => {
+                let name = dice.pick(&names);
+                let id = self.state.workload(&name).unwrap();
+                self.state.remove(id);
+                self.work.remove(&name);
+            }
+            4 if !names.is_empty() => {
+                let name = dice.pick(&names);
+                let (runs, mut work) = (self.work[&name].runs, Self::any_work(dice));
+                // What it uses stays what it was.
+                work.runs = runs;
+                if runs.is_some() {
+                    work.amount = self.work[&name].amount;
+                    work.queue = self.work[&name].queue;
+                }
+                let queue = format!("q{}", work.queue);
+                let spec = self.spec(&name, &queue, &work);
+                let id = self.state.workload(&name).unwrap();
+                self.state.change(id, spec);
+                self.work.insert(name, work);
+            }
+            5 => {
+                let at = dice.below(QUEUES);
+                let flavors = self.flavors.len();
+                self.queues[at] = Queue::of(dice, flavors, self.queues[at].has_cohort);
+                self.set_queue(at);
+            }
+            _ => self.cycle()?,
+        }
+        Ok(())
+    }
+
+    fn cycle(&mut self) -> TestCaseResult {
+        let cycle = self.state.next_cycle(0, true);
+        for entry in &cycle.entries {
+            self.judge(entry)?;
+        }
+        for entry in &cycle.entries {
+            let name = self.state.workload_name(entry.workload).to_owned();
+            match &entry.decision {
+                Decision::Admit => {
+                    let flavor = entry.assignment().usage[0].0.flavor;
+                    let at = self.flavors.iter().position(|it| *it == flavor);
+                    self.work.get_mut(&name).unwrap().runs = at;
+                }
+                Decision::Preempt(victims) => {
+                    for victim in victims {
+                        let name = self.state.workload_name(victim.workload).to_owned();
+                        self.state.release(victim.workload);
+                        self.work.get_mut(&name).unwrap().runs = None;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn class(&self, work: &Work) -> Option<Class> {
+        Some(self.queues[work.queue].elastic?.class(work.says))
+    }
+
+    /// What those of a class use of a flavor, or ask for without one.
+    fn sum(&self, queue: usize, class: Class, runs: Option<usize>) -> i64 {
+        let all = self.work.values();
+        let counted = all.filter(|it| it.queue == queue && it.runs == runs);
+        let counted = counted.filter(|it| self.class(it) == Some(class));
+        counted.map(|it| it.amount).sum()
+    }
+
+    fn kept(&self, queue: usize, flavor: usize) -> i64 {
+        let mut rest = self.sum(queue, Class::NonPreemptible, None);
+        let mut kept = 0;
+        for at in 0..=flavor {
+            let min = self.queues[queue].quotas[at].0;
+            let used = self.sum(queue, Class::NonPreemptible, Some(at));
+            kept = min.min(used + rest);
+            rest -= rest.min((min - used).max(0));
+        }
+        kept
+    }
+
+    /// What the gate of a workload's queue says of a flavor: the sum, what is kept, the limit.
+    fn gate(&self, work: &Work, flavor: usize) -> Option<(i64, i64, i64)> {
+        let queue = &self.queues[work.queue];
+        let used = |class| self.sum(work.queue, class, Some(flavor));
+        match self.class(work)? {
+            Class::NonPreemptible => {
+                let sum = used(Class::NonPreemptible) + work.amount;
+                Some((sum, 0, queue.quotas[flavor].0))
+            }
+            Class::Preemptible => {
+                let kept = self.kept(work.queue, flavor);
+                let sum = kept + used(Class::Preemptible) + work.amount;
+                Some((sum, kept, queue.max(flavor)))
+            }
+        }
+    }
+
+    fn judge(&self, entry: &Entry) -> TestCaseResult {
+        let name = self.state.workload_name(entry.workload);
+        let work = &self.work[name];
+        let queue = &self.queues[work.queue];
+        for step in entry.trace.steps() {
+            let Step::Flavor {
+                flavor, verdict, ..
+            } = step
+            else {
+                continue;
+            };
+            let at = self.flavors.iter().position(|it| it == flavor).unwrap();
+            let gate = self.gate(work, at);
+            let number = |it: Amount| it.get();
+            let told = match verdict {
+                FlavorVerdict::BeyondMin { sum, min, .. } => Some((number(*sum), 0, number(*min))),
+                FlavorVerdict::BeyondMax { sum, kept, max, .. } => {
+                    Some((number(*sum), number(*kept), number(*max)))
+                }
+                FlavorVerdict::ExceedsMaxQuota { .. } => continue,
+                _ => None,
+            };
+            let expected = gate.filter(|(sum, _, limit)| sum > limit);
+            prop_assert_eq!(told, expected, "{} on flavor {}: {:?}", name, at, work);
+        }
+        if let Decision::Admit | Decision::Preempt(_) = &entry.decision {
+            let flavor = entry.assignment().usage[0].0.flavor;
+            let at = self.flavors.iter().position(|it| *it == flavor).unwrap();
+            let gate = self.gate(work, at);
+            prop_assert!(
+                gate.is_none_or(|(sum, _, limit)| sum <= limit),
+                "{}: {:?}",
+                name,
+                gate
+            );
+        }
+        if let Decision::Preempt(victims) = &entry.decision {
+            let may = queue.elastic.is_none_or(|it| it.may_trigger(work.says));
+            prop_assert!(may, "{} may not trigger", name);
+            for victim in victims {
+                let victim = &self.work[self.state.workload_name(victim.workload)];
+                prop_assert_ne!(self.class(victim), Some(Class::NonPreemptible));
+                prop_assert!(victim.priority < work.priority);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn elastic_queues_keep_their_gates() {
+    let preemptions = Cell::new(0);
+    check(CASES, &tapes(EVENTS_MAX), |Tapes { world, events }| {
+        let mut mirror = Mirror::of(&mut Dice::of(&world));
+        for event in &events {
+            mirror.event(&mut Dice::of(event))?;
+        }
+        mirror.cycle()?;
+        let more = mirror.work.keys().map(|name| {
+            let id = mirror.state.workload(name).unwrap();
+            mirror.state.preemptions(id)
+        });
+        preemptions.set(preemptions.get() + more.sum::<u32>());
+        Ok(())
+    });
+    println!("{} preemptions", preemptions.get());
+    assert!(asked_cases().is_some() || preemptions.get() > 50);
+}

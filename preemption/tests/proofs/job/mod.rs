@@ -1,0 +1,362 @@
+//! Rounds of job preemption: against the proposal taken literally, and by properties.
+
+mod model;
+mod nonsense;
+mod plain;
+
+use crate::model::dice::{Dice, WORLD_BYTES, check};
+use lockkeeper_preemption::Trace;
+use lockkeeper_preemption::job::{Blocked, Class, InFlight, Outcome, Plan, Refusal, Step, plan};
+use model::{Built, Model, RESOURCES, fits, sum};
+use plain::{Answer, plain};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+const CASES: u32 = 4_000;
+
+fn worlds(test: impl Fn(&Model) -> TestCaseResult) {
+    check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
+        test(&Model::of(&mut Dice::of(&tape)))
+    });
+}
+
+fn decide(built: &Built) -> Outcome {
+    let rounds = InFlight::default();
+    plan(
+        &built.world,
+        &rounds,
+        built.job,
+        &built.excluded,
+        0,
+        &mut Trace::off(),
+    )
+}
+
+/// The answer in names.
+fn answer(built: &Built, outcome: &Outcome) -> Answer {
+    match outcome {
+        Outcome::Preempt(plan) => Answer::Preempt {
+            nominations: plan
+                .nominations
+                .iter()
+                .map(|(pod, host)| (built.pod(*pod), built.host(*host)))
+                .collect(),
+            victims: plan.victims.iter().map(|it| built.pod(*it)).collect(),
+        },
+        Outcome::Refused(refusal) => Answer::Refused(match refusal {
+            Refusal::Mixed => "mixed",
+            Refusal::MayNotTrigger => "trigger",
+            Refusal::Quota(_) => "quota",
+            Refusal::OverMax { .. } => "over max",
+            Refusal::NoPlace { .. } => "no place",
+            Refusal::Blocked(_) | Refusal::NotWhole { .. } => "never asked for",
+        }),
+    }
+}
+
+#[test]
+fn a_round_is_what_the_proposal_says_literally() {
+    let seen: Cell<[u32; 7]> = Cell::default();
+    worlds(|model| {
+        let built = model.build();
+        let got = answer(&built, &decide(&built));
+        let expected = plain(model);
+        let mut counts = seen.get();
+        counts[match &got {
+            Answer::Refused("mixed") => 0,
+            Answer::Refused("trigger") => 1,
+            Answer::Refused("quota") => 2,
+            Answer::Refused("over max") => 3,
+            Answer::Refused(_) => 4,
+            Answer::Preempt { victims, .. } if victims.is_empty() => 5,
+            Answer::Preempt { .. } => 6,
+        }] += 1;
+        seen.set(counts);
+        prop_assert_eq!(got, expected, "{:#?}", model);
+        Ok(())
+    });
+    let seen = seen.get();
+    println!("mixed, trigger, quota, over max, no place, fits, preempts: {seen:?}");
+    let full_run = seen.iter().sum::<u32>() >= CASES;
+    assert!(!full_run || seen.iter().all(|it| *it > 20), "{seen:?}");
+}
+
+#[test]
+fn the_order_in_which_pods_come_says_nothing() {
+    worlds(|model| {
+        let mut turned = model.clone();
+        turned.pods.reverse();
+        let (built, other) = (model.build(), turned.build());
+        let [a, b] = [&built, &other].map(|it| answer(it, &decide(it)));
+        prop_assert_eq!(a, b);
+        Ok(())
+    });
+}
+
+/// Who goes, and who leaves anyway, has gone; and who was nominated has its place.
+fn actuated(model: &Model, built: &Built, plan: &Plan) -> Model {
+    let mut after = model.clone();
+    let gone: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
+    after
+        .pods
+        .retain(|it| !it.leaving && !gone.contains(&it.full_name()));
+    for (pod, host) in &plan.nominations {
+        let (name, host) = (built.pod(*pod), built.host(*host));
+        let position = model.hosts.iter().position(|it| it.name == host);
+        let mut pods = after.pods.iter_mut();
+        let pod = pods.find(|it| it.full_name() == name).unwrap();
+        (pod.host, pod.nominated) = (position, None);
+    }
+    after
+}
+
+#[test]
+fn a_plan_keeps_what_it_promises() {
+    worlds(|model| {
+        let built = model.build();
+        let Outcome::Preempt(plan) = decide(&built) else {
+            return Ok(());
+        };
+        let job = model.job();
+        // All or nothing: every pod without a place gets one, each once.
+        let pending: BTreeSet<_> = job.iter().filter(|it| it.host.is_none()).collect();
+        let nominated: BTreeSet<_> = plan
+            .nominations
+            .iter()
+            .map(|(it, _)| built.pod(*it))
+            .collect();
+        prop_assert_eq!(pending.len(), plan.nominations.len());
+        let pending: BTreeSet<_> = pending.iter().map(|it| it.full_name()).collect();
+        prop_assert_eq!(&pending, &nominated);
+        victims_may_go(model, &built, &plan)?;
+        let after = actuated(model, &built, &plan);
+        holds(model, &after, &plan, &built)?;
+        nobody_could_have_stayed(model, &after, &plan, &built)
+    });
+}
+
+fn victims_may_go(model: &Model, built: &Built, plan: &Plan) -> TestCaseResult {
+    let job = model.job();
+    let names: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
+    prop_assert_eq!(names.len(), plan.victims.len(), "somebody goes twice");
+    for victim in model
+        .pods
+        .iter()
+        .filter(|it| names.contains(&it.full_name()))
+    {
+        prop_assert!(victim.priority < job[0].priority, "{:?}", victim);
+        prop_assert_eq!(model.class(victim), Class::Preemptible);
+        prop_assert!(victim.host.is_some() && !victim.leaving);
+    }
+    Ok(())
+}
+
+/// Node by node the job fits, and so do the quotas on its path.
+fn holds(model: &Model, after: &Model, plan: &Plan, built: &Built) -> TestCaseResult {
+    let priority = model.job()[0].priority;
+    for (at, host) in after.hosts.iter().enumerate() {
+        let is_used = plan
+            .nominations
+            .iter()
+            .any(|(_, it)| built.host(*it) == host.name);
+        if !is_used {
+            continue;
+        }
+        prop_assert!(!host.excluded);
+        let heeded = |it: &&model::Pod| {
+            it.host == Some(at) || it.nominated == Some(at) && it.priority >= priority
+        };
+        let used = sum(after.pods.iter().filter(heeded).map(|it| it.request));
+        let ours = model.job().into_iter().filter(|it| it.host.is_none());
+        let ours: Vec<_> = ours
+            .filter(|it| nominated_to(plan, built, it) == host.name)
+            .collect();
+        let is_wanted = |it: usize| ours.iter().any(|pod| pod.request[it] > 0);
+        let overdrawn = (0..RESOURCES).any(|it| is_wanted(it) && used[it] > host.allocatable[it]);
+        prop_assert!(
+            !overdrawn,
+            "{} has {:?} of {:?}",
+            host.name,
+            used,
+            host.allocatable
+        );
+    }
+    for level in model.path(model.job()[0].quota) {
+        let quota = &model.quotas[level];
+        let used = after.used(level, None);
+        prop_assert!(
+            fits(used, quota.max),
+            "{} uses {:?} of max {:?}",
+            level,
+            used,
+            quota.max
+        );
+        if model.class(model.job()[0]) == Class::NonPreemptible {
+            let used = after.used(level, Some(Class::NonPreemptible));
+            prop_assert!(fits(used, quota.min), "{} of min {:?}", level, quota.min);
+        }
+    }
+    Ok(())
+}
+
+fn nominated_to(plan: &Plan, built: &Built, pod: &model::Pod) -> String {
+    let name = pod.full_name();
+    let mut all = plan.nominations.iter();
+    let found = all.find(|(it, _)| built.pod(*it) == name);
+    found.map_or(String::new(), |(_, host)| built.host(*host))
+}
+
+/// With any one victim back, a node or a quota would not hold.
+fn nobody_could_have_stayed(
+    model: &Model,
+    after: &Model,
+    plan: &Plan,
+    built: &Built,
+) -> TestCaseResult {
+    for victim in &plan.victims {
+        let name = built.pod(*victim);
+        let mut with = after.clone();
+        let known = model.pods.iter().find(|it| it.full_name() == name).unwrap();
+        with.pods.push(known.clone());
+        prop_assert!(
+            holds(model, &with, plan, built).is_err(),
+            "{} could have stayed",
+            name
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_second_round_plans_nothing_new() {
+    worlds(|model| {
+        let built = model.build();
+        let mut rounds = InFlight::default();
+        let ask = |rounds: &InFlight, now_s| {
+            plan(
+                &built.world,
+                rounds,
+                built.job,
+                &built.excluded,
+                now_s,
+                &mut Trace::off(),
+            )
+        };
+        let first = ask(&rounds, 0);
+        // Nothing was done: the same comes out.
+        prop_assert_eq!(&ask(&rounds, 0), &first);
+        let Outcome::Preempt(plan) = first else {
+            return Ok(());
+        };
+        rounds.begin(built.job, plan.awaited(), 0);
+        let awaited = plan.awaited().count();
+        let again = ask(&rounds, 599);
+        if awaited > 0 {
+            let unfinished = Blocked::Unfinished { victims: awaited };
+            prop_assert_eq!(again, Outcome::Refused(Refusal::Blocked(unfinished)));
+        }
+        for pod in plan.awaited() {
+            rounds.gone(pod);
+        }
+        prop_assert!(rounds.is_empty());
+        // When all is done that was planned, nobody else has to go.
+        let after = actuated(model, &built, &plan).build();
+        if let Outcome::Preempt(plan) = decide(&after) {
+            prop_assert_eq!((plan.nominations.len(), plan.victims.len()), (0, 0));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_restart_knows_the_rounds_again() {
+    worlds(|model| {
+        let built = model.build();
+        let Outcome::Preempt(plan) = decide(&built) else {
+            return Ok(());
+        };
+        // The victims are marked, and the nominations written; then all is read again.
+        let mut after = model.clone();
+        let victims: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
+        for pod in &mut after.pods {
+            pod.leaving |= victims.contains(&pod.full_name());
+        }
+        for (pod, host) in &plan.nominations {
+            let position = model
+                .hosts
+                .iter()
+                .position(|it| it.name == built.host(*host));
+            let name = built.pod(*pod);
+            let mut pods = after.pods.iter_mut();
+            pods.find(|it| it.full_name() == name).unwrap().nominated = position;
+        }
+        let again = after.build();
+        let marked = again.world.leaving();
+        let marked: Vec<_> = marked
+            .filter(|it| victims.contains(&again.pod(*it)))
+            .map(|it| (it, again.job))
+            .collect();
+        let rounds = InFlight::rebuilt(
+            lockkeeper_preemption::job::RoundLimits::default(),
+            &again.world,
+            &marked,
+            50,
+        );
+        let is_blocked = rounds.blocked(again.job, 50).is_some();
+        prop_assert_eq!(is_blocked, plan.awaited().count() > 0);
+        prop_assert_eq!(rounds.blocked(again.job, 650), None);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_trace_and_its_plan_tell_the_same() {
+    worlds(|model| {
+        let built = model.build();
+        let mut trace = Trace::on();
+        let rounds = InFlight::default();
+        let outcome = plan(
+            &built.world,
+            &rounds,
+            built.job,
+            &built.excluded,
+            0,
+            &mut trace,
+        );
+        prop_assert_eq!(&outcome, &decide(&built), "a trace changes what is decided");
+        let (mut removed, mut back, mut victims, mut placed) = (
+            BTreeSet::new(),
+            BTreeSet::new(),
+            BTreeSet::new(),
+            BTreeSet::new(),
+        );
+        for step in trace.steps() {
+            let is_new = match step {
+                Step::Removed { pod, .. } => removed.insert(*pod),
+                Step::AssignedBack { pod } => back.insert(*pod),
+                Step::Victim { pod, .. } => victims.insert(*pod),
+                Step::Nominated { pod, .. } => placed.insert(*pod),
+                _ => true,
+            };
+            prop_assert!(is_new, "{:?} twice", step);
+        }
+        if let Outcome::Preempt(plan) = outcome {
+            let told: BTreeSet<_> = plan.victims.iter().copied().collect();
+            prop_assert_eq!(&victims, &told);
+            let nominated: BTreeSet<_> = plan.nominations.iter().map(|(it, _)| *it).collect();
+            prop_assert_eq!(placed, nominated);
+            back.extend(victims);
+            prop_assert_eq!(
+                removed,
+                back,
+                "somebody was taken and neither goes nor stays"
+            );
+        } else {
+            prop_assert!(victims.is_empty() && back.is_empty());
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,274 @@
+//! A small world in plain values, and the world made of it.
+
+use crate::model::dice::Dice;
+use lockkeeper_preemption::job::{
+    Class, JobId, Label, Limits, PodTraits, Resources, Says, Switches, World,
+};
+use lockkeeper_preemption::placement::{HostSpec, Labels, PodPreemption, PodSpec, Shape};
+use lockkeeper_preemption::{Amount, HostId, PodId, ResourceId};
+use std::collections::BTreeSet;
+
+/// cpu and memory.
+pub const RESOURCES: usize = 2;
+
+pub type Amounts = [i64; RESOURCES];
+
+/// `None` is no limit.
+pub type Limit = [Option<i64>; RESOURCES];
+
+pub fn sum(all: impl Iterator<Item = Amounts>) -> Amounts {
+    all.fold([0; RESOURCES], |sum, it| [sum[0] + it[0], sum[1] + it[1]])
+}
+
+pub fn fits(amounts: Amounts, limit: Limit) -> bool {
+    (0..RESOURCES).all(|it| limit[it].is_none_or(|most| amounts[it] <= most))
+}
+
+#[derive(Clone, Debug)]
+pub struct Quota {
+    pub parent: Option<usize>,
+    pub min: Limit,
+    pub max: Limit,
+}
+
+#[derive(Clone, Debug)]
+pub struct Host {
+    pub name: String,
+    pub allocatable: Amounts,
+    pub excluded: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pod {
+    pub namespace: &'static str,
+    pub name: String,
+    pub is_ours: bool,
+    pub quota: Option<usize>,
+    pub host: Option<usize>,
+    pub nominated: Option<usize>,
+    pub priority: i32,
+    pub says: Says,
+    pub request: Amounts,
+    pub leaving: bool,
+}
+
+impl Pod {
+    pub fn full_name(&self) -> String {
+        format!("{} of {}", self.name, self.namespace)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub switches: Switches,
+    pub quotas: Vec<Quota>,
+    pub hosts: Vec<Host>,
+    pub pods: Vec<Pod>,
+}
+
+fn limit(dice: &mut Dice<'_>, most: i64) -> Limit {
+    let memory = dice.one_in(4).then(|| dice.amount(4, most));
+    [dice.one_in(2).then(|| dice.amount(2, most)), memory]
+}
+
+fn label(dice: &mut Dice<'_>) -> Label {
+    dice.pick(&[Label::Missing, Label::Yes, Label::No])
+}
+
+impl Model {
+    pub fn of(dice: &mut Dice<'_>) -> Self {
+        let switches = Switches {
+            disable_default_preemptible: dice.one_in(4),
+            disable_default_trigger: dice.one_in(12),
+            delete_victims: dice.one_in(2),
+        };
+        let quotas = (0..=dice.below(4)).map(|at| Quota {
+            parent: (at > 0 && dice.one_in(2)).then(|| dice.below(at)),
+            min: limit(dice, 18),
+            max: limit(dice, 24),
+        });
+        let quotas: Vec<Quota> = quotas.collect();
+        let hosts = (0..=dice.below(4)).map(|at| Host {
+            name: format!("host{at}"),
+            allocatable: [dice.amount(0, 8), dice.amount(2, 9)],
+            excluded: dice.one_in(6),
+        });
+        let hosts: Vec<Host> = hosts.collect();
+        let mut model = Self {
+            switches,
+            quotas,
+            hosts,
+            pods: Vec::new(),
+        };
+        for at in 0..dice.below(12) {
+            let pod = model.other(dice, at);
+            model.pods.push(pod);
+        }
+        model.add_job(dice);
+        model
+    }
+
+    fn other(&self, dice: &mut Dice<'_>, at: usize) -> Pod {
+        let host = (!dice.one_in(6)).then(|| dice.below(self.hosts.len()));
+        let is_nominated = host.is_none() && dice.one_in(2);
+        Pod {
+            namespace: dice.pick(&["x", "y"]),
+            name: format!("pod{}", dice.below(3) + at * 10),
+            is_ours: false,
+            quota: (!dice.one_in(6)).then(|| dice.below(self.quotas.len())),
+            host,
+            nominated: is_nominated.then(|| dice.below(self.hosts.len())),
+            priority: i32::try_from(dice.below(8)).unwrap(),
+            says: Says {
+                preemptible: label(dice),
+                ..Says::default()
+            },
+            request: [dice.amount(0, 4), dice.amount(0, 3)],
+            leaving: host.is_some() && dice.one_in(8),
+        }
+    }
+
+    fn add_job(&mut self, dice: &mut Dice<'_>) {
+        let says = Says {
+            preemptible: label(dice),
+            can_preempt: if dice.one_in(16) {
+                Label::No
+            } else {
+                dice.pick(&[Label::Missing, Label::Yes])
+            },
+            never_preempts: dice.one_in(16),
+        };
+        let quota = (!dice.one_in(12)).then(|| dice.below(self.quotas.len()));
+        let request = [dice.amount(1, 4), dice.amount(0, 3)];
+        for at in 0..=dice.below(3) {
+            let host = dice.one_in(6).then(|| dice.below(self.hosts.len()));
+            let is_other = dice.one_in(32);
+            self.pods.push(Pod {
+                namespace: "x",
+                name: format!("ours{at}"),
+                is_ours: true,
+                quota,
+                host,
+                nominated: (host.is_none() && dice.one_in(8)).then(|| dice.below(self.hosts.len())),
+                priority: if is_other { 5 } else { 6 },
+                says,
+                request: if dice.one_in(4) { [1, 1] } else { request },
+                leaving: false,
+            });
+        }
+    }
+
+    pub fn class(&self, pod: &Pod) -> Class {
+        self.switches.class(pod.says)
+    }
+
+    /// The job's pods, by name.
+    pub fn job(&self) -> Vec<&Pod> {
+        let mut job: Vec<&Pod> = self.pods.iter().filter(|it| it.is_ours).collect();
+        job.sort_by_key(|it| &it.name);
+        job
+    }
+
+    /// A quota and all above it.
+    pub fn path(&self, quota: Option<usize>) -> Vec<usize> {
+        std::iter::successors(quota, |it| self.quotas[*it].parent).collect()
+    }
+
+    pub fn counts_at(&self, pod: &Pod, quota: usize) -> bool {
+        self.path(pod.quota).contains(&quota)
+    }
+
+    /// What pods of a class, or all, use of a quota: those with a place, or with one that is held.
+    pub fn used(&self, quota: usize, class: Option<Class>) -> Amounts {
+        let has_place = |it: &&Pod| it.host.is_some() || it.nominated.is_some();
+        let counted = self.pods.iter().filter(has_place);
+        let counted = counted.filter(|it| self.counts_at(it, quota));
+        let counted = counted.filter(|it| class.is_none_or(|class| self.class(it) == class));
+        sum(counted.map(|it| it.request))
+    }
+
+    pub fn build(&self) -> Built {
+        let mut world = World::new(self.switches);
+        let [cpu, memory] = ["cpu", "memory"].map(|name| world.resource(name));
+        let resources = |it: Limit| {
+            let pairs = [(cpu, it[0]), (memory, it[1])].into_iter();
+            Resources::of(pairs.filter_map(|(of, most)| Some((of, Amount::new(most?)))))
+        };
+        let mut quotas = Vec::new();
+        for it in &self.quotas {
+            let limits = Limits {
+                min: resources(it.min),
+                max: resources(it.max),
+            };
+            quotas.push(world.add_quota(it.parent.map(|at| quotas[at]), limits));
+        }
+        let mut excluded = BTreeSet::new();
+        let pair = |it: Amounts| -> Vec<(ResourceId, Amount)> {
+            vec![(cpu, Amount::new(it[0])), (memory, Amount::new(it[1]))]
+        };
+        let mut hosts = Vec::new();
+        for (at, host) in self.hosts.iter().enumerate() {
+            let id = world.set_host(HostSpec {
+                name: &host.name,
+                position: u32::try_from(at).unwrap(),
+                allocatable: pair(host.allocatable),
+                labels: Labels::default(),
+                taints: Vec::new(),
+                is_unschedulable: false,
+            });
+            hosts.push(id);
+            excluded.extend(host.excluded.then_some(id));
+        }
+        let name = world.word("ours");
+        for pod in &self.pods {
+            let shape = world.shape(Shape {
+                requests: pair(pod.request),
+                ..Shape::default()
+            });
+            let spec = PodSpec {
+                namespace: pod.namespace,
+                name: &pod.name,
+                host: pod.host.map(|at| hosts[at]),
+                shape,
+                labels: Labels::default(),
+                priority: pod.priority,
+                preemption: PodPreemption::default(),
+                started_at_ns: None,
+                is_terminating: false,
+            };
+            let traits = PodTraits {
+                quota: pod.quota.map(|at| quotas[at]),
+                job: pod.is_ours.then_some(name),
+                says: pod.says,
+                nominated: pod.nominated.map(|at| hosts[at]),
+                is_evicted: pod.leaving,
+            };
+            world.set_pod(spec, traits);
+        }
+        let namespace = world.word("x");
+        Built {
+            world,
+            job: JobId::Group { namespace, name },
+            excluded,
+        }
+    }
+}
+
+/// The world made of a model.
+pub struct Built {
+    pub world: World,
+    pub job: JobId,
+    pub excluded: BTreeSet<HostId>,
+}
+
+impl Built {
+    pub fn pod(&self, pod: PodId) -> String {
+        let known = self.world.cluster().pod(pod).unwrap();
+        let namespace = self.world.cluster().words().text(known.namespace());
+        format!("{} of {namespace}", known.name())
+    }
+
+    pub fn host(&self, host: HostId) -> String {
+        self.world.cluster().host_name(host).to_owned()
+    }
+}

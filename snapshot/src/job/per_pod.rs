@@ -1,0 +1,250 @@
+//! Koordinator's checks of single pods.
+
+use super::Told;
+use super::case::{CanPreempt, LabelledPod, Prefilter, PrefilterParent, SeenQuota, SelectVictims};
+use super::door::{CaseError, Door, read};
+use lockkeeper_api::foreign::koordinator::{DEFAULT_QUOTA, QUOTA_NAME};
+use lockkeeper_api::labels::PREEMPTIBLE;
+use lockkeeper_preemption::job::per_pod::{
+    self, NoQuota, NodeAndQuota, OnNode, PodQuota, QuotaPod, check,
+};
+use lockkeeper_preemption::job::{Class, Label, Resources, Says, Switches};
+use lockkeeper_preemption::{Amount, ResourceId};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+fn class(pod: &LabelledPod) -> Class {
+    Switches::default().class(Says {
+        preemptible: Label::of(pod.label(PREEMPTIBLE)),
+        ..Says::default()
+    })
+}
+
+fn seen(door: &mut Door, quota: &SeenQuota, has_runtime: bool) -> Result<PodQuota, CaseError> {
+    let runtime = door.limit(&quota.runtime, "quota.runtime")?;
+    let max = quota.max.as_ref();
+    let max = max.map(|it| door.limit(it, "quota.max")).transpose()?;
+    Ok(PodQuota {
+        limit: if has_runtime {
+            runtime
+        } else {
+            max.unwrap_or_default()
+        },
+        used: door.resources(&quota.used, "quota.used")?,
+        min: door.limit(&quota.min, "quota.min")?,
+        non_preemptible_used: door
+            .limit(&quota.non_preemptible_used, "quota.non_preemptible_used")?,
+    })
+}
+
+pub(super) fn prefilter(asked: &Value) -> Result<Told, CaseError> {
+    let case: Prefilter = read(asked)?;
+    let mut door = Door::default();
+    let quota = seen(&mut door, &case.quota, case.args.enable_runtime_quota)?;
+    let names = door.limit(
+        case.quota.max.as_ref().unwrap_or(&case.quota.runtime),
+        "quota.max",
+    )?;
+    let request = door.resources(&case.pod.requests, "pod.requests")?;
+    let request = request.masked(&names);
+    let refused = check(&request, class(&case.pod), std::slice::from_ref(&quota)).err();
+    let message = refused.map(|it| message(&door, &request, &[(&case.quota.name, &quota)], &it));
+    Ok(verdict(message))
+}
+
+pub(super) fn prefilter_parent(asked: &Value) -> Result<Told, CaseError> {
+    let case: PrefilterParent = read(asked)?;
+    let mut door = Door::default();
+    let mut path = Vec::with_capacity(case.chain.len());
+    for quota in &case.chain {
+        path.push(seen(&mut door, quota, true)?);
+    }
+    if !case.args.enable_check_parent_quota {
+        path.truncate(1);
+    }
+    let mut request = door.resources(&case.pod.requests, "pod.requests")?;
+    if let Some(max) = case.chain.first().and_then(|it| it.max.as_ref()) {
+        request = request.masked(&door.limit(max, "chain[0].max")?);
+    }
+    let refused = check(&request, class(&case.pod), &path).err();
+    let seen = case.chain.iter().map(|it| &it.name).zip(&path);
+    let seen: Vec<_> = seen.collect();
+    let message = refused.map(|it| message(&door, &request, &seen, &it));
+    Ok(verdict(message))
+}
+
+fn verdict(message: Option<String>) -> Told {
+    let code = match message {
+        Some(_) => "Unschedulable",
+        None => "Success",
+    };
+    let message = message.unwrap_or_default();
+    let text = match message.as_str() {
+        "" => format!("{code}: there is quota for the pod\n"),
+        message => format!("{code}: {message}\n"),
+    };
+    Told {
+        decision: json!({"code": code, "message": message}),
+        trace: Vec::new(),
+        text,
+    }
+}
+
+/// In Koordinator's words (`elasticquota/plugin.go`, `plugin_helper.go`).
+fn message(
+    door: &Door,
+    request: &Resources,
+    path: &[(&String, &PodQuota)],
+    refused: &NoQuota,
+) -> String {
+    let list = |it: &Resources| listed(door, it);
+    let asked = list(request);
+    let over = |over: &[ResourceId]| {
+        let mut names: Vec<&str> = over.iter().map(|it| door.name(*it)).collect();
+        names.sort_unstable();
+        names.join(" ")
+    };
+    let nowhere = (&String::new(), &PodQuota::default());
+    match refused {
+        NoQuota::Limit { level, over: of } => {
+            let (name, quota) = path.get(*level).unwrap_or(&nowhere);
+            let place = if *level == 0 {
+                format!("quotaName: {name}")
+            } else {
+                let up = path.iter().take(level.saturating_add(1)).rev();
+                let names: Vec<&str> = up.map(|(name, _)| name.as_str()).collect();
+                format!("quotaNameTopo: [{}]", names.join(" "))
+            };
+            format!(
+                "Insufficient quotas, {place}, runtime: {}, used: {}, pod's request: {asked}, \
+                 exceedDimensions: [{}]",
+                list(&quota.limit),
+                list(&quota.used),
+                over(of)
+            )
+        }
+        NoQuota::Min { over: of } => {
+            let (name, quota) = path.first().unwrap_or(&nowhere);
+            format!(
+                "Insufficient non-preemptible quotas, quotaName: {name}, min: {}, \
+                 nonPreemptibleUsed: {}, pod's request: {asked}, exceedDimensions: [{}]",
+                list(&quota.min),
+                list(&quota.non_preemptible_used),
+                over(of)
+            )
+        }
+    }
+}
+
+/// `cpu:1,memory:2`, by name; cpu in cores, or in thousandths if it is no whole number.
+fn listed(door: &Door, amounts: &Resources) -> String {
+    if amounts.is_empty() {
+        return "<empty>".to_owned();
+    }
+    let quantity = |resource: &str, amount: Amount| {
+        let number = amount.get();
+        match (resource, number.checked_rem(1000)) {
+            ("cpu", Some(0)) => number.checked_div(1000).unwrap_or_default().to_string(),
+            ("cpu", _) => format!("{number}m"),
+            _ => number.to_string(),
+        }
+    };
+    let mut all: Vec<String> = amounts
+        .iter()
+        .map(|(it, amount)| {
+            let name = door.name(it);
+            format!("{name}:{}", quantity(name, amount))
+        })
+        .collect();
+    all.sort();
+    all.join(",")
+}
+
+/// Numbers of quotas.
+#[derive(Default)]
+struct Numbers(BTreeMap<String, u32>);
+
+impl Numbers {
+    fn of(&mut self, name: &str) -> u32 {
+        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        *self.0.entry(name.to_owned()).or_insert(next)
+    }
+}
+
+fn quota_pod(
+    door: &mut Door,
+    pod: &LabelledPod,
+    quota: u32,
+    at: &str,
+) -> Result<QuotaPod, CaseError> {
+    Ok(QuotaPod {
+        quota,
+        class: class(pod),
+        priority: pod.priority,
+        started_s: 0,
+        request: door.resources(&pod.requests, at)?,
+        violates_budget: false,
+    })
+}
+
+pub(super) fn can_preempt(asked: &Value) -> Result<Told, CaseError> {
+    let case: CanPreempt = read(asked)?;
+    let (mut door, mut numbers) = (Door::default(), Numbers::default());
+    let [own, other] = [&case.preemptor_quota, &case.victim_quota].map(|it| numbers.of(it));
+    let exempt = case.args.disable_default_quota_preemption;
+    let exempt = exempt.then(|| numbers.of(DEFAULT_QUOTA));
+    let preemptor = quota_pod(&mut door, &case.preemptor, own, "preemptor.requests")?;
+    let victim = quota_pod(&mut door, &case.victim, other, "victim.requests")?;
+    let may = per_pod::may_take(&preemptor, &victim, exempt);
+    let verb = if may { "may" } else { "may not" };
+    let (who, whom) = (&case.preemptor.name, &case.victim.name);
+    Ok(Told {
+        decision: may.into(),
+        trace: Vec::new(),
+        text: format!("{who} {verb} take {whom}\n"),
+    })
+}
+
+pub(super) fn victims_on_node(asked: &Value) -> Result<Told, CaseError> {
+    let case: SelectVictims = read(asked)?;
+    let (mut door, mut numbers) = (Door::default(), Numbers::default());
+    let mut number = |pod: &LabelledPod| numbers.of(pod.label(QUOTA_NAME).unwrap_or(DEFAULT_QUOTA));
+    let mut pods = Vec::with_capacity(case.pods_on_node.len());
+    for (at, pod) in case.pods_on_node.iter().enumerate() {
+        let at = format!("pods_on_node[{at}].requests");
+        pods.push(quota_pod(&mut door, pod, number(pod), &at)?);
+    }
+    let own = number(&case.preemptor);
+    let preemptor = quota_pod(&mut door, &case.preemptor, own, "preemptor.requests")?;
+    let on = NodeAndQuota {
+        allocatable: &door.limit(&case.allocatable, "allocatable")?,
+        pods: &pods,
+        used: &door.limit(&case.quota.used, "quota.used")?,
+        limit: &door.limit(&case.quota.used_limit, "quota.used_limit")?,
+    };
+    let found = per_pod::victims_on_node(on, &preemptor, None);
+    let (code, victims, violations) = match &found {
+        OnNode::Fits {
+            victims,
+            violations,
+        } => ("Success", victims.as_slice(), *violations),
+        OnNode::NobodyMayGo => ("UnschedulableAndUnresolvable", &[][..], 0),
+        OnNode::DoesNotFit => ("Unschedulable", &[][..], 0),
+        OnNode::TakenTwice => ("Error", &[][..], 0),
+    };
+    let names = victims.iter().filter_map(|at| case.pods_on_node.get(*at));
+    let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
+    let text = if names.is_empty() {
+        format!("{code}: nobody goes\n")
+    } else {
+        format!("{code}: {} go\n", names.join(", "))
+    };
+    let decision = json!({
+        "code": code, "victim_count": names.len(), "victims": names, "pdb_violations": violations,
+    });
+    Ok(Told {
+        decision,
+        trace: Vec::new(),
+        text,
+    })
+}

@@ -1,0 +1,58 @@
+//! Jobs under elastic quotas: the rules of Koordinator's proposal, and what Koordinator's code decided.
+
+use lockkeeper_snapshot::job::Case;
+use serde_json::{Map, Value};
+
+/// Remarks of the data, which nobody has to find in these words.
+const REMARKS: [&str; 1] = ["why"];
+
+/// The fields whose amounts may name a resource of which there is nothing, or leave it out.
+const SUMS: [&str; 5] = [
+    "job_total",
+    "non_preemptible_used_plus_job",
+    "used_plus_job",
+    "min_of_min_and_np_request",
+    "checked_sum",
+];
+
+/// What differs from what is expected. What the case does not expect is not compared.
+pub fn check(value: &Value) -> Vec<String> {
+    let told = match Case::of(value.clone()).and_then(|it| it.decide()) {
+        Ok(told) => told,
+        Err(e) => return vec![e.to_string()],
+    };
+    let Some(expected) = value["expected"].as_object() else {
+        return Vec::from_iter(differ("decision", &told.decision, &value["expected"]));
+    };
+    let none = Map::new();
+    let got = told.decision.as_object().unwrap_or(&none);
+    let mut problems = Vec::new();
+    for (field, expected) in expected {
+        if REMARKS.contains(&field.as_str()) {
+            continue;
+        }
+        let got = got.get(field).unwrap_or(&Value::Null);
+        if SUMS.contains(&field.as_str()) {
+            problems.extend(differ(
+                field,
+                &without_nothing(got),
+                &without_nothing(expected),
+            ));
+        } else {
+            problems.extend(differ(field, got, expected));
+        }
+    }
+    problems
+}
+
+fn without_nothing(amounts: &Value) -> Value {
+    let mut amounts = amounts.clone();
+    if let Some(amounts) = amounts.as_object_mut() {
+        amounts.retain(|_, amount| *amount != 0);
+    }
+    amounts
+}
+
+fn differ(what: &str, got: &Value, expected: &Value) -> Option<String> {
+    (got != expected).then(|| format!("{what}: got {got}, expected {expected}"))
+}

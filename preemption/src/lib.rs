@@ -20,6 +20,9 @@
 //! or gives up, and lets nobody be preempted in circles; [`PreemptionLimits`] spare workloads that the policies
 //! would let go. A fit is not admitted on the quota of a victim that has not gone yet ([`Compatibility`]).
 //!
+//! Apart from quota, [`gang`] says whom a pod or a gang preempts so that it finds a place on nodes, which
+//! [`placement`] knows.
+//!
 //! Decisions are those of Kueue, which is the oracle of the conformance tests; where Kueue is plainly
 //! wrong, [`Compatibility`] chooses. Time is a parameter. Nothing here does I/O, and no input ends in a
 //! panic. Asked with [`Trace::on`], a decision says what was considered, in order.

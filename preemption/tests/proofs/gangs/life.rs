@@ -72,6 +72,33 @@ fn long_runs_come_to_rest_and_no_two_preempt_each_other() {
     });
 }
 
+/// Jobs with these priorities, for scheduling and for preemption, and a place for one of them.
+fn rivals(priorities: &[(i32, i32)]) -> Town {
+    let job = |(priority, preemption_priority): &(i32, i32)| Job {
+        mode: Some(DisruptionMode::PodGroup),
+        priority: *priority,
+        preemption_priority: *preemption_priority,
+        count_min: 1,
+        started_at_ns: 0,
+        label: None,
+        is_tolerant: false,
+        is_going: false,
+        pods: vec![Pod {
+            asks: [1, 0],
+            host: None,
+            nominated: None,
+        }],
+    };
+    Town {
+        hosts: vec![Host {
+            has: [1, 0],
+            is_tainted: false,
+        }],
+        jobs: priorities.iter().map(job).collect(),
+        budgets: vec![],
+    }
+}
+
 /// Three jobs of every pair of priorities with scheduling ≤ preemption want the one place there is.
 #[test]
 fn of_all_priorities_none_goes_in_circles() {
@@ -82,30 +109,7 @@ fn of_all_priorities_none_goes_in_circles() {
     for a in &pairs {
         for b in &pairs {
             for c in &pairs {
-                let job = |(priority, preemption_priority): (i32, i32)| Job {
-                    mode: Some(DisruptionMode::PodGroup),
-                    priority,
-                    preemption_priority,
-                    count_min: 1,
-                    started_at_ns: 0,
-                    label: None,
-                    is_tolerant: false,
-                    is_going: false,
-                    pods: vec![Pod {
-                        asks: [1, 0],
-                        host: None,
-                        nominated: None,
-                    }],
-                };
-                let mut town = Town {
-                    hosts: vec![Host {
-                        has: [1, 0],
-                        is_tainted: false,
-                    }],
-                    jobs: [*a, *b, *c].map(job).to_vec(),
-                    budgets: vec![],
-                };
-                let (preempted, is_at_rest) = run(&mut town, 10);
+                let (preempted, is_at_rest) = run(&mut rivals(&[*a, *b, *c]), 10);
                 assert!(is_at_rest, "{a:?} {b:?} {c:?}");
                 nobody_in_turn(&preempted).unwrap();
                 preemptions += preempted.len();
@@ -118,29 +122,6 @@ fn of_all_priorities_none_goes_in_circles() {
 /// That the check above can fail: with a preemption priority below the other one, two take each other's place for ever.
 #[test]
 fn a_preemption_priority_below_the_scheduling_priority_goes_round() {
-    let job = Job {
-        mode: Some(DisruptionMode::PodGroup),
-        priority: 1,
-        preemption_priority: 0,
-        count_min: 1,
-        started_at_ns: 0,
-        label: None,
-        is_tolerant: false,
-        is_going: false,
-        pods: vec![Pod {
-            asks: [1, 0],
-            host: None,
-            nominated: None,
-        }],
-    };
-    let mut town = Town {
-        hosts: vec![Host {
-            has: [1, 0],
-            is_tainted: false,
-        }],
-        jobs: vec![job.clone(), job],
-        budgets: vec![],
-    };
-    let (preempted, is_at_rest) = run(&mut town, 10);
+    let (preempted, is_at_rest) = run(&mut rivals(&[(1, 0), (1, 0)]), 10);
     assert!(!is_at_rest && nobody_in_turn(&preempted).is_err());
 }

@@ -55,24 +55,25 @@ fn gone(told: &Told, plan: &Plan) -> BTreeSet<(usize, usize)> {
         .collect()
 }
 
+/// Whoever has a place has room there when the victims have gone, and it is enough for the whole gang.
+fn is_whole_and_fits(town: &Town, told: &Told, job: usize, outcome: &Outcome) -> TestCaseResult {
+    let (placement, gone) = match outcome {
+        Outcome::Fits { placement } => (placement, BTreeSet::new()),
+        Outcome::Preempt(plan) => (&plan.placement, gone(told, plan)),
+        _ => return Ok(()),
+    };
+    let seats = told.seats(placement);
+    prop_assert!(fits(town, &gone, &seats), "{:?} of {:#?}", outcome, town);
+    let pods = &town.jobs[job].pods;
+    let running = pods.iter().filter(|it| it.host.is_some()).count();
+    prop_assert!(seats.len() + running >= town.jobs[job].count_min.min(pods.len()));
+    Ok(())
+}
+
 #[test]
 fn the_preemptor_fits_when_its_victims_have_gone_and_all_of_it() {
     each(SMALL, |town, told, job, outcome| {
-        let (placement, gone) = match &outcome {
-            Outcome::Fits { placement } => (placement, BTreeSet::new()),
-            Outcome::Preempt(plan) => (&plan.placement, gone(told, plan)),
-            _ => return Ok(()),
-        };
-        let seats = told.seats(placement);
-        prop_assert!(fits(town, &gone, &seats), "{:?} of {:#?}", outcome, town);
-        let running = town.jobs[job]
-            .pods
-            .iter()
-            .filter(|it| it.host.is_some())
-            .count();
-        let least = town.jobs[job].count_min.min(town.jobs[job].pods.len());
-        prop_assert!(seats.len() + running >= least, "not the whole gang");
-        Ok(())
+        is_whole_and_fits(town, told, job, &outcome)
     });
 }
 
@@ -253,22 +254,8 @@ fn pod_by_pod_nobody_goes_for_a_part_of_a_gang() {
             return Ok(());
         }
         let pods = told.waiting(town, job);
-        let outcome = told
-            .world
-            .decide_pod_by_pod(&told.ask(job, &pods), &mut Trace::off());
-        let (placement, gone) = match &outcome {
-            Outcome::Fits { placement } => (placement, BTreeSet::new()),
-            Outcome::Preempt(plan) => (&plan.placement, gone(told, plan)),
-            _ => return Ok(()),
-        };
-        let seats = told.seats(placement);
-        prop_assert!(fits(town, &gone, &seats), "{:?} of {:#?}", outcome, town);
-        let running = town.jobs[job]
-            .pods
-            .iter()
-            .filter(|it| it.host.is_some())
-            .count();
-        prop_assert!(seats.len() + running >= town.jobs[job].count_min);
-        Ok(())
+        let ask = told.ask(job, &pods);
+        let outcome = told.world.decide_pod_by_pod(&ask, &mut Trace::off());
+        is_whole_and_fits(town, told, job, &outcome)
     });
 }

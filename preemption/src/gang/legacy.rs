@@ -46,6 +46,7 @@ impl World {
                 ground: &ground,
                 preemptor: one,
                 domain: &self.domain(ask),
+                strategy: self.options.strategy,
             };
             let mut host = search.place(None, &[]).first().copied().flatten();
             if host.is_none() && !is_never {

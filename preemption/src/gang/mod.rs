@@ -31,7 +31,7 @@
 //!
 //! # What it costs
 //!
-//! Each node keeps sums of what its pods have by priority ([`index`]), so that "all up to N gone" is a look-up and not
+//! Each node keeps sums of what its pods have by priority (`index`), so that "all up to N gone" is a look-up and not
 //! a walk. Only units on the nodes that the preemptor gets are tried in the end: all others are not in its way.
 //!
 //! # The parts

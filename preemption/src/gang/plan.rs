@@ -10,7 +10,7 @@ use super::spec::{Compatibility, Kind};
 use super::trace::{Step, Trace};
 use super::world::World;
 use crate::names::{GroupId, HostId, PodId, ResourceId, ShapeId, UnitId};
-use crate::placement::{Pod, PodPreemption, Refusal};
+use crate::placement::{Pod, PodPreemption, Refusal, Strategy};
 use std::collections::BTreeSet;
 
 /// Who is decided on.
@@ -278,20 +278,48 @@ impl World {
         trace: &mut Trace,
     ) -> Result<Plan, Why> {
         let domain = self.domain(ask);
-        trace.note(|| Step::Domain { host: None });
-        let search = Search {
-            world: self,
-            ground,
-            preemptor,
-            domain: &domain,
-        };
-        let found = search.run(trace);
-        let found =
-            found.inspect_err(|why| trace.note(|| Step::Infeasible { why: why.clone() }))?;
         let mut cascades = Cascades::new(self, ground);
-        let plan = self.plan(None, preemptor.pods, found, &mut cascades);
-        trace.note(|| Step::Scored { score: plan.score });
-        Ok(plan)
+        let mut plans = Vec::new();
+        for (at, strategy) in self.strategies().enumerate() {
+            trace.note(|| match at {
+                0 => Step::Domain { host: None },
+                _ => Step::Again,
+            });
+            let search = Search {
+                world: self,
+                ground,
+                preemptor,
+                domain: &domain,
+                strategy,
+            };
+            let plan = search.run(trace).map(|found| {
+                let plan = self.plan(None, preemptor.pods, found, &mut cascades);
+                trace.note(|| Step::Scored { score: plan.score });
+                plan
+            });
+            if let Err(why) = &plan {
+                trace.note(|| Step::Infeasible { why: why.clone() });
+            }
+            plans.push(plan);
+        }
+        // Of equal ones the first is taken.
+        let cost = |plan: &Result<Plan, Why>| {
+            plan.as_ref()
+                .map_or((true, None), |it| (false, Some(it.score)))
+        };
+        let best = plans.into_iter().min_by_key(cost);
+        best.unwrap_or(Err(Why::NoVictims))
+    }
+
+    /// The ways to place the pods of a gang.
+    fn strategies(&self) -> impl Iterator<Item = Strategy> {
+        let first = self.options.strategy;
+        let other = match first {
+            Strategy::FirstFit => Strategy::BestFit,
+            Strategy::BestFit => Strategy::FirstFit,
+        };
+        let other = self.options.is_thorough.then_some(other);
+        std::iter::once(first).chain(other)
     }
 
     pub(super) fn plan(
@@ -352,16 +380,19 @@ impl World {
         ground: &Ground,
         preemptor: Preemptor<'_>,
     ) -> Option<Vec<(PodId, Option<HostId>)>> {
-        let search = Search {
-            world: self,
-            ground,
-            preemptor,
-            domain: &self.domain(ask),
-        };
-        let placement = search.place(None, &[]);
-        search
-            .is_enough(&placement)
-            .then(|| named(preemptor.pods, &placement))
+        let domain = self.domain(ask);
+        self.strategies().find_map(|strategy| {
+            let search = Search {
+                world: self,
+                ground,
+                preemptor,
+                domain: &domain,
+                strategy,
+            };
+            let placement = search.place(None, &[]);
+            let is_enough = search.is_enough(&placement);
+            is_enough.then(|| named(preemptor.pods, &placement))
+        })
     }
 
     pub(super) fn domain(&self, ask: &Ask<'_>) -> Domain {

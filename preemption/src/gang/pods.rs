@@ -111,6 +111,7 @@ fn each(
             ground,
             preemptor,
             domain: &domain,
+            strategy: world.options.strategy,
         };
         let found = match is_worth_it(world, ask, &search, host) {
             Ok(()) => search.run(trace),

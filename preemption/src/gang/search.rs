@@ -8,7 +8,7 @@ use super::spec::Compatibility;
 use super::trace::{Step, Trace};
 use super::world::World;
 use crate::names::{HostId, PodId, ResourceId, ShapeId, UnitId};
-use crate::placement::{Overlay, Placement, Pod, Room, place};
+use crate::placement::{Overlay, Placement, Pod, Room, Strategy, place};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who wants room.
@@ -45,6 +45,7 @@ pub(super) struct Search<'a> {
     pub(super) ground: &'a Ground,
     pub(super) preemptor: Preemptor<'a>,
     pub(super) domain: &'a Domain,
+    pub(super) strategy: Strategy,
 }
 
 /// The units whose going would break a budget, and how many of their pods do.
@@ -316,8 +317,8 @@ impl Search<'_> {
             return vec![has_room.then_some(*host)];
         }
         let Some(given) = self.preemptor.given else {
-            let strategy = self.world.options.strategy;
-            return place(cluster, &mut overlay, self.domain.hosts(), shapes, strategy);
+            let hosts = self.domain.hosts();
+            return place(cluster, &mut overlay, hosts, shapes, self.strategy);
         };
         let mut placement = Placement::new();
         for (shape, host) in shapes.iter().zip(given) {

@@ -11,6 +11,9 @@ pub struct Options {
     /// Which of the nodes that fit a pod of the preemptor gets. kube-scheduler's own scores are not known here,
     /// so this holds under [`Compatibility::KubeScheduler`] too.
     pub strategy: Strategy,
+    /// Whether a gang is placed by both strategies, and what costs less is taken. It never costs more than without, and
+    /// takes as long as both.
+    pub is_thorough: bool,
     /// Only with [`Compatibility::KubeScheduler`].
     pub gates: Gates,
 }

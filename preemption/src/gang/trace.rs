@@ -34,6 +34,8 @@ pub enum Step {
         /// The node; `None` is the cluster.
         host: Option<HostId>,
     },
+    /// The same domain once more, with the other way to place pods.
+    Again,
     /// The domain is infeasible.
     Infeasible {
         /// Why.

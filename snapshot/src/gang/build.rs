@@ -86,6 +86,7 @@ pub fn options(scenario: &Scenario, compatibility: Option<Compatibility>) -> Opt
         } else {
             Strategy::FirstFit
         },
+        is_thorough: strategy.starts_with("both"),
         gates: gates.unwrap_or_default(),
     }
 }

@@ -160,11 +160,14 @@ fn form(scenario: &Scenario) -> Result<(), GangError> {
         }
     }
     if let Some(strategy) = &scenario.placement_strategy
-        && !["first_fit", "best_fit"]
+        && !["first_fit", "best_fit", "both"]
             .iter()
             .any(|it| strategy.starts_with(it))
     {
-        return wrong("placement_strategy", "it begins with first_fit or best_fit");
+        return wrong(
+            "placement_strategy",
+            "it begins with first_fit, best_fit or both",
+        );
     }
     Ok(())
 }

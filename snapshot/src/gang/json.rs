@@ -263,6 +263,7 @@ fn step(world: &World, step: &Step) -> Value {
             "node": node(host),
             "why": why(world, reason),
         }),
+        Step::Again => json!({"step": "again"}),
         Step::NoRoom => json!({"step": "noRoom"}),
         Step::Domain { host } => json!({"step": "domain", "node": host.as_ref().map(node)}),
         Step::Infeasible { why: reason } => {

@@ -313,7 +313,11 @@ fn steps(out: &mut impl Write, world: &World, steps: &[Step]) -> fmt::Result {
     for it in steps {
         let told = step(world, it);
         match it {
-            Step::Domain { .. } | Step::Chosen { .. } | Step::Pod { .. } | Step::NoRoom => {
+            Step::Domain { .. }
+            | Step::Again
+            | Step::Chosen { .. }
+            | Step::Pod { .. }
+            | Step::NoRoom => {
                 writeln!(out, "  {told}")?;
             }
             _ => writeln!(out, "    {told}")?,
@@ -352,6 +356,7 @@ fn step(world: &World, step: &Step) -> String {
             node(host),
             lost(world, reason)
         ),
+        Step::Again => "the same, with the other way to place pods".to_owned(),
         Step::NoRoom => "it does not fit as things are".to_owned(),
         Step::Domain { host } => domain(world, *host),
         Step::Infeasible { why: reason } => format!("infeasible: {}", why(world, reason)),

@@ -20,7 +20,7 @@ pub struct Scenario {
     pub compatibility: Option<Whose>,
     /// Feature gates of kube-scheduler.
     pub features: Option<Features>,
-    /// How pods are put on nodes: it begins with `first_fit` or `best_fit`.
+    /// How pods are put on nodes: it begins with `first_fit`, `best_fit` or `both`.
     pub placement_strategy: Option<String>,
     /// Whether the pods of a gang are decided on one by one.
     pub pod_by_pod: bool,

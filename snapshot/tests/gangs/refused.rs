@@ -84,7 +84,7 @@ fn words_are_those_of_kubernetes() {
     );
     check(
         "{placement_strategy: any}",
-        "placement_strategy: it begins with first_fit or best_fit",
+        "placement_strategy: it begins with first_fit, best_fit or both",
     );
 }
 

@@ -37,9 +37,8 @@ impl Full {
         }
         let mut random = Random(7);
         let shape = full.shape(CPU_MILLI / 10);
-        let word = |world: &mut World, it: &str| world.word(it);
-        let app = word(&mut full.world, "app");
-        let values = ["a", "b", "c", "d"].map(|it| word(&mut full.world, it));
+        let app = full.world.word("app");
+        let values = ["a", "b", "c", "d"].map(|it| full.world.word(it));
         let hosts: Vec<_> = (0..nodes).map(|at| full.host(at)).collect();
         for at in 0..nodes * PODS_A_NODE {
             let priority = i32::try_from(random.below(10)).unwrap();

@@ -15,7 +15,7 @@ impl Read<'_> {
         self.domain(&run, None);
         let expected = sorted_field(self.expected, "victims_set");
         let got = sorted(self.victims(run.candidates.first()));
-        self.compare("victims_set", got, expected);
+        self.compare("victims_set", &got, &expected);
     }
 
     pub fn on_node(&mut self) {
@@ -35,7 +35,7 @@ impl Read<'_> {
         );
         let expected = sorted_field(self.expected, "victims_set");
         let got = sorted(self.victims(run.candidates.first()));
-        self.compare("victims_set", got, expected);
+        self.compare("victims_set", &got, &expected);
     }
 
     /// A group through the whole of its preemption.
@@ -90,7 +90,7 @@ impl Read<'_> {
             _ => None,
         };
         let units = self.victim_units(plan);
-        self.expect_units("victim_units", units);
+        self.expect_units("victim_units", &units);
         if let Some(plan) = plan {
             self.expect("pdb_violations", plan.violations);
             self.expect("pod_group_disruptions", plan.group_disruptions);
@@ -121,7 +121,7 @@ impl Read<'_> {
         if self.expected.get("victims").is_some() {
             let expected = sorted_field(self.expected, "victims");
             let got = sorted(self.victims(plan.as_ref()));
-            self.compare("victims", got, expected);
+            self.compare("victims", &got, &expected);
         }
         if self.expected.get("note").is_some() {
             self.skip(&["note"]);
@@ -185,7 +185,11 @@ impl Read<'_> {
         for it in &mut expected {
             it["victims"] = sorted_field(it, "victims");
         }
-        self.compare("candidates_observed", sorted(candidates), sorted(expected));
+        self.compare(
+            "candidates_observed",
+            &sorted(candidates),
+            &sorted(expected),
+        );
         self.selected(&run);
     }
 
@@ -231,7 +235,7 @@ impl Read<'_> {
                 serde_json::from_value(it["victim_units"].clone()).unwrap();
             it["victim_units"] = units_or_count(&units, is_tied);
         }
-        self.compare("candidates", candidates.into(), expected.into());
+        self.compare("candidates", &candidates.into(), &expected.into());
         self.rejected(&run);
         self.selected(&run);
         let chosen = match &decision.outcome {
@@ -258,11 +262,8 @@ impl Read<'_> {
         });
         let got = each.collect::<Map<_, _>>();
         let expected = self.expected.get("rejected").cloned();
-        self.compare(
-            "rejected",
-            got.into(),
-            expected.unwrap_or_else(|| json!({})),
-        );
+        let expected = expected.unwrap_or_else(|| json!({}));
+        self.compare("rejected", &got.into(), &expected);
     }
 
     /// The nodes that cost the least.
@@ -270,11 +271,8 @@ impl Read<'_> {
         let least = run.candidates.iter().map(|it| it.score).min();
         let tied = run.candidates.iter().filter(|it| Some(it.score) == least);
         let got = sorted(tied.map(|it| self.node(it.host).into()).collect());
-        self.compare(
-            "selected_any_of",
-            got,
-            sorted_field(self.expected, "selected_any_of"),
-        );
+        let expected = sorted_field(self.expected, "selected_any_of");
+        self.compare("selected_any_of", &got, &expected);
     }
 
     fn domain(&mut self, run: &DryRun, host: Option<HostId>) {
@@ -315,7 +313,7 @@ impl Read<'_> {
         })
     }
 
-    fn compare(&mut self, field: &'static str, got: Value, expected: Value) {
+    fn compare(&mut self, field: &'static str, got: &Value, expected: &Value) {
         self.seen.insert(field);
         if got != expected {
             self.problems
@@ -323,17 +321,17 @@ impl Read<'_> {
         }
     }
 
-    fn expect_units(&mut self, field: &'static str, got: Vec<Vec<String>>) {
+    fn expect_units(&mut self, field: &'static str, got: &[Vec<String>]) {
         let Some(expected) = self.expected.get(field) else {
             return;
         };
         let is_tied = self.scenario.equal_importance_victims;
         let expected: Vec<Vec<String>> = serde_json::from_value(expected.clone()).unwrap();
         let (got, expected) = (
-            units_or_count(&got, is_tied),
+            units_or_count(got, is_tied),
             units_or_count(&expected, is_tied),
         );
-        self.compare(field, got, expected);
+        self.compare(field, &got, &expected);
     }
 
     fn victim_units(&self, plan: Option<&Plan>) -> Vec<Vec<String>> {

@@ -2,9 +2,9 @@
 
 use super::plain::{broken, units};
 use super::properties::town_tapes;
-use super::town::{Asks, Size, Town, is_within, minus};
+use super::town::{Asks, Size, Told, Town, is_within, minus};
 use crate::model::dice::{Dice, check};
-use lockkeeper_preemption::gang::{Compatibility, Outcome};
+use lockkeeper_preemption::gang::{Options, Outcome, Score};
 use proptest::prelude::*;
 use std::cell::RefCell;
 
@@ -43,8 +43,9 @@ fn best(town: &Town, job: usize) -> Option<Cost> {
         }
         let mut after = town.clone();
         for (other, pods) in &gone {
-            pods.iter()
-                .for_each(|it| after.jobs[*other].pods[*it].host = None);
+            for pod in pods {
+                after.jobs[*other].pods[*pod].host = None;
+            }
         }
         let mut free: Vec<Asks> = hosts.iter().map(|it| after.free(*it)).collect();
         let wants = &town.jobs[job];
@@ -89,12 +90,52 @@ struct Tally {
     pods_best: usize,
 }
 
+impl Tally {
+    /// Counts what was found, against the best, where somebody has to go.
+    fn add(&mut self, got: Option<Cost>, best: Option<Cost>) {
+        let Some(best) = best.filter(|it| it.1 > 0) else {
+            return;
+        };
+        self.possible += 1;
+        let Some(got) = got else {
+            return;
+        };
+        self.found += 1;
+        if got.0 == best.0 {
+            self.least_priority += 1;
+            self.best += usize::from(got == best);
+            self.pods += got.1;
+            self.pods_best += best.1;
+        }
+    }
+}
+
+/// What it costs, as it is compared here and by score.
+fn cost(told: &Told, outcome: &Outcome) -> Option<(Cost, Option<Score>)> {
+    match outcome {
+        Outcome::Fits { .. } => Some(((i32::MIN, 0), None)),
+        Outcome::Preempt(plan) => {
+            let first = told.world.unit(plan.victims[0]).unwrap();
+            let pods = plan.victims.iter().map(|it| told.pods_of(*it).len());
+            Some(((first.priority(), pods.sum()), Some(plan.score)))
+        }
+        _ => None,
+    }
+}
+
 #[test]
 fn the_greedy_answer_is_seldom_far_from_the_best() {
-    let tally = RefCell::new(Tally::default());
+    let tallies = RefCell::new([Tally::default(), Tally::default()]);
     check(CASES, &town_tapes(), |tape| {
         let town = Town::roll(&mut Dice::of(&tape), TOWNS);
-        let told = town.told(Compatibility::Lockkeeper);
+        let order: Vec<usize> = (0..town.jobs.len()).collect();
+        let told = [false, true].map(|is_thorough| {
+            let options = Options {
+                is_thorough,
+                ..Options::default()
+            };
+            town.told_with(options, &order)
+        });
         let hosts: Vec<usize> = (0..town.hosts.len()).collect();
         for job in town.waiting() {
             let units = units(&town, job, &hosts);
@@ -102,37 +143,24 @@ fn the_greedy_answer_is_seldom_far_from_the_best() {
             if town.jobs[job].mode.is_none() || units.len() > UNITS_MAX {
                 continue;
             }
-            let got = match told.decide(&town, job).outcome {
-                Outcome::Fits { .. } => Some((i32::MIN, 0)),
-                Outcome::Preempt(plan) => {
-                    let first = told.world.unit(plan.victims[0]).unwrap();
-                    let pods = plan.victims.iter().map(|it| told.pods_of(*it).len());
-                    Some((first.priority(), pods.sum()))
-                }
-                _ => None,
-            };
+            let got = told
+                .each_ref()
+                .map(|told| cost(told, &told.decide(&town, job).outcome));
+            // Both ways to place pods are never worse than one, and nothing is better than the best.
+            if let Some((_, score)) = got[0] {
+                prop_assert!(got[1].is_some_and(|it| it.1 <= score));
+            }
             let best = best(&town, job);
-            prop_assert!(got.is_none() || best.is_some_and(|it| it <= got.unwrap()));
-            let mut tally = tally.borrow_mut();
-            let Some(best) = best.filter(|it| it.1 > 0) else {
-                continue;
-            };
-            tally.possible += 1;
-            let Some(got) = got else {
-                continue;
-            };
-            tally.found += 1;
-            if got.0 == best.0 {
-                tally.least_priority += 1;
-                tally.best += usize::from(got == best);
-                tally.pods += got.1;
-                tally.pods_best += best.1;
+            for (got, tally) in got.iter().zip(tallies.borrow_mut().iter_mut()) {
+                let got = got.map(|it| it.0);
+                prop_assert!(got.is_none() || best.is_some_and(|it| it <= got.unwrap()));
+                tally.add(got, best);
             }
         }
         Ok(())
     });
-    let tally = tally.into_inner();
-    println!("{tally:?}");
+    let [tally, thorough] = tallies.into_inner();
+    println!("{tally:?}\nthorough: {thorough:?}");
     // With fewer cases than usual there is little to say.
     if crate::model::dice::asked_cases().is_none() {
         assert!(tally.possible > 500, "too few towns: {tally:?}");

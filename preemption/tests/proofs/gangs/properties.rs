@@ -179,8 +179,9 @@ fn what_was_planned_is_enough() {
         let gone = gone(told, &plan);
         if gone.iter().all(|(it, _)| is_whole(&town, &gone, *it)) {
             let mut going = town.clone();
-            gone.iter()
-                .for_each(|(it, _)| going.jobs[*it].is_going = true);
+            for (victim, _) in &gone {
+                going.jobs[*victim].is_going = true;
+            }
             let again = going.told(compatibility).decide(&going, job).outcome;
             let waits = matches!(again, Outcome::Waits { .. } | Outcome::Refused(_));
             prop_assert!(waits, "{:?} while they go, of {:#?}", again, going);

@@ -134,10 +134,15 @@ impl Town {
 
     /// A world with the jobs told in this order.
     pub fn told_in(&self, compatibility: Compatibility, order: &[usize]) -> Told {
-        let mut world = World::new(Options {
+        let options = Options {
             compatibility,
             ..Options::default()
-        });
+        };
+        self.told_with(options, order)
+    }
+
+    pub fn told_with(&self, options: Options, order: &[usize]) -> Told {
+        let mut world = World::new(options);
         let mut hosts = Vec::new();
         for (at, host) in self.hosts.iter().enumerate() {
             hosts.push(set_host(&mut world, at, host));
@@ -181,9 +186,10 @@ impl Job {
         let is_mixed = dice.one_in(3);
         let asks = [dice.amount(1, 4), dice.amount(0, 4)];
         let pods = (0..count).map(|_| Pod {
-            asks: match is_mixed {
-                true => [dice.amount(1, 4), dice.amount(0, 4)],
-                false => asks,
+            asks: if is_mixed {
+                [dice.amount(1, 4), dice.amount(0, 4)]
+            } else {
+                asks
             },
             host: None,
             nominated: None,

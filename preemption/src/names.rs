@@ -95,6 +95,11 @@ impl Names {
         number
     }
 
+    /// How many names are known.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
     /// The number of a name that is known.
     pub(crate) fn known(&self, name: &str) -> Option<u32> {
         self.numbers.get(name).copied()

@@ -20,6 +20,8 @@ pub struct Cluster {
     /// The nodes that are there, in the order in which they are tried.
     order: BTreeSet<(u32, Arc<str>, HostId)>,
     pods: Vec<Option<Pod>>,
+    /// Numbers of pods that are gone, to be given again.
+    pods_free: Vec<PodId>,
     pod_ids: BTreeMap<(WordId, Arc<str>), PodId>,
     shapes: Vec<Arc<Shape>>,
     shape_ids: BTreeMap<Arc<Shape>, ShapeId>,
@@ -49,6 +51,7 @@ impl Cluster {
             host_ids: BTreeMap::new(),
             order: BTreeSet::new(),
             pods: Vec::new(),
+            pods_free: Vec::new(),
             pod_ids: BTreeMap::new(),
             shapes: Vec::new(),
             shape_ids: BTreeMap::new(),
@@ -185,6 +188,12 @@ impl Cluster {
         self.order.iter().map(|(_, _, id)| *id)
     }
 
+    /// How many resources have a number.
+    #[must_use]
+    pub fn resources_len(&self) -> usize {
+        self.resources.len()
+    }
+
     /// How many nodes have a number.
     #[must_use]
     pub fn hosts_len(&self) -> usize {
@@ -205,9 +214,13 @@ impl Cluster {
         let key = (namespace, Arc::clone(&name));
         let id = match self.pod_ids.get(&key) {
             Some(id) => *id,
-            None => PodId::of(self.pods.len()),
+            None => match self.pods_free.pop() {
+                Some(id) => id,
+                None => PodId::of(self.pods.len()),
+            },
         };
-        if self.pod_ids.insert(key, id).is_none() {
+        self.pod_ids.insert(key, id);
+        if self.pods.len() <= id.index() {
             self.pods.push(None);
         }
         self.unbind(id);
@@ -228,11 +241,12 @@ impl Cluster {
         id
     }
 
-    /// A pod is gone, and its number is not used again.
+    /// A pod is gone. Its number may be given to another.
     pub fn remove_pod(&mut self, id: PodId) {
         self.unbind(id);
         if let Some(pod) = self.pods.get_mut(id.index()).and_then(Option::take) {
             self.pod_ids.remove(&(pod.namespace, pod.name));
+            self.pods_free.push(id);
         }
     }
 
@@ -287,5 +301,12 @@ impl Room for Cluster {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
         let host = self.host(host);
         host.map_or(Amount::ZERO, |it| it.free.get(resource))
+    }
+
+    fn fill(&self, host: HostId, out: &mut [Amount]) {
+        let free = self.host(host).map_or(&[][..], |it| it.free.amounts());
+        for (slot, amount) in out.iter_mut().zip(free) {
+            *slot = *amount;
+        }
     }
 }

@@ -1,24 +1,38 @@
 //! Room as it would be.
 
 use super::pod::Shape;
+use super::row::Row;
 use crate::amount::Amount;
 use crate::names::{HostId, ResourceId};
-use std::collections::BTreeMap;
 
 /// Says what is free.
 pub trait Room {
     /// How much of a resource is free on a node; it may be negative.
     fn free(&self, host: HostId, resource: ResourceId) -> Amount;
+
+    /// How much of each resource is free on a node, for as many resources as there is place.
+    fn fill(&self, host: HostId, out: &mut [Amount]) {
+        for (at, amount) in out.iter_mut().enumerate() {
+            *amount = self.free(host, ResourceId::of(at));
+        }
+    }
 }
 
 /// What was taken and given back on top of a room. The room is never edited.
 #[derive(Debug)]
 pub struct Overlay<'a, R: ?Sized> {
     room: &'a R,
-    /// What is free, where it is not what the room says.
-    changed: BTreeMap<(HostId, ResourceId), Amount>,
+    changed: Changed,
     /// What stood there before each change, in order.
-    journal: Vec<((HostId, ResourceId), Option<Amount>)>,
+    journal: Vec<(HostId, ResourceId, Amount)>,
+}
+
+#[derive(Debug)]
+enum Changed {
+    /// Of few nodes, sorted, what is free there now.
+    Few(Vec<(HostId, Row)>),
+    /// Of all nodes and as many resources for each.
+    All { resources: usize, free: Vec<Amount> },
 }
 
 /// A point to go back to.
@@ -26,12 +40,31 @@ pub struct Overlay<'a, R: ?Sized> {
 pub struct Mark(usize);
 
 impl<'a, R: Room + ?Sized> Overlay<'a, R> {
-    /// On top of a room, with nothing changed.
+    /// On top of a room, with nothing changed: for a few nodes.
     #[must_use]
     pub const fn new(room: &'a R) -> Self {
         Self {
             room,
-            changed: BTreeMap::new(),
+            changed: Changed::Few(Vec::new()),
+            journal: Vec::new(),
+        }
+    }
+
+    /// On top of a room, with nothing changed: for many of its nodes. Costs all of them once; afterwards it is quicker
+    /// to ask. `hosts_len` and `resources_len` are how many have a number.
+    #[must_use]
+    pub fn dense(room: &'a R, hosts_len: usize, resources_len: usize) -> Self {
+        let mut free = vec![Amount::ZERO; hosts_len.saturating_mul(resources_len)];
+        let rows = free.chunks_exact_mut(resources_len.max(1));
+        for (at, row) in rows.enumerate() {
+            room.fill(HostId::of(at), row);
+        }
+        Self {
+            room,
+            changed: Changed::All {
+                resources: resources_len,
+                free,
+            },
             journal: Vec::new(),
         }
     }
@@ -41,6 +74,15 @@ impl<'a, R: Room + ?Sized> Overlay<'a, R> {
     #[must_use]
     pub fn has_room(&self, host: HostId, shape: &Shape) -> bool {
         let mut requests = shape.requests.iter();
+        if let Changed::All { resources, free } = &self.changed {
+            let from = host.index().saturating_mul(*resources);
+            let row = free.get(from..).unwrap_or_default();
+            return requests.all(|(resource, asked)| {
+                let is_known = resource.index() < *resources;
+                let free = row.get(resource.index()).filter(|_| is_known);
+                free.is_some_and(|free| asked <= free)
+            });
+        }
         requests.all(|(resource, asked)| *asked <= self.free(host, *resource))
     }
 
@@ -63,15 +105,10 @@ impl<'a, R: Room + ?Sized> Overlay<'a, R> {
     /// Undoes all since a mark. Costs what was done since.
     pub fn roll_back(&mut self, mark: Mark) {
         while self.journal.len() > mark.0 {
-            match self.journal.pop() {
-                Some((key, Some(before))) => {
-                    self.changed.insert(key, before);
-                }
-                Some((key, None)) => {
-                    self.changed.remove(&key);
-                }
-                None => return,
-            }
+            let Some((host, resource, before)) = self.journal.pop() else {
+                return;
+            };
+            self.set(host, resource, before);
         }
     }
 
@@ -82,21 +119,54 @@ impl<'a, R: Room + ?Sized> Overlay<'a, R> {
         change: impl Fn(Amount, Amount) -> Amount,
     ) {
         for (resource, amount) in amounts {
-            let key = (host, *resource);
-            let after = change(self.free(host, *resource), *amount);
-            let before = self.changed.insert(key, after);
-            self.journal.push((key, before));
+            let before = self.free(host, *resource);
+            self.journal.push((host, *resource, before));
+            self.set(host, *resource, change(before, *amount));
+        }
+    }
+
+    fn set(&mut self, host: HostId, resource: ResourceId, amount: Amount) {
+        match &mut self.changed {
+            Changed::All { resources, free } => {
+                let from = host.index().saturating_mul(*resources);
+                let at = from.saturating_add(resource.index());
+                if let Some(slot) = free.get_mut(at).filter(|_| resource.index() < *resources) {
+                    *slot = amount;
+                }
+            }
+            Changed::Few(rows) => {
+                let at = match rows.binary_search_by_key(&host, |it| it.0) {
+                    Ok(at) => at,
+                    Err(at) => {
+                        let room = self.room;
+                        rows.insert(at, (host, Row::read(|it| room.free(host, it), resource)));
+                        at
+                    }
+                };
+                if let Some((_, row)) = rows.get_mut(at) {
+                    row.fill_up(resource, |it| self.room.free(host, it));
+                    row.set(resource, amount);
+                }
+            }
         }
     }
 }
 
 impl<R: Room + ?Sized> Room for Overlay<'_, R> {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
-        // Most places are asked for before anything is changed there.
-        if self.changed.is_empty() {
-            return self.room.free(host, resource);
+        match &self.changed {
+            Changed::All { resources, free } => {
+                let from = host.index().saturating_mul(*resources);
+                let at = from.saturating_add(resource.index());
+                let amount = free.get(at).filter(|_| resource.index() < *resources);
+                amount.copied().unwrap_or_default()
+            }
+            Changed::Few(rows) => {
+                let at = rows.binary_search_by_key(&host, |it| it.0).ok();
+                let row = at.and_then(|at| rows.get(at));
+                let known = row.and_then(|(_, row)| row.known(resource));
+                known.unwrap_or_else(|| self.room.free(host, resource))
+            }
         }
-        let changed = self.changed.get(&(host, resource));
-        changed.map_or_else(|| self.room.free(host, resource), |it| *it)
     }
 }

@@ -59,6 +59,31 @@ impl Row {
         }
     }
 
+    /// What an amount of each resource up to one is.
+    pub(super) fn read(amount: impl Fn(ResourceId) -> Amount, upto: ResourceId) -> Self {
+        let mut row = Self::new();
+        row.fill_up(upto, amount);
+        row
+    }
+
+    /// Adds the amounts of resources up to one that were never set.
+    pub(super) fn fill_up(&mut self, upto: ResourceId, amount: impl Fn(ResourceId) -> Amount) {
+        let len = upto.index().saturating_add(1);
+        while self.0.len() < len {
+            self.0.push(amount(ResourceId::of(self.0.len())));
+        }
+    }
+
+    /// How much of a resource, if it or a later one was ever set.
+    pub(super) fn known(&self, resource: ResourceId) -> Option<Amount> {
+        self.0.get(resource.index()).copied()
+    }
+
+    /// The amounts, by the number of the resource.
+    pub(crate) fn amounts(&self) -> &[Amount] {
+        &self.0
+    }
+
     fn slot(&mut self, resource: ResourceId) -> Option<&mut Amount> {
         let at = resource.index();
         if self.0.len() <= at {

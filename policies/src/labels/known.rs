@@ -8,6 +8,7 @@ use lockkeeper_api::foreign::{koordinator, kueue};
 use lockkeeper_api::labels::{
     CAN_PREEMPT, DISRUPTION_MODE, JOB, MAX_EXECUTION_TIME, MIN_PARALLELISM, ORIGINAL_PLACEMENT,
     PREEMPTIBLE, PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME, RESOURCE_IN_USE,
+    SOFT_EVICTION,
 };
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -210,7 +211,7 @@ const KOORDINATOR: &[Known] = &[
     ("scheduling.koordinator.sh/resource-status", Annotation),
     ("scheduling.koordinator.sh/usage-thresholds", Annotation),
     // A label on lockkeeper's victims, an annotation on Koordinator's.
-    ("scheduling.koordinator.sh/soft-eviction", Either),
+    (SOFT_EVICTION, Either),
     ("scheduling.koordinator.sh/bind-gang-group-id", Either),
     ("scheduling.koordinator.sh/bind-gang-member-count", Either),
     ("scheduling.koordinator.sh/eviction-cost", Either),

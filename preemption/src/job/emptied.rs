@@ -6,7 +6,7 @@ use super::trace::{Removal, Step};
 use super::world::{JobId, Member, World};
 use crate::amount::Amount;
 use crate::names::{HostId, PodId, ResourceId};
-use crate::placement::{Pod, Room, Row};
+use crate::placement::{Cluster, Pod, Room, Row};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 
@@ -27,24 +27,29 @@ pub(super) struct Emptied<'a> {
 
 impl Emptied<'_> {
     /// What is free on nodes when those have gone that leave, those that were taken for a quota, and, if that is
-    /// wished, all that may be taken; with what is held for other jobs taken off. Costs the pods of the nodes.
-    pub(super) fn free(&self, hosts: &[HostId], takes_all: bool) -> Free {
+    /// wished, all that may be taken; with what is held for other jobs taken off. Costs those pods; if all that
+    /// may be taken go, the pods of the nodes.
+    pub(super) fn free(&self, hosts: &[HostId], takes_all: bool) -> Free<'_> {
         let cluster = self.world.cluster();
-        let mut free = vec![Row::new(); cluster.hosts_len()];
-        for id in hosts {
-            let (Some(host), Some(slot)) = (cluster.host(*id), free.get_mut(id.index())) else {
-                continue;
-            };
-            *slot = host.free().clone();
-            for pod in host.pods() {
-                let Some(member) = self.world.member(*pod) else {
-                    continue;
-                };
-                if member.is_leaving
-                    || takes_all && self.may_be_taken(*pod)
-                    || self.recycled.contains_key(pod)
-                {
-                    slot.add(cluster.requests(*pod));
+        let mut more = vec![Row::new(); cluster.hosts_len()];
+        let mut gone = |host: HostId, pod: PodId| {
+            if let Some(more) = more.get_mut(host.index()) {
+                more.add(cluster.requests(pod));
+            }
+        };
+        for (pod, host) in self.recycled {
+            gone(*host, *pod);
+        }
+        for pod in self.world.leaving() {
+            if let Some(host) = cluster.pod(pod).and_then(Pod::host) {
+                gone(host, pod);
+            }
+        }
+        for host in hosts.iter().filter(|_| takes_all) {
+            let pods = cluster.host(*host).map_or(&[][..], |it| it.pods());
+            for pod in pods.iter().filter(|it| self.may_be_taken(**it)) {
+                if !self.recycled.contains_key(pod) {
+                    gone(*host, *pod);
                 }
             }
         }
@@ -53,12 +58,12 @@ impl Emptied<'_> {
             let is_heeded = known.is_some_and(|it| it.priority() >= self.priority);
             if is_heeded
                 && self.world.job_of(pod) != Some(self.job)
-                && let Some(slot) = free.get_mut(host.index())
+                && let Some(more) = more.get_mut(host.index())
             {
-                slot.take(cluster.requests(pod));
+                more.take(cluster.requests(pod));
             }
         }
-        Free(free)
+        Free { cluster, more }
     }
 
     /// Who was taken from these nodes beside those that were taken for a quota.
@@ -84,12 +89,17 @@ impl Emptied<'_> {
     }
 }
 
-/// What is free on each node, by its number.
-pub(super) struct Free(Vec<Row>);
+/// What is free on nodes.
+pub(super) struct Free<'a> {
+    cluster: &'a Cluster,
+    /// By node, how much more than now.
+    more: Vec<Row>,
+}
 
-impl Room for Free {
+impl Room for Free<'_> {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
-        let row = self.0.get(host.index());
-        row.map_or(Amount::ZERO, |row| row.get(resource))
+        let more = self.more.get(host.index());
+        let more = more.map_or(Amount::ZERO, |row| row.get(resource));
+        self.cluster.free(host, resource).plus(more)
     }
 }

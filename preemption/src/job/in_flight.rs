@@ -104,8 +104,10 @@ impl InFlight {
         self.rounds.insert(job, Round { since_s, victims });
     }
 
-    /// A pod has gone. Rounds that waited for it alone end. Costs the jobs that wait for it.
+    /// A pod has gone: rounds that waited for it alone end, and that of a job that it was by itself. To be told
+    /// before its number is given to another. Costs the jobs that wait for it.
     pub fn gone(&mut self, pod: PodId) {
+        self.end(JobId::Pod(pod));
         for job in self.waiting.remove(&pod).into_iter().flatten() {
             if let Some(round) = self.rounds.get_mut(&job) {
                 round.victims.remove(&pod);

@@ -262,6 +262,10 @@ impl World {
             pods.remove(&id);
             if pods.is_empty() {
                 self.jobs.remove(&member.job);
+                // The number of the pod may be given to another.
+                if let JobId::Pod(_) = member.job {
+                    self.gangs.remove(&member.job);
+                }
             }
         }
     }

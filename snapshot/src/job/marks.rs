@@ -4,14 +4,19 @@
 //! It shows JSON as the value of a label, which Kubernetes does not take. So the label has the preemptor's job
 //! as its value, and an annotation of the same key the JSON.
 
-use serde_json::json;
+use lockkeeper_api::labels::SOFT_EVICTION;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// `scheduling.koordinator.sh/soft-eviction`: a label and an annotation on pods that are to be evicted.
-pub struct MarkKey;
-
-impl MarkKey {
-    /// The key.
-    pub const SOFT_EVICTION: &'static str = "scheduling.koordinator.sh/soft-eviction";
+/// For whom a victim goes: what the annotation says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub struct Preemptor {
+    /// The job.
+    #[serde(rename = "preemptJob")]
+    pub job: String,
+    /// Its namespace. The proposal has none; without one it is the victim's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
 }
 
 /// The most characters in the value of a label.
@@ -20,12 +25,39 @@ const LABEL_MAX: usize = 63;
 /// How many of them the hash of a longer name takes.
 const HASH_LEN: usize = 16;
 
-/// The values of the label and of the annotation for a victim of a job. A name that is too long for a label, or
-/// has characters that are not for labels, is cut and ends in its hash.
-#[must_use]
-pub fn soft_eviction(namespace: &str, job: &str) -> (String, String) {
-    let annotation = json!({"preemptJob": job, "namespace": namespace}).to_string();
-    (label_value(job), annotation)
+impl Preemptor {
+    /// The value of the label [`SOFT_EVICTION`]. A name that is too long for a label, or has characters that are
+    /// not for labels, is cut and ends in its hash.
+    #[must_use]
+    pub fn label(&self) -> String {
+        label_value(&self.job)
+    }
+
+    /// The value of the annotation of the same key.
+    ///
+    /// # Errors
+    ///
+    /// Never: names are text.
+    pub fn annotation(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// For whom a pod was marked, if it was: by the annotation, or by the label alone, whose value may be cut.
+    /// After a restart rounds in flight are made of it.
+    #[must_use]
+    pub fn of(
+        labels: &BTreeMap<String, String>,
+        annotations: &BTreeMap<String, String>,
+    ) -> Option<Self> {
+        let told = annotations.get(SOFT_EVICTION);
+        let told = told.and_then(|it| serde_json::from_str(it).ok());
+        let by_label = || {
+            let job = labels.get(SOFT_EVICTION)?.clone();
+            let namespace = None;
+            Some(Self { job, namespace })
+        };
+        told.or_else(by_label)
+    }
 }
 
 fn label_value(name: &str) -> String {
@@ -57,7 +89,7 @@ fn fnv_1a(text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{LABEL_MAX, label_value, soft_eviction};
+    use super::{LABEL_MAX, Preemptor, SOFT_EVICTION, label_value};
 
     #[test]
     fn names_that_labels_do_not_take_are_hashed() {
@@ -84,12 +116,53 @@ mod tests {
         );
     }
 
+    fn preemptor(job: &str, namespace: Option<&str>) -> Preemptor {
+        Preemptor {
+            job: job.to_owned(),
+            namespace: namespace.map(str::to_owned),
+        }
+    }
+
     #[test]
     fn the_annotation_is_the_proposals_json() {
-        let (label, annotation) = soft_eviction("team", "job2");
-        assert_eq!(label, "job2");
-        let told: serde_json::Value = serde_json::from_str(&annotation).unwrap();
-        assert_eq!(told["preemptJob"], "job2");
-        assert_eq!(told["namespace"], "team");
+        let team = preemptor("job2", Some("team"));
+        let annotation = team.annotation().unwrap();
+        assert_eq!(annotation, r#"{"preemptJob":"job2","namespace":"team"}"#);
+        assert_eq!(team.label(), "job2");
+    }
+
+    #[test]
+    fn a_mark_reads_back() {
+        let long = "a".repeat(LABEL_MAX + 1);
+        let cut = label_value(&long);
+        let json = |job: &str| format!(r#"{{"preemptJob":"{job}","namespace":"team"}}"#);
+        for (label, annotation, expected) in [
+            (None, None, None),
+            (Some("job2"), None, Some(preemptor("job2", None))),
+            (
+                Some(cut.as_str()),
+                Some(json(&long)),
+                Some(preemptor(&long, Some("team"))),
+            ),
+            // As in the proposal, and as others may write it.
+            (
+                None,
+                Some(r#"{"preemptJob":"job2"}"#.to_owned()),
+                Some(preemptor("job2", None)),
+            ),
+            (None, Some("{preemptJob:job2...}".to_owned()), None),
+            (
+                Some("job2"),
+                Some("true".to_owned()),
+                Some(preemptor("job2", None)),
+            ),
+        ] {
+            let map = |value: Option<&str>| {
+                let pair = value.map(|it| (SOFT_EVICTION.to_owned(), it.to_owned()));
+                pair.into_iter().collect()
+            };
+            let read = Preemptor::of(&map(label), &map(annotation.as_deref()));
+            assert_eq!(read, expected, "{label:?} {annotation:?}");
+        }
     }
 }

@@ -13,7 +13,7 @@ mod shares;
 mod story;
 
 pub use door::CaseError;
-pub use marks::{MarkKey, soft_eviction};
+pub use marks::Preemptor;
 
 use serde_json::Value;
 

@@ -65,15 +65,12 @@ fn what_happened_before_does_not_matter() {
             set_host(&mut told.world, at, host);
         }
         for at in 0..3 {
-            match town.budgets.get(at) {
-                Some((label, allowed)) => {
-                    set_budget(&mut told.world, at, *label, *allowed);
-                }
-                None => {
-                    let budget = set_budget(&mut told.world, at, 0, 0);
-                    told.world.remove_budget(budget);
-                }
+            if let Some((label, allowed)) = town.budgets.get(at) {
+                set_budget(&mut told.world, at, *label, *allowed);
+                continue;
             }
+            let budget = set_budget(&mut told.world, at, 0, 0);
+            told.world.remove_budget(budget);
         }
         for (at, job) in town.jobs.iter().enumerate() {
             told.add(at, job);

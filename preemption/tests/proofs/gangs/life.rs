@@ -1,7 +1,7 @@
 //! Long runs: jobs come back when they were preempted, and nobody goes round in circles.
 
 use super::properties::town_tapes;
-use super::town::{Host, Job, Pod, SMALL, Town};
+use super::town::{Job, SMALL, Town};
 use crate::model::dice::{Dice, check};
 use lockkeeper_preemption::gang::{Compatibility, DisruptionMode, Outcome};
 use proptest::prelude::*;
@@ -75,28 +75,11 @@ fn long_runs_come_to_rest_and_no_two_preempt_each_other() {
 /// Jobs with these priorities, for scheduling and for preemption, and a place for one of them.
 fn rivals(priorities: &[(i32, i32)]) -> Town {
     let job = |(priority, preemption_priority): &(i32, i32)| Job {
-        mode: Some(DisruptionMode::PodGroup),
         priority: *priority,
         preemption_priority: *preemption_priority,
-        count_min: 1,
-        started_at_ns: 0,
-        label: None,
-        is_tolerant: false,
-        is_going: false,
-        pods: vec![Pod {
-            asks: [1, 0],
-            host: None,
-            nominated: None,
-        }],
+        ..Job::of(DisruptionMode::PodGroup, 1, None)
     };
-    Town {
-        hosts: vec![Host {
-            has: [1, 0],
-            is_tainted: false,
-        }],
-        jobs: priorities.iter().map(job).collect(),
-        budgets: vec![],
-    }
+    Town::of(priorities.iter().map(job).collect())
 }
 
 /// Three jobs of every pair of priorities with scheduling ≤ preemption want the one place there is.

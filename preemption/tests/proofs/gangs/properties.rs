@@ -148,7 +148,7 @@ fn asked_again_it_says_the_same_and_in_whatever_order_it_was_told() {
 }
 
 /// What does not depend on numbers.
-fn summary(told: &Told, outcome: &Outcome) -> String {
+pub fn summary(told: &Told, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Fits { placement } => format!("fits {:?}", told.seats(placement)),
         Outcome::Preempt(plan) => {

@@ -9,7 +9,7 @@ use lockkeeper_preemption::placement::{
     Condition, Effect, HostSpec, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape,
     Taint, Toleration, TolerationCondition,
 };
-use lockkeeper_preemption::{Amount, GroupId, HostId, PodId, UnitId};
+use lockkeeper_preemption::{Amount, BudgetId, GroupId, HostId, PodId, UnitId};
 
 /// Of cpu and of memory.
 pub type Asks = [i64; 2];
@@ -67,6 +67,19 @@ pub const SMALL: Size = Size {
 };
 
 impl Town {
+    /// One node of one cpu, and these jobs.
+    pub fn of(jobs: Vec<Job>) -> Self {
+        let host = Host {
+            has: [1, 0],
+            is_tainted: false,
+        };
+        Self {
+            hosts: vec![host],
+            jobs,
+            budgets: vec![],
+        }
+    }
+
     /// Jobs that fit one after the other run, the others wait.
     pub fn roll(dice: &mut Dice<'_>, size: Size) -> Self {
         let hosts = 1 + dice.below(size.hosts);
@@ -148,15 +161,7 @@ impl Town {
             hosts.push(set_host(&mut world, at, host));
         }
         for (at, (label, allowed)) in self.budgets.iter().enumerate() {
-            let (key, value) = (world.word("app"), world.word(&label.to_string()));
-            let condition = Condition::In(Box::new([value]));
-            world.set_budget(BudgetSpec {
-                namespace: "",
-                name: &at.to_string(),
-                selector: Selector(Box::new([Requirement { key, condition }])),
-                allowed: *allowed,
-                disrupted: vec![],
-            });
+            set_budget(&mut world, at, *label, *allowed);
         }
         let mut told = Told {
             world,
@@ -172,6 +177,26 @@ impl Town {
 }
 
 impl Job {
+    /// A group of so many pods of one cpu each, on a node or waiting.
+    pub fn of(mode: DisruptionMode, pods: usize, host: Option<usize>) -> Self {
+        let pod = Pod {
+            asks: [1, 0],
+            host,
+            nominated: None,
+        };
+        Self {
+            mode: Some(mode),
+            priority: 0,
+            preemption_priority: 0,
+            count_min: pods,
+            started_at_ns: 0,
+            label: None,
+            is_tolerant: false,
+            is_going: false,
+            pods: vec![pod; pods],
+        }
+    }
+
     fn roll(dice: &mut Dice<'_>, size: Size) -> Self {
         let mode = dice.pick(&[
             None,
@@ -226,7 +251,7 @@ pub fn is_within(asks: Asks, free: Asks) -> bool {
     (0..2).all(|at| asks[at] == 0 || asks[at] <= free[at])
 }
 
-fn set_host(world: &mut World, at: usize, host: &Host) -> HostId {
+pub fn set_host(world: &mut World, at: usize, host: &Host) -> HostId {
     let cpu = world.resource("cpu");
     let memory = world.resource("memory");
     let mut taints = Vec::new();
@@ -250,6 +275,18 @@ fn set_host(world: &mut World, at: usize, host: &Host) -> HostId {
     })
 }
 
+pub fn set_budget(world: &mut World, at: usize, label: usize, allowed: i32) -> BudgetId {
+    let (key, value) = (world.word("app"), world.word(&label.to_string()));
+    let condition = Condition::In(Box::new([value]));
+    world.set_budget(BudgetSpec {
+        namespace: "",
+        name: &at.to_string(),
+        selector: Selector(Box::new([Requirement { key, condition }])),
+        allowed,
+        disrupted: vec![],
+    })
+}
+
 /// A world, and which numbers things have there.
 pub struct Told {
     pub world: World,
@@ -259,7 +296,9 @@ pub struct Told {
 }
 
 impl Told {
-    fn add(&mut self, at: usize, job: &Job) {
+    /// Tells of a job, or what it is now.
+    pub fn add(&mut self, at: usize, job: &Job) {
+        self.pods[at].clear();
         let world = &mut self.world;
         let name = format!("job{at}");
         self.groups[at] = job.mode.map(|mode| {

@@ -4,6 +4,7 @@ mod defaults;
 pub(crate) mod invalid_template_metadata;
 mod mixed_preemptible_labels;
 pub(crate) mod negative_resources;
+mod pod_groups;
 mod preemption_priority;
 pub(crate) mod priorities;
 mod priority_class_changed;
@@ -30,6 +31,9 @@ static RULES: &[Rule<Workload>] = &[
     invalid_template_metadata::rule(),
     reserved_resource::rule(),
     negative_resources::rule(),
+    pod_groups::UNKNOWN,
+    pod_groups::UNEVEN,
+    pod_groups::MINIMUM_ABOVE_REPLICA,
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
 ];

@@ -46,6 +46,9 @@ pub fn tell(out: &mut impl Write, loaded: &Loaded, answer: &Answer) -> fmt::Resu
             }
             Ok(())
         }
+        Answer::Budgets(victims) if victims.is_empty() => {
+            writeln!(out, "nobody is to go, so no budget is broken")
+        }
         Answer::Budgets(victims) => {
             for (at, it) in victims.iter().enumerate() {
                 match it.as_slice() {

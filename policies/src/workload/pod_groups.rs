@@ -1,0 +1,124 @@
+//! What pod groups ask of the pod sets that name them.
+//!
+//! Source: KEP-5710, Preemption unit: a replica of a pod group is what is preempted as one.
+
+use crate::finding::{Findings, quoted};
+use crate::rule::{Check, Layer, Rule};
+use lockkeeper_api::Workload;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::workload::{PodGroup, PodSet};
+
+/// A pod set names a group that is not there.
+pub(super) const UNKNOWN: Rule<Workload> = Rule {
+    id: "WL011",
+    name: "unknown-pod-group",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &[],
+    layers: &[Layer::Webhook],
+    doc: include_str!("unknown_pod_group.md"),
+    check: Check::Object(unknown),
+};
+
+/// The pods of a pod set cannot be shared out to the replicas of its group.
+pub(super) const UNEVEN: Rule<Workload> = Rule {
+    id: "WL012",
+    name: "uneven-replicas",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &[],
+    layers: &[Layer::Webhook],
+    doc: include_str!("uneven_replicas.md"),
+    check: Check::Object(uneven),
+};
+
+/// A gang needs more pods than one replica has.
+pub(super) const MINIMUM_ABOVE_REPLICA: Rule<Workload> = Rule {
+    id: "WL013",
+    name: "gang-minimum-above-replica",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &[],
+    layers: &[Layer::Webhook],
+    doc: include_str!("gang_minimum_above_replica.md"),
+    check: Check::Object(minimum_above_replica),
+};
+
+fn unknown(workload: &Workload, out: &mut Findings) {
+    for (position, pod_set) in workload.spec.pod_sets.iter().enumerate() {
+        if let Some(name) = &pod_set.pod_group_name
+            && group(workload, name).is_none()
+        {
+            out.not_found(
+                path(position, pod_set).field("podGroupName"),
+                name,
+                "no pod group has this name; add it to spec.podGroups, or name one that is there",
+            );
+        }
+    }
+}
+
+fn uneven(workload: &Workload, out: &mut Findings) {
+    for (position, pod_set) in workload.spec.pod_sets.iter().enumerate() {
+        let name = pod_set.pod_group_name.as_deref();
+        let Some(group) = name.and_then(|it| group(workload, it)) else {
+            continue;
+        };
+        let (count, replicas) = (count(pod_set), replicas(group));
+        if count.checked_rem(replicas).is_some_and(|rest| rest != 0) {
+            out.invalid(
+                path(position, pod_set).field("count"),
+                count,
+                format!(
+                    "must be a multiple of {replicas}, the replicas of pod group {}, which have equally many of these \
+                     pods",
+                    quoted(&group.name)
+                ),
+            );
+        }
+    }
+}
+
+fn minimum_above_replica(workload: &Workload, out: &mut Findings) {
+    for (position, group) in workload.spec.pod_groups.iter().enumerate() {
+        let Some(minimum) = group.min_count.map(i64::from) else {
+            continue;
+        };
+        let pod_sets = workload.spec.pod_sets.iter();
+        let named = pod_sets.filter(|it| it.pod_group_name.as_ref() == Some(&group.name));
+        let pods = named.fold(0_i64, |sum, it| sum.saturating_add(count(it)));
+        // What no pod set names asks nothing of anybody.
+        let size = pods.checked_div(replicas(group)).filter(|it| *it > 0);
+        if let Some(size) = size.filter(|it| minimum > *it) {
+            out.invalid(
+                FieldPath::new("spec.podGroups")
+                    .item(position, &group.name)
+                    .field("minCount"),
+                minimum,
+                format!(
+                    "must be at most {size}, the pods of one replica; with more it can never run"
+                ),
+            );
+        }
+    }
+}
+
+fn group<'a>(workload: &'a Workload, name: &str) -> Option<&'a PodGroup> {
+    let mut groups = workload.spec.pod_groups.iter();
+    groups.find(|it| it.name == name)
+}
+
+fn path(position: usize, pod_set: &PodSet) -> FieldPath {
+    FieldPath::new("spec.podSets").item(position, pod_set.name())
+}
+
+/// How many pods there are, the default filled in.
+fn count(pod_set: &PodSet) -> i64 {
+    pod_set.count.map_or(1, i64::from)
+}
+
+/// How many like groups there are, the default filled in.
+fn replicas(group: &PodGroup) -> i64 {
+    group.replicas.map_or(1, i64::from)
+}

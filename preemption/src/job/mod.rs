@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`class`] | [`Says`], [`Switches`] → [`Class`], who may trigger, [`VictimAction`] (R5, R7, R11) |
 //! | [`resources`], [`quota`] | [`Resources`]; [`QuotaTree`]: [`Limits`] and [`Figures`] of quotas below quotas |
-//! | [`admission`] | a job against its quota and all above: [`admission`] → [`Admission`] (R1–R4, R6) |
+//! | [`mod@admission`] | a job against its quota and all above: [`admission()`] → [`Admission`] (R1–R4, R6) |
 //! | [`world`] | [`World`]: nodes and pods ([`crate::placement`]), quotas, jobs ([`JobId`]), by events |
 //! | [`preempt`], `emptied`, `assign_back` | one round: [`plan`] → [`Outcome`], all or nothing (R8–R10, R13, R14) |
 //! | [`in_flight`] | [`InFlight`]: rounds whose victims have not gone (R12) |

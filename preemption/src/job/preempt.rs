@@ -10,11 +10,11 @@
 //! 5. **Placement.** Each pod without a place, by name, on the first node that has room. If they do not all find
 //!    one, all that may be taken are, from each node in question, and it is tried once more. If one finds none
 //!    then, nothing happens to anybody.
-//! 6. **Assign-back** ([`super::assign_back`]).
+//! 6. **Assign-back** (`assign_back`).
 //!
-//! What the proposal leaves open: whether the job might not fit as things are; pods that leave anyway count as gone, and need not be told again; a node that
-//! is held for a pod of another job counts as used if that job is not of a lower priority. Pods of a quota above
-//! are taken only where that one would pass its max.
+//! What the proposal leaves open: whether the job might not fit as things are; pods that leave anyway count as
+//! gone, and need not be told again; a node that is held for a pod of another job counts as used if that job is
+//! not of a lower priority. Pods of a quota above are taken only where that one would pass its max.
 
 use super::admission::{Admission, admission};
 use super::assign_back::{Returned, assign_back};

@@ -6,7 +6,7 @@
 //! - [`Shape::refused_by`] is what no preemption mends: a taint, a selector, a node that is too small.
 //! - [`Overlay`] is the room as it would be: what is free, and what is taken and given back on top of that.
 //!   It never edits the cluster, and goes back to any mark.
-//! - [`place`] puts pods on nodes, one after the other: the first that fits in the order of nodes, or the one
+//! - [`place()`] puts pods on nodes, one after the other: the first that fits in the order of nodes, or the one
 //!   that is left fullest.
 //!
 //! What a pod needs of a node is what `NodeResourcesFit`, `NodeAffinity` (what is required), `TaintToleration`

@@ -131,7 +131,7 @@ fn made_running(stage: &mut Stage) {
     site.objects.until("Job", "train", |it| {
         it["spec"]["suspend"] == true && it["status"]["active"].as_u64().unwrap_or(0) == 0
     });
-    assert_eq!(site.pods("train").len(), 0);
+    site.until_empty("train");
     site.finish("first");
     site.until_runs("train");
 

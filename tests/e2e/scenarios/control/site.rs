@@ -249,6 +249,16 @@ impl<'a> Site<'a> {
         workload
     }
 
+    /// Waits until a Job has no pods. One that is suspended as it starts has none at first, and then some that go.
+    #[track_caller]
+    pub fn until_empty(&self, job: &str) {
+        let found = crate::wait::until(
+            || Ok(self.pods(job).is_empty().then_some(())),
+            || format!("{job} keeps its pods: {:#?}", self.pods(job)),
+        );
+        found.unwrap_or_else(|e| panic!("{e}"));
+    }
+
     /// Waits until what is made is younger than the workload of a Job: times have whole seconds.
     #[track_caller]
     pub fn until_next_second(&self, job: &str) {

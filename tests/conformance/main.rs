@@ -25,6 +25,8 @@ mod preemption;
 mod requeue;
 
 use data::Tally;
+use lockkeeper_snapshot::gang::is_gang;
+use lockkeeper_snapshot::job::Case;
 
 #[test]
 fn preemption_decides_as_kueue() {
@@ -61,6 +63,8 @@ fn workloads_come_back_as_in_kueue() {
 fn gangs_and_pods_preempt_as_in_kube_scheduler() {
     let mut tally = Tally::default();
     for case in data::cases("gang") {
+        let is_taken_as_one = is_gang(&case.value) && !Case::is_one(&case.value);
+        assert!(is_taken_as_one, "{} goes through another door", case.id);
         gang::check(&case, &mut tally);
     }
     tally.finish("gang");
@@ -70,6 +74,11 @@ fn gangs_and_pods_preempt_as_in_kube_scheduler() {
 fn jobs_are_decided_as_the_proposal_says() {
     let mut tally = Tally::default();
     for mut case in data::cases("job") {
+        assert!(
+            Case::is_one(&case.value),
+            "{} goes through another door",
+            case.id
+        );
         let kind = case.value["kind"].as_str().unwrap_or_default();
         case.file = format!("{}/{kind}", case.file);
         let problems = job::check(&case.value);

@@ -1,6 +1,7 @@
 //! The rules against what Kueue, Kubernetes and Koordinator answered: every case of the conformance data.
 //!
-//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `webhook/`; without it `../shared/data`.
+//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `webhook/`; without it `../shared/data` and,
+//! failing that, the sample beside the other tests.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -33,7 +33,7 @@ pub struct Search<'a> {
     pub draws_max: u64,
 }
 
-/// The sizes of the sets that are tried, ascending. About half of the work is in the even ones.
+/// The sizes of the sets that are tried, ascending. Each may be asked for on a thread of its own.
 pub fn sizes() -> impl Iterator<Item = usize> {
     GUESTS.into_iter().map(|(size, _)| size)
 }

@@ -1,7 +1,7 @@
 //! Who has to go in one domain.
 
 use super::domain::Domain;
-use super::plan::Why;
+use super::plan::{Why, named};
 use super::reprieve::Reprieve;
 use super::room::{Cut, Ground};
 use super::spec::Compatibility;
@@ -75,7 +75,7 @@ impl Search<'_> {
             return Err(self.no_room(top, &first));
         }
         trace.note(|| Step::Placed {
-            placement: self.named(&first),
+            placement: named(self.preemptor.pods, &first),
         });
         let protected = self.protected(trace);
         match self.world.options.compatibility {
@@ -99,7 +99,7 @@ impl Search<'_> {
         trace.note(|| Step::Bound { most });
         if placement != *first {
             trace.note(|| Step::PlacedAnew {
-                placement: self.named(&placement),
+                placement: named(self.preemptor.pods, &placement),
             });
         }
         let cut = self.cut(Some(most));
@@ -334,11 +334,6 @@ impl Search<'_> {
 
     pub(super) fn is_enough(&self, placement: &[Option<HostId>]) -> bool {
         placement.iter().flatten().count() >= self.preemptor.count_min
-    }
-
-    fn named(&self, placement: &[Option<HostId>]) -> Vec<(PodId, Option<HostId>)> {
-        let pods = self.preemptor.pods.iter().copied();
-        pods.zip(placement.iter().copied()).collect()
     }
 
     fn no_room(&self, top: i32, placement: &[Option<HostId>]) -> Why {

@@ -9,7 +9,7 @@ use super::preempt::{Asked, Over};
 use super::trace::{InTheWay, Step};
 use super::world::World;
 use crate::names::{HostId, PodId};
-use crate::placement::{Overlay, Room};
+use crate::placement::{Overlay, Pod, Room};
 use crate::trace::Trace;
 use std::cmp::Reverse;
 
@@ -41,7 +41,8 @@ impl Returned<'_> {
             }
         }
         let quotas = self.world.quotas();
-        let mut counted = self.over.iter().filter(|it| self.counts(pod, it));
+        let world = self.world;
+        let mut counted = self.over.iter().filter(|it| world.counts_at(pod, it.quota));
         let over = counted.find(|it| {
             let used = it.used.plus(&self.world.request(pod));
             !used.fits(&quotas.limits(it.quota).max)
@@ -49,19 +50,13 @@ impl Returned<'_> {
         over.map(|it| InTheWay::NoQuota { quota: it.quota })
     }
 
-    fn counts(&self, pod: PodId, over: &Over) -> bool {
-        let own = self.world.member(pod).and_then(|it| it.quota);
-        own.is_some_and(|own| self.world.quotas().is_within(own, over.quota))
-    }
-
     fn put_back<R: Room>(&mut self, room: &mut Overlay<'_, R>, pod: PodId, host: HostId) {
         let world = self.world;
         if self.used.contains_key(&host) {
             room.take(host, world.cluster().requests(pod));
         }
-        let own = world.member(pod).and_then(|it| it.quota);
         for it in &mut self.over {
-            if own.is_some_and(|own| world.quotas().is_within(own, it.quota)) {
+            if world.counts_at(pod, it.quota) {
                 it.used.add(&world.request(pod));
             }
         }
@@ -76,12 +71,7 @@ pub(super) fn assign_back<R: Room>(
     trace: &mut Trace<Step>,
 ) -> Vec<PodId> {
     let world = returned.world;
-    let priority = |pod: PodId| {
-        world
-            .cluster()
-            .pod(pod)
-            .map_or(0, crate::placement::Pod::priority)
-    };
+    let priority = |pod: PodId| world.cluster().pod(pod).map_or(0, Pod::priority);
     removed.sort_by_cached_key(|(pod, _)| (Reverse(priority(*pod)), world.name_of(*pod)));
     let mut victims = Vec::new();
     for (pod, host) in removed {

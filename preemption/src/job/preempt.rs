@@ -264,8 +264,7 @@ impl Round<'_> {
                 continue;
             }
             for pod in self.world.leaving() {
-                let member = self.world.member(pod);
-                if member.is_some_and(|it| self.counts_at(it, quota)) {
+                if self.world.counts_at(pod, quota) {
                     used.subtract(&self.world.request(pod));
                 }
             }
@@ -276,11 +275,6 @@ impl Round<'_> {
             }
         }
         all
-    }
-
-    fn counts_at(&self, member: &Member, quota: QuotaId) -> bool {
-        let own = member.quota;
-        own.is_some_and(|own| self.world.quotas().is_within(own, quota))
     }
 
     /// All that count against those quotas and may be taken, off their use. They must make room.
@@ -303,7 +297,7 @@ impl Round<'_> {
             }
             let mut is_counted = false;
             for it in &mut *over {
-                if self.counts_at(member, it.quota) {
+                if self.world.counts_at(id, it.quota) {
                     it.used.subtract(&self.world.request(id));
                     is_counted = true;
                 }

@@ -235,6 +235,12 @@ impl World {
         self.members.get(pod.index())?.as_ref()
     }
 
+    /// Whether a pod counts against a quota: it is of that one, or of one below.
+    pub(super) fn counts_at(&self, pod: PodId, quota: QuotaId) -> bool {
+        let own = self.member(pod).and_then(|it| it.quota);
+        own.is_some_and(|own| self.quotas.is_within(own, quota))
+    }
+
     pub(super) fn gang(&self, job: JobId) -> Option<Gang> {
         self.gangs.get(&job).copied()
     }

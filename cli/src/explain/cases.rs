@@ -8,22 +8,21 @@ use serde_json::{Value, json};
 
 /// The answer, if it is such a scenario.
 pub(super) fn tell(text: &str, at: &str, arguments: &Arguments) -> Result<Option<String>, Error> {
-    // Most name neither, and need not be read twice.
-    if !["kind", "nodes"].iter().any(|it| text.contains(it)) {
-        return Ok(None);
-    }
+    // What is no JSON or YAML is told by who reads it as its type.
     let Ok(value) = parse::<Value>(text) else {
         return Ok(None);
     };
-    if job::Case::is_one(&value) {
-        return of_job(value, arguments)
-            .with_context(|| format!("{at} is no scenario"))
-            .map(Some);
+    let (is_job, is_gang) = (job::Case::is_one(&value), gang::is_gang(&value));
+    if (is_job || is_gang) && arguments.workload.is_some() {
+        return Err(anyhow!(
+            "--workload is for queues; here the preemptor is decided on"
+        ));
     }
-    if gang::is_gang(&value) {
-        return of_gang(text, at, arguments).map(Some);
+    match (is_job, is_gang) {
+        (true, _) => of_job(value, at, arguments).map(Some),
+        (false, true) => of_gang(text, at, arguments).map(Some),
+        (false, false) => Ok(None),
     }
-    Ok(None)
 }
 
 fn of_gang(text: &str, at: &str, arguments: &Arguments) -> Result<String, Error> {
@@ -37,11 +36,6 @@ fn of_gang(text: &str, at: &str, arguments: &Arguments) -> Result<String, Error>
         }
         None => None,
     };
-    if arguments.workload.is_some() {
-        return Err(anyhow!(
-            "--workload is for queues; here the preemptor is decided on"
-        ));
-    }
     // From the text once more, so that a mistake is told with its place.
     let scenario: gang::Scenario = parse(text).with_context(|| format!("{at} is no scenario"))?;
     let loaded = gang::load(&scenario, gang::options(&scenario, compatibility))
@@ -57,8 +51,14 @@ fn of_gang(text: &str, at: &str, arguments: &Arguments) -> Result<String, Error>
     }
 }
 
-fn of_job(value: Value, arguments: &Arguments) -> Result<String, Error> {
-    let told = job::Case::of(value)?.decide()?;
+fn of_job(value: Value, at: &str, arguments: &Arguments) -> Result<String, Error> {
+    if arguments.compatibility.is_some() {
+        return Err(anyhow!(
+            "jobs under elastic quotas are decided in one way; leave --compatibility out"
+        ));
+    }
+    let told = job::Case::of(value).and_then(|it| it.decide());
+    let told = told.with_context(|| format!("{at} is no scenario"))?;
     match arguments.output {
         Output::Human => Ok(told.text),
         Output::Json => pretty(&json!({"decision": told.decision, "trace": told.trace})),

@@ -55,9 +55,9 @@ bench-core *parts:
 instructions *flags:
     tests/bench/instructions {{flags}}
 
-# What a decision on a gang costs in instructions, against what it cost before, by the number of nodes
-instructions-gangs *flags:
-    tests/bench/gangs {{flags}}
+# What decisions on nodes cost in instructions, against what they cost before
+instructions-placement *flags:
+    tests/bench/placement {{flags}}
 
 # Fuzz every parser, two at a time, for ten minutes each: just fuzz SECONDS [TARGET...]
 fuzz seconds="600" *targets:

@@ -25,7 +25,7 @@ struct Full {
 }
 
 impl Full {
-    fn new() -> Self {
+    fn new(hosts: usize) -> Self {
         let mut world = World::new(Switches::default());
         let [cpu, memory] = ["cpu", "memory"].map(|name| world.resource(name));
         let amounts = |units: usize| {
@@ -35,7 +35,7 @@ impl Full {
                 (memory, Amount::new(units * GIB)),
             ]
         };
-        let all = HOSTS * PODS_PER_HOST;
+        let all = hosts * PODS_PER_HOST;
         // Half of what there is: already used to the last.
         let [own, other] = [all / 2, all].map(|most| {
             let limits = Limits {
@@ -51,7 +51,7 @@ impl Full {
             memory,
         };
         let one = full.shape(1);
-        for at in 0..HOSTS {
+        for at in 0..hosts {
             let name = format!("node-{at:04}");
             let host = full.world.set_host(HostSpec {
                 name: &name,
@@ -161,7 +161,7 @@ pub fn print() {
         "{:34} {:>7} {:>10} {:>10} {:>8}",
         "a round for 256 pods", "victims", "core ms", "traced ms", "alloc"
     );
-    let mut full = Full::new();
+    let mut full = Full::new(HOSTS);
     let own = Some(full.own);
     let different: Vec<i64> = (1..=8).collect();
     let jobs = [
@@ -193,8 +193,8 @@ pub fn print() {
 }
 
 /// Only plans, this many times: for a counter of instructions.
-pub fn rounds(times: usize) {
-    let mut full = Full::new();
+pub fn only(hosts: usize, times: usize) {
+    let mut full = Full::new(hosts);
     let job = full.job("room", None, Label::Missing, &[2]);
     for _ in 0..times {
         assert!(victims(&full.plan(job, &mut Trace::off())).is_some());

@@ -27,7 +27,7 @@ mod worlds;
 use measure::{calibration_ms, load_average};
 
 /// `preemption [searches|growth|cycles|events|gangs|jobs]`, or `preemption decide RUNNING TIMES`,
-/// `preemption gang NODES TIMES` and `preemption rounds TIMES`, which print nothing.
+/// `preemption gang|round NODES TIMES`, which print nothing.
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -37,8 +37,8 @@ fn main() {
     if let ["gang", nodes, times, ..] = words[..] {
         return gangs::only(nodes.parse().unwrap(), times.parse().unwrap());
     }
-    if let ["rounds", times, ..] = words[..] {
-        return jobs::rounds(times.parse().unwrap());
+    if let ["round", nodes, times, ..] = words[..] {
+        return jobs::only(nodes.parse().unwrap(), times.parse().unwrap());
     }
     let parts: [(&str, fn()); 6] = [
         ("searches", searches::print),

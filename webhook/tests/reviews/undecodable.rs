@@ -1,0 +1,149 @@
+//! Objects that do not decode.
+
+use super::{create, post, queue, quota, request, review, server};
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn an_object_that_does_not_decode_is_named_by_field() {
+    let server = server();
+    for (spec, field) in [
+        (
+            quota("1e400"),
+            "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit",
+        ),
+        (
+            quota("abc"),
+            "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit",
+        ),
+        (json!({"queueingStrategy": "Fifo"}), "spec.queueingStrategy"),
+        (
+            json!({"preemption": {"borrowWithinCohort": {"maxPriorityThreshold": 12_345_678_901_i64}}}),
+            "spec.preemption.borrowWithinCohort.maxPriorityThreshold",
+        ),
+        (json!("text"), "spec"),
+    ] {
+        let review_of = create(&queue(&spec));
+        let answer = review(&server, "/validate", &review_of).await;
+        let cause = &answer["status"]["details"]["causes"][0];
+        assert_eq!(answer["status"]["code"], 422, "{answer}");
+        assert_eq!(cause["field"], field, "{answer}");
+        assert!(
+            cause["message"].as_str().unwrap().ends_with("[SC001]"),
+            "{answer}"
+        );
+        // The schema says it better: the object goes on to it as it is.
+        let answer = review(&server, "/mutate", &review_of).await;
+        assert_eq!(
+            (&answer["allowed"], &answer["patch"]),
+            (&json!(true), &Value::Null)
+        );
+    }
+    let answer = review(&server, "/validate", &create(&queue(&quota("-1Ki")))).await;
+    let message = answer["status"]["message"].as_str().unwrap();
+    assert!(
+        message.contains(r#"Invalid value: "-1Ki": must be 0 or more [CQ008]"#),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn numbers_past_64_bits_and_deep_nesting_are_refused_with_a_message() {
+    let server = server();
+    let wide = queue(&json!({"preemption": {"borrowWithinCohort": {"maxPriorityThreshold": 0}}}));
+    let text = create(&wide)
+        .to_string()
+        .replace(":0}", ":123456789012345678901234567890}");
+    let (status, body) = post(&server, "/validate", "application/json", text.into_bytes()).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(
+        body.contains("maxPriorityThreshold") && body.contains("SC001"),
+        "{body}"
+    );
+
+    let nested = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let text = create(&queue(&json!({"fairSharing": 0}))).to_string();
+    let text = text.replace(
+        r#""fairSharing":0"#,
+        &format!(r#""namespaceSelector":{nested}"#),
+    );
+    let (status, body) = post(&server, "/validate", "application/json", text.into_bytes()).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(body.contains("SC001"), "{body}");
+}
+
+/// Inputs that fuzzing works from. A tree of values cannot be made of the first: it nests too deep, and
+/// a number in it fits no type. The second is a list of what a review holds.
+#[tokio::test]
+async fn what_need_not_be_decoded_keeps_nobody_from_an_answer() {
+    for (body, fits_a_value) in [
+        (
+            &include_bytes!("../../../tests/fuzz/seeds/review/not-decoded.json")[..],
+            false,
+        ),
+        (
+            include_bytes!("../../../tests/fuzz/seeds/review/list.json"),
+            true,
+        ),
+    ] {
+        assert_eq!(serde_json::from_slice::<Value>(body).is_ok(), fits_a_value);
+        for path in ["/validate", "/mutate"] {
+            let (status, answer) = post(&server(), path, "application/json", body.to_vec()).await;
+            assert_eq!(status, StatusCode::OK, "{answer}");
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["response"]["uid"], "u");
+            assert_eq!(answer["response"]["allowed"], true);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stored_object_that_does_not_decode_can_still_be_freed_and_deleted() {
+    let server = server();
+    let old = queue(&quota("1e400"));
+    let mut new = old.clone();
+    new["metadata"]["labels"] = json!({"a": "b"});
+    let objects = json!({"object": new, "oldObject": old});
+    let update = request(
+        "lockkeeper.dev",
+        "v1alpha1",
+        "ClusterQueue",
+        "UPDATE",
+        &objects,
+    );
+    let answer = review(&server, "/validate", &update).await;
+    assert_eq!(answer["allowed"], true);
+    assert!(
+        answer["warnings"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("not checked")
+    );
+    let delete = request(
+        "lockkeeper.dev",
+        "v1alpha1",
+        "ClusterQueue",
+        "DELETE",
+        &json!({"oldObject": old}),
+    );
+    assert_eq!(review(&server, "/validate", &delete).await["allowed"], true);
+}
+
+#[tokio::test]
+async fn nothing_is_filled_in_over_a_stored_object_that_does_not_decode() {
+    let old = queue(&quota("1e400"));
+    let new = queue(&quota("1"));
+    let objects = json!({"object": new, "oldObject": old});
+    let update = request(
+        "lockkeeper.dev",
+        "v1alpha1",
+        "ClusterQueue",
+        "UPDATE",
+        &objects,
+    );
+    let answer = review(&server(), "/mutate", &update).await;
+    assert_eq!(answer["allowed"], true);
+    assert!(answer["patch"].is_null());
+    let answer = review(&server(), "/validate", &update).await;
+    assert_eq!(answer["allowed"], true);
+}

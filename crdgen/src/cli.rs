@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::definitions;
+use crate::expressions::ExpressionError;
 use crate::pages::{self, Folders};
 use crate::webhooks::{Authorities, Endpoint, configurations};
 use crate::yaml::{self, YamlError};
@@ -145,6 +146,9 @@ pub enum Error {
     /// The rules of users cannot be read.
     #[error(transparent)]
     Rules(#[from] pages::Error),
+    /// An expression of a rule cannot be used.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
     /// An object has no YAML form. A test emits all of them, so this does not happen.
     #[error("cannot write {name} as YAML; this is a defect, please report it")]
     Yaml {
@@ -198,10 +202,12 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
 }
 
 fn definition_documents() -> Result<Vec<Document>, Error> {
-    let each = definitions().into_iter().map(|definition| {
-        let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-        document(format!("{group}_{plural}.yaml"), &definition)
-    });
+    let each = definitions(&Settings::default())?
+        .into_iter()
+        .map(|definition| {
+            let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
+            document(format!("{group}_{plural}.yaml"), &definition)
+        });
     each.collect()
 }
 

@@ -6,7 +6,9 @@
 //!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
+pub mod admission;
 pub mod cli;
+pub mod expressions;
 pub mod pages;
 pub mod webhooks;
 
@@ -14,4 +16,4 @@ mod definitions;
 mod structural;
 mod yaml;
 
-pub use definitions::definitions;
+pub use definitions::{definitions, plain_definitions};

@@ -91,4 +91,21 @@ macro_rules! is_amount {
     };
 }
 
-pub(crate) use {is_amount, quantity};
+/// Whether `oldSelf` has the same amount in a field, however it is written.
+macro_rules! same_amount {
+    ($field:literal) => {
+        concat!(
+            "has(oldSelf.",
+            $field,
+            ") && isQuantity(string(oldSelf.",
+            $field,
+            ")) && quantity(string(self.",
+            $field,
+            ")).compareTo(quantity(string(oldSelf.",
+            $field,
+            "))) == 0"
+        )
+    };
+}
+
+pub(crate) use {is_amount, quantity, same_amount};

@@ -16,7 +16,10 @@ const EXPRESSION: Expression = Expression::new(
     "a flavor is listed twice; list it once, with all its resources in one group",
 )
 .kept(
-    "self.map(group, group.flavors.map(it, it.name)) == oldSelf.map(group, group.flavors.map(it, it.name))",
+    "self.all(group, group.flavors.all(it, \
+     self.map(of, of.flavors.filter(other, other.name == it.name).size()).sum() <= 1 \
+     || self.map(of, of.flavors.filter(other, other.name == it.name).size()).sum() \
+     <= oldSelf.map(of, of.flavors.filter(other, other.name == it.name).size()).sum()))",
 )
 .of_kind(ErrorKind::Duplicate);
 

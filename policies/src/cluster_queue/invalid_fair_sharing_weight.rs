@@ -1,6 +1,6 @@
 #![doc = include_str!("invalid_fair_sharing_weight.md")]
 
-use crate::expression::{Expression, is_amount, quantity};
+use crate::expression::{Expression, is_amount, quantity, same_amount};
 use crate::finding::Findings;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
@@ -18,7 +18,7 @@ const NEGATIVE: Expression = Expression::new(
     "must be 0 or more",
 )
 .blaming(".weight")
-.kept("has(oldSelf.weight) && self.weight == oldSelf.weight");
+.kept(same_amount!("weight"));
 
 const TINY: Expression = Expression::new(
     "spec.fairSharing",
@@ -34,7 +34,7 @@ const TINY: Expression = Expression::new(
     "so small a weight counts as 0; must be 0 or more than 1n",
 )
 .blaming(".weight")
-.kept("has(oldSelf.weight) && self.weight == oldSelf.weight");
+.kept(same_amount!("weight"));
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {

@@ -16,9 +16,10 @@ const LABELS: Expression = Expression::new(
 )
 .blaming(".matchLabels")
 .kept(
-    "has(oldSelf.matchLabels) && self.matchLabels.all(it, (!format.qualifiedName().validate(it).hasValue() \
-     && !format.labelValue().validate(self.matchLabels[it]).hasValue()) \
-     || (it in oldSelf.matchLabels && oldSelf.matchLabels[it] == self.matchLabels[it]))",
+    "has(oldSelf.matchLabels) && self.matchLabels.all(it, \
+     (!format.qualifiedName().validate(it).hasValue() || it in oldSelf.matchLabels) \
+     && (!format.labelValue().validate(self.matchLabels[it]).hasValue() \
+     || oldSelf.matchLabels.exists(was, oldSelf.matchLabels[was] == self.matchLabels[it])))",
 );
 
 const KEYS: Expression = Expression::new(

@@ -1,6 +1,6 @@
 #![doc = include_str!("lending_limit_above_nominal.md")]
 
-use crate::expression::{Expression, is_amount, quantity};
+use crate::expression::{Expression, is_amount, quantity, same_amount};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
@@ -9,16 +9,25 @@ use crate::rule::{Check, Layer, Rule};
 const EXPRESSION: Expression = Expression::new(
     "spec.resourceGroups[].flavors[].resources[]",
     concat!(
-        "!(", is_amount!("lendingLimit"), ") || !(", is_amount!("nominalQuota"), ") || ",
-        quantity!("self.lendingLimit"), ".compareTo(", quantity!("self.nominalQuota"), ") <= 0",
+        "!(",
+        is_amount!("lendingLimit"),
+        ") || !(",
+        is_amount!("nominalQuota"),
+        ") || ",
+        quantity!("self.lendingLimit"),
+        ".compareTo(",
+        quantity!("self.nominalQuota"),
+        ") <= 0",
     ),
     "must be at most the nominalQuota",
 )
 .detailed("'must be at most the nominalQuota, which is ' + string(self.nominalQuota)")
 .blaming(".lendingLimit")
-.kept(
-    "self.nominalQuota == oldSelf.nominalQuota && has(oldSelf.lendingLimit) && self.lendingLimit == oldSelf.lendingLimit",
-);
+.kept(concat!(
+    same_amount!("nominalQuota"),
+    " && ",
+    same_amount!("lendingLimit")
+));
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {

@@ -20,7 +20,7 @@ const BORROWING: Expression = Expression::new(
      group.flavors.all(flavor, flavor.resources.all(it, !has(it.borrowingLimit) || (has(oldSelf.resourceGroups) \
      && oldSelf.resourceGroups.exists(before, before.coveredResources[0] == group.coveredResources[0] \
      && before.flavors.exists(of, of.name == flavor.name && of.resources.exists(was, was.name == it.name \
-     && has(was.borrowingLimit) && was.borrowingLimit == it.borrowingLimit)))))))",
+     && has(was.borrowingLimit) && quantity(string(was.borrowingLimit)).compareTo(quantity(string(it.borrowingLimit))) == 0)))))))",
 );
 const LENDING: Expression = Expression::new(
     "spec",
@@ -34,7 +34,7 @@ const LENDING: Expression = Expression::new(
      group.flavors.all(flavor, flavor.resources.all(it, !has(it.lendingLimit) || (has(oldSelf.resourceGroups) \
      && oldSelf.resourceGroups.exists(before, before.coveredResources[0] == group.coveredResources[0] \
      && before.flavors.exists(of, of.name == flavor.name && of.resources.exists(was, was.name == it.name \
-     && has(was.lendingLimit) && was.lendingLimit == it.lendingLimit)))))))",
+     && has(was.lendingLimit) && quantity(string(was.lendingLimit)).compareTo(quantity(string(it.lendingLimit))) == 0)))))))",
 );
 
 pub(crate) const fn borrowing_rule<T: HasQuota>() -> Rule<T> {

@@ -1,6 +1,6 @@
 #![doc = include_str!("negative_quota.md")]
 
-use crate::expression::{Expression, is_amount, quantity};
+use crate::expression::{Expression, is_amount, quantity, same_amount};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
@@ -20,14 +20,7 @@ macro_rules! not_negative {
             "must be 0 or more",
         )
         .blaming(concat!(".", $field))
-        .kept(concat!(
-            "has(oldSelf.",
-            $field,
-            ") && self.",
-            $field,
-            " == oldSelf.",
-            $field
-        ))
+        .kept(same_amount!($field))
     };
 }
 

@@ -21,7 +21,12 @@ const EXPRESSION: Expression = Expression::new(
      || group.coveredResources.filter(other, other == it).size() > 1).join(', ')).filter(it, it != '').join(', ') \
      + '; keep each in one group'",
 )
-.kept("self.map(group, group.coveredResources) == oldSelf.map(group, group.coveredResources)")
+.kept(
+    "self.all(group, group.coveredResources.all(it, \
+     self.map(of, of.coveredResources.filter(other, other == it).size()).sum() <= 1 \
+     || self.map(of, of.coveredResources.filter(other, other == it).size()).sum() \
+     <= oldSelf.map(of, of.coveredResources.filter(other, other == it).size()).sum()))",
+)
 .of_kind(ErrorKind::Duplicate);
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {

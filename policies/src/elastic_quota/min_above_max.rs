@@ -16,8 +16,12 @@ const EXPRESSION: Expression = Expression::new(
 )
 .blaming(".min")
 .kept(
-    "has(self.max) == has(oldSelf.max) && (!has(self.max) || self.max == oldSelf.max) \
-     && has(oldSelf.min) && self.min == oldSelf.min",
+    "has(oldSelf.min) && self.min.all(it, (has(self.max) && it in self.max \
+     && quantity(string(self.min[it])).compareTo(quantity(string(self.max[it]))) <= 0) \
+     || (it in oldSelf.min && quantity(string(self.min[it])).compareTo(quantity(string(oldSelf.min[it]))) == 0 \
+     && (has(self.max) && it in self.max) == (has(oldSelf.max) && it in oldSelf.max) \
+     && (!has(self.max) || !(it in self.max) \
+     || quantity(string(self.max[it])).compareTo(quantity(string(oldSelf.max[it]))) == 0)))",
 );
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {

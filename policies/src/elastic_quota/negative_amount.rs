@@ -14,8 +14,8 @@ const MAX: Expression = Expression::new(
 )
 .blaming(".max")
 .kept(
-    "has(oldSelf.max) && self.max.all(it, !isQuantity(string(self.max[it])) \
-     || quantity(string(self.max[it])).sign() >= 0 || (it in oldSelf.max && oldSelf.max[it] == self.max[it]))",
+    "has(oldSelf.max) && self.max.all(it, quantity(string(self.max[it])).sign() >= 0 || (it in oldSelf.max \
+     && quantity(string(self.max[it])).compareTo(quantity(string(oldSelf.max[it]))) == 0))",
 );
 const MIN: Expression = Expression::new(
     "spec",
@@ -24,8 +24,8 @@ const MIN: Expression = Expression::new(
 )
 .blaming(".min")
 .kept(
-    "has(oldSelf.min) && self.min.all(it, !isQuantity(string(self.min[it])) \
-     || quantity(string(self.min[it])).sign() >= 0 || (it in oldSelf.min && oldSelf.min[it] == self.min[it]))",
+    "has(oldSelf.min) && self.min.all(it, quantity(string(self.min[it])).sign() >= 0 || (it in oldSelf.min \
+     && quantity(string(self.min[it])).compareTo(quantity(string(oldSelf.min[it]))) == 0))",
 );
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {

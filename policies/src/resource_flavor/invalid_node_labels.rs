@@ -16,9 +16,10 @@ const EXPRESSION: Expression = Expression::new(
 )
 .blaming(".nodeLabels")
 .kept(
-    "has(oldSelf.nodeLabels) && self.nodeLabels.all(it, (!format.qualifiedName().validate(it).hasValue() \
-     && !format.labelValue().validate(self.nodeLabels[it]).hasValue()) \
-     || (it in oldSelf.nodeLabels && oldSelf.nodeLabels[it] == self.nodeLabels[it]))",
+    "has(oldSelf.nodeLabels) && self.nodeLabels.all(it, \
+     (!format.qualifiedName().validate(it).hasValue() || it in oldSelf.nodeLabels) \
+     && (!format.labelValue().validate(self.nodeLabels[it]).hasValue() \
+     || oldSelf.nodeLabels.exists(was, oldSelf.nodeLabels[was] == self.nodeLabels[it])))",
 );
 
 pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {

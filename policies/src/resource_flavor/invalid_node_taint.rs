@@ -33,8 +33,10 @@ const TWICE: Expression = Expression::new(
 )
 .blaming(".nodeTaints")
 .kept(
-    "has(oldSelf.nodeTaints) && self.nodeTaints.map(it, it.key + ':' + it.effect) \
-     == oldSelf.nodeTaints.map(it, it.key + ':' + it.effect)",
+    "has(oldSelf.nodeTaints) && self.nodeTaints.all(it, \
+     self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() <= 1 \
+     || self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() \
+     <= oldSelf.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size())",
 )
 .of_kind(ErrorKind::Duplicate);
 

@@ -18,7 +18,13 @@ const IS_KNOWN: Expression = Expression::new(
     "a pod set names a pod group that is not there; add it to spec.podGroups, or name one that is there",
 )
 .blaming(".podSets")
-.of_kind(ErrorKind::NotFound);
+.of_kind(ErrorKind::NotFound).kept(
+    "self.podSets.all(set, !has(set.podGroupName) \
+     || (has(self.podGroups) && self.podGroups.exists(it, it.name == set.podGroupName)) \
+     || (oldSelf.podSets.exists(was, was.name == set.name && has(was.podGroupName) \
+     && was.podGroupName == set.podGroupName) \
+     && !(has(oldSelf.podGroups) && oldSelf.podGroups.exists(it, it.name == set.podGroupName))))",
+);
 
 const IS_EVEN: Expression = Expression::new(
     "spec",
@@ -27,7 +33,15 @@ const IS_EVEN: Expression = Expression::new(
      || (has(set.count) ? set.count : 1) % (has(it.replicas) ? it.replicas : 1) == 0))",
     "the count of a pod set must be a multiple of the replicas of its pod group, which have equally many of its pods",
 )
-.blaming(".podSets");
+.blaming(".podSets").kept(
+    "self.podSets.all(set, !has(set.podGroupName) || self.podGroups.all(it, it.name != set.podGroupName \
+     || (has(set.count) ? set.count : 1) % (has(it.replicas) ? it.replicas : 1) == 0 \
+     || (oldSelf.podSets.exists(was, was.name == set.name && has(was.podGroupName) \
+     && was.podGroupName == set.podGroupName \
+     && (has(was.count) ? was.count : 1) == (has(set.count) ? set.count : 1)) \
+     && has(oldSelf.podGroups) && oldSelf.podGroups.exists(was, was.name == it.name \
+     && (has(was.replicas) ? was.replicas : 1) == (has(it.replicas) ? it.replicas : 1)))))",
+);
 
 const IS_REACHED: Expression = Expression::new(
     "spec",
@@ -37,7 +51,14 @@ const IS_REACHED: Expression = Expression::new(
      .all(pods, pods == 0 || it.minCount <= pods))",
     "the minCount of a pod group must be at most the pods of one replica; with more it can never run",
 )
-.blaming(".podGroups");
+.blaming(".podGroups").kept(
+    "self.podGroups.all(it, !has(it.minCount) || [self.podSets.filter(set, has(set.podGroupName) && set.podGroupName == it.name)\
+     .map(set, has(set.count) ? set.count : 1).sum() / (has(it.replicas) ? it.replicas : 1)]\
+     .all(pods, pods == 0 || it.minCount <= pods \
+     || (has(oldSelf.podGroups) && oldSelf.podGroups.exists(was, was.name == it.name && has(was.minCount) \
+     && was.minCount == it.minCount && [oldSelf.podSets.filter(set, has(set.podGroupName) && set.podGroupName == was.name)\
+     .map(set, has(set.count) ? set.count : 1).sum() / (has(was.replicas) ? was.replicas : 1)] == [pods]))))",
+);
 
 /// A pod set names a group that is not there.
 pub(super) const UNKNOWN: Rule<Workload> = Rule {

@@ -17,6 +17,10 @@ const EXPRESSION: Expression = Expression::new(
     "preempting while borrowing needs reclaimWithinCohort, which is Never; set reclaimWithinCohort to LowerPriority or \
      Any, or this policy to Never",
 )
+.detailed(
+    "'\"' + self.preemption.borrowWithinCohort.policy + '\": preempting while borrowing needs reclaimWithinCohort, \
+     which is Never; set reclaimWithinCohort to LowerPriority or Any, or this policy to Never'",
+)
 .blaming(".preemption.borrowWithinCohort.policy")
 .kept(
     "has(oldSelf.preemption) && has(oldSelf.preemption.borrowWithinCohort) \

@@ -13,10 +13,11 @@ const NEGATIVE: Expression = Expression::new(
         is_amount!("weight"),
         ") || ",
         quantity!("self.weight"),
-        ".sign() >= 0"
+        ".compareTo(quantity('0')) >= 0"
     ),
     "must be 0 or more",
 )
+.detailed("'\"' + string(self.weight) + '\": must be 0 or more'")
 .blaming(".weight")
 .kept(same_amount!("weight"));
 
@@ -27,11 +28,14 @@ const TINY: Expression = Expression::new(
         is_amount!("weight"),
         ") || ",
         quantity!("self.weight"),
-        ".sign() <= 0 || ",
+        ".compareTo(quantity('0')) <= 0 || ",
         quantity!("self.weight"),
         ".isGreaterThan(quantity('1n'))",
     ),
     "so small a weight counts as 0; must be 0 or more than 1n",
+)
+.detailed(
+    "'\"' + string(self.weight) + '\": so small a weight counts as 0; must be 0 or more than 1n'",
 )
 .blaming(".weight")
 .kept(same_amount!("weight"));

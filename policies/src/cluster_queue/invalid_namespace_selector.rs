@@ -14,6 +14,12 @@ const LABELS: Expression = Expression::new(
     "the keys must be label keys and the values label values: alphanumeric characters, '-', '_' or '.', with an \
      alphanumeric one first and last",
 )
+.detailed(
+    "'\"' + self.matchLabels.filter(it, format.qualifiedName().validate(it).hasValue() \
+     || format.labelValue().validate(self.matchLabels[it]).hasValue())[0] \
+     + '\": this label has a faulty key or value: alphanumeric characters, - and _ and ., with an alphanumeric one first \
+     and last'",
+)
 .blaming(".matchLabels")
 .kept(
     "has(oldSelf.matchLabels) && self.matchLabels.all(it, \
@@ -30,6 +36,7 @@ const KEYS: Expression = Expression::new(
 .blaming(".key")
 .kept("self.key == oldSelf.key");
 
+/// There may be 65,536 values: too dear for a schema.
 const VALUES: Expression = Expression::new(
     "spec.namespaceSelector.matchExpressions[]",
     "!has(self.values) || self.values.all(it, !format.labelValue().validate(it).hasValue())",
@@ -58,7 +65,8 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
         covers: &["cq-namespace-selector-valid"],
         layers: &[
             Layer::Webhook,
-            Layer::Schema(&[KEYS, VALUES, LABELS, COUNT]),
+            Layer::Schema(&[LABELS, KEYS, COUNT]),
+            Layer::Policy(&[VALUES]),
         ],
         doc: include_str!("invalid_namespace_selector.md"),
         check: Check::Object(check::<T>),

@@ -21,7 +21,9 @@ const EXPRESSION: Expression = Expression::new(
     ),
     "must be at most the nominalQuota",
 )
-.detailed("'must be at most the nominalQuota, which is ' + string(self.nominalQuota)")
+.detailed(
+    "'\"' + string(self.lendingLimit) + '\": must be at most the nominalQuota, which is ' + string(self.nominalQuota)",
+)
 .blaming(".lendingLimit")
 .kept(concat!(
     same_amount!("nominalQuota"),

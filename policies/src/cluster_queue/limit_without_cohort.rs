@@ -14,6 +14,7 @@ const BORROWING: Expression = Expression::new(
      group.flavors.all(flavor, flavor.resources.all(it, !has(it.borrowingLimit))))",
     "a borrowingLimit is set, but there is nobody to borrow from without a cohort; set spec.cohortName or remove the limit",
 )
+
 .blaming(".resourceGroups")
 .kept(
     "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && self.resourceGroups.all(group, \
@@ -28,6 +29,7 @@ const LENDING: Expression = Expression::new(
      group.flavors.all(flavor, flavor.resources.all(it, !has(it.lendingLimit))))",
     "a lendingLimit is set, but there is nobody to lend to without a cohort; set spec.cohortName or remove the limit",
 )
+
 .blaming(".resourceGroups")
 .kept(
     "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && self.resourceGroups.all(group, \

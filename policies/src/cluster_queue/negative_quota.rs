@@ -15,10 +15,15 @@ macro_rules! not_negative {
                 is_amount!($field),
                 ") || ",
                 quantity!("self.", $field),
-                ".sign() >= 0"
+                ".compareTo(quantity('0')) >= 0"
             ),
             "must be 0 or more",
         )
+        .detailed(concat!(
+            "'\"' + string(self.",
+            $field,
+            ") + '\": must be 0 or more'"
+        ))
         .blaming(concat!(".", $field))
         .kept(same_amount!($field))
     };

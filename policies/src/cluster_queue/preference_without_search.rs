@@ -13,6 +13,10 @@ const EXPRESSION: Expression = Expression::new(
     "there is something to prefer only when all flavors are tried; set whenCanBorrow and whenCanPreempt to \
      TryNextFlavor, or remove the preference",
 )
+.detailed(
+    "'\"' + self.preference + '\": there is something to prefer only when all flavors are tried; set whenCanBorrow and \
+     whenCanPreempt to TryNextFlavor, or remove the preference'",
+)
 .blaming(".preference")
 .kept(
     "has(oldSelf.preference) && self.preference == oldSelf.preference \

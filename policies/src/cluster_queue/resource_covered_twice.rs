@@ -15,12 +15,7 @@ const EXPRESSION: Expression = Expression::new(
      && group.coveredResources.filter(other, other == it).size() == 1))",
     "a resource is covered twice; keep it in one group",
 )
-.detailed(
-    "'covered twice: ' + self.map(group, group.coveredResources.filter(it, \
-     self.filter(other, it in other.coveredResources).size() > 1 \
-     || group.coveredResources.filter(other, other == it).size() > 1).join(', ')).filter(it, it != '').join(', ') \
-     + '; keep each in one group'",
-)
+
 .kept(
     "self.all(group, group.coveredResources.all(it, \
      self.map(of, of.coveredResources.filter(other, other == it).size()).sum() <= 1 \

@@ -13,8 +13,8 @@ const EXPRESSION: Expression = Expression::new(
     "the name of a resource is a label key, such as cpu or nvidia.com/gpu",
 )
 .detailed(
-    "'the name of a resource is a label key, such as cpu or nvidia.com/gpu, and these are none: ' \
-     + self.coveredResources.filter(it, format.qualifiedName().validate(it).hasValue()).join(', ')",
+    "'\"' + self.coveredResources.filter(it, format.qualifiedName().validate(it).hasValue())[0] \
+     + '\": the name of a resource is a label key, such as cpu or nvidia.com/gpu'",
 )
 .blaming(".coveredResources")
 .kept(

@@ -12,6 +12,7 @@ const BORROWING: Expression = Expression::new(
      group.flavors.all(flavor, flavor.resources.all(it, !has(it.borrowingLimit))))",
     "a borrowingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit",
 )
+
 .blaming(".resourceGroups")
 .kept(
     "!(has(oldSelf.parentName) && oldSelf.parentName != '') && self.resourceGroups.all(group, \
@@ -26,6 +27,7 @@ const LENDING: Expression = Expression::new(
      group.flavors.all(flavor, flavor.resources.all(it, !has(it.lendingLimit))))",
     "a lendingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit",
 )
+
 .blaming(".resourceGroups")
 .kept(
     "!(has(oldSelf.parentName) && oldSelf.parentName != '') && self.resourceGroups.all(group, \

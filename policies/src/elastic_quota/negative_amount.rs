@@ -9,22 +9,22 @@ use lockkeeper_api::foreign::koordinator::ElasticQuota;
 
 const MAX: Expression = Expression::new(
     "spec",
-    "!has(self.max) || self.max.all(it, !isQuantity(string(self.max[it])) || quantity(string(self.max[it])).sign() >= 0)",
+    "!has(self.max) || self.max.all(it, !isQuantity(string(self.max[it])) || quantity(string(self.max[it])).compareTo(quantity('0')) >= 0)",
     "must be 0 or more",
 )
 .blaming(".max")
 .kept(
-    "has(oldSelf.max) && self.max.all(it, quantity(string(self.max[it])).sign() >= 0 || (it in oldSelf.max \
+    "has(oldSelf.max) && self.max.all(it, quantity(string(self.max[it])).compareTo(quantity('0')) >= 0 || (it in oldSelf.max \
      && quantity(string(self.max[it])).compareTo(quantity(string(oldSelf.max[it]))) == 0))",
 );
 const MIN: Expression = Expression::new(
     "spec",
-    "!has(self.min) || self.min.all(it, !isQuantity(string(self.min[it])) || quantity(string(self.min[it])).sign() >= 0)",
+    "!has(self.min) || self.min.all(it, !isQuantity(string(self.min[it])) || quantity(string(self.min[it])).compareTo(quantity('0')) >= 0)",
     "must be 0 or more",
 )
 .blaming(".min")
 .kept(
-    "has(oldSelf.min) && self.min.all(it, quantity(string(self.min[it])).sign() >= 0 || (it in oldSelf.min \
+    "has(oldSelf.min) && self.min.all(it, quantity(string(self.min[it])).compareTo(quantity('0')) >= 0 || (it in oldSelf.min \
      && quantity(string(self.min[it])).compareTo(quantity(string(oldSelf.min[it]))) == 0))",
 );
 

@@ -14,6 +14,12 @@ const EXPRESSION: Expression = Expression::new(
     "the keys must be label keys and the values label values: alphanumeric characters, '-', '_' or '.', with an \
      alphanumeric one first and last",
 )
+.detailed(
+    "'\"' + self.nodeLabels.filter(it, format.qualifiedName().validate(it).hasValue() \
+     || format.labelValue().validate(self.nodeLabels[it]).hasValue())[0] \
+     + '\": this label has a faulty key or value: alphanumeric characters, - and _ and ., with an alphanumeric one first \
+     and last'",
+)
 .blaming(".nodeLabels")
 .kept(
     "has(oldSelf.nodeLabels) && self.nodeLabels.all(it, \

@@ -1,7 +1,6 @@
 #![doc = include_str!("invalid_node_taint.md")]
 
 use crate::expression::Expression;
-use crate::finding::ErrorKind;
 use crate::finding::Findings;
 use crate::names;
 use crate::resource_flavor::IsFlavor;
@@ -14,6 +13,7 @@ const KEY: Expression = Expression::new(
     "!format.qualifiedName().validate(self.key).hasValue()",
     "must be a label key",
 )
+.detailed("'\"' + self.key + '\": must be a label key'")
 .blaming(".key")
 .kept("self.key == oldSelf.key");
 
@@ -21,6 +21,10 @@ const VALUE: Expression = Expression::new(
     "spec.nodeTaints[]",
     "!has(self.value) || !format.labelValue().validate(self.value).hasValue()",
     "must be a label value: alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
+)
+.detailed(
+    "'\"' + self.value + '\": must be a label value: alphanumeric characters, - and _ and ., with an alphanumeric one \
+     first and last'",
 )
 .blaming(".value")
 .kept("has(oldSelf.value) && self.value == oldSelf.value");
@@ -37,8 +41,7 @@ const TWICE: Expression = Expression::new(
      self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() <= 1 \
      || self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() \
      <= oldSelf.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size())",
-)
-.of_kind(ErrorKind::Duplicate);
+);
 
 pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
     Rule {

@@ -12,6 +12,7 @@ const EXPRESSION: Expression = Expression::new(
     "!has(self.key) || self.key == '' || !format.qualifiedName().validate(self.key).hasValue()",
     "must be a label key, or be left out with the operator Exists",
 )
+.detailed("'\"' + self.key + '\": must be a label key, or be left out with the operator Exists'")
 .blaming(".key")
 .kept("has(oldSelf.key) && self.key == oldSelf.key");
 

@@ -17,6 +17,7 @@ const IS_KNOWN: Expression = Expression::new(
      || (has(self.podGroups) && self.podGroups.exists(it, it.name == set.podGroupName)))",
     "a pod set names a pod group that is not there; add it to spec.podGroups, or name one that is there",
 )
+
 .blaming(".podSets")
 .of_kind(ErrorKind::NotFound).kept(
     "self.podSets.all(set, !has(set.podGroupName) \
@@ -33,6 +34,7 @@ const IS_EVEN: Expression = Expression::new(
      || (has(set.count) ? set.count : 1) % (has(it.replicas) ? it.replicas : 1) == 0))",
     "the count of a pod set must be a multiple of the replicas of its pod group, which have equally many of its pods",
 )
+
 .blaming(".podSets").kept(
     "self.podSets.all(set, !has(set.podGroupName) || self.podGroups.all(it, it.name != set.podGroupName \
      || (has(set.count) ? set.count : 1) % (has(it.replicas) ? it.replicas : 1) == 0 \
@@ -51,6 +53,7 @@ const IS_REACHED: Expression = Expression::new(
      .all(pods, pods == 0 || it.minCount <= pods))",
     "the minCount of a pod group must be at most the pods of one replica; with more it can never run",
 )
+
 .blaming(".podGroups").kept(
     "self.podGroups.all(it, !has(it.minCount) || [self.podSets.filter(set, has(set.podGroupName) && set.podGroupName == it.name)\
      .map(set, has(set.count) ? set.count : 1).sum() / (has(it.replicas) ? it.replicas : 1)]\

@@ -13,8 +13,9 @@ const SCHEDULING: Expression = Expression::new(
     "field is immutable; delete the workload and make a new one",
 )
 .detailed(
-    "has(oldSelf.priorityClassName) ? 'field is immutable; keep \"' + oldSelf.priorityClassName + '\", or delete the workload and make a new one' \
-     : 'field is immutable; leave it out, or delete the workload and make a new one'",
+    "'\"' + (has(self.priorityClassName) ? self.priorityClassName : '') + '\": field is immutable; ' \
+     + (has(oldSelf.priorityClassName) ? 'keep \"' + oldSelf.priorityClassName + '\"' : 'leave it out') \
+     + ', or delete the workload and make a new one'",
 )
 .blaming(".priorityClassName");
 const PREEMPTION: Expression = Expression::new(
@@ -23,8 +24,9 @@ const PREEMPTION: Expression = Expression::new(
     "field is immutable; delete the workload and make a new one",
 )
 .detailed(
-    "has(oldSelf.preemptionPriorityClassName) ? 'field is immutable; keep \"' + oldSelf.preemptionPriorityClassName + '\", or delete the workload and make a new one' \
-     : 'field is immutable; leave it out, or delete the workload and make a new one'",
+    "'\"' + (has(self.preemptionPriorityClassName) ? self.preemptionPriorityClassName : '') + '\": field is immutable; ' \
+     + (has(oldSelf.preemptionPriorityClassName) ? 'keep \"' + oldSelf.preemptionPriorityClassName + '\"' : 'leave it out') \
+     + ', or delete the workload and make a new one'",
 )
 .blaming(".preemptionPriorityClassName");
 

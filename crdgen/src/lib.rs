@@ -10,6 +10,7 @@ pub mod admission;
 pub mod cli;
 pub mod expressions;
 pub mod pages;
+pub mod schemas;
 pub mod webhooks;
 
 mod definitions;

@@ -9,6 +9,7 @@ mod control;
 mod demo;
 mod drills;
 mod examples;
+mod expressions;
 mod foreign;
 mod guarded;
 mod objects;
@@ -59,6 +60,7 @@ impl Scenario {
 pub fn all(root: &Path) -> Vec<Scenario> {
     let mut scenarios = setup::scenarios();
     scenarios.extend(examples::scenarios(root));
+    scenarios.extend(expressions::scenarios());
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
     scenarios.extend(scheduling::scenarios());

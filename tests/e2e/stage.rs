@@ -1,6 +1,10 @@
 //! What the trials share: one cluster, and the one server registered with it.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use lockkeeper_policies::registry;
 
 use serde_json::{Value, json};
 
@@ -24,10 +28,21 @@ pub struct Stage {
     serving: Option<Serving>,
     /// A start that failed is not tried again: it would fail as slowly.
     cluster: Option<Result<Cluster, String>>,
-    /// Whether the CRDs are there, and the rights of the server.
+    /// Whether the rights of the server are there.
     is_installed: bool,
+    /// Which CRDs are there.
+    definitions: Option<Definitions>,
     /// How many servers were started; each has a folder of its own.
     servers: usize,
+}
+
+/// The CRDs that a cluster may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Definitions {
+    /// As they are emitted.
+    Full,
+    /// Without expressions of rules, which then are for the webhook alone to refuse by.
+    Plain,
 }
 
 struct Serving {
@@ -124,9 +139,17 @@ impl Stage {
     /// A cluster with the definitions, the rights and the Secret of an installation.
     #[track_caller]
     fn installed(&mut self) -> Kubectl {
+        self.installed_with(Definitions::Full)
+    }
+
+    #[track_caller]
+    fn installed_with(&mut self, definitions: Definitions) -> Kubectl {
         let kubectl = self.cluster().kubectl().clone();
+        if self.definitions != Some(definitions) {
+            define(&kubectl, definitions, &self.new_folder());
+            self.definitions = Some(definitions);
+        }
         if !self.is_installed {
-            define(&kubectl);
             install(&kubectl);
             self.is_installed = true;
         }
@@ -136,7 +159,19 @@ impl Stage {
     /// The same, and no server in charge: nothing is reviewed.
     #[track_caller]
     pub fn bare(&mut self) -> Kubectl {
-        let kubectl = self.installed();
+        self.bare_with(Definitions::Full)
+    }
+
+    /// The same, and the schemas say nothing but shapes and bounds: for objects that somebody stored before rules held
+    /// there. The next trial that asks for anything else has the whole definitions again.
+    #[track_caller]
+    pub fn plain(&mut self) -> Kubectl {
+        self.bare_with(Definitions::Plain)
+    }
+
+    #[track_caller]
+    fn bare_with(&mut self, definitions: Definitions) -> Kubectl {
+        let kubectl = self.installed_with(definitions);
         self.stop();
         let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
         let delete = ["delete", kinds, "lockkeeper", "--ignore-not-found"];
@@ -191,26 +226,51 @@ impl Stage {
     }
 }
 
-/// Installs the CRDs and waits until they are served.
+/// Installs the CRDs and waits until they are served. A rule that is softened is in no schema.
 #[track_caller]
-fn define(kubectl: &Kubectl) {
-    let definitions = lockkeeper::output(&["crds", "definitions"]);
-    kubectl
-        .apply(&definitions, &["--server-side"])
-        .accepted_silently();
-    kubectl
-        .with_input(
-            &[
-                "wait",
-                "--for=condition=Established",
-                "--timeout=60s",
-                "-f",
-                "-",
-            ],
-            &definitions,
-        )
-        .accepted();
+fn define(kubectl: &Kubectl, which: Definitions, folder: &Path) {
+    let soft = softened(folder);
+    let mut arguments = vec!["crds", "definitions"];
+    if which == Definitions::Plain {
+        arguments.extend(["--config", soft.to_str().unwrap()]);
+    }
+    let definitions = lockkeeper::output(&arguments);
+    let apply = ["--server-side", "--force-conflicts"];
+    kubectl.apply(&definitions, &apply).accepted_silently();
+    let served = [
+        "wait",
+        "--for=condition=Established",
+        "--timeout=60s",
+        "-f",
+        "-",
+    ];
+    kubectl.with_input(&served, &definitions).accepted();
+    // A changed schema is served a moment after it is stored.
+    let refuses = || {
+        let tried = kubectl.apply(TAINTED, &["--dry-run=server"]);
+        let is_refused = tried.code != Some(0);
+        Ok((is_refused == (which == Definitions::Full)).then_some(()))
+    };
+    let late = || format!("the {which:?} definitions are not served");
+    wait::until(refuses, late).unwrap_or_else(|e| panic!("{e}"));
 }
+
+/// A configuration that only warns of what rules find.
+pub fn softened(folder: &Path) -> PathBuf {
+    let file = folder.with_extension("soft.yaml");
+    let ids: BTreeSet<&str> = registry::all().iter().map(|rule| rule.id).collect();
+    let actions: Vec<String> = ids.iter().map(|id| format!("    {id}: warn\n")).collect();
+    fs::write(&file, format!("rules:\n  actions:\n{}", actions.concat())).unwrap();
+    file
+}
+
+/// What the schema of flavors refuses by an expression.
+const TAINTED: &str = r"
+apiVersion: lockkeeper.dev/v1alpha1
+kind: ResourceFlavor
+metadata: {name: tainted}
+spec: {nodeTaints: [{key: '@', effect: NoSchedule}]}
+";
 
 /// Applies what the README installs, into a namespace that lets only restricted pods in. Of it the
 /// server and the controller get their rights; no kubelet runs their pods here.

@@ -71,7 +71,8 @@ fn is_quantity(node: &Value) -> bool {
 
 #[test]
 fn kinds_and_names() {
-    let names: Vec<String> = definitions(&Settings::default()).unwrap()
+    let names: Vec<String> = definitions(&Settings::default())
+        .unwrap()
         .into_iter()
         .filter_map(|crd| crd.metadata.name)
         .collect();

@@ -138,7 +138,7 @@ impl Comparison {
 
 fn agree(definitions: &Path) {
     let mut stage = Stage::default();
-    let kubectl = stage.bare();
+    let kubectl = stage.plain();
     super::foreign::install(&kubectl, definitions);
     let given = objects::all();
     let mut api = Api::new(&kubectl, stage.cluster().client(), &given);

@@ -32,7 +32,7 @@ const FLAVORS: usize = 510;
 /// A cluster with the definitions and no webhook, and the things that are there in every trial.
 #[track_caller]
 fn unguarded(stage: &mut Stage) -> Kubectl {
-    let kubectl = stage.bare();
+    let kubectl = stage.plain();
     stage::sweep(&kubectl);
     kubectl.apply(WORLD, &[]).accepted();
     kubectl

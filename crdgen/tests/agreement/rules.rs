@@ -1,0 +1,158 @@
+//! The rules that say something in CEL, what they say in Rust, and the schemas of their kinds.
+
+use k8s_openapi::api::core::v1::Pod;
+use lockkeeper_api::config::{Action, Config};
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
+use lockkeeper_policies::engine::{Subject, review};
+use lockkeeper_policies::expression::Expression;
+use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::registry;
+use lockkeeper_policies::rule::{Change, Context, Layer, RuleInfo};
+use lockkeeper_policies::structure::Structure;
+use serde_json::{Value, json};
+
+/// What a rule says of an object that is made, or changed from another.
+pub type Judge = fn(&str, &Value, Option<&Value>) -> Option<bool>;
+
+/// Whether a rule accepts. Nothing is said of what is no object of the kind.
+pub fn accepts<T: Guarded>(rule: &str, new: &Value, old: Option<&Value>) -> Option<bool> {
+    let read = |it: &Value| serde_json::from_value::<T>(it.clone()).ok();
+    let new = read(new)?;
+    let old = match old {
+        Some(old) => Some(read(old)?),
+        None => None,
+    };
+    let mut config = Config::default();
+    // A verdict has room for so many findings, so others say nothing.
+    for other in registry::all() {
+        config
+            .rules
+            .actions
+            .insert(other.id.to_owned(), Action::Off);
+    }
+    config
+        .rules
+        .actions
+        .insert(rule.to_owned(), Action::Enforce);
+    let settings = registry::settings(&config).unwrap();
+    let index = Index::default();
+    let context = Context {
+        world: &index,
+        settings: &settings,
+    };
+    let verdict = match &old {
+        Some(old) => review(&Subject::Update(Change { old, new: &new }), &context),
+        None => review(&Subject::Create(&new), &context),
+    };
+    Some(!verdict.denials.iter().any(|it| it.rule == rule))
+}
+
+pub fn judge(rule: &RuleInfo) -> Judge {
+    match rule.kind.as_str() {
+        "ClusterQueue" => accepts::<ClusterQueue>,
+        "Cohort" => accepts::<Cohort>,
+        "ResourceFlavor" => accepts::<ResourceFlavor>,
+        "Workload" => accepts::<Workload>,
+        "Pod" => accepts::<Pod>,
+        "ElasticQuota" => accepts::<ElasticQuota>,
+        other => panic!("no kind {other}"),
+    }
+}
+
+/// The rules that say something in CEL, once for each kind that they hold for; those of Kueue's kinds are the same.
+pub fn rules() -> Vec<RuleInfo> {
+    let mut all = registry::all();
+    all.retain(|rule| rule.group != kueue::GROUP && !said(rule).is_empty());
+    all
+}
+
+pub fn said(rule: &RuleInfo) -> Vec<Expression> {
+    let expressions = rule.layers.iter().filter_map(|it| match it {
+        Layer::Schema(all) | Layer::Policy(all) => Some(all.iter().copied()),
+        _ => None,
+    });
+    expressions.flatten().collect()
+}
+
+/// The schema of a kind with the expressions of one rule, and what it says of shapes.
+pub struct Schema {
+    pub plain: Value,
+    pub shape: Structure,
+    pub of_rule: Option<Structure>,
+}
+
+impl Schema {
+    /// That of lockkeeper's kinds; of others what the examples of a page need.
+    pub fn of(rule: &RuleInfo) -> Self {
+        let all = lockkeeper_crdgen::plain_definitions();
+        let own = all
+            .into_iter()
+            .find(|it| it.spec.names.kind == rule.kind && rule.group == lockkeeper_api::GROUP);
+        let plain = own.map_or_else(foreign, |it| root(&serde_json::to_value(it).unwrap()));
+        let mut only = plain.clone();
+        let mut is_in_schema = false;
+        for layer in rule.layers {
+            let Layer::Schema(expressions) = layer else {
+                continue;
+            };
+            for it in *expressions {
+                is_in_schema = true;
+                let node = node(&mut only, it.at);
+                let list = node
+                    .entry("x-kubernetes-validations")
+                    .or_insert_with(|| json!([]));
+                list.as_array_mut()
+                    .unwrap()
+                    .push(json!({"rule": it.holds, "message": it.message}));
+            }
+        }
+        Self {
+            shape: Structure::new(&plain).unwrap(),
+            of_rule: is_in_schema.then(|| Structure::new(&only).unwrap()),
+            plain,
+        }
+    }
+
+    /// Whether the API server would ask rules about an object at all.
+    pub fn is_shaped(&self, object: &Value) -> bool {
+        self.shape.shape(object, None).is_empty()
+    }
+}
+
+pub fn root(crd: &Value) -> Value {
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+}
+
+/// Pods and ElasticQuotas, as far as the rules look at them.
+pub fn foreign() -> Value {
+    let amounts =
+        json!({"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": true}});
+    let labels = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    json!({"type": "object", "properties": {
+        "metadata": {"type": "object", "properties": {"labels": labels, "name": {"type": "string"}}, "x-kubernetes-preserve-unknown-fields": true},
+        "spec": {"type": "object", "properties": {"min": amounts, "max": amounts}, "x-kubernetes-preserve-unknown-fields": true},
+    }})
+}
+
+pub fn node<'a>(schema: &'a mut Value, at: &str) -> &'a mut serde_json::Map<String, Value> {
+    let mut node = schema;
+    for step in at.split('.') {
+        let name = step.trim_end_matches("[]");
+        node = &mut node["properties"][name];
+        if step.ends_with("[]") {
+            node = &mut node["items"];
+        }
+    }
+    node.as_object_mut().unwrap()
+}
+
+/// The version that objects of a rule's kind are written in.
+pub fn version(rule: &RuleInfo) -> &'static str {
+    match rule.group.as_str() {
+        lockkeeper_api::GROUP => "lockkeeper.dev/v1alpha1",
+        _ => "v1",
+    }
+}

@@ -1,0 +1,266 @@
+//! What rules say in Kubernetes' CEL, a real API server answers as the rules do: by the schemas of lockkeeper's kinds, and
+//! by admission policies, when objects are made and when they are changed.
+//!
+//! `LOCKKEEPER_ASKED` says how many objects there are for each rule.
+
+#[path = "../../../crdgen/tests/agreement/generator.rs"]
+mod generator;
+#[path = "../../../crdgen/tests/agreement/rules.rs"]
+mod rules;
+
+use std::env;
+
+use lockkeeper_policies::rule::RuleInfo;
+use serde_json::Value;
+
+use self::generator::{Draw, changed, examples};
+use self::rules::{Schema, judge, version};
+use super::Scenario;
+use crate::client::{Answer, Client};
+use crate::lockkeeper::{self, Protocol};
+use crate::objects::collection;
+use crate::stage::{self, Stage};
+use crate::wait;
+
+pub fn scenarios() -> Vec<Scenario> {
+    let name = "schemas and admission policies say what rules say";
+    vec![Scenario::new(name, agree).only(Protocol::Http1)]
+}
+
+/// How many objects there are for each rule, if nobody says.
+const ASKED: usize = 200;
+
+/// An update of a rule's kind, and what the rule says.
+struct Case {
+    rule: RuleInfo,
+    new: Value,
+    /// As it is stored.
+    old: Value,
+    is_accepted: bool,
+    was_accepted: bool,
+    is_kept: bool,
+}
+
+/// What was asked, and what was answered otherwise than the rules do.
+#[derive(Default)]
+struct Tally {
+    asked: usize,
+    refused: usize,
+    disagreements: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, said: bool, expected: bool, case: &Case, what: &str, answer: &Answer) {
+        self.asked += 1;
+        self.refused += usize::from(!said);
+        if said != expected {
+            let text = format!(
+                "{} {what}: {}\nfrom {}\nanswer {answer:?}",
+                case.rule.id, case.new, case.old
+            );
+            self.disagreements.push(text);
+        }
+    }
+
+    fn conclude(&self, what: &str) {
+        println!(
+            "{what}: {} asked, {} refused, {} disagreements",
+            self.asked,
+            self.refused,
+            self.disagreements.len()
+        );
+        for text in self.disagreements.iter().take(3) {
+            println!("{text}");
+        }
+        assert!(self.disagreements.is_empty(), "{what} and the rules differ");
+        assert!(
+            self.refused * 20 > self.asked,
+            "{what}: hardly anything was refused"
+        );
+    }
+}
+
+fn agree(stage: &mut Stage, _: Protocol) {
+    let kubectl = stage.plain();
+    stage::sweep(&kubectl);
+    let mut client = stage.cluster().client();
+    // What is soft is in no schema, and policies warn of it.
+    let soft = stage::softened(&stage.new_folder());
+    let policies = lockkeeper::output(&["crds", "policies", "--config", soft.to_str().unwrap()]);
+    kubectl
+        .apply(&policies, &["--server-side"])
+        .accepted_silently();
+    let cases: Vec<Case> = rules::rules().iter().flat_map(cases).collect();
+    until_asked(&mut client, &cases);
+
+    let (mut made, mut updated) = (Tally::default(), Tally::default());
+    let mut kept: Vec<Case> = Vec::new();
+    for mut case in cases {
+        let answer = create(&mut client, &case.new, true);
+        made.add(
+            !warns(&answer, &case),
+            case.is_accepted,
+            &case,
+            "is made",
+            &answer,
+        );
+        let stored = create(&mut client, &case.old, false);
+        assert_eq!(stored.status, 201, "{stored:?}");
+        case.old = stored.body;
+        let answer = replace(&mut client, &case);
+        let said = !warns(&answer, &case);
+        // A policy knows neither how often a mistake stood there nor, of lists without keys, where.
+        let is_same = said == case.is_kept || (!case.is_accepted && !case.was_accepted);
+        let expected = if is_same { said } else { case.is_kept };
+        updated.add(said, expected, &case, "is changed", &answer);
+        kept.push(case);
+    }
+    made.conclude("admission policies, made");
+    updated.conclude("admission policies, changed");
+    kubectl
+        .with_input(&["delete", "-f", "-"], &policies)
+        .accepted();
+
+    stage.bare();
+    let (mut made, mut updated) = (Tally::default(), Tally::default());
+    for case in &kept {
+        if !is_in_schema(&case.rule) {
+            continue;
+        }
+        // The other version is stored by its name.
+        let mut new = case.new.clone();
+        new["metadata"]["name"] = "another".into();
+        let answer = create(&mut client, &new, true);
+        made.add(
+            !refuses(&answer, case),
+            case.is_accepted,
+            case,
+            "is made",
+            &answer,
+        );
+        let answer = replace(&mut client, case);
+        let said = !refuses(&answer, case);
+        // The API server looks anew at a list whose items it cannot tell apart.
+        let expected = said && case.is_kept || !said && !case.is_accepted && case.is_kept;
+        let expected = if expected { said } else { case.is_kept };
+        updated.add(said, expected, case, "is changed", &answer);
+    }
+    made.conclude("schemas, made");
+    updated.conclude("schemas, changed");
+    for kind in ["ClusterQueue", "Cohort", "ResourceFlavor", "Workload"] {
+        // One by one takes as long as all that is asked.
+        client.delete(&collection(kind)).unwrap();
+    }
+}
+
+/// Whether the schema holds expressions of a rule.
+fn is_in_schema(rule: &RuleInfo) -> bool {
+    Schema::of(rule).of_rule.is_some()
+}
+
+/// Updates of objects of a rule's kind, near what it allows. Pods are not asked about: theirs may not be changed so.
+fn cases(rule: &RuleInfo) -> Vec<Case> {
+    let given = env::var("LOCKKEEPER_ASKED").ok();
+    let count = given.map_or(ASKED, |it| it.parse().expect("a number"));
+    let mut out = Vec::new();
+    if rule.group != lockkeeper_api::GROUP {
+        return out;
+    }
+    let schema = Schema::of(rule);
+    let judge = judge(rule);
+    let seeds = examples(rule.doc, version(rule), &rule.kind);
+    let mut draw = Draw::new(11);
+    let mut before: Option<Value> = None;
+    while out.len() < count {
+        let seed = match &before {
+            Some(object) if draw.below(2) == 0 => object.clone(),
+            _ => seeds[draw.below(seeds.len())].clone(),
+        };
+        let mut new = changed(&seed, &schema.plain, &mut draw);
+        let mut old = seed;
+        let name = format!(
+            "{}-{}-{}",
+            rule.id.to_lowercase(),
+            rule.kind.to_lowercase(),
+            out.len()
+        );
+        for object in [&mut new, &mut old] {
+            schema.shape.fill(object);
+            object["metadata"]["name"] = name.clone().into();
+        }
+        if !schema.is_shaped(&new) || !schema.is_shaped(&old) {
+            continue;
+        }
+        let said = (
+            judge(rule.id, &new, None),
+            judge(rule.id, &old, None),
+            judge(rule.id, &new, Some(&old)),
+        );
+        let (Some(is_accepted), Some(was_accepted), Some(is_kept)) = said else {
+            continue;
+        };
+        before = Some(new.clone());
+        out.push(Case {
+            rule: rule.clone(),
+            new,
+            old,
+            is_accepted,
+            was_accepted,
+            is_kept,
+        });
+    }
+    out
+}
+
+/// Waits until policies are asked: they hold a moment after they are stored.
+#[track_caller]
+fn until_asked(client: &mut Client, cases: &[Case]) {
+    let mut seen: Vec<&str> = Vec::new();
+    for case in cases {
+        let is_new = !seen.contains(&case.rule.kind.as_str());
+        if case.is_accepted || !is_new {
+            continue;
+        }
+        seen.push(&case.rule.kind);
+        let asked = || Ok(warns(&create(client, &case.new, true), case).then_some(()));
+        let late = || format!("policies for {} do not hold", case.rule.kind);
+        wait::until(asked, late).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+fn create(client: &mut Client, object: &Value, is_dry: bool) -> Answer {
+    let dry = if is_dry { "?dryRun=All" } else { "" };
+    let path = format!("{}{dry}", collection(object["kind"].as_str().unwrap()));
+    let mut object = object.clone();
+    object["metadata"]["namespace"] = Value::Null;
+    client.create(&path, &object).unwrap()
+}
+
+fn replace(client: &mut Client, case: &Case) -> Answer {
+    let name = case.old["metadata"]["name"].as_str().unwrap();
+    let path = format!("{}/{name}?dryRun=All", collection(&case.rule.kind));
+    let mut object = case.new.clone();
+    object["metadata"] = case.old["metadata"].clone();
+    client.replace(&path, &object).unwrap()
+}
+
+/// Whether an answer warns of what the rule finds. It must be an answer to an object of the right shape.
+#[track_caller]
+fn warns(answer: &Answer, case: &Case) -> bool {
+    assert!(
+        [200, 201].contains(&answer.status),
+        "{}: {answer:?}\n{}",
+        case.rule.id,
+        case.new
+    );
+    let id = format!("[{}]", case.rule.id);
+    answer.warnings.iter().any(|it| it.contains(&id))
+}
+
+/// Whether an answer refuses for what the rule finds. For other rules it may be refused as well.
+#[track_caller]
+fn refuses(answer: &Answer, case: &Case) -> bool {
+    assert!([200, 201, 422].contains(&answer.status), "{answer:?}");
+    let id = format!("[{}]", case.rule.id);
+    answer.status == 422 && answer.body["message"].as_str().unwrap().contains(&id)
+}

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::chart;
 use crate::definitions;
 use crate::pages::{self, Folders};
 use crate::webhooks::{Authorities, Endpoint, configurations};
@@ -22,6 +23,8 @@ pub enum Command {
     Definitions(Definitions),
     /// Emit the webhook configurations that send objects to `lockkeeper serve`
     Webhooks(Webhooks),
+    /// Write the derived files of the Helm chart
+    Chart(Chart),
 }
 
 /// Emitting the definitions.
@@ -76,6 +79,14 @@ pub struct Webhooks {
 
     #[command(flatten)]
     output: Output,
+}
+
+/// Writing files of the chart.
+#[derive(Debug, Args)]
+pub struct Chart {
+    /// The folder of the chart
+    #[arg(long, value_name = "DIR")]
+    output_dir: PathBuf,
 }
 
 #[derive(Debug, Default, Args)]
@@ -190,6 +201,9 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
     let (documents, output) = match command {
         Command::Definitions(arguments) => (definition_documents()?, arguments.output),
         Command::Webhooks(arguments) => (webhook_documents(&arguments)?, arguments.output),
+        Command::Chart(arguments) => {
+            return write_files(&chart_documents()?, &arguments.output_dir);
+        }
     };
     match output.output_dir {
         Some(directory) => write_files(&documents, &directory),
@@ -225,6 +239,20 @@ fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
         document("validating-webhook.yaml".to_owned(), &validating)?,
         document("mutating-webhook.yaml".to_owned(), &mutating)?,
     ])
+}
+
+fn chart_documents() -> Result<Vec<Document>, Error> {
+    let files = chart::files().map_err(|source| Error::Yaml {
+        name: "a file of the chart".to_owned(),
+        source,
+    })?;
+    let documents = files
+        .into_iter()
+        .map(|chart::File { path, text }| Document {
+            file: path,
+            yaml: text,
+        });
+    Ok(documents.collect())
 }
 
 impl Webhooks {
@@ -296,12 +324,13 @@ fn read_bundle(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 fn write_files(documents: &[Document], directory: &Path) -> Result<(), Error> {
-    fs::create_dir_all(directory).map_err(|source| Error::Directory {
-        path: directory.to_owned(),
-        source,
-    })?;
     for document in documents {
         let path = directory.join(&document.file);
+        let directory = path.parent().unwrap_or(directory);
+        fs::create_dir_all(directory).map_err(|source| Error::Directory {
+            path: directory.to_owned(),
+            source,
+        })?;
         fs::write(&path, &document.yaml).map_err(|source| Error::File { path, source })?;
     }
     Ok(())

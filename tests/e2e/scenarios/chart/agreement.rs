@@ -1,0 +1,114 @@
+//! The chart and `examples/install` give the same rights, and run the same processes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::ROOT;
+use crate::helm::{self, Helm};
+use crate::scenarios::alone::Alone;
+
+/// With everything on that takes a right.
+pub const ALL_RIGHTS: &str = "foreignKinds: [koordinator, kueue]\n";
+
+pub fn alone() -> Vec<Alone> {
+    vec![Alone {
+        name: "chart: it grants and runs what the examples do",
+        run: same,
+    }]
+}
+
+/// One thing that a role grants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Right {
+    pub group: String,
+    /// With its subresource.
+    pub resource: String,
+    /// The one object, if it is one.
+    pub name: Option<String>,
+    pub verb: String,
+    /// The one namespace, if the role is of one.
+    pub namespace: Option<String>,
+}
+
+/// What the roles among these objects grant, by the name of the role.
+pub fn rights(objects: &[Value], role: &str) -> BTreeSet<Right> {
+    let of = |object: &&Value| {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        ["ClusterRole", "Role"].contains(&kind) && object["metadata"]["name"] == role
+    };
+    objects.iter().filter(of).flat_map(granted).collect()
+}
+
+fn granted(role: &Value) -> Vec<Right> {
+    let namespace = role["metadata"]["namespace"].as_str().map(str::to_owned);
+    let mut out = Vec::new();
+    for rule in role["rules"].as_array().unwrap() {
+        let mut names: Vec<Option<String>> = words(&rule["resourceNames"]).map(Some).collect();
+        if names.is_empty() {
+            names.push(None);
+        }
+        for group in words(&rule["apiGroups"]) {
+            for resource in words(&rule["resources"]) {
+                for verb in words(&rule["verbs"]) {
+                    out.extend(names.iter().map(|name| Right {
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        name: name.clone(),
+                        verb: verb.clone(),
+                        namespace: namespace.clone(),
+                    }));
+                }
+            }
+        }
+    }
+    out
+}
+
+fn words(list: &Value) -> impl Iterator<Item = String> {
+    let list = list.as_array().cloned().unwrap_or_default();
+    list.into_iter().map(|it| it.as_str().unwrap().to_owned())
+}
+
+fn same(folder: &Path) {
+    let rendered = Helm::alone(folder).template(ALL_RIGHTS).silently().stdout;
+    let rendered = helm::objects(&rendered);
+    for (file, name) in [
+        ("server", "lockkeeper"),
+        ("controller", "lockkeeper-controller"),
+    ] {
+        let path = Path::new(ROOT).join(format!("examples/install/{file}.yaml"));
+        let example = helm::objects(&fs::read_to_string(path).unwrap());
+        let granted = rights(&example, name);
+        assert!(granted.len() > 10, "{granted:?}");
+        assert_eq!(rights(&rendered, name), granted, "{name}");
+        for pointer in SAME {
+            let [ours, theirs] = [&rendered, &example].map(|objects| {
+                let deployment = deployment(objects, name);
+                deployment.pointer(pointer).cloned().unwrap_or_default()
+            });
+            assert_eq!(ours, theirs, "{name}: {pointer}");
+        }
+    }
+}
+
+/// What both Deployments have in the same way.
+const SAME: [&str; 8] = [
+    "/spec/replicas",
+    "/spec/template/spec/terminationGracePeriodSeconds",
+    "/spec/template/spec/containers/0/ports",
+    "/spec/template/spec/containers/0/env",
+    "/spec/template/spec/containers/0/readinessProbe",
+    "/spec/template/spec/containers/0/livenessProbe",
+    "/spec/template/spec/containers/0/resources",
+    "/spec/template/spec/containers/0/securityContext",
+];
+
+/// The Deployment of this name.
+#[track_caller]
+pub fn deployment<'a>(objects: &'a [Value], name: &str) -> &'a Value {
+    let is_it = |it: &&Value| it["kind"] == "Deployment" && it["metadata"]["name"] == name;
+    objects.iter().find(is_it).expect(name)
+}

@@ -8,7 +8,7 @@ use super::agreement::{ALL_RIGHTS, Right, rights};
 use crate::cluster::{CONTROLLER_ACCOUNT, Cluster, SERVER_ACCOUNT};
 use crate::helm::{self, CHART, Helm, NAMESPACE, RELEASE};
 use crate::kubectl::Kubectl;
-use crate::manifests::{WORLD, workload};
+use crate::manifests::{self, WORLD, workload};
 use crate::nodes::Nodes;
 use crate::scenarios::certificates::server::Server;
 use crate::scenarios::rights::{self as controlled, Controller};
@@ -62,8 +62,7 @@ pub fn least() {
         &Helm::on(&folder.join("helm"), kubectl.kubeconfig()),
     );
 
-    let config =
-        "webhook: {foreignKinds: [koordinator, kueue]}\nrules: {actions: {LQ001: enforce}}\n";
+    let config = "webhook: {foreignKinds: [koordinator, kueue]}\n";
     let begun = Server::begin_by(cluster.server(), folder.join("webhook"), config, &[]);
     let mut server = Server::wait(begun);
     server.until_ready();
@@ -215,7 +214,8 @@ fn work(kubectl: &Kubectl) {
     controlled::job(kubectl);
     controlled::job_set(kubectl);
     controlled::told(kubectl);
-    controlled::run(kubectl, "delete job train -n team");
+    followed(kubectl);
+    controlled::run(kubectl, "delete jobs --all -n team");
     controlled::run(kubectl, "delete jobset set -n team");
     controlled::run(
         kubectl,
@@ -227,17 +227,63 @@ fn work(kubectl: &Kubectl) {
     );
 }
 
+/// A job that waits is changed, and its Workload with it.
+fn followed(kubectl: &Kubectl) {
+    let mut waits = manifests::job("waits", Some("main"), None);
+    waits.push_str("          resources: {requests: {cpu: 100}}\n");
+    kubectl.apply(&waits, &[]).accepted_silently();
+    let all = "workloads.lockkeeper.dev -n team";
+    controlled::until(kubectl, all, "it has one", |all| its(all).is_some());
+    let all: Vec<&str> = all.split(' ').collect();
+    let workload = its(&kubectl.get(&all)).unwrap();
+    controlled::run(
+        kubectl,
+        "label job waits -n team lockkeeper.dev/max-exec-time-seconds=60",
+    );
+    let workload = format!("workloads.lockkeeper.dev {workload} -n team");
+    controlled::until(kubectl, &workload, "it follows its job", |it| {
+        it["spec"]["maximumExecutionTimeSeconds"] == 60
+    });
+}
+
+/// The name of that job's Workload.
+fn its(all: &Value) -> Option<String> {
+    let mut all = all["items"].as_array()?.iter();
+    let its = all.find(|it| it["metadata"]["ownerReferences"][0]["name"] == "waits")?;
+    its["metadata"]["name"].as_str().map(str::to_owned)
+}
+
 /// Objects that name what nobody has: the webhook asks the API server before it says so.
 fn asked_live(kubectl: &Kubectl) {
     let unknown = workload("team", "lost") + "  priorityClassName: lost\n";
     kubectl.apply(&unknown, &["--dry-run=server"]).refused();
-    for group in ["lockkeeper.dev/v1alpha1", "kueue.x-k8s.io/v1beta2"] {
+    // Nothing is missed where there is nothing at all.
+    let theirs = "kueue.x-k8s.io/v1beta2";
+    let known = KNOWN.replace("GROUP", theirs);
+    kubectl.apply(&known, &[]).accepted_silently();
+    for group in ["lockkeeper.dev/v1alpha1", theirs] {
         let objects = LOST.replace("GROUP", group);
         let reply = kubectl.apply(&objects, &["--dry-run=server"]);
         assert!(reply.stderr.contains("CQ014"), "{}", reply.stderr);
         assert!(reply.stderr.contains("LQ001"), "{}", reply.stderr);
     }
 }
+
+const KNOWN: &str = r"
+apiVersion: GROUP
+kind: ResourceFlavor
+metadata: {name: known}
+---
+apiVersion: GROUP
+kind: ClusterQueue
+metadata: {name: known}
+spec:
+  resourceGroups:
+    - coveredResources: [cpu]
+      flavors:
+        - name: known
+          resources: [{name: cpu, nominalQuota: 1}]
+";
 
 const LOST: &str = r"
 apiVersion: GROUP

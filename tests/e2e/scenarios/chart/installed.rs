@@ -10,6 +10,7 @@ use crate::ROOT;
 use crate::cluster::Cluster;
 use crate::helm::{self, CHART, Helm, NAMESPACE, RELEASE};
 use crate::kubectl::Kubectl;
+use crate::lockkeeper;
 use crate::scenarios::certificates::server::Server;
 use crate::stage::{self, MUTATED};
 use crate::wait;
@@ -95,6 +96,7 @@ pub fn life() {
     guards(&place.kubectl);
     taken_away(&place);
     come_back(&place);
+    taken_over(&place);
 }
 
 /// The chart as a release before this one might have been: another version, a short name that has changed since, and
@@ -280,4 +282,29 @@ fn come_back(place: &Place) {
         || "a definition stays".to_owned(),
     )
     .unwrap();
+}
+
+/// What was installed without Helm is taken over, with what processes have written.
+fn taken_over(place: &Place) {
+    let kubectl = &place.kubectl;
+    let definitions = lockkeeper::output(&["crds", "definitions"]);
+    let flags = ["--server-side"];
+    kubectl.apply(&definitions, &flags).accepted_silently();
+    for file in ["server", "controller"] {
+        let file = format!("examples/install/{file}.yaml");
+        kubectl.run(&["apply", "-f", &file]).accepted_silently();
+    }
+    let service = [
+        "crds",
+        "webhooks",
+        "--service",
+        "lockkeeper-system/lockkeeper",
+    ];
+    let webhooks = lockkeeper::output(&service);
+    kubectl.apply(&webhooks, &[]).accepted_silently();
+    keeper(place).stop();
+    let before = left_by_processes(place);
+    place.helm("install", &[CHART, "--take-ownership"]);
+    assert_eq!(left_by_processes(place), before);
+    place.helm("uninstall", &[]);
 }

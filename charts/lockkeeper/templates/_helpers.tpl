@@ -35,6 +35,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $webhook := set (dig "webhook" dict $config) "foreignKinds" . -}}
 {{- $_ := set $config "webhook" $webhook -}}
 {{- end -}}
+{{- if .Values.controller.enabled -}}
+{{- /* The one that the role is about. */ -}}
+{{- $lease := printf "%s/lockkeeper-controller" .Release.Namespace -}}
+{{- $controller := dig "controller" dict $config -}}
+{{- $election := dig "leaderElection" dict $controller -}}
+{{- if ne (dig "lease" $lease $election) $lease -}}
+{{- fail (printf "config.controller.leaderElection.lease: the chart's role is for %s; leave it out" $lease) -}}
+{{- end -}}
+{{- $_ := set $config "controller" (set $controller "leaderElection" (set $election "lease" $lease)) -}}
+{{- end -}}
 {{ toYaml $config }}
 {{- end }}
 

@@ -1,6 +1,6 @@
 //! The chart and `examples/install` give the same rights, and run the same processes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -8,16 +8,56 @@ use serde_json::Value;
 
 use crate::ROOT;
 use crate::helm::{self, Helm};
+use crate::lockkeeper;
 use crate::scenarios::alone::Alone;
 
 /// With everything on that takes a right.
 pub const ALL_RIGHTS: &str = "foreignKinds: [koordinator, kueue]\n";
 
 pub fn alone() -> Vec<Alone> {
-    vec![Alone {
-        name: "chart: it grants and runs what the examples do",
-        run: same,
-    }]
+    let trial = |name, run| Alone { name, run };
+    vec![
+        trial("chart: it grants and runs what the examples do", same),
+        trial("chart: it registers what the binary would", registered),
+    ]
+}
+
+/// Configurations, of which it follows what is sent of other projects' kinds.
+const CONFIGURATIONS: [&str; 6] = [
+    "{}\n",
+    "webhook: {foreignKinds: [koordinator, kueue]}\n",
+    "webhook: {foreignKinds: [kueue]}\nrules: {actions: {KL001: enforce, CQ015: 'off', KQ003: audit}}\n",
+    "webhook: {foreignKinds: [koordinator]}\nrules: {actions: {EQ021: 'off', EQ022: 'off'}}\n",
+    "webhook: {foreignKinds: [koordinator]}\nrules: {namespaces: {a: {actions: {EQ020: warn}}}}\n",
+    "webhook: {foreignKinds: [kueue]}\n\
+     rules: {actions: {LQ001: 'off'}, namespaces: {a: {actions: {LQ001: 'off', RF004: 'off'}}}}\n",
+];
+
+fn registered(folder: &Path) {
+    let helm = Helm::alone(folder);
+    let file = folder.join("config.yaml");
+    for config in CONFIGURATIONS {
+        let indented = config.lines().map(|line| format!("  {line}\n"));
+        let values = format!("config:\n{}", indented.collect::<String>());
+        fs::write(&file, config).unwrap();
+        let service = format!("{}/lockkeeper", helm::NAMESPACE);
+        let command = ["crds", "webhooks", "--service", &service, "--config"];
+        let printed = lockkeeper::output(&[&command[..], &[file.to_str().unwrap()]].concat());
+        let ours = registrations(&helm.template(&values).silently().stdout);
+        assert_eq!(ours.len(), 2);
+        assert_eq!(ours, registrations(&printed), "{config}");
+    }
+}
+
+/// The webhook configurations among these objects, without the labels of the chart, by their kind.
+fn registrations(yaml: &str) -> BTreeMap<String, Value> {
+    let all = helm::objects(yaml).into_iter().filter_map(|mut object| {
+        let kind = object["kind"].as_str()?.to_owned();
+        object["metadata"].as_object_mut()?.remove("labels");
+        kind.ends_with("WebhookConfiguration")
+            .then_some((kind, object))
+    });
+    all.collect()
 }
 
 /// One thing that a role grants.

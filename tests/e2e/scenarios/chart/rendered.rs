@@ -6,7 +6,7 @@ use std::path::Path;
 use lockkeeper_crdgen::chart::values;
 use similar::TextDiff;
 
-use crate::helm::{CHART, Helm};
+use crate::helm::{CHART, Helm, NAMESPACE, RELEASE};
 use crate::scenarios::alone::Alone;
 use crate::snapshot;
 
@@ -128,6 +128,10 @@ const REFUSED: &[(&str, &str)] = &[
         "certificates: {mode: given, secretName: lockkeeper-tls, caBundle: PEM}\n",
         "lockkeeper-tls is a name of the chart's own; take another",
     ),
+    (
+        "config: {controller: {leaderElection: {lease: team/other}}}\n",
+        "the chart's role is for lockkeeper-system/lockkeeper-controller; leave it out",
+    ),
 ];
 
 pub fn alone() -> Vec<Alone> {
@@ -182,6 +186,19 @@ fn switches(folder: &Path) {
     );
     assert!(!plain.contains("kind: CustomResourceDefinition"));
     every_value_has_a_case();
+    elsewhere(&helm, &all);
+}
+
+/// In another namespace all is the same, but for its name and what is made of it.
+fn elsewhere(helm: &Helm, here: &str) {
+    let flags = ["template", RELEASE, CHART, "--namespace", "elsewhere"];
+    let there = helm.run(&flags).silently().stdout;
+    let without_sums = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.contains("checksum/"));
+        lines.map(str::to_owned).collect()
+    };
+    let here = here.replace(NAMESPACE, "elsewhere");
+    assert_eq!(without_sums(&there), without_sums(&here));
 }
 
 /// Where a change is matters to nobody, and moves with every other one.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::rendered::CASES;
 use crate::ROOT;
 use crate::helm::{self, Helm};
 use crate::lockkeeper;
@@ -19,6 +20,7 @@ pub fn alone() -> Vec<Alone> {
     vec![
         trial("chart: it grants and runs what the examples do", same),
         trial("chart: it registers what the binary would", registered),
+        trial("chart: the binary takes what it is given", taken),
     ]
 }
 
@@ -130,6 +132,34 @@ fn same(folder: &Path) {
                 deployment.pointer(pointer).cloned().unwrap_or_default()
             });
             assert_eq!(ours, theirs, "{name}: {pointer}");
+        }
+    }
+}
+
+/// The flags and the configuration file of every case are ones that the processes take.
+fn taken(folder: &Path) {
+    let helm = Helm::alone(folder);
+    let file = folder.join("config.yaml");
+    let file = file.to_str().unwrap();
+    for (name, values) in CASES.iter().chain([&("default", "")]) {
+        let objects = helm::objects(&helm.template(values).silently().stdout);
+        let config = objects.iter().find(|it| it["kind"] == "ConfigMap").unwrap();
+        fs::write(file, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
+        let deployments = objects.iter().filter(|it| it["kind"] == "Deployment");
+        for deployment in deployments {
+            let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+            let flags = words(&container["args"]);
+            let mut flags: Vec<String> = flags
+                .map(|it| it.replace("/etc/lockkeeper/config.yaml", file))
+                .collect();
+            flags.extend(["--print-config".to_owned(), format!("--kubeconfig={file}")]);
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let printed: Value = serde_saphyr::from_str(&lockkeeper::output(&flags)).unwrap();
+            let lease = &printed["controller"]["leaderElection"]["lease"];
+            assert_eq!(lease, "lockkeeper-system/lockkeeper-controller", "{name}");
+            let listen = &printed["webhook"]["listen"];
+            let is_webhook = deployment["metadata"]["name"] == "lockkeeper";
+            assert_eq!(listen == "0.0.0.0:9443", is_webhook, "{name}");
         }
     }
 }

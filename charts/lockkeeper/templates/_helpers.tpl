@@ -78,7 +78,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
        and an upgrade leaves what they wrote. */}}
 {{- define "lockkeeper.caBundle" -}}
 {{- if eq .Values.certificates.mode "given" -}}
-{{- required "certificates.caBundle: give the CA of the certificate, as PEM" .Values.certificates.caBundle | b64enc -}}
+{{- $bundle := .Values.certificates.caBundle -}}
+{{- if not (contains "-----BEGIN CERTIFICATE-----" $bundle) -}}
+{{- fail "certificates.caBundle: give the CA of the certificate, as PEM" -}}
+{{- end -}}
+{{- /* Everybody may read a registration. */ -}}
+{{- if contains "PRIVATE KEY-----" $bundle -}}
+{{- fail "certificates.caBundle: it holds a private key; give certificates alone" -}}
+{{- end -}}
+{{- b64enc $bundle -}}
 {{- end -}}
 {{- end }}
 

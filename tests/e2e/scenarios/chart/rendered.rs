@@ -51,7 +51,7 @@ pub const CASES: &[(&str, &str)] = &[
     ),
     (
         "given",
-        "certificates: {mode: given, secretName: mine, caBundle: PEM}\n",
+        "certificates: {mode: given, secretName: mine, caBundle: '-----BEGIN CERTIFICATE-----'}\n",
     ),
     (
         "webhook",
@@ -117,7 +117,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("certificates: {mode: mine}\n", "at '/certificates/mode'"),
     ("image: {digest: latest}\n", "at '/image/digest'"),
     (
-        "certificates: {mode: given, caBundle: PEM}\n",
+        "certificates: {mode: given, caBundle: '-----BEGIN CERTIFICATE-----'}\n",
         "certificates.secretName: name the Secret with the certificate",
     ),
     (
@@ -125,7 +125,12 @@ const REFUSED: &[(&str, &str)] = &[
         "certificates.caBundle: give the CA of the certificate, as PEM",
     ),
     (
-        "certificates: {mode: given, secretName: lockkeeper-tls, caBundle: PEM}\n",
+        "certificates:\n  mode: given\n  secretName: mine\n  \
+         caBundle: '-----BEGIN CERTIFICATE----- -----BEGIN PRIVATE KEY-----'\n",
+        "certificates.caBundle: it holds a private key; give certificates alone",
+    ),
+    (
+        "certificates: {mode: given, secretName: lockkeeper-tls, caBundle: '-----BEGIN CERTIFICATE-----'}\n",
         "lockkeeper-tls is a name of the chart's own; take another",
     ),
     (

@@ -122,13 +122,20 @@ fn the_schema_refuses_unknown_keys_everywhere() {
 }
 
 #[test]
+fn the_file_of_values_holds_the_defaults() {
+    let text = values::defaults_text().unwrap();
+    let read: Value = serde_saphyr::from_str(&text).unwrap();
+    assert_eq!(read, json!(values::Values::default()));
+}
+
+#[test]
 fn every_value_is_commented() {
     let text = values::defaults_text().unwrap();
     let mut before = "";
     let mut section = usize::MAX;
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
-        let is_key = !line.is_empty() && !line.trim_start().starts_with('#');
+        let is_key = !line.is_empty() && !line.trim_start().starts_with(['#', '-']);
         // What a user names: the resources of a container.
         let is_named = indent > section;
         if !is_named {

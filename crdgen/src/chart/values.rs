@@ -287,7 +287,7 @@ impl Default for Crds {
 }
 
 /// Rules for the network.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkPolicy {
     /// Whether they are there: in may come what asks the webhook, and who scrapes; out may go what asks the API server
@@ -296,8 +296,21 @@ pub struct NetworkPolicy {
     /// The addresses of the API server, such as 10.0.0.1/32: nobody else asks the webhook, and nobody else is asked.
     /// Empty is any.
     pub api_server_cidrs: Vec<String>,
+    /// The ports of the API server: that of its Service, and where this leads.
+    pub api_server_ports: Vec<u16>,
     /// The labels of the namespaces that may scrape metrics. Empty is any.
     pub scraped_by: BTreeMap<String, String>,
+}
+
+impl Default for NetworkPolicy {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            api_server_cidrs: Vec::new(),
+            api_server_ports: vec![443, 6443],
+            scraped_by: BTreeMap::new(),
+        }
+    }
 }
 
 /// Scraping.

@@ -56,18 +56,18 @@ pub fn defaults_text() -> Result<String, YamlError> {
     let mut out = HEAD.to_owned();
     let mut path: Vec<&str> = Vec::new();
     for line in yaml.lines() {
-        let indent = line.len().saturating_sub(line.trim_start().len());
-        let Some((key, _)) = line.trim_start().split_once(':') else {
-            continue;
-        };
-        path.truncate(indent / 2);
-        path.push(key);
-        if indent == 0 {
-            out.push('\n');
+        let text = line.trim_start();
+        let indent = line.len().saturating_sub(text.len());
+        let key = text.split_once(':').map(|(key, _)| key);
+        if let Some(key) = key.filter(|_| !text.starts_with("- ")) {
+            path.truncate(indent / 2);
+            path.push(key);
+            if indent == 0 {
+                out.push('\n');
+            }
+            comment(&description(&schema, &path), indent, &mut out);
         }
-        comment(&description(&schema, &path), indent, &mut out);
-        out.push_str(line);
-        out.push('\n');
+        out.extend([line, "\n"]);
     }
     Ok(out)
 }

@@ -72,7 +72,7 @@ pub const CASES: &[(&str, &str)] = &[
     ("network-policy", "networkPolicy: {enabled: true}\n"),
     (
         "network-policy-narrow",
-        "networkPolicy:\n  enabled: true\n  apiServerCidrs: [10.0.0.1/32]\n  \
+        "networkPolicy:\n  enabled: true\n  apiServerCidrs: [10.0.0.1/32]\n  apiServerPorts: [443, 16443]\n  \
          scrapedBy: {kubernetes.io/metadata.name: monitoring}\ncontroller: {enabled: false}\n",
     ),
     (

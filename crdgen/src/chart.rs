@@ -9,8 +9,10 @@ pub mod values;
 mod webhooks;
 
 use crate::definitions;
+use crate::expressions::ExpressionError;
 use crate::yaml::{self, YamlError};
 use holes::Hole;
+use lockkeeper_policies::settings::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -29,14 +31,25 @@ pub struct File {
     pub text: String,
 }
 
+/// Why a file cannot be made. A test makes all of them, so none of this happens.
+#[derive(Debug, thiserror::Error)]
+pub enum ChartError {
+    /// An object has no YAML form.
+    #[error(transparent)]
+    Yaml(#[from] YamlError),
+    /// An expression of a rule cannot be used.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+}
+
 /// The generated files of the chart, in the order of their paths.
 ///
 /// # Errors
 ///
-/// When an object has no YAML form. A test makes all of them, so this does not happen.
-pub fn files() -> Result<Vec<File>, YamlError> {
+/// When one cannot be made.
+pub fn files() -> Result<Vec<File>, ChartError> {
     let mut out = Vec::new();
-    for definition in definitions() {
+    for definition in definitions(&Settings::default())? {
         let plural = &definition.spec.names.plural;
         let object = kept(&definition)?;
         out.push(File {

@@ -1,7 +1,9 @@
 //! The command line.
 
-use crate::chart;
+use crate::admission::policies;
+use crate::chart::{self, ChartError};
 use crate::definitions;
+use crate::expressions::ExpressionError;
 use crate::pages::{self, Folders};
 use crate::webhooks::{Authorities, Endpoint, configurations};
 use crate::yaml::{self, YamlError};
@@ -25,11 +27,38 @@ pub enum Command {
     Webhooks(Webhooks),
     /// Write the derived files of the Helm chart
     Chart(Chart),
+    /// Emit the admission policies that hold when the webhook is away or not wanted
+    Policies(Policies),
 }
 
 /// Emitting the definitions.
 #[derive(Debug, Default, Args)]
 pub struct Definitions {
+    /// The configuration file of `lockkeeper serve`
+    ///
+    /// Rules that it softens or excepts something from are left out of the schemas, which know no exceptions.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Emitting the admission policies.
+#[derive(Debug, Args)]
+pub struct Policies {
+    /// The projects whose kinds are asked about as well: kueue, koordinator
+    ///
+    /// Of each kind is asked what some rule is on for.
+    #[arg(long, value_name = "PROJECT", value_delimiter = ',')]
+    foreign: Vec<ForeignKinds>,
+
+    /// The configuration file of `lockkeeper serve`
+    ///
+    /// Its webhook.foreignKinds counts besides --foreign, and its rules say what becomes of what is found.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
     #[command(flatten)]
     output: Output,
 }
@@ -156,6 +185,9 @@ pub enum Error {
     /// The rules of users cannot be read.
     #[error(transparent)]
     Rules(#[from] pages::Error),
+    /// An expression of a rule cannot be used.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
     /// An object has no YAML form. A test emits all of them, so this does not happen.
     #[error("cannot write {name} as YAML; this is a defect, please report it")]
     Yaml {
@@ -199,7 +231,8 @@ impl Default for Command {
 /// When something cannot be read or written; each error says what, and what to do.
 pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
     let (documents, output) = match command {
-        Command::Definitions(arguments) => (definition_documents()?, arguments.output),
+        Command::Definitions(arguments) => (definition_documents(&arguments)?, arguments.output),
+        Command::Policies(arguments) => (policy_documents(&arguments)?, arguments.output),
         Command::Webhooks(arguments) => (webhook_documents(&arguments)?, arguments.output),
         Command::Chart(arguments) => {
             return write_files(&chart_documents()?, &arguments.output_dir);
@@ -211,12 +244,35 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
     }
 }
 
-fn definition_documents() -> Result<Vec<Document>, Error> {
-    let each = definitions().into_iter().map(|definition| {
+fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error> {
+    let (_, settings) = read_config(arguments.config.as_deref(), &Arc::default())?;
+    let each = definitions(&settings)?.into_iter().map(|definition| {
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
         document(format!("{group}_{plural}.yaml"), &definition)
     });
     each.collect()
+}
+
+fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
+    let (config, settings) = read_config(arguments.config.as_deref(), &Arc::default())?;
+    let mut wanted = config.webhook.foreign_kinds;
+    wanted.extend(&arguments.foreign);
+    let policies = policies(&wanted, &settings)?;
+    let mut out = Vec::new();
+    for (policy, bindings) in &policies.validating {
+        let name = policy.metadata.name.as_deref().unwrap_or_default();
+        out.push(document(format!("{name}.yaml"), policy)?);
+        for binding in bindings {
+            let name = binding.metadata.name.as_deref().unwrap_or_default();
+            out.push(document(format!("{name}-binding.yaml"), binding)?);
+        }
+    }
+    for (policy, binding) in &policies.mutating {
+        let name = policy.metadata.name.as_deref().unwrap_or_default();
+        out.push(document(format!("{name}.yaml"), policy)?);
+        out.push(document(format!("{name}-binding.yaml"), binding)?);
+    }
+    Ok(out)
 }
 
 fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
@@ -242,9 +298,12 @@ fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
 }
 
 fn chart_documents() -> Result<Vec<Document>, Error> {
-    let files = chart::files().map_err(|source| Error::Yaml {
-        name: "a file of the chart".to_owned(),
-        source,
+    let files = chart::files().map_err(|error| match error {
+        ChartError::Yaml(source) => Error::Yaml {
+            name: "a file of the chart".to_owned(),
+            source,
+        },
+        ChartError::Expression(error) => Error::Expression(error),
     })?;
     let documents = files
         .into_iter()

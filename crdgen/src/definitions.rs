@@ -1,17 +1,37 @@
 //! The definitions of lockkeeper's kinds.
 
+use crate::expressions::{self, ExpressionError};
 use crate::structural;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceValidation, JSON, JSONSchemaProps,
 };
 use kube::CustomResourceExt;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_policies::settings::Settings;
 use schemars::JsonSchema;
 use serde_json::json;
 
-/// The definitions of lockkeeper's kinds, in the order of their names.
+/// The definitions of lockkeeper's kinds, in the order of their names, with the expressions of the rules that refuse.
+///
+/// # Errors
+///
+/// When an expression cannot be used. None of a release is so: a test holds that.
+pub fn definitions(settings: &Settings) -> Result<Vec<CustomResourceDefinition>, ExpressionError> {
+    let mut all = plain_definitions();
+    for definition in &mut all {
+        for version in &mut definition.spec.versions {
+            let schema = version.schema.as_mut();
+            if let Some(schema) = schema.and_then(|it| it.open_api_v3_schema.as_mut()) {
+                expressions::attach(schema, &definition.spec.names.kind, settings)?;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The same with shapes and bounds alone, for whoever asks the rules besides.
 #[must_use]
-pub fn definitions() -> Vec<CustomResourceDefinition> {
+pub fn plain_definitions() -> Vec<CustomResourceDefinition> {
     vec![
         definition::<ClusterQueue>(&structural::schema::<ClusterQueue>()),
         definition::<Cohort>(&structural::schema::<Cohort>()),

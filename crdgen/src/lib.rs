@@ -8,13 +8,16 @@
 //!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
+pub mod admission;
 pub mod chart;
 pub mod cli;
+pub mod expressions;
 pub mod pages;
+pub mod schemas;
 pub mod webhooks;
 
 mod definitions;
 mod structural;
 mod yaml;
 
-pub use definitions::definitions;
+pub use definitions::{definitions, plain_definitions};

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 /// The most characters of a quantity that is written as a string. The longest that means anything
 /// has 40 digits; Kubernetes has no bound, and without one the cost of reading it has none either.
-const QUANTITY_LENGTH_MAX: usize = 64;
+const QUANTITY_LENGTH_MAX: usize = 40;
 
 /// A schema, or a part of one.
 type Node = Map<String, Value>;

@@ -203,7 +203,7 @@ impl Entry {
 }
 
 /// An object that comes in by another version of its kind is converted and sent all the same.
-const MATCH_POLICY: &str = "Equivalent";
+pub(crate) const MATCH_POLICY: &str = "Equivalent";
 
 /// The webhook only answers, so that a dry run may ask it too.
 const SIDE_EFFECTS: &str = "None";
@@ -212,7 +212,7 @@ fn review_versions() -> Vec<String> {
     vec!["v1".to_owned()]
 }
 
-fn rule(kind: &Registration, operations: &BTreeSet<Operation>) -> RuleWithOperations {
+pub(crate) fn rule(kind: &Registration, operations: &BTreeSet<Operation>) -> RuleWithOperations {
     let scope = if kind.by_users {
         "*"
     } else if kind.namespaced {
@@ -231,7 +231,7 @@ fn rule(kind: &Registration, operations: &BTreeSet<Operation>) -> RuleWithOperat
 }
 
 /// Selects objects that have the label, before or after an update.
-fn has_label(key: &str) -> LabelSelector {
+pub(crate) fn has_label(key: &str) -> LabelSelector {
     LabelSelector {
         match_expressions: Some(vec![LabelSelectorRequirement {
             key: key.to_owned(),
@@ -243,7 +243,7 @@ fn has_label(key: &str) -> LabelSelector {
 }
 
 /// What must hold for an object to be sent.
-fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
+pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
     let mut conditions = vec![condition(
         "not-by-the-api-server",
         "request.userInfo.username != 'system:apiserver'",

@@ -65,6 +65,14 @@ impl Exceptions {
         self.all.iter().filter(|it| !self.holds(it))
     }
 
+    /// Whether some exception names a rule, ended or not.
+    #[must_use]
+    pub fn are_about(&self, rule: &str) -> bool {
+        self.all
+            .iter()
+            .any(|it| it.given.rules.iter().any(|id| id == rule))
+    }
+
     fn holds(&self, exception: &Exception) -> bool {
         self.now
             .is_none_or(|now| now < exception.given.expires.seconds())

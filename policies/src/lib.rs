@@ -13,6 +13,7 @@ pub mod defaulting;
 pub mod endless;
 pub mod engine;
 pub mod exceptions;
+pub mod expression;
 pub mod facts;
 pub mod finding;
 pub mod guarded;

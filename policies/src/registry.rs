@@ -237,6 +237,7 @@ fn infos<T: Guarded>(out: &mut Vec<RuleInfo>) {
         covers: rule.covers,
         layers: rule.layers,
         operations: rule.check.operations(),
+        ratchets: T::RATCHETS,
         doc: rule.doc,
     }));
 }

@@ -1,5 +1,6 @@
 //! The rule as a unit.
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::settings::Settings;
 use crate::world::World;
@@ -71,6 +72,8 @@ pub struct RuleInfo {
     pub layers: &'static [Layer],
     /// The operations that it runs on.
     pub operations: &'static [Operation],
+    /// Whether an update is excused for what the stored object has already.
+    pub ratchets: bool,
     /// The page.
     pub doc: &'static str,
 }
@@ -136,8 +139,11 @@ pub struct Context<'a> {
 pub enum Layer {
     /// By the webhook, and by everything else that runs the rules in Rust.
     Webhook,
-    /// By the API server, from the schema of the kind, and by whoever reads that schema.
-    Schema,
+    /// By the API server, from the schema of the kind, and by whoever reads that schema. The expressions are in the
+    /// schemas of lockkeeper's kinds, and in admission policies for kinds of others; for what shapes say there are none.
+    Schema(&'static [Expression]),
+    /// By the API server, from admission policies: what no schema can hold, or what the administrator may soften.
+    Policy(&'static [Expression]),
     /// By `lockkeeper check` alone.
     Check,
 }
@@ -146,7 +152,8 @@ impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Webhook => f.write_str("webhook"),
-            Self::Schema => f.write_str("schema"),
+            Self::Schema(_) => f.write_str("schema"),
+            Self::Policy(_) => f.write_str("policy"),
             Self::Check => f.write_str("check"),
         }
     }

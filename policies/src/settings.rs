@@ -89,6 +89,22 @@ impl Settings {
             .copied()
             .unwrap_or(default)
     }
+
+    /// Whether findings of a rule are refused in every namespace, and none is excused.
+    #[must_use]
+    pub fn is_firm(&self, rule: &str, default: Action) -> bool {
+        let everywhere = self.action(rule, default, None);
+        let somewhere = self.namespaces.values().filter_map(|it| it.get(rule));
+        let mut all = somewhere.copied().chain([everywhere]);
+        all.all(|action| action == Action::Enforce) && !self.exceptions.are_about(rule)
+    }
+
+    /// What happens to findings of a rule in namespaces that have a word of their own, in the order of their names.
+    pub fn namespaced(&self, rule: &str) -> impl Iterator<Item = (&str, Action)> {
+        let all = self.namespaces.iter();
+        all.filter_map(move |(name, of)| Some((name.as_str(), *of.get(rule)?)))
+    }
+
     /// Whether findings of a rule come to anything, in some namespace at least.
     #[must_use]
     pub fn is_on(&self, rule: &str, default: Action) -> bool {

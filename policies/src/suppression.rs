@@ -32,6 +32,7 @@ pub(crate) fn info() -> RuleInfo {
         covers: &[],
         layers: &[Layer::Check],
         operations: &[Operation::Create],
+        ratchets: true,
         doc: include_str!("suppression.md"),
     }
 }

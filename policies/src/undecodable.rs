@@ -36,6 +36,7 @@ pub(crate) fn info() -> RuleInfo {
         covers: &["mutating-decode-error"],
         layers: &[Layer::Webhook],
         operations: &[Operation::Create, Operation::Update],
+        ratchets: true,
         doc: include_str!("undecodable.md"),
     }
 }

@@ -21,7 +21,7 @@ const ANNOTATIONS_BYTES_MAX: usize = 262_144;
 
 /// The definitions as JSON.
 fn all() -> Vec<Value> {
-    let definitions = definitions();
+    let definitions = definitions(&Settings::default()).unwrap();
     definitions
         .iter()
         .map(|crd| serde_json::to_value(crd).unwrap())
@@ -71,7 +71,8 @@ fn is_quantity(node: &Value) -> bool {
 
 #[test]
 fn kinds_and_names() {
-    let names: Vec<String> = definitions()
+    let names: Vec<String> = definitions(&Settings::default())
+        .unwrap()
         .into_iter()
         .filter_map(|crd| crd.metadata.name)
         .collect();
@@ -254,7 +255,7 @@ fn definitions_fit_into_the_annotation_of_kubectl() {
 
 #[test]
 fn yaml_reads_back() {
-    for crd in definitions() {
+    for crd in definitions(&Settings::default()).unwrap() {
         let text = yaml::document(&crd).unwrap();
         assert!(!text.contains("null\n"), "{text}");
         let read: CustomResourceDefinition = serde_saphyr::from_str(&text).unwrap();

@@ -1,5 +1,6 @@
 #![doc = include_str!("borrow_without_reclaim.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::ClusterQueue;
@@ -7,13 +8,35 @@ use lockkeeper_api::cluster_queue::{BorrowWithinCohortPolicy, ReclaimWithinCohor
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
+/// A queue that is elastic reclaims by default.
+const EXPRESSION: Expression = Expression::new(
+    "spec",
+    "!has(self.preemption) || !has(self.preemption.borrowWithinCohort) \
+     || !has(self.preemption.borrowWithinCohort.policy) || self.preemption.borrowWithinCohort.policy == 'Never' \
+     || (has(self.preemption.reclaimWithinCohort) ? self.preemption.reclaimWithinCohort != 'Never' : has(self.elastic))",
+    "preempting while borrowing needs reclaimWithinCohort, which is Never; set reclaimWithinCohort to LowerPriority or \
+     Any, or this policy to Never",
+)
+.detailed(
+    "'\"' + self.preemption.borrowWithinCohort.policy + '\": preempting while borrowing needs reclaimWithinCohort, \
+     which is Never; set reclaimWithinCohort to LowerPriority or Any, or this policy to Never'",
+)
+.blaming(".preemption.borrowWithinCohort.policy")
+.kept(
+    "has(oldSelf.preemption) && has(oldSelf.preemption.borrowWithinCohort) \
+     && has(oldSelf.preemption.borrowWithinCohort.policy) \
+     && self.preemption.borrowWithinCohort.policy == oldSelf.preemption.borrowWithinCohort.policy \
+     && (has(oldSelf.preemption.reclaimWithinCohort) \
+         ? oldSelf.preemption.reclaimWithinCohort == 'Never' : !has(oldSelf.elastic))",
+);
+
 pub(super) const RULE: Rule<ClusterQueue> = Rule {
     id: "CQ001",
     name: "borrow-without-reclaim",
     since: "0.1.0",
     action: Action::Enforce,
     covers: &["cq-preemption-borrow-needs-reclaim"],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
     doc: include_str!("borrow_without_reclaim.md"),
     check: Check::Object(check),
 };

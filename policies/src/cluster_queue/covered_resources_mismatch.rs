@@ -1,10 +1,25 @@
 #![doc = include_str!("covered_resources_mismatch.md")]
 
+use crate::expression::Expression;
 use crate::finding::{Findings, listed, quoted};
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup};
+
+const EXPRESSION: Expression = Expression::new(
+    "spec.resourceGroups[]",
+    "self.flavors.all(flavor, flavor.resources.map(it, it.name) == self.coveredResources)",
+    "each flavor must list the coveredResources of the group, in order",
+)
+.detailed("'each flavor must list the coveredResources of the group, in order: ' + self.coveredResources.join(', ')")
+.blaming(".flavors")
+.kept(
+    "self.coveredResources == oldSelf.coveredResources && self.flavors.all(flavor, \
+     flavor.resources.map(it, it.name) == self.coveredResources \
+     || oldSelf.flavors.exists(of, of.name == flavor.name \
+     && of.resources.map(it, it.name) == flavor.resources.map(it, it.name)))",
+);
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {
@@ -16,7 +31,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
             "cq-resources-len-eq-covered",
             "cq-resources-order-eq-covered",
         ],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
         doc: include_str!("covered_resources_mismatch.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,10 +1,27 @@
 #![doc = include_str!("flavor_listed_twice.md")]
 
+use crate::expression::Expression;
+use crate::finding::ErrorKind;
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
 use std::collections::BTreeMap;
+
+/// Each flavor is looked for in all groups: too dear for a schema, as they may have a thousand.
+const EXPRESSION: Expression = Expression::new(
+    "spec.resourceGroups",
+    "self.all(group, group.flavors.all(it, \
+     self.map(other, other.flavors.filter(flavor, flavor.name == it.name).size()).sum() == 1))",
+    "a flavor is listed twice; list it once, with all its resources in one group",
+)
+.kept(
+    "self.all(group, group.flavors.all(it, \
+     self.map(of, of.flavors.filter(other, other.name == it.name).size()).sum() <= 1 \
+     || self.map(of, of.flavors.filter(other, other.name == it.name).size()).sum() \
+     <= oldSelf.map(of, of.flavors.filter(other, other.name == it.name).size()).sum()))",
+)
+.of_kind(ErrorKind::Duplicate);
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {
@@ -13,7 +30,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-flavor-unique-across-groups"],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
         doc: include_str!("flavor_listed_twice.md"),
         check: Check::Object(check::<T>),
     }

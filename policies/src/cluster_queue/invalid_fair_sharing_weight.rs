@@ -1,9 +1,44 @@
 #![doc = include_str!("invalid_fair_sharing_weight.md")]
 
+use crate::expression::{Expression, is_amount, quantity, same_amount};
 use crate::finding::Findings;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
+
+const NEGATIVE: Expression = Expression::new(
+    "spec.fairSharing",
+    concat!(
+        "!(",
+        is_amount!("weight"),
+        ") || ",
+        quantity!("self.weight"),
+        ".compareTo(quantity('0')) >= 0"
+    ),
+    "must be 0 or more",
+)
+.detailed("'\"' + string(self.weight) + '\": must be 0 or more'")
+.blaming(".weight")
+.kept(same_amount!("weight"));
+
+const TINY: Expression = Expression::new(
+    "spec.fairSharing",
+    concat!(
+        "!(",
+        is_amount!("weight"),
+        ") || ",
+        quantity!("self.weight"),
+        ".compareTo(quantity('0')) <= 0 || ",
+        quantity!("self.weight"),
+        ".isGreaterThan(quantity('1n'))",
+    ),
+    "so small a weight counts as 0; must be 0 or more than 1n",
+)
+.detailed(
+    "'\"' + string(self.weight) + '\": so small a weight counts as 0; must be 0 or more than 1n'",
+)
+.blaming(".weight")
+.kept(same_amount!("weight"));
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {
@@ -15,7 +50,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
             "fair-sharing-weight-non-negative",
             "fair-sharing-weight-not-collapsing",
         ],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[NEGATIVE, TINY])],
         doc: include_str!("invalid_fair_sharing_weight.md"),
         check: Check::Object(check::<T>),
     }

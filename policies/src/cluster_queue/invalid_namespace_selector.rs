@@ -1,10 +1,60 @@
 #![doc = include_str!("invalid_namespace_selector.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::names;
 use crate::quota::IsQueue;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
+
+const LABELS: Expression = Expression::new(
+    "spec.namespaceSelector",
+    "!has(self.matchLabels) || self.matchLabels.all(it, !format.qualifiedName().validate(it).hasValue() \
+     && !format.labelValue().validate(self.matchLabels[it]).hasValue())",
+    "the keys must be label keys and the values label values: alphanumeric characters, '-', '_' or '.', with an \
+     alphanumeric one first and last",
+)
+.detailed(
+    "'\"' + self.matchLabels.filter(it, format.qualifiedName().validate(it).hasValue() \
+     || format.labelValue().validate(self.matchLabels[it]).hasValue())[0] \
+     + '\": this label has a faulty key or value: alphanumeric characters, - and _ and ., with an alphanumeric one first \
+     and last'",
+)
+.blaming(".matchLabels")
+.kept(
+    "has(oldSelf.matchLabels) && self.matchLabels.all(it, \
+     (!format.qualifiedName().validate(it).hasValue() || it in oldSelf.matchLabels) \
+     && (!format.labelValue().validate(self.matchLabels[it]).hasValue() \
+     || oldSelf.matchLabels.exists(was, oldSelf.matchLabels[was] == self.matchLabels[it])))",
+);
+
+const KEYS: Expression = Expression::new(
+    "spec.namespaceSelector.matchExpressions[]",
+    "!format.qualifiedName().validate(self.key).hasValue()",
+    "must be a label key",
+)
+.blaming(".key")
+.kept("self.key == oldSelf.key");
+
+/// There may be 65,536 values: too dear for a schema.
+const VALUES: Expression = Expression::new(
+    "spec.namespaceSelector.matchExpressions[]",
+    "!has(self.values) || self.values.all(it, !format.labelValue().validate(it).hasValue())",
+    "must be label values: at most 63 alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
+)
+.blaming(".values")
+.kept("has(oldSelf.values) && self.values == oldSelf.values");
+
+const COUNT: Expression = Expression::new(
+    "spec.namespaceSelector.matchExpressions[]",
+    "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+    "must be given for the operators In and NotIn, and for no other",
+)
+.blaming(".values")
+.kept(
+    "self.operator == oldSelf.operator && has(self.values) == has(oldSelf.values) \
+       && (!has(self.values) || size(self.values) == size(oldSelf.values))",
+);
 
 pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     Rule {
@@ -13,7 +63,11 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-namespace-selector-valid"],
-        layers: &[Layer::Webhook],
+        layers: &[
+            Layer::Webhook,
+            Layer::Schema(&[LABELS, KEYS, COUNT]),
+            Layer::Policy(&[VALUES]),
+        ],
         doc: include_str!("invalid_namespace_selector.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,9 +1,35 @@
 #![doc = include_str!("lending_limit_above_nominal.md")]
 
+use crate::expression::{Expression, is_amount, quantity, same_amount};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
+
+const EXPRESSION: Expression = Expression::new(
+    "spec.resourceGroups[].flavors[].resources[]",
+    concat!(
+        "!(",
+        is_amount!("lendingLimit"),
+        ") || !(",
+        is_amount!("nominalQuota"),
+        ") || ",
+        quantity!("self.lendingLimit"),
+        ".compareTo(",
+        quantity!("self.nominalQuota"),
+        ") <= 0",
+    ),
+    "must be at most the nominalQuota",
+)
+.detailed(
+    "'\"' + string(self.lendingLimit) + '\": must be at most the nominalQuota, which is ' + string(self.nominalQuota)",
+)
+.blaming(".lendingLimit")
+.kept(concat!(
+    same_amount!("nominalQuota"),
+    " && ",
+    same_amount!("lendingLimit")
+));
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {
@@ -12,7 +38,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-lending-limit-le-nominal"],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
         doc: include_str!("lending_limit_above_nominal.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,9 +1,37 @@
 #![doc = include_str!("negative_quota.md")]
 
+use crate::expression::{Expression, is_amount, quantity, same_amount};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
+
+macro_rules! not_negative {
+    ($field:literal) => {
+        Expression::new(
+            "spec.resourceGroups[].flavors[].resources[]",
+            concat!(
+                "!(",
+                is_amount!($field),
+                ") || ",
+                quantity!("self.", $field),
+                ".compareTo(quantity('0')) >= 0"
+            ),
+            "must be 0 or more",
+        )
+        .detailed(concat!(
+            "'\"' + string(self.",
+            $field,
+            ") + '\": must be 0 or more'"
+        ))
+        .blaming(concat!(".", $field))
+        .kept(same_amount!($field))
+    };
+}
+
+const NOMINAL: Expression = not_negative!("nominalQuota");
+const BORROWING: Expression = not_negative!("borrowingLimit");
+const LENDING: Expression = not_negative!("lendingLimit");
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {
@@ -16,7 +44,10 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
             "cq-borrowing-limit-non-negative",
             "cq-lending-limit-non-negative",
         ],
-        layers: &[Layer::Webhook],
+        layers: &[
+            Layer::Webhook,
+            Layer::Schema(&[NOMINAL, BORROWING, LENDING]),
+        ],
         doc: include_str!("negative_quota.md"),
         check: Check::Object(check::<T>),
     }

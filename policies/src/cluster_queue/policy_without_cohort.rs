@@ -1,10 +1,38 @@
 #![doc = include_str!("policy_without_cohort.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::quota::IsQueue;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+
+const RECLAIM: Expression = Expression::new(
+    "spec",
+    "(has(self.cohortName) && self.cohortName != '') || !has(self.preemption) \
+     || !has(self.preemption.reclaimWithinCohort) || self.preemption.reclaimWithinCohort == 'Never'",
+    "reclaimWithinCohort has no effect without a cohort; set spec.cohortName or remove it",
+)
+.blaming(".preemption.reclaimWithinCohort")
+.kept(
+    "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && has(oldSelf.preemption) \
+     && has(oldSelf.preemption.reclaimWithinCohort) \
+     && self.preemption.reclaimWithinCohort == oldSelf.preemption.reclaimWithinCohort",
+);
+
+const BORROW: Expression = Expression::new(
+    "spec",
+    "(has(self.cohortName) && self.cohortName != '') || !has(self.preemption) \
+     || !has(self.preemption.borrowWithinCohort) || !has(self.preemption.borrowWithinCohort.policy) \
+     || self.preemption.borrowWithinCohort.policy == 'Never'",
+    "borrowWithinCohort.policy has no effect without a cohort; set spec.cohortName or remove it",
+)
+.blaming(".preemption.borrowWithinCohort.policy")
+.kept(
+    "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && has(oldSelf.preemption) \
+     && has(oldSelf.preemption.borrowWithinCohort) && has(oldSelf.preemption.borrowWithinCohort.policy) \
+     && self.preemption.borrowWithinCohort.policy == oldSelf.preemption.borrowWithinCohort.policy",
+);
 
 pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     Rule {
@@ -13,7 +41,7 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
         since: "0.1.0",
         action: Action::Warn,
         covers: &[],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Policy(&[RECLAIM, BORROW])],
         doc: include_str!("policy_without_cohort.md"),
         check: Check::Object(check::<T>),
     }

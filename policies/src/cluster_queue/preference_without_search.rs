@@ -1,9 +1,28 @@
 #![doc = include_str!("preference_without_search.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::quota::IsQueue;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
+
+const EXPRESSION: Expression = Expression::new(
+    "spec.flavorFungibility",
+    "!has(self.preference) || (has(self.whenCanBorrow) && self.whenCanBorrow == 'TryNextFlavor' \
+     && (!has(self.whenCanPreempt) || self.whenCanPreempt == 'TryNextFlavor'))",
+    "there is something to prefer only when all flavors are tried; set whenCanBorrow and whenCanPreempt to \
+     TryNextFlavor, or remove the preference",
+)
+.detailed(
+    "'\"' + self.preference + '\": there is something to prefer only when all flavors are tried; set whenCanBorrow and \
+     whenCanPreempt to TryNextFlavor, or remove the preference'",
+)
+.blaming(".preference")
+.kept(
+    "has(oldSelf.preference) && self.preference == oldSelf.preference \
+     && !(has(oldSelf.whenCanBorrow) && oldSelf.whenCanBorrow == 'TryNextFlavor' \
+     && (!has(oldSelf.whenCanPreempt) || oldSelf.whenCanPreempt == 'TryNextFlavor'))",
+);
 
 pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     Rule {
@@ -12,7 +31,7 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-fungibility-preference-needs-try-next"],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
         doc: include_str!("preference_without_search.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,10 +1,32 @@
 #![doc = include_str!("quota_too_large.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::IsQueue;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
+
+const FLAVORS: Expression = Expression::new(
+    "spec.resourceGroups",
+    "self.map(it, size(it.flavors)).sum() <= 256",
+    "all groups together have at most 256 flavors",
+)
+.kept("self.map(it, size(it.flavors)).sum() == oldSelf.map(it, size(it.flavors)).sum()");
+
+const RESOURCES: Expression = Expression::new(
+    "spec.resourceGroups",
+    "self.map(it, size(it.coveredResources)).sum() <= 256",
+    "all groups together have at most 256 covered resources",
+)
+.kept("self.map(it, size(it.coveredResources)).sum() == oldSelf.map(it, size(it.coveredResources)).sum()");
+
+const PAIRS: Expression = Expression::new(
+    "spec.resourceGroups[]",
+    "size(self.flavors) * size(self.coveredResources) <= 512",
+    "flavors times covered resources of a group are at most 512",
+)
+.kept("size(self.flavors) * size(self.coveredResources) == size(oldSelf.flavors) * size(oldSelf.coveredResources)");
 
 pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     Rule {
@@ -17,7 +39,7 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
             "cq-total-covered-resources-max",
             "cq-flavor-resource-combinations-max",
         ],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[FLAVORS, RESOURCES, PAIRS])],
         doc: include_str!("quota_too_large.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,10 +1,28 @@
 #![doc = include_str!("resource_covered_twice.md")]
 
+use crate::expression::Expression;
+use crate::finding::ErrorKind;
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
 use std::collections::BTreeMap;
+
+/// Each resource is looked for in all groups: too dear for a schema, as they may have a thousand.
+const EXPRESSION: Expression = Expression::new(
+    "spec.resourceGroups",
+    "self.all(group, group.coveredResources.all(it, self.filter(other, it in other.coveredResources).size() == 1 \
+     && group.coveredResources.filter(other, other == it).size() == 1))",
+    "a resource is covered twice; keep it in one group",
+)
+
+.kept(
+    "self.all(group, group.coveredResources.all(it, \
+     self.map(of, of.coveredResources.filter(other, other == it).size()).sum() <= 1 \
+     || self.map(of, of.coveredResources.filter(other, other == it).size()).sum() \
+     <= oldSelf.map(of, of.coveredResources.filter(other, other == it).size()).sum()))",
+)
+.of_kind(ErrorKind::Duplicate);
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {
@@ -13,7 +31,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-resource-unique-across-groups"],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
         doc: include_str!("resource_covered_twice.md"),
         check: Check::Object(check::<T>),
     }

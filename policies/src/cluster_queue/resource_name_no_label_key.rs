@@ -1,10 +1,25 @@
 #![doc = include_str!("resource_name_no_label_key.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::names;
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
+
+const EXPRESSION: Expression = Expression::new(
+    "spec.resourceGroups[]",
+    "self.coveredResources.all(it, !format.qualifiedName().validate(it).hasValue())",
+    "the name of a resource is a label key, such as cpu or nvidia.com/gpu",
+)
+.detailed(
+    "'\"' + self.coveredResources.filter(it, format.qualifiedName().validate(it).hasValue())[0] \
+     + '\": the name of a resource is a label key, such as cpu or nvidia.com/gpu'",
+)
+.blaming(".coveredResources")
+.kept(
+    "self.coveredResources.all(it, !format.qualifiedName().validate(it).hasValue() || it in oldSelf.coveredResources)",
+);
 
 pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     Rule {
@@ -16,7 +31,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
             "cq-resource-name-label-key",
             "cohort-resource-groups-semantics",
         ],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
         doc: include_str!("resource_name_no_label_key.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,10 +1,22 @@
 #![doc = include_str!("threshold_without_policy.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::quota::IsQueue;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+
+const EXPRESSION: Expression = Expression::new(
+    "spec.preemption.borrowWithinCohort",
+    "!has(self.maxPriorityThreshold) || (has(self.policy) && self.policy != 'Never')",
+    "has no effect with the policy Never; set borrowWithinCohort.policy to LowerPriority, or remove it",
+)
+.blaming(".maxPriorityThreshold")
+.kept(
+    "has(oldSelf.maxPriorityThreshold) && self.maxPriorityThreshold == oldSelf.maxPriorityThreshold \
+     && !(has(oldSelf.policy) && oldSelf.policy != 'Never')",
+);
 
 pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     Rule {
@@ -13,7 +25,7 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
         since: "0.1.0",
         action: Action::Warn,
         covers: &[],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
         doc: include_str!("threshold_without_policy.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,10 +1,28 @@
 #![doc = include_str!("min_above_max.md")]
 
 use super::tree;
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
+
+const EXPRESSION: Expression = Expression::new(
+    "spec",
+    "!has(self.min) || self.min.all(it, has(self.max) && it in self.max && (!isQuantity(string(self.min[it])) \
+     || !isQuantity(string(self.max[it])) \
+     || quantity(string(self.min[it])).compareTo(quantity(string(self.max[it]))) <= 0))",
+    "each min needs a spec.max of the resource, and must be at most that",
+)
+.blaming(".min")
+.kept(
+    "has(oldSelf.min) && self.min.all(it, (has(self.max) && it in self.max \
+     && quantity(string(self.min[it])).compareTo(quantity(string(self.max[it]))) <= 0) \
+     || (it in oldSelf.min && quantity(string(self.min[it])).compareTo(quantity(string(oldSelf.min[it]))) == 0 \
+     && (has(self.max) && it in self.max) == (has(oldSelf.max) && it in oldSelf.max) \
+     && (!has(self.max) || !(it in self.max) \
+     || quantity(string(self.max[it])).compareTo(quantity(string(oldSelf.max[it]))) == 0)))",
+);
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
     id: "EQ003",
@@ -12,7 +30,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
     since: "0.1.0",
     action: Action::Off,
     covers: &["eq-min-keys-in-max", "eq-min-le-max"],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
     doc: include_str!("min_above_max.md"),
     check: Check::Object(check),
 };

@@ -1,10 +1,32 @@
 #![doc = include_str!("negative_amount.md")]
 
 use super::tree;
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
+
+const MAX: Expression = Expression::new(
+    "spec",
+    "!has(self.max) || self.max.all(it, !isQuantity(string(self.max[it])) || quantity(string(self.max[it])).compareTo(quantity('0')) >= 0)",
+    "must be 0 or more",
+)
+.blaming(".max")
+.kept(
+    "has(oldSelf.max) && self.max.all(it, quantity(string(self.max[it])).compareTo(quantity('0')) >= 0 || (it in oldSelf.max \
+     && quantity(string(self.max[it])).compareTo(quantity(string(oldSelf.max[it]))) == 0))",
+);
+const MIN: Expression = Expression::new(
+    "spec",
+    "!has(self.min) || self.min.all(it, !isQuantity(string(self.min[it])) || quantity(string(self.min[it])).compareTo(quantity('0')) >= 0)",
+    "must be 0 or more",
+)
+.blaming(".min")
+.kept(
+    "has(oldSelf.min) && self.min.all(it, quantity(string(self.min[it])).compareTo(quantity('0')) >= 0 || (it in oldSelf.min \
+     && quantity(string(self.min[it])).compareTo(quantity(string(oldSelf.min[it]))) == 0))",
+);
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
     id: "EQ001",
@@ -12,7 +34,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
     since: "0.1.0",
     action: Action::Off,
     covers: &["eq-max-non-negative", "eq-min-non-negative"],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Policy(&[MAX, MIN])],
     doc: include_str!("negative_amount.md"),
     check: Check::Object(check),
 };

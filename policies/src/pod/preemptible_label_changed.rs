@@ -1,10 +1,21 @@
 #![doc = include_str!("preemptible_label_changed.md")]
 
+use crate::expression::Expression;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::PREEMPTIBLE;
+
+const EXPRESSION: Expression = Expression::new(
+    "metadata",
+    "(has(self.labels) && 'quota.scheduling.koordinator.sh/preemptible' in self.labels \
+     ? self.labels['quota.scheduling.koordinator.sh/preemptible'] : '') \
+     == (has(oldSelf.labels) && 'quota.scheduling.koordinator.sh/preemptible' in oldSelf.labels \
+     ? oldSelf.labels['quota.scheduling.koordinator.sh/preemptible'] : '')",
+    "the label must stay as the pod was made with",
+)
+.blaming(".labels");
 
 pub(super) const RULE: Rule<Pod> = Rule {
     id: "PO003",
@@ -12,7 +23,7 @@ pub(super) const RULE: Rule<Pod> = Rule {
     since: "0.1.0",
     action: Action::Off,
     covers: &["kpod-preemptible-immutable"],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
     doc: include_str!("preemptible_label_changed.md"),
     check: Check::Change(check),
 };

@@ -1,10 +1,24 @@
 #![doc = include_str!("preemptible_label_unread.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::PREEMPTIBLE;
+
+const EXPRESSION: Expression = Expression::new(
+    "metadata",
+    "!has(self.labels) || !('quota.scheduling.koordinator.sh/preemptible' in self.labels) \
+     || self.labels['quota.scheduling.koordinator.sh/preemptible'] in ['true', 'false']",
+    "counts as \"true\", as only the exact value \"false\" makes a pod non-preemptible; write one of the two",
+)
+.blaming(".labels")
+.kept(
+    "has(oldSelf.labels) && 'quota.scheduling.koordinator.sh/preemptible' in oldSelf.labels \
+     && self.labels['quota.scheduling.koordinator.sh/preemptible'] \
+     == oldSelf.labels['quota.scheduling.koordinator.sh/preemptible']",
+);
 
 pub(super) const RULE: Rule<Pod> = Rule {
     id: "PO004",
@@ -12,7 +26,7 @@ pub(super) const RULE: Rule<Pod> = Rule {
     since: "0.1.0",
     action: Action::Warn,
     covers: &["kpod-preemptible-values"],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
     doc: include_str!("preemptible_label_unread.md"),
     check: Check::Object(check),
 };

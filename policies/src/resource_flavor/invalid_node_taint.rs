@@ -1,11 +1,47 @@
 #![doc = include_str!("invalid_node_taint.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::names;
 use crate::resource_flavor::IsFlavor;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use std::collections::BTreeSet;
+
+const KEY: Expression = Expression::new(
+    "spec.nodeTaints[]",
+    "!format.qualifiedName().validate(self.key).hasValue()",
+    "must be a label key",
+)
+.detailed("'\"' + self.key + '\": must be a label key'")
+.blaming(".key")
+.kept("self.key == oldSelf.key");
+
+const VALUE: Expression = Expression::new(
+    "spec.nodeTaints[]",
+    "!has(self.value) || !format.labelValue().validate(self.value).hasValue()",
+    "must be a label value: alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
+)
+.detailed(
+    "'\"' + self.value + '\": must be a label value: alphanumeric characters, - and _ and ., with an alphanumeric one \
+     first and last'",
+)
+.blaming(".value")
+.kept("has(oldSelf.value) && self.value == oldSelf.value");
+
+const TWICE: Expression = Expression::new(
+    "spec",
+    "!has(self.nodeTaints) || self.nodeTaints.all(it, \
+     self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() == 1)",
+    "a key has each effect at most once",
+)
+.blaming(".nodeTaints")
+.kept(
+    "has(oldSelf.nodeTaints) && self.nodeTaints.all(it, \
+     self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() <= 1 \
+     || self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() \
+     <= oldSelf.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size())",
+);
 
 pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
     Rule {
@@ -18,7 +54,7 @@ pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
             "rf-node-taint-value-valid",
             "rf-node-taint-unique",
         ],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[KEY, VALUE, TWICE])],
         doc: include_str!("invalid_node_taint.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,10 +1,20 @@
 #![doc = include_str!("invalid_toleration_key.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::names;
 use crate::resource_flavor::IsFlavor;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
+
+const EXPRESSION: Expression = Expression::new(
+    "spec.tolerations[]",
+    "!has(self.key) || self.key == '' || !format.qualifiedName().validate(self.key).hasValue()",
+    "must be a label key, or be left out with the operator Exists",
+)
+.detailed("'\"' + self.key + '\": must be a label key, or be left out with the operator Exists'")
+.blaming(".key")
+.kept("has(oldSelf.key) && self.key == oldSelf.key");
 
 pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
     Rule {
@@ -13,7 +23,7 @@ pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["toleration-key-valid"],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
         doc: include_str!("invalid_toleration_key.md"),
         check: Check::Object(check::<T>),
     }

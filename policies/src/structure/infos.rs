@@ -43,8 +43,9 @@ fn info(
         since: "0.1.0",
         action: Action::Enforce,
         covers,
-        layers: &[Layer::Schema],
+        layers: &[Layer::Schema(&[])],
         operations: &[Operation::Create, Operation::Update],
+        ratchets: true,
         doc,
     }
 }

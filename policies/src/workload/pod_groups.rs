@@ -2,12 +2,66 @@
 //!
 //! Source: KEP-5710, Preemption unit: a replica of a pod group is what is preempted as one.
 
+use crate::expression::Expression;
+use crate::finding::ErrorKind;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{PodGroup, PodSet};
+
+const IS_KNOWN: Expression = Expression::new(
+    "spec",
+    "self.podSets.all(set, !has(set.podGroupName) \
+     || (has(self.podGroups) && self.podGroups.exists(it, it.name == set.podGroupName)))",
+    "a pod set names a pod group that is not there; add it to spec.podGroups, or name one that is there",
+)
+
+.blaming(".podSets")
+.of_kind(ErrorKind::NotFound).kept(
+    "self.podSets.all(set, !has(set.podGroupName) \
+     || (has(self.podGroups) && self.podGroups.exists(it, it.name == set.podGroupName)) \
+     || (oldSelf.podSets.exists(was, was.name == set.name && has(was.podGroupName) \
+     && was.podGroupName == set.podGroupName) \
+     && !(has(oldSelf.podGroups) && oldSelf.podGroups.exists(it, it.name == set.podGroupName))))",
+);
+
+const IS_EVEN: Expression = Expression::new(
+    "spec",
+    "!has(self.podGroups) || self.podSets.all(set, !has(set.podGroupName) \
+     || self.podGroups.all(it, it.name != set.podGroupName \
+     || (has(set.count) ? set.count : 1) % (has(it.replicas) ? it.replicas : 1) == 0))",
+    "the count of a pod set must be a multiple of the replicas of its pod group, which have equally many of its pods",
+)
+
+.blaming(".podSets").kept(
+    "self.podSets.all(set, !has(set.podGroupName) || self.podGroups.all(it, it.name != set.podGroupName \
+     || (has(set.count) ? set.count : 1) % (has(it.replicas) ? it.replicas : 1) == 0 \
+     || (oldSelf.podSets.exists(was, was.name == set.name && has(was.podGroupName) \
+     && was.podGroupName == set.podGroupName \
+     && (has(was.count) ? was.count : 1) == (has(set.count) ? set.count : 1)) \
+     && has(oldSelf.podGroups) && oldSelf.podGroups.exists(was, was.name == it.name \
+     && (has(was.replicas) ? was.replicas : 1) == (has(it.replicas) ? it.replicas : 1)))))",
+);
+
+const IS_REACHED: Expression = Expression::new(
+    "spec",
+    "!has(self.podGroups) || self.podGroups.all(it, !has(it.minCount) \
+     || [self.podSets.filter(set, has(set.podGroupName) && set.podGroupName == it.name)\
+     .map(set, has(set.count) ? set.count : 1).sum() / (has(it.replicas) ? it.replicas : 1)]\
+     .all(pods, pods == 0 || it.minCount <= pods))",
+    "the minCount of a pod group must be at most the pods of one replica; with more it can never run",
+)
+
+.blaming(".podGroups").kept(
+    "self.podGroups.all(it, !has(it.minCount) || [self.podSets.filter(set, has(set.podGroupName) && set.podGroupName == it.name)\
+     .map(set, has(set.count) ? set.count : 1).sum() / (has(it.replicas) ? it.replicas : 1)]\
+     .all(pods, pods == 0 || it.minCount <= pods \
+     || (has(oldSelf.podGroups) && oldSelf.podGroups.exists(was, was.name == it.name && has(was.minCount) \
+     && was.minCount == it.minCount && [oldSelf.podSets.filter(set, has(set.podGroupName) && set.podGroupName == was.name)\
+     .map(set, has(set.count) ? set.count : 1).sum() / (has(was.replicas) ? was.replicas : 1)] == [pods]))))",
+);
 
 /// A pod set names a group that is not there.
 pub(super) const UNKNOWN: Rule<Workload> = Rule {
@@ -16,7 +70,7 @@ pub(super) const UNKNOWN: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &[],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Schema(&[IS_KNOWN])],
     doc: include_str!("unknown_pod_group.md"),
     check: Check::Object(unknown),
 };
@@ -28,7 +82,7 @@ pub(super) const UNEVEN: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &[],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Schema(&[IS_EVEN])],
     doc: include_str!("uneven_replicas.md"),
     check: Check::Object(uneven),
 };
@@ -40,7 +94,7 @@ pub(super) const MINIMUM_ABOVE_REPLICA: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &[],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Schema(&[IS_REACHED])],
     doc: include_str!("gang_minimum_above_replica.md"),
     check: Check::Object(minimum_above_replica),
 };

@@ -1,10 +1,34 @@
 #![doc = include_str!("priority_class_changed.md")]
 
+use crate::expression::Expression;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+
+const SCHEDULING: Expression = Expression::new(
+    "spec",
+    "has(self.priorityClassName) == has(oldSelf.priorityClassName) && (!has(self.priorityClassName) || self.priorityClassName == oldSelf.priorityClassName)",
+    "field is immutable; delete the workload and make a new one",
+)
+.detailed(
+    "'\"' + (has(self.priorityClassName) ? self.priorityClassName : '') + '\": field is immutable; ' \
+     + (has(oldSelf.priorityClassName) ? 'keep \"' + oldSelf.priorityClassName + '\"' : 'leave it out') \
+     + ', or delete the workload and make a new one'",
+)
+.blaming(".priorityClassName");
+const PREEMPTION: Expression = Expression::new(
+    "spec",
+    "has(self.preemptionPriorityClassName) == has(oldSelf.preemptionPriorityClassName) && (!has(self.preemptionPriorityClassName) || self.preemptionPriorityClassName == oldSelf.preemptionPriorityClassName)",
+    "field is immutable; delete the workload and make a new one",
+)
+.detailed(
+    "'\"' + (has(self.preemptionPriorityClassName) ? self.preemptionPriorityClassName : '') + '\": field is immutable; ' \
+     + (has(oldSelf.preemptionPriorityClassName) ? 'keep \"' + oldSelf.preemptionPriorityClassName + '\"' : 'leave it out') \
+     + ', or delete the workload and make a new one'",
+)
+.blaming(".preemptionPriorityClassName");
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL005",
@@ -12,7 +36,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &["seed-preemption-priority-class-name"],
-    layers: &[Layer::Webhook],
+    layers: &[Layer::Webhook, Layer::Schema(&[SCHEDULING, PREEMPTION])],
     doc: include_str!("priority_class_changed.md"),
     check: Check::Change(check),
 };

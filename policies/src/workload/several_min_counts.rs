@@ -1,9 +1,21 @@
 #![doc = include_str!("several_min_counts.md")]
 
+use crate::expression::Expression;
 use crate::finding::Findings;
 use crate::pod_sets::PodSets;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
+
+const EXPRESSION: Expression = Expression::new(
+    "spec",
+    "!has(self.podSets) || self.podSets.filter(it, has(it.minCount)).size() <= 1",
+    "several pod sets have a minCount; at most one may, so keep it on one of them",
+)
+.blaming(".podSets")
+.kept(
+    "has(oldSelf.podSets) && self.podSets.filter(it, has(it.minCount)).size() \
+     == oldSelf.podSets.filter(it, has(it.minCount)).size()",
+);
 
 pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
     Rule {
@@ -12,7 +24,7 @@ pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["wl-single-min-count"],
-        layers: &[Layer::Webhook],
+        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
         doc: include_str!("several_min_counts.md"),
         check: Check::Object(check),
     }

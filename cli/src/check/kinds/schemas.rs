@@ -63,10 +63,11 @@ fn plural(kind: &str) -> String {
     format!("{}{end}", kind.to_lowercase())
 }
 
-/// The schemas of lockkeeper's kinds, as the definitions have them.
+/// The schemas of lockkeeper's kinds, as the definitions have them but for the expressions: the rules that these are of
+/// are asked anyway.
 pub(super) fn own_schemas() -> Result<Vec<(Definition, Schema)>, Failure> {
     let mut all = Vec::new();
-    for definition in lockkeeper_crdgen::definitions() {
+    for definition in lockkeeper_crdgen::plain_definitions() {
         let spec = definition.spec;
         let schemas = spec.versions.into_iter().filter_map(|it| it.schema);
         for schema in schemas.filter_map(|it| it.open_api_v3_schema) {

@@ -1,0 +1,304 @@
+//! Admission policies: what the API server asks by itself, when the webhook is away or not wanted.
+//!
+//! They say what expressions of rules say that no schema holds: of kinds of others, of lockkeeper's kinds where a schema
+//! cannot afford it, and where the administrator softens a rule. What rules ask of other objects needs the webhook.
+
+pub mod translate;
+
+use crate::expressions::{ExpressionError, Ruled, is_firm};
+use crate::webhooks::{MATCH_POLICY, NAME, has_label, match_conditions, rule as sent};
+use k8s_openapi::api::admissionregistration::v1::{
+    ApplyConfiguration, MatchCondition, MatchResources, MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding, MutatingAdmissionPolicyBindingSpec,
+    MutatingAdmissionPolicySpec, Mutation, NamedRuleWithOperations, ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec,
+    ValidatingAdmissionPolicySpec, Validation,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    LabelSelector, LabelSelectorRequirement, ObjectMeta,
+};
+use lockkeeper_api::config::{Action, ForeignKinds};
+use lockkeeper_api::labels;
+use lockkeeper_policies::registry::{self, Registration};
+use lockkeeper_policies::rule::{Layer, Operation, RuleInfo};
+use lockkeeper_policies::settings::Settings;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A policy of either kind, with what binds it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Policies {
+    /// What is validated.
+    pub validating: Vec<(
+        ValidatingAdmissionPolicy,
+        Vec<ValidatingAdmissionPolicyBinding>,
+    )>,
+    /// What is filled in.
+    pub mutating: Vec<(MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding)>,
+}
+
+/// What becomes of findings of a rule: everywhere, and in namespaces that have a word of their own.
+#[derive(Clone, Debug)]
+struct Fate {
+    everywhere: Action,
+    namespaces: BTreeMap<String, Action>,
+}
+
+/// The label that each namespace carries its name by.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// The policies for lockkeeper's kinds, for those that go with them, and for the wanted ones of other projects.
+///
+/// Rules that some exception of the administrator names are left out: policies know no exceptions.
+///
+/// # Errors
+///
+/// When an expression cannot be used. None of a release is so: a test holds that.
+pub fn policies(
+    wanted: &BTreeSet<ForeignKinds>,
+    settings: &Settings,
+) -> Result<Policies, ExpressionError> {
+    let rules = registry::all();
+    let mut out = Policies::default();
+    for kind in registry::built_in(wanted, settings) {
+        let mut by_fate: BTreeMap<String, (Fate, Vec<Ruled<'_>>)> = BTreeMap::new();
+        for ruled in asked(&rules, &kind, settings) {
+            ruled.compile()?;
+            let fate = Fate::of(ruled.rule, settings);
+            let entry = by_fate.entry(fate.name());
+            entry.or_insert_with(|| (fate, Vec::new())).1.push(ruled);
+        }
+        for (fate, asked) in by_fate.into_values() {
+            out.validating.push(validating(&kind, &fate, &asked));
+        }
+        if SUSPENDED.contains(&kind.kind.as_str()) && kind.defaulted_on.contains(&Operation::Create)
+        {
+            out.mutating.push(suspending(&kind));
+        }
+    }
+    Ok(out)
+}
+
+/// The expressions that policies ask of a kind.
+fn asked<'a>(rules: &'a [RuleInfo], kind: &Registration, settings: &Settings) -> Vec<Ruled<'a>> {
+    let mut out = Vec::new();
+    for rule in rules {
+        let is_of_kind = rule.group == kind.group && rule.kind == kind.kind;
+        let is_on = settings.is_on(rule.id, rule.action) && !settings.exceptions.are_about(rule.id);
+        if !is_of_kind || !is_on {
+            continue;
+        }
+        for layer in rule.layers {
+            let expressions = match layer {
+                Layer::Schema(expressions) if !is_firm(rule, settings) => *expressions,
+                Layer::Policy(expressions) => *expressions,
+                _ => continue,
+            };
+            out.extend(
+                expressions
+                    .iter()
+                    .map(|expression| Ruled { rule, expression }),
+            );
+        }
+    }
+    out
+}
+
+impl Fate {
+    fn of(rule: &RuleInfo, settings: &Settings) -> Self {
+        let everywhere = settings.action(rule.id, rule.action, None);
+        let named = settings.namespaced(rule.id);
+        let namespaces = named.filter(|(_, action)| *action != everywhere);
+        Self {
+            everywhere,
+            namespaces: namespaces.map(|(name, it)| (name.to_owned(), it)).collect(),
+        }
+    }
+
+    /// What tells the names of policies apart: the action, and the namespaces that have a word of their own.
+    fn name(&self) -> String {
+        let mut out = word(self.everywhere).to_owned();
+        for (namespace, action) in &self.namespaces {
+            out = format!("{out}.{namespace}-{}", word(*action));
+        }
+        out
+    }
+}
+
+fn word(action: Action) -> &'static str {
+    lockkeeper_policies::reference::word(action)
+}
+
+/// What the API server is to do with what does not hold.
+fn actions(action: Action) -> Option<Vec<String>> {
+    let actions: &[&str] = match action {
+        Action::Enforce => &["Deny"],
+        Action::Warn => &["Warn"],
+        Action::Audit => &["Audit"],
+        Action::Off => return None,
+    };
+    Some(actions.iter().map(|it| (*it).to_owned()).collect())
+}
+
+/// The name of what is about a kind. Another project's kind may have the plural of one of ours.
+fn name(kind: &Registration, end: &str) -> String {
+    match kind.group.as_str() {
+        "" | lockkeeper_api::GROUP => format!("{}.{end}.{}", kind.plural, lockkeeper_api::GROUP),
+        group => format!("{}.{group}.{end}.{}", kind.plural, lockkeeper_api::GROUP),
+    }
+}
+
+fn named(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        labels: Some([("app.kubernetes.io/part-of".to_owned(), NAME.to_owned())].into()),
+        ..ObjectMeta::default()
+    }
+}
+
+fn validating(
+    kind: &Registration,
+    fate: &Fate,
+    asked: &[Ruled<'_>],
+) -> (
+    ValidatingAdmissionPolicy,
+    Vec<ValidatingAdmissionPolicyBinding>,
+) {
+    let name = name(kind, &fate.name());
+    let operations = asked.iter().flat_map(|it| it.rule.operations).copied();
+    let operations: BTreeSet<Operation> = operations.collect();
+    let policy = ValidatingAdmissionPolicy {
+        metadata: named(&name),
+        spec: Some(ValidatingAdmissionPolicySpec {
+            failure_policy: Some(if kind.own { "Fail" } else { "Ignore" }.to_owned()),
+            match_conditions: Some(match_conditions(kind)),
+            match_constraints: Some(constraints(kind, &operations)),
+            validations: Some(asked.iter().map(validation).collect()),
+            ..ValidatingAdmissionPolicySpec::default()
+        }),
+        ..ValidatingAdmissionPolicy::default()
+    };
+    (policy, bindings(&name, fate))
+}
+
+fn validation(ruled: &Ruled<'_>) -> Validation {
+    let expression = ruled.expression;
+    let detail = translate::detail(expression);
+    // The API server names the policy, not the field.
+    let field = format!("{}{}", expression.at, expression.field);
+    Validation {
+        expression: translate::of_object(expression, ruled.rule.ratchets),
+        message: Some(format!("{field}: {}", ruled.message())),
+        message_expression: detail
+            .map(|it| format!("'{field}: ' + ({it}) + ' [{}]'", ruled.rule.id)),
+        reason: Some("Invalid".to_owned()),
+    }
+}
+
+/// One binding for all namespaces that have no word of their own, and one for each that has.
+fn bindings(name: &str, fate: &Fate) -> Vec<ValidatingAdmissionPolicyBinding> {
+    let others: Vec<String> = fate.namespaces.keys().cloned().collect();
+    let rest = Some(others).filter(|it| !it.is_empty());
+    let mut out = Vec::new();
+    out.extend(binding(
+        name.to_owned(),
+        name,
+        fate.everywhere,
+        rest.map(|it| in_namespaces("NotIn", it)),
+    ));
+    for (namespace, action) in &fate.namespaces {
+        let only = in_namespaces("In", vec![namespace.clone()]);
+        let of = format!("{namespace}.{name}");
+        out.extend(binding(of, name, *action, Some(only)));
+    }
+    out
+}
+
+fn binding(
+    name: String,
+    policy: &str,
+    action: Action,
+    namespaces: Option<LabelSelector>,
+) -> Option<ValidatingAdmissionPolicyBinding> {
+    let resources = namespaces.map(|selector| MatchResources {
+        namespace_selector: Some(selector),
+        ..MatchResources::default()
+    });
+    Some(ValidatingAdmissionPolicyBinding {
+        metadata: named(&name),
+        spec: ValidatingAdmissionPolicyBindingSpec {
+            match_resources: resources,
+            policy_name: policy.to_owned(),
+            validation_actions: actions(action)?,
+            ..ValidatingAdmissionPolicyBindingSpec::default()
+        },
+    })
+}
+
+fn in_namespaces(operator: &str, names: Vec<String>) -> LabelSelector {
+    LabelSelector {
+        match_expressions: Some(vec![LabelSelectorRequirement {
+            key: NAMESPACE_NAME.to_owned(),
+            operator: operator.to_owned(),
+            values: Some(names),
+        }]),
+        match_labels: None,
+    }
+}
+
+fn constraints(kind: &Registration, operations: &BTreeSet<Operation>) -> MatchResources {
+    let sent = sent(kind, operations);
+    MatchResources {
+        match_policy: Some(MATCH_POLICY.to_owned()),
+        object_selector: kind.selected_by.map(has_label),
+        resource_rules: Some(vec![NamedRuleWithOperations {
+            api_groups: sent.api_groups,
+            api_versions: sent.api_versions,
+            operations: sent.operations,
+            resource_names: None,
+            resources: sent.resources,
+            scope: sent.scope,
+        }]),
+        ..MatchResources::default()
+    }
+}
+
+/// The kinds whose objects are made suspended when they name a queue.
+const SUSPENDED: [&str; 2] = ["Job", "JobSet"];
+
+/// Suspends a new job that names a queue, as the webhook does.
+fn suspending(kind: &Registration) -> (MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding) {
+    let name = name(kind, "suspend");
+    let mut conditions = match_conditions(kind);
+    conditions.push(MatchCondition {
+        name: "names-a-queue".to_owned(),
+        expression: format!(
+            "has(object.metadata.labels) && '{}' in object.metadata.labels",
+            labels::QUEUE_NAME
+        ),
+    });
+    let policy = MutatingAdmissionPolicy {
+        metadata: named(&name),
+        spec: Some(MutatingAdmissionPolicySpec {
+            failure_policy: Some("Ignore".to_owned()),
+            match_conditions: Some(conditions),
+            match_constraints: Some(constraints(kind, &[Operation::Create].into())),
+            mutations: Some(vec![Mutation {
+                apply_configuration: Some(ApplyConfiguration {
+                    expression: Some("Object{spec: Object.spec{suspend: true}}".to_owned()),
+                }),
+                json_patch: None,
+                patch_type: "ApplyConfiguration".to_owned(),
+            }]),
+            reinvocation_policy: Some("IfNeeded".to_owned()),
+            ..MutatingAdmissionPolicySpec::default()
+        }),
+    };
+    let binding = MutatingAdmissionPolicyBinding {
+        metadata: named(&name),
+        spec: Some(MutatingAdmissionPolicyBindingSpec {
+            policy_name: Some(name.clone()),
+            ..MutatingAdmissionPolicyBindingSpec::default()
+        }),
+    };
+    (policy, binding)
+}

@@ -78,9 +78,19 @@ mutants *flags:
     {{mutate}} --iterate --baseline skip --timeout 300 --test-package lockkeeper-preemption --test-package lockkeeper-snapshot "$@" -- --locked --test proofs --test conformance || test $? = 3
 
 # The long forms of what CI does in short: hours
-nightly: (fuzz "3600") (drills "2000") (control-drills "600")
+nightly: (fuzz "3600") (drills "2000") (control-drills "600") image
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_WORLDS=1 LOCKKEEPER_LOOP_WORLDS=200000 cargo test --locked --release --package lockkeeper-preemption --test proofs
     just mutants
+
+# What is derived in the chart and the kustomize base, anew
+chart:
+    cargo run --locked --package lockkeeper-crdgen --bin crdgen -- chart --output-dir charts/lockkeeper
+    UPDATE_DOCS=1 cargo test --locked --package lockkeeper-crdgen --lib chart
+    UPDATE_DOCS=1 cargo test --locked --package lockkeeper --test e2e -- "chart: the kustomize base is what"
+
+# The container image for both architectures as an OCI layout, without an engine: some twenty minutes
+image folder="target/image":
+    deploy/image/build {{folder}}
 
 # lockkeeper on a test cluster: two teams, a preemption, and why
 demo:

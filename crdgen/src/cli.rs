@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::admission::policies;
+use crate::chart::{self, ChartError};
 use crate::definitions;
 use crate::expressions::ExpressionError;
 use crate::pages::{self, Folders};
@@ -24,6 +25,8 @@ pub enum Command {
     Definitions(Definitions),
     /// Emit the webhook configurations that send objects to `lockkeeper serve`
     Webhooks(Webhooks),
+    /// Write the derived files of the Helm chart
+    Chart(Chart),
     /// Emit the admission policies that hold when the webhook is away or not wanted
     Policies(Policies),
 }
@@ -105,6 +108,14 @@ pub struct Webhooks {
 
     #[command(flatten)]
     output: Output,
+}
+
+/// Writing files of the chart.
+#[derive(Debug, Args)]
+pub struct Chart {
+    /// The folder of the chart
+    #[arg(long, value_name = "DIR")]
+    output_dir: PathBuf,
 }
 
 #[derive(Debug, Default, Args)]
@@ -223,6 +234,9 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
         Command::Definitions(arguments) => (definition_documents(&arguments)?, arguments.output),
         Command::Policies(arguments) => (policy_documents(&arguments)?, arguments.output),
         Command::Webhooks(arguments) => (webhook_documents(&arguments)?, arguments.output),
+        Command::Chart(arguments) => {
+            return write_files(&chart_documents()?, &arguments.output_dir);
+        }
     };
     match output.output_dir {
         Some(directory) => write_files(&documents, &directory),
@@ -281,6 +295,23 @@ fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
         document("validating-webhook.yaml".to_owned(), &validating)?,
         document("mutating-webhook.yaml".to_owned(), &mutating)?,
     ])
+}
+
+fn chart_documents() -> Result<Vec<Document>, Error> {
+    let files = chart::files().map_err(|error| match error {
+        ChartError::Yaml(source) => Error::Yaml {
+            name: "a file of the chart".to_owned(),
+            source,
+        },
+        ChartError::Expression(error) => Error::Expression(error),
+    })?;
+    let documents = files
+        .into_iter()
+        .map(|chart::File { path, text }| Document {
+            file: path,
+            yaml: text,
+        });
+    Ok(documents.collect())
 }
 
 impl Webhooks {
@@ -352,12 +383,13 @@ fn read_bundle(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 fn write_files(documents: &[Document], directory: &Path) -> Result<(), Error> {
-    fs::create_dir_all(directory).map_err(|source| Error::Directory {
-        path: directory.to_owned(),
-        source,
-    })?;
     for document in documents {
         let path = directory.join(&document.file);
+        let directory = path.parent().unwrap_or(directory);
+        fs::create_dir_all(directory).map_err(|source| Error::Directory {
+            path: directory.to_owned(),
+            source,
+        })?;
         fs::write(&path, &document.yaml).map_err(|source| Error::File { path, source })?;
     }
     Ok(())

@@ -4,9 +4,12 @@
 //!
 //! [`pages`] are the rules that users wrote, which say what else is sent.
 //!
+//! [`chart`] makes of both what is derived in the Helm chart.
+//!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
 pub mod admission;
+pub mod chart;
 pub mod cli;
 pub mod expressions;
 pub mod pages;

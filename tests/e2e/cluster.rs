@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -20,7 +21,7 @@ const TOKEN: &str = "minicluster";
 
 /// The token of the account that `examples/install/server.yaml` gives rights to.
 const SERVER_TOKEN: &str = "lockkeeper";
-const SERVER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockkeeper";
+pub const SERVER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockkeeper";
 
 /// The token of the account that the controller has.
 const CONTROLLER_TOKEN: &str = "lockkeeper-controller";
@@ -34,6 +35,10 @@ const STRANGER_TOKEN: &str = "stranger";
 
 /// The name of that account.
 pub const STRANGER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:stranger";
+
+/// Where it is said what is written down of requests, and where that is.
+const AUDIT_POLICY: &str = "audit-policy.json";
+const AUDIT_LOG: &str = "audit.log";
 
 /// What the API server has that is off by default: all that Workloads and PodGroups of Kubernetes may ask for.
 pub const FEATURES: [&str; 5] = [
@@ -64,8 +69,19 @@ pub struct Cluster {
 impl Cluster {
     /// Starts the control plane and waits until it can be used.
     pub fn start() -> Result<Self, String> {
+        Self::start_in(new_folder()?)
+    }
+
+    /// The same, and what the accounts of an installation ask for is written down.
+    pub fn start_audited() -> Result<Self, String> {
+        let folder = new_folder()?;
+        let policy = folder.path().join(AUDIT_POLICY);
+        fs::write(policy, audit_policy().to_string()).map_err(|e| e.to_string())?;
+        Self::start_in(folder)
+    }
+
+    fn start_in(folder: TempDir) -> Result<Self, String> {
         let programs = Programs::find()?;
-        let folder = TempDir::with_prefix("lockkeeper-e2e-").map_err(|e| e.to_string())?;
         let [client, peer, secure] = free_ports().map_err(|e| format!("no free port: {e}"))?;
 
         let etcd = start_etcd(&programs, folder.path(), client, peer)?;
@@ -210,10 +226,32 @@ impl Cluster {
         self.has_jobset
     }
 
+    /// What was asked for, one event a line, where it is written down. The API server writes before it answers.
+    pub fn audited(&self) -> Result<String, String> {
+        let path = self.folder.path().join(AUDIT_LOG);
+        fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+    }
+
     /// Where the cluster's files are, and those of the servers tested on it.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
+}
+
+fn new_folder() -> Result<TempDir, String> {
+    TempDir::with_prefix("lockkeeper-e2e-").map_err(|e| e.to_string())
+}
+
+/// Whose requests are written down, and of these what was asked, not what was sent.
+fn audit_policy() -> Value {
+    json!({
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "rules": [
+            {"level": "Metadata", "users": [SERVER_ACCOUNT, CONTROLLER_ACCOUNT]},
+            {"level": "None"},
+        ],
+    })
 }
 
 fn start_etcd(
@@ -277,6 +315,11 @@ fn start_api_server(
         ))
         // Nobody makes service accounts while there are no workers, nor unmarks nodes ever.
         .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition");
+    if folder.join(AUDIT_POLICY).is_file() {
+        command
+            .arg(format!("--audit-policy-file={}", file(AUDIT_POLICY)))
+            .arg(format!("--audit-log-path={}", file(AUDIT_LOG)));
+    }
     let log = folder.join("kube-apiserver.log");
     let mut server = Process::start("kube-apiserver", command, &log, None)?;
 

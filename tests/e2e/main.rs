@@ -30,6 +30,7 @@ mod client;
 mod cluster;
 mod controller;
 mod dialler;
+mod helm;
 mod https;
 mod kubectl;
 mod load;
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
 /// What needs no cluster.
 fn alone() -> Vec<Trial> {
     let scenarios = scenarios::alone::scenarios().into_iter();
+    let scenarios = scenarios.chain(scenarios::chart::alone());
     let trial = |scenario: Alone| {
         Trial::test(scenario.name, move || {
             scenarios::alone::run(&scenario);

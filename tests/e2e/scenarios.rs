@@ -3,6 +3,7 @@
 mod agreement;
 pub mod alone;
 mod certificates;
+pub mod chart;
 mod checked;
 mod configuration;
 mod control;
@@ -75,6 +76,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(workers::scenarios());
     scenarios.extend(rights::scenarios());
     scenarios.extend(control::scenarios());
+    scenarios.extend(chart::scenarios());
     scenarios.extend(demo::scenarios());
     scenarios.push(setup::stop());
     scenarios

@@ -284,7 +284,7 @@ pub fn install(kubectl: &Kubectl) {
 }
 
 /// Its warnings would be seen: nothing is silent that breaks the standard.
-const NAMESPACE: &str = r"
+pub const NAMESPACE: &str = r"
 apiVersion: v1
 kind: Namespace
 metadata:

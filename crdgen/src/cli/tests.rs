@@ -341,3 +341,17 @@ fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is() {
     let error = run(Command::default(), &mut Broken(io::ErrorKind::StorageFull)).unwrap_err();
     assert!(matches!(error, Error::Output(_)), "{error}");
 }
+
+#[test]
+fn the_chart_is_written_into_its_folder() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("new");
+    let text = printed(&["chart", "--output-dir", path.to_str().unwrap()]);
+    assert_eq!(text, "");
+    for file in chart::files().unwrap() {
+        let written = fs::read_to_string(path.join(&file.path)).unwrap();
+        assert_eq!(written, file.text, "{}", file.path);
+    }
+    let refused = parse(&["chart"]).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::MissingRequiredArgument);
+}

@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::Value;
 
 mod conversion;
-mod server;
+pub mod server;
 mod wrong;
 
 use conversion::conversion;

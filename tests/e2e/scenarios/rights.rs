@@ -56,14 +56,14 @@ pub fn scenarios() -> Vec<Scenario> {
 }
 
 /// A running `lockkeeper control`, with the account that the installation gives it.
-struct Controller {
+pub struct Controller {
     process: Process,
     log: std::path::PathBuf,
 }
 
 impl Controller {
     #[track_caller]
-    fn start(kubeconfig: &Path, folder: &Path) -> Self {
+    pub fn start(kubeconfig: &Path, folder: &Path) -> Self {
         fs::create_dir_all(folder).unwrap();
         let (log, stdout) = (folder.join("stderr"), folder.join("stdout"));
         let mut command = lockkeeper::binary();
@@ -80,7 +80,7 @@ impl Controller {
 
     /// Stops it, and gives what it has logged.
     #[track_caller]
-    fn stop(self) -> String {
+    pub fn stop(self) -> String {
         let status = self.process.terminate().unwrap_or_else(|e| panic!("{e}"));
         let log = fs::read_to_string(&self.log).unwrap();
         assert!(status.success(), "{status}:\n{log}");
@@ -111,7 +111,7 @@ fn enough(stage: &mut Stage, protocol: Protocol) {
     stage.cluster_mut().install_jobset();
     kubectl.apply(WORLD, &[]).accepted_silently();
     let open = r#"{"spec":{"namespaceSelector":{}}}"#;
-    patch(&kubectl, "clusterqueue research", open);
+    patch(&kubectl, "clusterqueues.lockkeeper.dev research", open);
     let folder = stage.new_folder();
     let controller = Controller::start(stage.cluster().controller(), &folder);
     until(&kubectl, LEASE, "it is held", |lease| {
@@ -122,8 +122,14 @@ fn enough(stage: &mut Stage, protocol: Protocol) {
     job_set(&kubectl);
     told(&kubectl);
     run(&kubectl, "delete jobset set -n team");
-    run(&kubectl, "delete --timeout=90s clusterqueue research");
-    run(&kubectl, "delete --timeout=90s resourceflavor default");
+    run(
+        &kubectl,
+        "delete --timeout=90s clusterqueues.lockkeeper.dev research",
+    );
+    run(
+        &kubectl,
+        "delete --timeout=90s resourceflavors.lockkeeper.dev default",
+    );
 
     let log = controller.stop();
     assert!(!log.contains("forbidden"), "{log}");
@@ -135,7 +141,7 @@ fn enough(stage: &mut Stage, protocol: Protocol) {
 
 /// It starts, is stopped, starts again and ends.
 #[track_caller]
-fn job(kubectl: &Kubectl) {
+pub fn job(kubectl: &Kubectl) {
     let job = "job train -n team";
     let mut manifest = manifests::job("train", Some("main"), None);
     manifest.push_str("          resources: {requests: {cpu: 1}}\n");
@@ -165,7 +171,7 @@ fn job(kubectl: &Kubectl) {
 
 /// The webhook suspends it, and the controller starts it.
 #[track_caller]
-fn job_set(kubectl: &Kubectl) {
+pub fn job_set(kubectl: &Kubectl) {
     let create = ["create", "-o", "json", "-f", "-"];
     let created = kubectl.with_input(&create, JOB_SET).accepted();
     let created: Value = serde_json::from_str(&created.stdout).unwrap();
@@ -177,15 +183,21 @@ fn job_set(kubectl: &Kubectl) {
 
 /// The queues say what they hold, and an event that a workload was stopped.
 #[track_caller]
-fn told(kubectl: &Kubectl) {
-    for queue in ["clusterqueue research", "localqueue main -n team"] {
+pub fn told(kubectl: &Kubectl) {
+    for queue in [
+        "clusterqueues.lockkeeper.dev research",
+        "localqueues.lockkeeper.dev main -n team",
+    ] {
         until(kubectl, queue, "it counts", |queue| {
             queue["status"]["admittedWorkloads"] == 1
         });
     }
-    until(kubectl, "cohort lab", "it has a status", |cohort| {
-        cohort["status"].is_object()
-    });
+    until(
+        kubectl,
+        "cohorts.lockkeeper.dev lab",
+        "it has a status",
+        |cohort| cohort["status"].is_object(),
+    );
     until(kubectl, "events -n team", "there is one", |events| {
         let mut events = events["items"].as_array().into_iter().flatten();
         events.any(|event| event["involvedObject"]["kind"] == "Workload")
@@ -214,7 +226,7 @@ fn no_more(stage: &mut Stage, protocol: Protocol) {
     }
 }
 
-const LEASE: &str = "lease lockkeeper-controller -n lockkeeper-system";
+pub const LEASE: &str = "lease lockkeeper-controller -n lockkeeper-system";
 
 const JOB_SET: &str = r"
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -239,20 +251,20 @@ spec:
 
 /// Runs kubectl with these words.
 #[track_caller]
-fn run(kubectl: &Kubectl, words: &str) {
+pub fn run(kubectl: &Kubectl, words: &str) {
     let words: Vec<&str> = words.split(' ').collect();
     kubectl.run(&words).accepted();
 }
 
 /// Merges `patch` into the object.
 #[track_caller]
-fn patch(kubectl: &Kubectl, object: &str, patch: &str) {
+pub fn patch(kubectl: &Kubectl, object: &str, patch: &str) {
     run(kubectl, &format!("patch {object} --type=merge -p {patch}"));
 }
 
 /// Waits until `holds` of what `kubectl get` prints.
 #[track_caller]
-fn until(kubectl: &Kubectl, what: &str, when: &str, holds: impl Fn(&Value) -> bool) {
+pub fn until(kubectl: &Kubectl, what: &str, when: &str, holds: impl Fn(&Value) -> bool) {
     let words: Vec<&str> = what.split(' ').collect();
     let mut last = Value::Null;
     let found = wait::until(

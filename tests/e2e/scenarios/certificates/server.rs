@@ -1,7 +1,7 @@
 //! A server that keeps its certificates in the Secret of the installation.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{SECRET, text};
@@ -36,16 +36,28 @@ impl Server {
     #[track_caller]
     pub fn begin_with(stage: &mut Stage, protocol: Protocol, flags: &[&str]) -> (Process, PathBuf) {
         let folder = stage.new_folder();
+        let mut flags = flags.to_vec();
+        if protocol == Protocol::Http1 {
+            flags.push("--http1-only");
+        }
+        Self::begin_by(stage.cluster().server(), folder, OVERLAP, &flags)
+    }
+
+    /// With these credentials and this configuration file.
+    #[track_caller]
+    pub fn begin_by(
+        kubeconfig: &Path,
+        folder: PathBuf,
+        config: &str,
+        flags: &[&str],
+    ) -> (Process, PathBuf) {
         let mut command = lockkeeper::serve(&folder).unwrap();
-        let config = folder.join("config.yaml");
-        fs::write(&config, OVERLAP).unwrap();
-        command.arg("--config").arg(config);
-        command.arg("--kubeconfig").arg(stage.cluster().server());
+        let file = folder.join("config.yaml");
+        fs::write(&file, config).unwrap();
+        command.arg("--config").arg(file);
+        command.arg("--kubeconfig").arg(kubeconfig);
         command.args(["--tls-secret", SECRET, "--tls-name", "127.0.0.1"]);
         command.args(flags);
-        if protocol == Protocol::Http1 {
-            command.arg("--http1-only");
-        }
         let stdout = process::create(&folder.join("stdout")).unwrap();
         let log = folder.join("stderr");
         let process = Process::start("lockkeeper serve", command, &log, Some(stdout));

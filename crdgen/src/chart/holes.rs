@@ -1,0 +1,124 @@
+//! Places in an object that Helm fills in.
+
+use serde_json::Value;
+
+/// What begins the mark of a hole. No object has it.
+const MARK: &str = "hole.chart.lockkeeper.dev/";
+
+/// How an action of a template begins.
+const ACTION: &str = "{{";
+
+/// A template that prints the beginning of an action.
+const ESCAPED: &str = r#"{{ "{{" }}"#;
+
+/// A place that Helm fills in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hole {
+    /// The labels of the chart, among other labels.
+    Labels,
+    /// The annotation that keeps an object when the release is uninstalled.
+    Kept,
+    /// The annotation that lets cert-manager put in the CA bundle.
+    CertManager,
+    /// The CA bundle, where it is given. Otherwise the field is not there, and an upgrade leaves what was put in.
+    CaBundle,
+    /// The namespace of the release.
+    Namespace,
+    /// What becomes of another project's objects while nobody answers.
+    ForeignFailurePolicy,
+    /// The operations that rules are on for.
+    Operations,
+}
+
+/// What a hole is filled with.
+enum Filling {
+    /// Text in the place of a value.
+    Inline(&'static str),
+    /// Lines in the place of a key. `INDENT` stands for how far in they are.
+    Lines(&'static [&'static str]),
+}
+
+impl Hole {
+    const ALL: [Self; 7] = [
+        Self::Labels,
+        Self::Kept,
+        Self::CertManager,
+        Self::CaBundle,
+        Self::Namespace,
+        Self::ForeignFailurePolicy,
+        Self::Operations,
+    ];
+
+    /// What stands in the object: a value, or the key of one.
+    pub(super) fn mark(self) -> String {
+        format!("{MARK}{self:?}")
+    }
+
+    /// Puts the hole into the map at this path, if there is one.
+    pub(super) fn put(self, object: &mut Value, path: &[&str]) {
+        let map = path.iter().try_fold(object, |it, key| it.get_mut(key));
+        if let Some(map) = map.and_then(Value::as_object_mut) {
+            map.insert(self.mark(), Value::Bool(true));
+        }
+    }
+
+    fn filling(self) -> Filling {
+        match self {
+            Self::Labels => {
+                Filling::Lines(&[r#"{{- include "lockkeeper.labels" . | nindent INDENT }}"#])
+            }
+            Self::Kept => Filling::Lines(&[
+                "{{- if .Values.crds.keep }}",
+                "annotations:",
+                "  helm.sh/resource-policy: keep",
+                "{{- end }}",
+            ]),
+            Self::CertManager => Filling::Lines(&[
+                r#"{{- if eq .Values.certificates.mode "cert-manager" }}"#,
+                "annotations:",
+                "  cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/lockkeeper",
+                "{{- end }}",
+            ]),
+            Self::CaBundle => Filling::Lines(&[
+                r#"{{- with include "lockkeeper.caBundle" . }}"#,
+                "caBundle: {{ . }}",
+                "{{- end }}",
+            ]),
+            Self::Namespace => Filling::Inline("{{ .Release.Namespace }}"),
+            Self::ForeignFailurePolicy => {
+                Filling::Inline("{{ .Values.webhook.foreignFailurePolicy }}")
+            }
+            Self::Operations => Filling::Inline("{{ $operations }}"),
+        }
+    }
+}
+
+/// The YAML of an object with its holes filled: a template.
+pub(super) fn fill(yaml: &str) -> String {
+    let escaped = yaml.replace(ACTION, ESCAPED);
+    let filled = escaped.lines().map(fill_line);
+    filled.map(|line| line + "\n").collect()
+}
+
+fn fill_line(line: &str) -> String {
+    for hole in Hole::ALL {
+        let mark = hole.mark();
+        match hole.filling() {
+            Filling::Lines(lines) if line.trim_start() == format!("{mark}: true") => {
+                let indent = line.len().saturating_sub(line.trim_start().len());
+                let lines = lines.iter().map(|it| indented(it, indent));
+                return lines.collect::<Vec<_>>().join("\n");
+            }
+            Filling::Inline(text) if line.ends_with(&format!(": {mark}")) => {
+                return line.replace(&mark, text);
+            }
+            _ => {}
+        }
+    }
+    line.to_owned()
+}
+
+fn indented(line: &str, indent: usize) -> String {
+    let line = line.replace("INDENT", &indent.to_string());
+    format!("{:indent$}{line}", "")
+}

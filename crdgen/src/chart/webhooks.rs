@@ -1,0 +1,117 @@
+//! The template of the webhook configurations.
+//!
+//! What the API server sends of other projects' kinds depends on the values: which projects, and what rules are on.
+//! `lockkeeper crds webhooks` works that out from the configuration; here the template does, by what is said of each
+//! rule.
+
+use super::HEAD;
+use super::holes::{self, Hole};
+use crate::webhooks::{Authorities, Endpoint, NAME, configurations};
+use crate::yaml::{self, YamlError};
+use lockkeeper_api::config::{Action, ForeignKinds};
+use lockkeeper_policies::registry::{self, Registration};
+use lockkeeper_policies::rule::{Operation, RuleInfo};
+use serde_json::{Value, json};
+
+/// Which of the two configurations.
+#[derive(Clone, Copy)]
+enum Configuration {
+    Validating,
+    Mutating,
+}
+
+/// Both configurations, one after the other.
+pub(super) fn template() -> Result<String, YamlError> {
+    let validating = configuration(Configuration::Validating)?;
+    let mutating = configuration(Configuration::Mutating)?;
+    Ok(format!("{HEAD}{validating}---\n{mutating}"))
+}
+
+fn configuration(which: Configuration) -> Result<String, YamlError> {
+    let mut out = head(which)?;
+    for kind in registry::guarded() {
+        let Some(entry) = entry(which, &kind)? else {
+            continue;
+        };
+        let text = holes::fill(&yaml::document(&[entry])?);
+        out.push_str(&match kind.foreign {
+            None => text,
+            Some(project) => where_wanted(project, &kind, &text),
+        });
+    }
+    Ok(out)
+}
+
+/// All but the entries.
+fn head(which: Configuration) -> Result<String, YamlError> {
+    let (validating, mutating) = configurations(&endpoint(), Authorities::Absent, &[]);
+    let mut object = match which {
+        Configuration::Validating => serde_json::to_value(validating)?,
+        Configuration::Mutating => serde_json::to_value(mutating)?,
+    };
+    if let Some(object) = object.as_object_mut() {
+        object.remove("webhooks");
+    }
+    Hole::CertManager.put(&mut object, &["metadata"]);
+    super::put_labels(&mut object);
+    Ok(holes::fill(&yaml::document(&object)?) + "webhooks:\n")
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint::Service {
+        namespace: Hole::Namespace.mark(),
+        name: NAME.to_owned(),
+        port: 443,
+    }
+}
+
+/// The entry of a kind, if it has one there.
+fn entry(which: Configuration, kind: &Registration) -> Result<Option<Value>, YamlError> {
+    let mut kind = kind.clone();
+    if kind.foreign.is_some() {
+        kind.validated_on = rules(&kind).flat_map(|(_, _, on)| on).copied().collect();
+    }
+    let (validating, mutating) = configurations(&endpoint(), Authorities::Absent, &[kind.clone()]);
+    let mut object = match which {
+        Configuration::Validating => serde_json::to_value(validating)?,
+        Configuration::Mutating => serde_json::to_value(mutating)?,
+    };
+    let Some(entry) = object.pointer_mut("/webhooks/0") else {
+        return Ok(None);
+    };
+    Hole::CaBundle.put(entry, &["clientConfig"]);
+    if kind.foreign.is_some() {
+        set(entry, "/failurePolicy", Hole::ForeignFailurePolicy);
+        set(entry, "/rules/0/operations", Hole::Operations);
+    }
+    Ok(Some(entry.take()))
+}
+
+fn set(entry: &mut Value, pointer: &str, hole: Hole) {
+    if let Some(value) = entry.pointer_mut(pointer) {
+        *value = Value::String(hole.mark());
+    }
+}
+
+/// The rules of a kind: the id, whether it is on by default, and the operations.
+fn rules(kind: &Registration) -> impl Iterator<Item = (&'static str, bool, &'static [Operation])> {
+    let of = |rule: &RuleInfo| rule.group == kind.group && rule.kind == kind.kind;
+    let all = registry::all().into_iter().filter(of);
+    let all: Vec<_> = all
+        .map(|rule| (rule.id, rule.action != Action::Off, rule.operations))
+        .collect();
+    all.into_iter()
+}
+
+/// The entry, for whoever wants the project's kinds and has a rule on for this one.
+fn where_wanted(project: ForeignKinds, kind: &Registration, entry: &str) -> String {
+    let rules = rules(kind).map(|(id, on, operations)| {
+        let operations: Vec<&str> = operations.iter().map(|it| it.as_str()).collect();
+        json!({"id": id, "on": on, "operations": operations})
+    });
+    let rules = Value::Array(rules.collect());
+    format!(
+        "{{{{- $operations := include \"lockkeeper.operations\" (dict \"root\" . \"project\" \"{project}\" \
+         \"rules\" `{rules}`) }}}}\n{{{{- if $operations }}}}\n{entry}{{{{- end }}}}\n"
+    )
+}

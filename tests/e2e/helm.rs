@@ -1,0 +1,151 @@
+//! helm and kubeconform: programs that `tests/tool` builds, and what they print.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::ROOT;
+
+/// The folder of the chart, from the root of the repository.
+pub const CHART: &str = "charts/lockkeeper";
+
+/// The name and the namespace of the release.
+pub const RELEASE: &str = "lockkeeper";
+pub const NAMESPACE: &str = "lockkeeper-system";
+
+/// The path of a program, built if it has to be.
+#[track_caller]
+fn tool(name: &str, path: &'static OnceLock<PathBuf>) -> &'static Path {
+    path.get_or_init(|| {
+        let output = Command::new("tests/tool")
+            .arg(name)
+            .current_dir(ROOT)
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "tests/tool {name}");
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+    })
+}
+
+/// What one run of a program printed.
+pub struct Printed {
+    pub ok: bool,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Printed {
+    #[track_caller]
+    fn of(mut command: Command) -> Self {
+        let output = command.current_dir(ROOT).output().unwrap();
+        Self {
+            ok: output.status.success(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Itself, if it was done, and nobody had a remark: what the API server warns of is printed there.
+    #[track_caller]
+    pub fn silently(self) -> Self {
+        assert!(self.ok, "{}{}", self.stdout, self.stderr);
+        assert_eq!(self.stderr, "");
+        self
+    }
+
+    /// What it says it could not do.
+    #[track_caller]
+    pub fn refused(self) -> String {
+        assert!(!self.ok, "{}", self.stdout);
+        self.stderr
+    }
+}
+
+/// helm, with a folder of its own and perhaps a cluster.
+pub struct Helm {
+    home: PathBuf,
+    kubeconfig: Option<PathBuf>,
+}
+
+impl Helm {
+    /// Without a cluster.
+    pub fn alone(home: &Path) -> Self {
+        Self {
+            home: home.to_owned(),
+            kubeconfig: None,
+        }
+    }
+
+    /// With the credentials of a cluster.
+    pub fn on(home: &Path, kubeconfig: &Path) -> Self {
+        Self {
+            home: home.to_owned(),
+            kubeconfig: Some(kubeconfig.to_owned()),
+        }
+    }
+
+    /// One run, at the root of the repository.
+    #[track_caller]
+    pub fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Printed {
+        static PATH: OnceLock<PathBuf> = OnceLock::new();
+        let mut command = Command::new(tool("helm", &PATH));
+        for (name, folder) in [("CACHE", "cache"), ("CONFIG", "config"), ("DATA", "data")] {
+            command.env(format!("HELM_{name}_HOME"), self.home.join(folder));
+        }
+        // A cluster that is not there is not asked by mistake.
+        let none = self.home.join("no-kubeconfig");
+        command.env("KUBECONFIG", self.kubeconfig.as_ref().unwrap_or(&none));
+        command.env_remove("HELM_NAMESPACE").args(arguments);
+        Printed::of(command)
+    }
+
+    /// The chart as it is rendered with these values, in YAML.
+    #[track_caller]
+    pub fn template(&self, values: &str) -> Printed {
+        let path = self.values(values);
+        self.run(&[
+            "template",
+            RELEASE,
+            CHART,
+            "--namespace",
+            NAMESPACE,
+            "--values",
+            path.to_str().unwrap(),
+        ])
+    }
+
+    /// A file with these values.
+    #[track_caller]
+    pub fn values(&self, values: &str) -> PathBuf {
+        std::fs::create_dir_all(&self.home).unwrap();
+        let path = self.home.join("values.yaml");
+        std::fs::write(&path, values).unwrap();
+        path
+    }
+}
+
+/// kubeconform on a file, with the schemas of this folder.
+#[track_caller]
+pub fn kubeconform(schemas: &Path, skipped: &[&str], file: &Path) -> Printed {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    let mut command = Command::new(tool("kubeconform", &PATH));
+    let location = format!(
+        "{}/{{{{.ResourceKind}}}}-{{{{.Group}}}}-{{{{.ResourceAPIVersion}}}}.json",
+        schemas.display()
+    );
+    command.args(["-strict", "-summary", "-output=text", "-schema-location"]);
+    command.arg(location).arg("-skip").arg(skipped.join(","));
+    command.arg(file);
+    Printed::of(command)
+}
+
+/// The objects of a file.
+#[track_caller]
+pub fn objects(yaml: &str) -> Vec<Value> {
+    let all: Vec<Value> = serde_saphyr::from_multiple(yaml).unwrap();
+    all.into_iter().filter(Value::is_object).collect()
+}

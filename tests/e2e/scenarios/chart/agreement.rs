@@ -1,0 +1,184 @@
+//! The chart and `examples/install` give the same rights, and run the same processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::rendered::CASES;
+use crate::ROOT;
+use crate::helm::{self, Helm};
+use crate::lockkeeper;
+use crate::scenarios::alone::Alone;
+
+/// With everything on that takes a right.
+pub const ALL_RIGHTS: &str = "foreignKinds: [koordinator, kueue]\n";
+
+pub fn alone() -> Vec<Alone> {
+    let trial = |name, run| Alone { name, run };
+    vec![
+        trial("chart: it grants and runs what the examples do", same),
+        trial("chart: it registers what the binary would", registered),
+        trial("chart: the binary takes what it is given", taken),
+    ]
+}
+
+/// Configurations, of which it follows what is sent of other projects' kinds.
+const CONFIGURATIONS: [&str; 6] = [
+    "{}\n",
+    "webhook: {foreignKinds: [koordinator, kueue]}\n",
+    "webhook: {foreignKinds: [kueue]}\nrules: {actions: {KL001: enforce, CQ015: 'off', KQ003: audit}}\n",
+    "webhook: {foreignKinds: [koordinator]}\nrules: {actions: {EQ021: 'off', EQ022: 'off'}}\n",
+    "webhook: {foreignKinds: [koordinator]}\nrules: {namespaces: {a: {actions: {EQ020: warn}}}}\n",
+    "webhook: {foreignKinds: [kueue]}\n\
+     rules: {actions: {LQ001: 'off'}, namespaces: {a: {actions: {LQ001: 'off', RF004: 'off'}}}}\n",
+];
+
+fn registered(folder: &Path) {
+    let helm = Helm::alone(folder);
+    let file = folder.join("config.yaml");
+    for config in CONFIGURATIONS {
+        let indented = config.lines().map(|line| format!("  {line}\n"));
+        let values = format!("config:\n{}", indented.collect::<String>());
+        fs::write(&file, config).unwrap();
+        let service = format!("{}/lockkeeper", helm::NAMESPACE);
+        let command = ["crds", "webhooks", "--service", &service, "--config"];
+        let printed = lockkeeper::output(&[&command[..], &[file.to_str().unwrap()]].concat());
+        let ours = registrations(&helm.template(&values).silently().stdout);
+        assert_eq!(ours.len(), 2);
+        assert_eq!(ours, registrations(&printed), "{config}");
+    }
+}
+
+/// The webhook configurations among these objects, without the labels of the chart, by their kind.
+fn registrations(yaml: &str) -> BTreeMap<String, Value> {
+    let all = helm::objects(yaml).into_iter().filter_map(|mut object| {
+        let kind = object["kind"].as_str()?.to_owned();
+        object["metadata"].as_object_mut()?.remove("labels");
+        kind.ends_with("WebhookConfiguration")
+            .then_some((kind, object))
+    });
+    all.collect()
+}
+
+/// One thing that a role grants.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Right {
+    pub group: String,
+    /// With its subresource.
+    pub resource: String,
+    /// The one object, if it is one.
+    pub name: Option<String>,
+    pub verb: String,
+    /// The one namespace, if the role is of one.
+    pub namespace: Option<String>,
+}
+
+/// What the roles among these objects grant, by the name of the role.
+pub fn rights(objects: &[Value], role: &str) -> BTreeSet<Right> {
+    let of = |object: &&Value| {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        ["ClusterRole", "Role"].contains(&kind) && object["metadata"]["name"] == role
+    };
+    objects.iter().filter(of).flat_map(granted).collect()
+}
+
+fn granted(role: &Value) -> Vec<Right> {
+    let namespace = role["metadata"]["namespace"].as_str().map(str::to_owned);
+    let mut out = Vec::new();
+    for rule in role["rules"].as_array().unwrap() {
+        let mut names: Vec<Option<String>> = words(&rule["resourceNames"]).map(Some).collect();
+        if names.is_empty() {
+            names.push(None);
+        }
+        for group in words(&rule["apiGroups"]) {
+            for resource in words(&rule["resources"]) {
+                for verb in words(&rule["verbs"]) {
+                    out.extend(names.iter().map(|name| Right {
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        name: name.clone(),
+                        verb: verb.clone(),
+                        namespace: namespace.clone(),
+                    }));
+                }
+            }
+        }
+    }
+    out
+}
+
+fn words(list: &Value) -> impl Iterator<Item = String> {
+    let list = list.as_array().cloned().unwrap_or_default();
+    list.into_iter().map(|it| it.as_str().unwrap().to_owned())
+}
+
+fn same(folder: &Path) {
+    let rendered = Helm::alone(folder).template(ALL_RIGHTS).silently().stdout;
+    let rendered = helm::objects(&rendered);
+    for (file, name) in [
+        ("server", "lockkeeper"),
+        ("controller", "lockkeeper-controller"),
+    ] {
+        let path = Path::new(ROOT).join(format!("examples/install/{file}.yaml"));
+        let example = helm::objects(&fs::read_to_string(path).unwrap());
+        let granted = rights(&example, name);
+        assert!(granted.len() > 10, "{granted:?}");
+        assert_eq!(rights(&rendered, name), granted, "{name}");
+        for pointer in SAME {
+            let [ours, theirs] = [&rendered, &example].map(|objects| {
+                let deployment = deployment(objects, name);
+                deployment.pointer(pointer).cloned().unwrap_or_default()
+            });
+            assert_eq!(ours, theirs, "{name}: {pointer}");
+        }
+    }
+}
+
+/// The flags and the configuration file of every case are ones that the processes take.
+fn taken(folder: &Path) {
+    let helm = Helm::alone(folder);
+    let file = folder.join("config.yaml");
+    let file = file.to_str().unwrap();
+    for (name, values) in CASES.iter().chain([&("default", "")]) {
+        let objects = helm::objects(&helm.template(values).silently().stdout);
+        let config = objects.iter().find(|it| it["kind"] == "ConfigMap").unwrap();
+        fs::write(file, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
+        let deployments = objects.iter().filter(|it| it["kind"] == "Deployment");
+        for deployment in deployments {
+            let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+            let flags = words(&container["args"]);
+            let mut flags: Vec<String> = flags
+                .map(|it| it.replace("/etc/lockkeeper/config.yaml", file))
+                .collect();
+            flags.extend(["--print-config".to_owned(), format!("--kubeconfig={file}")]);
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            let printed: Value = serde_saphyr::from_str(&lockkeeper::output(&flags)).unwrap();
+            let lease = &printed["controller"]["leaderElection"]["lease"];
+            assert_eq!(lease, "lockkeeper-system/lockkeeper-controller", "{name}");
+            let listen = &printed["webhook"]["listen"];
+            let is_webhook = deployment["metadata"]["name"] == "lockkeeper";
+            assert_eq!(listen == "0.0.0.0:9443", is_webhook, "{name}");
+        }
+    }
+}
+
+/// What both Deployments have in the same way.
+const SAME: [&str; 8] = [
+    "/spec/replicas",
+    "/spec/template/spec/terminationGracePeriodSeconds",
+    "/spec/template/spec/containers/0/ports",
+    "/spec/template/spec/containers/0/env",
+    "/spec/template/spec/containers/0/readinessProbe",
+    "/spec/template/spec/containers/0/livenessProbe",
+    "/spec/template/spec/containers/0/resources",
+    "/spec/template/spec/containers/0/securityContext",
+];
+
+/// The Deployment of this name.
+#[track_caller]
+pub fn deployment<'a>(objects: &'a [Value], name: &str) -> &'a Value {
+    let is_it = |it: &&Value| it["kind"] == "Deployment" && it["metadata"]["name"] == name;
+    objects.iter().find(is_it).expect(name)
+}

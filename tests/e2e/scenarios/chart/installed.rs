@@ -1,0 +1,310 @@
+//! The life of a release: installed over an older one, upgraded, rolled back, taken away.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::agreement::deployment;
+use crate::ROOT;
+use crate::cluster::Cluster;
+use crate::helm::{self, CHART, Helm, NAMESPACE, RELEASE};
+use crate::kubectl::Kubectl;
+use crate::lockkeeper;
+use crate::scenarios::certificates::server::Server;
+use crate::stage::{self, MUTATED};
+use crate::wait;
+
+const CONFIGURATIONS: [&str; 2] = [
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+];
+
+/// A cluster, and helm on it.
+struct Place {
+    cluster: Cluster,
+    kubectl: Kubectl,
+    helm: Helm,
+}
+
+impl Place {
+    #[track_caller]
+    fn new() -> Self {
+        let cluster = Cluster::start().unwrap_or_else(|e| panic!("no cluster: {e}"));
+        let kubectl = cluster.kubectl().clone();
+        kubectl.apply(stage::NAMESPACE, &[]).accepted_silently();
+        let helm = Helm::on(&cluster.folder().join("helm"), kubectl.kubeconfig());
+        Self {
+            cluster,
+            kubectl,
+            helm,
+        }
+    }
+
+    /// One run of helm on the release. The API server has no remark.
+    #[track_caller]
+    fn helm(&self, verb: &str, more: &[&str]) -> String {
+        let flags = [&[verb, RELEASE, "--namespace", NAMESPACE], more].concat();
+        self.helm.run(&flags).silently().stdout
+    }
+
+    /// The entries of both configurations.
+    #[track_caller]
+    fn entries(&self) -> Vec<Value> {
+        let one = |kind: &&str| {
+            let configuration = self.kubectl.get(&[*kind, "lockkeeper"]);
+            configuration["webhooks"].as_array().unwrap().clone()
+        };
+        CONFIGURATIONS.iter().flat_map(one).collect()
+    }
+
+    /// The objects of the release as it stands.
+    #[track_caller]
+    fn manifest(&self) -> Vec<Value> {
+        let flags = ["get", "manifest", RELEASE, "--namespace", NAMESPACE];
+        helm::objects(&self.helm.run(&flags).silently().stdout)
+    }
+}
+
+pub fn life() {
+    let place = Place::new();
+    let older = older_chart(&place.cluster.folder().join("older"));
+    place.helm("install", &[older.to_str().unwrap()]);
+    assert_eq!(place.manifest().len(), 24);
+    restricted(&place);
+
+    let server = keeper(&place);
+    let before = left_by_processes(&place);
+    let notes = place.helm("upgrade", &[CHART, "--set", "webhook.replicas=3"]);
+    assert!(notes.contains("Until the webhook answers"), "{notes}");
+    upgraded(&place, &before);
+    server.stop();
+    // Whatever helm does next, what processes wrote stays; nobody is there to mend it.
+    let before = left_by_processes(&place);
+    place.helm("upgrade", &[CHART, "--set", "foreignKinds={koordinator}"]);
+    assert_eq!(kept(&before, &left_by_processes(&place)), before);
+    let names: Vec<Value> = place
+        .entries()
+        .iter()
+        .map(|it| it["name"].clone())
+        .collect();
+    let quota = "elasticquotas.scheduling.sigs.k8s.io.validate.lockkeeper.dev";
+    assert!(names.contains(&json!(quota)), "{names:?}");
+    place.helm("rollback", &[]);
+    assert_eq!(left_by_processes(&place), before);
+
+    guards(&place.kubectl);
+    taken_away(&place);
+    come_back(&place);
+    taken_over(&place);
+}
+
+/// The chart as a release before this one might have been: another version, a short name that has changed since, and
+/// a registration under another name.
+fn older_chart(folder: &Path) -> PathBuf {
+    let chart = Path::new(ROOT).join(CHART);
+    copy(&chart, folder);
+    let change = |file: &str, from: &str, to: &str| {
+        let path = folder.join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{file}: {from}");
+        fs::write(&path, text.replace(from, to)).unwrap();
+    };
+    change("Chart.yaml", "ersion: 0.1.0", "ersion: 0.0.1");
+    change(
+        "templates/generated/crd-workloads.yaml",
+        "- lkwl\n",
+        "- lkold\n",
+    );
+    change(
+        "templates/generated/webhooks.yaml",
+        "name: cohorts.validate.",
+        "name: older.validate.",
+    );
+    folder.to_owned()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// The pods of both Deployments pass where only restricted ones do; one that is not is refused.
+fn restricted(place: &Place) {
+    let manifest = place.manifest();
+    for name in ["lockkeeper", "lockkeeper-controller"] {
+        let mut pod = deployment(&manifest, name)["spec"]["template"].clone();
+        pod["apiVersion"] = json!("v1");
+        pod["kind"] = json!("Pod");
+        pod["metadata"]["name"] = json!("probe");
+        pod["metadata"]["namespace"] = json!(NAMESPACE);
+        let create = ["create", "--dry-run=server", "-f", "-"];
+        let kubectl = &place.kubectl;
+        kubectl
+            .with_input(&create, &pod.to_string())
+            .accepted_silently();
+        pod["spec"]["securityContext"]["runAsNonRoot"] = json!(false);
+        let refused = kubectl.with_input(&create, &pod.to_string()).refused();
+        assert!(refused.stderr.contains("restricted"), "{}", refused.stderr);
+    }
+}
+
+/// A replica of the webhook beside the cluster, with the rights that the release gives it. It fills the Secret, and
+/// puts its CA bundle where it belongs.
+fn keeper(place: &Place) -> Server {
+    let folder = place.cluster.folder().join("keeper");
+    let begun = Server::begin_by(place.cluster.server(), folder, "", &[]);
+    let mut server = Server::wait(begun);
+    server.until_ready();
+    let lease = r#"{"spec":{"holderIdentity":"one","leaseDurationSeconds":15}}"#;
+    let patch = [
+        "patch",
+        "lease",
+        "lockkeeper-controller",
+        "-n",
+        NAMESPACE,
+        "--type=merge",
+        "-p",
+    ];
+    place
+        .kubectl
+        .run(&[&patch[..], &[lease]].concat())
+        .accepted();
+    server
+}
+
+/// What processes have written into objects of the release.
+#[track_caller]
+fn left_by_processes(place: &Place) -> Value {
+    let kubectl = &place.kubectl;
+    let secret = kubectl.get(&["secret", "lockkeeper-tls", "-n", NAMESPACE]);
+    let lease = kubectl.get(&["lease", "lockkeeper-controller", "-n", NAMESPACE]);
+    let bundles = place.entries().into_iter().map(|entry| {
+        let name = entry["name"].as_str().unwrap().to_owned();
+        (name, entry["clientConfig"]["caBundle"].clone())
+    });
+    let bundles: serde_json::Map<String, Value> = bundles.collect();
+    assert!(secret["data"]["ca.crt"].is_string(), "{secret:#}");
+    json!({"secret": secret["data"], "lease": lease["spec"], "bundles": bundles})
+}
+
+/// What there is now of what was there before: without entries that are new.
+fn kept(before: &Value, now: &Value) -> Value {
+    let mut now = now.clone();
+    let bundles = now["bundles"].as_object_mut().unwrap();
+    bundles.retain(|name, _| !before["bundles"][name].is_null());
+    now
+}
+
+/// The definitions are the new ones, what processes wrote is kept, and the entry that is new gets its bundle.
+fn upgraded(place: &Place, before: &Value) {
+    let kubectl = &place.kubectl;
+    let definition = kubectl.get(&["crd", "workloads.lockkeeper.dev"]);
+    assert_eq!(definition["spec"]["names"]["shortNames"], json!(["lkwl"]));
+    let webhook = kubectl.get(&["deployment", "lockkeeper", "-n", NAMESPACE]);
+    assert_eq!(webhook["spec"]["replicas"], 3);
+    let mut expected = before.clone();
+    let bundles = expected["bundles"].as_object_mut().unwrap();
+    let bundle = bundles.remove("older.validate.lockkeeper.dev").unwrap();
+    bundles.insert("cohorts.validate.lockkeeper.dev".to_owned(), bundle);
+    let mut now = Value::Null;
+    let whole = wait::until(
+        || {
+            now = left_by_processes(place);
+            Ok((now == expected).then_some(()))
+        },
+        || "the new entry has no bundle".to_owned(),
+    );
+    whole.unwrap_or_else(|e| panic!("{e}: {now:#}\nexpected {expected:#}"));
+}
+
+/// While nobody answers, objects of lockkeeper's own kinds are refused, and all others pass.
+fn guards(kubectl: &Kubectl) {
+    let refused = kubectl.apply(MUTATED, &[]).refused();
+    assert!(
+        refused.stderr.contains("failed calling webhook"),
+        "{}",
+        refused.stderr
+    );
+    kubectl.apply(CLASS, &[]).accepted_silently();
+}
+
+const CLASS: &str = r"
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: high}
+value: 1000
+";
+
+/// Nothing is left but the definitions and their objects, and nothing holds anybody up.
+fn taken_away(place: &Place) {
+    let objects = place.manifest();
+    let kubectl = &place.kubectl;
+    let printed = place.helm("uninstall", &[]);
+    assert!(
+        printed.contains("kept due to the resource policy"),
+        "{printed}"
+    );
+    for object in &objects {
+        let text = object.to_string();
+        let reply = kubectl.with_input(
+            &["get", "--ignore-not-found", "-o", "name", "-f", "-"],
+            &text,
+        );
+        let is_there = !reply.accepted().stdout.is_empty();
+        let is_definition = object["kind"] == "CustomResourceDefinition";
+        assert_eq!(
+            is_there, is_definition,
+            "{}: {}",
+            object["kind"], object["metadata"]["name"]
+        );
+    }
+    kubectl.apply(MUTATED, &[]).accepted_silently();
+}
+
+/// The next release takes the definitions over, with what is in them; told not to keep them, it takes all along.
+fn come_back(place: &Place) {
+    place.helm("install", &[CHART]);
+    assert!(!place.kubectl.absent(&["resourceflavor", "probe"]));
+    place.helm("upgrade", &[CHART, "--set", "crds.keep=false"]);
+    place.helm("uninstall", &[]);
+    let definitions = || place.kubectl.absent(&["crd", "workloads.lockkeeper.dev"]);
+    wait::until(
+        || Ok(definitions().then_some(())),
+        || "a definition stays".to_owned(),
+    )
+    .unwrap();
+}
+
+/// What was installed without Helm is taken over, with what processes have written.
+fn taken_over(place: &Place) {
+    let kubectl = &place.kubectl;
+    let definitions = lockkeeper::output(&["crds", "definitions"]);
+    let flags = ["--server-side"];
+    kubectl.apply(&definitions, &flags).accepted_silently();
+    for file in ["server", "controller"] {
+        let file = format!("examples/install/{file}.yaml");
+        kubectl.run(&["apply", "-f", &file]).accepted_silently();
+    }
+    let service = [
+        "crds",
+        "webhooks",
+        "--service",
+        "lockkeeper-system/lockkeeper",
+    ];
+    let webhooks = lockkeeper::output(&service);
+    kubectl.apply(&webhooks, &[]).accepted_silently();
+    keeper(place).stop();
+    let before = left_by_processes(place);
+    place.helm("install", &[CHART, "--take-ownership"]);
+    assert_eq!(left_by_processes(place), before);
+    place.helm("uninstall", &[]);
+}

@@ -1,0 +1,71 @@
+//! The kustomize base: what the chart renders by default, without Helm's marks.
+
+use std::path::Path;
+use std::{env, fs};
+
+use crate::ROOT;
+use crate::cluster::Cluster;
+use crate::helm::Helm;
+use crate::scenarios::alone::Alone;
+
+const BASE: &str = "deploy/kustomize/base";
+
+/// Nothing uninstalls it but `kubectl delete -k`, which is told to delete.
+const VALUES: &str = "crds: {keep: false}\n";
+
+/// What stands in a line that is Helm's.
+const HELMS: [&str; 3] = ["helm.sh/chart: ", "managed-by: Helm", "# Source: "];
+
+pub fn alone() -> Vec<Alone> {
+    vec![Alone {
+        name: "chart: the kustomize base is what it renders",
+        run: same,
+    }]
+}
+
+/// `UPDATE_DOCS=1` writes the base anew.
+fn same(folder: &Path) {
+    let rendered = Helm::alone(folder).template(VALUES).silently().stdout;
+    let is_ours = |line: &&str| !HELMS.iter().any(|it| line.contains(it));
+    let lines = rendered.lines().filter(is_ours);
+    let mut base = "# What charts/lockkeeper renders by default; a test makes it anew (docs/installation.md).\n".to_owned();
+    for line in lines.skip_while(|line| *line == "---") {
+        base.push_str(line);
+        base.push('\n');
+    }
+    let path = Path::new(ROOT).join(BASE).join("lockkeeper.yaml");
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &base).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    let remedy = "UPDATE_DOCS=1 cargo test -p lockkeeper --test e2e -- 'chart: the kustomize'";
+    assert_eq!(committed, base, "{BASE} is behind; {remedy}");
+}
+
+/// It is applied, applied again and deleted, and the namespace lets only restricted pods in.
+pub fn applied() {
+    let cluster = Cluster::start().unwrap_or_else(|e| panic!("no cluster: {e}"));
+    let kubectl = cluster.kubectl();
+    let apply = || {
+        kubectl
+            .run(&["apply", "-k", BASE])
+            .accepted_silently()
+            .stdout
+    };
+    assert!(apply().lines().all(|it| it.ends_with(" created")));
+    // kubectl says of every budget that it was configured anew.
+    let again = apply();
+    let changed = again.lines().filter(|it| !it.ends_with(" unchanged"));
+    assert_eq!(
+        changed.collect::<Vec<_>>(),
+        ["poddisruptionbudget.policy/lockkeeper configured"]
+    );
+    let namespace = kubectl.get(&["namespace", "lockkeeper-system"]);
+    let level = &namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"];
+    assert_eq!(level, "restricted");
+    kubectl
+        .run(&["delete", "--wait=false", "-k", BASE])
+        .accepted_silently();
+    assert!(kubectl.absent(&["validatingwebhookconfigurations", "lockkeeper"]));
+    assert!(kubectl.absent(&["mutatingwebhookconfigurations", "lockkeeper"]));
+}

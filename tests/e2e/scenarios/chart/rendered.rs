@@ -1,0 +1,247 @@
+//! What the chart renders: each switch, by what it changes.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use lockkeeper_crdgen::chart::values;
+use similar::TextDiff;
+
+use crate::helm::{CHART, Helm, NAMESPACE, RELEASE};
+use crate::scenarios::alone::Alone;
+use crate::snapshot;
+
+/// Values without the definitions, which are committed as they are made.
+const PLAIN: &str = "crds: {install: false}\n";
+
+/// A name, and the values. The snapshot of a case is what it changes.
+pub const CASES: &[(&str, &str)] = &[
+    (
+        "image",
+        "image: {repository: registry.example.com/lockkeeper, tag: v1, pullPolicy: Always}\n\
+         imagePullSecrets: [{name: registry}]\n",
+    ),
+    (
+        "digest",
+        "image: {digest: 'sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'}\n",
+    ),
+    (
+        "config",
+        "config:\n  rules: {actions: {CQ007: 'off'}}\n  webhook: {drainSeconds: 30, shutdownDelaySeconds: 0}\n  \
+         controller: {shutdownSeconds: 60}\n",
+    ),
+    ("foreign", "foreignKinds: [koordinator, kueue]\n"),
+    (
+        "foreign-fail",
+        "foreignKinds: [koordinator]\nwebhook: {foreignFailurePolicy: Fail}\n",
+    ),
+    // CQ014 and its like on, in one namespace, or not at all: what is sent follows.
+    (
+        "foreign-rules",
+        "config:\n  webhook: {foreignKinds: [koordinator]}\n  rules:\n    actions: {EQ021: 'off', EQ022: 'off'}\n    \
+         namespaces: {team: {actions: {EQ010: warn}}}\n",
+    ),
+    (
+        "foreign-off",
+        "config:\n  webhook: {foreignKinds: [koordinator]}\n  rules: {actions: {EQ021: 'off', EQ022: 'off'}}\n",
+    ),
+    ("cert-manager", "certificates: {mode: cert-manager}\n"),
+    (
+        "cert-manager-issuer",
+        "certificates: {mode: cert-manager, issuerRef: {name: company, kind: ClusterIssuer, group: cert-manager.io}}\n",
+    ),
+    (
+        "given",
+        "certificates: {mode: given, secretName: mine, caBundle: '-----BEGIN CERTIFICATE-----'}\n",
+    ),
+    (
+        "webhook",
+        "webhook:\n  replicas: 3\n  resources: {requests: {cpu: 2}, limits: {memory: 1Gi}}\n  \
+         nodeSelector: {pool: system}\n  tolerations: [{key: system, operator: Exists}]\n  \
+         affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [\
+         {topologyKey: kubernetes.io/hostname}]}}\n",
+    ),
+    ("webhook-alone", "webhook: {replicas: 1}\n"),
+    ("no-controller", "controller: {enabled: false}\n"),
+    (
+        "controller",
+        "controller:\n  replicas: 1\n  resources: {requests: {cpu: 1}, limits: {memory: 2Gi}}\n  nodeSelector: {pool: system}\n  \
+         tolerations: [{key: system, operator: Exists}]\n  \
+         affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [\
+         {matchExpressions: [{key: pool, operator: Exists}]}]}}}\n",
+    ),
+    ("network-policy", "networkPolicy: {enabled: true}\n"),
+    (
+        "network-policy-narrow",
+        "networkPolicy:\n  enabled: true\n  apiServerCidrs: [10.0.0.1/32]\n  apiServerPorts: [443, 16443]\n  \
+         scrapedBy: {kubernetes.io/metadata.name: monitoring}\ncontroller: {enabled: false}\n",
+    ),
+    (
+        "service-monitor",
+        "serviceMonitor: {enabled: true, interval: 1m, labels: {release: prometheus}}\n",
+    ),
+    (
+        "pods",
+        "priorityClassName: system-cluster-critical\nlogFilter: lockkeeper_webhook=debug\n\
+         podAnnotations: {team: platform}\n",
+    ),
+    (
+        "names",
+        "extraLabels: {team: platform}\nserviceAccountAnnotations: {example.com/role: reader}\nglobal: {any: thing}\n",
+    ),
+];
+
+/// Values that are refused, and what is said of them.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "replicas: 2\n",
+        "additional properties 'replicas' not allowed",
+    ),
+    (
+        "webhook: {replica: 2}\n",
+        "additional properties 'replica' not allowed",
+    ),
+    ("webhook: {replicas: 0}\n", "minimum: got 0, want 1"),
+    (
+        "webhook: {affinity: {nodeAfinity: {}}}\n",
+        "additional properties 'nodeAfinity' not allowed",
+    ),
+    (
+        "controller: {tolerations: [{keys: a}]}\n",
+        "additional properties 'keys' not allowed",
+    ),
+    (
+        "config: {webhook: {drainSecond: 2}}\n",
+        "additional properties 'drainSecond' not allowed",
+    ),
+    ("foreignKinds: [slurm]\n", "at '/foreignKinds/0'"),
+    ("certificates: {mode: mine}\n", "at '/certificates/mode'"),
+    ("image: {digest: latest}\n", "at '/image/digest'"),
+    (
+        "certificates: {mode: given, caBundle: '-----BEGIN CERTIFICATE-----'}\n",
+        "certificates.secretName: name the Secret with the certificate",
+    ),
+    (
+        "certificates: {mode: given, secretName: mine}\n",
+        "certificates.caBundle: give the CA of the certificate, as PEM",
+    ),
+    (
+        "certificates:\n  mode: given\n  secretName: mine\n  \
+         caBundle: '-----BEGIN CERTIFICATE----- -----BEGIN PRIVATE KEY-----'\n",
+        "certificates.caBundle: it holds a private key; give certificates alone",
+    ),
+    (
+        "certificates: {mode: given, secretName: lockkeeper-tls, caBundle: '-----BEGIN CERTIFICATE-----'}\n",
+        "lockkeeper-tls is a name of the chart's own; take another",
+    ),
+    (
+        "config: {controller: {leaderElection: {lease: team/other}}}\n",
+        "the chart's role is for lockkeeper-system/lockkeeper-controller; leave it out",
+    ),
+];
+
+pub fn alone() -> Vec<Alone> {
+    let trial = |name, run| Alone { name, run };
+    vec![
+        trial("chart: helm has no remark", linted),
+        trial("chart: each switch changes what it should", switches),
+        trial("chart: values that cannot be are refused", refused),
+    ]
+}
+
+fn linted(folder: &Path) {
+    let helm = Helm::alone(folder);
+    let values = CASES.iter().map(|(_, values)| *values);
+    for values in values.chain([""]) {
+        let path = helm.values(values);
+        let flags = [
+            "lint",
+            "--strict",
+            CHART,
+            "--values",
+            path.to_str().unwrap(),
+        ];
+        let printed = helm.run(&flags).silently().stdout;
+        assert!(printed.contains("0 chart(s) failed"), "{printed}");
+        let remarks = printed.lines().filter(|line| line.starts_with('['));
+        let remarks: Vec<&str> = remarks.collect();
+        assert_eq!(remarks, ["[INFO] Chart.yaml: icon is recommended"]);
+    }
+}
+
+fn switches(folder: &Path) {
+    let helm = Helm::alone(folder);
+    let plain = helm.template(PLAIN).silently().stdout;
+    snapshot::check("chart-default", &plain);
+    for (name, values) in CASES {
+        let with = helm.template(&[PLAIN, values].concat()).silently().stdout;
+        let diff = TextDiff::from_lines(&plain, &with);
+        let diff = diff.unified_diff().context_radius(3).to_string();
+        assert_ne!(diff, "", "{name} changes nothing");
+        snapshot::check(&format!("chart-{name}"), &without_places(&diff));
+    }
+    // The definitions are all that is left out above, and the annotation all that keeps them.
+    let all = helm.template("").silently().stdout;
+    let dropped = helm.template("crds: {keep: false}\n").silently().stdout;
+    let keep = "  annotations:\n    helm.sh/resource-policy: keep\n";
+    assert_eq!(all.matches(keep).count(), 5);
+    assert_eq!(all.replace(keep, ""), dropped);
+    assert_eq!(
+        dropped.matches("kind: CustomResourceDefinition\n").count(),
+        5
+    );
+    assert!(!plain.contains("kind: CustomResourceDefinition"));
+    every_value_has_a_case();
+    elsewhere(&helm, &all);
+}
+
+/// In another namespace all is the same, but for its name and what is made of it.
+fn elsewhere(helm: &Helm, here: &str) {
+    let flags = ["template", RELEASE, CHART, "--namespace", "elsewhere"];
+    let there = helm.run(&flags).silently().stdout;
+    let without_sums = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.contains("checksum/"));
+        lines.map(str::to_owned).collect()
+    };
+    let here = here.replace(NAMESPACE, "elsewhere");
+    assert_eq!(without_sums(&there), without_sums(&here));
+}
+
+/// Where a change is matters to nobody, and moves with every other one.
+fn without_places(diff: &str) -> String {
+    let lines = diff.lines().map(|line| {
+        if line.starts_with("@@") {
+            "@@\n".to_owned()
+        } else {
+            format!("{line}\n")
+        }
+    });
+    lines.collect()
+}
+
+fn every_value_has_a_case() {
+    let cases: Vec<serde_json::Value> = CASES
+        .iter()
+        .map(|(_, values)| serde_saphyr::from_str(values).unwrap())
+        .collect();
+    let has = |key: &str| {
+        let pointer = format!("/{}", key.trim_matches('`').replace('.', "/"));
+        cases
+            .iter()
+            .any(|values| values.pointer(&pointer).is_some())
+    };
+    let rows = values::rows().into_iter().map(|[key, ..]| key);
+    let missing: BTreeSet<String> = rows.filter(|key| !has(key)).collect();
+    // These two are looked at by themselves.
+    assert_eq!(
+        missing.into_iter().collect::<Vec<_>>(),
+        ["`crds.install`", "`crds.keep`", "`crds`"]
+    );
+}
+
+fn refused(folder: &Path) {
+    let helm = Helm::alone(folder);
+    for (values, expected) in REFUSED {
+        let error = helm.template(values).refused();
+        assert!(error.contains(expected), "{values}{error}");
+    }
+}

@@ -63,7 +63,7 @@ pub fn policies(
         let mut by_fate: BTreeMap<String, (Fate, Vec<Ruled<'_>>)> = BTreeMap::new();
         for ruled in asked(&rules, &kind, settings) {
             ruled.compile()?;
-            let fate = Fate::of(ruled.rule, settings);
+            let fate = Fate::of(ruled.rule, &kind, settings);
             let entry = by_fate.entry(fate.name());
             entry.or_insert_with(|| (fate, Vec::new())).1.push(ruled);
         }
@@ -104,10 +104,11 @@ fn asked<'a>(rules: &'a [RuleInfo], kind: &Registration, settings: &Settings) ->
 }
 
 impl Fate {
-    fn of(rule: &RuleInfo, settings: &Settings) -> Self {
+    /// What is in no namespace goes by what holds everywhere: to a binding for a namespace it would belong too.
+    fn of(rule: &RuleInfo, kind: &Registration, settings: &Settings) -> Self {
         let everywhere = settings.action(rule.id, rule.action, None);
         let named = settings.namespaced(rule.id);
-        let namespaces = named.filter(|(_, action)| *action != everywhere);
+        let namespaces = named.filter(|(_, action)| kind.namespaced && *action != everywhere);
         Self {
             everywhere,
             namespaces: namespaces.map(|(name, it)| (name.to_owned(), it)).collect(),

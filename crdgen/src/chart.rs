@@ -1,5 +1,5 @@
-//! What of the Helm chart is derived: the templates of the definitions and of the webhook configurations, and the
-//! values with their schema. The rest of `charts/lockkeeper` is written by hand.
+//! What of the Helm chart is derived: the templates of the definitions, of the webhook configurations and of the
+//! admission policies, and the values with their schema. The rest of `charts/lockkeeper` is written by hand.
 //!
 //! Nothing is said twice: the templates come from the objects that [`crate::cli`] emits, with [`holes`] that Helm
 //! fills in; `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
@@ -8,6 +8,7 @@ mod holes;
 pub mod values;
 mod webhooks;
 
+use crate::admission::policies;
 use crate::definitions;
 use crate::expressions::ExpressionError;
 use crate::yaml::{self, YamlError};
@@ -15,6 +16,7 @@ use holes::Hole;
 use lockkeeper_policies::settings::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// The folder of the generated templates in that of the chart.
 const GENERATED: &str = "templates/generated";
@@ -57,6 +59,7 @@ pub fn files() -> Result<Vec<File>, ChartError> {
             text: template(&[object], ".Values.crds.install")?,
         });
     }
+    out.extend(of_policies()?);
     out.push(File {
         path: format!("{GENERATED}/webhooks.yaml"),
         text: webhooks::template()?,
@@ -70,6 +73,36 @@ pub fn files() -> Result<Vec<File>, ChartError> {
         text: values::defaults_text()?,
     });
     Ok(out)
+}
+
+/// The admission policies. Those that fill in are left out where the API server does not know them.
+fn of_policies() -> Result<Vec<File>, ChartError> {
+    let policies = policies(&BTreeSet::new(), &Settings::default())?;
+    let (mut validating, mut mutating) = (Vec::new(), Vec::new());
+    for (policy, bindings) in policies.validating {
+        validating.push(serde_json::to_value(policy).map_err(YamlError::from)?);
+        for binding in bindings {
+            validating.push(serde_json::to_value(binding).map_err(YamlError::from)?);
+        }
+    }
+    for (policy, binding) in policies.mutating {
+        mutating.push(serde_json::to_value(policy).map_err(YamlError::from)?);
+        mutating.push(serde_json::to_value(binding).map_err(YamlError::from)?);
+    }
+    let known = r#".Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy""#;
+    Ok(vec![
+        File {
+            path: format!("{GENERATED}/mutating-policies.yaml"),
+            text: template(
+                &mutating,
+                &format!("and .Values.policies.install ({known})"),
+            )?,
+        },
+        File {
+            path: format!("{GENERATED}/validating-policies.yaml"),
+            text: template(&validating, ".Values.policies.install")?,
+        },
+    ])
 }
 
 /// A template of objects that are there while `condition` holds, such as `.Values.crds.install`. Each gets the labels

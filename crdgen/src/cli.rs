@@ -1,20 +1,25 @@
 //! The command line.
 
+mod error;
+mod files;
+
 use crate::admission::policies;
 use crate::chart::{self, ChartError};
 use crate::definitions;
-use crate::expressions::ExpressionError;
 use crate::pages::{self, Folders};
+use crate::schemas;
 use crate::webhooks::{Authorities, Endpoint, configurations};
-use crate::yaml::{self, YamlError};
+use crate::yaml;
 use clap::{ArgGroup, Args, Subcommand};
+pub use error::Error;
+use files::{Document, Output};
 use lockkeeper_api::config::{Config, ForeignKinds};
+use lockkeeper_policies::reference;
 use lockkeeper_policies::registry::{self, Registration, registrations};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::user::Rules;
-use serde::Serialize;
 use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,8 +30,12 @@ pub enum Command {
     Definitions(Definitions),
     /// Emit the webhook configurations that send objects to `lockkeeper serve`
     Webhooks(Webhooks),
-    /// Write the derived files of the Helm chart
+    /// Emit JSON Schemas for editors and kubeconform, a catalogue of them, and an OpenAPI document
+    Schemas(Schemas),
+    /// Emit the derived files of the Helm chart
     Chart(Chart),
+    /// Emit all that is derived and kept in the repository: the chart's files, the schemas and the pages of the rules
+    All(All),
     /// Emit the admission policies that hold when the webhook is away or not wanted
     Policies(Policies),
 }
@@ -110,95 +119,27 @@ pub struct Webhooks {
     output: Output,
 }
 
-/// Writing files of the chart.
+/// Emitting the schemas.
 #[derive(Debug, Args)]
+pub struct Schemas {
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Emitting files of the chart.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("where").required(true).args(["output_dir", "check"]))]
 pub struct Chart {
-    /// The folder of the chart
-    #[arg(long, value_name = "DIR")]
-    output_dir: PathBuf,
+    #[command(flatten)]
+    output: Output,
 }
 
-#[derive(Debug, Default, Args)]
-struct Output {
-    /// Write one file for each object into this directory instead of printing them all
-    #[arg(long, value_name = "DIR")]
-    output_dir: Option<PathBuf>,
-}
-
-/// Why nothing, or not everything, was emitted.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The directory does not exist and cannot be made.
-    #[error("cannot make the directory {path}; name one that you may write to with --output-dir")]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// A file cannot be written.
-    #[error("cannot write {path}; name a directory that you may write to with --output-dir")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The file with the CA's certificates cannot be read.
-    #[error("cannot read the CA bundle {path}; name a readable PEM file with --ca-bundle")]
-    ReadBundle {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The file holds no certificate.
-    #[error(
-        "the CA bundle {path} holds no certificate; give a PEM file with \"{CERTIFICATE}\" in it"
-    )]
-    NoCertificate {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file holds a private key. Everybody may read a webhook configuration.
-    #[error("the CA bundle {path} holds a private key; give a PEM file with certificates alone")]
-    PrivateKey {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The configuration file cannot be read.
-    #[error("cannot read the configuration {path}; name a readable file with --config")]
-    ReadConfig {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The configuration file says what cannot be.
-    #[error("the configuration {path} is wrong: {reason}")]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The rules of users cannot be read.
-    #[error(transparent)]
-    Rules(#[from] pages::Error),
-    /// An expression of a rule cannot be used.
-    #[error(transparent)]
-    Expression(#[from] ExpressionError),
-    /// An object has no YAML form. A test emits all of them, so this does not happen.
-    #[error("cannot write {name} as YAML; this is a defect, please report it")]
-    Yaml {
-        /// The file that the object would be in.
-        name: String,
-        /// What the serializer says.
-        source: YamlError,
-    },
-    /// The output cannot be written to.
-    #[error("cannot write the output; write to files with --output-dir instead")]
-    Output(#[source] io::Error),
+/// Emitting everything.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("where").required(true).args(["output_dir", "check"]))]
+pub struct All {
+    #[command(flatten)]
+    output: Output,
 }
 
 /// How a certificate begins in PEM.
@@ -209,12 +150,6 @@ const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 
 /// The port of a Service if none is given, as in Kubernetes.
 const PORT_DEFAULT: u16 = 443;
-
-/// One object as YAML, and the name of the file for it.
-struct Document {
-    file: String,
-    yaml: String,
-}
 
 impl Default for Command {
     fn default() -> Self {
@@ -234,21 +169,73 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
         Command::Definitions(arguments) => (definition_documents(&arguments)?, arguments.output),
         Command::Policies(arguments) => (policy_documents(&arguments)?, arguments.output),
         Command::Webhooks(arguments) => (webhook_documents(&arguments)?, arguments.output),
-        Command::Chart(arguments) => {
-            return write_files(&chart_documents()?, &arguments.output_dir);
-        }
+        Command::Schemas(arguments) => (schema_documents()?, arguments.output),
+        Command::Chart(arguments) => (chart_documents()?, arguments.output),
+        Command::All(arguments) => return everything(&arguments.output, out),
     };
-    match output.output_dir {
-        Some(directory) => write_files(&documents, &directory),
-        None => print(&documents, out),
+    output.deliver(&documents, &[], out)
+}
+
+/// Holds what is kept in a repository against what is emitted, and prints the difference.
+///
+/// # Errors
+///
+/// When there is one, or something cannot be read.
+pub fn check(repository: PathBuf, out: &mut dyn Write) -> Result<(), Error> {
+    everything(&Output::checking(repository), out)
+}
+
+/// The folders of a repository in which there is nothing but what is emitted.
+const OWNED: [&str; 2] = ["charts/lockkeeper/templates/generated", "schemas"];
+
+fn everything(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
+    let mut all = Vec::new();
+    let parts = [
+        ("charts/lockkeeper", chart_documents()?),
+        ("schemas", schema_documents()?),
+        ("docs/rules", rule_documents()),
+    ];
+    for (folder, documents) in parts {
+        all.extend(documents.into_iter().map(|it| Document {
+            file: format!("{folder}/{}", it.file),
+            text: it.text,
+        }));
     }
+    output.deliver(&all, &OWNED, out)
+}
+
+fn schema_documents() -> Result<Vec<Document>, Error> {
+    let files = schemas::files().into_iter().map(|it| {
+        let text = yaml::json(&it.schema).map_err(|source| Error::Yaml {
+            name: it.path.clone(),
+            source,
+        })?;
+        Ok(Document {
+            file: it.path,
+            text,
+        })
+    });
+    files.collect()
+}
+
+/// The pages of the rules, and the list of them.
+fn rule_documents() -> Vec<Document> {
+    let pages = reference::entries().into_iter().map(|it| Document {
+        file: reference::file_name(&it.rule),
+        text: it.rule.doc.to_owned(),
+    });
+    let list = Document {
+        file: "README.md".to_owned(),
+        text: reference::index(),
+    };
+    pages.chain([list]).collect()
 }
 
 fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error> {
     let (_, settings) = read_config(arguments.config.as_deref(), &Arc::default())?;
     let each = definitions(&settings)?.into_iter().map(|definition| {
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-        document(format!("{group}_{plural}.yaml"), &definition)
+        Document::of(format!("{group}_{plural}.yaml"), &definition)
     });
     each.collect()
 }
@@ -261,16 +248,16 @@ fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
     let mut out = Vec::new();
     for (policy, bindings) in &policies.validating {
         let name = policy.metadata.name.as_deref().unwrap_or_default();
-        out.push(document(format!("{name}.yaml"), policy)?);
+        out.push(Document::of(format!("{name}.yaml"), policy)?);
         for binding in bindings {
             let name = binding.metadata.name.as_deref().unwrap_or_default();
-            out.push(document(format!("{name}-binding.yaml"), binding)?);
+            out.push(Document::of(format!("{name}-binding.yaml"), binding)?);
         }
     }
     for (policy, binding) in &policies.mutating {
         let name = policy.metadata.name.as_deref().unwrap_or_default();
-        out.push(document(format!("{name}.yaml"), policy)?);
-        out.push(document(format!("{name}-binding.yaml"), binding)?);
+        out.push(Document::of(format!("{name}.yaml"), policy)?);
+        out.push(Document::of(format!("{name}-binding.yaml"), binding)?);
     }
     Ok(out)
 }
@@ -292,8 +279,8 @@ fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
     let kinds = arguments.kinds()?;
     let (validating, mutating) = configurations(&endpoint, authorities, &kinds);
     Ok(vec![
-        document("validating-webhook.yaml".to_owned(), &validating)?,
-        document("mutating-webhook.yaml".to_owned(), &mutating)?,
+        Document::of("validating-webhook.yaml".to_owned(), &validating)?,
+        Document::of("mutating-webhook.yaml".to_owned(), &mutating)?,
     ])
 }
 
@@ -307,10 +294,7 @@ fn chart_documents() -> Result<Vec<Document>, Error> {
     })?;
     let documents = files
         .into_iter()
-        .map(|chart::File { path, text }| Document {
-            file: path,
-            yaml: text,
-        });
+        .map(|chart::File { path, text }| Document { file: path, text });
     Ok(documents.collect())
 }
 
@@ -359,13 +343,6 @@ fn read_config(path: Option<&Path>, rules: &Arc<Rules>) -> Result<(Config, Setti
     read.map_err(|reason| Error::Config { path, reason })
 }
 
-fn document(file: String, object: &impl Serialize) -> Result<Document, Error> {
-    match yaml::document(object) {
-        Ok(yaml) => Ok(Document { file, yaml }),
-        Err(source) => Err(Error::Yaml { name: file, source }),
-    }
-}
-
 fn read_bundle(path: &Path) -> Result<Vec<u8>, Error> {
     let path = path.to_owned();
     let pem = match fs::read(&path) {
@@ -380,30 +357,6 @@ fn read_bundle(path: &Path) -> Result<Vec<u8>, Error> {
         return Err(Error::NoCertificate { path });
     }
     Ok(pem)
-}
-
-fn write_files(documents: &[Document], directory: &Path) -> Result<(), Error> {
-    for document in documents {
-        let path = directory.join(&document.file);
-        let directory = path.parent().unwrap_or(directory);
-        fs::create_dir_all(directory).map_err(|source| Error::Directory {
-            path: directory.to_owned(),
-            source,
-        })?;
-        fs::write(&path, &document.yaml).map_err(|source| Error::File { path, source })?;
-    }
-    Ok(())
-}
-
-fn print(documents: &[Document], out: &mut dyn Write) -> Result<(), Error> {
-    let texts: Vec<&str> = documents.iter().map(|d| d.yaml.as_str()).collect();
-    let written = out
-        .write_all(texts.join("---\n").as_bytes())
-        .and_then(|()| out.flush());
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
-        _ => Ok(()),
-    }
 }
 
 /// Reads `NAMESPACE/NAME`.

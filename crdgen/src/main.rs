@@ -4,22 +4,38 @@ use clap::Parser;
 use lockkeeper_crdgen::cli::{self, Command};
 use std::error::Error;
 use std::io::{Write, stderr, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Emits the CRDs and the webhook configurations of lockkeeper, as YAML.
+/// Emits what is derived from lockkeeper's types and rules: CRDs, webhook configurations, admission policies, schemas,
+/// and the files of its chart.
 ///
-/// Without a command: the CRDs. Exit codes: 0 done, 1 it could not be done, 2 the command line is
-/// wrong.
+/// Without a command: the CRDs. Exit codes: 0 done, 1 it could not be done, or what is checked differs, 2 the command
+/// line is wrong.
 #[derive(Debug, Parser)]
-#[command(name = "crdgen", version, propagate_version = true)]
+#[command(
+    name = "crdgen",
+    version,
+    propagate_version = true,
+    args_conflicts_with_subcommands = true
+)]
 struct Arguments {
+    /// Hold what is kept in a repository, by default here, against what is emitted, and print the difference
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
+    check: Option<PathBuf>,
+
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command.unwrap_or_default();
-    let Err(error) = cli::run(command, &mut stdout().lock()) else {
+    let arguments = Arguments::parse();
+    let mut out = stdout().lock();
+    let done = match arguments.check {
+        Some(repository) => cli::check(repository, &mut out),
+        None => cli::run(arguments.command.unwrap_or_default(), &mut out),
+    };
+    let Err(error) = done else {
         return ExitCode::SUCCESS;
     };
     let cause = error.source().map(|cause| format!(": {cause}"));

@@ -22,6 +22,12 @@ pub(crate) fn document(object: &impl Serialize) -> Result<String, YamlError> {
     Ok(serde_saphyr::to_string(&value)?)
 }
 
+/// One JSON document, with its keys in alphabetical order and a line break at its end.
+pub(crate) fn json(value: &Value) -> Result<String, YamlError> {
+    let text = serde_json::to_string_pretty(&normal(value.clone()))?;
+    Ok(format!("{text}\n"))
+}
+
 /// Reads a document. The error says where, and what is wrong, on one line.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| {

@@ -24,8 +24,7 @@ fn chart() -> PathBuf {
 
 #[test]
 fn what_is_committed_is_what_is_made() {
-    let remedy =
-        "cargo run -p lockkeeper-crdgen --bin crdgen -- chart --output-dir charts/lockkeeper";
+    let remedy = "cargo run -p lockkeeper-crdgen --bin crdgen -- all --output-dir .";
     let files = files().unwrap();
     for File { path, text } in &files {
         let committed = fs::read_to_string(chart().join(path)).unwrap_or_default();

@@ -39,6 +39,8 @@ pub struct Values {
     pub controller: Controller,
     /// The definitions of lockkeeper's kinds.
     pub crds: Crds,
+    /// The admission policies, by which the API server itself holds to rules while the webhook is away.
+    pub policies: Policies,
     /// Rules for the network of the pods.
     pub network_policy: NetworkPolicy,
     /// What tells the operator of Prometheus to scrape.
@@ -283,6 +285,21 @@ impl Default for Crds {
             install: true,
             keep: true,
         }
+    }
+}
+
+/// The admission policies.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct Policies {
+    /// Whether they are there. They go by the default actions of rules: where config.rules sets others for rules that
+    /// policies hold to, leave them off and apply what `lockkeeper crds policies --config FILE` prints.
+    pub install: bool,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self { install: true }
     }
 }
 

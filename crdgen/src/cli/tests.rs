@@ -10,6 +10,7 @@ use super::*;
 use clap::Parser;
 use clap::error::ErrorKind;
 use serde_json::Value;
+use std::io;
 use tempfile::TempDir;
 
 #[derive(Debug, Parser)]
@@ -354,4 +355,78 @@ fn the_chart_is_written_into_its_folder() {
     }
     let refused = parse(&["chart"]).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::MissingRequiredArgument);
+}
+
+/// The repository that this is in.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+#[test]
+fn what_is_kept_in_the_repository_is_what_is_emitted() {
+    let mut out = Vec::new();
+    let checked = check(repository(), &mut out);
+    let difference = String::from_utf8(out).unwrap();
+    assert!(
+        checked.is_ok(),
+        "cargo run -p lockkeeper-crdgen --bin crdgen -- all --output-dir . makes them anew\n{difference}"
+    );
+}
+
+#[test]
+fn a_difference_is_shown_and_counted() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let to = path.to_str().unwrap();
+    assert_eq!(printed(&["all", "--output-dir", to]), "");
+    assert_eq!(printed(&["all", "--check", to]), "");
+    fs::write(path.join("schemas/catalog.json"), "{}\n").unwrap();
+    fs::remove_file(path.join("schemas/openapi.json")).unwrap();
+    fs::write(path.join("schemas/stale.json"), "old\n").unwrap();
+    let mut out = Vec::new();
+    let error = run(parse(&["all", "--check", to]).unwrap(), &mut out).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("not what is emitted: 3 of the files in "),
+        "{error}"
+    );
+    let shown = String::from_utf8(out).unwrap();
+    for line in ["-{}\n", "+  \"version\": 1\n", "-old\n", "--- /dev/null\n"] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn policies_are_emitted_with_what_binds_them() {
+    let text = printed(&["policies", "--foreign", "koordinator"]);
+    let kinds = kinds(&text);
+    let count = |kind: &str| kinds.iter().filter(|it| *it == kind).count();
+    assert_eq!(
+        count("ValidatingAdmissionPolicy"),
+        count("ValidatingAdmissionPolicyBinding")
+    );
+    assert_eq!(count("MutatingAdmissionPolicy"), 2);
+    assert_eq!(count("MutatingAdmissionPolicyBinding"), 2);
+}
+
+#[test]
+fn what_the_configuration_softens_is_in_no_schema_but_in_a_policy() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("lockkeeper.yaml");
+    fs::write(&file, "rules: {actions: {CQ007: warn}}\n").unwrap();
+    let with = ["--config", file.to_str().unwrap()];
+    let of = |command| printed(&[&[command][..], &with].concat());
+    assert!(printed(&["definitions"]).contains("[CQ007]"));
+    assert!(!of("definitions").contains("[CQ007]"));
+    assert!(of("definitions").contains("[CQ008]"));
+    assert!(!printed(&["policies"]).contains("[CQ007]"));
+    let policies: Vec<Value> = serde_saphyr::from_multiple(&of("policies")).unwrap();
+    let holds = |it: &&Value| it.to_string().contains("[CQ007]");
+    let names: Vec<&str> = policies
+        .iter()
+        .filter(holds)
+        .map(|it| it["metadata"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["clusterqueues.warn.lockkeeper.dev"]);
 }

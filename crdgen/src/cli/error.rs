@@ -1,0 +1,102 @@
+//! What goes wrong.
+
+use super::CERTIFICATE;
+use crate::expressions::ExpressionError;
+use crate::pages;
+use crate::yaml::YamlError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why nothing, or not everything, was emitted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The directory does not exist and cannot be made.
+    #[error("cannot make the directory {path}; name one that you may write to with --output-dir")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}; name a directory that you may write to with --output-dir")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file that is to be held against what is emitted cannot be read.
+    #[error("cannot read {path}; name a readable folder with --check")]
+    ReadCommitted {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// What is there is not what is emitted.
+    #[error(
+        "not what is emitted: {files} of the files in {folder}; write them anew with --output-dir {folder}"
+    )]
+    Differs {
+        /// How many.
+        files: usize,
+        /// Where.
+        folder: PathBuf,
+    },
+    /// The file with the CA's certificates cannot be read.
+    #[error("cannot read the CA bundle {path}; name a readable PEM file with --ca-bundle")]
+    ReadBundle {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file holds no certificate.
+    #[error(
+        "the CA bundle {path} holds no certificate; give a PEM file with \"{CERTIFICATE}\" in it"
+    )]
+    NoCertificate {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file holds a private key. Everybody may read a webhook configuration.
+    #[error("the CA bundle {path} holds a private key; give a PEM file with certificates alone")]
+    PrivateKey {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The configuration file cannot be read.
+    #[error("cannot read the configuration {path}; name a readable file with --config")]
+    ReadConfig {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The configuration file says what cannot be.
+    #[error("the configuration {path} is wrong: {reason}")]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The rules of users cannot be read.
+    #[error(transparent)]
+    Rules(#[from] pages::Error),
+    /// An expression of a rule cannot be used.
+    #[error(transparent)]
+    Expression(#[from] ExpressionError),
+    /// An object has no YAML form. A test emits all of them, so this does not happen.
+    #[error("cannot write {name} as YAML; this is a defect, please report it")]
+    Yaml {
+        /// The file that the object would be in.
+        name: String,
+        /// What the serializer says.
+        source: YamlError,
+    },
+    /// The output cannot be written to.
+    #[error("cannot write the output; write to files with --output-dir instead")]
+    Output(#[source] io::Error),
+}

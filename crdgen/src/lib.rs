@@ -2,12 +2,15 @@
 //! CRDs of lockkeeper's kinds ([`definitions()`]) and the webhook configurations that send their
 //! objects to the webhook ([`webhooks`]).
 //!
+//! [`versions`] is for kinds with several versions, which lockkeeper's own do not have.
+//!
 //! [`pages`] are the rules that users wrote, which say what else is sent.
 //!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
 pub mod cli;
 pub mod pages;
+pub mod versions;
 pub mod webhooks;
 
 mod definitions;

@@ -1,15 +1,15 @@
 //! Objects of a kind with several versions: from one version to another and back, with nothing lost.
 //!
 //! A kind has a [`Hub`], a type that holds all that any of its versions can say, and each [`Version`] is converted to the
-//! hub and from it. What the version lacks that comes out (of the hub, or of what its type does not know) is kept in the
-//! annotation [`KEPT`], and put back by the conversion that goes the other way. Who writes a version writes two functions
+//! hub and from it. What the version lacks that comes out (of the hub, or of what its type does not know) is kept in
+//! annotations ([`KEPT`]), and put back by the conversion that goes the other way. Who writes a version writes two functions
 //! that may lose what the version has no field for; that nothing is lost in the end is this module's business.
 //!
 //! - What was kept is put back only where the object still says what it said then: a field that was changed in the other
 //!   version since, or removed with what it stood in, stays as it was left. The newer truth wins.
 //! - What is put back changes nothing that the version it was kept in says by itself. So no annotation, whoever wrote it,
 //!   hides or changes what people see.
-//! - Of the metadata nothing but that annotation is touched: an API server takes no other change.
+//! - Of the metadata nothing but those annotations is touched: an API server takes no other change.
 //!
 //! [`check`] says of an object in which way its conversion loses something; property tests feed it with random ones.
 
@@ -44,7 +44,7 @@ pub struct Converters {
 pub struct Converted {
     /// The object in the version that was asked for.
     pub object: Value,
-    /// Why the annotation [`KEPT`] was passed over, if it was: nobody but a conversion should write it.
+    /// Which of the annotations [`KEPT`] was passed over, and why, if one was: nobody but a conversion should write them.
     pub ignored: Option<String>,
 }
 
@@ -119,19 +119,18 @@ fn group_and_version(api_version: &str) -> Option<(&str, &str)> {
     (!group.is_empty() && !version.is_empty()).then_some((group, version))
 }
 
-/// The payload in the other version, the text of the annotation beside it, and why the former one was passed over.
+/// The payload in the other version, the annotations beside it, and why one of the former ones was passed over.
 fn convert(
     kind: &Kind,
     from: &Spoke,
     to: &Spoke,
     parts: &Parts,
-) -> Result<(Value, Option<String>, Option<String>), Why> {
-    let (kept, ignored) = match parts.kept().map(Kept::read) {
-        None => (Kept::default(), None),
-        Some(Ok(kept)) => (kept, None),
-        Some(Err(reason)) => (Kept::default(), Some(reason)),
-    };
-    let Kept { hub, mut own } = kept;
+) -> Result<(Value, BTreeMap<String, String>, Option<String>), Why> {
+    let Kept {
+        hub,
+        mut own,
+        ignored,
+    } = Kept::read(parts.annotations());
 
     let seen = from.to_hub(&parts.payload)?;
     let shown = from.of_hub(&seen)?;
@@ -152,6 +151,7 @@ fn convert(
     let kept = Kept {
         hub: difference(&held, &whole, kind.keyed()),
         own,
+        ignored: None,
     };
     Ok((payload, kept.write()?, ignored))
 }

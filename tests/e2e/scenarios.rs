@@ -6,6 +6,7 @@ mod certificates;
 mod checked;
 mod configuration;
 mod control;
+mod converting;
 mod demo;
 mod drills;
 mod examples;
@@ -69,6 +70,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(rules::scenarios());
     scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());
+    scenarios.extend(converting::scenarios());
     scenarios.extend(drills::scenarios());
     scenarios.extend(workers::scenarios());
     scenarios.extend(rights::scenarios());

@@ -244,6 +244,11 @@ fn keys<'a>(items: &'a [Value], key: &str) -> Option<Vec<&'a str>> {
 }
 
 impl Entry {
+    /// Whether it is the order of a list.
+    pub(super) fn is_order(&self) -> bool {
+        matches!(self.piece, Piece::Order { .. })
+    }
+
     /// Whether a pattern names it: the place or one above it, or for the order of a list `spec.windows[]`.
     pub(super) fn is_named(&self, pattern: &str) -> bool {
         match (&self.piece, pattern.strip_suffix("[]")) {

@@ -1,9 +1,10 @@
 //! An object in its parts: what a conversion may touch, and what it may not.
 
 use super::error::{ConvertError, Fault, Named, Why};
-use super::kept::KEPT;
+use super::kept::is_kept;
 use crate::field_path::FieldPath;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// An object in its parts.
 pub(super) struct Parts {
@@ -66,9 +67,9 @@ impl Parts {
         }
     }
 
-    /// What stands in the annotation [`KEPT`].
-    pub(super) fn kept(&self) -> Option<&Value> {
-        self.metadata.get(ANNOTATIONS)?.get(KEPT)
+    /// Its annotations.
+    pub(super) fn annotations(&self) -> Option<&Map<String, Value>> {
+        self.metadata.get(ANNOTATIONS)?.as_object()
     }
 
     /// The object as it was.
@@ -78,30 +79,24 @@ impl Parts {
         self.assemble(&api_version, payload)
     }
 
-    /// The object in another version, with this in the annotation [`KEPT`].
-    pub(super) fn with(mut self, api_version: &str, payload: Value, kept: Option<String>) -> Value {
-        self.annotate(kept);
-        self.assemble(api_version, payload)
-    }
-
-    fn annotate(&mut self, kept: Option<String>) {
-        let annotations = self.metadata.get_mut(ANNOTATIONS);
-        match (annotations.and_then(Value::as_object_mut), kept) {
-            (Some(all), Some(kept)) => {
-                all.insert(KEPT.to_owned(), kept.into());
+    /// The object in another version, with these annotations in the place of those that kept something before.
+    pub(super) fn with(
+        mut self,
+        api_version: &str,
+        payload: Value,
+        kept: BTreeMap<String, String>,
+    ) -> Value {
+        without_kept(&mut self.metadata);
+        if !kept.is_empty() {
+            let all = self.metadata.entry(ANNOTATIONS).or_insert(Value::Null);
+            if all.is_null() {
+                *all = Map::new().into();
             }
-            (Some(all), None) => {
-                let was_there = all.remove(KEPT).is_some();
-                if was_there && all.is_empty() {
-                    self.metadata.remove(ANNOTATIONS);
-                }
+            if let Some(all) = all.as_object_mut() {
+                all.extend(kept.into_iter().map(|(key, text)| (key, text.into())));
             }
-            (None, Some(kept)) => {
-                let all = Map::from_iter([(KEPT.to_owned(), kept.into())]);
-                self.metadata.insert(ANNOTATIONS.to_owned(), all.into());
-            }
-            (None, None) => {}
         }
+        self.assemble(api_version, payload)
     }
 
     fn assemble(self, api_version: &str, payload: Value) -> Value {
@@ -117,6 +112,19 @@ impl Parts {
 }
 
 const ANNOTATIONS: &str = "annotations";
+
+/// Removes what is kept from metadata.
+pub(super) fn without_kept(metadata: &mut Map<String, Value>) {
+    let annotations = metadata.get_mut(ANNOTATIONS);
+    let Some(all) = annotations.and_then(Value::as_object_mut) else {
+        return;
+    };
+    let before = all.len();
+    all.retain(|key, _| !is_kept(key));
+    if before > 0 && all.is_empty() {
+        metadata.remove(ANNOTATIONS);
+    }
+}
 
 /// How an object is named that may be none.
 fn named(object: &Value) -> Named {

@@ -1,7 +1,8 @@
 //! Whether a conversion loses something, asked of one object. Property tests ask it of random ones.
 
 use super::difference::{Entry, difference, path};
-use super::kept::{KEPT, Kept};
+use super::kept::Kept;
+use super::object;
 use super::{ConvertError, Converters, Kind};
 use serde_json::Value;
 
@@ -111,12 +112,8 @@ fn version_of<'a>(kind: &'a Kind, object: &Value) -> Result<&'a str, Flaw> {
 
 /// Whether what is kept in an object is what its version says it lacks.
 fn declared(kind: &Kind, (from, to): (&str, &str), object: &Value) -> Result<(), Flaw> {
-    let annotation = object
-        .pointer("/metadata/annotations")
-        .and_then(|it| it.get(KEPT));
-    let kept = annotation
-        .and_then(|it| Kept::read(it).ok())
-        .unwrap_or_default();
+    let annotations = object.pointer("/metadata/annotations");
+    let kept = Kept::read(annotations.and_then(Value::as_object));
     if let Some(entry) = kept.own.get(from).and_then(|it| it.first()) {
         return Err(Loss::NotInHub {
             version: from.to_owned(),
@@ -177,15 +174,8 @@ fn same(
 fn without_kept(object: &Value) -> Value {
     let mut object = object.clone();
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
-    if let Some(metadata) = metadata
-        && let Some(annotations) = metadata
-            .get_mut("annotations")
-            .and_then(Value::as_object_mut)
-    {
-        let was_there = annotations.remove(KEPT).is_some();
-        if was_there && annotations.is_empty() {
-            metadata.remove("annotations");
-        }
+    if let Some(metadata) = metadata {
+        object::without_kept(metadata);
     }
     object
 }

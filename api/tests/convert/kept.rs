@@ -4,7 +4,7 @@ use lockkeeper_api::convert::{KEPT, KEPT_MAX_BYTES};
 use serde_json::{Value, json};
 
 use crate::reservation::{GROUP, converters};
-use crate::{annotation, attempt, converted, set_annotation};
+use crate::{attempt, converted, forge, kept};
 
 fn older() -> Value {
     json!({
@@ -32,7 +32,7 @@ fn newer() -> Value {
 #[test]
 fn each_version_says_it_its_own_way() {
     let mut there = converted(&older(), "v1beta1");
-    let kept = annotation(&there).unwrap().to_owned();
+    let kept = kept(&there);
     there["metadata"]
         .as_object_mut()
         .unwrap()
@@ -49,12 +49,33 @@ fn each_version_says_it_its_own_way() {
             "status": {"phase": "Held"},
         })
     );
-    let expected = json!({"hub": [
-        {"at": ["spec", "mode"], "in": 1, "base": "Soft", "kept": "Auto"},
-        {"at": ["spec", "note"], "in": 1, "kept": "for the paper"},
-        {"at": ["spec", "windows"], "order": ["z", "a"]},
-    ]});
-    assert_eq!(serde_json::from_str::<Value>(&kept).unwrap(), expected);
+    let expected = [
+        json!({"at": ["spec", "mode"], "in": 1, "base": "Soft", "kept": "Auto"}),
+        json!({"at": ["spec", "note"], "in": 1, "kept": "for the paper"}),
+        json!({"at": ["spec", "windows"], "order": ["z", "a"]}),
+    ];
+    assert_eq!(kept, expected);
+}
+
+/// Their names say what they are to people, are ones that Kubernetes takes, and stay the same.
+#[test]
+fn annotations_are_named_after_their_places() {
+    let mut object = newer();
+    let long = "ä/".repeat(100) + &"x".repeat(100);
+    object["spec"]["unknown"] = json!({ long: 1, "…": 2 });
+    let there = converted(&object, "v1alpha1");
+    let names = there["metadata"]["annotations"].as_object().unwrap().keys();
+    let names: Vec<&str> = names.map(|it| it.strip_prefix(KEPT).unwrap()).collect();
+    let expected = [
+        "spec.mode-1e40b7ba7f338b81",
+        "spec.seconds-41122a290ab6d14f",
+        "spec.tolerant-c248b1e0067ad0b3",
+        "spec.unknown.-b7417f9c3aa5ee5e",
+        "spec.unknown.xxxxxxxxxxxxxxxxxxxxxxxxxxx-1b351f7bac57104e",
+        "spec.windowsz.zone-9cbe860613957d73",
+    ];
+    assert_eq!(names, expected);
+    assert!(names.iter().all(|it| it.len() <= 63));
 }
 
 #[test]
@@ -99,7 +120,7 @@ fn what_the_other_version_changed_since_stays_changed() {
         let back = converted(&seen, "v1beta1");
         assert_eq!(back.pointer(there), Some(&expected), "{field}");
         assert_eq!(back["spec"]["tolerant"], true, "{field}");
-        assert_eq!(annotation(&back), None, "{field}: {back}");
+        assert!(kept(&back).is_empty(), "{field}: {back}");
     }
 }
 
@@ -149,51 +170,64 @@ fn who_removes_the_annotation_loses_what_was_kept_and_nothing_else() {
 
 #[test]
 fn an_annotation_of_others_is_passed_over_and_told() {
-    for text in [
+    let texts = [
         "",
         "{",
         "[]",
         "null",
-        r#"{"hub": 5}"#,
-        r#"{"hub": [{}]}"#,
+        r#"{"at": 5}"#,
+        r#"{"at": []}"#,
         r#"{"other": 1}"#,
         "\u{0}",
-    ] {
+    ];
+    for text in texts {
         let mut object = older();
-        set_annotation(&mut object, text);
+        forge(&mut object, "a", text);
         let there = attempt(&object, "v1beta1");
-        assert!(there.ignored.is_some(), "{text:?}");
+        let told = there.ignored.unwrap();
+        assert!(
+            told.starts_with("kept-in-conversion.lockkeeper.dev/a: "),
+            "{told}"
+        );
         assert_eq!(there.object, converted(&older(), "v1beta1"), "{text:?}");
-        // It goes, also where there is nothing to keep.
-        let mut object = newer();
-        object["spec"]["guarantee"] = json!("Guaranteed");
-        set_annotation(&mut object, text);
-        let there = attempt(&object, "v1");
-        assert_ne!(annotation(&there.object), Some(text));
+        // It goes, also where there is nothing to keep, and what else was kept is put back.
+        let mut object = converted(&newer(), "v1alpha1");
+        forge(&mut object, "a", text);
+        assert_eq!(attempt(&object, "v1beta1").object, newer());
     }
     let mut object = older();
     object["metadata"]["annotations"] = json!({ KEPT: 5 });
-    assert_eq!(
-        attempt(&object, "v1beta1").ignored.unwrap(),
-        "it is no text"
-    );
-    set_annotation(&mut object, &" ".repeat(KEPT_MAX_BYTES + 1));
     let told = attempt(&object, "v1beta1").ignored.unwrap();
-    assert_eq!(told, format!("it is larger than {KEPT_MAX_BYTES} bytes"));
+    assert_eq!(told, "kept-in-conversion.lockkeeper.dev/: it is no text");
+    forge(&mut object, "", &" ".repeat(KEPT_MAX_BYTES + 1));
+    let told = attempt(&object, "v1beta1").ignored.unwrap();
+    let expected = format!("{KEPT}: all together are larger than {KEPT_MAX_BYTES} bytes");
+    assert_eq!(told, expected);
 }
 
 #[test]
 fn a_forged_annotation_puts_nothing_in_that_the_version_says_by_itself() {
-    let forged = json!({
-        "hub": [
-            {"at": ["spec", "cpu"], "in": 1, "base": "16", "kept": "1000"},
-            {"at": ["spec", "mode"], "in": 1, "base": "Auto", "kept": 5},
-            {"at": ["spec", "tolerant"], "in": 1, "kept": true},
-        ],
-        "own": {"v1beta1": [{"at": ["spec", "cpu"], "in": 1, "base": "16", "kept": "1000"}]},
-    });
     let mut object = older();
-    set_annotation(&mut object, &forged.to_string());
+    for (name, forged) in [
+        (
+            "a",
+            json!({"at": ["spec", "cpu"], "in": 1, "base": "16", "kept": "1000"}),
+        ),
+        (
+            "b",
+            json!({"at": ["spec", "mode"], "in": 1, "base": "Auto", "kept": 5}),
+        ),
+        (
+            "c",
+            json!({"at": ["spec", "tolerant"], "in": 1, "kept": true}),
+        ),
+        (
+            "d",
+            json!({"of": "v1beta1", "at": ["spec", "cpu"], "in": 1, "base": "16", "kept": "1000"}),
+        ),
+    ] {
+        forge(&mut object, name, &forged.to_string());
+    }
     let there = converted(&object, "v1beta1");
     assert_eq!(there["spec"]["cpu"], "16");
     // What v1alpha1 has no field for may be put in by who may write the object; it could be written in v1beta1 as well.
@@ -204,6 +238,17 @@ fn a_forged_annotation_puts_nothing_in_that_the_version_says_by_itself() {
         .unwrap()
         .remove("annotations");
     assert_eq!(back, older());
+}
+
+/// An API server finds out what an applier took back by comparing fields: each piece is one.
+#[test]
+fn a_piece_whose_annotation_is_removed_is_gone_and_no_other() {
+    let mut seen = converted(&older(), "v1beta1");
+    let annotations = seen["metadata"]["annotations"].as_object_mut().unwrap();
+    annotations.retain(|key, _| !key.contains("spec.note"));
+    let mut expected = older();
+    expected["spec"].as_object_mut().unwrap().remove("note");
+    assert_eq!(converted(&seen, "v1alpha1"), expected);
 }
 
 #[test]
@@ -227,7 +272,11 @@ fn as_much_is_kept_as_there_is_room_for() {
     let mut object = older();
     let convert = |object: &Value| converters().convert(object.clone(), &desired);
     object["spec"]["note"] = "".into();
-    let overhead = annotation(&convert(&object).unwrap().object).unwrap().len();
+    let there = convert(&object).unwrap().object;
+    let all = there["metadata"]["annotations"].as_object().unwrap().iter();
+    let overhead: usize = all
+        .map(|(key, text)| key.len() + text.as_str().unwrap().len())
+        .sum();
     object["spec"]["note"] = "x".repeat(KEPT_MAX_BYTES - overhead).into();
     assert_eq!(
         converted(&converted(&object, "v1beta1"), "v1alpha1"),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::random::{VERSIONS, any_json, any_object, newer, older};
 use crate::reservation::{kind, object};
-use crate::{annotation, attempt, converted, set_annotation};
+use crate::{attempt, converted, forge, kept};
 
 proptest! {
     #[test]
@@ -54,10 +54,12 @@ proptest! {
 
     /// Whatever stands in the annotation, the object says what it says without it.
     #[test]
-    fn no_annotation_changes_what_a_version_says(object in any_object(), text in annotations()) {
+    fn no_annotation_changes_what_a_version_says(object in any_object(), texts in annotations()) {
         for version in VERSIONS {
             let mut other = object.clone();
-            set_annotation(&mut other, &text);
+            for (place, text) in texts.iter().enumerate() {
+                forge(&mut other, &place.to_string(), text);
+            }
             let there = attempt(&other, version).object;
             let from = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
             let back = attempt(&there, from).object;
@@ -84,19 +86,20 @@ proptest! {
 }
 
 /// Texts that are more or less what conversions write.
-fn annotations() -> impl Strategy<Value = String> {
+fn annotations() -> impl Strategy<Value = Vec<String>> {
     let honest = any_object().prop_map(|object| {
-        let all = VERSIONS.map(|version| converted(&object, version));
-        let mut all = all
-            .iter()
-            .filter_map(|it| annotation(it).map(str::to_owned));
-        all.next().unwrap_or_default()
+        let all = VERSIONS.map(|version| kept(&converted(&object, version)));
+        all.iter().flatten().map(Value::to_string).collect()
     });
-    let forged =
-        (entry(), entry(), prop::sample::select(&VERSIONS[..])).prop_map(|(hub, own, version)| {
-            serde_json::json!({"hub": [hub], "own": {version: [own]}}).to_string()
-        });
-    prop_oneof![honest, forged, ".*"]
+    let version = proptest::option::of(prop::sample::select(&VERSIONS[..]));
+    let forged = (entry(), version).prop_map(|(mut entry, version)| {
+        if let Some(version) = version {
+            entry["of"] = version.into();
+        }
+        entry.to_string()
+    });
+    let text = prop_oneof![3 => forged, 1 => ".*"];
+    prop_oneof![honest, prop::collection::vec(text, 1..6)]
 }
 
 const FIELDS: &[&str] = &[

@@ -37,11 +37,16 @@ fn attempt(object: &Value, version: &str) -> Converted {
     converted.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What is kept in an object; nothing if nothing is.
-fn annotation(object: &Value) -> Option<&str> {
-    object["metadata"]["annotations"][KEPT].as_str()
+/// What is kept in an object, in the order of the places.
+fn kept(object: &Value) -> Vec<Value> {
+    let annotations = object["metadata"]["annotations"].as_object();
+    let all = annotations.into_iter().flatten();
+    let all = all.filter(|(key, _)| key.starts_with(KEPT));
+    all.map(|(_, text)| serde_json::from_str(text.as_str().unwrap()).unwrap())
+        .collect()
 }
 
-fn set_annotation(object: &mut Value, text: &str) {
-    object["metadata"]["annotations"][KEPT] = text.into();
+/// Puts a text where a conversion keeps something.
+fn forge(object: &mut Value, name: &str, text: &str) {
+    object["metadata"]["annotations"][format!("{KEPT}{name}")] = text.into();
 }

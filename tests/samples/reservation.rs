@@ -9,6 +9,9 @@
 //! | how much | `amount` | `cpu` | `cpu` |
 //! | only there | `note` | `tolerant` | `note` too |
 //! | status | `state` | `phase` | `phase` |
+//!
+//! Every field is optional, also those that the schemas ask for: while an API server works out what an applier took back, it
+//! has objects converted of which nothing is left but what others own.
 #![allow(
     dead_code,
     missing_docs,
@@ -50,7 +53,8 @@ pub fn object(version: &str, name: &str, payload: &impl Serialize) -> Value {
 /// All that any version can say.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Reservation {
-    pub spec: Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Spec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
 }
@@ -58,10 +62,14 @@ pub struct Reservation {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Spec {
-    pub owner: Owner,
-    pub seconds: u64,
-    pub mode: Mode,
-    pub cpu: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +82,8 @@ pub struct Spec {
 pub struct Owner {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    pub user: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -88,14 +97,16 @@ pub enum Mode {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Window {
     pub name: String,
-    pub start: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Status {
-    pub phase: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
 }
 
 const WINDOWS: &[Keyed] = &[Keyed {
@@ -109,17 +120,22 @@ impl Hub for Reservation {
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct V1Alpha1 {
-    pub spec: V1Alpha1Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<V1Alpha1Spec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<V1Alpha1Status>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct V1Alpha1Spec {
-    pub owner: String,
-    pub minutes: u32,
-    pub mode: V1Alpha1Mode,
-    pub amount: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<V1Alpha1Mode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<V1Alpha1Window>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,12 +152,14 @@ pub enum V1Alpha1Mode {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct V1Alpha1Window {
     pub name: String,
-    pub start: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct V1Alpha1Status {
-    pub state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 impl Version for V1Alpha1 {
@@ -159,64 +177,63 @@ impl Version for V1Alpha1 {
     const KEYED: &'static [Keyed] = WINDOWS;
 
     fn into_hub(self) -> Result<Reservation, Fault> {
-        let spec = self.spec;
-        let owner = match spec.owner.split_once('/') {
-            Some((team, user)) => Owner {
-                team: Some(team.to_owned()),
-                user: user.to_owned(),
-            },
-            None => Owner {
-                team: None,
-                user: spec.owner,
-            },
-        };
         let window = |it: V1Alpha1Window| Window {
             name: it.name,
             start: it.start,
             zone: None,
         };
-        Ok(Reservation {
-            spec: Spec {
-                owner,
-                seconds: u64::from(spec.minutes) * 60,
-                mode: match spec.mode {
-                    V1Alpha1Mode::Soft => Mode::Soft,
-                    V1Alpha1Mode::Hard => Mode::Hard,
-                    V1Alpha1Mode::Auto => Mode::Auto,
+        let spec = |spec: V1Alpha1Spec| Spec {
+            owner: spec.owner.map(|owner| match owner.split_once('/') {
+                Some((team, user)) => Owner {
+                    team: Some(team.to_owned()),
+                    user: Some(user.to_owned()),
                 },
-                cpu: spec.amount,
-                windows: spec.windows.into_iter().map(window).collect(),
-                note: spec.note,
-                tolerant: None,
-            },
+                None => Owner {
+                    team: None,
+                    user: Some(owner),
+                },
+            }),
+            seconds: spec.minutes.map(|it| u64::from(it) * 60),
+            mode: spec.mode.map(|it| match it {
+                V1Alpha1Mode::Soft => Mode::Soft,
+                V1Alpha1Mode::Hard => Mode::Hard,
+                V1Alpha1Mode::Auto => Mode::Auto,
+            }),
+            cpu: spec.amount,
+            windows: spec.windows.into_iter().map(window).collect(),
+            note: spec.note,
+            tolerant: None,
+        };
+        Ok(Reservation {
+            spec: self.spec.map(spec),
             status: self.status.map(|it| Status { phase: it.state }),
         })
     }
 
     fn from_hub(hub: Reservation) -> Result<Self, Fault> {
-        let spec = hub.spec;
-        let owner = match spec.owner.team {
-            Some(team) => format!("{team}/{}", spec.owner.user),
-            None => spec.owner.user,
-        };
         let window = |it: Window| V1Alpha1Window {
             name: it.name,
             start: it.start,
         };
-        Ok(Self {
-            spec: V1Alpha1Spec {
-                owner,
-                // Longer rather than shorter: nobody's reservation is to end too soon.
-                minutes: u32::try_from(spec.seconds.div_ceil(60)).unwrap_or(u32::MAX),
-                mode: match spec.mode {
-                    Mode::Soft | Mode::Burst => V1Alpha1Mode::Soft,
-                    Mode::Hard => V1Alpha1Mode::Hard,
-                    Mode::Auto => V1Alpha1Mode::Auto,
-                },
-                amount: spec.cpu,
-                windows: spec.windows.into_iter().map(window).collect(),
-                note: spec.note,
+        // Longer rather than shorter: nobody's reservation is to end too soon.
+        let minutes = |it: u64| u32::try_from(it.div_ceil(60)).unwrap_or(u32::MAX);
+        let spec = |spec: Spec| V1Alpha1Spec {
+            owner: match names(spec.owner) {
+                (Some(team), user) => Some(format!("{team}/{}", user.unwrap_or_default())),
+                (None, user) => user,
             },
+            minutes: spec.seconds.map(minutes),
+            mode: spec.mode.map(|it| match it {
+                Mode::Soft | Mode::Burst => V1Alpha1Mode::Soft,
+                Mode::Hard => V1Alpha1Mode::Hard,
+                Mode::Auto => V1Alpha1Mode::Auto,
+            }),
+            amount: spec.cpu,
+            windows: spec.windows.into_iter().map(window).collect(),
+            note: spec.note,
+        };
+        Ok(Self {
+            spec: hub.spec.map(spec),
             status: hub.status.map(|it| V1Alpha1Status { state: it.phase }),
         })
     }
@@ -224,7 +241,8 @@ impl Version for V1Alpha1 {
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct V1Beta1 {
-    pub spec: V1Beta1Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<V1Beta1Spec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
 }
@@ -234,10 +252,14 @@ pub struct V1Beta1 {
 pub struct V1Beta1Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    pub user: String,
-    pub duration_seconds: u64,
-    pub guarantee: Guarantee,
-    pub cpu: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub windows: BTreeMap<String, NewWindow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,7 +275,8 @@ pub enum Guarantee {
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct NewWindow {
-    pub start: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
 }
@@ -276,6 +299,16 @@ impl From<Mode> for Guarantee {
             Mode::Burst => Self::Burst,
         }
     }
+}
+
+/// The owner, if either of its names is there.
+fn owner(team: Option<String>, user: Option<String>) -> Option<Owner> {
+    (team.is_some() || user.is_some()).then_some(Owner { team, user })
+}
+
+/// The names of the owner.
+fn names(owner: Option<Owner>) -> (Option<String>, Option<String>) {
+    owner.map_or((None, None), |it| (it.team, it.user))
 }
 
 fn list(windows: BTreeMap<String, NewWindow>) -> Vec<Window> {
@@ -302,36 +335,36 @@ impl Version for V1Beta1 {
     const LACKS: &'static [&'static str] = &["spec.mode", "spec.windows[]", "spec.note"];
 
     fn into_hub(self) -> Result<Reservation, Fault> {
-        let spec = self.spec;
+        let spec = |spec: V1Beta1Spec| Spec {
+            owner: owner(spec.team, spec.user),
+            seconds: spec.duration_seconds,
+            mode: spec.guarantee.map(Mode::from),
+            cpu: spec.cpu,
+            windows: list(spec.windows),
+            note: None,
+            tolerant: spec.tolerant,
+        };
         Ok(Reservation {
-            spec: Spec {
-                owner: Owner {
-                    team: spec.team,
-                    user: spec.user,
-                },
-                seconds: spec.duration_seconds,
-                mode: spec.guarantee.into(),
-                cpu: spec.cpu,
-                windows: list(spec.windows),
-                note: None,
-                tolerant: spec.tolerant,
-            },
+            spec: self.spec.map(spec),
             status: self.status,
         })
     }
 
     fn from_hub(hub: Reservation) -> Result<Self, Fault> {
-        let spec = hub.spec;
-        Ok(Self {
-            spec: V1Beta1Spec {
-                team: spec.owner.team,
-                user: spec.owner.user,
+        let spec = |spec: Spec| {
+            let (team, user) = names(spec.owner);
+            V1Beta1Spec {
+                team,
+                user,
                 duration_seconds: spec.seconds,
-                guarantee: spec.mode.into(),
+                guarantee: spec.mode.map(Guarantee::from),
                 cpu: spec.cpu,
                 windows: map(spec.windows),
                 tolerant: spec.tolerant,
-            },
+            }
+        };
+        Ok(Self {
+            spec: hub.spec.map(spec),
             status: hub.status,
         })
     }
@@ -339,7 +372,8 @@ impl Version for V1Beta1 {
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct V1 {
-    pub spec: V1Spec,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<V1Spec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
 }
@@ -348,10 +382,14 @@ pub struct V1 {
 pub struct V1Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    pub user: String,
-    pub duration: String,
-    pub guarantee: Guarantee,
-    pub cpu: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub windows: BTreeMap<String, NewWindow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -365,44 +403,46 @@ impl Version for V1 {
     const LACKS: &'static [&'static str] = &["spec.mode", "spec.windows[]", "spec.tolerant"];
 
     fn into_hub(self) -> Result<Reservation, Fault> {
-        let spec = self.spec;
-        let seconds = spec
-            .duration
-            .strip_suffix('s')
-            .and_then(|it| it.parse().ok());
-        let seconds = seconds.ok_or_else(|| {
-            let field = FieldPath::new("spec.duration");
-            Fault::new(field, "must be a number of seconds, such as 90s")
-        })?;
-        Ok(Reservation {
-            spec: Spec {
-                owner: Owner {
-                    team: spec.team,
-                    user: spec.user,
-                },
-                seconds,
-                mode: spec.guarantee.into(),
+        let seconds = |duration: String| {
+            let seconds = duration.strip_suffix('s');
+            let seconds = seconds.and_then(|it| it.parse().ok());
+            seconds.ok_or_else(|| {
+                let field = FieldPath::new("spec.duration");
+                Fault::new(field, "must be a number of seconds, such as 90s")
+            })
+        };
+        let spec = |spec: V1Spec| {
+            Ok(Spec {
+                owner: owner(spec.team, spec.user),
+                seconds: spec.duration.map(seconds).transpose()?,
+                mode: spec.guarantee.map(Mode::from),
                 cpu: spec.cpu,
                 windows: list(spec.windows),
                 note: spec.note,
                 tolerant: None,
-            },
+            })
+        };
+        Ok(Reservation {
+            spec: self.spec.map(spec).transpose()?,
             status: self.status,
         })
     }
 
     fn from_hub(hub: Reservation) -> Result<Self, Fault> {
-        let spec = hub.spec;
-        Ok(Self {
-            spec: V1Spec {
-                team: spec.owner.team,
-                user: spec.owner.user,
-                duration: format!("{}s", spec.seconds),
-                guarantee: spec.mode.into(),
+        let spec = |spec: Spec| {
+            let (team, user) = names(spec.owner);
+            V1Spec {
+                team,
+                user,
+                duration: spec.seconds.map(|it| format!("{it}s")),
+                guarantee: spec.mode.map(Guarantee::from),
                 cpu: spec.cpu,
                 windows: map(spec.windows),
                 note: spec.note,
-            },
+            }
+        };
+        Ok(Self {
+            spec: hub.spec.map(spec),
             status: hub.status,
         })
     }

@@ -113,6 +113,9 @@ impl Parts {
 
 const ANNOTATIONS: &str = "annotations";
 
+/// What no version has for itself.
+pub(super) const HEAD: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
 /// Removes what is kept from metadata.
 pub(super) fn without_kept(metadata: &mut Map<String, Value>) {
     let annotations = metadata.get_mut(ANNOTATIONS);

@@ -1,9 +1,10 @@
 //! Whether a conversion loses something, asked of one object. Property tests ask it of random ones.
 
-use super::difference::{Entry, difference, path};
+use super::difference::{Entry, Step, difference, path};
 use super::kept::Kept;
 use super::object;
-use super::{ConvertError, Converters, Kind};
+use super::{ConvertError, Converters, Kind, Why};
+use crate::field_path::unescaped;
 use serde_json::Value;
 
 /// How a conversion is not what it has to be.
@@ -27,6 +28,19 @@ pub enum Flaw {
         field: String,
         /// Where it was converted to.
         to: String,
+    },
+    /// An object of which a part is left cannot be converted.
+    #[error(
+        "without {field} a {version} cannot be converted ({reason}): make all fields optional in its type, because an API server \
+         has objects converted of which a part is left"
+    )]
+    Needed {
+        /// The version.
+        version: String,
+        /// What it cannot do without.
+        field: String,
+        /// What it says.
+        reason: String,
     },
     /// Something is lost.
     #[error(transparent)]
@@ -91,6 +105,7 @@ pub fn check(kind: &Kind, object: &Value) -> Result<(), Flaw> {
             continue;
         }
         declared(kind, (from, to), &there)?;
+        optional(&converters, (from, to), object, &there)?;
         same(kind, from, to, object, &convert(&there, from)?)?;
         for third in kind.version_names().filter(|it| ![from, to].contains(it)) {
             let back = convert(&convert(&there, third)?, from)?;
@@ -98,6 +113,60 @@ pub fn check(kind: &Kind, object: &Value) -> Result<(), Flaw> {
         }
     }
     Ok(())
+}
+
+/// Whether the object can do without each of its fields. While an API server works out what was taken back by an applier
+/// (server-side apply), it has what is left converted.
+fn optional(
+    converters: &Converters,
+    (from, to): (&str, &str),
+    object: &Value,
+    there: &Value,
+) -> Result<(), Flaw> {
+    let desired = there.get("apiVersion").and_then(Value::as_str);
+    let mut all = Vec::new();
+    let fields = object.as_object().into_iter().flatten();
+    for (name, value) in fields.filter(|(name, _)| !object::HEAD.contains(&name.as_str())) {
+        pointers(value, format!("/{}", escaped(name)), &mut all);
+    }
+    for pointer in all {
+        let mut part = object.clone();
+        let Some((parent, last)) = pointer.rsplit_once('/') else {
+            continue;
+        };
+        let fields = part.pointer_mut(parent).and_then(Value::as_object_mut);
+        let name = unescaped(last);
+        fields.map(|it| it.remove(&name));
+        let converted = converters.convert(part, desired.unwrap_or(to));
+        if let Err(error) = converted {
+            let reason = match error.why {
+                Why::Unfit(fault) => fault.reason,
+                other => other.to_string(),
+            };
+            let steps = pointer
+                .split('/')
+                .skip(1)
+                .map(|it| Step::Field(unescaped(it)));
+            return Err(Flaw::Needed {
+                version: from.to_owned(),
+                field: path(&steps.collect::<Vec<_>>()),
+                reason,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The places of all fields of objects, from here down; those in lists stay, with the key that an item has.
+fn pointers(value: &Value, at: String, out: &mut Vec<String>) {
+    for (name, below) in value.as_object().into_iter().flatten() {
+        pointers(below, format!("{at}/{}", escaped(name)), out);
+    }
+    out.push(at);
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 fn version_of<'a>(kind: &'a Kind, object: &Value) -> Result<&'a str, Flaw> {

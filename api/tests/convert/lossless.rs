@@ -44,8 +44,9 @@ proptest! {
         prop_assert_eq!(check(&kind(), &stored), Ok(()));
         prop_assert_eq!(&stored["spec"]["tolerant"], &before["spec"]["tolerant"]);
         // Windows that were there before and were not removed are in their zone.
-        let edited: Vec<&str> = edit.spec.windows.iter().map(|it| it.name.as_str()).collect();
-        for (name, window) in &new.spec.windows {
+        let (edit, new) = (edit.spec.unwrap(), new.spec.unwrap());
+        let edited: Vec<&str> = edit.windows.iter().map(|it| it.name.as_str()).collect();
+        for (name, window) in &new.windows {
             let zone = &stored["spec"]["windows"][name]["zone"];
             let expected = window.zone.as_deref().filter(|_| edited.contains(&name.as_str()));
             prop_assert_eq!(zone.as_str(), expected);

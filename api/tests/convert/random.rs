@@ -40,33 +40,34 @@ pub fn older() -> impl Strategy<Value = V1Alpha1> {
         Just(V1Alpha1Mode::Hard),
         Just(V1Alpha1Mode::Auto)
     ];
-    let names = btree_map("[a-d]", word(), 0..4);
+    let names = btree_map("[a-d]", option::of(word()), 0..4);
     let windows = names.prop_map(|it| it.into_iter().collect::<Vec<_>>());
     let windows = windows.prop_shuffle().prop_map(|it| {
         let window = |(name, start)| V1Alpha1Window { name, start };
         it.into_iter().map(window).collect()
     });
     let minutes = prop_oneof![0..4_u32, any::<u32>()];
-    let state = option::of(word().prop_map(|state| V1Alpha1Status { state }));
+    let state = option::of(word()).prop_map(|state| V1Alpha1Status { state });
+    let state = option::of(state);
     (
-        word(),
-        minutes,
-        mode,
-        word(),
+        option::of(word()),
+        option::of(minutes),
+        option::of(mode),
+        option::of(word()),
         windows,
         option::of(word()),
         state,
     )
         .prop_map(
             |(owner, minutes, mode, amount, windows, note, status)| V1Alpha1 {
-                spec: V1Alpha1Spec {
+                spec: Some(V1Alpha1Spec {
                     owner,
                     minutes,
                     mode,
                     amount,
                     windows,
                     note,
-                },
+                }),
                 status,
             },
         )
@@ -76,17 +77,17 @@ pub fn newer() -> impl Strategy<Value = V1Beta1> {
     let seconds = prop_oneof![0..300_u64, any::<u64>()];
     (
         option::of(word()),
-        word(),
-        seconds,
-        guarantee(),
-        word(),
+        option::of(word()),
+        option::of(seconds),
+        option::of(guarantee()),
+        option::of(word()),
         windows(),
         option::of(any::<bool>()),
         status(),
     )
         .prop_map(
             |(team, user, duration_seconds, guarantee, cpu, windows, tolerant, status)| V1Beta1 {
-                spec: V1Beta1Spec {
+                spec: Some(V1Beta1Spec {
                     team,
                     user,
                     duration_seconds,
@@ -94,7 +95,7 @@ pub fn newer() -> impl Strategy<Value = V1Beta1> {
                     cpu,
                     windows,
                     tolerant,
-                },
+                }),
                 status,
             },
         )
@@ -103,15 +104,15 @@ pub fn newer() -> impl Strategy<Value = V1Beta1> {
 fn newest() -> impl Strategy<Value = V1> {
     let note = option::of(word());
     (newer(), note).prop_map(|(V1Beta1 { spec, status }, note)| V1 {
-        spec: V1Spec {
+        spec: spec.map(|spec| V1Spec {
             team: spec.team,
             user: spec.user,
-            duration: format!("{}s", spec.duration_seconds),
+            duration: spec.duration_seconds.map(|it| format!("{it}s")),
             guarantee: spec.guarantee,
             cpu: spec.cpu,
             windows: spec.windows,
             note,
-        },
+        }),
         status,
     })
 }
@@ -125,12 +126,13 @@ fn guarantee() -> impl Strategy<Value = Guarantee> {
 }
 
 fn windows() -> impl Strategy<Value = BTreeMap<String, NewWindow>> {
-    let window = (word(), option::of(word())).prop_map(|(start, zone)| NewWindow { start, zone });
+    let window = (option::of(word()), option::of(word()))
+        .prop_map(|(start, zone)| NewWindow { start, zone });
     btree_map("[a-d]", window, 0..4)
 }
 
 fn status() -> impl Strategy<Value = Option<Status>> {
-    option::of(word().prop_map(|phase| Status { phase }))
+    option::of(option::of(word()).prop_map(|phase| Status { phase }))
 }
 
 /// Any JSON.

@@ -78,9 +78,9 @@ fn a_field_that_does_not_fit_is_named() {
     let why = "spec.guarantee: unknown variant `Never`, expected one of `BestEffort`, `Guaranteed`, `Burst`";
     check(&newest(&all), &to, &cannot(why));
     check(
-        &newest(&json!(null)),
+        &newest(&json!(5)),
         &to,
-        &cannot("spec: invalid type: null, expected struct V1Spec"),
+        &cannot("spec: invalid type: integer `5`, expected struct V1Spec"),
     );
 }
 

@@ -156,17 +156,17 @@ pub fn older(name: &str) -> Value {
     use reservation::{V1Alpha1, V1Alpha1Mode, V1Alpha1Spec, V1Alpha1Window};
     let window = |name: &str, start: &str| V1Alpha1Window {
         name: name.to_owned(),
-        start: start.to_owned(),
+        start: Some(start.to_owned()),
     };
     let payload = V1Alpha1 {
-        spec: V1Alpha1Spec {
-            owner: "speech/ada".to_owned(),
-            minutes: 90,
-            mode: V1Alpha1Mode::Auto,
-            amount: "16".to_owned(),
+        spec: Some(V1Alpha1Spec {
+            owner: Some("speech/ada".to_owned()),
+            minutes: Some(90),
+            mode: Some(V1Alpha1Mode::Auto),
+            amount: Some("16".to_owned()),
             windows: vec![window("night", "22:00"), window("day", "06:00")],
             note: Some("for the paper".to_owned()),
-        },
+        }),
         status: None,
     };
     reservation::object("v1alpha1", name, &payload)
@@ -176,19 +176,19 @@ pub fn older(name: &str) -> Value {
 pub fn newer(name: &str) -> Value {
     use reservation::{Guarantee, NewWindow, V1Beta1, V1Beta1Spec};
     let window = NewWindow {
-        start: "22:00".to_owned(),
+        start: Some("22:00".to_owned()),
         zone: Some("UTC".to_owned()),
     };
     let payload = V1Beta1 {
-        spec: V1Beta1Spec {
+        spec: Some(V1Beta1Spec {
             team: Some("vision".to_owned()),
-            user: "bo".to_owned(),
-            duration_seconds: 330,
-            guarantee: Guarantee::Burst,
-            cpu: "8".to_owned(),
+            user: Some("bo".to_owned()),
+            duration_seconds: Some(330),
+            guarantee: Some(Guarantee::Burst),
+            cpu: Some("8".to_owned()),
             windows: [("night".to_owned(), window)].into(),
             tolerant: Some(true),
-        },
+        }),
         status: None,
     };
     reservation::object("v1beta1", name, &payload)

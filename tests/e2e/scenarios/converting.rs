@@ -91,8 +91,12 @@ fn read(stage: &mut Stage, _: Protocol) {
             }
         }
         // Nobody but the version that lacks something carries it.
-        let kept =
-            |version, name| site.get(version, name)["metadata"]["annotations"][KEPT].is_string();
+        let kept = |version, name| {
+            let object = site.get(version, name);
+            let annotations = object["metadata"]["annotations"].as_object();
+            let mut names = annotations.into_iter().flat_map(|it| it.keys());
+            names.any(|it| it.starts_with(KEPT))
+        };
         let carriers = [
             ("v1alpha1", "one"),
             ("v1beta1", "one"),

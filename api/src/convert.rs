@@ -108,9 +108,11 @@ impl Converters {
             })
         };
         let (from, to) = (spoke(version)?, spoke(wanted)?);
-        let (payload, kept, ignored) = convert(kind, from, to, &parts).map_err(fail)?;
-        let object = parts.with(desired, payload, kept);
-        Ok(Converted { object, ignored })
+        let rewritten = rewrite(kind, from, to, &parts).map_err(fail)?;
+        Ok(Converted {
+            object: parts.with(desired, rewritten.payload, rewritten.kept),
+            ignored: rewritten.ignored,
+        })
     }
 }
 
@@ -119,13 +121,17 @@ fn group_and_version(api_version: &str) -> Option<(&str, &str)> {
     (!group.is_empty() && !version.is_empty()).then_some((group, version))
 }
 
-/// The payload in the other version, the annotations beside it, and why one of the former ones was passed over.
-fn convert(
-    kind: &Kind,
-    from: &Spoke,
-    to: &Spoke,
-    parts: &Parts,
-) -> Result<(Value, BTreeMap<String, String>, Option<String>), Why> {
+/// What changes of an object.
+struct Rewritten {
+    /// Its payload in the other version.
+    payload: Value,
+    /// The annotations beside it.
+    kept: BTreeMap<String, String>,
+    /// Why one of the former ones was passed over.
+    ignored: Option<String>,
+}
+
+fn rewrite(kind: &Kind, from: &Spoke, to: &Spoke, parts: &Parts) -> Result<Rewritten, Why> {
     let Kept {
         hub,
         mut own,
@@ -153,5 +159,9 @@ fn convert(
         own,
         ignored: None,
     };
-    Ok((payload, kept.write()?, ignored))
+    Ok(Rewritten {
+        payload,
+        kept: kept.write()?,
+        ignored,
+    })
 }

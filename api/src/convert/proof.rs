@@ -134,9 +134,9 @@ fn optional(
         let Some((parent, last)) = pointer.rsplit_once('/') else {
             continue;
         };
-        let fields = part.pointer_mut(parent).and_then(Value::as_object_mut);
-        let name = unescaped(last);
-        fields.map(|it| it.remove(&name));
+        if let Some(fields) = part.pointer_mut(parent).and_then(Value::as_object_mut) {
+            fields.remove(&unescaped(last));
+        }
         let converted = converters.convert(part, desired.unwrap_or(to));
         if let Err(error) = converted {
             let reason = match error.why {

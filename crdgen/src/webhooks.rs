@@ -70,8 +70,19 @@ pub enum Authorities<'a> {
     CertManager(&'a str),
 }
 
+impl<'a> Authorities<'a> {
+    /// The bundle that is given, or the Certificate that cert-manager takes it from.
+    pub(crate) fn parts(self) -> (Option<&'a [u8]>, Option<&'a str>) {
+        match self {
+            Self::Absent => (None, None),
+            Self::Given(pem) => (Some(pem), None),
+            Self::CertManager(certificate) => (None, Some(certificate)),
+        }
+    }
+}
+
 /// The annotation by which cert-manager knows where it is to put a bundle, and of which Certificate.
-const CERT_MANAGER: &str = "cert-manager.io/inject-ca-from";
+pub(crate) const CERT_MANAGER: &str = "cert-manager.io/inject-ca-from";
 
 /// The configurations for a webhook at `endpoint` whose certificate is signed by one of `authorities`, and which
 /// is sent objects of these kinds.
@@ -81,11 +92,7 @@ pub fn configurations(
     authorities: Authorities<'_>,
     kinds: &[Registration],
 ) -> (ValidatingWebhookConfiguration, MutatingWebhookConfiguration) {
-    let (ca_bundle, certificate) = match authorities {
-        Authorities::Absent => (None, None),
-        Authorities::Given(pem) => (Some(pem), None),
-        Authorities::CertManager(certificate) => (None, Some(certificate)),
-    };
+    let (ca_bundle, certificate) = authorities.parts();
     let client = |path| client(endpoint, path, ca_bundle);
     let mut validating = Vec::new();
     let mut mutating = Vec::new();
@@ -285,7 +292,11 @@ fn condition(name: &str, expression: &str) -> MatchCondition {
     }
 }
 
-fn client(endpoint: &Endpoint, path: &str, ca_bundle: Option<&[u8]>) -> WebhookClientConfig {
+pub(crate) fn client(
+    endpoint: &Endpoint,
+    path: &str,
+    ca_bundle: Option<&[u8]>,
+) -> WebhookClientConfig {
     let ca_bundle = ca_bundle.map(|pem| ByteString(pem.to_vec()));
     match endpoint {
         Endpoint::Service {

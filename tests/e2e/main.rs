@@ -41,6 +41,8 @@ mod objects;
 mod process;
 mod programs;
 mod proxy;
+#[path = "../samples/reservation.rs"]
+mod reservation;
 mod scenarios;
 mod snapshot;
 mod stage;

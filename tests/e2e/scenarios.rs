@@ -7,6 +7,7 @@ pub mod chart;
 mod checked;
 mod configuration;
 mod control;
+mod converting;
 mod demo;
 mod drills;
 mod examples;
@@ -72,6 +73,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(rules::scenarios());
     scenarios.extend(foreign::scenarios());
     scenarios.extend(certificates::scenarios());
+    scenarios.extend(converting::scenarios());
     scenarios.extend(drills::scenarios());
     scenarios.extend(workers::scenarios());
     scenarios.extend(rights::scenarios());

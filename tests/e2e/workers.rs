@@ -16,11 +16,11 @@ const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
 const KWOK: &str = "kwok";
 
-/// Of the controllers those that Jobs and namespaces need. No node controller is among them: nodes
+/// Of the controllers those that Jobs and namespaces need, and the one that migrates stored objects. No node controller is among them: nodes
 /// stay as kwok makes them.
 const CONTROLLERS: &str = "job-controller,garbage-collector-controller,namespace-controller,\
     serviceaccount-controller,disruption-controller,ttl-after-finished-controller,\
-    podgroup-protection-controller";
+    podgroup-protection-controller,storage-version-migrator-controller";
 
 /// No program waits for its turn at the API server: what a trial measures is not to be that.
 const REQUESTS_PER_SECOND: u32 = 2000;

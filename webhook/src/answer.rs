@@ -324,7 +324,7 @@ fn excused(all: &[Excused]) -> BTreeMap<&str, String> {
 }
 
 /// Cuts a text at a number of characters; the cut shows.
-fn cut(mut text: String, most: usize) -> String {
+pub(crate) fn cut(mut text: String, most: usize) -> String {
     if text.chars().nth(most).is_some() {
         let end = text
             .char_indices()

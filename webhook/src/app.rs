@@ -4,6 +4,7 @@ use crate::live::{Live, Memory, Source};
 use crate::metrics::{CertificateProbe, Metrics};
 use crate::stores::Readiness;
 use arc_swap::ArcSwap;
+use lockkeeper_api::convert::Converters;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use std::sync::{Arc, RwLock};
@@ -18,6 +19,7 @@ pub struct App {
     pub(crate) readiness: Readiness,
     pub(crate) body_limit_bytes: usize,
     pub(crate) metrics: Metrics,
+    pub(crate) converters: Converters,
     #[cfg(feature = "otel")]
     pub(crate) tracer: Option<opentelemetry_sdk::trace::SdkTracer>,
 }
@@ -63,6 +65,7 @@ impl App {
             live: None,
             readiness,
             body_limit_bytes,
+            converters: Converters::default(),
             #[cfg(feature = "otel")]
             tracer: None,
         }
@@ -72,6 +75,13 @@ impl App {
     #[must_use]
     pub fn remembering(mut self, memory: Memory) -> Self {
         self.live = self.live.map(|live| live.remembering(memory));
+        self
+    }
+
+    /// Converts objects of these kinds. lockkeeper's own have one version each, so that there are none at first.
+    #[must_use]
+    pub fn converting(mut self, converters: Converters) -> Self {
+        self.converters = converters;
         self
     }
 

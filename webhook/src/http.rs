@@ -1,12 +1,13 @@
 //! The HTTP side: paths, limits, and what is refused before it is a review.
 
 use crate::app::App;
+use crate::conversion::ReviewError;
 use crate::deadline;
 use crate::envelope::EnvelopeError;
-use crate::limits::{Full, Load};
+use crate::limits::{Full, Held, Load};
 use crate::metrics::{Observed, Path};
 use crate::readiness::Health;
-use crate::trace::{Root, Step};
+use crate::trace::{Root, Step, Trace};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -18,25 +19,11 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 mod body;
+mod converting;
+mod turn;
 mod work;
 
-use work::Work;
-
-/// Which of the two questions a path asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Question {
-    Validate,
-    Mutate,
-}
-
-impl Question {
-    fn path(self) -> Path {
-        match self {
-            Self::Validate => Path::Validate,
-            Self::Mutate => Path::Mutate,
-        }
-    }
-}
+use work::{Question, Work};
 
 /// What all handlers share.
 #[derive(Clone)]
@@ -72,6 +59,7 @@ pub fn router_with(app: Arc<App>, load: Arc<Load>, health: Arc<Health>) -> Route
     Router::new()
         .route("/validate", post(validate))
         .route("/mutate", post(mutate))
+        .route("/convert", post(convert))
         .route("/noop", post(noop))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(readyz))
@@ -98,13 +86,7 @@ async fn validate(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let answer = answer(
-        &server,
-        Question::Validate,
-        query.as_deref(),
-        &headers,
-        body,
-    );
+    let answer = answer(&server, Path::Validate, query.as_deref(), &headers, body);
     server.part(version, answer.await.into_response())
 }
 
@@ -115,7 +97,18 @@ async fn mutate(
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let answer = answer(&server, Question::Mutate, query.as_deref(), &headers, body);
+    let answer = answer(&server, Path::Mutate, query.as_deref(), &headers, body);
+    server.part(version, answer.await.into_response())
+}
+
+async fn convert(
+    State(server): State<Server>,
+    RawQuery(query): RawQuery,
+    version: Version,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let answer = answer(&server, Path::Convert, query.as_deref(), &headers, body);
     server.part(version, answer.await.into_response())
 }
 
@@ -129,17 +122,27 @@ async fn noop(State(server): State<Server>, headers: HeaderMap, body: Body) -> R
     answer.await.into_response()
 }
 
+/// A review that has arrived. It owns its bytes, so that work can be done on any thread.
+struct Received {
+    app: Arc<App>,
+    observed: Observed,
+    trace: Trace,
+    body: Held,
+    started: Instant,
+    deadline: Instant,
+}
+
 /// Answers one review.
 async fn answer(
     server: &Server,
-    question: Question,
+    path: Path,
     query: Option<&str>,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Json, Refused> {
     let started = Instant::now();
-    let observed = Observed::new(&server.app, question.path());
-    let root = Root::new(&server.app, question.path(), headers);
+    let observed = Observed::new(&server.app, path);
+    let root = Root::new(&server.app, path, headers);
     let answer = async {
         let _place = server.load.enter()?;
         let deadline = deadline::of(query, started, &server.load.bounds().reserve);
@@ -147,17 +150,20 @@ async fn answer(
         let body = body::read(server, headers, body, deadline).await?;
         reading.end();
         observed.body(body.bytes().len());
-        let work = Work {
+        let received = Received {
             trace: root.trace().clone(),
             app: Arc::clone(&server.app),
-            settings: server.app.settings_now(),
             observed,
-            question,
             body,
             started,
             deadline,
         };
-        work.run(server).await.map(Json)
+        let answer = match path {
+            Path::Validate => Work::new(received, Question::Validate).run(server).await,
+            Path::Mutate => Work::new(received, Question::Mutate).run(server).await,
+            Path::Convert => converting::run(received, server).await,
+        };
+        answer.map(Json)
     };
     let answer = answer.await;
     if let Err(refused) = &answer {
@@ -190,6 +196,9 @@ enum Refused {
     /// There is no request to answer.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
+    /// There are no objects to convert.
+    #[error(transparent)]
+    Conversion(#[from] ReviewError),
     /// The answer has no JSON form.
     #[error("the answer could not be written: {0}")]
     Encoding(serde_json::Error),
@@ -202,7 +211,7 @@ impl Refused {
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::Broken(_) | Self::Envelope(_) => StatusCode::BAD_REQUEST,
+            Self::Broken(_) | Self::Envelope(_) | Self::Conversion(_) => StatusCode::BAD_REQUEST,
             Self::Encoding(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

@@ -4,6 +4,8 @@
 //! types) and the rules of `lockkeeper-policies`; the answer carries the uid, whatever happened. Rules
 //! that need other objects read [`stores`], and ask the API server once when those miss something.
 //!
+//! Objects of kinds with several versions are converted as well; which kinds those are is for who starts the server to say.
+//!
 //! What happened is counted in [`metrics`], which have a port of their own.
 //!
 //! There is no rule text here, and nothing here decides what is allowed.
@@ -22,6 +24,7 @@ pub mod tls;
 
 mod answer;
 mod chain;
+mod conversion;
 mod deadline;
 mod envelope;
 mod route;

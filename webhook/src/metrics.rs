@@ -17,7 +17,7 @@ pub use port::{PortLimits, serve, serve_router};
 pub(crate) use hits::Hits;
 #[cfg(feature = "otel")]
 pub(crate) use labels::Outcome;
-pub(crate) use labels::{Lookup, Path};
+pub(crate) use labels::{Conversion, Lookup, Path};
 pub(crate) use observed::Observed;
 
 use crate::stores::Readiness;
@@ -27,7 +27,7 @@ use lockkeeper_policies::index::Index;
 use lockkeeper_policies::reference::entries;
 use lockkeeper_policies::registry::{self, Registration};
 use lockkeeper_policies::settings::Settings;
-use made::{counters, requests, rule_hits, series, stores};
+use made::{conversions, counters, requests, rule_hits, series, stores};
 use prometheus_client::encoding::text as openmetrics;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -108,6 +108,7 @@ pub struct Metrics {
     kinds: Vec<Kind>,
     rules: Vec<&'static str>,
     requests: Arc<Series<Counter>>,
+    conversions: Arc<Series<Counter>>,
     rule_hits: Arc<Series<Counter>>,
     configured: Configured,
     durations: Arc<Series<Histogram>>,
@@ -127,6 +128,7 @@ impl Metrics {
         let rules: Vec<&'static str> = entries().iter().map(|it| it.rule.id).collect();
         let mut registry = Registry::with_prefix(PREFIX);
         let requests = requests(&mut registry, &kinds);
+        let conversions = conversions(&mut registry);
         let rule_hits = rule_hits(&mut registry, &rules);
         let durations = series(
             &mut registry,
@@ -177,6 +179,7 @@ impl Metrics {
             kinds,
             rules,
             requests,
+            conversions,
             rule_hits,
             configured: Configured::new(&mut registry),
             durations,

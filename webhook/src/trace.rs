@@ -29,6 +29,8 @@ pub(crate) enum Step {
     Rules,
     /// Defaults are filled in.
     Defaults,
+    /// The objects of a conversion review are converted.
+    Convert,
     /// The API server is asked for what the stores missed.
     Lookup,
 }

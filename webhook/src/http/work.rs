@@ -1,52 +1,65 @@
 //! One review, from its bytes to its answer.
 
-use super::{Question, Refused, Server};
+use super::{Received, Refused, Server, turn};
 use crate::answer::Answer;
-use crate::app::App;
 use crate::deadline::{self, missed};
 use crate::envelope::{self, EnvelopeError, Request, Review};
-use crate::limits::Held;
-use crate::metrics::Observed;
 use crate::route::{Basis, Judged, Route, is_for_users, validate_by_users};
-use crate::trace::{Step, Trace};
+use crate::trace::Step;
 use crate::world::Fetched;
 use axum::body::Bytes;
 use lockkeeper_api::GROUP;
 use lockkeeper_policies::settings::Settings;
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
-/// What is to be done. It owns its bytes, so that it can be done on any thread.
+/// Which of the two questions about an object is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    Validate,
+    Mutate,
+}
+
+/// What is to be done.
 pub(super) struct Work {
-    pub(super) app: Arc<App>,
-    pub(super) settings: Arc<Settings>,
-    pub(super) observed: Observed,
-    pub(super) trace: Trace,
-    pub(super) question: Question,
-    pub(super) body: Held,
-    pub(super) started: Instant,
-    pub(super) deadline: Instant,
+    received: Received,
+    settings: Arc<Settings>,
+    question: Question,
 }
 
 impl Work {
+    /// A review is judged by the settings that are in force when it has arrived.
+    pub(super) fn new(received: Received, question: Question) -> Self {
+        Self {
+            settings: received.app.settings_now(),
+            received,
+            question,
+        }
+    }
+
     /// Judges; asks the API server for what the stores missed, and judges again.
     pub(super) async fn run(self, server: &Server) -> Result<Bytes, Refused> {
         let work = Arc::new(self);
-        if Instant::now() >= work.deadline {
+        if Instant::now() >= work.received.deadline {
             return work.give_up();
         }
-        let Some(judged) = Self::step(&work, server, Fetched::new(), work.deadline).await? else {
+        let Some(judged) =
+            Self::step(&work, server, Fetched::new(), work.received.deadline).await?
+        else {
             return work.give_up();
         };
-        let judged = match &work.app.live {
+        let judged = match &work.received.app.live {
             Some(live) if !judged.missed.is_empty() => {
-                let lookup = work.trace.begin(Step::Lookup);
-                let fetched = live.fetch(judged.missed, work.deadline).await;
+                let lookup = work.received.trace.begin(Step::Lookup);
+                let fetched = live.fetch(judged.missed, work.received.deadline).await;
                 lookup.found(&fetched);
                 // The API server may have taken all the time there was.
                 let reserve = &server.load.bounds().reserve;
-                let deadline = deadline::for_second_look(work.started, work.deadline, reserve);
+                let deadline = deadline::for_second_look(
+                    work.received.started,
+                    work.received.deadline,
+                    reserve,
+                );
                 match Self::step(&work, server, fetched, deadline).await? {
                     Some(judged) => judged,
                     // What the stores missed may exist: the first answer does not count.
@@ -59,58 +72,36 @@ impl Work {
         Ok(bytes.into())
     }
 
-    /// Judges once. A large body is judged on a thread of its own: the threads that serve the
-    /// connections must not be held up by it. `None` when that was not done in time; a thread that
-    /// has begun goes on to its end.
+    /// Judges once; `None` when that was not done in time.
     async fn step(
         work: &Arc<Self>,
         server: &Server,
         fetched: Fetched,
         deadline: Instant,
     ) -> Result<Option<Judged>, Refused> {
-        if work.body.bytes().len() <= server.load.bounds().light_body_max_bytes {
-            return Ok(Some(work.judge(&fetched)?));
-        }
-        let waiting = work.trace.begin(Step::Wait);
-        let Some(place) = server.load.enter_heavy(deadline).await else {
-            return Ok(None);
-        };
-        waiting.end();
-        let work = Arc::clone(work);
-        let judged = tokio::task::spawn_blocking(move || {
-            let judged = work.judge(&fetched);
-            // Here, not with the request: a client that leaves does not end this thread.
-            drop(place);
-            judged
-        });
-        let Ok(judged) = timeout_at(deadline, judged).await else {
-            return Ok(None);
-        };
-        match judged {
-            Ok(judged) => Ok(Some(judged?)),
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => resume_unwind(panic),
-                // Only the end of the runtime stops a thread that has not begun.
-                Err(_) => Ok(None),
-            },
-        }
+        let (trace, bytes) = (&work.received.trace, work.received.body.bytes().len());
+        let judging = Arc::clone(work);
+        let judge = move || judging.judge(&fetched);
+        let judged = turn::done(server, trace, bytes, deadline, judge).await;
+        Ok(judged.transpose()?)
     }
 
     fn judge(&self, fetched: &Fetched) -> Result<Judged, EnvelopeError> {
-        let envelope = self.trace.begin(Step::Envelope);
-        let (review, request) = envelope::decode(self.body.bytes())?;
+        let envelope = self.received.trace.begin(Step::Envelope);
+        let (review, request) = envelope::decode(self.received.body.bytes())?;
         envelope.end();
         let basis = Basis {
-            trace: &self.trace,
+            trace: &self.received.trace,
             settings: &self.settings,
-            index: &self.app.index,
+            index: &self.received.app.index,
             fetched,
         };
         let judged = judge(&basis, self.question, &review, &request);
-        let is_last = judged.missed.is_empty() || self.app.live.is_none() || !fetched.is_empty();
+        let is_last =
+            judged.missed.is_empty() || self.received.app.live.is_none() || !fetched.is_empty();
         if is_last {
-            self.observed.judged(&request, &judged.answer);
-            self.trace.judged(&request, &judged.answer);
+            self.received.observed.judged(&request, &judged.answer);
+            self.received.trace.judged(&request, &judged.answer);
             self.log(&request, &judged.answer);
         }
         Ok(judged)
@@ -118,16 +109,16 @@ impl Work {
 
     /// The time is over, and what was checked does not count.
     fn give_up(&self) -> Result<Bytes, Refused> {
-        let uid = missed::uid_of(self.body.bytes()).ok_or(EnvelopeError::NoUid)?;
-        let waited = self.started.elapsed();
-        self.trace.late(&uid);
+        let uid = missed::uid_of(self.received.body.bytes()).ok_or(EnvelopeError::NoUid)?;
+        let waited = self.received.started.elapsed();
+        self.received.trace.late(&uid);
         tracing::warn!(%uid, question = ?self.question, "the rules were not done in time");
         Ok(missed::answer(&uid, waited).into())
     }
 
     /// Names what was judged, never what it holds.
     fn log(&self, request: &Request<'_>, answer: &Answer) {
-        let duration_ms = self.started.elapsed().as_secs_f64() * 1e3;
+        let duration_ms = self.received.started.elapsed().as_secs_f64() * 1e3;
         macro_rules! event {
             ($level:ident, $text:literal) => {
                 tracing::$level!(

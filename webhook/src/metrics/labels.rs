@@ -72,6 +72,28 @@ label!(
         Validate => "validate",
         /// What is filled in.
         Mutate => "mutate",
+        /// The same in another version.
+        Convert => "convert",
+    }
+);
+
+impl Path {
+    /// The label with those that admission reviews are sent to, which are the first ones.
+    pub(super) fn of_admission() -> series::Label {
+        let all = [Self::Validate, Self::Mutate];
+        ("path", all.map(|it| it.text().to_owned()).to_vec())
+    }
+}
+
+label!(
+    /// What came of a conversion review.
+    Conversion, "result", {
+        /// All objects were converted.
+        Converted => "converted",
+        /// One could not be, so none was.
+        Refused => "refused",
+        /// The request could not be read, or it was not done in time, or the client went away.
+        Error => "error",
     }
 );
 

@@ -1,7 +1,7 @@
 //! How the metrics with labels are made and registered.
 
 use super::Kind;
-use super::labels::{HitAction, Operation, Outcome, Path};
+use super::labels::{Conversion, HitAction, Operation, Outcome, Path};
 use super::series::{Label, Probe, Series};
 use crate::stores::{self, Readiness, Store};
 use lockkeeper_api::config::ForeignKinds;
@@ -44,7 +44,21 @@ pub(super) fn requests(registry: &mut Registry, kinds: &[Kind]) -> Arc<Series<Co
         registry,
         "requests",
         "Admission reviews that were answered.",
-        &[kind, Operation::label(), Path::label(), Outcome::label()],
+        &[
+            kind,
+            Operation::label(),
+            Path::of_admission(),
+            Outcome::label(),
+        ],
+    )
+}
+
+pub(super) fn conversions(registry: &mut Registry) -> Arc<Series<Counter>> {
+    counters(
+        registry,
+        "conversions",
+        "Conversion reviews that were answered.",
+        &[Conversion::label()],
     )
 }
 

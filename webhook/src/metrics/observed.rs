@@ -1,6 +1,6 @@
 //! One request, from its head to its answer.
 
-use super::labels::{Operation, Outcome, Path};
+use super::labels::{Conversion, Operation, Outcome, Path};
 use crate::answer::Answer;
 use crate::app::App;
 use crate::envelope::Request;
@@ -17,6 +17,7 @@ pub(crate) struct Observed {
     path: Path,
     started: Instant,
     judged: OnceLock<(usize, Operation, Outcome)>,
+    converted: OnceLock<Conversion>,
 }
 
 impl Observed {
@@ -28,6 +29,7 @@ impl Observed {
             path,
             started: Instant::now(),
             judged: OnceLock::new(),
+            converted: OnceLock::new(),
         }
     }
 
@@ -61,6 +63,14 @@ impl Observed {
     }
 }
 
+impl Observed {
+    /// This is what came of a conversion, and will be sent.
+    pub(crate) fn converted(&self, result: Conversion) {
+        // Only the one thread that converts says so, once.
+        let _ = self.converted.set(result);
+    }
+}
+
 impl Outcome {
     pub(crate) fn of(answer: &Answer) -> Self {
         if answer.is_bad_request() {
@@ -78,12 +88,17 @@ impl Outcome {
 impl Drop for Observed {
     fn drop(&mut self) {
         let metrics = self.app.metrics();
-        let unjudged = (metrics.kinds.len(), Operation::Other, Outcome::Error);
-        let (kind, operation, outcome) = self.judged.get().copied().unwrap_or(unjudged);
         let path = self.path.place();
-        let counter = metrics
-            .requests
-            .at([kind, operation.place(), path, outcome.place()]);
+        let counter = if self.path == Path::Convert {
+            let result = self.converted.get().copied().unwrap_or(Conversion::Error);
+            metrics.conversions.at([result.place()])
+        } else {
+            let unjudged = (metrics.kinds.len(), Operation::Other, Outcome::Error);
+            let (kind, operation, outcome) = self.judged.get().copied().unwrap_or(unjudged);
+            metrics
+                .requests
+                .at([kind, operation.place(), path, outcome.place()])
+        };
         counter.map(Counter::inc);
         let seconds = self.started.elapsed().as_secs_f64();
         if let Some(durations) = metrics.durations.at([path]) {

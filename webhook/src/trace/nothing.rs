@@ -7,8 +7,9 @@
 use super::Step;
 use crate::answer::Answer;
 use crate::app::App;
+use crate::conversion;
 use crate::envelope::Request;
-use crate::metrics::Path;
+use crate::metrics::{Conversion, Path};
 use crate::world::Fetched;
 use axum::http::{HeaderMap, StatusCode};
 
@@ -33,6 +34,10 @@ impl Trace {
     }
 
     pub(crate) fn judged(&self, _: &Request<'_>, _: &Answer) {}
+
+    pub(crate) fn converted(&self, _: &conversion::Request<'_>, _: Conversion) {}
+
+    pub(crate) fn late_conversion(&self, _uid: &str) {}
 
     pub(crate) fn late(&self, _uid: &str) {}
 

@@ -3,8 +3,9 @@
 use super::Step;
 use crate::answer::Answer;
 use crate::app::App;
+use crate::conversion;
 use crate::envelope::Request;
-use crate::metrics::{Outcome, Path};
+use crate::metrics::{Conversion, Outcome, Path};
 use crate::world::Fetched;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use lockkeeper_policies::world::Lookup;
@@ -34,6 +35,7 @@ impl Root {
             let (name, route) = match path {
                 Path::Validate => ("validate", "/validate"),
                 Path::Mutate => ("mutate", "/mutate"),
+                Path::Convert => ("convert", "/convert"),
             };
             let span = tracer
                 .span_builder(name)
@@ -82,6 +84,7 @@ impl Trace {
             Step::Decode => "decode",
             Step::Rules => "rules",
             Step::Defaults => "defaults",
+            Step::Convert => "convert",
             Step::Lookup => "lookup",
         };
         let begun = self.0.as_ref().map(|Sampled { tracer, context }| {
@@ -118,6 +121,31 @@ impl Trace {
             KeyValue::new("admission.verdict", verdict),
             KeyValue::new("admission.rules", Value::Array(Array::String(rules))),
         ]);
+    }
+
+    /// This is what came of a conversion review.
+    pub(crate) fn converted(&self, request: &conversion::Request<'_>, result: Conversion) {
+        let result = match result {
+            Conversion::Converted => "converted",
+            Conversion::Refused => "refused",
+            Conversion::Error => "error",
+        };
+        let objects = i64::try_from(request.count()).unwrap_or(i64::MAX);
+        self.say([
+            KeyValue::new("conversion.uid", text(&request.uid)),
+            KeyValue::new("conversion.desired_api_version", text(&request.desired)),
+            KeyValue::new("conversion.objects", objects),
+            KeyValue::new("conversion.result", result),
+        ]);
+    }
+
+    /// The time is over, and nothing was converted.
+    pub(crate) fn late_conversion(&self, uid: &str) {
+        self.say([
+            KeyValue::new("conversion.uid", text(uid)),
+            KeyValue::new("conversion.result", "error"),
+        ]);
+        self.fail("the objects were not converted in time");
     }
 
     /// The time is over, and what was checked does not count.

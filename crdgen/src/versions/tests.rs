@@ -1,0 +1,368 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use super::*;
+use serde_json::{Value, json};
+
+const SAMPLE: &str = include_str!("../../../tests/samples/reservation.yaml");
+
+/// The definition of the sample with this version alone.
+fn of(version: &str) -> CustomResourceDefinition {
+    let all = SAMPLE
+        .split("---\n")
+        .map(|it| serde_saphyr::from_str::<CustomResourceDefinition>(it).unwrap());
+    let mut all = all.collect::<Vec<_>>();
+    let place = all
+        .iter()
+        .position(|it| it.spec.versions[0].name == version);
+    let mut found = all.swap_remove(place.unwrap_or(0));
+    version.clone_into(&mut found.spec.versions[0].name);
+    found
+}
+
+fn service() -> Endpoint {
+    Endpoint::Service {
+        namespace: "lockkeeper-system".to_owned(),
+        name: "lockkeeper".to_owned(),
+        port: 443,
+    }
+}
+
+fn webhook(endpoint: &Endpoint) -> Conversion<'_> {
+    Conversion::Webhook {
+        endpoint,
+        authorities: Authorities::Absent,
+    }
+}
+
+fn json(definition: &CustomResourceDefinition) -> Value {
+    serde_json::to_value(definition).unwrap()
+}
+
+#[test]
+fn one_definition_has_them_all() {
+    let warning = "samples.example.com/v1alpha1 goes with release 2; use v1beta1";
+    let versions = vec![
+        Version::served(of("v1alpha1")).deprecated(Deprecation::Warning(warning.to_owned())),
+        Version::stored(of("v1beta1")),
+    ];
+    let whole = json(&combine(versions, webhook(&service())).unwrap());
+    let said: Vec<Value> = whole["spec"]["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| {
+            json!([
+                it["name"],
+                it["served"],
+                it["storage"],
+                it["deprecated"],
+                it["deprecationWarning"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            json!(["v1beta1", true, true, null, null]),
+            json!(["v1alpha1", true, false, true, warning])
+        ]
+    );
+    let conversion = json!({"strategy": "Webhook", "webhook": {
+        "clientConfig": {"service": {"namespace": "lockkeeper-system", "name": "lockkeeper", "path": "/convert", "port": 443}},
+        "conversionReviewVersions": ["v1"],
+    }});
+    assert_eq!(whole["spec"]["conversion"], conversion);
+    assert_eq!(
+        whole["metadata"],
+        json!({"name": "reservations.samples.example.com"})
+    );
+    for (version, field) in [(0, "durationSeconds"), (1, "minutes")] {
+        let schema = &whole["spec"]["versions"][version]["schema"]["openAPIV3Schema"];
+        assert!(
+            schema["properties"]["spec"]["properties"][field].is_object(),
+            "{field}"
+        );
+    }
+}
+
+#[test]
+fn the_webhook_is_called_as_for_reviews() {
+    let url = Endpoint::Url("https://lockkeeper.example.com:9443/".to_owned());
+    let both = || {
+        vec![
+            Version::served(of("v1alpha1")),
+            Version::stored(of("v1beta1")),
+        ]
+    };
+    for (authorities, client, annotations) in [
+        (
+            Authorities::Given(b"pem"),
+            json!({"url": "https://lockkeeper.example.com:9443/convert", "caBundle": "cGVt"}),
+            Value::Null,
+        ),
+        (
+            Authorities::CertManager("a/b"),
+            json!({"url": "https://lockkeeper.example.com:9443/convert"}),
+            json!({"cert-manager.io/inject-ca-from": "a/b"}),
+        ),
+    ] {
+        let conversion = Conversion::Webhook {
+            endpoint: &url,
+            authorities,
+        };
+        let whole = json(&combine(both(), conversion).unwrap());
+        assert_eq!(
+            whole["spec"]["conversion"]["webhook"]["clientConfig"],
+            client
+        );
+        assert_eq!(whole["metadata"]["annotations"], annotations);
+    }
+}
+
+#[test]
+fn the_most_important_version_comes_first() {
+    // The example of Kubernetes' own page on versions, without the names that it cannot order.
+    let names = [
+        "v11alpha2",
+        "v1",
+        "v12alpha1",
+        "v10beta3",
+        "v3beta1",
+        "v2",
+        "v10",
+        "v11beta2",
+    ];
+    let versions = names.map(|it| match it {
+        "v1" => Version::stored(of(it)),
+        _ => Version::served(of(it)),
+    });
+    let whole = combine(versions.to_vec(), webhook(&service())).unwrap();
+    let order: Vec<&str> = whole
+        .spec
+        .versions
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    let expected = [
+        "v10",
+        "v2",
+        "v1",
+        "v11beta2",
+        "v10beta3",
+        "v3beta1",
+        "v12alpha1",
+        "v11alpha2",
+    ];
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn plain_deprecation_and_a_version_nobody_may_ask_for() {
+    let versions = vec![
+        Version::served(of("v1alpha1"))
+            .deprecated(Deprecation::Plain)
+            .unserved(),
+        Version::stored(of("v1beta1")),
+    ];
+    let whole = json(&combine(versions, webhook(&service())).unwrap());
+    let older = &whole["spec"]["versions"][1];
+    assert_eq!(
+        (&older["served"], &older["deprecated"]),
+        (&json!(false), &json!(true))
+    );
+    assert!(older.get("deprecationWarning").is_none());
+}
+
+#[test]
+fn the_same_schema_needs_no_conversion() {
+    let mut second = of("v1beta1");
+    second.spec.versions[0].name = "v1".to_owned();
+    let whole = combine(
+        vec![Version::served(of("v1beta1")), Version::stored(second)],
+        Conversion::None,
+    );
+    assert_eq!(whole.unwrap().spec.conversion, None);
+    let one = combine(vec![Version::stored(of("v1beta1"))], Conversion::None).unwrap();
+    assert_eq!(one.spec.versions.len(), 1);
+}
+
+#[track_caller]
+fn refused(versions: Vec<Version>, expected: &str) {
+    let endpoint = service();
+    let error = combine(versions, webhook(&endpoint)).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn versions_that_make_no_definition_are_refused() {
+    let (older, newer) = (|| of("v1alpha1"), || of("v1beta1"));
+    let name = "reservations.samples.example.com";
+    refused(vec![], "there are no versions; give at least one");
+    refused(
+        vec![Version::served(older()), Version::served(newer())],
+        &format!("{name}: no version is stored; mark one of them"),
+    );
+    refused(
+        vec![
+            Version::stored(older()),
+            Version::stored(newer()),
+            Version::stored(of("v1")),
+        ],
+        &format!(
+            "{name}: v1alpha1 and v1beta1 and v1 are stored, and an API server stores one; mark one of them"
+        ),
+    );
+    refused(
+        vec![
+            Version::served(older()),
+            Version::stored(newer()).unserved(),
+        ],
+        &format!(
+            "{name}: version v1beta1 is stored and not served; serve it, or store another one"
+        ),
+    );
+    refused(
+        vec![
+            Version::stored(older()),
+            Version::served(newer()),
+            Version::served(newer()),
+        ],
+        &format!("{name}: version v1beta1 is there twice; remove one"),
+    );
+    for wrong in [
+        "1", "V1", "v1beta", "v1alpha", "v1gamma1", "beta1", "v", "v1.2", "",
+    ] {
+        refused(
+            vec![Version::stored(of(wrong))],
+            &format!(
+                "{name}: {wrong:?} is no name of a version; take one such as v1alpha1, v1beta2 or v1"
+            ),
+        );
+    }
+    let mut none = older();
+    none.spec.versions.clear();
+    refused(
+        vec![Version::stored(none)],
+        &format!("the definition {name} has 0 versions; give one definition for each version"),
+    );
+    let mut other = newer();
+    other.spec.scope = "Cluster".to_owned();
+    refused(
+        vec![Version::stored(older()), Version::served(other)],
+        &format!(
+            "{name}: mismatching scope property from given CRDs; all versions must be of one kind"
+        ),
+    );
+}
+
+#[test]
+fn a_warning_is_one_that_an_api_server_takes() {
+    let with = |text: &str| {
+        let older = Version::served(of("v1alpha1"));
+        let older = older.deprecated(Deprecation::Warning(text.to_owned()));
+        combine(
+            vec![older, Version::stored(of("v1beta1"))],
+            webhook(&service()),
+        )
+    };
+    let expected = "reservations.samples.example.com: the warning of version v1alpha1 must have 1 to 256 bytes, and no line \
+                    break or other control character";
+    for wrong in ["", "a\nb", "\u{7}", &"x".repeat(257)] {
+        assert_eq!(with(wrong).unwrap_err().to_string(), expected);
+    }
+    for good in ["a", &"x".repeat(256), "naïve ✓"] {
+        assert!(with(good).is_ok(), "{good}");
+    }
+}
+
+#[test]
+fn what_would_be_dropped_is_refused() {
+    let versions = vec![
+        Version::served(of("v1alpha1")),
+        Version::stored(of("v1beta1")),
+    ];
+    let error = combine(versions, Conversion::None).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "reservations.samples.example.com: versions v1beta1 and v1alpha1 differ in their schemas and nobody converts them, so \
+         that an API server would drop what the other does not have; give a conversion"
+    );
+}
+
+#[test]
+fn a_migration_names_what_is_stored_from_now_on() {
+    let versions = vec![
+        Version::served(of("v1alpha1")),
+        Version::stored(of("v1beta1")),
+    ];
+    let whole = combine(versions, webhook(&service())).unwrap();
+    let expected = json!({
+        "apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
+        "metadata": {"name": "reservations.samples.example.com-to-v1beta1"},
+        "spec": {"resource": {"group": "samples.example.com", "resource": "reservations"}},
+    });
+    assert_eq!(serde_json::to_value(migration(&whole)).unwrap(), expected);
+}
+
+#[test]
+fn a_version_goes_when_nothing_is_stored_in_it_and_nobody_asks() {
+    let name = "reservations.samples.example.com";
+    // (is v1alpha1 served, what was stored, the version that is to go, why it may not)
+    for (served, stored, version, why) in [
+        (
+            true,
+            Some(vec!["v1beta1"]),
+            "v2",
+            format!("{name} has no version v2, only v1beta1, v1alpha1; name one of these"),
+        ),
+        (
+            false,
+            Some(vec!["v1beta1"]),
+            "v1beta1",
+            format!(
+                "{name} stores v1beta1; store another version first, and migrate what is stored"
+            ),
+        ),
+        (
+            false,
+            None,
+            "v1alpha1",
+            format!(
+                "{name} has no status.storedVersions; take the definition from the cluster (kubectl get -o yaml)"
+            ),
+        ),
+        (
+            false,
+            Some(vec!["v1alpha1", "v1beta1"]),
+            "v1alpha1",
+            format!(
+                "{name} has v1alpha1 in status.storedVersions, so that objects may still be stored in it; migrate them, and wait until it is gone from there"
+            ),
+        ),
+        (
+            true,
+            Some(vec!["v1beta1"]),
+            "v1alpha1",
+            format!(
+                "{name} still serves v1alpha1; stop serving it first, so that who uses it is seen while it can come back"
+            ),
+        ),
+        (false, Some(vec!["v1beta1"]), "v1alpha1", String::new()),
+    ] {
+        let mut older = Version::served(of("v1alpha1"));
+        older.served = served;
+        let versions = vec![older, Version::stored(of("v1beta1"))];
+        let mut whole = combine(versions, webhook(&service())).unwrap();
+        if let Some(stored) = stored {
+            let status = whole.status.get_or_insert_default();
+            status.stored_versions = Some(stored.into_iter().map(str::to_owned).collect());
+        }
+        let found = check_removal(&whole, version).map_err(|it| it.to_string());
+        assert_eq!(found.err().unwrap_or_default(), why);
+    }
+}

@@ -21,6 +21,7 @@ use crate::schema;
     plural = "clusterqueues",
     shortname = "lkcq",
     category = "lockkeeper",
+    selectable = ".spec.cohortName",
     status = "ClusterQueueStatus",
     derive = "PartialEq",
     doc = "Quota for the workloads of a team, and who may preempt whom for it.",
@@ -39,6 +40,11 @@ use crate::schema;
         name = "Admitted",
         type_ = "integer",
         json_path = ".status.admittedWorkloads"
+    ),
+    printcolumn(
+        name = "Share",
+        type_ = "integer",
+        json_path = ".status.fairSharing.weightedShare"
     ),
     printcolumn(
         name = "Age",

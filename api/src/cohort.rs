@@ -17,6 +17,7 @@ use crate::schema;
     plural = "cohorts",
     shortname = "lkco",
     category = "lockkeeper",
+    selectable = ".spec.parentName",
     status = "CohortStatus",
     derive = "PartialEq",
     doc = "Queues and cohorts that lend each other what they leave unused.",

@@ -22,6 +22,7 @@ use crate::schema;
     namespaced,
     shortname = "lkq",
     category = "lockkeeper",
+    selectable = ".spec.clusterQueue",
     status = "LocalQueueStatus",
     derive = "PartialEq",
     doc = "The door of a namespace to a ClusterQueue.",

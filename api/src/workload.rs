@@ -28,6 +28,8 @@ pub const POD_SET_NAME_DEFAULT: &str = "main";
     namespaced,
     shortname = "lkwl",
     category = "lockkeeper",
+    selectable = ".spec.queueName",
+    selectable = ".spec.priorityClassName",
     status = "WorkloadStatus",
     derive = "PartialEq",
     doc = "Pods that are admitted, preempted and requeued together.",

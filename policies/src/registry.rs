@@ -5,7 +5,7 @@ mod by_users;
 use crate::conversion;
 use crate::guarded::Guarded;
 use crate::reference::no_such_rule;
-use crate::rule::{Operation, Rule, RuleInfo};
+use crate::rule::{Layer, Operation, Rule, RuleInfo};
 use crate::settings::Settings;
 use crate::structure;
 use crate::suppression;
@@ -163,6 +163,20 @@ impl Known<'_> {
             }),
         }
     }
+}
+
+/// The rules that these settings soften, or except something from, and that the schemas of lockkeeper's kinds refuse by all
+/// the same, if they are emitted without these settings.
+#[must_use]
+pub fn held_by_schemas(settings: &Settings) -> BTreeSet<&'static str> {
+    let in_schema = |rule: &RuleInfo| {
+        let mut layers = rule.layers.iter();
+        rule.group == lockkeeper_api::GROUP
+            && layers.any(|it| matches!(it, Layer::Schema(expressions) if !expressions.is_empty()))
+    };
+    let rules = all().into_iter().filter(in_schema);
+    let soft = rules.filter(|rule| !settings.is_firm(rule.id, rule.action));
+    soft.map(|rule| rule.id).collect()
 }
 
 /// What the API server is to send, kind by kind: what is [`built_in`], and what the rules of users are about that are on.

@@ -6,6 +6,7 @@ use crate::stores::Readiness;
 use arc_swap::ArcSwap;
 use lockkeeper_api::convert::Converters;
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
 use std::sync::{Arc, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -57,6 +58,7 @@ impl App {
     ) -> Self {
         let metrics = Metrics::new(&index, &readiness);
         metrics.follow(&settings);
+        tell_held(&settings, None);
         tell_expired(&settings, None);
         Self {
             settings: ArcSwap::from_pointee(settings),
@@ -129,6 +131,7 @@ impl App {
     /// Puts other settings in force, for the requests that come from now on.
     pub fn set_settings(&self, settings: Settings) {
         self.metrics.follow(&settings);
+        tell_held(&settings, Some(&self.settings()));
         tell_expired(&settings, Some(&self.settings()));
         self.settings.store(Arc::new(settings));
     }
@@ -144,6 +147,18 @@ impl App {
 fn seconds_now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// Logs which rules are softened that had not been before, and that schemas refuse by all the same.
+fn tell_held(settings: &Settings, before: Option<&Settings>) {
+    let told = before.map(registry::held_by_schemas).unwrap_or_default();
+    for rule in registry::held_by_schemas(settings).difference(&told) {
+        tracing::warn!(
+            rule,
+            "the configuration softens this rule, but by default the CRDs of lockkeeper's kinds refuse by it all the \
+             same: apply what `lockkeeper crds definitions --config FILE` prints, or leave the rule as it is"
+        );
+    }
 }
 
 /// Logs which exceptions have ended that had not before.
@@ -166,7 +181,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use lockkeeper_policies::registry;
     use serde_json::json;
 
     #[test]

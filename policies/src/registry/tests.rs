@@ -87,3 +87,17 @@ fn every_kind_that_may_be_sent_is_known() {
     let sent: BTreeSet<_> = sent.iter().map(|it| (&it.group, &it.plural)).collect();
     assert_eq!(sent, names);
 }
+
+#[test]
+fn what_a_schema_holds_cannot_be_softened() {
+    let held = |yaml: &str| {
+        let config: Config = serde_saphyr::from_str(yaml).unwrap();
+        held_by_schemas(&settings(&config).unwrap())
+    };
+    assert_eq!(held("{}"), BTreeSet::new());
+    // CQ005 is in no schema, and a rule may be refused by as well as before.
+    let soft = held(
+        "rules: {actions: {CQ005: warn, CQ007: warn, CQ008: enforce}, namespaces: {a: {actions: {WL007: off}}}}",
+    );
+    assert_eq!(soft, BTreeSet::from(["CQ007", "WL007"]));
+}

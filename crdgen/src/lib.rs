@@ -11,7 +11,7 @@ pub mod pages;
 pub mod webhooks;
 
 mod definitions;
-mod structural;
+pub mod structural;
 mod yaml;
 
 pub use definitions::definitions;

@@ -1,0 +1,56 @@
+//! Defaults are valid by the schema of their own place, and hold nothing that it does not know.
+
+use super::Found;
+use super::places::META;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray,
+};
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_policies::finding::{ErrorKind, Finding};
+use lockkeeper_policies::structure::Structure;
+use serde_json::json;
+
+/// The API server does not follow `additionalProperties` here, and neither does this.
+pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+    place(schema, true, at, found);
+}
+
+fn place(schema: &JSONSchemaProps, is_object: bool, at: &FieldPath, found: &mut Found) {
+    own(schema, at, found);
+    let is_object = is_object || schema.x_kubernetes_embedded_resource == Some(true);
+    for (name, child) in schema.properties.iter().flatten() {
+        if !(is_object && META.contains(&name.as_str())) {
+            let at = at.clone().field("properties").key(name.as_str());
+            place(child, false, &at, found);
+        }
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
+        place(items, false, &at.clone().field("items"), found);
+    }
+}
+
+fn own(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+    let Some(default) = &schema.default else {
+        return;
+    };
+    // One level down, so that the place is not taken for a whole object, which may have metadata.
+    let around = json!({"type": "object", "properties": {"default": schema}});
+    let value = json!({"default": default});
+    let Ok(structure) = Structure::new(&around) else {
+        return;
+    };
+    let mut pruned = value.clone();
+    let unknown = structure.prune(&mut pruned);
+    let wrong = structure.check(&value, None);
+    for problem in unknown {
+        let detail = format!("must not have unknown fields, such as {}", problem.field);
+        let field = at.clone().field("default");
+        found.report(field, ErrorKind::Invalid, None, detail);
+    }
+    for problem in wrong {
+        found.0.push(Finding {
+            field: at.clone().named(problem.field.text()),
+            ..problem
+        });
+    }
+}

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::definitions;
+use crate::diff;
 use crate::pages::{self, Folders};
 use crate::webhooks::{Authorities, Endpoint, configurations};
 use crate::yaml::{self, YamlError};
@@ -22,6 +23,8 @@ pub enum Command {
     Definitions(Definitions),
     /// Emit the webhook configurations that send objects to `lockkeeper serve`
     Webhooks(Webhooks),
+    /// Say what changes between two states of CRDs, and whom it hurts
+    Diff(diff::cli::Diff),
 }
 
 /// Emitting the definitions.
@@ -145,6 +148,9 @@ pub enum Error {
     /// The rules of users cannot be read.
     #[error(transparent)]
     Rules(#[from] pages::Error),
+    /// Definitions cannot be compared.
+    #[error(transparent)]
+    Diff(#[from] diff::cli::Error),
     /// An object has no YAML form. A test emits all of them, so this does not happen.
     #[error("cannot write {name} as YAML; this is a defect, please report it")]
     Yaml {
@@ -179,6 +185,41 @@ impl Default for Command {
     }
 }
 
+/// How a command ended that did what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is nothing to be said: exit code 0.
+    Done,
+    /// Something was found: exit code 1.
+    Findings,
+}
+
+impl Error {
+    /// The exit code: 2 for what cannot be compared, since 1 says that something was found there.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Diff(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Does what the command asks for, as [`run`] does, and says how it ended.
+///
+/// # Errors
+///
+/// As those of [`run`].
+pub fn outcome(command: Command, out: &mut dyn Write) -> Result<Outcome, Error> {
+    let Command::Diff(arguments) = command else {
+        return run(command, out).map(|()| Outcome::Done);
+    };
+    Ok(match diff::cli::run(&arguments, out)? {
+        diff::Class::Breaking => Outcome::Findings,
+        _ => Outcome::Done,
+    })
+}
+
 /// Emits what the command asks for: to files if it names a directory, to `out` otherwise.
 ///
 /// A reader that stops reading, as `head` does, is no error.
@@ -190,6 +231,7 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
     let (documents, output) = match command {
         Command::Definitions(arguments) => (definition_documents()?, arguments.output),
         Command::Webhooks(arguments) => (webhook_documents(&arguments)?, arguments.output),
+        Command::Diff(arguments) => return Ok(diff::cli::run(&arguments, out).map(drop)?),
     };
     match output.output_dir {
         Some(directory) => write_files(&documents, &directory),

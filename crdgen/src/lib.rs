@@ -4,9 +4,12 @@
 //!
 //! [`pages`] are the rules that users wrote, which say what else is sent.
 //!
+//! [`diff`] says what changes between two states of CRDs, and [`structural`] whether the API server would take a schema.
+//!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
 pub mod cli;
+pub mod diff;
 pub mod pages;
 pub mod webhooks;
 

@@ -24,11 +24,11 @@ pub enum Of {
 }
 
 impl Case {
-    pub fn old(&self) -> CustomResourceDefinition {
+    pub fn before(&self) -> CustomResourceDefinition {
         definition(self.of, &self.old)
     }
 
-    pub fn new(&self) -> CustomResourceDefinition {
+    pub fn after(&self) -> CustomResourceDefinition {
         definition(self.of, &self.new)
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod cases;
+mod command;
 mod properties;
 
 use lockkeeper_crdgen::diff::{CODES, Change, compare};
@@ -22,7 +23,7 @@ fn shown(change: &Change) -> String {
 fn each_change_is_called_what_it_is() {
     let mut wrong = Vec::new();
     for case in cases::all() {
-        let (old, new) = (case.old(), case.new());
+        let (old, new) = (case.before(), case.after());
         assert_eq!(check(&old), Ok(()), "{}", case.name);
         assert_eq!(check(&new), Ok(()), "{}", case.name);
         let found: Vec<String> = compare(&[old], &[new]).iter().map(shown).collect();
@@ -36,7 +37,7 @@ fn each_change_is_called_what_it_is() {
 #[test]
 fn nothing_changes_from_a_definition_to_itself() {
     for case in cases::all() {
-        for definition in [case.old(), case.new()] {
+        for definition in [case.before(), case.after()] {
             let same = [definition];
             assert_eq!(compare(&same, &same), [], "{}", case.name);
         }
@@ -60,7 +61,7 @@ fn each_code_has_a_case_and_an_id_of_its_own() {
 #[test]
 fn definitions_come_and_go() {
     let case = &cases::all()[0];
-    let one = [case.old()];
+    let one = [case.before()];
     let shown = |changes: Vec<Change>| changes.iter().map(shown).collect::<Vec<_>>();
     assert_eq!(
         shown(compare(&[], &one)),

@@ -18,7 +18,7 @@ pub(super) fn texts(from: &Path, revision: &str, path: &str) -> Result<Vec<Text>
     }
     let listed = ask(
         from,
-        &["ls-tree", "-r", "-z", "--name-only", &place],
+        &["ls-tree", "-r", "-z", "--name-only", "--full-tree", &place],
         &place,
     )?;
     let names = listed

@@ -9,6 +9,7 @@
 
 mod cases;
 mod command;
+mod crdify;
 mod properties;
 
 use lockkeeper_crdgen::diff::{CODES, Change, compare};

@@ -22,8 +22,39 @@ pub fn compare(
         version,
         changes: Vec::new(),
     };
-    walk.place(old, new, &At::default());
+    let (old, new) = (with_meta(old, new), with_meta(new, old));
+    walk.place(&old, &new, &At::default());
     walk.changes
+}
+
+/// The schema with what every object has, whether it is said or not; in the words of the other one, where this has none.
+fn with_meta(schema: &JSONSchemaProps, other: &JSONSchemaProps) -> JSONSchemaProps {
+    let of_type = |name: &str| JSONSchemaProps {
+        type_: Some(name.to_owned()),
+        ..JSONSchemaProps::default()
+    };
+    let mut schema = schema.clone();
+    let fields = schema.properties.get_or_insert_default();
+    for (name, sort) in [
+        ("apiVersion", "string"),
+        ("kind", "string"),
+        ("metadata", "object"),
+    ] {
+        let implied = || JSONSchemaProps {
+            description: property(other, name).and_then(|it| it.description.clone()),
+            ..of_type(sort)
+        };
+        fields.entry(name.to_owned()).or_insert_with(implied);
+    }
+    if let Some(metadata) = fields.get_mut("metadata") {
+        let names = metadata.properties.get_or_insert_default();
+        for name in ["name", "generateName"] {
+            names
+                .entry(name.to_owned())
+                .or_insert_with(|| of_type("string"));
+        }
+    }
+    schema
 }
 
 /// Where a walk is.

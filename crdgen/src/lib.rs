@@ -6,6 +6,8 @@
 //!
 //! [`diff`] says what changes between two states of CRDs, and [`structural`] whether the API server would take a schema.
 //!
+//! [`Generator`] does the same for the kinds of others: `docs/crdgen-library.md` says how.
+//!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
 pub mod cli;
@@ -14,7 +16,9 @@ pub mod pages;
 pub mod webhooks;
 
 mod definitions;
+pub mod generator;
 pub mod structural;
 mod yaml;
 
 pub use definitions::definitions;
+pub use generator::{Generator, crd};

@@ -125,13 +125,13 @@ fn join_lines(node: &mut Node) {
 }
 
 /// Bounds a quantity that is written as a string. `kubectl explain` calls it an object, so the
-/// description says what to write.
+/// description says what to write. What has no pattern may be a port or a percentage.
 fn explain_quantity(node: &mut Node) {
     if node.get("x-kubernetes-int-or-string") != Some(&Value::Bool(true)) {
         return;
     }
     node.insert("maxLength".to_owned(), QUANTITY_LENGTH_MAX.into());
-    if let Some(description) = text(node, "description") {
+    if let Some(description) = text(node, "description").filter(|_| node.contains_key("pattern")) {
         let description = format!("{description} A quantity, such as 500m, 4 or 16Gi.");
         node.insert("description".to_owned(), description.into());
     }

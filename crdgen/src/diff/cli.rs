@@ -1,10 +1,11 @@
 //! The command `diff`.
 
 use super::render::{Output, Report};
-use super::source::{self, Source};
+use super::source::{self, Definitions, Source};
 use super::{Class, Fate, compare, fates};
 use crate::structural::check::{NotStructural, check};
 use clap::Args;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lockkeeper_policies::structure::SchemaError;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -81,6 +82,36 @@ pub fn run(arguments: &Diff, out: &mut dyn Write) -> Result<Class, Error> {
             new: arguments.new.clone(),
         });
     }
+    answer(arguments, &before, &after, out)
+}
+
+/// Compares a source with definitions that are at hand, for people.
+pub(crate) fn against(
+    old: &str,
+    new: Vec<CustomResourceDefinition>,
+    out: &mut dyn Write,
+) -> Result<Class, Error> {
+    // Nothing that is at hand has a path that a revision could have, too.
+    let before = Source::parse(old).definitions(&Source::Stdin)?;
+    let after = Definitions {
+        items: new,
+        skipped: 0,
+    };
+    let arguments = Diff {
+        old: old.to_owned(),
+        new: String::new(),
+        objects: Vec::new(),
+        output: Output::default(),
+    };
+    answer(&arguments, &before, &after, out)
+}
+
+fn answer(
+    arguments: &Diff,
+    before: &Definitions,
+    after: &Definitions,
+    out: &mut dyn Write,
+) -> Result<Class, Error> {
     after.items.iter().try_for_each(check)?;
     let changes = compare(&before.items, &after.items);
     let mut skipped = before.skipped.saturating_add(after.skipped);

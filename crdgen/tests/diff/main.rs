@@ -4,7 +4,8 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests fail by panicking"
+    clippy::print_stdout,
+    reason = "tests fail by panicking, and say what they skip"
 )]
 
 mod cases;

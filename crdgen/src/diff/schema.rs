@@ -121,7 +121,11 @@ impl Walk<'_> {
             self.lists(old, new, at);
             self.required(old, new, at);
             self.rules(old, new, at);
-            self.children(old, new, at);
+            if is_embedded(old) && is_embedded(new) {
+                self.children(&with_meta(old, new), &with_meta(new, old), at);
+            } else {
+                self.children(old, new, at);
+            }
         }
     }
 
@@ -335,6 +339,11 @@ impl Walk<'_> {
             self.report(&at.path, code, effect, stored, what);
         }
     }
+}
+
+/// Whether a whole object stands there.
+fn is_embedded(schema: &JSONSchemaProps) -> bool {
+    schema.x_kubernetes_embedded_resource == Some(true)
 }
 
 /// The schema of a field.

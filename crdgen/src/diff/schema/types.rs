@@ -1,6 +1,6 @@
 //! What sort of value stands at a place.
 
-use super::{At, Walk};
+use super::{At, Walk, is_embedded};
 use crate::diff::{Code, Effect, Stored};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
@@ -91,7 +91,6 @@ impl Walk<'_> {
             }
             _ => {}
         }
-        let is_embedded = |it: &JSONSchemaProps| it.x_kubernetes_embedded_resource == Some(true);
         if is_embedded(old) != is_embedded(new) {
             let (effect, what) = if is_embedded(new) {
                 (Effect::Narrower, "it is a whole object")

@@ -3,7 +3,7 @@
 use super::Found;
 use super::places::META;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray,
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::finding::{ErrorKind, Finding};
@@ -34,7 +34,8 @@ fn own(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
         return;
     };
     // One level down, so that the place is not taken for a whole object, which may have metadata.
-    let around = json!({"type": "object", "properties": {"default": schema}});
+    let bare = without_defaults(schema);
+    let around = json!({"type": "object", "properties": {"default": bare}});
     let value = json!({"default": default});
     let Ok(structure) = Structure::new(&around) else {
         return;
@@ -53,4 +54,20 @@ fn own(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
             ..problem
         });
     }
+}
+
+/// The schema as the API server asks it of a default: what is missing is not filled in before.
+fn without_defaults(schema: &JSONSchemaProps) -> JSONSchemaProps {
+    let mut schema = schema.clone();
+    schema.default = None;
+    for child in schema.properties.iter_mut().flat_map(|it| it.values_mut()) {
+        *child = without_defaults(child);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        **items = without_defaults(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(child)) = &mut schema.additional_properties {
+        **child = without_defaults(child);
+    }
+    schema
 }

@@ -112,3 +112,24 @@ fn the_definitions_of_lockkeeper_are_taken() {
         assert_eq!(check(&definition), Ok(()));
     }
 }
+
+/// Whatever an API server takes every day is taken: `policies` brings the schemas of Kueue's kinds along.
+#[test]
+fn the_schemas_of_kueue_are_taken() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../policies/src/kueue/schemas");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let versions: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
+        for schema in versions.into_values() {
+            let case = Case {
+                name: "Kueue".to_owned(),
+                schema,
+                status: true,
+            };
+            assert_eq!(check(&definition(&json!([version(&case)]))), Ok(()));
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 12);
+}

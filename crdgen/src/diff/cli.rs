@@ -10,12 +10,15 @@ use lockkeeper_policies::structure::SchemaError;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
+/// What may be compared, and how it ends.
+const SOURCES: &str = "OLD and NEW are a file, a folder, - for standard input, REVISION:PATH as git writes it, or a \
+                       revision alone, which stands for the path of the other side.\n\n\
+                       Exit codes: 0 compatible, or needs a storage migration; 1 a change is breaking, or an object would \
+                       fail; 2 the command line is wrong, something cannot be read, or a schema is not structural";
+
 /// Comparing two states of CRDs.
-///
-/// OLD and NEW are a file, a folder, - for standard input, REVISION:PATH as git writes it, or a revision alone, which
-/// stands for the path of the other side. Exit codes: 0 compatible, or needs a storage migration; 1 breaking; 2 something
-/// is wrong with the command line, a file or a schema.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = SOURCES)]
 pub struct Diff {
     /// The definitions as they were
     #[arg(value_name = "OLD")]

@@ -132,7 +132,7 @@ impl Source {
                 revision: revision.to_owned(),
                 path: path.to_owned(),
             }
-        } else if text.contains('/') && Path::new(text).extension().is_some() {
+        } else if may_hold_objects(Path::new(text)) {
             // So that a file that is missing is called that, and no revision.
             Self::Path(text.into())
         } else {

@@ -220,9 +220,9 @@ fn what_cannot_be_compared_is_named() {
         let error = call(&words).unwrap_err();
         assert_eq!((error.exit_code(), error.to_string()), (2, expected));
     }
-    let error = call(&["no/such.yaml", empty]).unwrap_err();
-    assert!(
-        error.to_string().starts_with("cannot read no/such.yaml: "),
-        "{error}"
-    );
+    for missing in ["no/such.yaml", "such.json"] {
+        let error = call(&[missing, empty]).unwrap_err();
+        let expected = format!("cannot read {missing}: ");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
 }

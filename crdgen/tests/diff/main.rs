@@ -12,6 +12,7 @@ mod cases;
 mod command;
 mod crdify;
 mod properties;
+mod ratcheting;
 
 use lockkeeper_crdgen::diff::{CODES, Change, compare};
 use lockkeeper_crdgen::structural::check::check;

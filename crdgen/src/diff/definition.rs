@@ -150,7 +150,7 @@ fn converted(
     told.collect()
 }
 
-/// Whether a change gives or takes.
+/// The change, which gives or takes values.
 fn with_effect(change: Change, effect: Effect) -> Change {
     Change { effect, ..change }
 }

@@ -17,6 +17,7 @@ mod yaml;
 
 use anyhow::Error;
 use clap::{Parser, Subcommand};
+use lockkeeper_crdgen::cli::Outcome;
 use std::io::{Write, stderr, stdout};
 use std::process::ExitCode;
 
@@ -67,7 +68,7 @@ enum Command {
     Completions(manual::CompletionsArguments),
     /// Write the manual pages into a folder
     Man(manual::ManArguments),
-    /// Print the CRDs and the webhook configurations
+    /// Print the CRDs and the webhook configurations, and compare CRDs
     Crds {
         #[command(subcommand)]
         command: Option<lockkeeper_crdgen::cli::Command>,
@@ -107,8 +108,13 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Command::Crds { command } => {
-            lockkeeper_crdgen::cli::run(command.unwrap_or_default(), &mut stdout().lock())
-                .map_err(Failure::from)
+            match lockkeeper_crdgen::cli::outcome(command.unwrap_or_default(), &mut stdout().lock())
+            {
+                Ok(Outcome::Done) => Ok(()),
+                Ok(Outcome::Findings) => return ExitCode::FAILURE,
+                Err(error) if error.exit_code() == 2 => Err(Failure::Usage(error.into())),
+                Err(error) => Err(Failure::from(error)),
+            }
         }
     };
     let (error, code) = match done {

@@ -6,6 +6,7 @@ mod files;
 use crate::admission::policies;
 use crate::chart::{self, ChartError};
 use crate::definitions;
+use crate::diff;
 use crate::pages::{self, Folders};
 use crate::schemas;
 use crate::webhooks::{Authorities, Endpoint, configurations};
@@ -38,6 +39,8 @@ pub enum Command {
     All(All),
     /// Emit the admission policies that hold when the webhook is away or not wanted
     Policies(Policies),
+    /// Say what changes between two states of CRDs, and whom it hurts
+    Diff(diff::cli::Diff),
 }
 
 /// Emitting the definitions.
@@ -157,6 +160,41 @@ impl Default for Command {
     }
 }
 
+/// How a command ended that did what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is nothing to be said: exit code 0.
+    Done,
+    /// Something was found: exit code 1.
+    Findings,
+}
+
+impl Error {
+    /// The exit code: 2 for what cannot be compared, since 1 says that something was found there.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Diff(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// Does what the command asks for, as [`run`] does, and says how it ended.
+///
+/// # Errors
+///
+/// As those of [`run`].
+pub fn outcome(command: Command, out: &mut dyn Write) -> Result<Outcome, Error> {
+    let Command::Diff(arguments) = command else {
+        return run(command, out).map(|()| Outcome::Done);
+    };
+    Ok(match diff::cli::run(&arguments, out)? {
+        diff::Class::Breaking => Outcome::Findings,
+        _ => Outcome::Done,
+    })
+}
+
 /// Emits what the command asks for: to files if it names a directory, to `out` otherwise.
 ///
 /// A reader that stops reading, as `head` does, is no error.
@@ -172,6 +210,7 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
         Command::Schemas(arguments) => (schema_documents()?, arguments.output),
         Command::Chart(arguments) => (chart_documents()?, arguments.output),
         Command::All(arguments) => return everything(&arguments.output, out),
+        Command::Diff(arguments) => return Ok(diff::cli::run(&arguments, out).map(drop)?),
     };
     output.deliver(&documents, &[], out)
 }

@@ -43,7 +43,7 @@ pub fn plain_definitions() -> Vec<CustomResourceDefinition> {
 
 /// What the derive knows of a kind, with another schema: the derive's own has quantities that may
 /// be anything, and fields of a policy that are described as the type of the policy is.
-fn definition<T: CustomResourceExt + JsonSchema>(
+pub(crate) fn definition<T: CustomResourceExt + JsonSchema>(
     schema: &JSONSchemaProps,
 ) -> CustomResourceDefinition {
     let mut definition = T::crd();

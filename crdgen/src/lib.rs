@@ -9,11 +9,16 @@
 //!
 //! [`pages`] are the rules that users wrote, which say what else is sent.
 //!
+//! [`diff`] says what changes between two states of CRDs, and [`structural`] whether the API server would take a schema.
+//!
+//! [`Generator`] does the same for the kinds of others: `docs/crdgen-library.md` says how.
+//!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
 pub mod admission;
 pub mod chart;
 pub mod cli;
+pub mod diff;
 pub mod expressions;
 pub mod pages;
 pub mod schemas;
@@ -21,7 +26,9 @@ pub mod versions;
 pub mod webhooks;
 
 mod definitions;
-mod structural;
+pub mod generator;
+pub mod structural;
 mod yaml;
 
 pub use definitions::{definitions, plain_definitions};
+pub use generator::{Generator, crd};

@@ -1,7 +1,7 @@
 //! The binary `crdgen`.
 
 use clap::Parser;
-use lockkeeper_crdgen::cli::{self, Command};
+use lockkeeper_crdgen::cli::{self, Command, Outcome};
 use std::error::Error;
 use std::io::{Write, stderr, stdout};
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use std::process::ExitCode;
 /// Emits what is derived from lockkeeper's types and rules: CRDs, webhook configurations, admission policies, schemas,
 /// and the files of its chart.
 ///
-/// Without a command: the CRDs. Exit codes: 0 done, 1 it could not be done, or what is checked differs, 2 the command
-/// line is wrong.
+/// Without a command: the CRDs. Exit codes: 0 done, 1 it could not be done, what is checked differs or a change is breaking, 2
+/// the command line is wrong or nothing could be compared.
 #[derive(Debug, Parser)]
 #[command(
     name = "crdgen",
@@ -32,14 +32,16 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let mut out = stdout().lock();
     let done = match arguments.check {
-        Some(repository) => cli::check(repository, &mut out),
-        None => cli::run(arguments.command.unwrap_or_default(), &mut out),
+        Some(repository) => cli::check(repository, &mut out).map(|()| Outcome::Done),
+        None => cli::outcome(arguments.command.unwrap_or_default(), &mut out),
     };
-    let Err(error) = done else {
-        return ExitCode::SUCCESS;
+    let error = match done {
+        Ok(Outcome::Done) => return ExitCode::SUCCESS,
+        Ok(Outcome::Findings) => return ExitCode::FAILURE,
+        Err(error) => error,
     };
     let cause = error.source().map(|cause| format!(": {cause}"));
     // Whoever closed standard error does not want to read it.
     let _ = writeln!(stderr(), "error: {error}{}", cause.unwrap_or_default());
-    ExitCode::FAILURE
+    ExitCode::from(error.exit_code())
 }

@@ -7,6 +7,8 @@
 //! then fills in the default if there is one. So whoever templates `cohortName: null` gets an object
 //! without a cohort, nobody meets a stored null, and a null where a field is required is refused.
 
+pub mod check;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -123,16 +125,23 @@ fn join_lines(node: &mut Node) {
 }
 
 /// Bounds a quantity that is written as a string. `kubectl explain` calls it an object, so the
-/// description says what to write.
+/// description says what to write. What has no pattern may be a port or a percentage.
 fn explain_quantity(node: &mut Node) {
     if node.get("x-kubernetes-int-or-string") != Some(&Value::Bool(true)) {
         return;
     }
     node.insert("maxLength".to_owned(), QUANTITY_LENGTH_MAX.into());
-    if let Some(description) = text(node, "description") {
+    if let Some(description) = text(node, "description").filter(|_| node.contains_key("pattern")) {
         let description = format!("{description} A quantity, such as 500m, 4 or 16Gi.");
         node.insert("description".to_owned(), description.into());
     }
+}
+
+/// Whether an expression looks at what was before.
+pub(crate) fn looks_back(expression: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut words = expression.split(|c| !is_part(c));
+    words.any(|word| word == "oldSelf")
 }
 
 /// Paragraphs with one line each.

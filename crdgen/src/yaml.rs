@@ -36,6 +36,14 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
+/// Reads all documents of a text. The error says where, and what is wrong, on one line.
+pub(crate) fn read_all(text: &str) -> Result<Vec<Value>, String> {
+    serde_saphyr::from_multiple(text).map_err(|error| {
+        let text = error.without_snippet().to_string();
+        text.lines().next().unwrap_or_default().to_owned()
+    })
+}
+
 /// The value with keys in order, without a fraction where a number is whole.
 fn normal(value: Value) -> Value {
     match value {

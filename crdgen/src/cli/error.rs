@@ -1,6 +1,7 @@
 //! What goes wrong.
 
 use super::CERTIFICATE;
+use crate::diff;
 use crate::expressions::ExpressionError;
 use crate::pages;
 use crate::yaml::YamlError;
@@ -88,6 +89,9 @@ pub enum Error {
     /// An expression of a rule cannot be used.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
+    /// Definitions cannot be compared.
+    #[error(transparent)]
+    Diff(#[from] diff::cli::Error),
     /// An object has no YAML form. A test emits all of them, so this does not happen.
     #[error("cannot write {name} as YAML; this is a defect, please report it")]
     Yaml {

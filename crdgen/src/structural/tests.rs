@@ -49,6 +49,7 @@ fn amount(_: &mut schemars::SchemaGenerator) -> Schema {
     json_schema!({
         "description": "How much.",
         "anyOf": [{"type": "integer"}, {"type": "string"}],
+        "pattern": "^[0-9]+m?$",
         "x-kubernetes-int-or-string": true,
     })
 }
@@ -81,6 +82,7 @@ fn json_schema_becomes_structural() {
                             "description": "How much. A quantity, such as 500m, 4 or 16Gi.",
                             "anyOf": [{"type": "integer"}, {"type": "string"}],
                             "maxLength": QUANTITY_LENGTH_MAX,
+                            "pattern": "^[0-9]+m?$",
                             "x-kubernetes-int-or-string": true,
                         },
                     },

@@ -1,0 +1,146 @@
+//! Bounds of a value: which of two is tighter.
+
+use super::Effect;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use std::cmp::Ordering;
+
+/// A bound that is not the same on both sides.
+pub(super) struct Moved {
+    pub(super) effect: Effect,
+    pub(super) what: String,
+}
+
+/// All bounds that moved.
+pub(super) fn moved(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<Moved> {
+    let counts = [
+        ("minLength", Side::Least, old.min_length, new.min_length),
+        ("maxLength", Side::Most, old.max_length, new.max_length),
+        ("minItems", Side::Least, old.min_items, new.min_items),
+        ("maxItems", Side::Most, old.max_items, new.max_items),
+        (
+            "minProperties",
+            Side::Least,
+            old.min_properties,
+            new.min_properties,
+        ),
+        (
+            "maxProperties",
+            Side::Most,
+            old.max_properties,
+            new.max_properties,
+        ),
+    ];
+    let counts = counts.into_iter().filter_map(|(name, side, old, new)| {
+        // Nothing has fewer than none.
+        let of = |it: Option<i64>| it.filter(|it| !(matches!(side, Side::Least) && *it <= 0));
+        let of = |it| {
+            of(it).map(|value| Bound {
+                value,
+                is_excluded: false,
+            })
+        };
+        one(name, side, of(old), of(new))
+    });
+    let number = |value: Option<f64>, excluded: Option<bool>| {
+        value.map(|value| Bound {
+            value,
+            is_excluded: excluded == Some(true),
+        })
+    };
+    let least = (
+        number(old.minimum, old.exclusive_minimum),
+        number(new.minimum, new.exclusive_minimum),
+    );
+    let most = (
+        number(old.maximum, old.exclusive_maximum),
+        number(new.maximum, new.exclusive_maximum),
+    );
+    let numbers = [
+        one("minimum", Side::Least, least.0, least.1),
+        one("maximum", Side::Most, most.0, most.1),
+        multiple(old.multiple_of, new.multiple_of),
+    ];
+    counts.chain(numbers.into_iter().flatten()).collect()
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Least,
+    Most,
+}
+
+#[derive(Clone, Copy)]
+struct Bound<T> {
+    value: T,
+    is_excluded: bool,
+}
+
+impl<T: PartialOrd> Bound<T> {
+    /// How much it takes away, compared with another one.
+    fn strictness(&self, other: &Self, side: Side) -> Option<Ordering> {
+        let by_value = self.value.partial_cmp(&other.value)?;
+        let by_value = match side {
+            Side::Least => by_value,
+            Side::Most => by_value.reverse(),
+        };
+        Some(by_value.then(self.is_excluded.cmp(&other.is_excluded)))
+    }
+}
+
+fn one<T: Copy + PartialOrd + ToString>(
+    name: &str,
+    side: Side,
+    old: Option<Bound<T>>,
+    new: Option<Bound<T>>,
+) -> Option<Moved> {
+    let text = |it: &Bound<T>| {
+        let excluded = if it.is_excluded { ", excluded" } else { "" };
+        format!("{}{excluded}", it.value.to_string())
+    };
+    let (effect, what) = match (&old, &new) {
+        (None, None) => return None,
+        (None, Some(new)) => (
+            Effect::Narrower,
+            format!("{name} is {}, there was none", text(new)),
+        ),
+        (Some(old), None) => (
+            Effect::Wider,
+            format!("{name} was {}, there is none", text(old)),
+        ),
+        (Some(old), Some(new)) => {
+            let effect = match new.strictness(old, side) {
+                Some(Ordering::Equal) => return None,
+                Some(Ordering::Less) => Effect::Wider,
+                Some(Ordering::Greater) => Effect::Narrower,
+                None => Effect::Unclear,
+            };
+            let what = format!("{name} is {}, it was {}", text(new), text(old));
+            (effect, what)
+        }
+    };
+    Some(Moved { effect, what })
+}
+
+fn multiple(old: Option<f64>, new: Option<f64>) -> Option<Moved> {
+    let (effect, what) = match (old, new) {
+        (None, Some(new)) => (
+            Effect::Narrower,
+            format!("multipleOf is {new}, there was none"),
+        ),
+        (Some(old), None) => (
+            Effect::Wider,
+            format!("multipleOf was {old}, there is none"),
+        ),
+        (Some(old), Some(new)) if old.to_bits() != new.to_bits() => {
+            let is_whole = old.fract() == 0.0 && new.fract() == 0.0 && new != 0.0;
+            let effect = if is_whole && old % new == 0.0 {
+                Effect::Wider
+            } else {
+                Effect::Unclear
+            };
+            (effect, format!("multipleOf is {new}, it was {old}"))
+        }
+        _ => return None,
+    };
+    Some(Moved { effect, what })
+}

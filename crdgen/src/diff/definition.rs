@@ -1,0 +1,156 @@
+//! What is said of a kind and its versions, beside the schemas.
+
+use super::{Change, Class, Code, Effect, Place, schema};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
+};
+
+mod names;
+mod version;
+
+pub(super) fn compare(
+    name: &str,
+    old: &CustomResourceDefinition,
+    new: &CustomResourceDefinition,
+) -> Vec<Change> {
+    let mut changes = names::compare(name, old, new);
+    let versions = |it: &CustomResourceDefinition| it.spec.versions.clone();
+    for version in versions(old) {
+        match find(new, &version.name) {
+            Some(after) => {
+                let mut found = version::compare(name, &version, after);
+                if !is_seen(old, &version) && !is_seen(new, after) {
+                    calm(&mut found);
+                }
+                changes.append(&mut found);
+            }
+            None => changes.push(removed(name, old, &version)),
+        }
+    }
+    for version in &new.spec.versions {
+        let before = find(old, &version.name);
+        if before.is_none() {
+            let what = "the version is new".to_owned();
+            changes.push(at(name, version, "", Code::VersionAdded, what));
+        }
+        if before.is_none_or(|before| !before.served && version.served) {
+            changes.extend(converted(name, old, new, version));
+        }
+    }
+    changes
+}
+
+fn at(
+    name: &str,
+    version: &CustomResourceDefinitionVersion,
+    field: &'static str,
+    code: Code,
+    what: String,
+) -> Change {
+    Change::new(
+        name,
+        Place::Version(version.name.clone(), field),
+        code,
+        what,
+    )
+}
+
+fn find<'a>(
+    definition: &'a CustomResourceDefinition,
+    name: &str,
+) -> Option<&'a CustomResourceDefinitionVersion> {
+    definition.spec.versions.iter().find(|it| it.name == name)
+}
+
+fn schema_of(version: &CustomResourceDefinitionVersion) -> JSONSchemaProps {
+    let schema = version.schema.as_ref();
+    schema
+        .and_then(|it| it.open_api_v3_schema.clone())
+        .unwrap_or_default()
+}
+
+/// Whether the status says that objects are stored in the version; `None` without a status.
+fn is_stored(definition: &CustomResourceDefinition, version: &str) -> Option<bool> {
+    let stored = definition.status.as_ref()?.stored_versions.as_ref()?;
+    (!stored.is_empty()).then(|| stored.iter().any(|it| it == version))
+}
+
+/// Whether a client or the store meets the version.
+fn is_seen(
+    definition: &CustomResourceDefinition,
+    version: &CustomResourceDefinitionVersion,
+) -> bool {
+    version.served || version.storage || is_stored(definition, &version.name) == Some(true)
+}
+
+/// What nobody meets hurts nobody.
+fn calm(changes: &mut [Change]) {
+    for change in changes {
+        change.class = Class::Compatible;
+        change
+            .what
+            .push_str("; the version is neither served nor stored");
+    }
+}
+
+fn removed(
+    name: &str,
+    old: &CustomResourceDefinition,
+    version: &CustomResourceDefinitionVersion,
+) -> Change {
+    let stored = is_stored(old, &version.name);
+    let (code, what) = if version.storage || stored == Some(true) {
+        (
+            Code::StoredVersionRemoved,
+            "the version is gone, and objects are stored in it",
+        )
+    } else if version.served {
+        (Code::VersionRemoved, "the version is gone")
+    } else {
+        (
+            Code::UnservedVersionRemoved,
+            "the version is gone, which was not served",
+        )
+    };
+    let change = at(name, version, "", code, what.to_owned());
+    if code == Code::UnservedVersionRemoved && stored == Some(false) {
+        return change.class(Class::Compatible);
+    }
+    change
+}
+
+/// What objects meet that are stored in the old storage version when a client asks for a version that was not there: without
+/// a webhook nothing but their apiVersion changes.
+fn converted(
+    name: &str,
+    old: &CustomResourceDefinition,
+    new: &CustomResourceDefinition,
+    version: &CustomResourceDefinitionVersion,
+) -> Vec<Change> {
+    let has_webhook = new
+        .spec
+        .conversion
+        .as_ref()
+        .is_some_and(|it| it.strategy == "Webhook");
+    let stored = old.spec.versions.iter().find(|it| it.storage);
+    let Some(stored) = stored.filter(|it| !has_webhook && it.name != version.name) else {
+        return Vec::new();
+    };
+    let changes = schema::compare(name, &version.name, &schema_of(stored), &schema_of(version));
+    let hurting = changes
+        .into_iter()
+        .filter(|it| it.class != Class::Compatible);
+    let told = hurting.map(|change| Change {
+        what: format!(
+            "compared with {}, in which objects are stored: {}",
+            stored.name, change.what
+        ),
+        ..change
+    });
+    told.collect()
+}
+
+/// The change, which gives or takes values.
+fn with_effect(change: Change, effect: Effect) -> Change {
+    Change { effect, ..change }
+}

@@ -1,0 +1,130 @@
+//! Names, scope, conversion.
+
+use super::with_effect;
+use crate::diff::{Change, Code, Effect, Stored};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
+};
+
+pub(super) fn compare(
+    name: &str,
+    old: &CustomResourceDefinition,
+    new: &CustomResourceDefinition,
+) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let (old, new) = (&old.spec, &new.spec);
+    if old.scope != new.scope {
+        let what = format!("the scope is {}, it was {}", new.scope, old.scope);
+        changes.push(Change::of_definition(
+            name,
+            "spec.scope",
+            Code::ScopeChanged,
+            what,
+        ));
+    }
+    changes.extend(identity(name, &old.names, &new.names));
+    changes.extend(aliases(name, &old.names, &new.names));
+    let several = old.versions.len() > 1 || new.versions.len() > 1;
+    let conversions = (old.conversion.as_ref(), new.conversion.as_ref());
+    changes.extend(conversion(name, conversions.0, conversions.1, several));
+    let keeps = |it: Option<bool>| it == Some(true);
+    if keeps(old.preserve_unknown_fields) && !keeps(new.preserve_unknown_fields) {
+        let what = "unknown fields are no longer kept".to_owned();
+        let field = "spec.preserveUnknownFields";
+        let change = Change::of_definition(name, field, Code::PruningBegun, what);
+        changes.push(Change {
+            stored: Stored::Dropped,
+            ..with_effect(change, Effect::Narrower)
+        });
+    }
+    changes
+}
+
+/// The names by which clients find the kind.
+fn identity(
+    name: &str,
+    old: &CustomResourceDefinitionNames,
+    new: &CustomResourceDefinitionNames,
+) -> Vec<Change> {
+    let singular = |it: &CustomResourceDefinitionNames| {
+        let default = || it.kind.to_lowercase();
+        it.singular
+            .clone()
+            .filter(|it| !it.is_empty())
+            .unwrap_or_else(default)
+    };
+    let list = |it: &CustomResourceDefinitionNames| {
+        it.list_kind
+            .clone()
+            .unwrap_or_else(|| format!("{}List", it.kind))
+    };
+    let pairs = [
+        ("spec.names.kind", old.kind.clone(), new.kind.clone()),
+        ("spec.names.plural", old.plural.clone(), new.plural.clone()),
+        ("spec.names.singular", singular(old), singular(new)),
+        ("spec.names.listKind", list(old), list(new)),
+    ];
+    let other = pairs.into_iter().filter(|(_, old, new)| old != new);
+    let changes = other.map(|(field, old, new)| {
+        let what = format!("it is {new}, it was {old}");
+        Change::of_definition(name, field, Code::NamesChanged, what)
+    });
+    changes.collect()
+}
+
+fn aliases(
+    name: &str,
+    old: &CustomResourceDefinitionNames,
+    new: &CustomResourceDefinitionNames,
+) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let lists = [
+        (
+            "spec.names.shortNames",
+            Code::ShortNameRemoved,
+            old.short_names.as_deref().unwrap_or_default(),
+            new.short_names.as_deref().unwrap_or_default(),
+        ),
+        (
+            "spec.names.categories",
+            Code::CategoryRemoved,
+            old.categories.as_deref().unwrap_or_default(),
+            new.categories.as_deref().unwrap_or_default(),
+        ),
+    ];
+    for (field, removed, old, new) in lists {
+        for alias in old.iter().filter(|it| !new.contains(it)) {
+            let what = format!("{alias} is gone");
+            changes.push(Change::of_definition(name, field, removed, what));
+        }
+        for alias in new.iter().filter(|it| !old.contains(it)) {
+            let what = format!("{alias} is new");
+            changes.push(Change::of_definition(name, field, Code::AliasAdded, what));
+        }
+    }
+    changes
+}
+
+fn conversion(
+    name: &str,
+    old: Option<&CustomResourceConversion>,
+    new: Option<&CustomResourceConversion>,
+    several: bool,
+) -> Option<Change> {
+    let strategy = |it: Option<&CustomResourceConversion>| {
+        it.map_or_else(|| "None".to_owned(), |it| it.strategy.clone())
+    };
+    let (before, after) = (strategy(old), strategy(new));
+    let what = format!("the strategy is {after}, it was {before}");
+    let code = match (before.as_str(), after.as_str()) {
+        ("Webhook", "None") if several => Code::ConversionRemoved,
+        (before, after) if before != after => Code::ConversionChanged,
+        _ if old.map(|it| &it.webhook) != new.map(|it| &it.webhook) => {
+            let what = "the webhook is called in another way".to_owned();
+            let code = Code::ConversionChanged;
+            return Some(Change::of_definition(name, "spec.conversion", code, what));
+        }
+        _ => return None,
+    };
+    Some(Change::of_definition(name, "spec.conversion", code, what))
+}

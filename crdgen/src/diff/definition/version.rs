@@ -1,0 +1,120 @@
+//! One version, as it was and as it is.
+
+use super::{at, schema, schema_of};
+use crate::diff::{Change, Code, Stored};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinitionVersion, CustomResourceSubresources,
+};
+
+pub(super) fn compare(
+    name: &str,
+    old: &CustomResourceDefinitionVersion,
+    new: &CustomResourceDefinitionVersion,
+) -> Vec<Change> {
+    let mut changes = Vec::new();
+    match (old.served, new.served) {
+        (true, false) => {
+            let what = "the version is no longer served".to_owned();
+            changes.push(at(name, new, "served", Code::VersionNoLongerServed, what));
+        }
+        (false, true) => {
+            let what = "the version is served".to_owned();
+            changes.push(at(name, new, "served", Code::VersionServed, what));
+        }
+        _ => {}
+    }
+    if !old.storage && new.storage {
+        let what = "objects are stored in this version from now on".to_owned();
+        changes.push(at(name, new, "storage", Code::StorageVersionChanged, what));
+    }
+    let deprecation = |it: &CustomResourceDefinitionVersion| {
+        (it.deprecated == Some(true), it.deprecation_warning.clone())
+    };
+    if deprecation(old) != deprecation(new) {
+        let word = if deprecation(new).0 { "is" } else { "is not" };
+        let what = format!("the version {word} deprecated");
+        changes.push(at(name, new, "deprecated", Code::DeprecationChanged, what));
+    }
+    changes.extend(subresources(name, old, new));
+    changes.extend(selectable(name, old, new));
+    let columns = |it: &CustomResourceDefinitionVersion| it.additional_printer_columns.clone();
+    if columns(old).unwrap_or_default() != columns(new).unwrap_or_default() {
+        let what = "other columns are shown".to_owned();
+        let field = "additionalPrinterColumns";
+        changes.push(at(name, new, field, Code::ColumnsChanged, what));
+    }
+    changes.extend(schema::compare(
+        name,
+        &new.name,
+        &schema_of(old),
+        &schema_of(new),
+    ));
+    changes
+}
+
+fn subresources(
+    name: &str,
+    old: &CustomResourceDefinitionVersion,
+    new: &CustomResourceDefinitionVersion,
+) -> Vec<Change> {
+    let of = |it: &CustomResourceDefinitionVersion| -> CustomResourceSubresources {
+        it.subresources.clone().unwrap_or_default()
+    };
+    let (before, after) = (of(old), of(new));
+    let mut changes = Vec::new();
+    match (before.status.is_some(), after.status.is_some()) {
+        (false, true) => {
+            let what = "the status is written by itself".to_owned();
+            changes.push(at(
+                name,
+                new,
+                "subresources.status",
+                Code::StatusAdded,
+                what,
+            ));
+        }
+        (true, false) => {
+            let what = "the status is no longer written by itself".to_owned();
+            changes.push(at(
+                name,
+                new,
+                "subresources.status",
+                Code::StatusRemoved,
+                what,
+            ));
+        }
+        _ => {}
+    }
+    let (code, what) = match (&before.scale, &after.scale) {
+        (None, Some(_)) => (Code::ScaleAdded, "the kind can be scaled"),
+        (Some(_), None) => (Code::ScaleChanged, "the kind can no longer be scaled"),
+        (Some(before), Some(after)) if before != after => {
+            (Code::ScaleChanged, "other fields are scaled")
+        }
+        _ => return changes,
+    };
+    changes.push(at(name, new, "subresources.scale", code, what.to_owned()));
+    changes
+}
+
+fn selectable(
+    name: &str,
+    old: &CustomResourceDefinitionVersion,
+    new: &CustomResourceDefinitionVersion,
+) -> Vec<Change> {
+    let of = |it: &CustomResourceDefinitionVersion| -> Vec<String> {
+        let all = it.selectable_fields.iter().flatten();
+        all.map(|it| it.json_path.clone()).collect()
+    };
+    let (before, after) = (of(old), of(new));
+    let gone = before.iter().filter(|it| !after.contains(it));
+    let gone = gone.map(|it| (Code::SelectableFieldRemoved, format!("{it} is gone")));
+    let come = after.iter().filter(|it| !before.contains(it));
+    let come = come.map(|it| (Code::SelectableFieldAdded, format!("{it} is new")));
+    let all = gone.chain(come);
+    let changes = all.map(|(code, what)| Change {
+        stored: Stored::Untouched,
+        ..at(name, new, "selectableFields", code, what)
+    });
+    changes.collect()
+}

@@ -1,0 +1,103 @@
+//! `allOf`, `anyOf`, `oneOf` and `not`: what can be shown about them, and no more.
+
+use super::Effect;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+
+/// The junctors that say something else, and what that does.
+pub(super) fn changed(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<(&'static str, Effect)> {
+    let (old, new) = (without_form(old), without_form(new));
+    let of = |it: &Option<Vec<JSONSchemaProps>>| it.clone().unwrap_or_default();
+    let lists = [
+        ("allOf", effect_of_all(&of(&old.all_of), &of(&new.all_of))),
+        ("anyOf", effect_of_any(&of(&old.any_of), &of(&new.any_of))),
+        ("oneOf", effect_of_one(&of(&old.one_of), &of(&new.one_of))),
+        ("not", effect_of_not(old.not.as_deref(), new.not.as_deref())),
+    ];
+    let changed = lists.into_iter();
+    changed
+        .filter(|(_, effect)| *effect != Effect::Same)
+        .collect()
+}
+
+/// Whether anything is said of a value by junctors.
+pub(super) fn has_any(schema: &JSONSchemaProps) -> bool {
+    let schema = without_form(schema);
+    let is_there = |it: &Option<Vec<JSONSchemaProps>>| it.as_ref().is_some_and(|it| !it.is_empty());
+    is_there(&schema.all_of)
+        || is_there(&schema.any_of)
+        || is_there(&schema.one_of)
+        || schema.not.is_some()
+}
+
+/// An int-or-string says by junctors what it is: nothing that its own keyword does not say.
+fn without_form(schema: &JSONSchemaProps) -> JSONSchemaProps {
+    let of = |name: &str| JSONSchemaProps {
+        type_: Some(name.to_owned()),
+        ..JSONSchemaProps::default()
+    };
+    let form = Some(vec![of("integer"), of("string")]);
+    let mut schema = JSONSchemaProps {
+        all_of: schema.all_of.clone(),
+        any_of: schema.any_of.clone(),
+        one_of: schema.one_of.clone(),
+        not: schema.not.clone(),
+        x_kubernetes_int_or_string: schema.x_kubernetes_int_or_string,
+        ..JSONSchemaProps::default()
+    };
+    if schema.x_kubernetes_int_or_string == Some(true) {
+        if schema.any_of == form {
+            schema.any_of = None;
+        }
+        let branches = schema.all_of.iter_mut().flatten();
+        branches
+            .filter(|it| it.any_of == form)
+            .for_each(|it| it.any_of = None);
+        if let Some(branches) = &mut schema.all_of {
+            branches.retain(|it| *it != JSONSchemaProps::default());
+        }
+    }
+    schema
+}
+
+/// Every branch of `some` is among `all`.
+fn are_among(some: &[JSONSchemaProps], all: &[JSONSchemaProps]) -> bool {
+    some.iter().all(|it| all.contains(it))
+}
+
+fn effect_of_all(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
+    match (are_among(new, old), are_among(old, new)) {
+        (true, true) => Effect::Same,
+        (true, false) => Effect::Wider,
+        (false, true) => Effect::Narrower,
+        (false, false) => Effect::Unclear,
+    }
+}
+
+fn effect_of_any(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
+    match (old.is_empty(), new.is_empty()) {
+        (true, true) => Effect::Same,
+        (true, false) => Effect::Narrower,
+        (false, true) => Effect::Wider,
+        // The more branches there are, the more is accepted: the other way round than with allOf.
+        (false, false) => effect_of_all(new, old),
+    }
+}
+
+fn effect_of_one(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
+    let is_same = old.len() == new.len() && are_among(old, new) && are_among(new, old);
+    match (old.is_empty(), new.is_empty()) {
+        _ if is_same => Effect::Same,
+        (true, _) => Effect::Narrower,
+        (_, true) => Effect::Wider,
+        _ => Effect::Unclear,
+    }
+}
+
+fn effect_of_not(old: Option<&JSONSchemaProps>, new: Option<&JSONSchemaProps>) -> Effect {
+    match (old, new) {
+        (None, Some(_)) => Effect::Narrower,
+        (Some(_), None) => Effect::Wider,
+        (Some(old), Some(new)) if old != new => Effect::Unclear,
+        _ => Effect::Same,
+    }
+}

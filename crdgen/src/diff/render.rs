@@ -1,0 +1,234 @@
+//! The answer of a comparison: for people, as JSON, as Markdown.
+
+use super::{Change, Class, Fate, Verdict};
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+/// How the answer is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Human,
+    /// For programs.
+    Json,
+    /// For a comment on a change.
+    Markdown,
+}
+
+/// What is told.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// The changes.
+    pub changes: &'a [Change],
+    /// What becomes of the objects that were given, if any were.
+    pub verdicts: Option<&'a [Verdict]>,
+    /// How many documents were of other kinds.
+    pub skipped: usize,
+}
+
+impl Report<'_> {
+    /// The answer as a whole.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        let worst = self.changes.iter().map(|it| it.class).max();
+        worst.unwrap_or(Class::Compatible)
+    }
+
+    /// The text; with colours if it goes to a terminal.
+    ///
+    /// # Errors
+    ///
+    /// None of its own: what it writes to is a string.
+    pub fn text(&self, output: Output, has_colours: bool) -> Result<String, fmt::Error> {
+        let mut out = String::new();
+        match output {
+            Output::Human => self.human(&mut out, has_colours)?,
+            Output::Json => writeln!(out, "{:#}", self.json())?,
+            Output::Markdown => self.markdown(&mut out)?,
+        }
+        Ok(out)
+    }
+
+    fn by_definition(&self) -> BTreeMap<&str, Vec<&Change>> {
+        let mut all: BTreeMap<&str, Vec<&Change>> = BTreeMap::new();
+        for change in self.changes {
+            all.entry(&change.definition).or_default().push(change);
+        }
+        for changes in all.values_mut() {
+            changes.sort_by_key(|it| std::cmp::Reverse(it.class));
+        }
+        all
+    }
+
+    fn count(&self, class: Class) -> usize {
+        self.changes.iter().filter(|it| it.class == class).count()
+    }
+
+    fn human(&self, out: &mut String, has_colours: bool) -> fmt::Result {
+        for (definition, changes) in self.by_definition() {
+            writeln!(out, "{definition}")?;
+            for change in changes {
+                let (start, end) = colours(change.class, has_colours);
+                let (class, place) = (change.class, &change.place);
+                writeln!(
+                    out,
+                    "  {start}{class}{end}  {place}: {} [{}]",
+                    change.what, change.code
+                )?;
+                if change.class != Class::Compatible {
+                    let row = change.code.row();
+                    writeln!(out, "    {}; {}", row.meaning, change.stored)?;
+                    writeln!(out, "    {}", row.advice)?;
+                }
+            }
+        }
+        self.human_verdicts(out)?;
+        writeln!(out, "{}", self.summary())
+    }
+
+    fn human_verdicts(&self, out: &mut String) -> fmt::Result {
+        for verdict in self.verdicts.into_iter().flatten() {
+            if verdict.fate == Fate::Passes {
+                continue;
+            }
+            writeln!(out, "{}  {}", verdict.object, verdict.fate.as_str())?;
+            for field in &verdict.dropped {
+                writeln!(out, "    loses {field}")?;
+            }
+            for text in &verdict.on_create {
+                writeln!(out, "    {text}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn summary(&self) -> String {
+        let mut parts = vec![
+            format!("{} breaking", self.count(Class::Breaking)),
+            format!(
+                "{} need a storage migration",
+                self.count(Class::NeedsStorageMigration)
+            ),
+            format!("{} compatible", self.count(Class::Compatible)),
+        ];
+        if let Some(verdicts) = self.verdicts {
+            let failing = verdicts
+                .iter()
+                .filter(|it| it.fate > Fate::LosesFields)
+                .count();
+            parts.push(format!(
+                "{failing} of {} objects would fail",
+                verdicts.len()
+            ));
+        }
+        if self.skipped > 0 {
+            parts.push(format!("{} documents of other kinds skipped", self.skipped));
+        }
+        parts.join(", ")
+    }
+
+    fn json(&self) -> Value {
+        let changes: Vec<Row<'_>> = self.changes.iter().map(Row::of).collect();
+        json!({
+            "class": self.class().as_str(),
+            "counts": {
+                "breaking": self.count(Class::Breaking),
+                "needs-storage-migration": self.count(Class::NeedsStorageMigration),
+                "compatible": self.count(Class::Compatible),
+            },
+            "changes": changes,
+            "objects": self.verdicts,
+            "skipped": self.skipped,
+        })
+    }
+
+    fn markdown(&self, out: &mut String) -> fmt::Result {
+        writeln!(out, "**{}**: {}", self.class(), self.summary())?;
+        for (definition, changes) in self.by_definition() {
+            writeln!(out, "\n### {definition}\n")?;
+            writeln!(out, "| class | where | what | means | do |")?;
+            writeln!(out, "| --- | --- | --- | --- | --- |")?;
+            for change in changes {
+                let row = change.code.row();
+                let cells = [
+                    change.class.to_string(),
+                    format!("`{}`", change.place),
+                    format!("{} ({})", cell(&change.what), row.id),
+                    format!("{}; {}", row.meaning, change.stored),
+                    row.advice.to_owned(),
+                ];
+                writeln!(out, "| {} |", cells.join(" | "))?;
+            }
+        }
+        let failing = self.verdicts.into_iter().flatten();
+        let mut failing = failing.filter(|it| it.fate != Fate::Passes).peekable();
+        if failing.peek().is_some() {
+            writeln!(
+                out,
+                "\n### Objects\n\n| object | fate | why |\n| --- | --- | --- |"
+            )?;
+        }
+        for verdict in failing {
+            let lost = verdict.dropped.iter().map(|it| format!("loses {it}"));
+            let why: Vec<String> = lost.chain(verdict.on_create.iter().cloned()).collect();
+            let (object, fate) = (&verdict.object, verdict.fate.as_str());
+            writeln!(out, "| {object} | {fate} | {} |", cell(&why.join("; ")))?;
+        }
+        Ok(())
+    }
+}
+
+/// A change in JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    definition: &'a str,
+    version: Option<&'a str>,
+    path: String,
+    place: String,
+    code: &'a str,
+    name: &'a str,
+    class: Class,
+    effect: super::Effect,
+    what: &'a str,
+    meaning: &'a str,
+    advice: &'a str,
+    stored: String,
+}
+
+impl<'a> Row<'a> {
+    fn of(change: &'a Change) -> Self {
+        let row = change.code.row();
+        Self {
+            definition: &change.definition,
+            version: change.place.version(),
+            path: change.place.field(),
+            place: change.place.to_string(),
+            code: row.id,
+            name: row.name,
+            class: change.class,
+            effect: change.effect,
+            what: &change.what,
+            meaning: row.meaning,
+            advice: row.advice,
+            stored: change.stored.to_string(),
+        }
+    }
+}
+
+fn colours(class: Class, has_colours: bool) -> (&'static str, &'static str) {
+    match class {
+        _ if !has_colours => ("", ""),
+        Class::Breaking => ("\u{1b}[1;31m", "\u{1b}[0m"),
+        Class::NeedsStorageMigration => ("\u{1b}[1;33m", "\u{1b}[0m"),
+        Class::Compatible => ("\u{1b}[32m", "\u{1b}[0m"),
+    }
+}
+
+/// A text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}

@@ -1,0 +1,141 @@
+//! What sort of value stands at a place.
+
+use super::{At, Walk, is_embedded};
+use crate::diff::{Code, Effect, Stored};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+
+/// The formats of texts that the API server looks at, without hyphens.
+const OF_TEXTS: [&str; 28] = [
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "datetime",
+    "duration",
+    "email",
+    "hexcolor",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "k8slongname",
+    "k8sshortname",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "int32",
+    "int64",
+];
+
+/// The sort of value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind<'a> {
+    Any,
+    IntOrString,
+    Named(&'a str),
+}
+
+impl<'a> Kind<'a> {
+    fn of(schema: &'a JSONSchemaProps) -> Self {
+        match schema.type_.as_deref() {
+            _ if schema.x_kubernetes_int_or_string == Some(true) => Self::IntOrString,
+            None | Some("") => Self::Any,
+            Some(name) => Self::Named(name),
+        }
+    }
+
+    const fn name(self) -> &'a str {
+        match self {
+            Self::Any => "anything",
+            Self::IntOrString => "integer or string",
+            Self::Named(name) => name,
+        }
+    }
+
+    /// What it does to go from one to another one.
+    fn effect(self, new: Self) -> Effect {
+        match (self, new) {
+            (_, Kind::Any)
+            | (Kind::Named("integer"), Kind::Named("number") | Kind::IntOrString)
+            | (Kind::Named("string"), Kind::IntOrString) => Effect::Wider,
+            (Kind::Any, _)
+            | (Kind::Named("number") | Kind::IntOrString, Kind::Named("integer"))
+            | (Kind::IntOrString, Kind::Named("string")) => Effect::Narrower,
+            _ => Effect::Unclear,
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Says what changed of the sort of value; `false` where nothing else can be compared.
+    pub(super) fn kind(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) -> bool {
+        match (old.nullable == Some(true), new.nullable == Some(true)) {
+            (false, true) => {
+                let what = "it may be null".to_owned();
+                let code = Code::NullableAdded;
+                self.report(&at.path, code, Effect::Wider, Stored::Untouched, what);
+            }
+            (true, false) => {
+                let what = "it may no longer be null".to_owned();
+                let code = Code::NullableRemoved;
+                self.report(&at.path, code, Effect::Narrower, Stored::Dropped, what);
+            }
+            _ => {}
+        }
+        if is_embedded(old) != is_embedded(new) {
+            let (effect, what) = if is_embedded(new) {
+                (Effect::Narrower, "it is a whole object")
+            } else {
+                (Effect::Unclear, "it is no longer a whole object")
+            };
+            let code = Code::EmbeddedChanged;
+            self.report(&at.path, code, effect, at.until(), what.to_owned());
+        }
+        let (before, after) = (Kind::of(old), Kind::of(new));
+        if before == after {
+            return true;
+        }
+        let what = format!("the type is {}, it was {}", after.name(), before.name());
+        let effect = before.effect(after);
+        let stored = if effect == Effect::Wider {
+            Stored::Untouched
+        } else {
+            at.until()
+        };
+        self.report(&at.path, Code::TypeChanged, effect, stored, what);
+        false
+    }
+}
+
+/// What it does that the format is another one.
+pub(super) fn effect_of_format(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Effect {
+    match (seen(old), seen(new)) {
+        (before, after) if before == after => Effect::Same,
+        (_, None) => Effect::Wider,
+        (None, Some(_)) => Effect::Narrower,
+        (Some(before), Some(after)) if before == "int32" && after == "int64" => Effect::Wider,
+        (Some(_), Some(_)) => Effect::Unclear,
+    }
+}
+
+/// The format, if the API server looks at it for this type.
+fn seen(schema: &JSONSchemaProps) -> Option<String> {
+    let format = schema.format.as_deref()?.replace('-', "");
+    let is_seen = match schema.type_.as_deref() {
+        Some("integer") => matches!(format.as_str(), "int32" | "int64"),
+        Some("number") => matches!(format.as_str(), "float" | "double"),
+        Some("string") => OF_TEXTS.contains(&format.as_str()) && !format.starts_with("int"),
+        None | Some("") => OF_TEXTS.contains(&format.as_str()),
+        Some(_) => false,
+    };
+    is_seen.then_some(format)
+}

@@ -1,0 +1,303 @@
+//! Where definitions and objects are read from: files, folders, standard input, and what git knows of them.
+
+mod git;
+
+use crate::diff::name_of;
+use crate::yaml;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::{fs, str};
+
+/// The deepest folder that is looked into, counted from the one that is named.
+const FOLDERS_MAX: usize = 32;
+
+/// Where something is read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Standard input.
+    Stdin,
+    /// A file, or all files of a folder and those below it.
+    Path(PathBuf),
+    /// A path as it was in a revision of git, from the top of the repository unless it begins with `./`.
+    Revision {
+        /// The revision, such as `main` or `v1.2.0`.
+        revision: String,
+        /// The path.
+        path: String,
+    },
+    /// The path of the other side, as it was in a revision of git.
+    Other {
+        /// The revision.
+        revision: String,
+    },
+}
+
+/// Why something could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or a folder cannot be read.
+    #[error("cannot read {place}: {source}; name a file, a folder, - or a revision of git")]
+    Read {
+        /// The file or the folder.
+        place: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// git does not know the revision or the path.
+    #[error(
+        "git cannot show {place}: {said}; name a file, a folder, -, REVISION:PATH or a revision that has the path of the other side"
+    )]
+    Git {
+        /// What it was asked for.
+        place: String,
+        /// What it said.
+        said: String,
+    },
+    /// Both sides are revisions without a path.
+    #[error(
+        "{revision} needs a path: give it as {revision}:PATH, or the other side as a file or folder"
+    )]
+    NoPath {
+        /// The revision.
+        revision: String,
+    },
+    /// A document is no YAML or JSON.
+    #[error("{place} is neither YAML nor JSON: {reason}")]
+    Syntax {
+        /// The file.
+        place: String,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// A definition cannot be understood.
+    #[error("{place}: the definition {name} cannot be read: {field}: {reason}")]
+    Definition {
+        /// The file.
+        place: String,
+        /// Its name.
+        name: String,
+        /// The field that is wrong.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A definition of a version that no API server has any more.
+    #[error("{place}: the definition {name} is of {version}; write it as apiextensions.k8s.io/v1")]
+    OldDefinition {
+        /// The file.
+        place: String,
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: String,
+    },
+    /// A definition stands in a source twice.
+    #[error("{place}: the definition {name} stands here a second time; leave one of them out")]
+    Twice {
+        /// The file with the second one.
+        place: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// The definitions of a source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Definitions {
+    /// Them, in the order in which they were read.
+    pub items: Vec<CustomResourceDefinition>,
+    /// How many documents were of another kind.
+    pub skipped: usize,
+}
+
+/// A text, and where it comes from.
+struct Text {
+    place: String,
+    text: String,
+}
+
+impl Source {
+    /// Reads what a person wrote: `-`, a path that exists, `REVISION:PATH`, or a revision.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        if text == "-" {
+            Self::Stdin
+        } else if Path::new(text).exists() {
+            Self::Path(text.into())
+        } else if let Some((revision, path)) = text.split_once(':') {
+            Self::Revision {
+                revision: revision.to_owned(),
+                path: path.to_owned(),
+            }
+        } else if may_hold_objects(Path::new(text)) {
+            // So that a file that is missing is called that, and no revision.
+            Self::Path(text.into())
+        } else {
+            Self::Other {
+                revision: text.to_owned(),
+            }
+        }
+    }
+
+    /// The definitions in it.
+    ///
+    /// # Errors
+    ///
+    /// When something cannot be read or understood.
+    pub fn definitions(&self, other: &Self) -> Result<Definitions, Error> {
+        let mut definitions = Definitions::default();
+        let mut names = BTreeSet::new();
+        for text in self.texts(other)? {
+            for document in documents(&text)? {
+                if kind(&document) != "CustomResourceDefinition" {
+                    definitions.skipped = definitions.skipped.saturating_add(1);
+                    continue;
+                }
+                let definition = definition(&text.place, document)?;
+                let name = name_of(&definition);
+                if !names.insert(name.clone()) {
+                    let place = text.place.clone();
+                    return Err(Error::Twice { place, name });
+                }
+                definitions.items.push(definition);
+            }
+        }
+        Ok(definitions)
+    }
+
+    /// All objects in it.
+    ///
+    /// # Errors
+    ///
+    /// When something cannot be read or understood.
+    pub fn objects(&self) -> Result<Vec<Value>, Error> {
+        let mut objects = Vec::new();
+        for text in self.texts(self)? {
+            objects.extend(documents(&text)?);
+        }
+        Ok(objects)
+    }
+
+    fn texts(&self, other: &Self) -> Result<Vec<Text>, Error> {
+        match (self, other) {
+            (Self::Stdin, _) => {
+                let place = "standard input".to_owned();
+                let mut text = String::new();
+                match io::stdin().read_to_string(&mut text) {
+                    Ok(_) => Ok(vec![Text { place, text }]),
+                    Err(source) => Err(Error::Read { place, source }),
+                }
+            }
+            (Self::Path(path), _) => {
+                let mut texts = Vec::new();
+                of_path(path, 0, &mut texts)?;
+                Ok(texts)
+            }
+            (Self::Revision { revision, path }, _) => git::texts(Path::new("."), revision, path),
+            (Self::Other { revision }, Self::Path(path)) => git::texts_of(revision, path),
+            (Self::Other { revision }, Self::Revision { path, .. }) => {
+                git::texts(Path::new("."), revision, path)
+            }
+            (Self::Other { revision }, _) => Err(Error::NoPath {
+                revision: revision.clone(),
+            }),
+        }
+    }
+}
+
+/// Whether a file may hold objects, by its name.
+fn may_hold_objects(path: &Path) -> bool {
+    let extension = path.extension().and_then(|it| it.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json"))
+}
+
+fn of_path(path: &Path, depth: usize, texts: &mut Vec<Text>) -> Result<(), Error> {
+    let place = path.display().to_string();
+    let failed = |source| Error::Read {
+        place: place.clone(),
+        source,
+    };
+    if !path.is_dir() {
+        let text = fs::read_to_string(path).map_err(failed)?;
+        texts.push(Text { place, text });
+        return Ok(());
+    }
+    let entries: Result<Vec<_>, _> = fs::read_dir(path).map_err(failed)?.collect();
+    let mut paths: Vec<PathBuf> = entries
+        .map_err(failed)?
+        .iter()
+        .map(fs::DirEntry::path)
+        .collect();
+    paths.sort();
+    for path in paths {
+        // A folder that is a link may lead back here.
+        let is_folder = path.is_dir() && !path.is_symlink();
+        if (is_folder && depth < FOLDERS_MAX) || (path.is_file() && may_hold_objects(&path)) {
+            of_path(&path, depth.saturating_add(1), texts)?;
+        }
+    }
+    Ok(())
+}
+
+/// The objects of a text, those of lists one by one.
+fn documents(text: &Text) -> Result<Vec<Value>, Error> {
+    let read = yaml::read_all(&text.text).map_err(|reason| Error::Syntax {
+        place: text.place.clone(),
+        reason,
+    })?;
+    let mut objects = Vec::new();
+    for document in read {
+        match document {
+            Value::Null => {}
+            Value::Object(mut fields) if is_list(&fields) => {
+                if let Some(Value::Array(items)) = fields.remove("items") {
+                    objects.extend(items);
+                }
+            }
+            other => objects.push(other),
+        }
+    }
+    Ok(objects)
+}
+
+fn is_list(fields: &serde_json::Map<String, Value>) -> bool {
+    let kind = fields.get("kind").and_then(Value::as_str);
+    kind.is_some_and(|it| it.ends_with("List")) && fields.get("items").is_some_and(Value::is_array)
+}
+
+fn kind(object: &Value) -> &str {
+    object
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+fn definition(place: &str, document: Value) -> Result<CustomResourceDefinition, Error> {
+    let place = place.to_owned();
+    let metadata = document.get("metadata").and_then(|it| it.get("name"));
+    let name = metadata
+        .and_then(Value::as_str)
+        .unwrap_or("without a name")
+        .to_owned();
+    let version = document
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if version != "apiextensions.k8s.io/v1" {
+        let version = version.to_owned();
+        return Err(Error::OldDefinition {
+            place,
+            name,
+            version,
+        });
+    }
+    serde_path_to_error::deserialize(document).map_err(|error| Error::Definition {
+        place,
+        name,
+        field: error.path().to_string(),
+        reason: error.into_inner().to_string(),
+    })
+}

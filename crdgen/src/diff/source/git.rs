@@ -1,0 +1,68 @@
+//! What git knows of a path. Its arguments are passed as they are, by no shell.
+
+use super::{Error, Text, may_hold_objects};
+use std::path::Path;
+use std::process::Command;
+
+/// The texts under a path in a revision, asked from a folder.
+pub(super) fn texts(from: &Path, revision: &str, path: &str) -> Result<Vec<Text>, Error> {
+    let place = format!("{revision}:{path}");
+    if revision.is_empty() || revision.starts_with('-') {
+        let said = "that is no revision".to_owned();
+        return Err(Error::Git { place, said });
+    }
+    let sort = ask(from, &["cat-file", "-t", &place], &place)?;
+    if sort.trim() == "blob" {
+        let text = ask(from, &["cat-file", "blob", &place], &place)?;
+        return Ok(vec![Text { place, text }]);
+    }
+    let listed = ask(
+        from,
+        &["ls-tree", "-r", "-z", "--name-only", "--full-tree", &place],
+        &place,
+    )?;
+    let names = listed
+        .split('\0')
+        .filter(|it| may_hold_objects(Path::new(it)));
+    let texts = names.map(|name| {
+        let folder = place.trim_end_matches('/');
+        let separator = if folder.ends_with(':') { "" } else { "/" };
+        let place = format!("{folder}{separator}{name}");
+        let text = ask(from, &["cat-file", "blob", &place], &place)?;
+        Ok(Text { place, text })
+    });
+    texts.collect()
+}
+
+/// The texts that a path of today had in a revision.
+pub(super) fn texts_of(revision: &str, path: &Path) -> Result<Vec<Text>, Error> {
+    if path.is_dir() {
+        return texts(path, revision, "./");
+    }
+    let from = path.parent().filter(|it| !it.as_os_str().is_empty());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    texts(
+        from.unwrap_or(Path::new(".")),
+        revision,
+        &format!("./{name}"),
+    )
+}
+
+fn ask(from: &Path, arguments: &[&str], place: &str) -> Result<String, Error> {
+    let failed = |said: String| Error::Git {
+        place: place.to_owned(),
+        said,
+    };
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(from)
+        .args(arguments)
+        .output();
+    let output = output.map_err(|error| failed(format!("git cannot be run: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.lines().next().unwrap_or("it failed");
+        return Err(failed(said.trim_start_matches("fatal: ").to_owned()));
+    }
+    String::from_utf8(output.stdout).map_err(|_| failed("it is no text".to_owned()))
+}

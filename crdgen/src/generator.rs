@@ -1,0 +1,306 @@
+//! CRDs of any kinds that are written with `kube::CustomResource`: a binary or a `build.rs` of ten lines.
+//!
+//! ```no_run
+//! # use lockkeeper_crdgen::Generator;
+//! # fn main() -> std::process::ExitCode {
+//! Generator::default()/* .kind::<Reservation>() */.main()
+//! # }
+//! ```
+
+mod bounds;
+
+use crate::diff::cli::{self as compared, Diff};
+use crate::diff::{Class, SchemaPath, name_of};
+use crate::structural::{self, check};
+use crate::{definitions, yaml};
+use clap::{Args, Parser, Subcommand};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use schemars::JsonSchema;
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::io::{self, Write, stderr, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+/// The definition of a kind, with a schema that an API server takes: one type a node, enums as lists of values, quantities
+/// with a bound, no null.
+///
+/// # Errors
+///
+/// [`check::NotStructural`] with the path of each place that cannot be said in a CRD, such as an enum whose variants hold
+/// different types.
+pub fn crd<T: CustomResourceExt + JsonSchema>()
+-> Result<CustomResourceDefinition, check::NotStructural> {
+    let definition = definitions::definition::<T>(&structural::schema::<T>());
+    check::check(&definition)?;
+    Ok(definition)
+}
+
+/// Places of a definition that have no bound, by version. What an expression there costs cannot be estimated, so that the
+/// API server refuses most of them.
+#[must_use]
+pub fn unbounded(definition: &CustomResourceDefinition) -> Vec<(String, SchemaPath)> {
+    bounds::unbounded(definition)
+}
+
+/// Why nothing, or not everything, was generated.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A kind has no schema that an API server takes.
+    #[error(transparent)]
+    NotStructural(#[from] check::NotStructural),
+    /// A definition has no YAML form.
+    #[error("cannot write {name} as YAML; this is a defect, please report it")]
+    Yaml {
+        /// Its name.
+        name: String,
+        /// What the serializer says.
+        source: yaml::YamlError,
+    },
+    /// A file or a folder cannot be written.
+    #[error("cannot write {path}; name a folder that you may write to")]
+    Write {
+        /// The file or the folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The output cannot be written to.
+    #[error("cannot write the output; write to files with --output-dir instead")]
+    Output(#[source] io::Error),
+    /// Definitions cannot be compared.
+    #[error(transparent)]
+    Diff(#[from] compared::Error),
+}
+
+/// Generates the definitions of some kinds.
+#[derive(Debug, Default)]
+pub struct Generator {
+    definitions: Vec<Result<CustomResourceDefinition, check::NotStructural>>,
+}
+
+/// What the binary of a team is asked for.
+#[derive(Debug, Parser)]
+#[command(
+    about = "Emits CRDs as YAML",
+    after_help = "Exit codes: 0 done, 1 a file is behind, a change is breaking or a place has no bound, 2 it could not be done"
+)]
+struct Line {
+    #[command(subcommand)]
+    command: Option<Asked>,
+
+    #[command(flatten)]
+    emit: Emit,
+}
+
+#[derive(Debug, Args)]
+struct Emit {
+    /// Write one file for each definition into this folder instead of printing them all
+    #[arg(long, value_name = "DIR", conflicts_with = "check")]
+    output_dir: Option<PathBuf>,
+
+    /// Write nothing; say which files of this folder are behind
+    #[arg(long, value_name = "DIR")]
+    check: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Asked {
+    /// Say what changes between two states of CRDs, and whom it hurts
+    Diff(Diff),
+    /// Say what changes from files, a folder or a revision to these kinds, and whom it hurts
+    Changes {
+        /// The definitions as they were
+        #[arg(value_name = "OLD")]
+        old: String,
+    },
+    /// List the places that have no bound
+    Unbounded,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is nothing to be said.
+    Done,
+    /// Something was found.
+    Findings,
+}
+
+/// One definition as a file.
+struct File {
+    name: String,
+    text: String,
+}
+
+impl Generator {
+    /// Takes a kind.
+    #[must_use]
+    pub fn kind<T: CustomResourceExt + JsonSchema>(mut self) -> Self {
+        self.definitions.push(crd::<T>());
+        self
+    }
+
+    /// Takes a definition that is there already, such as one of several versions, which `kube::core::crd::merge_crds` makes
+    /// of what [`crd`] gives for each.
+    #[must_use]
+    pub fn definition(mut self, definition: CustomResourceDefinition) -> Self {
+        let checked = check::check(&definition).map(|()| definition);
+        self.definitions.push(checked);
+        self
+    }
+
+    /// Does what the command line asks for.
+    #[must_use]
+    pub fn main(self) -> ExitCode {
+        let error = match self.run(env::args_os(), &mut stdout().lock()) {
+            Ok(Ok(Outcome::Done)) => return ExitCode::SUCCESS,
+            Ok(Ok(Outcome::Findings)) => return ExitCode::FAILURE,
+            Ok(Err(error)) => error,
+            // It knows whether it is help, which is no error, and where it goes.
+            Err(usage) => usage.exit(),
+        };
+        let cause = error.source().map(|cause| format!(": {cause}"));
+        // Whoever closed standard error does not want to read it.
+        let _ = writeln!(stderr(), "error: {error}{}", cause.unwrap_or_default());
+        ExitCode::from(2)
+    }
+
+    /// Does what a command line asks for, whose first word is the name of the program.
+    ///
+    /// # Errors
+    ///
+    /// The outer one when the command line is wrong, or asks for help; the inner one when it could not be done.
+    pub fn run<I, W>(
+        self,
+        words: I,
+        out: &mut dyn Write,
+    ) -> Result<Result<Outcome, Error>, clap::Error>
+    where
+        I: IntoIterator<Item = W>,
+        W: Into<OsString> + Clone,
+    {
+        let line = Line::try_parse_from(words)?;
+        Ok(self.answer(&line, out))
+    }
+
+    /// Writes one file for each definition into a folder. A `build.rs` does nothing else.
+    ///
+    /// # Errors
+    ///
+    /// When a kind cannot be said in a CRD, or a file cannot be written.
+    pub fn write_to(self, folder: &Path) -> Result<(), Error> {
+        write_files(&self.files()?, folder)
+    }
+
+    fn answer(self, line: &Line, out: &mut dyn Write) -> Result<Outcome, Error> {
+        match &line.command {
+            Some(Asked::Diff(arguments)) => return Ok(outcome(compared::run(arguments, out)?)),
+            Some(Asked::Changes { old }) => return self.changes(old, out),
+            Some(Asked::Unbounded) => return self.unbounded(out),
+            None => {}
+        }
+        let files = self.files()?;
+        if let Some(folder) = &line.emit.check {
+            return behind(&files, folder, out);
+        }
+        if let Some(folder) = &line.emit.output_dir {
+            write_files(&files, folder)?;
+        } else {
+            let texts: Vec<&str> = files.iter().map(|it| it.text.as_str()).collect();
+            say(&texts.join("---\n"), out)?;
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn definitions(self) -> Result<Vec<CustomResourceDefinition>, Error> {
+        let all: Result<Vec<_>, _> = self.definitions.into_iter().collect();
+        Ok(all?)
+    }
+
+    fn files(self) -> Result<Vec<File>, Error> {
+        let each = self.definitions()?.into_iter().map(|definition| {
+            let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
+            let name = format!("{group}_{plural}.yaml");
+            match yaml::document(&definition) {
+                Ok(text) => Ok(File { name, text }),
+                Err(source) => Err(Error::Yaml { name, source }),
+            }
+        });
+        each.collect()
+    }
+
+    fn changes(self, old: &str, out: &mut dyn Write) -> Result<Outcome, Error> {
+        let new = self.definitions()?;
+        Ok(outcome(compared::against(old, new, out)?))
+    }
+
+    fn unbounded(self, out: &mut dyn Write) -> Result<Outcome, Error> {
+        let mut outcome = Outcome::Done;
+        for definition in self.definitions()? {
+            for (version, path) in unbounded(&definition) {
+                let name = name_of(&definition);
+                say(&format!("{name} {version} {path}: give it a bound\n"), out)?;
+                outcome = Outcome::Findings;
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+fn outcome(class: Class) -> Outcome {
+    match class {
+        Class::Breaking => Outcome::Findings,
+        Class::Compatible | Class::NeedsStorageMigration => Outcome::Done,
+    }
+}
+
+fn write_files(files: &[File], folder: &Path) -> Result<(), Error> {
+    let failed = |path: &Path, source| Error::Write {
+        path: path.to_owned(),
+        source,
+    };
+    fs::create_dir_all(folder).map_err(|source| failed(folder, source))?;
+    for file in files {
+        let path = folder.join(&file.name);
+        fs::write(&path, &file.text).map_err(|source| failed(&path, source))?;
+    }
+    Ok(())
+}
+
+/// The files that are missing or say something else.
+fn behind(files: &[File], folder: &Path, out: &mut dyn Write) -> Result<Outcome, Error> {
+    let mut outcome = Outcome::Done;
+    for file in files {
+        let path = folder.join(&file.name);
+        let is_there = fs::read_to_string(&path).ok();
+        if is_there.as_ref() == Some(&file.text) {
+            continue;
+        }
+        let what = if is_there.is_some() {
+            "is behind"
+        } else {
+            "is missing"
+        };
+        let path = path.display();
+        say(
+            &format!(
+                "{path} {what}; write it with --output-dir {}\n",
+                folder.display()
+            ),
+            out,
+        )?;
+        outcome = Outcome::Findings;
+    }
+    Ok(outcome)
+}
+
+/// A reader that stops reading, as `head` does, is no error.
+fn say(text: &str, out: &mut dyn Write) -> Result<(), Error> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,197 @@
+//! Whether the API server would take the schemas of a definition: what makes a schema structural, and what is asked of
+//! its lists, defaults and expressions besides.
+//!
+//! The rules, their order and their words are those of `apiextensions-apiserver` (`pkg/apiserver/schema/validation.go`,
+//! `complete.go`, `defaulting/validation.go`, and `pkg/apis/apiextensions/validation/validation.go`). Not held is what
+//! expressions cost; the API server estimates that by its own tables.
+
+mod defaults;
+mod lists;
+mod nested;
+mod places;
+mod programs;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
+};
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_policies::finding::{ErrorKind, Finding};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A definition that the API server would refuse.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the API server would refuse {definition}: {problems}")]
+pub struct NotStructural {
+    /// The name of the definition.
+    pub definition: String,
+    /// What is wrong with it: at least one thing.
+    pub problems: Problems,
+}
+
+/// What is wrong with a definition, by place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(Vec<Finding>);
+
+impl Problems {
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(Finding::text).collect();
+        f.write_str(&texts.join("; "))
+    }
+}
+
+/// The id of what is found here; it is never printed.
+const RULE: &str = "structural";
+
+/// Holds a definition to the rules of the API server.
+///
+/// # Errors
+///
+/// [`NotStructural`] with every problem, each with its path in the definition.
+pub fn check(definition: &CustomResourceDefinition) -> Result<(), NotStructural> {
+    let mut found = Found::default();
+    versions(&definition.spec.versions, &mut found);
+    if found.0.is_empty() {
+        return Ok(());
+    }
+    Err(NotStructural {
+        definition: definition.metadata.name.clone().unwrap_or_default(),
+        problems: Problems(found.0),
+    })
+}
+
+/// The problems that were met.
+#[derive(Debug, Default)]
+struct Found(Vec<Finding>);
+
+impl Found {
+    fn report(
+        &mut self,
+        field: FieldPath,
+        kind: ErrorKind,
+        value: Option<&str>,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
+        self.0.push(Finding {
+            rule: Cow::Borrowed(RULE),
+            field,
+            kind,
+            value: value.map(|it| format!("{it:?}")),
+            detail: detail.into(),
+        });
+    }
+
+    fn forbidden(&mut self, field: FieldPath, detail: &'static str) {
+        self.report(field, ErrorKind::Forbidden, None, detail);
+    }
+
+    fn required(&mut self, field: FieldPath, detail: impl Into<Cow<'static, str>>) {
+        self.report(field, ErrorKind::Required, None, detail);
+    }
+
+    fn invalid(&mut self, field: FieldPath, value: &str, detail: impl Into<Cow<'static, str>>) {
+        self.report(field, ErrorKind::Invalid, Some(value), detail);
+    }
+}
+
+fn versions(versions: &[CustomResourceDefinitionVersion], found: &mut Found) {
+    let field = || FieldPath::new("spec").field("versions");
+    for (position, version) in versions.iter().enumerate() {
+        let at = field()
+            .index(position)
+            .field("schema")
+            .field("openAPIV3Schema");
+        let schema = version.schema.as_ref();
+        let Some(schema) = schema.and_then(|it| it.open_api_v3_schema.as_ref()) else {
+            found.required(at, "must be given");
+            continue;
+        };
+        let has_status = version
+            .subresources
+            .as_ref()
+            .is_some_and(|it| it.status.is_some());
+        if has_status {
+            beside_status(schema, &at, found);
+        }
+        one(schema, &at, found);
+    }
+    let names: BTreeSet<&str> = versions.iter().map(|it| it.name.as_str()).collect();
+    if names.len() < versions.len() {
+        found.report(
+            field(),
+            ErrorKind::Invalid,
+            None,
+            "must contain unique version names",
+        );
+    }
+    if versions.iter().filter(|it| it.storage).count() != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        found.report(field(), ErrorKind::Invalid, None, detail);
+    }
+}
+
+/// With a status of its own, the schema of the status is cut out, so that nothing at the root may speak of it.
+fn beside_status(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+    let rest = JSONSchemaProps {
+        description: None,
+        type_: None,
+        format: None,
+        title: None,
+        maximum: None,
+        exclusive_maximum: None,
+        minimum: None,
+        exclusive_minimum: None,
+        max_length: None,
+        min_length: None,
+        pattern: None,
+        max_items: None,
+        min_items: None,
+        unique_items: None,
+        multiple_of: None,
+        required: None,
+        items: None,
+        properties: None,
+        external_docs: None,
+        example: None,
+        x_kubernetes_preserve_unknown_fields: None,
+        x_kubernetes_validations: None,
+        ..schema.clone()
+    };
+    if rest != JSONSchemaProps::default() {
+        let detail = "with the status subresource the root of the schema may have description, type, required, \
+                      properties, x-kubernetes-preserve-unknown-fields and x-kubernetes-validations";
+        found.report(at.clone(), ErrorKind::Invalid, None, detail);
+    }
+}
+
+/// One schema. Its defaults and expressions are read only when the rest is right, as the API server does.
+fn one(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+    let before = found.0.len();
+    if schema.nullable == Some(true) {
+        found.forbidden(
+            at.clone().field("nullable"),
+            "nullable cannot be true at the root",
+        );
+    }
+    places::root(schema, at, found);
+    nested::complete(schema, at, found);
+    lists::check(schema, at, found);
+    if found.0.len() > before {
+        return;
+    }
+    programs::check(schema, at, found);
+    if found.0.len() == before {
+        defaults::check(schema, at, found);
+    }
+}
+
+#[cfg(test)]
+mod tests;

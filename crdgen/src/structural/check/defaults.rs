@@ -1,0 +1,73 @@
+//! Defaults are valid by the schema of their own place, and hold nothing that it does not know.
+
+use super::Found;
+use super::places::META;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_policies::finding::{ErrorKind, Finding};
+use lockkeeper_policies::structure::Structure;
+use serde_json::json;
+
+/// The API server does not follow `additionalProperties` here, and neither does this.
+pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+    place(schema, true, at, found);
+}
+
+fn place(schema: &JSONSchemaProps, is_object: bool, at: &FieldPath, found: &mut Found) {
+    own(schema, at, found);
+    let is_object = is_object || schema.x_kubernetes_embedded_resource == Some(true);
+    for (name, child) in schema.properties.iter().flatten() {
+        if !(is_object && META.contains(&name.as_str())) {
+            let at = at.clone().field("properties").key(name.as_str());
+            place(child, false, &at, found);
+        }
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
+        place(items, false, &at.clone().field("items"), found);
+    }
+}
+
+fn own(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+    let Some(default) = &schema.default else {
+        return;
+    };
+    // One level down, so that the place is not taken for a whole object, which may have metadata.
+    let bare = without_defaults(schema);
+    let around = json!({"type": "object", "properties": {"default": bare}});
+    let value = json!({"default": default});
+    let Ok(structure) = Structure::new(&around) else {
+        return;
+    };
+    let mut pruned = value.clone();
+    let unknown = structure.prune(&mut pruned);
+    let wrong = structure.check(&value, None);
+    for problem in unknown {
+        let detail = format!("must not have unknown fields, such as {}", problem.field);
+        let field = at.clone().field("default");
+        found.report(field, ErrorKind::Invalid, None, detail);
+    }
+    for problem in wrong {
+        found.0.push(Finding {
+            field: at.clone().named(problem.field.text()),
+            ..problem
+        });
+    }
+}
+
+/// The schema as the API server asks it of a default: what is missing is not filled in before.
+fn without_defaults(schema: &JSONSchemaProps) -> JSONSchemaProps {
+    let mut schema = schema.clone();
+    schema.default = None;
+    for child in schema.properties.iter_mut().flat_map(|it| it.values_mut()) {
+        *child = without_defaults(child);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        **items = without_defaults(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(child)) = &mut schema.additional_properties {
+        **child = without_defaults(child);
+    }
+    schema
+}

@@ -1,0 +1,193 @@
+//! What stands under `allOf`, `anyOf`, `oneOf` and `not`: it may only narrow what the structural part says.
+
+use super::{Found, places};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use lockkeeper_api::field_path::FieldPath;
+
+/// The junctors of a place.
+pub(super) fn junctors(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+    let skips_any_of = is_int_or_string(schema.any_of.as_deref());
+    let first = schema.all_of.iter().flatten().next();
+    let skips_first = first.is_some_and(|it| is_int_or_string(it.any_of.as_deref()));
+    within(schema, skips_any_of, skips_first, at, found);
+}
+
+/// The two branches by which an int-or-string says what it is.
+fn is_int_or_string(branches: Option<&[JSONSchemaProps]>) -> bool {
+    let of = |name: &str| JSONSchemaProps {
+        type_: Some(name.to_owned()),
+        ..JSONSchemaProps::default()
+    };
+    branches.is_some_and(|it| *it == [of("integer"), of("string")])
+}
+
+fn within(
+    schema: &JSONSchemaProps,
+    skips_any_of: bool,
+    skips_first: bool,
+    at: &FieldPath,
+    found: &mut Found,
+) {
+    let lists = [
+        ("anyOf", &schema.any_of, skips_any_of),
+        ("allOf", &schema.all_of, false),
+        ("oneOf", &schema.one_of, false),
+    ];
+    for (name, branches, is_skipped) in lists {
+        for (index, branch) in branches
+            .iter()
+            .flatten()
+            .enumerate()
+            .filter(|_| !is_skipped)
+        {
+            let skips = name == "allOf" && index == 0 && skips_first;
+            branch_of(branch, skips, &at.clone().field(name).index(index), found);
+        }
+    }
+    if let Some(not) = &schema.not {
+        branch_of(not, false, &at.clone().field("not"), found);
+    }
+}
+
+fn branch_of(branch: &JSONSchemaProps, skips_any_of: bool, at: &FieldPath, found: &mut Found) {
+    places::unsupported(branch, at, found);
+    within(branch, skips_any_of, false, at, found);
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &branch.items {
+        branch_of(items, false, &at.clone().field("items"), found);
+    }
+    for (name, child) in branch.properties.iter().flatten() {
+        let at = at.clone().field("properties").key(name.as_str());
+        branch_of(child, false, &at, found);
+        if name == "metadata" {
+            found.forbidden(at, "must not be specified in a nested context");
+        }
+    }
+    for (_, name, detail) in said(branch)
+        .into_iter()
+        .filter(|(is_there, _, _)| *is_there)
+    {
+        found.forbidden(at.clone().field(name), detail);
+    }
+}
+
+/// What belongs into the structural part, and whether this branch says it.
+fn said(branch: &JSONSchemaProps) -> [(bool, &'static str, &'static str); 13] {
+    const EMPTY: &str = "must be empty to be structural";
+    const UNDEFINED: &str = "must be undefined to be structural";
+    const FALSE: &str = "must be false to be structural";
+    let is = |it: Option<bool>| it == Some(true);
+    let has = |it: &Option<String>| it.as_ref().is_some_and(|it| !it.is_empty());
+    let additional = branch.additional_properties.as_ref();
+    [
+        (has(&branch.type_), "type", EMPTY),
+        (
+            additional.is_some_and(|it| *it != JSONSchemaPropsOrBool::Bool(false)),
+            "additionalProperties",
+            UNDEFINED,
+        ),
+        (branch.default.is_some(), "default", UNDEFINED),
+        (has(&branch.title), "title", EMPTY),
+        (has(&branch.description), "description", EMPTY),
+        (is(branch.nullable), "nullable", FALSE),
+        (
+            is(branch.x_kubernetes_preserve_unknown_fields),
+            "x-kubernetes-preserve-unknown-fields",
+            FALSE,
+        ),
+        (
+            is(branch.x_kubernetes_embedded_resource),
+            "x-kubernetes-embedded-resource",
+            FALSE,
+        ),
+        (
+            is(branch.x_kubernetes_int_or_string),
+            "x-kubernetes-int-or-string",
+            FALSE,
+        ),
+        (
+            branch
+                .x_kubernetes_list_map_keys
+                .as_ref()
+                .is_some_and(|it| !it.is_empty()),
+            "x-kubernetes-list-map-keys",
+            EMPTY,
+        ),
+        (
+            branch.x_kubernetes_list_type.is_some(),
+            "x-kubernetes-list-type",
+            UNDEFINED,
+        ),
+        (
+            branch.x_kubernetes_map_type.is_some(),
+            "x-kubernetes-map-type",
+            UNDEFINED,
+        ),
+        (
+            branch
+                .x_kubernetes_validations
+                .as_ref()
+                .is_some_and(|it| !it.is_empty()),
+            "x-kubernetes-validations",
+            EMPTY,
+        ),
+    ]
+}
+
+/// Whatever a branch at the root speaks of is also in the structural part. The API server asks this of no junctor further
+/// down.
+pub(super) fn complete(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+    each_branch(schema, Some(schema), at, at, found);
+}
+
+fn each_branch(
+    of: &JSONSchemaProps,
+    structural: Option<&JSONSchemaProps>,
+    at: &FieldPath,
+    from: &FieldPath,
+    found: &mut Found,
+) {
+    let lists = [
+        ("allOf", &of.all_of),
+        ("anyOf", &of.any_of),
+        ("oneOf", &of.one_of),
+    ];
+    for (name, branches) in lists {
+        for (index, branch) in branches.iter().flatten().enumerate() {
+            let from = from.clone().field(name).index(index);
+            known(branch, structural, at, &from, found);
+        }
+    }
+    if let Some(not) = &of.not {
+        known(not, structural, at, &from.clone().field("not"), found);
+    }
+}
+
+fn known(
+    branch: &JSONSchemaProps,
+    structural: Option<&JSONSchemaProps>,
+    at: &FieldPath,
+    from: &FieldPath,
+    found: &mut Found,
+) {
+    let Some(structural) = structural else {
+        found.required(at.clone(), format!("because it is defined in {from}"));
+        return;
+    };
+    each_branch(branch, Some(structural), at, from, found);
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &branch.items {
+        let there = match &structural.items {
+            Some(JSONSchemaPropsOrArray::Schema(it)) => Some(&**it),
+            _ => None,
+        };
+        let (at, from) = (at.clone().field("items"), from.clone().field("items"));
+        known(items, there, &at, &from, found);
+    }
+    for (name, child) in branch.properties.iter().flatten() {
+        let there = structural.properties.as_ref().and_then(|it| it.get(name));
+        let at = at.clone().field("properties").key(name.as_str());
+        let from = from.clone().field("properties").key(name.as_str());
+        known(child, there, &at, &from, found);
+    }
+}

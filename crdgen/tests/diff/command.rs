@@ -1,0 +1,228 @@
+//! The command, as people call it.
+
+use crate::cases;
+use clap::Parser;
+use lockkeeper_crdgen::cli::{Command, Error, Outcome, outcome};
+use std::fs;
+use std::path::Path;
+use std::process::Command as Process;
+use tempfile::TempDir;
+
+#[derive(Parser)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn call(words: &[&str]) -> Result<(Outcome, String), Error> {
+    let words = [&["crdgen", "diff"], words].concat();
+    let mut out = Vec::new();
+    let outcome = outcome(Line::try_parse_from(words).unwrap().command, &mut out)?;
+    Ok((outcome, String::from_utf8(out).unwrap()))
+}
+
+fn case(name: &str) -> cases::Case {
+    cases::all()
+        .into_iter()
+        .find(|it| it.name == name)
+        .expect(name)
+}
+
+/// Both sides of a case as files.
+fn files(folder: &Path, name: &str) -> (String, String) {
+    let case = case(name);
+    let write = |file: &str, definition| {
+        let path = folder.join(file);
+        let text = serde_json::to_string(&definition).unwrap();
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    (
+        write("old.json", case.before()),
+        write("new.json", case.after()),
+    )
+}
+
+#[test]
+fn the_answer_is_for_people_programs_and_comments() {
+    let folder = TempDir::new().unwrap();
+    let (old, new) = files(folder.path(), "an enum changes a value");
+    let objects = folder.path().join("objects.yaml");
+    let text = "apiVersion: v1\nkind: List\nitems:\n\
+                - {apiVersion: example.com/v1, kind: Thing, metadata: {namespace: one, name: kept}, spec: {a: a}}\n\
+                - {apiVersion: example.com/v1, kind: Thing, metadata: {namespace: one, name: broken}, spec: {a: b}}\n\
+                - {apiVersion: example.com/v1, kind: Thing, metadata: {namespace: one, name: lossy}, spec: {a: a, c: 1}}\n\
+                - {apiVersion: example.com/v0, kind: Thing, metadata: {namespace: one, name: old}}\n\
+                ---\n{apiVersion: v1, kind: Secret, metadata: {name: other}}\n";
+    fs::write(&objects, text).unwrap();
+    let objects = objects.to_str().unwrap();
+    for output in ["human", "json", "markdown"] {
+        let words = [old.as_str(), &new, "--objects", objects, "--output", output];
+        let (outcome, text) = call(&words).unwrap();
+        assert_eq!(outcome, Outcome::Findings);
+        insta::assert_snapshot!(output, text);
+    }
+}
+
+#[test]
+fn the_outcome_is_that_of_the_worst_change() {
+    let folder = TempDir::new().unwrap();
+    for (name, expected) in [
+        ("nothing", Outcome::Done),
+        ("an optional field is added", Outcome::Done),
+        ("a version is stored that was not", Outcome::Done),
+        ("a field is removed", Outcome::Findings),
+    ] {
+        let (old, new) = files(folder.path(), name);
+        assert_eq!(call(&[&old, &new]).unwrap().0, expected, "{name}");
+    }
+}
+
+/// An object that would fail makes a change breaking that adds nothing to what was wrong before.
+#[test]
+fn objects_that_fail_are_findings() {
+    let folder = TempDir::new().unwrap();
+    let (old, _) = files(folder.path(), "an enum loses a value");
+    let objects = folder.path().join("objects.json");
+    let text = r#"{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x"}, "spec": {"a": "c"}}"#;
+    fs::write(&objects, text).unwrap();
+    let (outcome, text) = call(&[&old, &old, "--objects", objects.to_str().unwrap()]).unwrap();
+    assert_eq!(outcome, Outcome::Findings);
+    assert!(text.contains("1 of 1 objects would fail"), "{text}");
+}
+
+fn git(folder: &Path, words: &[&str]) {
+    let given = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@example.com",
+        "-c",
+        "commit.gpgsign=false",
+    ];
+    let output = Process::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(given)
+        .args(words)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_folder_is_compared_with_what_it_was_in_git() {
+    let folder = TempDir::new().unwrap();
+    let crds = folder.path().join("deploy/crds");
+    fs::create_dir_all(crds.join("nested")).unwrap();
+    let case = case("a field is removed");
+    let yaml = |definition| {
+        let definition = serde_json::to_string(&definition).unwrap();
+        format!("{definition}\n---\napiVersion: v1\nkind: ConfigMap\n")
+    };
+    let file = crds.join("nested/things.yaml");
+    fs::write(&file, yaml(case.before())).unwrap();
+    fs::write(crds.join("README.txt"), "not: [yaml").unwrap();
+    git(folder.path(), &["init", "-q", "-b", "main"]);
+    git(folder.path(), &["add", "-A"]);
+    git(folder.path(), &["commit", "-q", "-m", "one"]);
+    fs::write(&file, yaml(case.after())).unwrap();
+    for new in [crds.as_path(), file.as_path()] {
+        let (outcome, text) = call(&["main", new.to_str().unwrap()]).unwrap();
+        assert_eq!(outcome, Outcome::Findings);
+        assert!(
+            text.contains("breaking  v1 spec.b: the field is gone"),
+            "{text}"
+        );
+        assert!(
+            text.contains("2 documents of other kinds skipped"),
+            "{text}"
+        );
+    }
+    let error = call(&["nowhere", file.to_str().unwrap()]).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert!(
+        error
+            .to_string()
+            .starts_with("git cannot show nowhere:./things.yaml: "),
+        "{error}"
+    );
+    let error = call(&["--", "--upload-pack=x:y", file.to_str().unwrap()]).unwrap_err();
+    assert!(error.to_string().contains("that is no revision"), "{error}");
+}
+
+/// What is said of a file with this content, as the new side.
+#[track_caller]
+fn refused(content: &str) -> String {
+    let folder = TempDir::new().unwrap();
+    let (old, new) = files(folder.path(), "nothing");
+    fs::write(&new, content).unwrap();
+    let error = call(&[&old, &new]).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    error.to_string().replace(&new, "NEW").replace(&old, "OLD")
+}
+
+#[test]
+fn what_cannot_be_compared_is_named() {
+    let definition = |schema: &str| {
+        let meta = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n";
+        let names = "names: {kind: Thing, plural: things}";
+        let version = format!(
+            "{{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {schema}}}}}"
+        );
+        format!(
+            "{meta}spec: {{group: example.com, scope: Namespaced, {names}, versions: [{version}]}}\n"
+        )
+    };
+    assert_eq!(
+        refused(&definition("{type: object, properties: {spec: {}}}")),
+        "the API server would refuse things.example.com: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: \
+         Required value: must not be empty for specified object fields"
+    );
+    let wrong = refused(&definition("{type: object, maxProperties: many}"));
+    assert!(
+        wrong.starts_with(
+            "NEW: the definition things.example.com cannot be read: \
+             spec.versions[0].schema.openAPIV3Schema.maxProperties: "
+        ),
+        "{wrong}"
+    );
+    let one = definition("{type: object}");
+    assert_eq!(
+        refused(&format!("{one}---\n{one}")),
+        "NEW: the definition things.example.com stands here a second time; leave one of them out"
+    );
+    assert_eq!(
+        refused(&one.replace("io/v1\n", "io/v1beta1\n")),
+        "NEW: the definition things.example.com is of apiextensions.k8s.io/v1beta1; write it as apiextensions.k8s.io/v1"
+    );
+    assert!(refused("a: [").starts_with("NEW is neither YAML nor JSON: "));
+
+    let folder = TempDir::new().unwrap();
+    let empty = folder.path().to_str().unwrap();
+    for (words, expected) in [
+        (
+            ["-", "-"],
+            "OLD and NEW cannot both be standard input; give one of them as a file".to_owned(),
+        ),
+        (
+            ["main", "v1"],
+            "main needs a path: give it as main:PATH, or the other side as a file or folder"
+                .to_owned(),
+        ),
+        (
+            [empty, empty],
+            format!(
+                "neither {empty} nor {empty} holds a CustomResourceDefinition; name the files that do"
+            ),
+        ),
+    ] {
+        let error = call(&words).unwrap_err();
+        assert_eq!((error.exit_code(), error.to_string()), (2, expected));
+    }
+    for missing in ["no/such.yaml", "such.json"] {
+        let error = call(&[missing, empty]).unwrap_err();
+        let expected = format!("cannot read {missing}: ");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+}

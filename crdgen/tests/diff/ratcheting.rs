@@ -1,0 +1,65 @@
+//! How long a stored object passes: what is said of each change, beside what the API server does.
+
+use lockkeeper_crdgen::diff::{Class, Stored, compare_schemas};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    name: String,
+    at: String,
+    loose: Value,
+    tight: Value,
+    old: Value,
+    new: Value,
+}
+
+/// The part of a pointer to what is wrong that leads to the place, which is there or above.
+fn pointer<'a>(place: &str, at: &'a str) -> &'a str {
+    let steps = place
+        .replace("[]", ".[]")
+        .replace("[*]", ".[*]")
+        .split('.')
+        .count();
+    let mut ends = at.match_indices('/').map(|(end, _)| end).skip(1);
+    let end = ends.nth(steps - 1).unwrap_or(at.len());
+    &at[..end]
+}
+
+#[test]
+fn stored_objects_pass_as_long_as_is_said() {
+    let cases: Vec<Case> = serde_saphyr::from_str(include_str!("ratcheting.yaml")).unwrap();
+    let lines = include_str!("ratcheting.txt").lines();
+    let theirs: BTreeMap<&str, bool> = lines
+        .map(|line| line.rsplit_once(": ").unwrap())
+        .map(|(name, verdict)| (name, verdict == "refused"))
+        .collect();
+    assert_eq!(cases.len(), theirs.len());
+    for case in &cases {
+        let read = |schema: &Value| serde_json::from_value(schema.clone()).unwrap();
+        let changes = compare_schemas(
+            "things.example.com",
+            "v1",
+            &read(&case.loose),
+            &read(&case.tight),
+        );
+        let [change] = changes.as_slice() else {
+            panic!("{}: {changes:?}", case.name);
+        };
+        let Stored::Until(place) = &change.stored else {
+            panic!("{}: {}", case.name, change.stored);
+        };
+        assert_eq!(change.class, Class::Breaking, "{}", case.name);
+        let pointer = pointer(&place.to_string(), &case.at);
+        let is_refused = case.old.pointer(pointer) != case.new.pointer(pointer);
+        assert_eq!(
+            is_refused,
+            theirs[case.name.as_str()],
+            "{}: {}",
+            case.name,
+            change.stored
+        );
+    }
+}

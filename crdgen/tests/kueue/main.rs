@@ -1,0 +1,286 @@
+//! Where our schemas are the same as Kueue's, wider or narrower, field by field; each that takes less has a reason.
+//! `UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue` makes `docs/kueue-schema.md` anew.
+//!
+//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with Kueue's definitions in `crds/`; without it `../shared/data` and the
+//! schemas that are built in are tried, which a test of the policies holds to the definitions.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use lockkeeper_crdgen::diff::{Change, Code, Effect, SchemaPath, compare_schemas};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// The kinds that both have, with their plurals.
+const KINDS: [(&str, &str); 5] = [
+    ("ClusterQueue", "clusterqueues"),
+    ("Cohort", "cohorts"),
+    ("LocalQueue", "localqueues"),
+    ("ResourceFlavor", "resourceflavors"),
+    ("Workload", "workloads"),
+];
+
+/// Kueue's version that ours follow.
+const VERSION: &str = "v1beta2";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Same,
+    Wider,
+    OnlyHere,
+    Differs,
+    Narrower,
+    Missing,
+}
+
+impl Verdict {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Wider => "wider",
+            Self::OnlyHere => "only here",
+            Self::Differs => "other default",
+            Self::Narrower => "narrower",
+            Self::Missing => "missing here",
+        }
+    }
+
+    fn of(change: &Change) -> Self {
+        match (change.code, change.effect) {
+            (Code::FieldRemoved, _) => Self::Missing,
+            (Code::FieldAdded | Code::RequiredFieldAdded, _) => Self::OnlyHere,
+            (Code::DefaultAdded | Code::DefaultRemoved | Code::DefaultChanged, _) => Self::Differs,
+            (_, Effect::Narrower | Effect::Unclear) => Self::Narrower,
+            (_, Effect::Wider) | (Code::DefaultOfRequiredAdded, _) => Self::Wider,
+            (_, Effect::Same) => Self::Same,
+        }
+    }
+
+    /// Whether an object of Kueue's may not come over as it is.
+    fn needs_reason(self) -> bool {
+        self >= Self::Differs
+    }
+}
+
+/// What is said of a field.
+struct Row {
+    kind: &'static str,
+    path: String,
+    verdict: Verdict,
+    what: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reason {
+    why: String,
+    fields: Vec<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Kueue's schema of a kind.
+fn theirs(plural: &str) -> JSONSchemaProps {
+    let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map(|it| root().join(it));
+    let folders = given.into_iter().chain([root().join("../shared/data")]);
+    let mut files = folders.map(|it| it.join(format!("crds/kueue.x-k8s.io_{plural}.yaml")));
+    let schema = if let Some(file) = files.find(|it| it.is_file()) {
+        let crd: Value = serde_saphyr::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        let versions = crd["spec"]["versions"].as_array().unwrap().clone();
+        let version = versions
+            .into_iter()
+            .find(|it| it["name"] == VERSION)
+            .unwrap();
+        version["schema"]["openAPIV3Schema"].clone()
+    } else {
+        let file = root().join(format!("policies/src/kueue/schemas/{plural}.json"));
+        let versions: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        versions[VERSION].clone()
+    };
+    serde_json::from_value(without_pods(&schema)).unwrap()
+}
+
+fn ours(kind: &str) -> JSONSchemaProps {
+    let mut all = lockkeeper_crdgen::plain_definitions().into_iter();
+    let definition = all.find(|it| it.spec.names.kind == kind).unwrap();
+    let mut versions = definition.spec.versions.into_iter();
+    let version = versions
+        .find(|it| it.name == lockkeeper_api::VERSION)
+        .unwrap();
+    version.schema.unwrap().open_api_v3_schema.unwrap()
+}
+
+/// The thousands of fields of a pod template are those of Kubernetes; here the webhook reads them.
+fn without_pods(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) if fields.contains_key("properties") && is_of_pods(schema) => {
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+        }
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(key, it)| (key.clone(), without_pods(it)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(without_pods).collect(),
+        other => other.clone(),
+    }
+}
+
+fn is_of_pods(schema: &Value) -> bool {
+    schema
+        .pointer("/properties/spec/properties/containers")
+        .is_some()
+}
+
+/// All places of a schema.
+fn paths(schema: &JSONSchemaProps, at: &SchemaPath, out: &mut BTreeSet<SchemaPath>) {
+    for (name, child) in schema.properties.iter().flatten() {
+        // Nobody has other ones.
+        if at.is_root() && ["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
+            continue;
+        }
+        let path = at.field(name);
+        paths(child, &path, out);
+        out.insert(path);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
+        let path = at.items();
+        paths(items, &path, out);
+        out.insert(path);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(entry)) = &schema.additional_properties {
+        let path = at.entries();
+        paths(entry, &path, out);
+        out.insert(path);
+    }
+}
+
+/// Words say nothing of values, and expressions stand beside each other in the pages of the rules.
+fn is_of_values(change: &Change) -> bool {
+    !matches!(
+        change.code,
+        Code::DescriptionChanged
+            | Code::RuleAdded
+            | Code::RuleRemoved
+            | Code::RuleMessageChanged
+            | Code::RatchetingRuleAdded
+            | Code::TransitionRuleAdded
+    )
+}
+
+fn rows(kind: &'static str, plural: &str) -> Vec<Row> {
+    let (theirs, ours) = (theirs(plural), ours(kind));
+    let mut changes: BTreeMap<String, Vec<Change>> = BTreeMap::new();
+    for change in compare_schemas(kind, VERSION, &theirs, &ours) {
+        if is_of_values(&change) {
+            changes
+                .entry(change.place.field())
+                .or_default()
+                .push(change);
+        }
+    }
+    let mut all = BTreeSet::new();
+    paths(&theirs, &SchemaPath::default(), &mut all);
+    paths(&ours, &SchemaPath::default(), &mut all);
+    let mut rows: Vec<Row> = Vec::new();
+    for path in all.iter().map(ToString::to_string) {
+        // What is below a field that only one has, only that one has.
+        let is_alone = |it: &Row| it.verdict == Verdict::Missing || it.verdict == Verdict::OnlyHere;
+        let is_below = |it: &Row| {
+            let rest = path.strip_prefix(&it.path);
+            rest.is_some_and(|rest| rest.starts_with(['.', '[']))
+        };
+        if rows.iter().any(|it| is_alone(it) && is_below(it)) {
+            continue;
+        }
+        let of_it = changes.remove(&path).unwrap_or_default();
+        rows.push(Row {
+            kind,
+            verdict: of_it.iter().map(Verdict::of).max().unwrap_or(Verdict::Same),
+            what: of_it.into_iter().map(|it| it.what).collect(),
+            path,
+        });
+    }
+    assert!(changes.is_empty(), "{kind}: {:?}", changes.keys());
+    rows
+}
+
+fn page(rows: &[Row], reasons: &[Reason]) -> String {
+    let why = |row: &Row| {
+        let name = format!("{} {}", row.kind, row.path);
+        let reason = reasons.iter().find(|it| it.fields.contains(&name));
+        reason.map_or("", |it| it.why.as_str())
+    };
+    let mut out = format!(
+        "# Our schemas beside Kueue's\n\n<!-- Made by UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue -->\n\n\
+         Field by field, what the schemas of the kinds that both have (here {}, in Kueue {VERSION}) accept. *Wider* and *only \
+         here* take all that Kueue's takes; *narrower*, *missing here* and *other default* have a reason. Nothing is said of \
+         expressions: what they ask for is in the [rules](rules/README.md). Fields below one that is missing or only here are \
+         not listed, nor those of the pod template, which has no schema here: the webhook reads it.\n",
+        lockkeeper_api::VERSION
+    );
+    for (kind, _) in KINDS {
+        let of_kind: Vec<&Row> = rows.iter().filter(|it| it.kind == kind).collect();
+        let counts = [
+            Verdict::Same,
+            Verdict::Wider,
+            Verdict::OnlyHere,
+            Verdict::Differs,
+            Verdict::Narrower,
+            Verdict::Missing,
+        ];
+        let counts = counts.map(|verdict| {
+            let count = of_kind.iter().filter(|it| it.verdict == verdict).count();
+            format!("{count} {}", verdict.words())
+        });
+        writeln!(out, "\n## {kind}\n\n{}.\n", counts.join(", ")).unwrap();
+        writeln!(out, "| field | | what | why |\n| --- | --- | --- | --- |").unwrap();
+        for row in of_kind {
+            let what = row.what.join("; ").replace('|', "\\|");
+            let (path, words) = (&row.path, row.verdict.words());
+            writeln!(out, "| `{path}` | {words} | {what} | {} |", why(row)).unwrap();
+        }
+    }
+    out
+}
+
+#[test]
+fn each_field_that_takes_less_has_a_reason() {
+    let rows: Vec<Row> = KINDS
+        .iter()
+        .flat_map(|(kind, plural)| rows(kind, plural))
+        .collect();
+    let reasons: Vec<Reason> = serde_saphyr::from_str(include_str!("reasons.yaml")).unwrap();
+    let given: Vec<&String> = reasons.iter().flat_map(|it| &it.fields).collect();
+    let names: BTreeSet<&String> = given.iter().copied().collect();
+    assert_eq!(names.len(), given.len(), "a field has one reason");
+    let needed = rows.iter().filter(|it| it.verdict.needs_reason());
+    let needed: BTreeSet<String> = needed
+        .map(|it| format!("{} {}", it.kind, it.path))
+        .collect();
+    let without: Vec<_> = needed.iter().filter(|it| !names.contains(it)).collect();
+    assert!(without.is_empty(), "fields without a reason: {without:#?}");
+    let unused: Vec<_> = names.iter().filter(|it| !needed.contains(**it)).collect();
+    assert!(unused.is_empty(), "reasons without use: {unused:#?}");
+
+    let (path, made) = (root().join("docs/kueue-schema.md"), page(&rows, &reasons));
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    let behind = "docs/kueue-schema.md is behind; UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue";
+    assert!(fs::read_to_string(&path).unwrap() == made, "{behind}");
+}

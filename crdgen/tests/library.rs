@@ -1,0 +1,148 @@
+//! The kinds of others: the example is compiled and run.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+#[path = "../examples/foreign.rs"]
+#[expect(dead_code, reason = "its main is not called")]
+mod foreign;
+
+use foreign::generator;
+use lockkeeper_crdgen::generator::{Error, Outcome, crd, unbounded};
+use std::fs;
+use tempfile::TempDir;
+
+fn run(words: &[&str]) -> (Outcome, String) {
+    let mut out = Vec::new();
+    let words = [&["foreign"], words].concat();
+    let outcome = generator().run(words, &mut out).unwrap().unwrap();
+    (outcome, String::from_utf8(out).unwrap())
+}
+
+#[test]
+fn a_foreign_kind_gets_a_structural_schema() {
+    let (outcome, text) = run(&[]);
+    assert_eq!(outcome, Outcome::Done);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn files_are_written_checked_and_compared() {
+    let folder = TempDir::new().unwrap();
+    let directory = folder.path().join("crds");
+    let shown = directory.to_str().unwrap();
+    let file = directory.join("example.com_reservations.yaml");
+
+    let (outcome, text) = run(&["--check", shown]);
+    assert_eq!(outcome, Outcome::Findings);
+    assert_eq!(
+        text,
+        format!(
+            "{} is missing; write it with --output-dir {shown}\n",
+            file.display()
+        )
+    );
+    assert_eq!(
+        run(&["--output-dir", shown]),
+        (Outcome::Done, String::new())
+    );
+    assert_eq!(run(&["--check", shown]), (Outcome::Done, String::new()));
+    let written = fs::read_to_string(&file).unwrap();
+    assert_eq!(written, run(&[]).1);
+
+    let (outcome, text) = run(&["changes", shown]);
+    assert_eq!(outcome, Outcome::Done);
+    assert!(text.starts_with("0 breaking, "), "{text}");
+    fs::write(&file, written.replace("maximum: 5000", "maximum: 6000")).unwrap();
+    let (outcome, text) = run(&["--check", shown]);
+    assert_eq!(outcome, Outcome::Findings);
+    assert!(text.contains("is behind"), "{text}");
+    for words in [&["changes", shown][..], &["diff", shown, "NEW"]] {
+        let new = folder.path().join("new");
+        generator().write_to(&new).unwrap();
+        let words: Vec<&str> = words
+            .iter()
+            .map(|it| {
+                if *it == "NEW" {
+                    new.to_str().unwrap()
+                } else {
+                    it
+                }
+            })
+            .collect();
+        let (outcome, text) = run(&words);
+        assert_eq!(outcome, Outcome::Findings);
+        assert!(
+            text.contains("v1 spec.nodes: maximum is 5000, it was 6000 [CD054 bound-tightened]"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn places_without_a_bound_are_listed() {
+    let (outcome, text) = run(&["unbounded"]);
+    assert_eq!(outcome, Outcome::Findings);
+    assert_eq!(
+        text,
+        "reservations.example.com v1 spec.selector[].value: give it a bound\n"
+    );
+    let definition = crd::<foreign::Reservation>().unwrap();
+    assert_eq!(unbounded(&definition).len(), 1);
+    let ours = lockkeeper_crdgen::plain_definitions();
+    let ours: Vec<_> = ours
+        .iter()
+        .flat_map(unbounded)
+        .map(|(_, path)| path.to_string())
+        .collect();
+    assert_eq!(ours, [""; 0]);
+}
+
+mod mixed {
+    use kube::CustomResource;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    /// A kind that no CRD can say.
+    #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+    #[kube(
+        group = "example.com",
+        version = "v1",
+        kind = "Mixed",
+        plural = "mixeds"
+    )]
+    pub struct MixedSpec {
+        /// A number or a list.
+        pub value: Either,
+    }
+
+    /// One or the other.
+    #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+    #[serde(untagged)]
+    pub enum Either {
+        /// A number.
+        One(i32),
+        /// A list.
+        Many(Vec<i32>),
+    }
+}
+
+#[test]
+fn a_kind_that_is_not_structural_is_refused_with_its_path() {
+    let folder = TempDir::new().unwrap();
+    let generator = generator().kind::<mixed::Mixed>();
+    let error = generator.write_to(folder.path()).unwrap_err();
+    assert!(matches!(error, Error::NotStructural(_)), "{error}");
+    let said = error.to_string();
+    assert!(
+        said.starts_with(
+            "the API server would refuse mixeds.example.com: \
+             spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[value]."
+        ),
+        "{said}"
+    );
+}

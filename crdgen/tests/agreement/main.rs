@@ -159,7 +159,9 @@ fn try_rule(rule: &RuleInfo) -> Tried {
         tried.refused += usize::from(!is_accepted);
         if let Some(of_rule) = &schema.of_rule {
             let said = of_rule.check(&object, None).is_empty();
-            tried.agree(said, is_accepted, "schema", &object, None);
+            let is_for_policies = said && !schema.is_whole;
+            let expected = is_accepted || is_for_policies;
+            tried.agree(said, expected, "schema", &object, None);
         }
         tried.agree(
             policy.accepts(&object, None),
@@ -181,7 +183,9 @@ fn try_rule(rule: &RuleInfo) -> Tried {
                 if is_kept && !said && !is_accepted {
                     tried.stricter += 1;
                 } else {
-                    tried.agree(said, is_kept, "schema", &object, Some(&old));
+                    let is_for_policies = said && !schema.is_whole;
+                    let expected = is_kept || is_for_policies;
+                    tried.agree(said, expected, "schema", &object, Some(&old));
                 }
             }
             let said = policy.accepts(&object, Some(&old));

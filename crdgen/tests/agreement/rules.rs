@@ -82,6 +82,8 @@ pub struct Schema {
     pub plain: Value,
     pub shape: Structure,
     pub of_rule: Option<Structure>,
+    /// Whether the schema can afford all that the rule says; policies say the rest.
+    pub is_whole: bool,
 }
 
 impl Schema {
@@ -111,6 +113,7 @@ impl Schema {
         }
         Self {
             shape: Structure::new(&plain).unwrap(),
+            is_whole: !rule.layers.iter().any(|it| matches!(it, Layer::Policy(_))),
             of_rule: is_in_schema.then(|| Structure::new(&only).unwrap()),
             plain,
         }

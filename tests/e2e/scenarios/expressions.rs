@@ -124,7 +124,9 @@ fn agree(stage: &mut Stage, _: Protocol) {
     stage.bare();
     let (mut made, mut updated) = (Tally::default(), Tally::default());
     for case in &kept {
-        if !is_in_schema(&case.rule) {
+        let schema = Schema::of(&case.rule);
+        // What a schema cannot afford is for policies alone.
+        if schema.of_rule.is_none() || !schema.is_whole {
             continue;
         }
         // The other version is stored by its name.
@@ -151,11 +153,6 @@ fn agree(stage: &mut Stage, _: Protocol) {
         // One by one takes as long as all that is asked.
         client.delete(&collection(kind)).unwrap();
     }
-}
-
-/// Whether the schema holds expressions of a rule.
-fn is_in_schema(rule: &RuleInfo) -> bool {
-    Schema::of(rule).of_rule.is_some()
 }
 
 /// Updates of objects of a rule's kind, near what it allows. Pods are not asked about: theirs may not be changed so.

@@ -1,10 +1,12 @@
-//! What of the Helm chart is derived: the templates of the definitions and of the webhook configurations, and the
-//! values with their schema. The rest of `charts/lockkeeper` is written by hand.
+//! What of the Helm chart is derived: the templates of the definitions, of the admission policies and of the webhook
+//! configurations, and the values with their schema. The rest of `charts/lockkeeper` is written by hand.
 //!
 //! Nothing is said twice: the templates come from the objects that [`crate::cli`] emits, with [`holes`] that Helm
 //! fills in; `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
 
+mod conditions;
 mod holes;
+mod policies;
 pub mod values;
 mod webhooks;
 
@@ -21,6 +23,9 @@ const GENERATED: &str = "templates/generated";
 
 /// What every generated template begins with.
 const HEAD: &str = "{{- /* Made by `crdgen chart`: change what it is made from. */}}\n";
+
+/// The label of the chart that objects may have without it.
+const PART_OF: &str = "app.kubernetes.io/part-of";
 
 /// A file of the chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +63,10 @@ pub fn files() -> Result<Vec<File>, ChartError> {
         });
     }
     out.push(File {
+        path: format!("{GENERATED}/policies.yaml"),
+        text: policies::template()?,
+    });
+    out.push(File {
         path: format!("{GENERATED}/webhooks.yaml"),
         text: webhooks::template()?,
     });
@@ -91,18 +100,22 @@ pub fn template<T: Serialize>(objects: &[T], condition: &str) -> Result<String, 
     ))
 }
 
-/// The object, which an uninstallation leaves if the user wants that.
+/// The object, which an uninstallation leaves if the user wants that, with expressions of rules as they are declared.
 fn kept(object: &impl Serialize) -> Result<Value, YamlError> {
     let mut object = serde_json::to_value(object)?;
     Hole::Kept.put(&mut object, &["metadata"]);
+    conditions::in_schemas(&mut object);
     Ok(object)
 }
 
-/// Adds the labels of the chart to those of the object.
+/// Adds the labels of the chart to those of the object, in place of what the object has of them.
 fn put_labels(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         let labels = metadata.entry("labels");
-        labels.or_insert_with(|| Value::Object(Map::new()));
+        let labels = labels.or_insert_with(|| Value::Object(Map::new()));
+        if let Some(labels) = labels.as_object_mut() {
+            labels.remove(PART_OF);
+        }
     }
     Hole::Labels.put(object, &["metadata", "labels"]);
 }

@@ -5,6 +5,10 @@ use serde_json::Value;
 /// What begins the mark of a hole. No object has it.
 const MARK: &str = "hole.chart.lockkeeper.dev/";
 
+/// How the mark of a condition goes on, and that of its end.
+const WHILE: &str = "while=";
+const END: &str = "end";
+
 /// How an action of a template begins.
 const ACTION: &str = "{{";
 
@@ -93,6 +97,23 @@ impl Hole {
     }
 }
 
+/// What stands before an item of a list that is there while a rule is as it is declared: with this action.
+pub(super) fn while_declared(rule: &str, action: &str) -> Value {
+    Value::String(format!("{MARK}{WHILE}{rule}={action}"))
+}
+
+/// What stands after it.
+pub(super) fn end() -> Value {
+    Value::String(format!("{MARK}{END}"))
+}
+
+/// What holds while a rule is as it is declared.
+pub(super) fn is_declared(rule: &str, action: &str) -> String {
+    format!(
+        "include \"lockkeeper.isDeclared\" (dict \"root\" . \"rule\" \"{rule}\" \"action\" \"{action}\")"
+    )
+}
+
 /// The YAML of an object with its holes filled: a template.
 pub(super) fn fill(yaml: &str) -> String {
     let escaped = yaml.replace(ACTION, ESCAPED);
@@ -101,6 +122,11 @@ pub(super) fn fill(yaml: &str) -> String {
 }
 
 fn fill_line(line: &str) -> String {
+    if let Some(mark) = line.trim_start().strip_prefix("- ")
+        && let Some(mark) = mark.strip_prefix(MARK)
+    {
+        return fill_item(mark).unwrap_or_else(|| line.to_owned());
+    }
     for hole in Hole::ALL {
         let mark = hole.mark();
         match hole.filling() {
@@ -116,6 +142,15 @@ fn fill_line(line: &str) -> String {
         }
     }
     line.to_owned()
+}
+
+/// The line for a mark that is an item of a list.
+fn fill_item(mark: &str) -> Option<String> {
+    if mark == END {
+        return Some("{{- end }}".to_owned());
+    }
+    let (rule, action) = mark.strip_prefix(WHILE)?.split_once('=')?;
+    Some(format!("{{{{- if {} }}}}", is_declared(rule, action)))
 }
 
 fn indented(line: &str, indent: usize) -> String {

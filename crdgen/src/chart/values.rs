@@ -39,6 +39,8 @@ pub struct Values {
     pub controller: Controller,
     /// The definitions of lockkeeper's kinds.
     pub crds: Crds,
+    /// What the API server refuses and fills in by itself, while no replica of the webhook answers.
+    pub policies: Policies,
     /// Rules for the network of the pods.
     pub network_policy: NetworkPolicy,
     /// What tells the operator of Prometheus to scrape.
@@ -283,6 +285,21 @@ impl Default for Crds {
             install: true,
             keep: true,
         }
+    }
+}
+
+/// Admission policies.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct Policies {
+    /// Whether they are there: what rules refuse that no schema can, and Jobs and JobSets of a queue suspended. What the
+    /// configuration changes of a rule is left to the webhook.
+    pub enabled: bool,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self { enabled: true }
     }
 }
 

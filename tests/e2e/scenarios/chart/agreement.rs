@@ -20,6 +20,7 @@ pub fn alone() -> Vec<Alone> {
     vec![
         trial("chart: it grants and runs what the examples do", same),
         trial("chart: it registers what the binary would", registered),
+        trial("chart: it defines what the binary would", defined),
         trial("chart: the binary takes what it is given", taken),
     ]
 }

@@ -7,6 +7,10 @@ use super::holes;
 use lockkeeper_api::config::Action;
 use lockkeeper_policies::registry;
 use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The id of a rule, and the action that it is declared with.
+pub(super) type Declared = (&'static str, &'static str);
 
 /// Where a schema has its expressions.
 const EXPRESSIONS: &str = "x-kubernetes-validations";
@@ -17,7 +21,12 @@ pub(super) fn in_schemas(value: &mut Value) {
         Value::Object(map) => {
             for (key, value) in map {
                 if key == EXPRESSIONS {
+                    let rules = declared_in(value);
                     in_list(value);
+                    // A key with nothing behind it would be null, which is no list.
+                    if let (Some(rules), Some(items)) = (rules, value.as_array_mut()) {
+                        items.extend(holes::otherwise_empty(&rules));
+                    }
                 } else {
                     in_schemas(value);
                 }
@@ -42,8 +51,13 @@ pub(super) fn in_list(list: &mut Value) {
     *items = with_conditions.collect();
 }
 
+/// The rules of a list, if each of its items is of one.
+pub(super) fn declared_in(list: &Value) -> Option<BTreeSet<Declared>> {
+    list.as_array()?.iter().map(declared).collect()
+}
+
 /// The rule that a message ends in, and the action that it is declared with.
-pub(super) fn declared(item: &Value) -> Option<(&'static str, &'static str)> {
+fn declared(item: &Value) -> Option<Declared> {
     let message = item.get("message").and_then(Value::as_str)?;
     let (_, id) = message.strip_suffix(']')?.rsplit_once('[')?;
     let rule = registry::find(id)?;

@@ -3,7 +3,7 @@
 //!
 //! Policies that only warn are left out: beside the webhook they would say everything twice.
 
-use super::holes::{fill, is_declared};
+use super::holes::{fill, is_any_declared};
 use super::{ChartError, HEAD, conditions, put_labels};
 use crate::admission::policies;
 use crate::yaml::{self, YamlError};
@@ -51,15 +51,10 @@ fn validating(
     let mut policy = serde_json::to_value(policy)?;
     let mut needed = BTreeSet::new();
     if let Some(list) = policy.pointer_mut("/spec/validations") {
-        let items = list.as_array().into_iter().flatten();
-        needed.extend(items.filter_map(conditions::declared));
+        needed = conditions::declared_in(list).unwrap_or_default();
         conditions::in_list(list);
     }
-    let needed = needed.into_iter();
-    let needed: Vec<String> = needed
-        .map(|(rule, action)| format!("({})", is_declared(rule, action)))
-        .collect();
-    let mut out = format_if(&format!("or {}", needed.join(" ")));
+    let mut out = format_if(&is_any_declared(needed));
     out.push_str(&document(&policy)?);
     for binding in bindings {
         out.push_str(&document(binding)?);

@@ -87,11 +87,14 @@ fn of_kind(yaml: &str, kind: &str) -> BTreeMap<[String; 2], Value> {
     all.collect()
 }
 
-/// A list that every item has left is none.
+/// A list of expressions that every one has left is none.
 fn without_empty(value: Value) -> Value {
     match value {
         Value::Object(map) => {
-            let kept = map.into_iter().filter(|(_, value)| !value.is_null());
+            let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+            let kept = map
+                .into_iter()
+                .filter(|(key, value)| key != "x-kubernetes-validations" || !is_empty(value));
             Value::Object(kept.map(|(key, it)| (key, without_empty(it))).collect())
         }
         Value::Array(items) => items.into_iter().map(without_empty).collect(),

@@ -1,14 +1,15 @@
-//! What of the Helm chart is derived: the templates of the definitions, of the webhook configurations and of the
-//! admission policies, and the values with their schema. The rest of `charts/lockkeeper` is written by hand.
+//! What of the Helm chart is derived: the templates of the definitions, of the admission policies and of the webhook
+//! configurations, and the values with their schema. The rest of `charts/lockkeeper` is written by hand.
 //!
 //! Nothing is said twice: the templates come from the objects that [`crate::cli`] emits, with [`holes`] that Helm
 //! fills in; `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
 
+mod conditions;
 mod holes;
+mod policies;
 pub mod values;
 mod webhooks;
 
-use crate::admission::policies;
 use crate::definitions;
 use crate::expressions::ExpressionError;
 use crate::yaml::{self, YamlError};
@@ -16,13 +17,15 @@ use holes::Hole;
 use lockkeeper_policies::settings::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 
 /// The folder of the generated templates in that of the chart.
 const GENERATED: &str = "templates/generated";
 
 /// What every generated template begins with.
 const HEAD: &str = "{{- /* Made by `crdgen chart`: change what it is made from. */}}\n";
+
+/// The label of the chart that objects may have without it.
+const PART_OF: &str = "app.kubernetes.io/part-of";
 
 /// A file of the chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +62,10 @@ pub fn files() -> Result<Vec<File>, ChartError> {
             text: template(&[object], ".Values.crds.install")?,
         });
     }
-    out.extend(of_policies()?);
+    out.push(File {
+        path: format!("{GENERATED}/policies.yaml"),
+        text: policies::template()?,
+    });
     out.push(File {
         path: format!("{GENERATED}/webhooks.yaml"),
         text: webhooks::template()?,
@@ -73,36 +79,6 @@ pub fn files() -> Result<Vec<File>, ChartError> {
         text: values::defaults_text()?,
     });
     Ok(out)
-}
-
-/// The admission policies. Those that fill in are left out where the API server does not know them.
-fn of_policies() -> Result<Vec<File>, ChartError> {
-    let policies = policies(&BTreeSet::new(), &Settings::default())?;
-    let (mut validating, mut mutating) = (Vec::new(), Vec::new());
-    for (policy, bindings) in policies.validating {
-        validating.push(serde_json::to_value(policy).map_err(YamlError::from)?);
-        for binding in bindings {
-            validating.push(serde_json::to_value(binding).map_err(YamlError::from)?);
-        }
-    }
-    for (policy, binding) in policies.mutating {
-        mutating.push(serde_json::to_value(policy).map_err(YamlError::from)?);
-        mutating.push(serde_json::to_value(binding).map_err(YamlError::from)?);
-    }
-    let known = r#".Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy""#;
-    Ok(vec![
-        File {
-            path: format!("{GENERATED}/mutating-policies.yaml"),
-            text: template(
-                &mutating,
-                &format!("and .Values.policies.install ({known})"),
-            )?,
-        },
-        File {
-            path: format!("{GENERATED}/validating-policies.yaml"),
-            text: template(&validating, ".Values.policies.install")?,
-        },
-    ])
 }
 
 /// A template of objects that are there while `condition` holds, such as `.Values.crds.install`. Each gets the labels
@@ -124,18 +100,22 @@ pub fn template<T: Serialize>(objects: &[T], condition: &str) -> Result<String, 
     ))
 }
 
-/// The object, which an uninstallation leaves if the user wants that.
+/// The object, which an uninstallation leaves if the user wants that, with expressions of rules as they are declared.
 fn kept(object: &impl Serialize) -> Result<Value, YamlError> {
     let mut object = serde_json::to_value(object)?;
     Hole::Kept.put(&mut object, &["metadata"]);
+    conditions::in_schemas(&mut object);
     Ok(object)
 }
 
-/// Adds the labels of the chart to those of the object.
+/// Adds the labels of the chart to those of the object, in place of what the object has of them.
 fn put_labels(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         let labels = metadata.entry("labels");
-        labels.or_insert_with(|| Value::Object(Map::new()));
+        let labels = labels.or_insert_with(|| Value::Object(Map::new()));
+        if let Some(labels) = labels.as_object_mut() {
+            labels.remove(PART_OF);
+        }
     }
     Hole::Labels.put(object, &["metadata", "labels"]);
 }

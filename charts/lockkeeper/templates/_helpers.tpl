@@ -74,6 +74,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end }}
 
+{{- /* Whether the configuration leaves a rule as it is declared, everywhere: then what cannot be softened may hold it. */}}
+{{- define "lockkeeper.isDeclared" -}}
+{{- $given := dig "rules" dict .root.Values.config -}}
+{{- $actions := list (dig "actions" .rule .action $given) -}}
+{{- range dig "namespaces" dict $given -}}
+{{- $actions = append $actions (dig "actions" $.rule $.action .) -}}
+{{- end -}}
+{{- range dig "exceptions" list $given -}}
+{{- if has $.rule (.rules | default list) -}}{{- $actions = append $actions "excepted" -}}{{- end -}}
+{{- end -}}
+{{- if not (without $actions .action) -}}true{{- end -}}
+{{- end }}
+
 {{- /* The CA bundle where it is given. The webhook and cert-manager put it in themselves: then the field is not there,
        and an upgrade leaves what they wrote. */}}
 {{- define "lockkeeper.caBundle" -}}

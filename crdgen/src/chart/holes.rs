@@ -1,9 +1,17 @@
 //! Places in an object that Helm fills in.
 
+use super::conditions::Declared;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// What begins the mark of a hole. No object has it.
 const MARK: &str = "hole.chart.lockkeeper.dev/";
+
+/// How the marks of conditions go on, that of their end, and that of a list with nothing in it.
+const WHILE: &str = "while=";
+const END: &str = "end";
+const UNLESS: &str = "unless=";
+const EMPTY: &str = "empty";
 
 /// How an action of a template begins.
 const ACTION: &str = "{{";
@@ -93,6 +101,42 @@ impl Hole {
     }
 }
 
+/// What stands before an item of a list that is there while a rule is as it is declared: with this action.
+pub(super) fn while_declared(rule: &str, action: &str) -> Value {
+    Value::String(format!("{MARK}{WHILE}{rule}={action}"))
+}
+
+/// What stands after it.
+pub(super) fn end() -> Value {
+    Value::String(format!("{MARK}{END}"))
+}
+
+/// What stands at the end of a list of such items: that it is empty, if none is there. The marks are short, since a long
+/// text is written in several lines.
+pub(super) fn otherwise_empty(rules: &BTreeSet<Declared>) -> Vec<Value> {
+    let unless = rules
+        .iter()
+        .map(|(rule, action)| format!("{UNLESS}{rule}={action}"));
+    let ends = rules.iter().map(|_| END.to_owned());
+    let all = unless.chain([EMPTY.to_owned()]).chain(ends);
+    all.map(|it| Value::String(format!("{MARK}{it}"))).collect()
+}
+
+/// What holds while one of these rules is as it is declared.
+pub(super) fn is_any_declared<'a>(rules: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let rules = rules.into_iter();
+    let each: Vec<String> = rules
+        .map(|(rule, action)| format!("({})", is_declared(rule, action)))
+        .collect();
+    format!("or {}", each.join(" "))
+}
+
+fn is_declared(rule: &str, action: &str) -> String {
+    format!(
+        "include \"lockkeeper.isDeclared\" (dict \"root\" . \"rule\" \"{rule}\" \"action\" \"{action}\")"
+    )
+}
+
 /// The YAML of an object with its holes filled: a template.
 pub(super) fn fill(yaml: &str) -> String {
     let escaped = yaml.replace(ACTION, ESCAPED);
@@ -101,6 +145,12 @@ pub(super) fn fill(yaml: &str) -> String {
 }
 
 fn fill_line(line: &str) -> String {
+    if let Some(mark) = line.trim_start().strip_prefix("- ")
+        && let Some(mark) = mark.strip_prefix(MARK)
+    {
+        let indent = line.len().saturating_sub(line.trim_start().len());
+        return fill_item(mark, indent).unwrap_or_else(|| line.to_owned());
+    }
     for hole in Hole::ALL {
         let mark = hole.mark();
         match hole.filling() {
@@ -116,6 +166,26 @@ fn fill_line(line: &str) -> String {
         }
     }
     line.to_owned()
+}
+
+/// The lines for a mark that is an item of a list.
+fn fill_item(mark: &str, indent: usize) -> Option<String> {
+    if mark == END {
+        return Some("{{- end }}".to_owned());
+    }
+    if mark == EMPTY {
+        // Items stand as far in as their key does.
+        return Some(indented("  []", indent));
+    }
+    let is = |rule: &str| {
+        let (rule, action) = rule.split_once('=')?;
+        Some(is_declared(rule, action))
+    };
+    if let Some(rule) = mark.strip_prefix(UNLESS) {
+        return Some(format!("{{{{- if not ({}) }}}}", is(rule)?));
+    }
+    let rule = mark.strip_prefix(WHILE)?;
+    Some(format!("{{{{- if {} }}}}", is(rule)?))
 }
 
 fn indented(line: &str, indent: usize) -> String {

@@ -77,6 +77,8 @@ metadata:
 fn no_hole_is_left_open() {
     for File { path, text } in files().unwrap() {
         assert!(!text.contains("hole.chart"), "{path}");
+        let opened = text.matches("{{- if ").count() + text.matches("{{- with ").count();
+        assert_eq!(opened, text.matches("{{- end }}").count(), "{path}");
     }
 }
 

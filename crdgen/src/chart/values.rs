@@ -39,7 +39,7 @@ pub struct Values {
     pub controller: Controller,
     /// The definitions of lockkeeper's kinds.
     pub crds: Crds,
-    /// The admission policies, by which the API server itself holds to rules while the webhook is away.
+    /// What the API server refuses and fills in by itself, while no replica of the webhook answers.
     pub policies: Policies,
     /// Rules for the network of the pods.
     pub network_policy: NetworkPolicy,
@@ -288,18 +288,18 @@ impl Default for Crds {
     }
 }
 
-/// The admission policies.
+/// Admission policies.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Policies {
-    /// Whether they are there. They go by the default actions of rules: where config.rules sets others for rules that
-    /// policies hold to, leave them off and apply what `lockkeeper crds policies --config FILE` prints.
-    pub install: bool,
+    /// Whether they are there: what rules refuse that no schema can, and Jobs and JobSets of a queue suspended. What the
+    /// configuration changes of a rule is left to the webhook.
+    pub enabled: bool,
 }
 
 impl Default for Policies {
     fn default() -> Self {
-        Self { install: true }
+        Self { enabled: true }
     }
 }
 

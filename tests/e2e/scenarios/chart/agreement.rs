@@ -20,6 +20,7 @@ pub fn alone() -> Vec<Alone> {
     vec![
         trial("chart: it grants and runs what the examples do", same),
         trial("chart: it registers what the binary would", registered),
+        trial("chart: it defines what the binary would", defined),
         trial("chart: the binary takes what it is given", taken),
     ]
 }
@@ -36,30 +37,69 @@ const CONFIGURATIONS: [&str; 6] = [
 ];
 
 fn registered(folder: &Path) {
-    let helm = Helm::alone(folder);
-    let file = folder.join("config.yaml");
+    let service = format!("{}/lockkeeper", helm::NAMESPACE);
     for config in CONFIGURATIONS {
-        let indented = config.lines().map(|line| format!("  {line}\n"));
-        let values = format!("config:\n{}", indented.collect::<String>());
-        fs::write(&file, config).unwrap();
-        let service = format!("{}/lockkeeper", helm::NAMESPACE);
-        let command = ["crds", "webhooks", "--service", &service, "--config"];
-        let printed = lockkeeper::output(&[&command[..], &[file.to_str().unwrap()]].concat());
-        let ours = registrations(&helm.template(&values).silently().stdout);
-        assert_eq!(ours.len(), 2);
-        assert_eq!(ours, registrations(&printed), "{config}");
+        let command = ["crds", "webhooks", "--service", &service];
+        same_objects(folder, config, &command, "WebhookConfiguration", 2);
     }
 }
 
-/// The webhook configurations among these objects, without the labels of the chart, by their kind.
-fn registrations(yaml: &str) -> BTreeMap<String, Value> {
+/// Configurations that leave rules to the webhook which refuse otherwise.
+const SOFTENED: [&str; 4] = [
+    "{}\n",
+    "rules: {actions: {CQ007: warn, CQ004: 'off', CO005: audit}}\n",
+    "rules: {namespaces: {a: {actions: {WL001: warn, RF001: 'off', CQ008: warn}}}}\n",
+    "rules: {exceptions: [{rules: [CQ001, CQ010], expires: '2099-01-01', reason: moving, selector: {names: [a]}}]}\n",
+];
+
+fn defined(folder: &Path) {
+    for config in SOFTENED {
+        let command = ["crds", "definitions"];
+        same_objects(folder, config, &command, "CustomResourceDefinition", 5);
+    }
+}
+
+/// With this configuration, the chart renders as many objects of a kind as `command` prints, and the same.
+#[track_caller]
+fn same_objects(folder: &Path, config: &str, command: &[&str], kind: &str, count: usize) {
+    let indented = config.lines().map(|line| format!("  {line}\n"));
+    let values = format!("config:\n{}", indented.collect::<String>());
+    let file = folder.join("config.yaml");
+    fs::write(&file, config).unwrap();
+    let command = [command, &["--config", file.to_str().unwrap()]].concat();
+    let printed = of_kind(&lockkeeper::output(&command), kind);
+    let rendered = Helm::alone(folder).template(&values).silently().stdout;
+    assert_eq!(printed.len(), count);
+    assert_eq!(of_kind(&rendered, kind), printed, "{config}");
+}
+
+/// The objects whose kind ends like this, without what is Helm's, by kind and name.
+fn of_kind(yaml: &str, kind: &str) -> BTreeMap<[String; 2], Value> {
     let all = helm::objects(yaml).into_iter().filter_map(|mut object| {
-        let kind = object["kind"].as_str()?.to_owned();
-        object["metadata"].as_object_mut()?.remove("labels");
-        kind.ends_with("WebhookConfiguration")
-            .then_some((kind, object))
+        let its = object["kind"].as_str()?.to_owned();
+        let metadata = object["metadata"].as_object_mut()?;
+        metadata.remove("labels");
+        metadata.remove("annotations");
+        let name = metadata["name"].as_str()?.to_owned();
+        let object = without_empty(object);
+        its.ends_with(kind).then_some(([its, name], object))
     });
     all.collect()
+}
+
+/// A list of expressions that every one has left is none.
+fn without_empty(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let is_empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+            let kept = map
+                .into_iter()
+                .filter(|(key, value)| key != "x-kubernetes-validations" || !is_empty(value));
+            Value::Object(kept.map(|(key, it)| (key, without_empty(it))).collect())
+        }
+        Value::Array(items) => items.into_iter().map(without_empty).collect(),
+        other => other,
+    }
 }
 
 /// One thing that a role grants.

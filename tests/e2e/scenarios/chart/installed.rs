@@ -70,7 +70,8 @@ pub fn life() {
     let place = Place::new();
     let older = older_chart(&place.cluster.folder().join("older"));
     place.helm("install", &[older.to_str().unwrap()]);
-    assert_eq!(place.manifest().len(), 24);
+    // The definitions, the policies, and what the processes need.
+    assert_eq!(place.manifest().len(), 32);
     restricted(&place);
 
     let server = keeper(&place);

@@ -84,6 +84,14 @@ pub const CASES: &[(&str, &str)] = &[
         "priorityClassName: system-cluster-critical\nlogFilter: lockkeeper_webhook=debug\n\
          podAnnotations: {team: platform}\n",
     ),
+    ("no-policies", "policies: {enabled: false}\n"),
+    // Each rule of a policy is softened somewhere, or excepted, and the policy goes with the last of them.
+    (
+        "softened",
+        "config:\n  rules:\n    actions: {CQ005: warn}\n    \
+         namespaces: {team: {actions: {CQ006: 'off'}}}\n    \
+         exceptions: [{rules: [CQ011], expires: '2026-12-31', reason: moving, selector: {names: [a]}}]\n",
+    ),
     (
         "names",
         "extraLabels: {team: platform}\nserviceAccountAnnotations: {example.com/role: reader}\nglobal: {any: thing}\n",

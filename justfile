@@ -88,7 +88,7 @@ chart:
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper-crdgen --lib chart
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper --test e2e -- "chart: the kustomize base is what"
 
-# The container image for both architectures as an OCI layout, without an engine: some twenty minutes
+# The container image for both architectures as an OCI layout, without an engine: two release builds
 image folder="target/image":
     deploy/image/build {{folder}}
 

@@ -201,7 +201,7 @@ fn bindings(name: &str, fate: &Fate) -> Vec<ValidatingAdmissionPolicyBinding> {
     let rest = Some(others).filter(|it| !it.is_empty());
     let mut out = Vec::new();
     out.extend(binding(
-        name.to_owned(),
+        name,
         name,
         fate.everywhere,
         rest.map(|it| in_namespaces("NotIn", it)),
@@ -209,13 +209,13 @@ fn bindings(name: &str, fate: &Fate) -> Vec<ValidatingAdmissionPolicyBinding> {
     for (namespace, action) in &fate.namespaces {
         let only = in_namespaces("In", vec![namespace.clone()]);
         let of = format!("{namespace}.{name}");
-        out.extend(binding(of, name, *action, Some(only)));
+        out.extend(binding(&of, name, *action, Some(only)));
     }
     out
 }
 
 fn binding(
-    name: String,
+    name: &str,
     policy: &str,
     action: Action,
     namespaces: Option<LabelSelector>,
@@ -225,7 +225,7 @@ fn binding(
         ..MatchResources::default()
     });
     Some(ValidatingAdmissionPolicyBinding {
-        metadata: named(&name),
+        metadata: named(name),
         spec: ValidatingAdmissionPolicyBindingSpec {
             match_resources: resources,
             policy_name: policy.to_owned(),

@@ -32,7 +32,7 @@ pub struct SchemaFile {
 struct Kind {
     group: String,
     version: String,
-    kind: String,
+    name: String,
     is_namespaced: bool,
     plural: String,
     schema: Value,
@@ -44,7 +44,7 @@ impl Kind {
         format!(
             "{}/{}_{}.json",
             self.group,
-            self.kind.to_lowercase(),
+            self.name.to_lowercase(),
             self.version
         )
     }
@@ -57,7 +57,7 @@ impl Kind {
     fn component(&self) -> String {
         let mut parts: Vec<&str> = self.group.split('.').collect();
         parts.reverse();
-        format!("{}.{}.{}", parts.join("."), self.version, self.kind)
+        format!("{}.{}.{}", parts.join("."), self.version, self.name)
     }
 }
 
@@ -97,7 +97,7 @@ fn kinds(definitions: Vec<CustomResourceDefinition>) -> Vec<Kind> {
             out.push(Kind {
                 group: spec.group.clone(),
                 version: version.name,
-                kind: spec.names.kind.clone(),
+                name: spec.names.kind.clone(),
                 is_namespaced: spec.scope == "Namespaced",
                 plural: spec.names.plural.clone(),
                 schema,
@@ -119,7 +119,7 @@ fn of_kind(kind: &Kind) -> Value {
         );
         fields.insert(
             "kind".to_owned(),
-            json!({"type": "string", "enum": [kind.kind]}),
+            json!({"type": "string", "enum": [kind.name]}),
         );
         fields.insert("metadata".to_owned(), json!({"type": "object"}));
         fields.insert(
@@ -133,7 +133,7 @@ fn of_kind(kind: &Kind) -> Value {
     if let Value::Object(fields) = &mut schema {
         fields.insert("required".to_owned(), names.into());
         fields.insert("$schema".to_owned(), DIALECT.into());
-        fields.insert("title".to_owned(), kind.kind.clone().into());
+        fields.insert("title".to_owned(), kind.name.clone().into());
     }
     schema
 }
@@ -182,7 +182,7 @@ fn catalogue(kinds: &[Kind]) -> Value {
         .iter()
         .map(|kind| {
             json!({
-                "name": format!("{} {}", kind.api_version(), kind.kind),
+                "name": format!("{} {}", kind.api_version(), kind.name),
                 "description": kind.schema.get("description").cloned().unwrap_or_default(),
                 "url": kind.path(),
             })
@@ -208,7 +208,7 @@ fn open_api(kinds: &[Kind]) -> Value {
     for kind in kinds {
         let mut schema = kind.schema.clone();
         if let Value::Object(fields) = &mut schema {
-            let of = json!([{"group": kind.group, "version": kind.version, "kind": kind.kind}]);
+            let of = json!([{"group": kind.group, "version": kind.version, "kind": kind.name}]);
             fields.insert("x-kubernetes-group-version-kind".to_owned(), of);
         }
         components.insert(kind.component(), schema);
@@ -246,7 +246,7 @@ fn endpoints(kind: &Kind) -> [(String, Value); 2] {
     }
     let mut of_one = of_all.clone();
     of_one.push(parameter("name"));
-    let named = |verb: &str| format!("{verb}{}{}", kind.version, kind.kind);
+    let named = |verb: &str| format!("{verb}{}{}", kind.version, kind.name);
     [
         (
             all,

@@ -37,7 +37,7 @@ pub fn of_object(expression: &Expression, ratchets: bool) -> String {
             format!("({holds})")
         }
     };
-    walk(&steps, NEW.to_owned(), 0, &said)
+    walk(&steps, NEW, 0, &said)
 }
 
 /// What is said if an expression does not hold, with what is seen: only where the place is in no list.
@@ -77,26 +77,26 @@ impl<'a> Step<'a> {
 
 /// What is said of a place that is in no list.
 fn inside(steps: &[Step<'_>], said: &dyn Fn(&str) -> String) -> String {
-    walk(steps, NEW.to_owned(), 0, &|at, _| said(at))
+    walk(steps, NEW, 0, &|at, _| said(at))
 }
 
 /// What is said of all places that there are below `at`.
 fn walk(
     steps: &[Step<'_>],
-    at: String,
+    at: &str,
     loops: usize,
     said: &dyn Fn(&str, usize) -> String,
 ) -> String {
     let Some((step, rest)) = steps.split_first() else {
-        return said(&at, loops);
+        return said(at, loops);
     };
     let field = format!("{at}.{}", step.name);
     if step.is_list {
         let item = format!("i{}", loops.saturating_add(1));
-        let inner = walk(rest, item.clone(), loops.saturating_add(1), said);
+        let inner = walk(rest, &item, loops.saturating_add(1), said);
         format!("!has({field}) || {field}.all({item}, {inner})")
     } else {
-        let inner = walk(rest, field.clone(), loops, said);
+        let inner = walk(rest, &field, loops, said);
         format!("!has({field}) || {inner}")
     }
 }

@@ -136,11 +136,8 @@ fn difference(path: &Path, there: &str, emitted: &str) -> String {
     };
     let from = if there.is_empty() { "/dev/null" } else { &name };
     let difference = TextDiff::from_lines(there, emitted);
-    let text = difference
-        .unified_diff()
-        .header(from, &format!("{to} for {name}"))
-        .to_string();
-    text
+    let header = format!("{to} for {name}");
+    difference.unified_diff().header(from, &header).to_string()
 }
 
 /// The text of a file; `None` if there is no such file.

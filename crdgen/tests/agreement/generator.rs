@@ -3,7 +3,7 @@
 use lockkeeper_policies::page::blocks;
 use serde_json::{Map, Value, json};
 
-/// Draws that are the same each time (SplitMix64).
+/// Draws that are the same each time (`SplitMix64`).
 pub struct Draw(u64);
 
 impl Draw {

@@ -7,6 +7,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "tests fail by panicking"
 )]
 
@@ -155,54 +156,75 @@ fn try_rule(rule: &RuleInfo) -> Tried {
         let Some(is_accepted) = judge(rule.id, &object, None) else {
             continue;
         };
-        tried.made += 1;
-        tried.refused += usize::from(!is_accepted);
-        if let Some(of_rule) = &schema.of_rule {
-            let said = of_rule.check(&object, None).is_empty();
-            let is_for_policies = said && !schema.is_whole;
-            let expected = is_accepted || is_for_policies;
-            tried.agree(said, expected, "schema", &object, None);
-        }
-        tried.agree(
-            policy.accepts(&object, None),
-            is_accepted,
-            "policy",
-            &object,
-            None,
-        );
+        let asked = Asked {
+            rule,
+            schema: &schema,
+            policy: &policy,
+            object: &object,
+        };
+        asked.when_made(is_accepted, &mut tried);
         let mut old = seed;
         schema.shape.fill(&mut old);
         if schema.is_shaped(&old)
             && let Some(is_kept) = judge(rule.id, &object, Some(&old))
         {
-            tried.changed += 1;
-            tried.changed_refused += usize::from(!is_kept);
-            if let Some(of_rule) = &schema.of_rule {
-                let said = of_rule.check(&object, Some(&old)).is_empty();
-                // The API server looks anew at a list whose items it cannot tell apart.
-                if is_kept && !said && !is_accepted {
-                    tried.stricter += 1;
-                } else {
-                    let is_for_policies = said && !schema.is_whole;
-                    let expected = is_kept || is_for_policies;
-                    tried.agree(said, expected, "schema", &object, Some(&old));
-                }
-            }
-            let said = policy.accepts(&object, Some(&old));
-            let was_accepted = judge(rule.id, &old, None) == Some(true);
-            // Both judge by what an update makes worse, and differ in what is the same mistake: a policy knows neither
-            // how often one stood there nor, of lists without keys, where.
-            if said && !is_kept && !is_accepted && !was_accepted {
-                tried.looser += 1;
-            } else if !said && is_kept && !is_accepted && !was_accepted {
-                tried.tighter += 1;
-            } else {
-                tried.agree(said, is_kept, "policy", &object, Some(&old));
-            }
+            asked.when_changed(&old, is_accepted, is_kept, &mut tried);
         }
         before = Some(object);
     }
     tried
+}
+
+/// An object that a rule, its schema and its policy are asked about.
+struct Asked<'a> {
+    rule: &'a RuleInfo,
+    schema: &'a Schema,
+    policy: &'a Policy,
+    object: &'a Value,
+}
+
+impl Asked<'_> {
+    fn when_made(&self, is_accepted: bool, tried: &mut Tried) {
+        let object = self.object;
+        tried.made += 1;
+        tried.refused += usize::from(!is_accepted);
+        if let Some(of_rule) = &self.schema.of_rule {
+            let said = of_rule.check(object, None).is_empty();
+            let is_for_policies = said && !self.schema.is_whole;
+            let expected = is_accepted || is_for_policies;
+            tried.agree(said, expected, "schema", object, None);
+        }
+        let said = self.policy.accepts(object, None);
+        tried.agree(said, is_accepted, "policy", object, None);
+    }
+
+    fn when_changed(&self, old: &Value, is_accepted: bool, is_kept: bool, tried: &mut Tried) {
+        let object = self.object;
+        tried.changed += 1;
+        tried.changed_refused += usize::from(!is_kept);
+        if let Some(of_rule) = &self.schema.of_rule {
+            let said = of_rule.check(object, Some(old)).is_empty();
+            // The API server looks anew at a list whose items it cannot tell apart.
+            if is_kept && !said && !is_accepted {
+                tried.stricter += 1;
+            } else {
+                let is_for_policies = said && !self.schema.is_whole;
+                let expected = is_kept || is_for_policies;
+                tried.agree(said, expected, "schema", object, Some(old));
+            }
+        }
+        let said = self.policy.accepts(object, Some(old));
+        let was_accepted = judge(self.rule)(self.rule.id, old, None) == Some(true);
+        // Both judge by what an update makes worse, and differ in what is the same mistake: a policy knows neither
+        // how often one stood there nor, of lists without keys, where.
+        if said && !is_kept && !is_accepted && !was_accepted {
+            tried.looser += 1;
+        } else if !said && is_kept && !is_accepted && !was_accepted {
+            tried.tighter += 1;
+        } else {
+            tried.agree(said, is_kept, "policy", object, Some(old));
+        }
+    }
 }
 
 fn shown(object: &Value) -> String {

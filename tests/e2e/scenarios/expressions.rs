@@ -143,8 +143,8 @@ fn agree(stage: &mut Stage, _: Protocol) {
         let answer = replace(&mut client, case);
         let said = !refuses(&answer, case);
         // The API server looks anew at a list whose items it cannot tell apart.
-        let expected = said && case.is_kept || !said && !case.is_accepted && case.is_kept;
-        let expected = if expected { said } else { case.is_kept };
+        let is_anew = case.is_kept && !said && !case.is_accepted;
+        let expected = case.is_kept && !is_anew;
         updated.add(said, expected, case, "is changed", &answer);
     }
     made.conclude("schemas, made");

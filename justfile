@@ -79,6 +79,7 @@ mutants *flags:
 
 # The long forms of what CI does in short: hours
 nightly: (fuzz "3600") (drills "2000") (control-drills "600") image
+    LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_WORLDS=1 LOCKKEEPER_LOOP_WORLDS=200000 cargo test --locked --release --package lockkeeper-preemption --test proofs
     just mutants
 

@@ -1,7 +1,7 @@
 //! What of the Helm chart is derived: the templates of the definitions, of the admission policies and of the webhook
 //! configurations, and the values with their schema. The rest of `charts/lockkeeper` is written by hand.
 //!
-//! Nothing is said twice: the templates come from the objects that [`crate::cli`] emits, with [`holes`] that Helm
+//! Nothing is said twice: the templates come from the objects that [`crate::cli`] emits, with `holes` that Helm
 //! fills in; `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
 
 mod conditions;

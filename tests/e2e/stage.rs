@@ -171,12 +171,12 @@ impl Stage {
 
     #[track_caller]
     fn bare_with(&mut self, definitions: Definitions) -> Kubectl {
-        let kubectl = self.installed_with(definitions);
         self.stop();
+        // First, as it would refuse what is tried to see which definitions are served.
         let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
         let delete = ["delete", kinds, "lockkeeper", "--ignore-not-found"];
-        kubectl.run(&delete).accepted();
-        kubectl
+        self.cluster().kubectl().run(&delete).accepted();
+        self.installed_with(definitions)
     }
 
     /// The credentials that a controller works with: those of its account, with the rights that an

@@ -146,6 +146,8 @@ impl Stage {
     fn installed_with(&mut self, definitions: Definitions) -> Kubectl {
         let kubectl = self.cluster().kubectl().clone();
         if self.definitions != Some(definitions) {
+            // Unknown until it is done.
+            self.definitions = None;
             define(&kubectl, definitions, &self.new_folder());
             self.definitions = Some(definitions);
         }

@@ -33,6 +33,8 @@ const ASKED: usize = 200;
 /// An update of a rule's kind, and what the rule says.
 struct Case {
     rule: RuleInfo,
+    /// Whether the schema says all that the rule does. What it cannot afford is for policies alone.
+    is_for_schema: bool,
     new: Value,
     /// As it is stored.
     old: Value,
@@ -124,9 +126,7 @@ fn agree(stage: &mut Stage, _: Protocol) {
     stage.bare();
     let (mut made, mut updated) = (Tally::default(), Tally::default());
     for case in &kept {
-        let schema = Schema::of(&case.rule);
-        // What a schema cannot afford is for policies alone.
-        if schema.of_rule.is_none() || !schema.is_whole {
+        if !case.is_for_schema {
             continue;
         }
         // The other version is stored by its name.
@@ -199,6 +199,7 @@ fn cases(rule: &RuleInfo) -> Vec<Case> {
         before = Some(new.clone());
         out.push(Case {
             rule: rule.clone(),
+            is_for_schema: schema.of_rule.is_some() && schema.is_whole,
             new,
             old,
             is_accepted,

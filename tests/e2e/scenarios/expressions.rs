@@ -31,6 +31,10 @@ pub fn scenarios() -> Vec<Scenario> {
 const ASKED: usize = 200;
 
 /// An update of a rule's kind, and what the rule says.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they are answers to questions, not a state"
+)]
 struct Case {
     rule: RuleInfo,
     /// Whether the schema says all that the rule does. What it cannot afford is for policies alone.

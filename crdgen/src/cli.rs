@@ -53,6 +53,9 @@ pub struct Definitions {
     config: Option<PathBuf>,
 
     #[command(flatten)]
+    rules: Folders,
+
+    #[command(flatten)]
     output: Output,
 }
 
@@ -70,6 +73,9 @@ pub struct Policies {
     /// Its webhook.foreignKinds counts besides --foreign, and its rules say what becomes of what is found.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    #[command(flatten)]
+    rules: Folders,
 
     #[command(flatten)]
     output: Output,
@@ -271,7 +277,10 @@ fn rule_documents() -> Vec<Document> {
 }
 
 fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error> {
-    let (_, settings) = read_config(arguments.config.as_deref(), &Arc::default())?;
+    let (_, settings) = read_config(
+        arguments.config.as_deref(),
+        &pages::compile(&arguments.rules.pages()?)?,
+    )?;
     let each = definitions(&settings)?.into_iter().map(|definition| {
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
         Document::of(format!("{group}_{plural}.yaml"), &definition)
@@ -280,7 +289,10 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
 }
 
 fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
-    let (config, settings) = read_config(arguments.config.as_deref(), &Arc::default())?;
+    let (config, settings) = read_config(
+        arguments.config.as_deref(),
+        &pages::compile(&arguments.rules.pages()?)?,
+    )?;
     let mut wanted = config.webhook.foreign_kinds;
     wanted.extend(&arguments.foreign);
     let policies = policies(&wanted, &settings)?;

@@ -108,4 +108,55 @@ macro_rules! same_amount {
     };
 }
 
-pub(crate) use {is_amount, quantity, same_amount};
+/// That no quota has a limit where nobody is above: `$above` is the field that names who is.
+macro_rules! limit_needs {
+    ($limit:literal, $above:literal, $message:literal) => {
+        Expression::new(
+            "spec",
+            concat!(
+                "(has(self.", $above, ") && self.", $above, " != '') || !has(self.resourceGroups) \
+                 || self.resourceGroups.all(group, group.flavors.all(flavor, flavor.resources.all(it, !has(it.", $limit, "))))"
+            ),
+            $message,
+        )
+        .blaming(".resourceGroups")
+        .kept(concat!(
+            "!(has(oldSelf.", $above, ") && oldSelf.", $above, " != '') && self.resourceGroups.all(group, \
+             group.flavors.all(flavor, flavor.resources.all(it, !has(it.", $limit, ") || (has(oldSelf.resourceGroups) \
+             && oldSelf.resourceGroups.exists(before, before.coveredResources[0] == group.coveredResources[0] \
+             && before.flavors.exists(of, of.name == flavor.name && of.resources.exists(was, was.name == it.name \
+             && has(was.", $limit, ") && quantity(string(was.", $limit, ")).compareTo(quantity(string(it.", $limit,
+            "))) == 0)))))))"
+        ))
+    };
+}
+
+/// That a map in a field of the place has keys and values that labels may have.
+macro_rules! labels_of {
+    ($at:literal, $field:literal) => {
+        Expression::new(
+            $at,
+            concat!(
+                "!has(self.", $field, ") || self.", $field, ".all(it, !format.qualifiedName().validate(it).hasValue() \
+                 && !format.labelValue().validate(self.", $field, "[it]).hasValue())"
+            ),
+            "the keys must be label keys and the values label values: alphanumeric characters, '-', '_' or '.', with an \
+             alphanumeric one first and last",
+        )
+        .detailed(concat!(
+            "'\"' + self.", $field, ".filter(it, format.qualifiedName().validate(it).hasValue() \
+             || format.labelValue().validate(self.", $field, "[it]).hasValue())[0] \
+             + '\": this label has a faulty key or value: alphanumeric characters, - and _ and ., with an alphanumeric one first \
+             and last'"
+        ))
+        .blaming(concat!(".", $field))
+        .kept(concat!(
+            "has(oldSelf.", $field, ") && self.", $field, ".all(it, \
+             (!format.qualifiedName().validate(it).hasValue() || it in oldSelf.", $field, ") \
+             && (!format.labelValue().validate(self.", $field, "[it]).hasValue() \
+             || oldSelf.", $field, ".exists(was, oldSelf.", $field, "[was] == self.", $field, "[it])))"
+        ))
+    };
+}
+
+pub(crate) use {is_amount, labels_of, limit_needs, quantity, same_amount};

@@ -1,32 +1,13 @@
 #![doc = include_str!("invalid_namespace_selector.md")]
 
-use crate::expression::Expression;
+use crate::expression::{Expression, labels_of};
 use crate::finding::Findings;
 use crate::names;
 use crate::quota::IsQueue;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const LABELS: Expression = Expression::new(
-    "spec.namespaceSelector",
-    "!has(self.matchLabels) || self.matchLabels.all(it, !format.qualifiedName().validate(it).hasValue() \
-     && !format.labelValue().validate(self.matchLabels[it]).hasValue())",
-    "the keys must be label keys and the values label values: alphanumeric characters, '-', '_' or '.', with an \
-     alphanumeric one first and last",
-)
-.detailed(
-    "'\"' + self.matchLabels.filter(it, format.qualifiedName().validate(it).hasValue() \
-     || format.labelValue().validate(self.matchLabels[it]).hasValue())[0] \
-     + '\": this label has a faulty key or value: alphanumeric characters, - and _ and ., with an alphanumeric one first \
-     and last'",
-)
-.blaming(".matchLabels")
-.kept(
-    "has(oldSelf.matchLabels) && self.matchLabels.all(it, \
-     (!format.qualifiedName().validate(it).hasValue() || it in oldSelf.matchLabels) \
-     && (!format.labelValue().validate(self.matchLabels[it]).hasValue() \
-     || oldSelf.matchLabels.exists(was, oldSelf.matchLabels[was] == self.matchLabels[it])))",
-);
+const LABELS: Expression = labels_of!("spec.namespaceSelector", "matchLabels");
 
 const KEYS: Expression = Expression::new(
     "spec.namespaceSelector.matchExpressions[]",

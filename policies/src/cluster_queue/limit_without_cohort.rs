@@ -2,41 +2,22 @@
 #![doc = include_str!("borrowing_limit_without_cohort.md")]
 #![doc = include_str!("lending_limit_without_cohort.md")]
 
-use crate::expression::Expression;
+use crate::expression::{Expression, limit_needs};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::HasQuota;
 use crate::rule::{Check, Layer, Rule};
 
-const BORROWING: Expression = Expression::new(
-    "spec",
-    "(has(self.cohortName) && self.cohortName != '') || !has(self.resourceGroups) || self.resourceGroups.all(group, \
-     group.flavors.all(flavor, flavor.resources.all(it, !has(it.borrowingLimit))))",
-    "a borrowingLimit is set, but there is nobody to borrow from without a cohort; set spec.cohortName or remove the limit",
-)
-
-.blaming(".resourceGroups")
-.kept(
-    "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && self.resourceGroups.all(group, \
-     group.flavors.all(flavor, flavor.resources.all(it, !has(it.borrowingLimit) || (has(oldSelf.resourceGroups) \
-     && oldSelf.resourceGroups.exists(before, before.coveredResources[0] == group.coveredResources[0] \
-     && before.flavors.exists(of, of.name == flavor.name && of.resources.exists(was, was.name == it.name \
-     && has(was.borrowingLimit) && quantity(string(was.borrowingLimit)).compareTo(quantity(string(it.borrowingLimit))) == 0)))))))",
+const BORROWING: Expression = limit_needs!(
+    "borrowingLimit",
+    "cohortName",
+    "a borrowingLimit is set, but there is nobody to borrow from without a cohort; set spec.cohortName or remove the limit"
 );
-const LENDING: Expression = Expression::new(
-    "spec",
-    "(has(self.cohortName) && self.cohortName != '') || !has(self.resourceGroups) || self.resourceGroups.all(group, \
-     group.flavors.all(flavor, flavor.resources.all(it, !has(it.lendingLimit))))",
-    "a lendingLimit is set, but there is nobody to lend to without a cohort; set spec.cohortName or remove the limit",
-)
 
-.blaming(".resourceGroups")
-.kept(
-    "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && self.resourceGroups.all(group, \
-     group.flavors.all(flavor, flavor.resources.all(it, !has(it.lendingLimit) || (has(oldSelf.resourceGroups) \
-     && oldSelf.resourceGroups.exists(before, before.coveredResources[0] == group.coveredResources[0] \
-     && before.flavors.exists(of, of.name == flavor.name && of.resources.exists(was, was.name == it.name \
-     && has(was.lendingLimit) && quantity(string(was.lendingLimit)).compareTo(quantity(string(it.lendingLimit))) == 0)))))))",
+const LENDING: Expression = limit_needs!(
+    "lendingLimit",
+    "cohortName",
+    "a lendingLimit is set, but there is nobody to lend to without a cohort; set spec.cohortName or remove the limit"
 );
 
 pub(crate) const fn borrowing_rule<T: HasQuota>() -> Rule<T> {

@@ -104,6 +104,8 @@ pub struct Seen {
     pub maximum_execution_time_s: Option<i32>,
     /// `spec.suspend`.
     pub is_suspended: bool,
+    /// Whether it is started, and whoever makes its pods has not said yet that it knows.
+    pub is_start_unknown: bool,
     /// Whether it has a start time.
     pub has_start_time: bool,
     /// Whether none of its pods is active (pending or running, and not on its way out), and whoever makes

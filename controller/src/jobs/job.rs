@@ -36,8 +36,9 @@ impl JobKind for BatchJob {
         let annotations = job.metadata.annotations.as_ref();
         let least = annotations.and_then(|it| it.get(labels::MIN_PARALLELISM));
         let least = least.and_then(|it| it.parse().ok());
-        let is = |of: &str| is_true(&status, of);
-        let is_known_suspended = is("Suspended") || status.start_time.is_none();
+        let says = says_of_suspension(&status);
+        let is_known_suspended = says == Some(true) || status.start_time.is_none();
+        let is_known_started = says == Some(false) || says.is_none() && status.start_time.is_some();
         // A pod that has just ended well is ready no more, and not counted yet.
         let uncounted = status.uncounted_terminated_pods.as_ref();
         let uncounted = uncounted.and_then(|it| it.succeeded.as_ref());
@@ -45,6 +46,7 @@ impl JobKind for BatchJob {
         let ended = ended(&status);
         Ok(Seen {
             is_suspended: spec.suspend == Some(true),
+            is_start_unknown: spec.suspend != Some(true) && !is_known_started,
             has_start_time: status.start_time.is_some(),
             // Not so `status.terminating`: a pod that is on its way out is not active. It has its node's
             // resources until its grace period is over, and whoever gets its quota may wait for them so long
@@ -93,9 +95,11 @@ impl JobKind for BatchJob {
     }
 }
 
-fn is_true(status: &JobStatus, of: &str) -> bool {
+/// Whether its controller says that it is suspended; `None` if it has never said anything of that.
+fn says_of_suspension(status: &JobStatus) -> Option<bool> {
     let mut conditions = status.conditions.iter().flatten();
-    conditions.any(|it| it.type_ == of && it.status == "True")
+    let condition = conditions.find(|it| it.type_ == "Suspended")?;
+    Some(condition.status == "True")
 }
 
 fn ended(status: &JobStatus) -> Option<Ended> {
@@ -131,6 +135,35 @@ mod tests {
             "status": status,
         });
         BatchJob.read(job).unwrap().is_quiet
+    }
+
+    #[test]
+    fn a_start_is_known_when_its_controller_has_said_so() {
+        for (suspend, condition, has_started, expected) in [
+            (true, None, false, false),
+            // It was started, and what stands in its status is from before.
+            (false, Some("True"), false, true),
+            (false, Some("True"), true, true),
+            (false, None, false, true),
+            (false, Some("False"), true, false),
+            // It was never suspended.
+            (false, None, true, false),
+        ] {
+            let mut status = json!({});
+            if let Some(it) = condition {
+                status["conditions"] = json!([{"type": "Suspended", "status": it}]);
+            }
+            if has_started {
+                status["startTime"] = json!("2024-05-01T00:00:00Z");
+            }
+            let job = json!({
+                "metadata": {"name": "j", "namespace": "team"},
+                "spec": {"suspend": suspend, "template": {"spec": {"containers": []}}},
+                "status": status,
+            });
+            let is_unknown = BatchJob.read(job).unwrap().is_start_unknown;
+            assert_eq!(is_unknown, expected, "{suspend} {condition:?} {has_started}");
+        }
     }
 
     #[test]

@@ -90,9 +90,14 @@ impl JobKind for JobSet {
             is_success: it.type_ == "Completed",
             message: it.message.clone(),
         });
+        let mut suspended = status.conditions.iter().filter(|it| it.type_ == "Suspended");
+        // Of one that was never suspended its controller says nothing, but it counts its jobs.
+        let suspended = suspended.next().map(|it| it.status == "True");
+        let is_known_started = suspended == Some(false) || suspended.is_none() && !jobs.is_empty();
         Ok(Seen {
             is_suspended: spec.suspend,
-            is_quiet: jobs.iter().all(|it| it.active == 0),
+            is_start_unknown: !spec.suspend && !is_known_started,
+            is_quiet: jobs.iter().all(|it| it.active == 0) && suspended != Some(false),
             is_ready,
             pod_sets: spec.replicated_jobs.into_iter().map(pod_set).collect(),
             source: source.filter(|_| ended.is_none()).unwrap_or_default(),

@@ -90,6 +90,9 @@ impl Reconciler {
         }
         let workload = self.workloads.get(&job.workload_name(name.kind));
         let runs = !job.is_suspended || known.track.is_in_doubt;
+        // One that is just started is not suspended before whoever makes its pods says that it knows. It may
+        // be making them, and would never say that it knew: the job would look as if it had never run.
+        let is_suspendable = !job.is_start_unknown;
         let what = match workload {
             Some(it) if it.seen.metadata.deletion_timestamp.is_some() => None,
             Some(it) if !it.track.is_settled() => None,
@@ -97,7 +100,7 @@ impl Reconciler {
             Some(it) if it.runs() && (!job.is_suspended || may_start(job, it)) => {
                 plan_start(job, &self.placed(job, it))
             }
-            _ if runs => Some(What::SuspendJob),
+            _ if runs => is_suspendable.then_some(What::SuspendJob),
             _ if !job.is_stopped() => plan_stop(job),
             None => known.created_at.is_none().then_some(What::CreateWorkload),
             Some(_) => None,

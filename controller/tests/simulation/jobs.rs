@@ -9,6 +9,9 @@ use std::rc::Rc;
 
 pub const JOB: Kind = Kind::Job(0);
 
+/// How late it says what could not be said at once.
+const LATE_MS: i64 = 300;
+
 /// Whether a Job has ended.
 pub fn has_ended(job: &Value) -> bool {
     is(job, "Complete") || is(job, "Failed")
@@ -38,6 +41,11 @@ impl World {
     }
 
     fn suspended(&mut self, job: &Value) -> Option<Value> {
+        let unsaid = self.watcher.unsaid.remove(text(job, "/metadata/uid"));
+        if let Some(made) = unsaid.filter(|made| *made > number(job, "/status/active")) {
+            // It counts them, and does not yet say what it thinks of the job.
+            return Some(json!({"active": made}));
+        }
         if number(job, "/status/active") > 0 && self.dice.percent(50) {
             let left = number(job, "/status/active") - 1;
             // Some of its nodes are dead, and never say that it is gone.
@@ -52,8 +60,18 @@ impl World {
     fn running(&mut self, name: &Name, job: &Value) -> Option<Value> {
         let now = time(self.api.now_ms);
         if !has(job, "/status/startTime") || is(job, "Suspended") {
+            let made = number(job, "/spec/parallelism");
+            if self.dice.percent(40) {
+                // It makes its pods, and what it says of them comes late: somebody has written meanwhile.
+                let uid = text(job, "/metadata/uid").to_owned();
+                self.watcher.unsaid.insert(uid, made);
+                self.job_timers
+                    .insert((self.api.now_ms + LATE_MS, name.clone()));
+                return None;
+            }
+            self.watcher.unsaid.remove(text(job, "/metadata/uid"));
             let conditions = self.with(job, "Suspended", "False", "JobResumed");
-            return Some(json!({"startTime": now, "conditions": conditions}));
+            return Some(json!({"startTime": now, "active": made, "conditions": conditions}));
         }
         let wanted = number(job, "/spec/parallelism");
         let active = number(job, "/status/active");

@@ -35,18 +35,22 @@ fn placement(stage: &Stage, name: &str) -> Value {
 }
 
 pub fn runs(stage: &mut Stage, name: &str, ready: u32) {
-    let status = json!({"startTime": "2023-11-14T22:13:20Z", "active": 2, "ready": ready});
+    let mut status = json!({"startTime": "2023-11-14T22:13:20Z", "active": 2, "ready": ready});
+    status["conditions"] = suspended("False");
     stage.status(JOB, name, &status);
+}
+
+fn suspended(is_so: &str) -> Value {
+    json!([{
+        "type": "Suspended", "status": is_so, "reason": "Told", "message": "",
+        "lastTransitionTime": "2023-11-14T22:13:20Z",
+    }])
 }
 
 /// What its controller does when a job is suspended.
 pub fn stops(stage: &mut Stage, name: &str) {
     assert_eq!(stage.get(JOB, name)["spec"]["suspend"], true);
-    let suspended = json!([{
-        "type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "",
-        "lastTransitionTime": "2023-11-14T22:13:20Z",
-    }]);
-    let status = json!({"active": 0, "ready": 0, "conditions": suspended});
+    let status = json!({"active": 0, "ready": 0, "conditions": suspended("True")});
     stage.status(JOB, name, &status);
 }
 
@@ -325,4 +329,25 @@ fn a_queue_that_is_being_deleted_admits_nobody_more() {
             .any(|it| it.starts_with("Admitted=True")),
         "{runs}"
     );
+}
+
+/// Whoever makes its pods may be making them, and would never say so of one that is suspended again.
+#[test]
+fn a_job_is_not_stopped_before_its_controller_knows_that_it_was_started() {
+    let (mut stage, it) = (Stage::new(Settings::default(), 2), "j");
+    stage.api.create(JOB, job(it, "mid")).unwrap();
+    let conditions = json!({"conditions": suspended("True")});
+    stage.status(JOB, it, &conditions);
+    stage.settle();
+    let workload = stage.workload_of(it);
+    assert_eq!(stage.get(JOB, it)["spec"]["suspend"], false);
+    let inactive = json!({"spec": {"active": false}});
+    stage.change(Kind::Workload, &workload, &inactive);
+    let lines = stage.settle();
+    assert_eq!(lines, [format!("evict {workload}"), "event".into()]);
+    runs(&mut stage, it, 0);
+    assert_eq!(stage.settle(), [format!("suspend_job {it}")]);
+    stops(&mut stage, it);
+    let lines = stage.settle();
+    assert!(lines.contains(&format!("release {workload}")), "{lines:?}");
 }

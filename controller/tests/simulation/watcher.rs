@@ -56,6 +56,8 @@ pub struct Watcher {
     pub truth: BTreeMap<String, (Value, i64)>,
     /// The uids of Jobs that users started or stopped by hand.
     pub meddled: BTreeSet<String>,
+    /// By the uid of a Job: pods that its controller has made and has not counted in its status yet.
+    pub unsaid: BTreeMap<String, i64>,
     pub preempted: Vec<Preempted>,
     pub admitted: Vec<Admitted>,
     /// The version of the last change by a user, and of the last one of leadership.
@@ -219,7 +221,8 @@ impl Watcher {
         if self.meddled.contains(of) || !flight.is_sure || is_deleted(job) {
             return Ok(());
         }
-        if !is_true(job, "/spec/suspend") || number(job, "/status/active") > 0 {
+        let has_pods = number(job, "/status/active") > 0 || self.unsaid.contains_key(of);
+        if !is_true(job, "/spec/suspend") || has_pods {
             return Err(format!("{name} gives its quota back while its job runs"));
         }
         self.check_restored(job)

@@ -14,7 +14,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -57,9 +57,9 @@ pub fn router(app: Arc<App>) -> Router {
 /// The probes have no limit: a server that is busy is neither dead nor of no use.
 pub fn router_with(app: Arc<App>, load: Arc<Load>, health: Arc<Health>) -> Router {
     Router::new()
-        .route("/validate", post(validate))
-        .route("/mutate", post(mutate))
-        .route("/convert", post(convert))
+        .route("/validate", reviews(Path::Validate))
+        .route("/mutate", reviews(Path::Mutate))
+        .route("/convert", reviews(Path::Convert))
         .route("/noop", post(noop))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(readyz))
@@ -79,37 +79,17 @@ async fn readyz(State(server): State<Server>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
 }
 
-async fn validate(
-    State(server): State<Server>,
-    RawQuery(query): RawQuery,
-    version: Version,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let answer = answer(&server, Path::Validate, query.as_deref(), &headers, body);
-    server.part(version, answer.await.into_response())
-}
-
-async fn mutate(
-    State(server): State<Server>,
-    RawQuery(query): RawQuery,
-    version: Version,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let answer = answer(&server, Path::Mutate, query.as_deref(), &headers, body);
-    server.part(version, answer.await.into_response())
-}
-
-async fn convert(
-    State(server): State<Server>,
-    RawQuery(query): RawQuery,
-    version: Version,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
-    let answer = answer(&server, Path::Convert, query.as_deref(), &headers, body);
-    server.part(version, answer.await.into_response())
+/// What answers the reviews of a path.
+fn reviews(path: Path) -> MethodRouter<Server> {
+    let handle = async move |State(server): State<Server>,
+                             RawQuery(query): RawQuery,
+                             version: Version,
+                             headers: HeaderMap,
+                             body: Body| {
+        let answer = answer(&server, path, query.as_deref(), &headers, body);
+        server.part(version, answer.await.into_response())
+    };
+    post(handle)
 }
 
 async fn noop(State(server): State<Server>, headers: HeaderMap, body: Body) -> Response {

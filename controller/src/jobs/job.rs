@@ -162,7 +162,10 @@ mod tests {
                 "status": status,
             });
             let is_unknown = BatchJob.read(job).unwrap().is_start_unknown;
-            assert_eq!(is_unknown, expected, "{suspend} {condition:?} {has_started}");
+            assert_eq!(
+                is_unknown, expected,
+                "{suspend} {condition:?} {has_started}"
+            );
         }
     }
 

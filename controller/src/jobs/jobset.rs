@@ -90,7 +90,10 @@ impl JobKind for JobSet {
             is_success: it.type_ == "Completed",
             message: it.message.clone(),
         });
-        let mut suspended = status.conditions.iter().filter(|it| it.type_ == "Suspended");
+        let mut suspended = status
+            .conditions
+            .iter()
+            .filter(|it| it.type_ == "Suspended");
         // Of one that was never suspended its controller says nothing, but it counts its jobs.
         let suspended = suspended.next().map(|it| it.status == "True");
         let is_known_started = suspended == Some(false) || suspended.is_none() && !jobs.is_empty();

@@ -7,13 +7,14 @@ use crate::admission::policies;
 use crate::chart::{self, ChartError};
 use crate::definitions;
 use crate::diff;
+use crate::files::Document;
 use crate::pages::{self, Folders};
 use crate::schemas;
 use crate::webhooks::{Authorities, Endpoint, configurations};
 use crate::yaml;
 use clap::{ArgGroup, Args, Subcommand};
 pub use error::Error;
-use files::{Document, Output};
+use files::Output;
 use lockkeeper_api::config::{Config, ForeignKinds};
 use lockkeeper_policies::reference;
 use lockkeeper_policies::registry::{self, Registration, registrations};
@@ -283,7 +284,7 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
     )?;
     let each = definitions(&settings)?.into_iter().map(|definition| {
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-        Document::of(format!("{group}_{plural}.yaml"), &definition)
+        Ok(Document::of(format!("{group}_{plural}.yaml"), &definition)?)
     });
     each.collect()
 }

@@ -3,6 +3,7 @@
 use super::CERTIFICATE;
 use crate::diff;
 use crate::expressions::ExpressionError;
+use crate::files::{Unreadable, Unwritable};
 use crate::pages;
 use crate::yaml::YamlError;
 use std::io;
@@ -103,4 +104,22 @@ pub enum Error {
     /// The output cannot be written to.
     #[error("cannot write the output; write to files with --output-dir instead")]
     Output(#[source] io::Error),
+}
+
+impl From<Unwritable> for Error {
+    fn from(it: Unwritable) -> Self {
+        Self::Yaml {
+            name: it.file,
+            source: it.source,
+        }
+    }
+}
+
+impl From<Unreadable> for Error {
+    fn from(it: Unreadable) -> Self {
+        Self::ReadCommitted {
+            path: it.path,
+            source: it.source,
+        }
+    }
 }

@@ -161,4 +161,6 @@ fn reason(kind: ErrorKind) -> &'static str {
 }
 
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod tests;

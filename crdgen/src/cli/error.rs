@@ -5,6 +5,7 @@ use crate::diff;
 use crate::expressions::ExpressionError;
 use crate::files::{Unreadable, Unwritable};
 use crate::pages;
+use crate::versions;
 use crate::yaml::YamlError;
 use std::io;
 use std::path::PathBuf;
@@ -93,6 +94,9 @@ pub enum Error {
     /// Definitions cannot be compared.
     #[error(transparent)]
     Diff(#[from] diff::cli::Error),
+    /// What is stored is not known.
+    #[error(transparent)]
+    Versions(#[from] versions::cli::Error),
     /// An object has no YAML form. A test emits all of them, so this does not happen.
     #[error("cannot write {name} as YAML; this is a defect, please report it")]
     Yaml {

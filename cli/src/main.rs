@@ -68,7 +68,7 @@ enum Command {
     Completions(manual::CompletionsArguments),
     /// Write the manual pages into a folder
     Man(manual::ManArguments),
-    /// Print the CRDs and the webhook configurations, and compare CRDs
+    /// Print the CRDs and the webhook configurations, compare CRDs, and migrate between their versions
     Crds {
         #[command(subcommand)]
         command: Option<lockkeeper_crdgen::cli::Command>,

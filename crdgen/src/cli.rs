@@ -7,13 +7,15 @@ use crate::admission::policies;
 use crate::chart::{self, ChartError};
 use crate::definitions;
 use crate::diff;
+use crate::files::Document;
 use crate::pages::{self, Folders};
 use crate::schemas;
+use crate::versions::cli as versions;
 use crate::webhooks::{Authorities, Endpoint, configurations};
 use crate::yaml;
 use clap::{ArgGroup, Args, Subcommand};
 pub use error::Error;
-use files::{Document, Output};
+use files::Output;
 use lockkeeper_api::config::{Config, ForeignKinds};
 use lockkeeper_policies::reference;
 use lockkeeper_policies::registry::{self, Registration, registrations};
@@ -41,6 +43,10 @@ pub enum Command {
     Policies(Policies),
     /// Say what changes between two states of CRDs, and whom it hurts
     Diff(diff::cli::Diff),
+    /// Print what has stored objects written anew, in the version that is stored now
+    Migration(versions::Migrate),
+    /// Say whether a version may be taken out of a definition
+    Removal(versions::Remove),
 }
 
 /// Emitting the definitions.
@@ -180,7 +186,7 @@ impl Error {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::Diff(_) => 2,
+            Self::Diff(_) | Self::Versions(_) => 2,
             _ => 1,
         }
     }
@@ -192,12 +198,15 @@ impl Error {
 ///
 /// As those of [`run`].
 pub fn outcome(command: Command, out: &mut dyn Write) -> Result<Outcome, Error> {
-    let Command::Diff(arguments) = command else {
-        return run(command, out).map(|()| Outcome::Done);
+    let is_fine = match command {
+        Command::Diff(arguments) => diff::cli::run(&arguments, out)? != diff::Class::Breaking,
+        Command::Removal(arguments) => versions::remove(&arguments, out)?,
+        command => return run(command, out).map(|()| Outcome::Done),
     };
-    Ok(match diff::cli::run(&arguments, out)? {
-        diff::Class::Breaking => Outcome::Findings,
-        _ => Outcome::Done,
+    Ok(if is_fine {
+        Outcome::Done
+    } else {
+        Outcome::Findings
     })
 }
 
@@ -217,6 +226,8 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
         Command::Chart(arguments) => (chart_documents()?, arguments.output),
         Command::All(arguments) => return everything(&arguments.output, out),
         Command::Diff(arguments) => return Ok(diff::cli::run(&arguments, out).map(drop)?),
+        Command::Migration(arguments) => return Ok(versions::migrate(&arguments, out)?),
+        Command::Removal(arguments) => return Ok(versions::remove(&arguments, out).map(drop)?),
     };
     output.deliver(&documents, &[], out)
 }
@@ -283,7 +294,7 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
     )?;
     let each = definitions(&settings)?.into_iter().map(|definition| {
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-        Document::of(format!("{group}_{plural}.yaml"), &definition)
+        Ok(Document::of(format!("{group}_{plural}.yaml"), &definition)?)
     });
     each.collect()
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 /// An expression of a rule that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "rule {rule}: {problem}, in its expression for {kind} at {at:?}; this is a defect of the rule, please report it"
+    "rule {rule}: its expression for {kind} at {at:?} cannot be used; this is a defect of the rule, please report it: {problem}"
 )]
 pub struct ExpressionError {
     /// The id of the rule.
@@ -23,7 +23,7 @@ pub struct ExpressionError {
     pub kind: String,
     /// The place that the expression is about.
     pub at: String,
-    /// What is wrong, with the place in the expression if that is known.
+    /// What is wrong, with the line and the column in the expression, and a caret below it, if that is known.
     pub problem: String,
 }
 
@@ -159,3 +159,8 @@ fn reason(kind: ErrorKind) -> &'static str {
         _ => ErrorKind::Invalid.reason(),
     }
 }
+
+#[cfg(test)]
+mod costs;
+#[cfg(test)]
+mod tests;

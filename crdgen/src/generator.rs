@@ -11,6 +11,7 @@ mod bounds;
 
 use crate::diff::cli::{self as compared, Diff};
 use crate::diff::{Class, SchemaPath, name_of};
+use crate::files::{Document, Unreadable, Unwritable, differences};
 use crate::structural::{self, check};
 use crate::{definitions, yaml};
 use clap::{Args, Parser, Subcommand};
@@ -59,6 +60,14 @@ pub enum Error {
         /// What the serializer says.
         source: yaml::YamlError,
     },
+    /// A file that is to be held against what is emitted cannot be read.
+    #[error("cannot read {path}; name a readable folder with --check")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A file or a folder cannot be written.
     #[error("cannot write {path}; name a folder that you may write to")]
     Write {
@@ -73,6 +82,24 @@ pub enum Error {
     /// Definitions cannot be compared.
     #[error(transparent)]
     Diff(#[from] compared::Error),
+}
+
+impl From<Unwritable> for Error {
+    fn from(it: Unwritable) -> Self {
+        Self::Yaml {
+            name: it.file,
+            source: it.source,
+        }
+    }
+}
+
+impl From<Unreadable> for Error {
+    fn from(it: Unreadable) -> Self {
+        Self::Read {
+            path: it.path,
+            source: it.source,
+        }
+    }
 }
 
 /// Generates the definitions of some kinds.
@@ -101,7 +128,9 @@ struct Emit {
     #[arg(long, value_name = "DIR", conflicts_with = "check")]
     output_dir: Option<PathBuf>,
 
-    /// Write nothing; say which files of this folder are behind
+    /// Write nothing: hold the files in this folder against what would be written, and print the difference
+    ///
+    /// Exits with 1 if there is one.
     #[arg(long, value_name = "DIR")]
     check: Option<PathBuf>,
 }
@@ -127,12 +156,6 @@ pub enum Outcome {
     Done,
     /// Something was found.
     Findings,
-}
-
-/// One definition as a file.
-struct File {
-    name: String,
-    text: String,
 }
 
 impl Generator {
@@ -220,14 +243,10 @@ impl Generator {
         Ok(all?)
     }
 
-    fn files(self) -> Result<Vec<File>, Error> {
+    fn files(self) -> Result<Vec<Document>, Error> {
         let each = self.definitions()?.into_iter().map(|definition| {
             let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-            let name = format!("{group}_{plural}.yaml");
-            match yaml::document(&definition) {
-                Ok(text) => Ok(File { name, text }),
-                Err(source) => Err(Error::Yaml { name, source }),
-            }
+            Ok(Document::of(format!("{group}_{plural}.yaml"), &definition)?)
         });
         each.collect()
     }
@@ -257,44 +276,34 @@ fn outcome(class: Class) -> Outcome {
     }
 }
 
-fn write_files(files: &[File], folder: &Path) -> Result<(), Error> {
+fn write_files(files: &[Document], folder: &Path) -> Result<(), Error> {
     let failed = |path: &Path, source| Error::Write {
         path: path.to_owned(),
         source,
     };
     fs::create_dir_all(folder).map_err(|source| failed(folder, source))?;
     for file in files {
-        let path = folder.join(&file.name);
+        let path = folder.join(&file.file);
         fs::write(&path, &file.text).map_err(|source| failed(&path, source))?;
     }
     Ok(())
 }
 
-/// The files that are missing or say something else.
-fn behind(files: &[File], folder: &Path, out: &mut dyn Write) -> Result<Outcome, Error> {
-    let mut outcome = Outcome::Done;
-    for file in files {
-        let path = folder.join(&file.name);
-        let is_there = fs::read_to_string(&path).ok();
-        if is_there.as_ref() == Some(&file.text) {
-            continue;
-        }
-        let what = if is_there.is_some() {
-            "is behind"
-        } else {
-            "is missing"
-        };
-        let path = path.display();
-        say(
-            &format!(
-                "{path} {what}; write it with --output-dir {}\n",
-                folder.display()
-            ),
-            out,
-        )?;
-        outcome = Outcome::Findings;
+/// What the files of a folder say otherwise, and how many do.
+fn behind(files: &[Document], folder: &Path, out: &mut dyn Write) -> Result<Outcome, Error> {
+    let differences = differences(files, &[], folder)?;
+    for difference in &differences {
+        say(difference, out)?;
     }
-    Ok(outcome)
+    if differences.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    let (count, shown) = (differences.len(), folder.display());
+    let summary = format!(
+        "not what is emitted: {count} of the files in {shown}; write them anew with --output-dir {shown}\n"
+    );
+    say(&summary, out)?;
+    Ok(Outcome::Findings)
 }
 
 /// A reader that stops reading, as `head` does, is no error.

@@ -26,6 +26,7 @@ pub mod versions;
 pub mod webhooks;
 
 mod definitions;
+mod files;
 pub mod generator;
 pub mod structural;
 mod yaml;

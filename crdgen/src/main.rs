@@ -10,8 +10,8 @@ use std::process::ExitCode;
 /// Emits what is derived from lockkeeper's types and rules: CRDs, webhook configurations, admission policies, schemas,
 /// and the files of its chart.
 ///
-/// Without a command: the CRDs. Exit codes: 0 done, 1 it could not be done, what is checked differs or a change is breaking, 2
-/// the command line is wrong or nothing could be compared.
+/// Without a command: the CRDs. Exit codes: 0 done, 1 it could not be done, what is checked differs, a change is breaking or a
+/// version may not go, 2 the command line is wrong or nothing could be compared or said.
 #[derive(Debug, Parser)]
 #[command(
     name = "crdgen",

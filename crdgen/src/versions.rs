@@ -15,9 +15,10 @@ use kube::core::crd::{MergeError, merge_crds};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+pub mod cli;
 mod removal;
 
-pub use removal::{RemovalError, check_removal, migration};
+pub use removal::{RemovalError, check_removal, hindrances, migration};
 
 /// The path that objects to be converted are sent to.
 pub const CONVERT_PATH: &str = "/convert";

@@ -39,13 +39,15 @@ fn files_are_written_checked_and_compared() {
 
     let (outcome, text) = run(&["--check", shown]);
     assert_eq!(outcome, Outcome::Findings);
-    assert_eq!(
-        text,
-        format!(
-            "{} is missing; write it with --output-dir {shown}\n",
-            file.display()
-        )
+    let header = format!(
+        "--- /dev/null\n+++ emitted for {}\n@@ -0,0 ",
+        file.display()
     );
+    assert!(text.starts_with(&header), "{text}");
+    let end = format!(
+        "\nnot what is emitted: 1 of the files in {shown}; write them anew with --output-dir {shown}\n"
+    );
+    assert!(text.ends_with(&end), "{text}");
     assert_eq!(
         run(&["--output-dir", shown]),
         (Outcome::Done, String::new())
@@ -60,7 +62,14 @@ fn files_are_written_checked_and_compared() {
     fs::write(&file, written.replace("maximum: 5000", "maximum: 6000")).unwrap();
     let (outcome, text) = run(&["--check", shown]);
     assert_eq!(outcome, Outcome::Findings);
-    assert!(text.contains("is behind"), "{text}");
+    for line in [
+        "--- ",
+        "-                maximum: 6000\n",
+        "+                maximum: 5000\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(text.ends_with(&end), "{text}");
     for words in [&["changes", shown][..], &["diff", shown, "NEW"]] {
         let new = folder.path().join("new");
         generator().write_to(&new).unwrap();

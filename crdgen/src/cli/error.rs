@@ -3,7 +3,9 @@
 use super::CERTIFICATE;
 use crate::diff;
 use crate::expressions::ExpressionError;
+use crate::files::{Unreadable, Unwritable};
 use crate::pages;
+use crate::versions;
 use crate::yaml::YamlError;
 use std::io;
 use std::path::PathBuf;
@@ -92,6 +94,9 @@ pub enum Error {
     /// Definitions cannot be compared.
     #[error(transparent)]
     Diff(#[from] diff::cli::Error),
+    /// What is stored is not known.
+    #[error(transparent)]
+    Versions(#[from] versions::cli::Error),
     /// An object has no YAML form. A test emits all of them, so this does not happen.
     #[error("cannot write {name} as YAML; this is a defect, please report it")]
     Yaml {
@@ -103,4 +108,22 @@ pub enum Error {
     /// The output cannot be written to.
     #[error("cannot write the output; write to files with --output-dir instead")]
     Output(#[source] io::Error),
+}
+
+impl From<Unwritable> for Error {
+    fn from(it: Unwritable) -> Self {
+        Self::Yaml {
+            name: it.file,
+            source: it.source,
+        }
+    }
+}
+
+impl From<Unreadable> for Error {
+    fn from(it: Unreadable) -> Self {
+        Self::ReadCommitted {
+            path: it.path,
+            source: it.source,
+        }
+    }
 }

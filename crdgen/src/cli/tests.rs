@@ -6,6 +6,8 @@
     reason = "tests fail by panicking"
 )]
 
+mod users;
+
 use super::*;
 use clap::Parser;
 use clap::error::ErrorKind;

@@ -81,49 +81,71 @@ pub fn migration(definition: &CustomResourceDefinition) -> StorageVersionMigrati
     }
 }
 
+impl RemovalError {
+    /// What it is, in a word.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "unknown",
+            Self::Stored { .. } => "stored",
+            Self::WasStored { .. } => "was-stored",
+            Self::NoStatus { .. } => "no-status",
+            Self::Served { .. } => "served",
+        }
+    }
+
+    /// Whether it says that the question cannot be answered.
+    #[must_use]
+    pub const fn is_undecided(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::NoStatus { .. })
+    }
+}
+
 /// Whether a version may be taken out of a definition, as it is on the cluster.
 ///
 /// # Errors
 ///
-/// When objects are or may be stored in it, or it is still served.
+/// The first of [`hindrances`]: objects are or may be stored in it, or it is still served.
 pub fn check_removal(
     definition: &CustomResourceDefinition,
     version: &str,
 ) -> Result<(), RemovalError> {
+    let first = hindrances(definition, version).into_iter().next();
+    first.map_or(Ok(()), Err)
+}
+
+/// All that stands against taking a version out of a definition, as it is on the cluster, in the order in which it is to be
+/// done away with.
+#[must_use]
+pub fn hindrances(definition: &CustomResourceDefinition, version: &str) -> Vec<RemovalError> {
     let versions = &definition.spec.versions;
     let (name, text) = (super::definition_name(definition), version.to_owned());
     let Some(found) = versions.iter().find(|it| it.name == version) else {
-        let known = versions.iter().map(|it| it.name.clone()).collect();
-        return Err(RemovalError::Unknown {
+        return vec![RemovalError::Unknown {
             definition: name,
             version: text,
-            known,
-        });
+            known: versions.iter().map(|it| it.name.clone()).collect(),
+        }];
     };
-    let (definition_name, version) = (name, text);
-    if found.storage {
-        return Err(RemovalError::Stored {
-            definition: definition_name,
-            version,
-        });
-    }
     let status = definition.status.as_ref();
-    let Some(stored) = status.and_then(|it| it.stored_versions.as_ref()) else {
-        return Err(RemovalError::NoStatus {
-            definition: definition_name,
-        });
+    let stored = status.and_then(|it| it.stored_versions.as_ref());
+    let (definition, version) = (name, text);
+    let kept = match stored {
+        _ if found.storage => Some(RemovalError::Stored {
+            definition: definition.clone(),
+            version: version.clone(),
+        }),
+        None => Some(RemovalError::NoStatus {
+            definition: definition.clone(),
+        }),
+        Some(stored) => stored.contains(&version).then(|| RemovalError::WasStored {
+            definition: definition.clone(),
+            version: version.clone(),
+        }),
     };
-    if stored.contains(&version) {
-        return Err(RemovalError::WasStored {
-            definition: definition_name,
-            version,
-        });
-    }
-    if found.served {
-        return Err(RemovalError::Served {
-            definition: definition_name,
-            version,
-        });
-    }
-    Ok(())
+    let served = found.served.then_some(RemovalError::Served {
+        definition,
+        version,
+    });
+    kept.into_iter().chain(served).collect()
 }

@@ -168,6 +168,8 @@ pub enum Problem {
     Kind(String),
     /// An expression cannot be asked.
     Expression {
+        /// The id of the rule.
+        rule: String,
         /// Line and column within the expression, if they are known.
         place: Option<(isize, isize)>,
         /// What is wrong with it.
@@ -191,11 +193,16 @@ impl fmt::Display for Problem {
             Self::Id { id, why } => write!(f, "the id {id:?}: {why}"),
             Self::Name { name, why } => write!(f, "the name {name:?}: {why}"),
             Self::Count { key, max } => write!(f, "{key} has from 1 to {max} items"),
-            Self::Expression { place, reason } => match place {
-                Some((line, column)) => {
-                    write!(f, "the expression, at its {line}:{column}: {reason}")
-                }
-                None => write!(f, "the expression: {reason}"),
+            Self::Expression {
+                rule,
+                place,
+                reason,
+            } => match place {
+                Some((line, column)) => write!(
+                    f,
+                    "the expression of {rule}, at its {line}:{column}: {reason}"
+                ),
+                None => write!(f, "the expression of {rule}: {reason}"),
             },
             Self::Message => write!(
                 f,
@@ -246,12 +253,12 @@ impl Rule {
                 None => Vec::new(),
                 Some(given) => counted("matchConditions", given, VALIDATIONS_MAX)?
                     .iter()
-                    .map(|it| expression(&it.expression))
+                    .map(|it| expression(&front.id.value, &it.expression))
                     .collect::<Result<_, _>>()?,
             },
             validations: counted("validations", &front.validations, VALIDATIONS_MAX)?
                 .iter()
-                .map(validation)
+                .map(|it| validation(&front.id.value, it))
                 .collect::<Result<_, _>>()?,
             doc: doc.to_owned(),
             doc_line,
@@ -388,13 +395,18 @@ fn kind(asked: &KindAsked) -> Result<Kind, String> {
     })
 }
 
-fn expression(text: &Spanned<String>) -> Result<Expression, PageError> {
+fn expression(rule: &str, text: &Spanned<String>) -> Result<Expression, PageError> {
     Expression::new(&text.value).map_err(|Unreadable { place, reason }| {
-        at(&text.referenced, Problem::Expression { place, reason })
+        let problem = Problem::Expression {
+            rule: rule.to_owned(),
+            place,
+            reason,
+        };
+        at(&text.referenced, problem)
     })
 }
 
-fn validation(asked: &ValidationAsked) -> Result<Validation, PageError> {
+fn validation(rule: &str, asked: &ValidationAsked) -> Result<Validation, PageError> {
     if let Some(message) = &asked.message
         && !is_message(&message.value)
     {
@@ -407,9 +419,10 @@ fn validation(asked: &ValidationAsked) -> Result<Validation, PageError> {
             path.map_err(|why| at(&text.referenced, Problem::Path(why)))?
         }
     };
-    let message_expression = asked.message_expression.as_ref().map(expression);
+    let message_expression = asked.message_expression.as_ref();
+    let message_expression = message_expression.map(|it| expression(rule, it));
     Ok(Validation {
-        expression: expression(&asked.expression)?,
+        expression: expression(rule, &asked.expression)?,
         message: asked.message.as_ref().map(|it| it.value.clone()),
         message_expression: message_expression.transpose()?,
         field,

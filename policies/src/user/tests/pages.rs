@@ -34,7 +34,7 @@ fn a_page_that_is_no_rule_is_refused_with_its_place() {
     refused(
         "validations:\n- expression: object.a =",
         (6, 15),
-        "the expression, at its 1:",
+        "the expression of TEAM001, at its 1:",
     );
     refused(
         "validations:\n- expression: object.a == foo",

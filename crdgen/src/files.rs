@@ -1,0 +1,114 @@
+//! Files that are emitted, held against what is there.
+
+use crate::yaml::{self, YamlError};
+use serde::Serialize;
+use similar::TextDiff;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// One object as text, and the name of the file for it.
+pub(crate) struct Document {
+    pub(crate) file: String,
+    pub(crate) text: String,
+}
+
+/// An object that has no YAML form, and the file that it would be in.
+pub(crate) struct Unwritable {
+    pub(crate) file: String,
+    pub(crate) source: YamlError,
+}
+
+/// A file or a folder that cannot be read.
+pub(crate) struct Unreadable {
+    pub(crate) path: PathBuf,
+    pub(crate) source: io::Error,
+}
+
+impl Document {
+    /// An object as YAML.
+    pub(crate) fn of(file: String, object: &impl Serialize) -> Result<Self, Unwritable> {
+        match yaml::document(object) {
+            Ok(text) => Ok(Self { file, text }),
+            Err(source) => Err(Unwritable { file, source }),
+        }
+    }
+}
+
+/// A unified difference for each file of a folder that is not as emitted. In the `owned` folders there is nothing else.
+pub(crate) fn differences(
+    documents: &[Document],
+    owned: &[&str],
+    folder: &Path,
+) -> Result<Vec<String>, Unreadable> {
+    let mut out = Vec::new();
+    for document in documents {
+        let path = folder.join(&document.file);
+        let there = read(&path)?;
+        if there.as_deref() != Some(&document.text) {
+            let there = there.unwrap_or_default();
+            out.push(difference(&path, &there, &document.text));
+        }
+    }
+    let known: BTreeSet<PathBuf> = documents.iter().map(|it| folder.join(&it.file)).collect();
+    for name in owned {
+        for path in files(&folder.join(name))? {
+            if !known.contains(&path) {
+                let there = read(&path)?.unwrap_or_default();
+                out.push(difference(&path, &there, ""));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// A unified difference from what is there to what would be.
+fn difference(path: &Path, there: &str, emitted: &str) -> String {
+    let name = path.display().to_string();
+    let to = if emitted.is_empty() {
+        "/dev/null"
+    } else {
+        "emitted"
+    };
+    let from = if there.is_empty() { "/dev/null" } else { &name };
+    let difference = TextDiff::from_lines(there, emitted);
+    let header = format!("{to} for {name}");
+    difference.unified_diff().header(from, &header).to_string()
+}
+
+/// The text of a file; `None` if there is no such file.
+fn read(path: &Path) -> Result<Option<String>, Unreadable> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Unreadable {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// The files in a folder and below, in the order of their paths. There are none in one that is not there.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Unreadable> {
+    let unread = |source| Unreadable {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(unread(source)),
+    };
+    let mut out = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(unread)?.path();
+        if path.is_dir() {
+            out.extend(files(&path)?);
+        } else {
+            out.push(path);
+        }
+    }
+    out.sort();
+    Ok(out)
+}

@@ -1,0 +1,131 @@
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use crate::cli::{Command, Outcome, outcome};
+use clap::Parser;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use tempfile::TempDir;
+
+#[derive(Parser)]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// A definition that stores v1beta1, of which v1alpha1 may be served.
+fn definition(name: &str, is_served: bool, stored: Option<Value>) -> String {
+    let version = |version: &str, served: bool, storage: bool| {
+        json!({"name": version, "served": served, "storage": storage,
+               "schema": {"openAPIV3Schema": {"type": "object"}}})
+    };
+    let mut out = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{name}.example.com")},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Thing", "plural": name},
+                 "versions": [version("v1alpha1", is_served, false), version("v1beta1", true, true)]},
+    });
+    if let Some(stored) = stored {
+        out["status"] =
+            json!({"storedVersions": stored, "acceptedNames": {"kind": "Thing", "plural": name}});
+    }
+    out.to_string()
+}
+
+/// How a command ends and what it says, with this file in the place of `CRD`.
+fn told(text: &str, words: &[&str]) -> String {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("crd.yaml");
+    fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let words = words.iter().map(|it| if *it == "CRD" { path } else { it });
+    let line = Line::try_parse_from(["crdgen"].into_iter().chain(words)).unwrap();
+    let mut out = Vec::new();
+    let (code, said) = match outcome(line.command, &mut out) {
+        Ok(Outcome::Done) => (0, String::from_utf8(out).unwrap()),
+        Ok(Outcome::Findings) => (1, String::from_utf8(out).unwrap()),
+        Err(error) => (error.exit_code(), format!("error: {error}\n")),
+    };
+    format!("exit code {code}\n{}", said.replace(path, "CRD"))
+}
+
+/// Everything that is told of some definitions, in both forms.
+fn told_of(cases: &[(&str, String)], words: &[&str]) -> String {
+    let mut out = String::new();
+    for (title, text) in cases {
+        for output in ["human", "json"] {
+            let words = [words, &["--output", output]].concat();
+            writeln!(out, "# {title}, {output}\n{}", told(text, &words)).unwrap();
+        }
+    }
+    out
+}
+
+#[test]
+fn a_migration_is_printed_where_something_may_lie_in_another_version() {
+    let both = [
+        definition("things", true, Some(json!(["v1alpha1", "v1beta1"]))),
+        definition("others", true, Some(json!(["v1beta1"]))),
+    ];
+    let cases = [
+        ("two definitions", both.join("\n---\n")),
+        ("no status", definition("things", true, None)),
+    ];
+    insta::assert_snapshot!(told_of(&cases, &["migration", "CRD"]));
+}
+
+#[test]
+fn a_version_may_go_or_all_that_stands_against_it_is_told() {
+    let cases = [
+        (
+            "it may go",
+            definition("things", false, Some(json!(["v1beta1"]))),
+        ),
+        (
+            "stored once and served",
+            definition("things", true, Some(json!(["v1alpha1", "v1beta1"]))),
+        ),
+        ("no status", definition("things", false, None)),
+        ("no definition", "kind: List\n".to_owned()),
+    ];
+    insta::assert_snapshot!(told_of(&cases, &["removal", "CRD", "v1alpha1"]));
+}
+
+#[test]
+fn what_is_stored_may_be_said_beside_a_file_without_a_status() {
+    let text = definition("things", false, None);
+    let removal = |stored: &str| told(&text, &["removal", "CRD", "v1alpha1", "--stored", stored]);
+    assert_eq!(
+        removal("v1beta1"),
+        "exit code 0\nthings.example.com: v1alpha1 may go\n"
+    );
+    assert!(removal("v1beta1,v1alpha1").starts_with("exit code 1\n"));
+    let migration = told(&text, &["migration", "CRD", "--stored", "v1beta1"]);
+    assert!(!migration.contains("kind:"), "{migration}");
+}
+
+#[test]
+fn what_cannot_be_answered_is_no_finding() {
+    let text = definition("things", false, Some(json!(["v1beta1"])));
+    for (words, expected) in [
+        (
+            ["removal", "CRD", "v2"],
+            "things.example.com has no version v2, only v1alpha1, v1beta1; name one of these",
+        ),
+        (
+            ["removal", "no/such", "v2"],
+            "cannot read no/such: No such file or directory (os error 2); name a file, a folder, - or a revision of git",
+        ),
+        (["removal", "CRD", "v1beta1"], ""),
+    ] {
+        let said = told(&text, &words);
+        if expected.is_empty() {
+            assert!(
+                said.starts_with("exit code 1\nthings.example.com stores v1beta1; "),
+                "{said}"
+            );
+        } else {
+            assert_eq!(said, format!("exit code 2\nerror: {expected}\n"));
+        }
+    }
+}

@@ -49,7 +49,7 @@ use crate::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct LocalQueueSpec {
-    /// The ClusterQueue that the workloads are admitted by.
+    /// The ClusterQueue that the workloads are admitted by. Immutable.
     #[schemars(schema_with = "schema::subdomain")]
     pub cluster_queue: String,
 

@@ -53,19 +53,19 @@ pub const POD_SET_NAME_DEFAULT: &str = "main";
 )]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadSpec {
-    /// The kinds of pods that the workload consists of.
+    /// The kinds of pods that the workload consists of. Immutable while quota is reserved.
     #[schemars(length(min = 1, max = 18))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pod_sets: Vec<PodSet>,
 
     /// Groups of pods that are placed together and disrupted in one way. A pod set without a group
-    /// is a group of its own whose pods are disrupted one by one.
+    /// is a group of its own whose pods are disrupted one by one. Immutable while quota is reserved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 18))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pod_groups: Vec<PodGroup>,
 
-    /// The LocalQueue, in the same namespace, that the workload waits in.
+    /// The LocalQueue, in the same namespace, that the workload waits in. Immutable while quota is reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::subdomain")]
     pub queue_name: Option<String>,
@@ -90,7 +90,8 @@ pub struct WorkloadSpec {
     #[schemars(extend("default" = true))]
     pub active: Option<bool>,
 
-    /// How long the workload may run once admitted, in seconds. After that it is deactivated.
+    /// How long the workload may run once admitted, in seconds. After that it is deactivated. Immutable while the
+    /// workload is admitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub maximum_execution_time_seconds: Option<i32>,
@@ -110,7 +111,7 @@ pub struct PodSet {
     #[schemars(range(min = 0), extend("default" = 1))]
     pub count: Option<i32>,
 
-    /// The number of pods that is enough to start with, when all do not fit. Without it all are
+    /// The number of pods that is enough to start with, when all do not fit; at most count. Without it all are
     /// needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]

@@ -186,6 +186,7 @@ fn validation(ruled: &Ruled<'_>) -> Validation {
     let detail = translate::detail(expression);
     // The API server names the policy, not the field.
     let field = format!("{}{}", expression.at, expression.field);
+    let field = field.trim_start_matches('.');
     Validation {
         expression: translate::of_object(expression, ruled.rule.ratchets),
         message: Some(format!("{field}: {}", ruled.message())),

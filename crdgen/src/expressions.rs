@@ -122,10 +122,10 @@ pub(crate) fn attach(
     Ok(())
 }
 
-/// The node of a schema at a place.
+/// The node of a schema at a place; the schema itself if that is the object.
 fn node<'a>(schema: &'a mut JSONSchemaProps, at: &str) -> Option<&'a mut JSONSchemaProps> {
     let mut node = schema;
-    for step in at.split('.') {
+    for step in at.split('.').filter(|it| !it.is_empty()) {
         let (name, is_list) = step
             .strip_suffix("[]")
             .map_or((step, false), |it| (it, true));

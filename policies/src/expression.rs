@@ -9,8 +9,8 @@ use crate::finding::ErrorKind;
 /// What a rule says, or a part of it, of one place in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expression {
-    /// The place: fields with dots between them, `[]` behind one for the items of its list. Where there is none in an
-    /// object nothing is said of it.
+    /// The place: fields with dots between them, `[]` behind one for the items of its list; empty for the object itself.
+    /// Where there is none in an object nothing is said of it.
     pub at: &'static str,
     /// What holds if all is well. `self` is the value at the place. One that names `oldSelf` is about updates alone.
     pub holds: &'static str,

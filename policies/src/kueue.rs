@@ -6,6 +6,6 @@ mod cluster_queue;
 mod cohort;
 mod resource_flavor;
 mod schemas;
-mod workload;
+pub(crate) mod workload;
 
 pub use schemas::{kinds, structure};

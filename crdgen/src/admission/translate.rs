@@ -14,12 +14,17 @@ const OLD: &str = "oldObject";
 /// What an expression says of the object of a request. With `ratchets`, an update may leave as it was what is wrong.
 #[must_use]
 pub fn of_object(expression: &Expression, ratchets: bool) -> String {
-    let steps: Vec<Step<'_>> = expression.at.split('.').map(Step::of).collect();
+    let steps = steps(expression.at);
     if expression.is_about_updates() {
         let said = inside(&steps, &|at| {
             let before = at.replacen(NEW, OLD, 1);
+            let said = said_of(expression.holds, at, &before);
+            // The object itself is always there.
+            if steps.is_empty() {
+                return said;
+            }
             let there = present(&steps, OLD);
-            format!("!({there}) || ({})", said_of(expression.holds, at, &before))
+            format!("!({there}) || ({said})")
         });
         return format!("{OLD} == null || ({said})");
     }
@@ -44,10 +49,19 @@ pub fn of_object(expression: &Expression, ratchets: bool) -> String {
 #[must_use]
 pub fn detail(expression: &Expression) -> Option<String> {
     let is_one = !expression.at.contains("[]");
-    let at = format!("{NEW}.{}", expression.at);
-    let before = format!("{OLD}.{}", expression.at);
+    let place = |root: &str| match expression.at {
+        "" => root.to_owned(),
+        at => format!("{root}.{at}"),
+    };
+    let (at, before) = (place(NEW), place(OLD));
     let detail = expression.detail.filter(|_| is_one)?;
     Some(said_of(detail, &at, &before))
+}
+
+/// The steps from an object to a place in it; none if it is the object itself.
+fn steps(at: &str) -> Vec<Step<'_>> {
+    let named = at.split('.').filter(|it| !it.is_empty());
+    named.map(Step::of).collect()
 }
 
 /// A field, or the items of the list in it.
@@ -171,6 +185,21 @@ mod tests {
 
     use super::*;
     use lockkeeper_policies::finding::ErrorKind;
+
+    #[test]
+    fn an_object_is_a_place_too() {
+        let change = expression("", "self.a == oldSelf.a", "");
+        assert_eq!(
+            of_object(&change, true),
+            "oldObject == null || (object.a == oldObject.a)"
+        );
+        assert_eq!(detail(&change).unwrap(), "'self is ' + object.a");
+        let plain = expression("", "self.a > 1", "self.a == oldSelf.a");
+        assert_eq!(
+            of_object(&plain, true),
+            "(object.a > 1) || (oldObject != null && (object.a == oldObject.a))"
+        );
+    }
 
     fn expression(at: &'static str, holds: &'static str, kept: &'static str) -> Expression {
         Expression {

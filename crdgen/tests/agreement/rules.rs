@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::engine::{Subject, review};
 use lockkeeper_policies::expression::Expression;
 use lockkeeper_policies::guarded::Guarded;
@@ -55,6 +55,7 @@ pub fn judge(rule: &RuleInfo) -> Judge {
         "ClusterQueue" => accepts::<ClusterQueue>,
         "Cohort" => accepts::<Cohort>,
         "ResourceFlavor" => accepts::<ResourceFlavor>,
+        "LocalQueue" => accepts::<LocalQueue>,
         "Workload" => accepts::<Workload>,
         "Pod" => accepts::<Pod>,
         "ElasticQuota" => accepts::<ElasticQuota>,
@@ -142,7 +143,7 @@ pub fn foreign() -> Value {
 
 pub fn node<'a>(schema: &'a mut Value, at: &str) -> &'a mut serde_json::Map<String, Value> {
     let mut node = schema;
-    for step in at.split('.') {
+    for step in at.split('.').filter(|it| !it.is_empty()) {
         let name = step.trim_end_matches("[]");
         node = &mut node["properties"][name];
         if step.ends_with("[]") {

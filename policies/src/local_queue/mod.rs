@@ -1,5 +1,6 @@
 //! LocalQueue, lockkeeper's and Kueue's.
 
+mod cluster_queue_changed;
 mod unknown_cluster_queue;
 
 use crate::guarded::Guarded;
@@ -8,7 +9,7 @@ use crate::trees::Family;
 use lockkeeper_api::LocalQueue;
 use lockkeeper_api::foreign::kueue;
 
-static RULES: &[Rule<LocalQueue>] = &[unknown_cluster_queue::rule()];
+static RULES: &[Rule<LocalQueue>] = &[unknown_cluster_queue::rule(), cluster_queue_changed::RULE];
 
 static RULES_OF_KUEUE: &[Rule<kueue::LocalQueue>] = &[unknown_cluster_queue::rule()];
 

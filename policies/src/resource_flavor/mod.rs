@@ -4,6 +4,7 @@ pub(crate) mod flavor_unused;
 pub(crate) mod invalid_node_labels;
 pub(crate) mod invalid_node_taint;
 pub(crate) mod invalid_toleration_key;
+mod malformed_toleration;
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
@@ -15,20 +16,21 @@ use lockkeeper_api::foreign::kueue;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// The rules for both kinds of flavors.
+/// The rules for both kinds of flavors, and those of one of them.
 macro_rules! flavor_rules {
-    () => {
+    ($($own:expr),*) => {
         &[
             crate::resource_flavor::invalid_node_labels::rule(),
             crate::resource_flavor::invalid_node_taint::rule(),
             crate::resource_flavor::invalid_toleration_key::rule(),
             crate::resource_flavor::flavor_unused::rule(),
+            $($own,)*
         ]
     };
 }
 pub(crate) use flavor_rules;
 
-static RULES: &[Rule<ResourceFlavor>] = flavor_rules!();
+static RULES: &[Rule<ResourceFlavor>] = flavor_rules!(malformed_toleration::RULE);
 
 impl Guarded for ResourceFlavor {
     const NAMESPACED: bool = false;

@@ -1,15 +1,20 @@
 //! Workload.
 
 mod defaults;
+mod execution_time_changed_while_admitted;
 pub(crate) mod invalid_template_metadata;
+mod min_count_above_count;
 mod mixed_preemptible_labels;
 pub(crate) mod negative_resources;
 mod pod_groups;
+mod pods_changed_while_reserved;
 mod preemption_priority;
 pub(crate) mod priorities;
 mod priority_class_changed;
+mod queue_changed_while_reserved;
 pub(crate) mod reserved_resource;
 pub(crate) mod several_min_counts;
+mod standing;
 mod unknown_priority_class;
 
 use crate::defaulting::Defaults;
@@ -34,6 +39,11 @@ static RULES: &[Rule<Workload>] = &[
     pod_groups::UNKNOWN,
     pod_groups::UNEVEN,
     pod_groups::MINIMUM_ABOVE_REPLICA,
+    min_count_above_count::RULE,
+    queue_changed_while_reserved::RULE,
+    execution_time_changed_while_admitted::RULE,
+    pods_changed_while_reserved::RULE,
+    pods_changed_while_reserved::TEMPLATE,
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
 ];

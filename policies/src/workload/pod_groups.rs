@@ -163,16 +163,16 @@ fn group<'a>(workload: &'a Workload, name: &str) -> Option<&'a PodGroup> {
     groups.find(|it| it.name == name)
 }
 
-fn path(position: usize, pod_set: &PodSet) -> FieldPath {
+pub(super) fn path(position: usize, pod_set: &PodSet) -> FieldPath {
     FieldPath::new("spec.podSets").item(position, pod_set.name())
 }
 
 /// How many pods there are, the default filled in.
-fn count(pod_set: &PodSet) -> i64 {
+pub(super) fn count(pod_set: &PodSet) -> i64 {
     pod_set.count.map_or(1, i64::from)
 }
 
 /// How many like groups there are, the default filled in.
-fn replicas(group: &PodGroup) -> i64 {
+pub(super) fn replicas(group: &PodGroup) -> i64 {
     group.replicas.map_or(1, i64::from)
 }

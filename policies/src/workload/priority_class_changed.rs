@@ -35,7 +35,11 @@ pub(super) const RULE: Rule<Workload> = Rule {
     name: "priority-class-changed",
     since: "0.1.0",
     action: Action::Enforce,
-    covers: &["seed-preemption-priority-class-name"],
+    covers: &[
+        "seed-preemption-priority-class-name",
+        "wl-pod-priority-class-name-immutable-reserved",
+        "wl-priority-class-ref-immutable-reserved",
+    ],
     layers: &[Layer::Webhook, Layer::Schema(&[SCHEDULING, PREEMPTION])],
     doc: include_str!("priority_class_changed.md"),
     check: Check::Change(check),

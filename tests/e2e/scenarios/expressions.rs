@@ -110,9 +110,7 @@ fn agree(stage: &mut Stage, _: Protocol) {
             "is made",
             &answer,
         );
-        let stored = create(&mut client, &case.old, false);
-        assert_eq!(stored.status, 201, "{stored:?}");
-        case.old = stored.body;
+        case.old = store(&mut client, &case.old);
         let answer = replace(&mut client, &case);
         let said = !warns(&answer, &case);
         // A policy knows neither how often a mistake stood there nor, of lists without keys, where.
@@ -153,7 +151,13 @@ fn agree(stage: &mut Stage, _: Protocol) {
     }
     made.conclude("schemas, made");
     updated.conclude("schemas, changed");
-    for kind in ["ClusterQueue", "Cohort", "ResourceFlavor", "Workload"] {
+    for kind in [
+        "ClusterQueue",
+        "Cohort",
+        "LocalQueue",
+        "ResourceFlavor",
+        "Workload",
+    ] {
         // One by one takes as long as all that is asked.
         client.delete(&collection(kind)).unwrap();
     }
@@ -236,6 +240,24 @@ fn create(client: &mut Client, object: &Value, is_dry: bool) -> Answer {
     let mut object = object.clone();
     object["metadata"]["namespace"] = Value::Null;
     client.create(&path, &object).unwrap()
+}
+
+/// Stores an object, with its status: that is not taken when it is made.
+#[track_caller]
+fn store(client: &mut Client, object: &Value) -> Value {
+    let made = create(client, object, false);
+    assert_eq!(made.status, 201, "{made:?}");
+    let mut stored = made.body;
+    if object["status"].is_null() {
+        return stored;
+    }
+    stored["status"] = object["status"].clone();
+    let [kind, name] =
+        [&object["kind"], &object["metadata"]["name"]].map(|it| it.as_str().unwrap());
+    let path = format!("{}/{name}/status", collection(kind));
+    let answer = client.replace(&path, &stored).unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.body
 }
 
 fn replace(client: &mut Client, case: &Case) -> Answer {

@@ -41,7 +41,7 @@ const ZERO_IS_MISSING: [&str; 6] = [
 const AMOUNTS: [&str; 4] = ["capacity", "limits", "overhead", "requests"];
 
 /// Whether two templates give the same pods.
-pub(super) fn template(a: &PodTemplateSpec, b: &PodTemplateSpec) -> bool {
+pub(crate) fn template(a: &PodTemplateSpec, b: &PodTemplateSpec) -> bool {
     a == b || template_value(a) == template_value(b)
 }
 

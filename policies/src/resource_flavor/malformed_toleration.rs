@@ -1,0 +1,128 @@
+#![doc = include_str!("malformed_toleration.md")]
+
+use crate::expression::Expression;
+use crate::finding::Findings;
+use crate::names;
+use crate::rule::{Check, Layer, Rule};
+use k8s_openapi::api::core::v1::Toleration;
+use lockkeeper_api::ResourceFlavor;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+const EXISTS: &str = "Exists";
+const NO_EXECUTE: &str = "NoExecute";
+
+const KEY: Expression = Expression::new(
+    "spec.tolerations[]",
+    "(has(self.key) && self.key != '') || (has(self.operator) && self.operator == 'Exists')",
+    "must be Exists without a key, which tolerates all keys; or give a key",
+)
+.detailed(
+    "'\"' + (has(self.operator) ? self.operator : '') + '\": must be Exists without a key, which tolerates all keys; or \
+     give a key'",
+)
+.blaming(".operator")
+.kept(
+    "!(has(oldSelf.key) && oldSelf.key != '') && has(self.operator) == has(oldSelf.operator) \
+     && (!has(self.operator) || self.operator == oldSelf.operator)",
+);
+
+const SECONDS: Expression = Expression::new(
+    "spec.tolerations[]",
+    "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+    "must be NoExecute with tolerationSeconds; or leave out tolerationSeconds",
+)
+.detailed(
+    "'\"' + (has(self.effect) ? self.effect : '') + '\": must be NoExecute with tolerationSeconds; or leave out \
+     tolerationSeconds'",
+)
+.blaming(".effect")
+.kept(
+    "has(oldSelf.tolerationSeconds) && has(self.effect) == has(oldSelf.effect) \
+     && (!has(self.effect) || self.effect == oldSelf.effect)",
+);
+
+const NO_VALUE: Expression = Expression::new(
+    "spec.tolerations[]",
+    "!has(self.value) || self.value == '' || !has(self.operator) || self.operator != 'Exists'",
+    "must be left out with the operator Exists; with Equal it is compared",
+)
+.detailed("'\"' + self.value + '\": must be left out with the operator Exists; with Equal it is compared'")
+.blaming(".value")
+.kept(
+    "has(oldSelf.operator) && oldSelf.operator == 'Exists' && has(oldSelf.value) && self.value == oldSelf.value",
+);
+
+const VALUE: Expression = Expression::new(
+    "spec.tolerations[]",
+    "!has(self.value) || (has(self.operator) && self.operator == 'Exists') \
+     || !format.labelValue().validate(self.value).hasValue()",
+    "must be a label value: alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
+)
+.detailed(
+    "'\"' + self.value + '\": must be a label value: alphanumeric characters, - and _ and ., with an alphanumeric one \
+     first and last'",
+)
+.blaming(".value")
+.kept(
+    "!(has(oldSelf.operator) && oldSelf.operator == 'Exists') && has(oldSelf.value) && self.value == oldSelf.value",
+);
+
+pub(super) const RULE: Rule<ResourceFlavor> = Rule {
+    id: "RF005",
+    name: "malformed-toleration",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &[
+        "toleration-empty-key-exists",
+        "toleration-seconds-need-no-execute",
+        "toleration-exists-no-value",
+    ],
+    layers: &[
+        Layer::Webhook,
+        Layer::Schema(&[KEY, SECONDS, NO_VALUE, VALUE]),
+    ],
+    doc: include_str!("malformed_toleration.md"),
+    check: Check::Object(check),
+};
+
+fn check(flavor: &ResourceFlavor, out: &mut Findings) {
+    for (position, it) in flavor.spec.tolerations.iter().enumerate() {
+        let field = |name| {
+            FieldPath::new("spec.tolerations")
+                .index(position)
+                .field(name)
+        };
+        let operator = it.operator.as_deref().unwrap_or_default();
+        if it.key.as_deref().unwrap_or_default().is_empty() && operator != EXISTS {
+            out.invalid(
+                field("operator"),
+                operator,
+                "must be Exists without a key, which tolerates all keys; or give a key",
+            );
+        }
+        let effect = it.effect.as_deref().unwrap_or_default();
+        if it.toleration_seconds.is_some() && effect != NO_EXECUTE {
+            out.invalid(
+                field("effect"),
+                effect,
+                "must be NoExecute with tolerationSeconds; or leave out tolerationSeconds",
+            );
+        }
+        for fault in faults_of_value(it) {
+            let value = it.value.as_deref().unwrap_or_default();
+            out.invalid(field("value"), value, fault);
+        }
+    }
+}
+
+fn faults_of_value(toleration: &Toleration) -> Vec<&'static str> {
+    let value = toleration.value.as_deref().unwrap_or_default();
+    if toleration.operator.as_deref() != Some(EXISTS) {
+        names::label_value(value)
+    } else if value.is_empty() {
+        Vec::new()
+    } else {
+        vec!["must be left out with the operator Exists; with Equal it is compared"]
+    }
+}

@@ -1,0 +1,53 @@
+#![doc = include_str!("execution_time_changed_while_admitted.md")]
+
+use super::standing::{has_condition, is_admitted, reserved, while_admitted};
+use crate::expression::Expression;
+use crate::finding::Findings;
+use crate::rule::{Change, Check, Context, Layer, Rule};
+use lockkeeper_api::Workload;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+const EXPRESSION: Expression = Expression::new(
+    "",
+    while_admitted!(
+        "has(self.spec.maximumExecutionTimeSeconds) == has(oldSelf.spec.maximumExecutionTimeSeconds) \
+         && (!has(self.spec.maximumExecutionTimeSeconds) \
+         || self.spec.maximumExecutionTimeSeconds == oldSelf.spec.maximumExecutionTimeSeconds)"
+    ),
+    "field is immutable while the workload is admitted; deactivate it first",
+)
+.detailed(
+    "'\"' + (has(self.spec.maximumExecutionTimeSeconds) ? string(self.spec.maximumExecutionTimeSeconds) : '') \
+     + '\": field is immutable while the workload is admitted; ' \
+     + (has(oldSelf.spec.maximumExecutionTimeSeconds) ? 'keep ' + string(oldSelf.spec.maximumExecutionTimeSeconds) \
+     : 'leave it out') + ', or deactivate it first'",
+)
+.blaming(".spec.maximumExecutionTimeSeconds");
+
+pub(super) const RULE: Rule<Workload> = Rule {
+    id: "WL016",
+    name: "execution-time-changed-while-admitted",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["wl-max-exec-time-immutable-admitted"],
+    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    doc: include_str!("execution_time_changed_while_admitted.md"),
+    check: Check::Change(check),
+};
+
+fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    let before = change.old.spec.maximum_execution_time_seconds;
+    let after = change.new.spec.maximum_execution_time_seconds;
+    if before == after || !is_admitted(change.old) || !is_admitted(change.new) {
+        return;
+    }
+    let kept = before.map_or_else(|| "leave it out".to_owned(), |it| format!("keep {it}"));
+    out.invalid(
+        FieldPath::new("spec.maximumExecutionTimeSeconds"),
+        after.map(|it| it.to_string()).unwrap_or_default(),
+        format!(
+            "field is immutable while the workload is admitted; {kept}, or deactivate it first"
+        ),
+    );
+}

@@ -1,0 +1,195 @@
+//! What a workload asks for stays as it was when it got its quota.
+//!
+//! The schema knows nothing of templates, so what is said of them is a rule of its own.
+
+use super::pod_groups::{count, path, replicas};
+use super::standing::{has_condition, is_reserved, reserved, while_reserved};
+use crate::expression::Expression;
+use crate::finding::{Findings, listed};
+use crate::kueue::workload::same;
+use crate::rule::{Change, Check, Context, Layer, Rule};
+use lockkeeper_api::Workload;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::workload::{DisruptionMode, PodGroup, PodSet};
+use std::collections::BTreeMap;
+
+const POD_SETS: Expression = Expression::new(
+    "",
+    while_reserved!(
+        "self.spec.podSets.size() == oldSelf.spec.podSets.size() && self.spec.podSets.all(set, \
+         oldSelf.spec.podSets.exists(was, was.name == set.name \
+         && (has(was.count) ? was.count : 1) == (has(set.count) ? set.count : 1) \
+         && has(was.minCount) == has(set.minCount) && (!has(set.minCount) || was.minCount == set.minCount) \
+         && has(was.podGroupName) == has(set.podGroupName) \
+         && (!has(set.podGroupName) || was.podGroupName == set.podGroupName)))"
+    ),
+    "pod sets are immutable while quota is reserved; keep them, or deactivate the workload first",
+)
+.blaming(".spec.podSets");
+
+const POD_GROUPS: Expression = Expression::new(
+    "",
+    while_reserved!(
+        "(has(self.spec.podGroups) ? self.spec.podGroups.size() : 0) \
+         == (has(oldSelf.spec.podGroups) ? oldSelf.spec.podGroups.size() : 0) \
+         && (!has(self.spec.podGroups) || self.spec.podGroups.all(group, has(oldSelf.spec.podGroups) \
+         && oldSelf.spec.podGroups.exists(was, was.name == group.name \
+         && (has(was.replicas) ? was.replicas : 1) == (has(group.replicas) ? group.replicas : 1) \
+         && has(was.minCount) == has(group.minCount) && (!has(group.minCount) || was.minCount == group.minCount) \
+         && (has(was.disruptionMode) ? was.disruptionMode : 'Pod') \
+         == (has(group.disruptionMode) ? group.disruptionMode : 'Pod'))))"
+    ),
+    "pod groups are immutable while quota is reserved; keep them, or deactivate the workload first",
+)
+.blaming(".spec.podGroups");
+
+/// Numbers, names and groups.
+pub(super) const RULE: Rule<Workload> = Rule {
+    id: "WL017",
+    name: "pods-changed-while-reserved",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["wl-podsets-immutable-reserved"],
+    layers: &[Layer::Webhook, Layer::Schema(&[POD_SETS, POD_GROUPS])],
+    doc: include_str!("pods_changed_while_reserved.md"),
+    check: Check::Change(pods),
+};
+
+/// What the pods are.
+pub(super) const TEMPLATE: Rule<Workload> = Rule {
+    id: "WL018",
+    name: "template-changed-while-reserved",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["wl-podsets-immutable-reserved"],
+    layers: &[Layer::Webhook],
+    doc: include_str!("template_changed_while_reserved.md"),
+    check: Check::Change(template),
+};
+
+fn pods(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    if is_reserved(change.old) && is_reserved(change.new) {
+        let (old, new) = (&change.old.spec, &change.new.spec);
+        pod_sets(&old.pod_sets, &new.pod_sets, out);
+        pod_groups(&old.pod_groups, &new.pod_groups, out);
+    }
+}
+
+fn pod_sets(old: &[PodSet], new: &[PodSet], out: &mut Findings) {
+    let [before, after] = [old, new].map(|all| all.iter().map(PodSet::name).collect());
+    if is_other_list("spec.podSets", before, after, out) {
+        return;
+    }
+    let old = by_name(old);
+    for (position, it) in new.iter().enumerate() {
+        let Some(was) = old.get(it.name()) else {
+            continue;
+        };
+        let field = |name| path(position, it).field(name);
+        let [before, after] = [*was, it].map(|it| Some(count(it)));
+        unchanged(field("count"), before, after, out);
+        unchanged(field("minCount"), was.min_count, it.min_count, out);
+        let [before, after] = [*was, it].map(|it| it.pod_group_name.as_deref());
+        unchanged(field("podGroupName"), before, after, out);
+    }
+}
+
+fn pod_groups(old: &[PodGroup], new: &[PodGroup], out: &mut Findings) {
+    let [before, after] = [old, new].map(|all| all.iter().map(|it| it.name.as_str()).collect());
+    if is_other_list("spec.podGroups", before, after, out) {
+        return;
+    }
+    let old: BTreeMap<&str, &PodGroup> = old.iter().map(|it| (it.name.as_str(), it)).collect();
+    for (position, it) in new.iter().enumerate() {
+        let Some(was) = old.get(it.name.as_str()).copied() else {
+            continue;
+        };
+        let place = FieldPath::new("spec.podGroups").item(position, &it.name);
+        let field = |name| place.clone().field(name);
+        let [before, after] = [was, it].map(|it| Some(replicas(it)));
+        unchanged(field("replicas"), before, after, out);
+        unchanged(field("minCount"), was.min_count, it.min_count, out);
+        let [before, after] = [was, it].map(|it| Some(mode(it)));
+        unchanged(field("disruptionMode"), before, after, out);
+    }
+}
+
+fn template(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    if !is_reserved(change.old) || !is_reserved(change.new) {
+        return;
+    }
+    let old = by_name(&change.old.spec.pod_sets);
+    for (position, it) in change.new.spec.pod_sets.iter().enumerate() {
+        let was = old.get(it.name());
+        if was.is_some_and(|was| !same::template(&was.template, &it.template)) {
+            out.invalid(
+                path(position, it).field("template"),
+                it.name(),
+                "the pods of this pod set are immutable while quota is reserved; keep the template, or deactivate the \
+                 workload first",
+            );
+        }
+    }
+}
+
+/// Says so if something was added to a list or taken from it.
+fn is_other_list(
+    list: &'static str,
+    mut old: Vec<&str>,
+    mut new: Vec<&str>,
+    out: &mut Findings,
+) -> bool {
+    old.sort_unstable();
+    new.sort_unstable();
+    let is_other = old != new;
+    if is_other {
+        let kept = match old.as_slice() {
+            [] => "none".to_owned(),
+            names => listed(names.iter().copied()),
+        };
+        out.invalid(
+            FieldPath::new(list),
+            listed(new.iter().copied()),
+            format!(
+                "nothing can be added or removed while quota is reserved; keep {kept}, or deactivate the workload first"
+            ),
+        );
+    }
+    is_other
+}
+
+/// Says so if a field was changed.
+fn unchanged<T: PartialEq + ToString>(
+    field: FieldPath,
+    before: Option<T>,
+    after: Option<T>,
+    out: &mut Findings,
+) {
+    if before == after {
+        return;
+    }
+    let kept = before.map_or_else(
+        || "leave it out".to_owned(),
+        |it| format!("keep {}", it.to_string()),
+    );
+    out.invalid(
+        field,
+        after.map(|it| it.to_string()).unwrap_or_default(),
+        format!(
+            "field is immutable while quota is reserved; {kept}, or deactivate the workload first"
+        ),
+    );
+}
+
+fn by_name(all: &[PodSet]) -> BTreeMap<&str, &PodSet> {
+    all.iter().map(|it| (it.name(), it)).collect()
+}
+
+/// What is disrupted together, the default filled in.
+fn mode(group: &PodGroup) -> &'static str {
+    match group.disruption_mode.unwrap_or_default() {
+        DisruptionMode::Pod => "Pod",
+        DisruptionMode::PodGroup => "PodGroup",
+    }
+}

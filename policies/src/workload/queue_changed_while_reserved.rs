@@ -1,0 +1,54 @@
+#![doc = include_str!("queue_changed_while_reserved.md")]
+
+use super::standing::{has_condition, is_reserved, reserved, while_reserved};
+use crate::expression::Expression;
+use crate::finding::{Findings, quoted};
+use crate::rule::{Change, Check, Context, Layer, Rule};
+use lockkeeper_api::Workload;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+
+const EXPRESSION: Expression = Expression::new(
+    "",
+    while_reserved!(
+        "has(self.spec.queueName) == has(oldSelf.spec.queueName) \
+         && (!has(self.spec.queueName) || self.spec.queueName == oldSelf.spec.queueName)"
+    ),
+    "field is immutable while quota is reserved; deactivate the workload first",
+)
+.detailed(
+    "'\"' + (has(self.spec.queueName) ? self.spec.queueName : '') + '\": field is immutable while quota is reserved; ' \
+     + (has(oldSelf.spec.queueName) ? 'keep \"' + oldSelf.spec.queueName + '\"' : 'leave it out') \
+     + ', or deactivate the workload first'",
+)
+.blaming(".spec.queueName");
+
+pub(super) const RULE: Rule<Workload> = Rule {
+    id: "WL015",
+    name: "queue-changed-while-reserved",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &["wl-queue-name-immutable-reserved"],
+    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    doc: include_str!("queue_changed_while_reserved.md"),
+    check: Check::Change(check),
+};
+
+fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    let before = &change.old.spec.queue_name;
+    let after = &change.new.spec.queue_name;
+    if before == after || !is_reserved(change.old) || !is_reserved(change.new) {
+        return;
+    }
+    let kept = match before {
+        Some(name) => format!("keep {}", quoted(name)),
+        None => "leave it out".to_owned(),
+    };
+    out.invalid(
+        FieldPath::new("spec.queueName"),
+        after.as_deref().unwrap_or_default(),
+        format!(
+            "field is immutable while quota is reserved; {kept}, or deactivate the workload first"
+        ),
+    );
+}

@@ -6,12 +6,14 @@ pub(crate) mod invalid_node_taint;
 pub(crate) mod invalid_toleration_key;
 
 use crate::defaulting::Defaults;
+use crate::filling::Filling;
 use crate::guarded::Guarded;
 use crate::rule::{Context, Operation, Rule};
 use crate::trees::{Family, FlavorFacts};
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use lockkeeper_api::ResourceFlavor;
 use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::labels;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -34,6 +36,7 @@ impl Guarded for ResourceFlavor {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
+    const FILLED: &'static [Filling] = &[Filling::Finalizer(labels::RESOURCE_IN_USE)];
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

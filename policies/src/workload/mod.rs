@@ -13,6 +13,7 @@ pub(crate) mod several_min_counts;
 mod unknown_priority_class;
 
 use crate::defaulting::Defaults;
+use crate::filling::Filling;
 use crate::guarded::Guarded;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
@@ -42,6 +43,7 @@ impl Guarded for Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
+    const FILLED: &'static [Filling] = defaults::FILLED;
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

@@ -109,7 +109,10 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+    #![allow(
+        clippy::unnecessary_wraps,
+        reason = "rules may say that an object does not fit its type"
+    )]
 
     use super::*;
     use lockkeeper_policies::engine::Verdict;

@@ -108,7 +108,7 @@ pub(crate) struct Arguments {
     diff: bool,
 
     /// Ask each CEL expression of a schema in two ways, fast and by the crate for Kubernetes' CEL, and tell as an error
-    /// what they disagree about
+    /// what they disagree about; ask the rules of lockkeeper's kinds in Rust and in CEL likewise
     #[arg(long)]
     verify_cel: bool,
 
@@ -191,7 +191,7 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     } else {
         circles::Found::new()
     };
-    let judge = Judge::new(settings, world, choice, circles)?.verifying(arguments.verify_cel);
+    let judge = Judge::new(settings, world, choice, circles)?.verifying(arguments.verify_cel)?;
     let work = |at: usize| {
         let input = inputs.get(at)?;
         let read = shelf.take(at).unwrap_or_else(|| converter.read(input));

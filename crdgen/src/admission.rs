@@ -3,22 +3,20 @@
 //! They say what expressions of rules say that no schema holds: of kinds of others, of lockkeeper's kinds where a schema
 //! cannot afford it, and where the administrator softens a rule. What rules ask of other objects needs the webhook.
 
+mod mutating;
 pub mod translate;
 
 use crate::expressions::{ExpressionError, Ruled, is_firm};
 use crate::webhooks::{MATCH_POLICY, NAME, has_label, match_conditions, rule as sent};
 use k8s_openapi::api::admissionregistration::v1::{
-    ApplyConfiguration, MatchCondition, MatchResources, MutatingAdmissionPolicy,
-    MutatingAdmissionPolicyBinding, MutatingAdmissionPolicyBindingSpec,
-    MutatingAdmissionPolicySpec, Mutation, NamedRuleWithOperations, ValidatingAdmissionPolicy,
-    ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec,
-    ValidatingAdmissionPolicySpec, Validation,
+    MatchResources, MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
+    NamedRuleWithOperations, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicyBindingSpec, ValidatingAdmissionPolicySpec, Validation,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
 use lockkeeper_api::config::{Action, ForeignKinds};
-use lockkeeper_api::labels;
 use lockkeeper_policies::registry::{self, Registration};
 use lockkeeper_policies::rule::{Layer, Operation, RuleInfo};
 use lockkeeper_policies::settings::Settings;
@@ -70,10 +68,7 @@ pub fn policies(
         for (fate, asked) in by_fate.into_values() {
             out.validating.push(validating(&kind, &fate, &asked));
         }
-        if SUSPENDED.contains(&kind.kind.as_str()) && kind.defaulted_on.contains(&Operation::Create)
-        {
-            out.mutating.push(suspending(&kind));
-        }
+        out.mutating.extend(mutating::of_kind(&kind));
     }
     Ok(out)
 }
@@ -262,45 +257,4 @@ fn constraints(kind: &Registration, operations: &BTreeSet<Operation>) -> MatchRe
         }]),
         ..MatchResources::default()
     }
-}
-
-/// The kinds whose objects are made suspended when they name a queue.
-const SUSPENDED: [&str; 2] = ["Job", "JobSet"];
-
-/// Suspends a new job that names a queue, as the webhook does.
-fn suspending(kind: &Registration) -> (MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding) {
-    let name = name(kind, "suspend");
-    let mut conditions = match_conditions(kind);
-    conditions.push(MatchCondition {
-        name: "names-a-queue".to_owned(),
-        expression: format!(
-            "has(object.metadata.labels) && '{}' in object.metadata.labels",
-            labels::QUEUE_NAME
-        ),
-    });
-    let policy = MutatingAdmissionPolicy {
-        metadata: named(&name),
-        spec: Some(MutatingAdmissionPolicySpec {
-            failure_policy: Some("Ignore".to_owned()),
-            match_conditions: Some(conditions),
-            match_constraints: Some(constraints(kind, &[Operation::Create].into())),
-            mutations: Some(vec![Mutation {
-                apply_configuration: Some(ApplyConfiguration {
-                    expression: Some("Object{spec: Object.spec{suspend: true}}".to_owned()),
-                }),
-                json_patch: None,
-                patch_type: "ApplyConfiguration".to_owned(),
-            }]),
-            reinvocation_policy: Some("IfNeeded".to_owned()),
-            ..MutatingAdmissionPolicySpec::default()
-        }),
-    };
-    let binding = MutatingAdmissionPolicyBinding {
-        metadata: named(&name),
-        spec: Some(MutatingAdmissionPolicyBindingSpec {
-            policy_name: Some(name.clone()),
-            ..MutatingAdmissionPolicyBindingSpec::default()
-        }),
-    };
-    (policy, binding)
 }

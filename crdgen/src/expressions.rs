@@ -112,13 +112,39 @@ pub(crate) fn attach(
     settings: &Settings,
 ) -> Result<(), ExpressionError> {
     let rules = rules_of(lockkeeper_api::GROUP, kind);
-    for ruled in of_schema(&rules, settings) {
-        ruled.compile()?;
-        let node = node(schema, ruled.expression.at)
-            .ok_or_else(|| ruled.error("the schema has no such place"))?;
-        let expressions = node.x_kubernetes_validations.get_or_insert_default();
-        expressions.push(validation(&ruled));
+    let mut all = of_schema(&rules, settings);
+    all.try_for_each(|ruled| put(schema, ruled))
+}
+
+/// The schema of a kind of lockkeeper's with all that one rule says in CEL of objects that are made, also what a schema on a
+/// cluster cannot afford; `None` if it says nothing of them.
+///
+/// # Errors
+///
+/// As when the expressions are put into the definitions.
+pub fn schema_with(
+    mut schema: JSONSchemaProps,
+    rule: &RuleInfo,
+) -> Result<Option<JSONSchemaProps>, ExpressionError> {
+    let said = rule.layers.iter().filter_map(|layer| match layer {
+        Layer::Schema(expressions) | Layer::Policy(expressions) => Some(*expressions),
+        _ => None,
+    });
+    let of_made = said.flatten().filter(|it| !it.is_about_updates());
+    let mut is_said = false;
+    for expression in of_made {
+        put(&mut schema, Ruled { rule, expression })?;
+        is_said = true;
     }
+    Ok(is_said.then_some(schema))
+}
+
+fn put(schema: &mut JSONSchemaProps, ruled: Ruled<'_>) -> Result<(), ExpressionError> {
+    ruled.compile()?;
+    let node = node(schema, ruled.expression.at)
+        .ok_or_else(|| ruled.error("the schema has no such place"))?;
+    let expressions = node.x_kubernetes_validations.get_or_insert_default();
+    expressions.push(validation(&ruled));
     Ok(())
 }
 

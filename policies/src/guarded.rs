@@ -1,6 +1,7 @@
 //! The kinds of objects that rules guard.
 
 use crate::defaulting::Defaults;
+use crate::filling::Filling;
 use crate::rule::{Context, Operation, Rule};
 use kube::Resource;
 use lockkeeper_api::config::Action;
@@ -35,6 +36,9 @@ pub trait Guarded: Resource<DynamicType = ()> + DeserializeOwned + 'static {
     /// server does it by itself: then the defaults say what it will fill in, for objects that have not got
     /// there yet.
     const DEFAULTED_ON: &'static [Operation] = &[];
+
+    /// What of [`Guarded::defaults`] an API server can fill in by itself, and no schema default does.
+    const FILLED: &'static [Filling] = &[];
 
     /// The rules for this kind.
     fn rules() -> &'static [Rule<Self>];

@@ -15,6 +15,7 @@ pub mod engine;
 pub mod exceptions;
 pub mod expression;
 pub mod facts;
+pub mod filling;
 pub mod finding;
 pub mod guarded;
 pub mod index;

@@ -3,6 +3,7 @@
 mod by_users;
 
 use crate::conversion;
+use crate::filling::Filling;
 use crate::guarded::Guarded;
 use crate::reference::no_such_rule;
 use crate::rule::{Layer, Operation, Rule, RuleInfo};
@@ -49,6 +50,8 @@ pub struct Registration {
     pub validated_on: BTreeSet<Operation>,
     /// The operations on which something may be filled in.
     pub defaulted_on: BTreeSet<Operation>,
+    /// What of it the API server can fill in by itself.
+    pub filled: &'static [Filling],
 }
 
 /// The configuration names a rule that does not exist.
@@ -265,6 +268,7 @@ fn foreign_registration<T: Guarded>(settings: &Settings) -> Registration {
     Registration {
         validated_on: operations.copied().collect(),
         defaulted_on: BTreeSet::new(),
+        filled: &[],
         ..registration::<T>()
     }
 }
@@ -283,6 +287,7 @@ fn registration<T: Guarded>() -> Registration {
         selected_by: T::SELECTED_BY,
         validated_on: operations.copied().collect(),
         defaulted_on: T::DEFAULTED_ON.iter().copied().collect(),
+        filled: T::FILLED,
     }
 }
 

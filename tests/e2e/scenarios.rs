@@ -12,6 +12,7 @@ mod demo;
 mod drills;
 mod examples;
 mod expressions;
+mod filling;
 mod foreign;
 mod guarded;
 mod objects;
@@ -63,6 +64,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     let mut scenarios = setup::scenarios();
     scenarios.extend(examples::scenarios(root));
     scenarios.extend(expressions::scenarios());
+    scenarios.extend(filling::scenarios());
     scenarios.extend(objects::scenarios());
     scenarios.extend(guarded::scenarios());
     scenarios.extend(scheduling::scenarios());

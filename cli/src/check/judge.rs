@@ -51,12 +51,12 @@ impl Judge {
         })
     }
 
-    /// Expressions are asked in both ways, if that is wanted.
-    pub(super) fn verifying(mut self, is_wanted: bool) -> Self {
+    /// Expressions are asked in both ways, and held against rules, if that is wanted.
+    pub(super) fn verifying(mut self, is_wanted: bool) -> Result<Self, Failure> {
         if is_wanted {
-            self.known.verify_expressions();
+            self.known.verify_expressions()?;
         }
-        self
+        Ok(self)
     }
 
     pub(super) fn settings(&self) -> &Settings {

@@ -1,9 +1,11 @@
 //! What is known of each kind, and what is said of its objects.
 
 mod schemas;
+mod twice;
 mod typed;
 
 use self::schemas::{Definition, Schema, own_schemas, schemas_of_kueue};
+use self::twice::Twice;
 use self::typed::{by_defaults, by_rules};
 use super::Severity;
 use super::choice::Choice;
@@ -87,8 +89,8 @@ pub(super) struct Known {
     kinds: BTreeMap<String, BTreeMap<String, Kind>>,
     /// Whether the expressions in schemas are asked.
     asks_expressions: bool,
-    /// Whether they are asked in both ways.
-    verifies_expressions: bool,
+    /// Whether they are asked in both ways, and those of rules held against the rules.
+    verifies: Option<Twice>,
     choice: Choice,
 }
 
@@ -150,7 +152,7 @@ impl Known {
         let mut known = Self {
             kinds: BTreeMap::new(),
             asks_expressions: choice.takes(EXPRESSION),
-            verifies_expressions: false,
+            verifies: None,
             choice: choice.clone(),
         };
         known.add::<ClusterQueue>();
@@ -210,9 +212,10 @@ impl Known {
         filled
     }
 
-    /// Expressions are asked in both ways from now on.
-    pub(super) fn verify_expressions(&mut self) {
-        self.verifies_expressions = self.asks_expressions;
+    /// Expressions are asked in both ways from now on, and rules as well.
+    pub(super) fn verify_expressions(&mut self) -> Result<(), Failure> {
+        self.verifies = self.asks_expressions.then(Twice::new).transpose()?;
+        Ok(())
     }
 
     fn add<T: Guarded>(&mut self) {
@@ -336,6 +339,9 @@ impl Known {
         // Rules read the newer version; what they find is told of the fields that are there.
         let moved = kueue::upgrade(&mut object);
         let kind = self.of(&object).unwrap_or(kind);
+        judgement
+            .found
+            .extend(self.said_otherwise(kind, &object, context.settings));
         let rules = kind.rules.map(|rules| rules(&object, context));
         match rules.unwrap_or_else(|| Ok(Verdict::default())) {
             Ok(verdict) => {
@@ -350,6 +356,22 @@ impl Known {
             Err(misfit) => judgement.found.push((Severity::Error, misfit)),
         }
         Some(judgement)
+    }
+
+    /// What rules of lockkeeper's kinds say otherwise in Kubernetes' CEL, if that is to be verified.
+    fn said_otherwise(&self, kind: &Kind, object: &Value, settings: &Settings) -> Found {
+        let name = kind_name(object);
+        let (Some(twice), Some(rules)) = (&self.verifies, kind.rules) else {
+            return Found::new();
+        };
+        if name.group != lockkeeper_api::GROUP {
+            return Found::new();
+        }
+        let Some(severity) = severity(settings, (EXPRESSION, Action::Enforce), "") else {
+            return Found::new();
+        };
+        let found = twice.differing(name.kind, rules, object);
+        found.into_iter().map(|it| (severity, it)).collect()
     }
 
     /// Asks the schema, and fills in its defaults. Whether the object has the right shape.
@@ -371,7 +393,7 @@ impl Known {
         } else {
             structure.shape(object, None)
         });
-        if self.verifies_expressions {
+        if self.verifies.is_some() {
             wrong.extend(structure.verify(object));
         }
         let is_whole = wrong.is_empty();

@@ -87,7 +87,7 @@ pub(super) fn run(
         };
         let bench = Bench {
             judge: Judge::new(settings, seen.index, choice, Found::new())?
-                .verifying(arguments.verify_cel),
+                .verifying(arguments.verify_cel)?,
             converter,
             circles,
         };

@@ -292,8 +292,8 @@ impl Default for Crds {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Policies {
-    /// Whether they are there: what rules refuse that no schema can, and Jobs and JobSets of a queue suspended. What the
-    /// configuration changes of a rule is left to the webhook.
+    /// Whether they are there: what rules refuse that no schema can, defaults that no schema fills in, and Jobs and JobSets
+    /// of a queue suspended. What the configuration changes of a rule is left to the webhook.
     pub enabled: bool,
 }
 

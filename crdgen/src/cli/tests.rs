@@ -408,8 +408,8 @@ fn policies_are_emitted_with_what_binds_them() {
         count("ValidatingAdmissionPolicy"),
         count("ValidatingAdmissionPolicyBinding")
     );
-    assert_eq!(count("MutatingAdmissionPolicy"), 2);
-    assert_eq!(count("MutatingAdmissionPolicyBinding"), 2);
+    assert_eq!(count("MutatingAdmissionPolicy"), 5);
+    assert_eq!(count("MutatingAdmissionPolicyBinding"), 5);
 }
 
 #[test]

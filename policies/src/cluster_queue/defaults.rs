@@ -1,12 +1,34 @@
 //! What is filled in for a ClusterQueue.
 
 use crate::defaulting::Defaults;
+use crate::filling::{Field, Filling};
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohortPolicy, FlavorSearch, Preemption, QueueingStrategy, StopPolicy,
 };
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::labels;
 use serde_json::json;
+
+/// What no schema default says: it would depend on another field, or is none of the spec.
+pub(super) const FILLED: &[Filling] = &[
+    Filling::Finalizer(labels::RESOURCE_IN_USE),
+    Filling::Field(Field {
+        at: "spec.preemption.withinClusterQueue",
+        when: "",
+        value: "has(object.spec.elastic) ? 'LowerPriority' : 'Never'",
+    }),
+    Filling::Field(Field {
+        at: "spec.preemption.reclaimWithinCohort",
+        when: "",
+        value: "has(object.spec.elastic) ? 'LowerPriority' : 'Never'",
+    }),
+    Filling::Field(Field {
+        at: "spec.preemption.borrowWithinCohort.policy",
+        when: "",
+        value: "'Never'",
+    }),
+];
 
 /// The policies, and on creation the finalizer. A finalizer that was taken away stays away.
 pub(super) fn fill(queue: &ClusterQueue, old: Option<&ClusterQueue>) -> Defaults {

@@ -26,6 +26,7 @@ pub(crate) mod threshold_without_policy;
 pub(crate) mod unknown_flavor;
 
 use crate::defaulting::Defaults;
+use crate::filling::Filling;
 use crate::guarded::Guarded;
 use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::ClusterQueue;
@@ -70,6 +71,7 @@ impl Guarded for ClusterQueue {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
+    const FILLED: &'static [Filling] = defaults::FILLED;
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

@@ -86,5 +86,6 @@ fn registration(kind: &Kind, operations: BTreeSet<Operation>) -> Registration {
         selected_by: None,
         validated_on: operations,
         defaulted_on: BTreeSet::new(),
+        filled: &[],
     }
 }

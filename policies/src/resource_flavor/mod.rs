@@ -7,12 +7,14 @@ pub(crate) mod invalid_toleration_key;
 mod malformed_toleration;
 
 use crate::defaulting::Defaults;
+use crate::filling::Filling;
 use crate::guarded::Guarded;
 use crate::rule::{Context, Operation, Rule};
 use crate::trees::{Family, FlavorFacts};
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use lockkeeper_api::ResourceFlavor;
 use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::labels;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -36,6 +38,7 @@ impl Guarded for ResourceFlavor {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
+    const FILLED: &'static [Filling] = &[Filling::Finalizer(labels::RESOURCE_IN_USE)];
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

@@ -1,10 +1,25 @@
 //! What is filled in for a Workload (KEP-5710, Workload priorities).
 
 use crate::defaulting::Defaults;
+use crate::filling::{Field, Filling};
 use crate::rule::Context;
 use lockkeeper_api::Workload;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{DisruptionMode, POD_SET_NAME_DEFAULT};
+
+/// The classes, as far as the object and what is stored say them: which class is the global default only other objects say.
+pub(super) const FILLED: &[Filling] = &[
+    Filling::Field(Field {
+        at: "spec.priorityClassName",
+        when: "oldObject != null && has(oldObject.spec.priorityClassName)",
+        value: "oldObject.spec.priorityClassName",
+    }),
+    Filling::Field(Field {
+        at: "spec.preemptionPriorityClassName",
+        when: "oldObject == null ? has(object.spec.priorityClassName) : has(oldObject.spec.preemptionPriorityClassName)",
+        value: "oldObject == null ? object.spec.priorityClassName : oldObject.spec.preemptionPriorityClassName",
+    }),
+];
 
 /// On creation the classes: the global default for scheduling, and that of scheduling for
 /// preemption. On an update the classes that the stored object has, as they are immutable: who

@@ -18,6 +18,7 @@ mod standing;
 mod unknown_priority_class;
 
 use crate::defaulting::Defaults;
+use crate::filling::Filling;
 use crate::guarded::Guarded;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
@@ -52,6 +53,7 @@ impl Guarded for Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
+    const FILLED: &'static [Filling] = defaults::FILLED;
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

@@ -71,7 +71,7 @@ pub fn life() {
     let older = older_chart(&place.cluster.folder().join("older"));
     place.helm("install", &[older.to_str().unwrap()]);
     // The definitions, the policies, and what the processes need.
-    assert_eq!(place.manifest().len(), 32);
+    assert_eq!(place.manifest().len(), 38);
     restricted(&place);
 
     let server = keeper(&place);

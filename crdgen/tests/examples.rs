@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
@@ -83,6 +84,7 @@ fn refused_by(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
         "ResourceFlavor" => judge::<ResourceFlavor>(object, world),
         "Workload" => judge::<Workload>(object, world),
         "PriorityClass" => judge::<PriorityClass>(object, world),
+        "Job" => judge::<Job>(object, world),
         "Pod" => judge::<Pod>(object, world),
         "LocalQueue" => judge::<LocalQueue>(object, world),
         other => panic!("no example has an object of kind {other}"),

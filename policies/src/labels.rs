@@ -1,9 +1,10 @@
-//! Rules for the keys of labels and annotations. They hold for every kind that carries such keys, in its own
+//! Rules for labels and annotations. They hold for every kind that carries such keys, in its own
 //! metadata and in those of its templates.
 
 mod known;
 pub(crate) mod misplaced_key;
 pub(crate) mod misspelt_key;
+pub(crate) mod value_not_read;
 
 use crate::guarded::Guarded;
 use crate::pod_sets::PodSets;

@@ -22,6 +22,7 @@ use crate::settings::Settings;
 use crate::structure::metadata;
 use crate::suppression::Suppressions;
 use crate::undecodable;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::{Action, Config};
@@ -168,6 +169,7 @@ fn pages_hold() {
             ("scheduling.k8s.io", "PriorityClass") => run::<PriorityClass>(&rule),
             ("scheduling.k8s.io", "Workload") => run::<scheduling::Workload>(&rule),
             ("scheduling.k8s.io", "PodGroup") => run::<scheduling::PodGroup>(&rule),
+            ("batch", "Job") => run::<Job>(&rule),
             ("", "Pod") => run::<Pod>(&rule),
             (_, "*") if rule.id == undecodable::ID => undecodable(&rule),
             (_, "*") if rule.id == conversion::ID => of_any(&rule, lost),

@@ -2,7 +2,7 @@
 
 use crate::defaulting::Defaults;
 use crate::guarded::Guarded;
-use crate::labels::{misplaced_key, misspelt_key};
+use crate::labels::{misplaced_key, misspelt_key, value_not_read};
 use crate::rule::{Context, Operation, Rule};
 use crate::suspension;
 use lockkeeper_api::JobSet;
@@ -12,6 +12,7 @@ use lockkeeper_api::labels;
 static RULES: &[Rule<JobSet>] = &[
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
+    value_not_read::rule(),
 ];
 
 impl Guarded for JobSet {

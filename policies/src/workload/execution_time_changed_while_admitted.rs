@@ -17,12 +17,6 @@ const EXPRESSION: Expression = Expression::new(
     ),
     "field is immutable while the workload is admitted; deactivate it first",
 )
-.detailed(
-    "'\"' + (has(self.spec.maximumExecutionTimeSeconds) ? string(self.spec.maximumExecutionTimeSeconds) : '') \
-     + '\": field is immutable while the workload is admitted; ' \
-     + (has(oldSelf.spec.maximumExecutionTimeSeconds) ? 'keep ' + string(oldSelf.spec.maximumExecutionTimeSeconds) \
-     : 'leave it out') + ', or deactivate it first'",
-)
 .blaming(".spec.maximumExecutionTimeSeconds");
 
 pub(super) const RULE: Rule<Workload> = Rule {

@@ -12,10 +12,6 @@ const EXPRESSION: Expression = Expression::new(
     "!has(self.minCount) || self.minCount <= (has(self.count) ? self.count : 1)",
     "must be at most the count of the pod set; leave it out if all pods are needed",
 )
-.detailed(
-    "'\"' + string(self.minCount) + '\": must be at most ' + string(has(self.count) ? self.count : 1) \
-     + ', the count of the pod set; leave it out if all pods are needed'",
-)
 .blaming(".minCount")
 .kept(
     "has(oldSelf.minCount) && self.minCount == oldSelf.minCount \

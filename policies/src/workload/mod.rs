@@ -1,5 +1,6 @@
 //! Workload.
 
+mod admission_of_other_pod_sets;
 mod defaults;
 mod execution_time_changed_while_admitted;
 pub(crate) mod invalid_template_metadata;
@@ -45,6 +46,7 @@ static RULES: &[Rule<Workload>] = &[
     execution_time_changed_while_admitted::RULE,
     pods_changed_while_reserved::RULE,
     pods_changed_while_reserved::TEMPLATE,
+    admission_of_other_pod_sets::RULE,
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
 ];

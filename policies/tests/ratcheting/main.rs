@@ -15,6 +15,7 @@ mod objects;
 mod pages;
 mod scenes;
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Config;
@@ -86,6 +87,7 @@ impl Scene {
             "LocalQueue" => judge_typed::<LocalQueue>,
             "Workload" => judge_typed::<Workload>,
             "PriorityClass" => judge_typed::<PriorityClass>,
+            "Job" => judge_typed::<Job>,
             "Pod" => judge_typed::<Pod>,
             "ElasticQuota" => judge_typed::<ElasticQuota>,
             other => panic!("no judge for {other}"),

@@ -71,6 +71,7 @@ fn named(group: &str, kind: &str, mut object: Value) -> Value {
         }
         (scheduling::GROUP, _) => "scheduling.k8s.io/v1".to_owned(),
         ("", _) => "v1".to_owned(),
+        ("batch", _) => "batch/v1".to_owned(),
         _ => format!("{group}/{}", lockkeeper_api::VERSION),
     };
     // An example of another version says so.

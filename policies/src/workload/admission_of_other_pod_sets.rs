@@ -1,0 +1,104 @@
+#![doc = include_str!("admission_of_other_pod_sets.md")]
+
+use super::standing::{has_condition, is_reserved, reserved};
+use crate::expression::Expression;
+use crate::finding::{Findings, listed};
+use crate::rule::{Change, Check, Context, Layer, Rule};
+use lockkeeper_api::Workload;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::workload::{PodSet, PodSetAssignment};
+use std::collections::BTreeSet;
+
+/// Whether an object (`self` or `oldSelf`) holds no quota, or for exactly its pod sets.
+macro_rules! fits {
+    ($object:literal) => {
+        concat!(
+            "(!(",
+            reserved!($object),
+            ") || (has(",
+            $object,
+            ".status.admission.podSetAssignments) && ",
+            $object,
+            ".status.admission.podSetAssignments.size() == ",
+            $object,
+            ".spec.podSets.size() && ",
+            $object,
+            ".status.admission.podSetAssignments.all(it, ",
+            $object,
+            ".spec.podSets.exists(set, set.name == it.name))))"
+        )
+    };
+}
+
+const EXPRESSION: Expression = Expression::new(
+    "",
+    concat!(fits!("self"), " || !", fits!("oldSelf")),
+    "must have one item for each pod set of the workload while quota is reserved",
+)
+.blaming(".status.admission.podSetAssignments");
+
+pub(super) const RULE: Rule<Workload> = Rule {
+    id: "WL019",
+    name: "admission-of-other-pod-sets",
+    since: "0.1.0",
+    action: Action::Enforce,
+    covers: &[
+        "wl-admission-podset-known",
+        "wl-admission-podsets-same-length",
+    ],
+    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    doc: include_str!("admission_of_other_pod_sets.md"),
+    check: Check::Change(check),
+};
+
+fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    if fits(change.new) || !fits(change.old) {
+        return;
+    }
+    let pod_sets = names(change.new);
+    let list = FieldPath::new("status.admission.podSetAssignments");
+    for (position, it) in assignments(change.new).iter().enumerate() {
+        if !pod_sets.contains(it.name.as_str()) {
+            let field = list.clone().item(position, &it.name).field("name");
+            let known = listed(pod_sets.iter().copied());
+            out.not_found(
+                field,
+                &it.name,
+                format!("the workload has the pod sets {known}"),
+            );
+        }
+    }
+    let given = assignments(change.new).iter().map(|it| it.name.as_str());
+    let given: BTreeSet<&str> = given.collect();
+    let missing = pod_sets.difference(&given).copied();
+    let missing = listed(missing);
+    if !missing.is_empty() {
+        out.required(
+            list,
+            format!("must have one item for each pod set while quota is reserved; add {missing}"),
+        );
+    }
+}
+
+fn fits(workload: &Workload) -> bool {
+    if !is_reserved(workload) {
+        return true;
+    }
+    let given = assignments(workload);
+    let pod_sets = names(workload);
+    given.len() == workload.spec.pod_sets.len()
+        && given.iter().all(|it| pod_sets.contains(it.name.as_str()))
+}
+
+fn assignments(workload: &Workload) -> &[PodSetAssignment] {
+    let admission = workload
+        .status
+        .as_ref()
+        .and_then(|it| it.admission.as_ref());
+    admission.map_or(&[], |it| &it.pod_set_assignments)
+}
+
+fn names(workload: &Workload) -> BTreeSet<&str> {
+    workload.spec.pod_sets.iter().map(PodSet::name).collect()
+}

@@ -1,5 +1,6 @@
 //! `lockkeeper check`: the answers of the API server and the webhook, without either.
 
+mod block;
 mod choice;
 mod circles;
 mod cluster;

@@ -104,7 +104,11 @@ impl Index {
     }
 
     /// Takes over what another one has, which wins where both know an object.
-    pub fn extend(&mut self, other: Self) {
+    pub fn extend(&mut self, mut other: Self) {
+        if self.objects.is_empty() {
+            // All that is here is what is known, and whether that is ambiguous.
+            std::mem::swap(self, &mut other);
+        }
         self.take_over(other, Self::apply);
     }
 

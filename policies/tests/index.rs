@@ -323,6 +323,26 @@ proptest! {
             check(&index, &model)?;
         }
     }
+
+    #[test]
+    fn what_it_takes_over_it_has(before in vec(event(), 0..3), events in vec(event(), 0..16)) {
+        let (mut index, mut model) = (Index::default(), Model::default());
+        for event in before {
+            feed(&mut index, event.clone());
+            model.take(event);
+        }
+        let (mut other, mut taken) = (Index::default(), Model::default());
+        for event in events {
+            feed(&mut other, event.clone());
+            taken.take(event);
+        }
+        index.extend(other);
+        model.known.extend(taken.known);
+        for (_, name, facts) in taken.objects {
+            model.take(Event::Apply(name, facts));
+        }
+        check(&index, &model)?;
+    }
 }
 
 // ---- Generated events --------------------------------------------------------------------------

@@ -28,6 +28,7 @@ pub(crate) use damped::Terms;
 use damped::first_holders;
 pub(crate) use nominate::{Nominator, Nominee, demands};
 use round::{Decided, Round, Tried};
+use std::sync::Arc;
 
 /// What became of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,7 +212,7 @@ impl State {
     fn pop_heads(&mut self) -> Cycle {
         let mut cycle = Cycle::default();
         // By name: ties go to the first.
-        let names = std::mem::take(&mut self.queue_names);
+        let names = Arc::clone(&self.queue_names);
         let holders = first_holders(&self.holds, &self.records);
         for id in names.values().copied() {
             if self.tree.node(id).is_misconfigured {
@@ -240,7 +241,6 @@ impl State {
                 is_sticky,
             });
         }
-        self.queue_names = names;
         cycle
     }
 

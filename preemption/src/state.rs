@@ -347,6 +347,9 @@ impl State {
             let changed = std::mem::take(&mut self.changed);
             self.look_again(&changed);
             Arc::make_mut(&mut self.tree).settle(&mut self.usage);
+            // Copies of a settled state need not make room for themselves.
+            self.overlay.fit(self.usage.len());
+            self.overlay_now.fit(self.usage.len());
             self.index.settle(&self.tree);
             self.parked.settle(&self.tree);
             self.look_again(&changed);

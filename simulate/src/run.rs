@@ -52,17 +52,28 @@ pub struct Circle {
 }
 
 /// Where a guest is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Away,
     /// It waits: actively or parked, and whether the queue looks at more flavors for it.
     Waiting(bool, bool),
-    /// What it holds, and its rank by the time of its reservation.
-    Running(Vec<(FlavorResource, Amount)>, usize),
+    /// Of how many flavors and resources it holds something, and its rank by the time of its reservation.
+    Running(usize, usize),
 }
 
 /// All that decides what happens next, without the time.
-type Standing = Vec<Place>;
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Standing {
+    places: Vec<Place>,
+    /// What those who run hold, one after the other.
+    held: Vec<(FlavorResource, Amount)>,
+}
+
+impl Standing {
+    fn has(&self, is_so: impl FnMut(&Place) -> bool) -> bool {
+        self.places.iter().any(is_so)
+    }
+}
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -204,19 +215,27 @@ impl<'a> Run<'a> {
     }
 
     fn standing(&self) -> Standing {
-        let held: Vec<_> = self.ids.iter().map(|it| self.state.held_by(*it)).collect();
-        let times: BTreeSet<i64> = held.iter().flatten().map(|it| it.reserved_at_s).collect();
-        let of_guest = |number: usize| {
-            let Some(id) = self.ids.get(number) else {
-                return Place::Away;
-            };
-            if let Some(Some(held)) = held.get(number) {
-                let rank = times.range(..held.reserved_at_s).count();
-                return Place::Running(held.usage.clone(), rank);
-            }
-            Place::Waiting(self.state.is_active(*id), self.state.has_flavors_left(*id))
+        let mut standing = Standing {
+            places: Vec::with_capacity(self.guests.len()),
+            held: Vec::new(),
         };
-        (0..self.guests.len()).map(of_guest).collect()
+        let since = |id: &WorkloadId| self.state.holding(*id).map(|(at_s, _)| at_s);
+        let mut times: Vec<i64> = self.ids.iter().filter_map(since).collect();
+        times.sort_unstable();
+        times.dedup();
+        for id in &self.ids {
+            let place = if let Some((at_s, usage)) = self.state.holding(*id) {
+                let before = standing.held.len();
+                standing.held.extend(usage);
+                let count = standing.held.len().saturating_sub(before);
+                Place::Running(count, times.partition_point(|it| *it < at_s))
+            } else {
+                Place::Waiting(self.state.is_active(*id), self.state.has_flavors_left(*id))
+            };
+            standing.places.push(place);
+        }
+        standing.places.resize(self.guests.len(), Place::Away);
+        standing
     }
 
     /// Whether nothing happens any more: nobody waits but who is parked, or a cycle changed nothing, and so does the
@@ -233,8 +252,8 @@ impl<'a> Run<'a> {
         let quiet = quiet.take_while(|it| is_quiet(it)).count();
         let before = self.standings.iter().rev();
         let is_same = quiet > 0 && before.clone().next() == Some(now);
-        !now.iter().any(is_active)
-            || (is_same && !now.iter().any(goes_on))
+        !now.has(is_active)
+            || (is_same && !now.has(goes_on))
             || (quiet >= QUIET_ROUNDS && before.take(QUIET_ROUNDS).any(|it| it == now))
     }
 

@@ -4,6 +4,7 @@
 //! need little of it. What is not certain here is left to the deserializer, errors above all: so there is nothing that
 //! the two can disagree about, but for what the test holds them to.
 
+use super::block;
 use granit_parser::{Event, Options, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -24,6 +25,9 @@ const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y"
 pub(super) fn values(text: &str) -> Option<Vec<Value>> {
     if text.len() > SIZE_MAX_BYTES || text.starts_with('\u{feff}') {
         return None;
+    }
+    if let Some(values) = block::values(text) {
+        return Some(values);
     }
     let mut options = Options::default();
     options.set_emit_comments(false);
@@ -95,7 +99,7 @@ pub(super) fn is_text(text: &str) -> bool {
 }
 
 /// What a scalar without quotes stands for, if that is certain.
-fn plain(text: Cow<'_, str>) -> Option<Value> {
+pub(super) fn plain(text: Cow<'_, str>) -> Option<Value> {
     match &*text {
         "" | "~" | "null" => return Some(Value::Null),
         "true" => return Some(Value::Bool(true)),

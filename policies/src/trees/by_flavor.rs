@@ -1,12 +1,20 @@
 //! Values by flavor and resource.
 
+use std::sync::Arc;
+
+/// Among as many names another one is looked for.
+const KNOWN_MAX: usize = 8;
+
 /// A flavor, and a resource of it.
 pub type FlavorResource<'a> = (&'a str, &'a str);
 
 /// Values by flavor and resource, in their order. What a queue has of them is asked for far more often than it changes,
 /// and by names that nobody need copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ByFlavor<T>(Vec<((String, String), T)>);
+pub struct ByFlavor<T>(Vec<((Name, Name), T)>);
+
+/// Nearly all names stand several times: those that are equal are kept once.
+type Name = Arc<str>;
 
 impl<T> Default for ByFlavor<T> {
     fn default() -> Self {
@@ -41,7 +49,7 @@ impl<T> ByFlavor<T> {
     /// The flavors, each once.
     pub fn flavors(&self) -> impl Iterator<Item = &str> {
         let of_each = self.0.chunk_by(|(a, _), (b, _)| a.0 == b.0);
-        of_each.filter_map(|it| Some(it.first()?.0.0.as_str()))
+        of_each.filter_map(|it| Some(&*it.first()?.0.0))
     }
 
     /// All of them.
@@ -50,15 +58,31 @@ impl<T> ByFlavor<T> {
     }
 }
 
-fn borrowed((flavor, resource): &(String, String)) -> FlavorResource<'_> {
+fn borrowed((flavor, resource): &(Name, Name)) -> FlavorResource<'_> {
     (flavor, resource)
+}
+
+/// The name as one of those that are known, of which the last are the likeliest.
+fn shared(known: &mut Vec<Name>, name: &str) -> Name {
+    let mut last = known.iter().rev().take(KNOWN_MAX);
+    if let Some(it) = last.find(|it| ***it == *name) {
+        return Arc::clone(it);
+    }
+    let new = Name::from(name);
+    known.push(Arc::clone(&new));
+    new
 }
 
 /// Of several of the same flavor and resource the last counts.
 impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T> {
     fn from_iter<I: IntoIterator<Item = (FlavorResource<'a>, T)>>(all: I) -> Self {
+        let (mut flavors, mut resources) = (Vec::new(), Vec::new());
         let owned = |((flavor, resource), it): (FlavorResource<'_>, T)| {
-            ((flavor.to_owned(), resource.to_owned()), it)
+            let key = (
+                shared(&mut flavors, flavor),
+                shared(&mut resources, resource),
+            );
+            (key, it)
         };
         let mut all: Vec<_> = all.into_iter().map(owned).collect();
         // A stable sort leaves equal ones in the order in which they came.

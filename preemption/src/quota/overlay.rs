@@ -10,11 +10,45 @@ use crate::names::{CellId, FlavorResource, NodeId};
 /// The cells that were changed. Kept between decisions for its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
-    /// The epoch in which a cell was last changed, and its usage then.
-    changed: Vec<(u32, Amount)>,
+    /// The epochs in which cells were last changed.
+    epochs: Vec<u32>,
+    /// Their usage then. Apart from the epochs, since a state is often copied, and this is copied as fast as memory is.
+    usages: Vec<Amount>,
     epoch: u32,
     /// What a cell was before each change.
     log: Vec<(CellId, Amount)>,
+}
+
+impl Overlay {
+    /// Makes room for so many cells, of which none is changed.
+    pub(crate) fn fit(&mut self, cells: usize) {
+        if self.epochs.len() != cells {
+            self.usages.resize(cells, Amount::ZERO);
+            self.epochs.resize(cells, 0);
+            self.forget();
+        }
+    }
+
+    /// No cell counts as changed.
+    fn forget(&mut self) {
+        self.epochs.fill(0);
+        self.epoch = 0;
+    }
+
+    fn usage(&self, cell: CellId) -> Option<Amount> {
+        let epoch = self.epochs.get(cell.index())?;
+        let usage = self.usages.get(cell.index())?;
+        (*epoch == self.epoch).then_some(*usage)
+    }
+
+    fn set(&mut self, cell: CellId, to: Amount) {
+        if let (Some(epoch), Some(usage)) = (
+            self.epochs.get_mut(cell.index()),
+            self.usages.get_mut(cell.index()),
+        ) {
+            (*epoch, *usage) = (self.epoch, to);
+        }
+    }
 }
 
 /// A point to go back to.
@@ -33,13 +67,12 @@ impl<'a> View<'a> {
     /// The usage as it is.
     pub(crate) fn new(tree: &'a Tree, base: &'a Vec<Amount>, over: &'a mut Overlay) -> Self {
         over.log.clear();
-        over.epoch = over.epoch.wrapping_add(1);
-        if over.epoch == 0 || over.changed.len() != base.len() {
-            // Old epochs must not be taken for the new one.
-            over.changed.clear();
-            over.changed.resize(base.len(), (0, Amount::ZERO));
-            over.epoch = 1;
+        over.fit(base.len());
+        if over.epoch == u32::MAX {
+            // Old epochs must not be taken for new ones.
+            over.forget();
         }
+        over.epoch = over.epoch.saturating_add(1);
         Self { tree, base, over }
     }
 
@@ -53,9 +86,8 @@ impl<'a> View<'a> {
             let Some((cell, before)) = self.over.log.pop() else {
                 return;
             };
-            if let Some(slot) = self.over.changed.get_mut(cell.index()) {
-                slot.1 = before;
-            }
+            // It was changed in this epoch.
+            self.over.set(cell, before);
         }
     }
 
@@ -124,16 +156,12 @@ impl<'a> View<'a> {
 
 impl Usage for View<'_> {
     fn usage(&self, cell: CellId) -> Amount {
-        match self.over.changed.get(cell.index()) {
-            Some((epoch, usage)) if *epoch == self.over.epoch => *usage,
-            _ => self.base.usage(cell),
-        }
+        let changed = self.over.usage(cell);
+        changed.unwrap_or_else(|| self.base.usage(cell))
     }
 
     fn change(&mut self, cell: CellId, from: Amount, to: Amount) {
         self.over.log.push((cell, from));
-        if let Some(slot) = self.over.changed.get_mut(cell.index()) {
-            *slot = (self.over.epoch, to);
-        }
+        self.over.set(cell, to);
     }
 }

@@ -1,7 +1,8 @@
 //! A workload that is known changes.
 
 use super::State;
-use crate::names::WorkloadId;
+use crate::amount::Amount;
+use crate::names::{FlavorResource, WorkloadId};
 use crate::spec::{Reservation, WorkloadSpec};
 use std::sync::Arc;
 
@@ -77,6 +78,18 @@ impl State {
             reserved_at_s: running.reserved_at_s,
             is_evicted: running.is_evicted,
         })
+    }
+
+    /// The same without a copy: since when it holds it, in seconds, and what.
+    pub fn holding(
+        &self,
+        id: WorkloadId,
+    ) -> Option<(i64, impl Iterator<Item = (FlavorResource, Amount)> + '_)> {
+        let running = self.records.get(id)?.running.as_ref()?;
+        let group = self.index.group(running.queue, running.group);
+        let amounts = running.amounts.as_slice().iter().copied();
+        let usage = group.of.iter().copied().zip(amounts);
+        Some((running.reserved_at_s, usage))
     }
 
     /// Until when a workload is held, in seconds; `None` if it is not.

@@ -1,0 +1,129 @@
+use super::values;
+use proptest::prelude::*;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Whether a text is read here; what is read is what the deserializer reads.
+fn check(text: &str) -> bool {
+    let Some(read) = values(text) else {
+        return false;
+    };
+    let expected: Result<Vec<Value>, _> = serde_saphyr::from_multiple(text);
+    assert_eq!(Some(read), expected.ok(), "{text}");
+    true
+}
+
+fn files(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, out);
+        } else if path.extension().is_some_and(|it| it == "yaml") {
+            out.push(path);
+        }
+    }
+}
+
+#[test]
+fn most_examples_are_read() {
+    let mut paths = Vec::new();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    files(&examples, &mut paths);
+    let texts = paths.iter().map(|it| fs::read_to_string(it).unwrap());
+    let count = texts.filter(|it| check(it)).count();
+    assert!(count * 2 >= paths.len(), "{count} of {}", paths.len());
+}
+
+#[test]
+fn what_is_usual_is_read() {
+    for text in [
+        "",
+        "\n# nothing\n---\n---\n",
+        "a: 1\nb: [c, \"d\", '5', 6]\ne:\n- f: 16Gi\n  g: \"5\"\n- f: 1\n\n  # more\n  g: x\nh: {}\n",
+        "a:\n  - b\n  - http://c.d/e\n  -   k: v\n      l: w\nm:\n",
+        "a: some words, and more\n---\n# two\nb:\n    c: []\n    d: ''",
+        "- a: 1\n  b:\n  - 2\n  - 3\n- c:\n    d: e\n",
+    ] {
+        assert!(check(text), "{text}");
+    }
+}
+
+#[test]
+fn what_needs_a_parser_is_left_to_it() {
+    let deep: String = (0..100)
+        .map(|it| format!("{}a:\n", " ".repeat(it)))
+        .collect();
+    for text in [
+        "a: b\n  c\n",
+        "a: b\n  c: d\n",
+        "a:\n  b: c\n d: e\n",
+        "a: \"b\n  c\"\n",
+        "a: \"b\\n\"\n",
+        "a: 'it''s'\n",
+        "a: 'b' c\n",
+        "a: b # c\n",
+        "a: |\n  b\n",
+        "a: &b c\n",
+        "a: *b\n",
+        "a: !b c\n",
+        "a: b: c\n",
+        "a: b:\n",
+        "a: [b, [c]]\n",
+        "a: [\"b,c\"]\n",
+        "a: [b,\n  c]\n",
+        "a: {b: c}\n",
+        "a: b\na: c\n",
+        "a: -1\n",
+        "- - a\n",
+        "-\n  a: b\n",
+        "- a\n  b\n",
+        "- a\nb: c\n",
+        "a:\n- b\n c: d\n",
+        "a\n",
+        "{\"a\": 1}\n",
+        "a:\tb\n",
+        "a: b\r\n",
+        "a: \u{e9}\n",
+        "true: a\n",
+        "1: a\n",
+        "? a\n",
+        "--- a\n",
+        "a: b\n...\n",
+        "%YAML 1.2\n---\na: b\n",
+        " a: b\n",
+        &deep,
+    ] {
+        assert_eq!(values(text), None, "{text:.40}");
+    }
+}
+
+/// Pieces of lines, of which some make sense together.
+const PIECES: &[&str] = &[
+    "a:", "b:", "c: ", "- ", "-", "  ", " ", "a", "1", "16Gi", "x y", "\"q\"", "'s'", "[", "]",
+    ",", "[a, b]", "{}", "[]", "#", " # c", ": ", ":", "---", "...", "true", "~", "\"", "'", "|",
+    "&a", "*a", "!t", "=", "@", "(", "0x1", "1e3", "1_0", "-1", ".5", "a.b/c", "<<", "?", "%",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn whatever_is_read_is_what_the_deserializer_reads(
+        lines in prop::collection::vec((0_usize..5, prop::collection::vec(prop::sample::select(PIECES), 0..4)), 0..7),
+    ) {
+        let lines = lines.iter().map(|(indent, pieces)| format!("{}{}\n", " ".repeat(*indent), pieces.concat()));
+        check(&lines.collect::<String>());
+    }
+
+    #[test]
+    fn what_is_nearly_usual_too(
+        lines in prop::collection::vec((0_usize..4, any::<bool>(), "[ab]", prop::sample::select(PIECES)), 0..8),
+    ) {
+        let lines = lines.iter().map(|(indent, is_item, key, value)| {
+            let dash = if *is_item { "- " } else { "" };
+            format!("{}{dash}{key}: {value}\n", "  ".repeat(*indent))
+        });
+        check(&lines.collect::<String>());
+    }
+}

@@ -1,7 +1,7 @@
 //! What is filled in that no schema can default, in Kubernetes' CEL, for the API server.
 //!
 //! Schema defaults and fillings together fill in what [`crate::guarded::Guarded::defaults`] does, as far as the object and what
-//! is stored of it say what that is. (`crdgen/src/admission/filling/tests.rs`, and on a real API server
+//! is stored of it say what that is. (`crdgen/src/admission/mutating/tests.rs`, and on a real API server
 //! `tests/e2e/scenarios/filling.rs`)
 
 /// Something that is filled in.

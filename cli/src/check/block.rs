@@ -60,7 +60,7 @@ pub(super) fn values(text: &str) -> Option<Vec<Value>> {
     let mut lines = text.lines().peekable();
     while lines.peek().is_some() {
         let document = lines.by_ref().take_while(|it| *it != "---");
-        out.extend(Reader::new(document.filter_map(Line::of)).document()?);
+        Reader::new(document.filter_map(Line::of)).document(&mut out)?;
     }
     Some(out)
 }
@@ -79,16 +79,13 @@ impl<'t, L: Iterator<Item = Line<'t>>> Reader<'t, L> {
         }
     }
 
-    /// The whole of it; nothing if nothing is said.
-    fn document(mut self) -> Option<Option<Value>> {
-        let Some(first) = self.now else {
-            return Some(None);
-        };
-        if first.indent > 0 {
-            return None;
+    /// Puts the whole of it into `out`; nothing if nothing is said.
+    fn document(mut self, out: &mut Vec<Value>) -> Option<()> {
+        if let Some(first) = self.now {
+            let begins = first.indent == 0;
+            out.push(self.node(first, DEPTH_MAX).filter(|_| begins)?);
         }
-        let value = self.node(first, DEPTH_MAX)?;
-        self.now.is_none().then_some(Some(value))
+        self.now.is_none().then_some(())
     }
 
     fn advance(&mut self) {

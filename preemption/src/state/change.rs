@@ -81,6 +81,7 @@ impl State {
     }
 
     /// The same without a copy: since when it holds it, in seconds, and what.
+    #[must_use]
     pub fn holding(
         &self,
         id: WorkloadId,

@@ -51,9 +51,8 @@ fn what_is_usual_is_read() {
 
 #[test]
 fn what_needs_a_parser_is_left_to_it() {
-    let deep: String = (0..100)
-        .map(|it| format!("{}a:\n", " ".repeat(it)))
-        .collect();
+    let deep = (0..100).map(|it| " ".repeat(it) + "a:\n");
+    let deep: String = deep.collect();
     for text in [
         "a: b\n  c\n",
         "a: b\n  c: d\n",

@@ -39,8 +39,9 @@ pub struct Remove {
     about: About,
 
     /// The version that is to be taken out
+    // It may not be called version: each command has a flag of that name.
     #[arg(value_name = "VERSION")]
-    version: String,
+    removed: String,
 }
 
 /// What both take.
@@ -129,7 +130,7 @@ pub fn migrate(arguments: &Migrate, out: &mut dyn Write) -> Result<(), Error> {
 /// When something cannot be read or written, and when it cannot be said.
 pub fn remove(arguments: &Remove, out: &mut dyn Write) -> Result<bool, Error> {
     let definitions = arguments.about.definitions()?;
-    let version = arguments.version.as_str();
+    let version = arguments.removed.as_str();
     let has_it =
         |it: &CustomResourceDefinition| it.spec.versions.iter().any(|it| it.name == version);
     let mut asked: Vec<&CustomResourceDefinition> =

@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use std::fs;
 use tempfile::TempDir;
 
+/// As in the binaries, each command has a `--version`.
 #[derive(Parser)]
+#[command(version, propagate_version = true)]
 struct Line {
     #[command(subcommand)]
     command: Command,

@@ -236,7 +236,8 @@ fn tables(record: &Record) -> String {
         )
         .unwrap();
         for it in costs {
-            let (_, place) = it.place.split_once('.').unwrap();
+            // The object itself stands below its version.
+            let place = it.place.split_once('.').map_or(".", |(_, place)| place);
             writeln!(
                 out,
                 "| `{place}` | {} | {} | {} | {} | {} | {} | {} |",

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::Scenario;
 use crate::lockkeeper::{self, Protocol};
 use crate::manifests::WORLD;
-use crate::stage::{DEFAULTS, Stage};
+use crate::stage::{self, DEFAULTS, Stage};
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
@@ -54,6 +54,8 @@ spec:
 
 fn filled_in(stage: &mut Stage, protocol: Protocol) {
     let kubectl = stage.fresh(protocol, DEFAULTS);
+    // A LocalQueue that is there may lead elsewhere, and stays so.
+    stage::sweep(&kubectl);
     kubectl.apply(WORLD, &[]).accepted_silently();
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("team.yaml");
@@ -116,6 +118,8 @@ spec:
 
 fn converted(stage: &mut Stage, protocol: Protocol) {
     let kubectl = stage.fresh(protocol, DEFAULTS);
+    // A LocalQueue that is there may lead elsewhere, and stays so.
+    stage::sweep(&kubectl);
     kubectl.apply(WORLD, &[]).accepted_silently();
     let folder = TempDir::new().unwrap();
     let (file, own) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));

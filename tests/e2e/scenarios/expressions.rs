@@ -93,6 +93,7 @@ fn agree(stage: &mut Stage, _: Protocol) {
     // What is soft is in no schema, and policies warn of it.
     let soft = stage::softened(&stage.new_folder());
     let policies = lockkeeper::output(&["crds", "policies", "--config", soft.to_str().unwrap()]);
+    let policies = without_filling(&policies);
     kubectl
         .apply(&policies, &["--server-side"])
         .accepted_silently();
@@ -161,6 +162,15 @@ fn agree(stage: &mut Stage, _: Protocol) {
         // One by one takes as long as all that is asked.
         client.delete(&collection(kind)).unwrap();
     }
+}
+
+/// Policies, but for those that fill in: objects are judged here as they are.
+fn without_filling(policies: &str) -> String {
+    let all = policies.split("---\n");
+    let judging: Vec<&str> = all
+        .filter(|it| !it.contains("kind: MutatingAdmissionPolicy"))
+        .collect();
+    judging.join("---\n")
 }
 
 /// Updates of objects of a rule's kind, near what it allows. Pods are not asked about: theirs may not be changed so.

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::Scenario;
 use crate::lockkeeper::{self, Protocol};
 use crate::manifests::WORLD;
-use crate::stage::{self, DEFAULTS, Stage};
+use crate::stage::{DEFAULTS, Stage};
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
@@ -35,14 +35,14 @@ spec:
 ---
 apiVersion: lockkeeper.dev/v1alpha1
 kind: LocalQueue
-metadata: {name: main, namespace: team}
+metadata: {name: own, namespace: team}
 spec: {clusterQueue: team}
 ---
 apiVersion: lockkeeper.dev/v1alpha1
 kind: Workload
 metadata: {name: train, namespace: team}
 spec:
-  queueName: main
+  queueName: own
   priorityClassName: high
   podGroups: [{name: workers}]
   podSets:
@@ -54,8 +54,6 @@ spec:
 
 fn filled_in(stage: &mut Stage, protocol: Protocol) {
     let kubectl = stage.fresh(protocol, DEFAULTS);
-    // A LocalQueue that is there may lead elsewhere, and stays so.
-    stage::sweep(&kubectl);
     kubectl.apply(WORLD, &[]).accepted_silently();
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("team.yaml");
@@ -104,22 +102,20 @@ spec:
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
-metadata: {name: main, namespace: team}
+metadata: {name: own, namespace: team}
 spec: {clusterQueue: team}
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: Workload
 metadata: {name: train, namespace: team}
 spec:
-  queueName: main
+  queueName: own
   priorityClassRef: {group: kueue.x-k8s.io, kind: WorkloadPriorityClass, name: urgent}
   podSets: [{name: main, count: 2, template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}]
 ";
 
 fn converted(stage: &mut Stage, protocol: Protocol) {
     let kubectl = stage.fresh(protocol, DEFAULTS);
-    // A LocalQueue that is there may lead elsewhere, and stays so.
-    stage::sweep(&kubectl);
     kubectl.apply(WORLD, &[]).accepted_silently();
     let folder = TempDir::new().unwrap();
     let (file, own) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));

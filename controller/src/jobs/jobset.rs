@@ -191,6 +191,45 @@ mod tests {
     }
 
     #[test]
+    fn a_start_is_known_and_a_stop_when_its_controller_has_said_so() {
+        for (suspend, condition, counts, is_start_unknown, is_quiet) in [
+            (true, None, false, false, true),
+            (true, Some("True"), true, false, true),
+            // Its controller has not seen yet that it is to stop.
+            (true, Some("False"), true, false, false),
+            // It was started, and what stands in its status is from before.
+            (false, None, false, true, true),
+            (false, Some("True"), true, true, true),
+            (false, Some("False"), true, false, false),
+            // It was never suspended.
+            (false, None, true, false, true),
+        ] {
+            let mut status = json!({});
+            if let Some(it) = condition {
+                status["conditions"] = json!([{
+                    "type": "Suspended", "status": it, "reason": "Told", "message": "",
+                    "lastTransitionTime": "2024-05-01T00:00:00Z",
+                }]);
+            }
+            if counts {
+                status["replicatedJobsStatus"] =
+                    json!([{"name": "w", "ready": 0, "succeeded": 0, "active": 0}]);
+            }
+            let set = json!({
+                "metadata": {"name": "s", "namespace": "n"},
+                "spec": {"suspend": suspend, "replicatedJobs": []},
+                "status": status,
+            });
+            let seen = JobSet.read(set).unwrap();
+            assert_eq!(
+                (seen.is_start_unknown, seen.is_quiet),
+                (is_start_unknown, is_quiet),
+                "{suspend} {condition:?} {counts}"
+            );
+        }
+    }
+
+    #[test]
     fn a_pod_set_has_the_pods_of_all_replicas() {
         let set = json!({
             "metadata": {"name": "s", "namespace": "n"},

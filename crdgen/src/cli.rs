@@ -7,7 +7,7 @@ use crate::admission::policies;
 use crate::chart::{self, ChartError};
 use crate::definitions;
 use crate::diff;
-use crate::files::Document;
+use crate::files::{Document, Unwritable};
 use crate::pages::{self, Folders};
 use crate::schemas;
 use crate::versions::cli as versions;
@@ -262,8 +262,8 @@ fn everything(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
 
 fn schema_documents() -> Result<Vec<Document>, Error> {
     let files = schemas::files().into_iter().map(|it| {
-        let text = yaml::json(&it.schema).map_err(|source| Error::Yaml {
-            name: it.path.clone(),
+        let text = yaml::json(&it.schema).map_err(|source| Unwritable {
+            file: it.path.clone(),
             source,
         })?;
         Ok(Document {
@@ -348,10 +348,10 @@ fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
 
 fn chart_documents() -> Result<Vec<Document>, Error> {
     let files = chart::files().map_err(|error| match error {
-        ChartError::Yaml(source) => Error::Yaml {
-            name: "a file of the chart".to_owned(),
+        ChartError::Yaml(source) => Error::Unwritable(Unwritable {
+            file: "a file of the chart".to_owned(),
             source,
-        },
+        }),
         ChartError::Expression(error) => Error::Expression(error),
     })?;
     let documents = files

@@ -14,16 +14,24 @@ pub(crate) struct Document {
     pub(crate) text: String,
 }
 
-/// An object that has no YAML form, and the file that it would be in.
-pub(crate) struct Unwritable {
-    pub(crate) file: String,
-    pub(crate) source: YamlError,
+/// An object has no YAML form. A test emits all of lockkeeper's, so this does not happen to these.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {file} as YAML; this is a defect, please report it")]
+pub struct Unwritable {
+    /// The file that the object would be in.
+    pub file: String,
+    /// What the serializer says.
+    pub source: YamlError,
 }
 
-/// A file or a folder that cannot be read.
-pub(crate) struct Unreadable {
-    pub(crate) path: PathBuf,
-    pub(crate) source: io::Error,
+/// A file or a folder that is to be held against what is emitted cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {path}; name a readable folder with --check")]
+pub struct Unreadable {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the system says.
+    pub source: io::Error,
 }
 
 impl Document {

@@ -9,11 +9,12 @@
 
 mod bounds;
 
+use crate::definitions;
 use crate::diff::cli::{self as compared, Diff};
 use crate::diff::{Class, SchemaPath, name_of};
-use crate::files::{Document, Unreadable, Unwritable, differences};
+use crate::files::{Document, differences};
+pub use crate::files::{Unreadable, Unwritable};
 use crate::structural::{self, check};
-use crate::{definitions, yaml};
 use clap::{Args, Parser, Subcommand};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -53,21 +54,11 @@ pub enum Error {
     #[error(transparent)]
     NotStructural(#[from] check::NotStructural),
     /// A definition has no YAML form.
-    #[error("cannot write {name} as YAML; this is a defect, please report it")]
-    Yaml {
-        /// Its name.
-        name: String,
-        /// What the serializer says.
-        source: yaml::YamlError,
-    },
-    /// A file that is to be held against what is emitted cannot be read.
-    #[error("cannot read {path}; name a readable folder with --check")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
+    /// What is there cannot be held against what is emitted.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// A file or a folder cannot be written.
     #[error("cannot write {path}; name a folder that you may write to")]
     Write {
@@ -82,24 +73,6 @@ pub enum Error {
     /// Definitions cannot be compared.
     #[error(transparent)]
     Diff(#[from] compared::Error),
-}
-
-impl From<Unwritable> for Error {
-    fn from(it: Unwritable) -> Self {
-        Self::Yaml {
-            name: it.file,
-            source: it.source,
-        }
-    }
-}
-
-impl From<Unreadable> for Error {
-    fn from(it: Unreadable) -> Self {
-        Self::Read {
-            path: it.path,
-            source: it.source,
-        }
-    }
 }
 
 /// Generates the definitions of some kinds.

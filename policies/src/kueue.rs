@@ -6,6 +6,6 @@ mod cluster_queue;
 mod cohort;
 mod resource_flavor;
 mod schemas;
-pub(crate) mod workload;
+mod workload;
 
 pub use schemas::{kinds, structure};

@@ -49,6 +49,7 @@ mod priority;
 mod priority_class;
 mod quota;
 mod resource_flavor;
+mod same;
 mod suspension;
 mod workload;
 

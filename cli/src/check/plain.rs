@@ -126,7 +126,7 @@ pub(super) fn plain(text: Cow<'_, str>) -> Option<Value> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::values;
     use serde_json::Value;
     use std::fs;
@@ -134,12 +134,29 @@ mod tests {
 
     /// Whether a text is read here; what is read is what the deserializer reads.
     fn check(text: &str) -> bool {
-        let Some(read) = values(text) else {
+        is_as_by_the_deserializer(text, values(text))
+    }
+
+    /// Whether something was read of a text; then the deserializer reads the same.
+    pub(in crate::check) fn is_as_by_the_deserializer(
+        text: &str,
+        read: Option<Vec<Value>>,
+    ) -> bool {
+        let Some(read) = read else {
             return false;
         };
         let expected: Vec<Value> = serde_saphyr::from_multiple(text).expect(text);
         assert_eq!(read, expected, "{text}");
         true
+    }
+
+    /// The texts of all examples.
+    pub(in crate::check) fn examples() -> Vec<String> {
+        let mut paths = Vec::new();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+        files(&folder, &mut paths);
+        let texts = paths.iter().map(|it| fs::read_to_string(it).unwrap());
+        texts.collect()
     }
 
     fn files(folder: &Path, out: &mut Vec<PathBuf>) {
@@ -158,16 +175,9 @@ mod tests {
 
     #[test]
     fn what_is_read_is_what_the_deserializer_reads() {
-        let mut paths = Vec::new();
-        files(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples"),
-            &mut paths,
-        );
-        let read = paths
-            .iter()
-            .filter(|it| check(&fs::read_to_string(it).unwrap()));
-        let count = read.count();
-        assert!(count * 10 >= paths.len() * 9, "{count} of {}", paths.len());
+        let texts = examples();
+        let count = texts.iter().filter(|it| check(it)).count();
+        assert!(count * 10 >= texts.len() * 9, "{count} of {}", texts.len());
     }
 
     /// All that scalars may look like.

@@ -6,7 +6,6 @@ use crate::expressions::ExpressionError;
 use crate::files::{Unreadable, Unwritable};
 use crate::pages;
 use crate::versions;
-use crate::yaml::YamlError;
 use std::io;
 use std::path::PathBuf;
 
@@ -29,14 +28,9 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
-    /// A file that is to be held against what is emitted cannot be read.
-    #[error("cannot read {path}; name a readable folder with --check")]
-    ReadCommitted {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// What is there cannot be held against what is emitted.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
     /// What is there is not what is emitted.
     #[error(
         "not what is emitted: {files} of the files in {folder}; write them anew with --output-dir {folder}"
@@ -97,33 +91,10 @@ pub enum Error {
     /// What is stored is not known.
     #[error(transparent)]
     Versions(#[from] versions::cli::Error),
-    /// An object has no YAML form. A test emits all of them, so this does not happen.
-    #[error("cannot write {name} as YAML; this is a defect, please report it")]
-    Yaml {
-        /// The file that the object would be in.
-        name: String,
-        /// What the serializer says.
-        source: YamlError,
-    },
+    /// An object has no YAML form.
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
     /// The output cannot be written to.
     #[error("cannot write the output; write to files with --output-dir instead")]
     Output(#[source] io::Error),
-}
-
-impl From<Unwritable> for Error {
-    fn from(it: Unwritable) -> Self {
-        Self::Yaml {
-            name: it.file,
-            source: it.source,
-        }
-    }
-}
-
-impl From<Unreadable> for Error {
-    fn from(it: Unreadable) -> Self {
-        Self::ReadCommitted {
-            path: it.path,
-            source: it.source,
-        }
-    }
 }

@@ -31,10 +31,6 @@ pub fn scenarios() -> Vec<Scenario> {
 const ASKED: usize = 200;
 
 /// An update of a rule's kind, and what the rule says.
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "they are answers to questions, not a state"
-)]
 struct Case {
     rule: RuleInfo,
     /// Whether the schema says all that the rule does. What it cannot afford is for policies alone.
@@ -42,8 +38,16 @@ struct Case {
     new: Value,
     /// As it is stored.
     old: Value,
+    said: Said,
+}
+
+/// What a rule says of an update.
+struct Said {
+    /// Whether the new object could be made.
     is_accepted: bool,
+    /// Whether the old one could.
     was_accepted: bool,
+    /// Whether the one may become the other.
     is_kept: bool,
 }
 
@@ -106,7 +110,7 @@ fn agree(stage: &mut Stage, _: Protocol) {
         let answer = create(&mut client, &case.new, true);
         made.add(
             !warns(&answer, &case),
-            case.is_accepted,
+            case.said.is_accepted,
             &case,
             "is made",
             &answer,
@@ -115,8 +119,9 @@ fn agree(stage: &mut Stage, _: Protocol) {
         let answer = replace(&mut client, &case);
         let said = !warns(&answer, &case);
         // A policy knows neither how often a mistake stood there nor, of lists without keys, where.
-        let is_same = said == case.is_kept || (!case.is_accepted && !case.was_accepted);
-        let expected = if is_same { said } else { case.is_kept };
+        let is_same =
+            said == case.said.is_kept || (!case.said.is_accepted && !case.said.was_accepted);
+        let expected = if is_same { said } else { case.said.is_kept };
         updated.add(said, expected, &case, "is changed", &answer);
         kept.push(case);
     }
@@ -138,7 +143,7 @@ fn agree(stage: &mut Stage, _: Protocol) {
         let answer = create(&mut client, &new, true);
         made.add(
             !refuses(&answer, case),
-            case.is_accepted,
+            case.said.is_accepted,
             case,
             "is made",
             &answer,
@@ -146,8 +151,8 @@ fn agree(stage: &mut Stage, _: Protocol) {
         let answer = replace(&mut client, case);
         let said = !refuses(&answer, case);
         // The API server looks anew at a list whose items it cannot tell apart.
-        let is_anew = case.is_kept && !said && !case.is_accepted;
-        let expected = case.is_kept && !is_anew;
+        let is_anew = case.said.is_kept && !said && !case.said.is_accepted;
+        let expected = case.said.is_kept && !is_anew;
         updated.add(said, expected, case, "is changed", &answer);
     }
     made.conclude("schemas, made");
@@ -220,9 +225,11 @@ fn cases(rule: &RuleInfo) -> Vec<Case> {
             is_for_schema: schema.of_rule.is_some() && schema.is_whole,
             new,
             old,
-            is_accepted,
-            was_accepted,
-            is_kept,
+            said: Said {
+                is_accepted,
+                was_accepted,
+                is_kept,
+            },
         });
     }
     out
@@ -234,7 +241,7 @@ fn until_asked(client: &mut Client, cases: &[Case]) {
     let mut seen: Vec<&str> = Vec::new();
     for case in cases {
         let is_new = !seen.contains(&case.rule.kind.as_str());
-        if case.is_accepted || !is_new {
+        if case.said.is_accepted || !is_new {
             continue;
         }
         seen.push(&case.rule.kind);

@@ -1,38 +1,17 @@
 use super::values;
+use crate::check::plain::tests::{examples, is_as_by_the_deserializer};
 use proptest::prelude::*;
-use serde_json::Value;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Whether a text is read here; what is read is what the deserializer reads.
 fn check(text: &str) -> bool {
-    let Some(read) = values(text) else {
-        return false;
-    };
-    let expected: Result<Vec<Value>, _> = serde_saphyr::from_multiple(text);
-    assert_eq!(Some(read), expected.ok(), "{text}");
-    true
-}
-
-fn files(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files(&path, out);
-        } else if path.extension().is_some_and(|it| it == "yaml") {
-            out.push(path);
-        }
-    }
+    is_as_by_the_deserializer(text, values(text))
 }
 
 #[test]
 fn most_examples_are_read() {
-    let mut paths = Vec::new();
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    files(&examples, &mut paths);
-    let texts = paths.iter().map(|it| fs::read_to_string(it).unwrap());
-    let count = texts.filter(|it| check(it)).count();
-    assert!(count * 2 >= paths.len(), "{count} of {}", paths.len());
+    let texts = examples();
+    let count = texts.iter().filter(|it| check(it)).count();
+    assert!(count * 2 >= texts.len(), "{count} of {}", texts.len());
 }
 
 #[test]

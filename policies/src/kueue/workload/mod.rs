@@ -17,7 +17,6 @@ mod pod_sets_changed_while_reserved;
 mod reclaimable_pods;
 mod reclaimable_pods_reduced;
 mod reserved_without_admission;
-pub(crate) mod same;
 mod standing;
 
 use crate::guarded::Guarded;

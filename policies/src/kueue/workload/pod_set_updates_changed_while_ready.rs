@@ -1,9 +1,9 @@
 #![doc = include_str!("pod_set_updates_changed_while_ready.md")]
 
-use super::same;
 use crate::finding::Findings;
 use crate::guarded::Guarded;
 use crate::rule::{Change, Check, Context, Layer, Rule};
+use crate::same;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{AdmissionCheckState, Workload};
 use std::collections::BTreeMap;

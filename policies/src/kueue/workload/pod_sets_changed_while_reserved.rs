@@ -1,10 +1,10 @@
 #![doc = include_str!("pod_sets_changed_while_reserved.md")]
 
-use super::same;
 use super::standing::{COUNT_DEFAULT, ELASTIC_GATE, is_reserved};
 use crate::finding::Findings;
 use crate::guarded::Guarded;
 use crate::rule::{Change, Check, Context, Layer, Rule};
+use crate::same;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{PodSet, Workload};
 

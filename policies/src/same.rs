@@ -1,5 +1,5 @@
-//! Whether Kueue takes two things for the same. It decodes them first, and then a field that is missing is
-//! one that is empty, unless it is a pointer in Go; and amounts are compared by value.
+//! Whether two things are the same to a program in Go, as Kueue is. It decodes them first, and then a field that is missing
+//! is one that is empty, unless it is a pointer; and amounts are compared by value.
 
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
 use lockkeeper_api::foreign::kueue::PodSetUpdate;
@@ -46,7 +46,7 @@ pub(crate) fn template(a: &PodTemplateSpec, b: &PodTemplateSpec) -> bool {
 }
 
 /// Whether two lists change the pods alike.
-pub(super) fn updates(a: &[PodSetUpdate], b: &[PodSetUpdate]) -> bool {
+pub(crate) fn updates(a: &[PodSetUpdate], b: &[PodSetUpdate]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| update(a, b))
 }
 

@@ -83,6 +83,7 @@ pub struct FairSharingStatus {
 /// What is used of one flavor.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct FlavorUsage {
     /// The name of the ResourceFlavor.
     #[schemars(schema_with = "schema::subdomain")]

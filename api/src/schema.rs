@@ -19,10 +19,11 @@ const SELECTOR_REQUIREMENTS_MAX: usize = 64;
 const SELECTOR_VALUES_MAX: usize = 1024;
 
 /// A pod template without a schema. An API server's cost per write grows with the schema, and the
-/// full pod template is most of it; the webhook decodes it typed instead.
+/// full pod template is most of it; the webhook decodes it typed instead. It is one thing, with one owner.
 pub(crate) fn pod_template(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
+        "x-kubernetes-map-type": "atomic",
         "x-kubernetes-preserve-unknown-fields": true,
     })
 }
@@ -115,7 +116,8 @@ fn requirement() -> Schema {
     })
 }
 
-/// Conditions, with the bounds that Kubernetes gives them (`metav1.Condition`).
+/// Conditions, with the bounds that Kubernetes gives them (`metav1.Condition`). Each is set as a whole, and so it has one
+/// owner: for each field of its own, `metadata.managedFields` would be longer than all the rest of a workload.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -124,6 +126,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-list-map-keys": ["type"],
         "items": {
             "type": "object",
+            "x-kubernetes-map-type": "atomic",
             "description": "One aspect of the object's state.",
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {

@@ -213,6 +213,7 @@ pub struct WorkloadStatus {
 /// The quota that a workload holds.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct Admission {
     /// The ClusterQueue that admitted the workload.
     #[schemars(schema_with = "schema::subdomain")]
@@ -251,6 +252,7 @@ pub struct PodSetAssignment {
 /// The state of requeueing after a pods-ready timeout.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct RequeueState {
     /// How many times the workload was put back since it was last active.
     #[serde(default)]
@@ -270,6 +272,7 @@ pub struct RequeueState {
 /// Nodes held for a workload.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct NominatedPlacement {
     /// The nodes of each pod set.
     #[schemars(length(max = 18))]

@@ -71,6 +71,23 @@ impl Expression {
     }
 }
 
+/// That a field is what it was, if it is there at all: `$it` and `$was` are objects.
+///
+/// What an expression costs the API server is not what it compares. For each field that it looks up in an object, the
+/// server makes the schemas of all fields of that object anew (`Structural.Properties` of
+/// `k8s.io/apiextensions-apiserver`, 1.37): three hundred bytes for each of them, twice. A status is written several times
+/// in the life of a workload, and each time all expressions about updates are evaluated. So what is looked at twice is
+/// named once, as in `[self.spec].all(it, …)`, and what ends most evaluations stands first. What is named so has no
+/// limits for the server's estimate of the cost, so it is no way to compare texts.
+macro_rules! same_field {
+    ($it:literal, $was:literal, $field:literal) => {
+        concat!(
+            "has(", $it, ".", $field, ") ? has(", $was, ".", $field, ") && ", $it, ".", $field,
+            " == ", $was, ".", $field, " : !has(", $was, ".", $field, ")"
+        )
+    };
+}
+
 /// A quantity as CEL compares it. It may be written as a number.
 macro_rules! quantity {
     ($($field:literal),+) => {
@@ -159,4 +176,4 @@ macro_rules! labels_of {
     };
 }
 
-pub(crate) use {is_amount, labels_of, limit_needs, quantity, same_amount};
+pub(crate) use {is_amount, labels_of, limit_needs, quantity, same_amount, same_field};

@@ -25,8 +25,8 @@ pub struct ControllerSettings {
     /// The first change after a rest is written at once; what changes within that time is written
     /// together at its end.
     pub status_interval_seconds: Within<1, 300>,
-    /// How many waiting workloads are told per second why they wait, in their conditions. 0 tells none.
-    /// Those that are admitted or preempted are always told.
+    /// How many waiting workloads are told per second why they wait, in their conditions; after a quiet
+    /// time ten times as many at once. 0 tells none. Those that are admitted or preempted are always told.
     pub pending_notices_per_second: Within<0, 1_000>,
     /// How long a stopping process waits for writes in flight, in seconds.
     pub shutdown_seconds: Within<0, 3_600>,
@@ -42,7 +42,8 @@ impl Default for ControllerSettings {
             writes_max: const { Within::of_default(16) },
             // Nobody looks at sums more often, and thirty queues would write as much as all workloads.
             status_interval_seconds: const { Within::of_default(5) },
-            pending_notices_per_second: const { Within::of_default(10) },
+            // Each is a write, and in a flood most are admitted or told otherwise before anybody looks.
+            pending_notices_per_second: const { Within::of_default(5) },
             shutdown_seconds: const { Within::of_default(10) },
             dry_run: false,
         }

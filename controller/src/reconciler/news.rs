@@ -31,6 +31,9 @@ const TRIES_MAX: u32 = 3;
 /// The longest note of an event, in bytes.
 const NOTE_MAX: usize = 1_024;
 
+/// For how many seconds notices may be saved up: a few dozen that begin to wait after a quiet time are told at once.
+const SAVED_SECONDS: u64 = 10;
+
 /// Tokens are counted in thousandths.
 const TOKEN: u64 = 1_000;
 
@@ -208,8 +211,7 @@ impl News {
         let passed_ms = now_ms.saturating_sub(self.filled_ms).max(0);
         let passed_ms = u64::try_from(passed_ms).unwrap_or(0);
         self.filled_ms = now_ms;
-        // Two seconds' worth may be saved up.
-        let most = rate.saturating_mul(2).saturating_mul(TOKEN);
+        let most = rate.saturating_mul(SAVED_SECONDS).saturating_mul(TOKEN);
         let earned = passed_ms.saturating_mul(rate);
         self.tokens = self.tokens.saturating_add(earned).min(most);
         if self.tokens < TOKEN {

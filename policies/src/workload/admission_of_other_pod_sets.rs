@@ -10,30 +10,32 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{PodSet, PodSetAssignment};
 use std::collections::BTreeSet;
 
-/// Whether an object (`self` or `oldSelf`) holds no quota, or for exactly its pod sets.
-macro_rules! fits {
+/// Whether an object (`self` or `oldSelf`) has an admission of exactly its pod sets.
+macro_rules! is_whole {
     ($object:literal) => {
         concat!(
-            "(!(",
-            reserved!($object),
-            ") || (has(",
-            $object,
-            ".status.admission.podSetAssignments) && ",
-            $object,
-            ".status.admission.podSetAssignments.size() == ",
-            $object,
-            ".spec.podSets.size() && ",
-            $object,
-            ".status.admission.podSetAssignments.all(it, ",
-            $object,
-            ".spec.podSets.exists(set, set.name == it.name))))"
+            "(has(", $object, ".status) && [", $object, ".status].all(status, has(status.admission) \
+             && has(status.admission.podSetAssignments) && [status.admission.podSetAssignments].all(given, [",
+            $object, ".spec.podSets].all(sets, given.size() == sets.size() \
+             && given.all(it, sets.exists(set, set.name == it.name))))))"
         )
     };
 }
 
+/// Whichever it has, one that holds no quota is well, and so is one that was not well before. What is so for most is
+/// asked first.
 const EXPRESSION: Expression = Expression::new(
     "",
-    concat!(fits!("self"), " || !", fits!("oldSelf")),
+    concat!(
+        is_whole!("self"),
+        " || !(",
+        reserved!("self"),
+        ") || (",
+        reserved!("oldSelf"),
+        " && !",
+        is_whole!("oldSelf"),
+        ")"
+    ),
     "must have one item for each pod set of the workload while quota is reserved",
 )
 .blaming(".status.admission.podSetAssignments");

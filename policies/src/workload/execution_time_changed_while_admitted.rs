@@ -1,7 +1,7 @@
 #![doc = include_str!("execution_time_changed_while_admitted.md")]
 
 use super::standing::{has_condition, is_admitted, reserved, while_admitted};
-use crate::expression::Expression;
+use crate::expression::{Expression, same_field};
 use crate::finding::Findings;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
@@ -11,9 +11,9 @@ use lockkeeper_api::field_path::FieldPath;
 const EXPRESSION: Expression = Expression::new(
     "",
     while_admitted!(
-        "has(self.spec.maximumExecutionTimeSeconds) == has(oldSelf.spec.maximumExecutionTimeSeconds) \
-         && (!has(self.spec.maximumExecutionTimeSeconds) \
-         || self.spec.maximumExecutionTimeSeconds == oldSelf.spec.maximumExecutionTimeSeconds)"
+        "[self.spec].all(it, [oldSelf.spec].all(was, ",
+        same_field!("it", "was", "maximumExecutionTimeSeconds"),
+        "))"
     ),
     "field is immutable while the workload is admitted; deactivate it first",
 )

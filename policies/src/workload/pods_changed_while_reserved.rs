@@ -4,7 +4,7 @@
 
 use super::pod_groups::{count, path, replicas};
 use super::standing::{has_condition, is_reserved, reserved, while_reserved};
-use crate::expression::Expression;
+use crate::expression::{Expression, same_field};
 use crate::finding::{Findings, listed};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use crate::same;
@@ -17,12 +17,13 @@ use std::collections::BTreeMap;
 const POD_SETS: Expression = Expression::new(
     "",
     while_reserved!(
-        "self.spec.podSets.size() == oldSelf.spec.podSets.size() && self.spec.podSets.all(set, \
-         oldSelf.spec.podSets.exists(was, was.name == set.name \
-         && (has(was.count) ? was.count : 1) == (has(set.count) ? set.count : 1) \
-         && has(was.minCount) == has(set.minCount) && (!has(set.minCount) || was.minCount == set.minCount) \
-         && has(was.podGroupName) == has(set.podGroupName) \
-         && (!has(set.podGroupName) || was.podGroupName == set.podGroupName)))"
+        "[self.spec.podSets].all(after, [oldSelf.spec.podSets].all(before, after.size() == before.size() \
+         && after.all(set, before.exists(was, was.name == set.name \
+         && (has(was.count) ? was.count : 1) == (has(set.count) ? set.count : 1) && (",
+        same_field!("set", "was", "minCount"),
+        ") && (",
+        same_field!("set", "was", "podGroupName"),
+        ")))))"
     ),
     "pod sets are immutable while quota is reserved; keep them, or deactivate the workload first",
 )
@@ -31,14 +32,16 @@ const POD_SETS: Expression = Expression::new(
 const POD_GROUPS: Expression = Expression::new(
     "",
     while_reserved!(
-        "(has(self.spec.podGroups) ? self.spec.podGroups.size() : 0) \
+        "(!has(self.spec.podGroups) && !has(oldSelf.spec.podGroups)) \
+         || ((has(self.spec.podGroups) ? self.spec.podGroups.size() : 0) \
          == (has(oldSelf.spec.podGroups) ? oldSelf.spec.podGroups.size() : 0) \
          && (!has(self.spec.podGroups) || self.spec.podGroups.all(group, has(oldSelf.spec.podGroups) \
          && oldSelf.spec.podGroups.exists(was, was.name == group.name \
          && (has(was.replicas) ? was.replicas : 1) == (has(group.replicas) ? group.replicas : 1) \
-         && has(was.minCount) == has(group.minCount) && (!has(group.minCount) || was.minCount == group.minCount) \
-         && (has(was.disruptionMode) ? was.disruptionMode : 'Pod') \
-         == (has(group.disruptionMode) ? group.disruptionMode : 'Pod'))))"
+         && (",
+        same_field!("group", "was", "minCount"),
+        ") && (has(was.disruptionMode) ? was.disruptionMode : 'Pod') \
+         == (has(group.disruptionMode) ? group.disruptionMode : 'Pod')))))"
     ),
     "pod groups are immutable while quota is reserved; keep them, or deactivate the workload first",
 )

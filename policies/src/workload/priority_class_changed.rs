@@ -1,6 +1,6 @@
 #![doc = include_str!("priority_class_changed.md")]
 
-use crate::expression::Expression;
+use crate::expression::{Expression, same_field};
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
@@ -9,7 +9,7 @@ use lockkeeper_api::field_path::FieldPath;
 
 const SCHEDULING: Expression = Expression::new(
     "spec",
-    "has(self.priorityClassName) == has(oldSelf.priorityClassName) && (!has(self.priorityClassName) || self.priorityClassName == oldSelf.priorityClassName)",
+    same_field!("self", "oldSelf", "priorityClassName"),
     "field is immutable; delete the workload and make a new one",
 )
 .detailed(
@@ -20,7 +20,7 @@ const SCHEDULING: Expression = Expression::new(
 .blaming(".priorityClassName");
 const PREEMPTION: Expression = Expression::new(
     "spec",
-    "has(self.preemptionPriorityClassName) == has(oldSelf.preemptionPriorityClassName) && (!has(self.preemptionPriorityClassName) || self.preemptionPriorityClassName == oldSelf.preemptionPriorityClassName)",
+    same_field!("self", "oldSelf", "preemptionPriorityClassName"),
     "field is immutable; delete the workload and make a new one",
 )
 .detailed(

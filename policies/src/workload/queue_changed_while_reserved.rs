@@ -1,7 +1,7 @@
 #![doc = include_str!("queue_changed_while_reserved.md")]
 
 use super::standing::{has_condition, is_reserved, reserved, while_reserved};
-use crate::expression::Expression;
+use crate::expression::{Expression, same_field};
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
@@ -10,10 +10,7 @@ use lockkeeper_api::field_path::FieldPath;
 
 const EXPRESSION: Expression = Expression::new(
     "",
-    while_reserved!(
-        "has(self.spec.queueName) == has(oldSelf.spec.queueName) \
-         && (!has(self.spec.queueName) || self.spec.queueName == oldSelf.spec.queueName)"
-    ),
+    while_reserved!(same_field!("self.spec", "oldSelf.spec", "queueName")),
     "field is immutable while quota is reserved; deactivate the workload first",
 )
 .detailed(

@@ -7,15 +7,11 @@ use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
 const EXPRESSION: Expression = Expression::new(
-    "spec",
-    "!has(self.podSets) || self.podSets.filter(it, has(it.minCount)).size() <= 1",
+    "spec.podSets",
+    "self.filter(it, has(it.minCount)).size() <= 1",
     "several pod sets have a minCount; at most one may, so keep it on one of them",
 )
-.blaming(".podSets")
-.kept(
-    "has(oldSelf.podSets) && self.podSets.filter(it, has(it.minCount)).size() \
-     == oldSelf.podSets.filter(it, has(it.minCount)).size()",
-);
+.kept("self.filter(it, has(it.minCount)).size() == oldSelf.filter(it, has(it.minCount)).size()");
 
 pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
     Rule {

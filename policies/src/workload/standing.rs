@@ -51,10 +51,13 @@ macro_rules! reserved {
     };
 }
 
-/// That something stays as it is while quota is reserved. What is cheap is asked first.
+/// That something stays as it is while quota is reserved. What is cheap is asked first: a workload is admitted when it
+/// has no status yet, and by most other writes nothing is changed.
 macro_rules! while_reserved {
     ($($same:expr),+) => {
-        concat!("(", $($same),+, ") || !(", reserved!("self"), ") || !(", reserved!("oldSelf"), ")")
+        concat!(
+            "!has(oldSelf.status) || (", $($same),+, ") || !(", reserved!("self"), ") || !(", reserved!("oldSelf"), ")"
+        )
     };
 }
 
@@ -62,7 +65,8 @@ macro_rules! while_reserved {
 macro_rules! while_admitted {
     ($($same:expr),+) => {
         concat!(
-            "(", $($same),+, ") || !(", reserved!("self"), " && ", has_condition!("self", "Admitted"), ") || !(",
+            "!has(oldSelf.status) || (", $($same),+, ") || !(",
+            reserved!("self"), " && ", has_condition!("self", "Admitted"), ") || !(",
             reserved!("oldSelf"), " && ", has_condition!("oldSelf", "Admitted"), ")"
         )
     };

@@ -73,6 +73,15 @@ enum Command {
         #[arg(long, default_value_t = 16)]
         parallel: usize,
     },
+    /// Make, admit and end workloads as fast as it goes, nothing decided
+    Lives {
+        /// Workloads
+        #[arg(long, default_value_t = 15_000)]
+        objects: usize,
+        /// Workloads under way at once
+        #[arg(long, default_value_t = 16)]
+        parallel: usize,
+    },
 }
 
 #[tokio::main]
@@ -114,6 +123,7 @@ async fn main() -> Result<(), Error> {
             watch.finish(begun, Duration::from_secs(patience)).await
         }
         Command::Bare { objects, parallel } => bare::run(&client, objects, parallel).await,
+        Command::Lives { objects, parallel } => bare::lives(&client, objects, parallel).await,
     }
 }
 

@@ -25,6 +25,9 @@ const EXPRESSION_MAX: u64 = 10_000_000;
 const DEFINITION_MAX: u64 = 100_000_000;
 const CALL_MAX: u64 = 1_000_000;
 
+/// What a write of a day may allocate for its expressions, in KiB: all else in a write of a status takes about 1,100.
+const WRITE_MAX: u64 = 256;
+
 const BEHIND: &str = "is behind; run crdgen/tests/apiserver/run, which needs Go, and then \
                       UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --lib";
 
@@ -33,7 +36,18 @@ const BEHIND: &str = "is behind; run crdgen/tests/apiserver/run, which needs Go,
 struct Record {
     library: String,
     limits: BTreeMap<String, BTreeMap<String, u64>>,
+    writes: Vec<Write>,
     costs: Vec<Estimate>,
+}
+
+/// What is allocated for the expressions of a definition when an object is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Write {
+    write: String,
+    definition: String,
+    allocations: u64,
+    kibibytes: u64,
 }
 
 #[derive(Deserialize)]
@@ -187,6 +201,18 @@ fn no_definition_is_refused_for_what_it_costs() {
     }
 }
 
+#[test]
+fn no_write_of_a_day_costs_much() {
+    for it in record().writes {
+        assert!(
+            it.kibibytes <= WRITE_MAX,
+            "{}: {} KiB",
+            it.write,
+            it.kibibytes
+        );
+    }
+}
+
 /// The part of the page below this line is made from `costs.json`.
 const MADE: &str = "<!-- Made by crdgen/tests/apiserver/run and UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --lib -->\n";
 
@@ -223,6 +249,16 @@ fn tables(record: &Record) -> String {
         let sum = costs.iter().map(|it| it.sum()).sum();
         let (count, share) = (costs.len(), share(sum, DEFINITION_MAX));
         writeln!(out, "| {name} | {count} | {} | {share} |", grouped(sum)).unwrap();
+    }
+    out.push_str(
+        "\n## Writes of a day\n\n| write | of | allocations | KiB |\n| --- | --- | --: | --: |\n",
+    );
+    for it in &record.writes {
+        let (allocations, size) = (grouped(it.allocations), grouped(it.kibibytes));
+        let Write {
+            write, definition, ..
+        } = it;
+        writeln!(out, "| {write} | {definition} | {allocations} | {size} |").unwrap();
     }
     for name in definitions {
         let costs = of(name);

@@ -51,6 +51,7 @@ type Cost struct {
 type Record struct {
 	Library string                      `json:"library"`
 	Limits  map[string]map[string]int64 `json:"limits"`
+	Writes  []Write                     `json:"writes"`
 	Costs   []Cost                      `json:"costs"`
 }
 
@@ -62,7 +63,7 @@ func must(err error) {
 
 func main() {
 	definitions, policies := read(os.Args[1])
-	record := Record{Library: library(), Limits: map[string]map[string]int64{}}
+	record := Record{Library: library(), Limits: map[string]map[string]int64{}, Writes: writes(definitions)}
 	for _, definition := range definitions {
 		refuseInvalid(definition)
 		record.ofDefinition(definition, policies)

@@ -101,6 +101,10 @@ demo:
 bench-control *parts:
     tests/bench/control {{parts}}
 
+# The same test of Kueue itself, unchanged
+bench-kueue *folder:
+    tests/bench/kueue/run {{folder}}
+
 # Serve the examples without a cluster
 serve:
     cargo run --release -- serve

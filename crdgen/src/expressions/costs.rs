@@ -36,14 +36,14 @@ const BEHIND: &str = "is behind; run crdgen/tests/apiserver/run, which needs Go,
 struct Record {
     library: String,
     limits: BTreeMap<String, BTreeMap<String, u64>>,
-    writes: Vec<Write>,
+    writes: Vec<Allocated>,
     costs: Vec<Estimate>,
 }
 
 /// What is allocated for the expressions of a definition when an object is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Write {
+struct Allocated {
     write: String,
     definition: String,
     allocations: u64,
@@ -255,7 +255,7 @@ fn tables(record: &Record) -> String {
     );
     for it in &record.writes {
         let (allocations, size) = (grouped(it.allocations), grouped(it.kibibytes));
-        let Write {
+        let Allocated {
             write, definition, ..
         } = it;
         writeln!(out, "| {write} | {definition} | {allocations} | {size} |").unwrap();

@@ -205,7 +205,7 @@ impl News {
         self.tokens >= TOKEN
     }
 
-    /// Whether one more workload may be told now why it waits.
+    /// Whether one more workload may be told now why it waits: `per_second`, and after a quiet time what was saved up.
     pub(super) fn take_notice(&mut self, now_ms: i64, per_second: u32) -> bool {
         let rate = u64::from(per_second);
         let passed_ms = now_ms.saturating_sub(self.filled_ms).max(0);
@@ -267,4 +267,30 @@ fn regarding(name: &Name, known: &Known) -> Value {
         "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Workload",
         "name": name.name(), "namespace": name.namespace(), "uid": known.seen.metadata.uid,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::News;
+
+    fn taken(news: &mut News, now_ms: i64, per_second: u32) -> usize {
+        let tries = (0..1_000).take_while(|_| news.take_notice(now_ms, per_second));
+        tries.count()
+    }
+
+    #[test]
+    fn notices_are_saved_up_for_ten_seconds_and_no_longer() {
+        let mut news = News::default();
+        let begin_ms = 1_000_000;
+        assert_eq!(taken(&mut news, begin_ms, 5), 50);
+        assert_eq!(taken(&mut news, begin_ms, 5), 0);
+        assert_eq!(taken(&mut news, begin_ms + 1_000, 5), 5);
+        assert_eq!(taken(&mut news, begin_ms + 4_000, 5), 15);
+        assert_eq!(taken(&mut news, begin_ms + 600_000, 5), 50);
+    }
+
+    #[test]
+    fn nobody_is_told_at_no_rate() {
+        assert_eq!(taken(&mut News::default(), 1_000_000, 0), 0);
+    }
 }

@@ -25,7 +25,7 @@ const EXPRESSION_MAX: u64 = 10_000_000;
 const DEFINITION_MAX: u64 = 100_000_000;
 const CALL_MAX: u64 = 1_000_000;
 
-/// What a write of a day may allocate for its expressions, in KiB: all else in a write of a status takes about 1,100.
+/// What a write of a day may allocate for its expressions, in KiB: all else in a write takes some 600.
 const WRITE_MAX: u64 = 256;
 
 const BEHIND: &str = "is behind; run crdgen/tests/apiserver/run, which needs Go, and then \

@@ -22,8 +22,7 @@ macro_rules! is_whole {
     };
 }
 
-/// Whichever it has, one that holds no quota is well, and so is one that was not well before. What is so for most is
-/// asked first.
+/// It is whole, holds no quota, or held quota before without being whole. What is so for most is asked first.
 const EXPRESSION: Expression = Expression::new(
     "",
     concat!(

@@ -39,14 +39,14 @@ func writes(definitions []v1.CustomResourceDefinition) []Write {
 	must(json.Unmarshal(text, &cases))
 	var out []Write
 	for _, it := range cases {
-		definition := of(definitions, it.Object["kind"].(string))
-		structural := structural(definition)
-		validator := cel.NewValidator(structural, true, celconfig.PerCallLimit)
+		definition := definitionOf(definitions, it.Object["kind"].(string))
+		nodes := structuralOf(definition)
+		validator := cel.NewValidator(nodes, true, celconfig.PerCallLimit)
 		result := testing.Benchmark(func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				same := cel.WithRatcheting(common.NewCorrelatedObject(it.Object, it.Old, nil))
-				problems, _ := validator.Validate(context.Background(), nil, structural, it.Object, it.Old, celconfig.RuntimeCELCostBudget, same)
+				problems, _ := validator.Validate(context.Background(), nil, nodes, it.Object, it.Old, celconfig.RuntimeCELCostBudget, same)
 				must(problems.ToAggregate())
 			}
 		})
@@ -56,7 +56,7 @@ func writes(definitions []v1.CustomResourceDefinition) []Write {
 	return out
 }
 
-func of(definitions []v1.CustomResourceDefinition, kind string) v1.CustomResourceDefinition {
+func definitionOf(definitions []v1.CustomResourceDefinition, kind string) v1.CustomResourceDefinition {
 	for _, it := range definitions {
 		if it.Spec.Names.Kind == kind {
 			return it
@@ -65,7 +65,7 @@ func of(definitions []v1.CustomResourceDefinition, kind string) v1.CustomResourc
 	panic(fmt.Sprintf("there is no definition of %s", kind))
 }
 
-func structural(definition v1.CustomResourceDefinition) *schema.Structural {
+func structuralOf(definition v1.CustomResourceDefinition) *schema.Structural {
 	var in apiextensions.JSONSchemaProps
 	must(v1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(definition.Spec.Versions[0].Schema.OpenAPIV3Schema, &in, nil))
 	out, err := schema.NewStructural(&in)

@@ -212,6 +212,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
             writes_max: controller.writes_max.count(),
             status_interval_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX),
             notices_per_second: controller.pending_notices_per_second.count32(),
+            eviction_events_per_second: controller.eviction_events_per_second.count32(),
             job_kinds: Vec::new(),
             seed: u64::try_from(since_1970().as_millis()).unwrap_or(1),
             instance: identity,

@@ -16,6 +16,8 @@ mod life;
 mod news;
 mod notice;
 mod output;
+mod pace;
+mod purse;
 mod queues;
 mod retry;
 mod schedule;
@@ -67,6 +69,8 @@ pub struct Settings {
     pub status_interval_ms: i64,
     /// How many waiting workloads are told per second why they wait.
     pub notices_per_second: u32,
+    /// How many evictions are told per second in an event of their own; the rest are told in sum.
+    pub eviction_events_per_second: u32,
     /// The kinds of jobs that the cluster has, by their positions.
     pub job_kinds: Vec<usize>,
     /// What chance is made of.
@@ -99,6 +103,8 @@ pub struct Reconciler {
     searching: BTreeSet<WorkloadId>,
     /// Who has looked at all flavors once more since the last input.
     looked_again: BTreeSet<WorkloadId>,
+    /// Whose admission was taken back since the last input.
+    withdrawn: BTreeSet<Name>,
     /// Who is to look at all flavors once more.
     to_unpark: Vec<WorkloadId>,
     /// Decisions that are not written yet.
@@ -177,6 +183,7 @@ impl Reconciler {
             has_moved: false,
             searching: BTreeSet::new(),
             looked_again: BTreeSet::new(),
+            withdrawn: BTreeSet::new(),
             to_unpark: Vec::new(),
             orders: 0,
             rests_until_ms: 0,
@@ -238,6 +245,7 @@ impl Reconciler {
             return Output::default();
         }
         self.schedule.fire(now_ms);
+        self.tell_sums();
         self.settle(now_ms);
         let mut cycles = 0;
         let rests = now_ms < self.rests_until(now_ms);
@@ -274,7 +282,8 @@ impl Reconciler {
         let state = state.map(|at_s| at_s.saturating_mul(1000).max(self.rests_until(now_ms)));
         let notices = (self.schedule.first_rank() == Some(What::Notice.rank()))
             .then(|| now_ms.saturating_add(NOTICE_PAUSE_MS));
-        let all = [self.schedule.next_timer(), state, notices];
+        let sums = self.news.sums_due_ms();
+        let all = [self.schedule.next_timer(), state, notices, sums];
         all.into_iter().flatten().min()
     }
 

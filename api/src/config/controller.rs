@@ -22,12 +22,17 @@ pub struct ControllerSettings {
     /// Writes to the API server in flight at once.
     pub writes_max: Within<1, 256>,
     /// Shortest between two writes of the status of one ClusterQueue, Cohort or LocalQueue, in seconds.
-    /// The first change after a rest is written at once; what changes within that time is written
-    /// together at its end.
+    /// The first change after a rest is written at once, and so is what comes of a changed spec; what changes
+    /// within that time is written together at its end. Of a queue that changes all the time it is up to
+    /// four times as long.
     pub status_interval_seconds: Within<1, 300>,
     /// How many waiting workloads are told per second why they wait, in their conditions; after a quiet
     /// time ten times as many at once. 0 tells none. Those that are admitted or preempted are always told.
     pub pending_notices_per_second: Within<0, 1_000>,
+    /// How many evictions are told per second in an event of their own; after a quiet time ten times as many
+    /// at once. What comes on top is told in sum, every minute for each LocalQueue. The conditions of
+    /// each evicted workload say why in any case.
+    pub eviction_events_per_second: Within<0, 1_000>,
     /// How long a stopping process waits for writes in flight, in seconds.
     pub shutdown_seconds: Within<0, 3_600>,
     /// Decides and reports, and writes nothing.
@@ -44,6 +49,8 @@ impl Default for ControllerSettings {
             status_interval_seconds: const { Within::of_default(5) },
             // Each is a write, and in a flood most are admitted or told otherwise before anybody looks.
             pending_notices_per_second: const { Within::of_default(5) },
+            // In a storm nobody reads hundreds of events one by one, and each is a write.
+            eviction_events_per_second: const { Within::of_default(5) },
             shutdown_seconds: const { Within::of_default(10) },
             dry_run: false,
         }

@@ -8,6 +8,7 @@ use super::output::Target;
 use super::workload::{Notice, Order, Preemption};
 use lockkeeper_preemption::{Decision, Entry, Mode, RequeuedTo, Victim};
 use lockkeeper_snapshot::objects::admission;
+use std::sync::Arc;
 
 impl Reconciler {
     /// Whether a cycle may find something to do, and its decisions would be written soon: what is decided
@@ -141,7 +142,8 @@ impl Reconciler {
         true
     }
 
-    /// Tells victims to go who were not told before. Whether there were any.
+    /// Tells victims to go who were not told before. Whether there were any. A victim whose admission is not
+    /// written yet simply goes on waiting.
     fn order_preemptions(&mut self, entry: &Entry, victims: &[Victim]) -> bool {
         let preemptor = self.name_of(entry);
         let from = self.objects.state_mut().path(entry.queue);
@@ -149,6 +151,10 @@ impl Reconciler {
         let mut is_new = false;
         for victim in victims {
             let name = Name::of_key(self.objects.state().workload_name(victim.workload));
+            if self.withdraw(&name) {
+                is_new = true;
+                continue;
+            }
             let Some(known) = self.workloads.get_mut(&name) else {
                 continue;
             };
@@ -175,6 +181,27 @@ impl Reconciler {
             is_new = true;
         }
         is_new
+    }
+
+    /// Takes an admission back that nobody was told of. Once between two inputs: two who preempt each other
+    /// for ever are to wait for the API server each time.
+    fn withdraw(&mut self, name: &Name) -> bool {
+        let Some(known) = self.workloads.get_mut(name) else {
+            return false;
+        };
+        let is_untold = known.track.flight.is_none() && !known.track.is_in_doubt;
+        if !is_untold
+            || !matches!(known.order, Some(Order::Admit(..)))
+            || !self.withdrawn.insert(name.clone())
+        {
+            return false;
+        }
+        let order = known.order.take();
+        let seen = Arc::clone(&known.seen);
+        self.orders = self.orders.saturating_sub(1);
+        self.undo(order.map(|order| (name.clone(), order, seen)));
+        self.schedule.mark(Target::Workload(name.clone()));
+        true
     }
 
     /// Its own uid and that of its job.

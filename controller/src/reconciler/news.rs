@@ -2,12 +2,14 @@
 //!
 //! An event is for what somebody has to know of who did not ask for it: a preemption, a timeout, a
 //! deactivation, a refusal. That a workload is admitted stands in its conditions, and an event for each would
-//! be a third more writes. What is told again within [`QUIET_MS`] is not told again.
+//! be a third more writes. What is told again within [`QUIET_MS`] is not told again. Where many are evicted at
+//! once, the first are told one by one, and the rest in sum for each LocalQueue.
 
 use super::conditions::cut;
 use super::input::{JobName, Name};
 use super::job::reference;
 use super::output::{Verb, What};
+use super::purse::Purse;
 use super::workload::Known;
 use super::{Plan, Reconciler, Track};
 use crate::jobs::KINDS;
@@ -31,11 +33,11 @@ const TRIES_MAX: u32 = 3;
 /// The longest note of an event, in bytes.
 const NOTE_MAX: usize = 1_024;
 
-/// For how many seconds notices may be saved up: a few dozen that begin to wait after a quiet time are told at once.
-const SAVED_SECONDS: u64 = 10;
+/// How often evictions that were not told one by one are told in sum, in milliseconds.
+const SUM_MS: i64 = 60_000;
 
-/// Tokens are counted in thousandths.
-const TOKEN: u64 = 1_000;
+/// The most sums that are kept; evictions of further LocalQueues are only counted as dropped.
+const SUMS_MAX: usize = 1_000;
 
 /// An event that is not written yet.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ struct Item {
     note: String,
 }
 
-/// The events that wait, and the purse for notices.
+/// The events that wait, and what may be spent on news.
 #[derive(Debug, Default)]
 pub(super) struct News {
     waiting: BTreeMap<u64, Item>,
@@ -59,8 +61,11 @@ pub(super) struct News {
     dropped: u64,
     now_ms: i64,
     instance: String,
-    tokens: u64,
-    filled_ms: i64,
+    notices: Purse,
+    evictions: Purse,
+    /// Evictions that were not told one by one, by LocalQueue and reason.
+    sums: BTreeMap<(Name, String), u64>,
+    sums_due_ms: Option<i64>,
 }
 
 impl News {
@@ -84,8 +89,7 @@ impl News {
         if is_told.is_some_and(|at_ms| self.now_ms.saturating_sub(*at_ms) < QUIET_MS) {
             return;
         }
-        if self.waiting.len() >= WAITING_MAX {
-            self.dropped = self.dropped.saturating_add(1);
+        if !self.add(regarding, namespace, is_warning, reason, note) {
             return;
         }
         if self.told.len() >= TOLD_MAX {
@@ -96,6 +100,21 @@ impl News {
             }
         }
         self.told.insert(key, self.now_ms);
+    }
+
+    /// Whether there is room for one more.
+    fn add(
+        &mut self,
+        regarding: Value,
+        namespace: &str,
+        is_warning: bool,
+        reason: &str,
+        note: &str,
+    ) -> bool {
+        if self.waiting.len() >= WAITING_MAX {
+            self.dropped = self.dropped.saturating_add(1);
+            return false;
+        }
         self.numbers = self.numbers.wrapping_add(1);
         let namespace = if namespace.is_empty() {
             "default"
@@ -115,6 +134,7 @@ impl News {
             },
         );
         self.unmarked.push(self.numbers);
+        true
     }
 
     /// Those that were not looked at yet.
@@ -202,23 +222,39 @@ impl News {
 
     /// Whether somebody could be told soon why it waits, so that it is worth the words.
     pub(super) const fn has_notices(&self) -> bool {
-        self.tokens >= TOKEN
+        self.notices.has_token()
     }
 
-    /// Whether one more workload may be told now why it waits: `per_second`, and after a quiet time what was saved up.
+    /// Whether one more workload may be told now why it waits.
     pub(super) fn take_notice(&mut self, now_ms: i64, per_second: u32) -> bool {
-        let rate = u64::from(per_second);
-        let passed_ms = now_ms.saturating_sub(self.filled_ms).max(0);
-        let passed_ms = u64::try_from(passed_ms).unwrap_or(0);
-        self.filled_ms = now_ms;
-        let most = rate.saturating_mul(SAVED_SECONDS).saturating_mul(TOKEN);
-        let earned = passed_ms.saturating_mul(rate);
-        self.tokens = self.tokens.saturating_add(earned).min(most);
-        if self.tokens < TOKEN {
-            return false;
+        self.notices.take(now_ms, per_second)
+    }
+
+    /// One more eviction of a LocalQueue's workloads is told in sum.
+    fn sum_up(&mut self, queue: Name, reason: &str) {
+        let key = (queue, reason.to_owned());
+        if self.sums.len() >= SUMS_MAX && !self.sums.contains_key(&key) {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
         }
-        self.tokens = self.tokens.saturating_sub(TOKEN);
-        true
+        let sum = self.sums.entry(key).or_default();
+        *sum = sum.saturating_add(1);
+        let due_ms = self.now_ms.saturating_add(SUM_MS);
+        self.sums_due_ms = Some(self.sums_due_ms.unwrap_or(due_ms).min(due_ms));
+    }
+
+    /// When sums are to be told.
+    pub(super) const fn sums_due_ms(&self) -> Option<i64> {
+        self.sums_due_ms
+    }
+
+    /// The sums, if it is time to tell them.
+    fn take_sums(&mut self) -> BTreeMap<(Name, String), u64> {
+        if self.sums_due_ms.is_none_or(|due_ms| due_ms > self.now_ms) {
+            return BTreeMap::new();
+        }
+        self.sums_due_ms = None;
+        std::mem::take(&mut self.sums)
     }
 
     /// Events that were not written because too many waited.
@@ -235,7 +271,15 @@ impl Reconciler {
         };
         let (is_warning, reason, note) = match (what, &known.last) {
             (What::Evict, Some((reason, note))) => {
-                (false, format!("EvictedDueTo{reason}"), note.clone())
+                let reason = format!("EvictedDueTo{reason}");
+                let per_second = self.settings.eviction_events_per_second;
+                if !self.news.evictions.take(self.news.now_ms, per_second) {
+                    let door = known.seen.spec.queue_name.as_deref().unwrap_or_default();
+                    let door = Name::new(name.namespace(), door);
+                    self.news.sum_up(door, &reason);
+                    return;
+                }
+                (false, reason, note.clone())
             }
             (What::Deactivate, Some((reason, note))) => (true, reason.clone(), note.clone()),
             _ => return,
@@ -243,6 +287,25 @@ impl Reconciler {
         let regarding = regarding(name, known);
         self.news
             .push(regarding, name.namespace(), is_warning, &reason, &note);
+    }
+
+    /// Tells how many were evicted who were not told one by one.
+    pub(super) fn tell_sums(&mut self) {
+        for ((door, reason), sum) in self.news.take_sums() {
+            let seen = self.queues.local_queues.get(&door).map(|it| &it.seen);
+            let regarding = json!({
+                "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "LocalQueue",
+                "name": door.name(), "namespace": door.namespace(),
+                "uid": seen.and_then(|it| it.metadata.uid.clone()),
+            });
+            let note = format!(
+                "{sum} more of its workloads were evicted in the last {} s; the condition Evicted of each says why",
+                SUM_MS.div_euclid(1_000)
+            );
+            self.news
+                .add(regarding, door.namespace(), false, &reason, &note);
+        }
+        self.mark_news();
     }
 
     /// What was decided about a workload, and cannot be written.
@@ -267,30 +330,4 @@ fn regarding(name: &Name, known: &Known) -> Value {
         "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Workload",
         "name": name.name(), "namespace": name.namespace(), "uid": known.seen.metadata.uid,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::News;
-
-    fn taken(news: &mut News, now_ms: i64, per_second: u32) -> usize {
-        let tries = (0..1_000).take_while(|_| news.take_notice(now_ms, per_second));
-        tries.count()
-    }
-
-    #[test]
-    fn notices_are_saved_up_for_ten_seconds_and_no_longer() {
-        let mut news = News::default();
-        let begin_ms = 1_000_000;
-        assert_eq!(taken(&mut news, begin_ms, 5), 50);
-        assert_eq!(taken(&mut news, begin_ms, 5), 0);
-        assert_eq!(taken(&mut news, begin_ms + 1_000, 5), 5);
-        assert_eq!(taken(&mut news, begin_ms + 4_000, 5), 15);
-        assert_eq!(taken(&mut news, begin_ms + 600_000, 5), 50);
-    }
-
-    #[test]
-    fn nobody_is_told_at_no_rate() {
-        assert_eq!(taken(&mut News::default(), 1_000_000, 0), 0);
-    }
 }

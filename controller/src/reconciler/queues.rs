@@ -3,6 +3,7 @@
 use super::conditions::find;
 use super::input::{Change, Name};
 use super::output::Target;
+use super::pace::Pace;
 use super::{Reconciler, Track};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
@@ -17,8 +18,8 @@ pub(super) struct Entry<T> {
     pub(super) track: Track,
     /// Why the core does not take it.
     pub(super) refused: Option<ObjectError>,
-    /// When its status was made up last, in milliseconds since 1970.
-    pub(super) looked_ms: i64,
+    /// When its status may be made up again.
+    pub(super) pace: Pace,
 }
 
 /// All of them.
@@ -38,18 +39,22 @@ fn see<K: Ord, T>(
     all: &mut BTreeMap<K, Entry<T>>,
     key: K,
     seen: Arc<T>,
-    version: Option<&str>,
+    metadata: fn(&T) -> &ObjectMeta,
     refused: Option<ObjectError>,
 ) {
+    let version = metadata(&seen).resource_version.as_deref();
     let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();
     let entry = all.entry(key).or_insert_with(|| Entry {
         seen: Arc::clone(&seen),
         track: Track::default(),
         refused: None,
-        looked_ms: 0,
+        pace: Pace::default(),
     });
     entry.track.see(version);
     if entry.track.version == version {
+        if metadata(&entry.seen).generation != metadata(&seen).generation {
+            entry.pace.hurry();
+        }
         entry.seen = seen;
         entry.refused = refused;
     }
@@ -67,38 +72,28 @@ impl Queues {
         refused: Option<ObjectError>,
     ) {
         let name = queue.metadata.name.clone().unwrap_or_default();
-        let version = queue.metadata.resource_version.clone();
         see(
             &mut self.cluster_queues,
             name,
             queue,
-            version.as_deref(),
+            |it| &it.metadata,
             refused,
         );
     }
 
     pub(super) fn see_cohort(&mut self, cohort: Arc<Cohort>, refused: Option<ObjectError>) {
         let name = Name::of(&cohort.metadata).name().to_owned();
-        let version = cohort.metadata.resource_version.clone();
-        see(&mut self.cohorts, name, cohort, version.as_deref(), refused);
+        see(&mut self.cohorts, name, cohort, |it| &it.metadata, refused);
     }
 
     pub(super) fn see_local_queue(&mut self, queue: Arc<LocalQueue>) {
         let name = Name::of(&queue.metadata);
-        let version = queue.metadata.resource_version.clone();
-        see(
-            &mut self.local_queues,
-            name,
-            queue,
-            version.as_deref(),
-            None,
-        );
+        see(&mut self.local_queues, name, queue, |it| &it.metadata, None);
     }
 
     pub(super) fn see_flavor(&mut self, flavor: Arc<ResourceFlavor>) {
         let name = Name::of(&flavor.metadata).name().to_owned();
-        let version = flavor.metadata.resource_version.clone();
-        see(&mut self.flavors, name, flavor, version.as_deref(), None);
+        see(&mut self.flavors, name, flavor, |it| &it.metadata, None);
     }
 
     pub(super) fn lose(&mut self, target: &Target) {

@@ -3,6 +3,7 @@
 use super::conditions::{Conditions, is, status_patch, time};
 use super::input::Name;
 use super::output::{Verb, What};
+use super::pace::Pace;
 use super::workload::holds_quota;
 use super::{Plan, Reconciler};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
@@ -91,17 +92,16 @@ impl Reconciler {
         if may_go(&entry.seen.metadata) && self.reserving(name) == 0 {
             return Plan::write(What::Finalizer);
         }
-        self.plan_status(entry.looked_ms, now_ms)
+        self.plan_status(&entry.pace, now_ms)
     }
 
     /// A status is made up no more often than it may be written: it costs the number of workloads. Whether
     /// there is anything to write is seen then.
-    fn plan_status(&self, looked_ms: i64, now_ms: i64) -> Plan {
-        let due_ms = looked_ms.saturating_add(self.settings.status_interval_ms);
-        if looked_ms > 0 && due_ms > now_ms {
-            Plan::at(due_ms)
-        } else {
-            Plan::write(What::QueueStatus)
+    fn plan_status(&self, pace: &Pace, now_ms: i64) -> Plan {
+        let due_ms = pace.due_ms(self.settings.status_interval_ms);
+        match due_ms.filter(|due_ms| *due_ms > now_ms) {
+            Some(due_ms) => Plan::at(due_ms),
+            None => Plan::write(What::QueueStatus),
         }
     }
 
@@ -111,15 +111,17 @@ impl Reconciler {
         what: What,
         now_ms: i64,
     ) -> Option<Verb> {
-        let entry = self.queues.cluster_queues.get_mut(name)?;
+        let entry = self.queues.cluster_queues.get(name)?;
         let seen = Arc::clone(&entry.seen);
         if what == What::Finalizer {
             return Some(without_finalizer(&seen.metadata));
         }
-        entry.looked_ms = now_ms;
         let status = self.cluster_queue_status(name, &seen, now_ms);
+        let entry = self.queues.cluster_queues.get_mut(name)?;
+        let (seen, interval_ms) = (&entry.seen, self.settings.status_interval_ms);
         let version = seen.metadata.resource_version.as_deref();
-        status_patch(version, seen.status.as_ref(), &status).map(Verb::PatchStatus)
+        let patch = status_patch(version, seen.status.as_ref(), &status);
+        entry.pace.write(now_ms, interval_ms, patch)
     }
 
     fn cluster_queue_status(
@@ -224,15 +226,16 @@ impl Reconciler {
 
     pub(super) fn plan_cohort(&self, name: &str, now_ms: i64) -> Plan {
         let entry = self.queues.cohorts.get(name);
-        entry.map_or(Plan::REST, |it| self.plan_status(it.looked_ms, now_ms))
+        entry.map_or(Plan::REST, |it| self.plan_status(&it.pace, now_ms))
     }
 
     pub(super) fn draft_cohort(&mut self, name: &str, now_ms: i64) -> Option<Verb> {
-        self.queues.cohorts.get_mut(name)?.looked_ms = now_ms;
         let status = self.cohort_status(name, now_ms)?;
-        let seen = &self.queues.cohorts.get(name)?.seen;
+        let entry = self.queues.cohorts.get_mut(name)?;
+        let (seen, interval_ms) = (&entry.seen, self.settings.status_interval_ms);
         let version = seen.metadata.resource_version.as_deref();
-        status_patch(version, seen.status.as_ref(), &status).map(Verb::PatchStatus)
+        let patch = status_patch(version, seen.status.as_ref(), &status);
+        entry.pace.write(now_ms, interval_ms, patch)
     }
 
     fn cohort_status(&mut self, name: &str, now_ms: i64) -> Option<CohortStatus> {
@@ -273,15 +276,16 @@ impl Reconciler {
 
     pub(super) fn plan_local_queue(&self, name: &Name, now_ms: i64) -> Plan {
         let entry = self.queues.local_queues.get(name);
-        entry.map_or(Plan::REST, |it| self.plan_status(it.looked_ms, now_ms))
+        entry.map_or(Plan::REST, |it| self.plan_status(&it.pace, now_ms))
     }
 
     pub(super) fn draft_local_queue(&mut self, name: &Name, now_ms: i64) -> Option<Verb> {
-        self.queues.local_queues.get_mut(name)?.looked_ms = now_ms;
         let status = self.local_queue_status(name, now_ms)?;
-        let seen = &self.queues.local_queues.get(name)?.seen;
+        let entry = self.queues.local_queues.get_mut(name)?;
+        let (seen, interval_ms) = (&entry.seen, self.settings.status_interval_ms);
         let version = seen.metadata.resource_version.as_deref();
-        status_patch(version, seen.status.as_ref(), &status).map(Verb::PatchStatus)
+        let patch = status_patch(version, seen.status.as_ref(), &status);
+        entry.pace.write(now_ms, interval_ms, patch)
     }
 
     fn local_queue_status(&self, name: &Name, now_ms: i64) -> Option<LocalQueueStatus> {

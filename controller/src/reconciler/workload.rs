@@ -261,7 +261,7 @@ impl Reconciler {
     }
 
     /// What was decided counts no more. An admission before that was written and is not seen yet does.
-    fn undo(&mut self, dropped: Vec<(Name, Order, Arc<Workload>)>) {
+    pub(super) fn undo(&mut self, dropped: impl IntoIterator<Item = (Name, Order, Arc<Workload>)>) {
         for (name, order, seen) in dropped {
             if matches!(order, Order::Admit(..)) {
                 self.give_up(&name);

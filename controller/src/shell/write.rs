@@ -4,7 +4,7 @@ use super::watch::job_resource;
 use crate::{JobName, Name, Outcome, Target, Verb, What, Write};
 use http::header::ACCEPT;
 use http::{HeaderValue, Request};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective};
 use kube::core::{ApiResource, DynamicObject, Request as Builder};
 use kube::{Client, Error};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
@@ -76,8 +76,11 @@ fn outcome(write: &Write, error: Error) -> Outcome {
 fn request(write: &Write) -> Result<Request<Vec<u8>>, kube::core::request::Error> {
     let (collection, name) = place(write);
     let builder = Builder::new(collection);
+    // What is written is typed, and nobody would read a warning of fields that the server does not know; the
+    // search for them takes a part of its time.
     let by = PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
+        field_validation: Some(ValidationDirective::Ignore),
         ..PatchParams::default()
     };
     let mut request = match &write.verb {
@@ -170,6 +173,7 @@ mod tests {
     #[test]
     fn each_write_goes_where_its_object_is() {
         let by = "&fieldManager=lockkeeper-controller";
+        let patched = format!("{by}&fieldValidation=Ignore");
         let workload = || Target::Workload(Name::new("team", "w"));
         let job = || {
             Target::Job(JobName {
@@ -181,7 +185,7 @@ mod tests {
         let patch = || Verb::Patch(json!({}));
         assert_eq!(
             line(workload(), What::Admit, Verb::PatchStatus(json!({}))),
-            format!("PATCH {workloads}/w/status?{by}")
+            format!("PATCH {workloads}/w/status?{patched}")
         );
         assert_eq!(
             line(job(), What::CreateWorkload, Verb::Create(json!({}))),
@@ -189,7 +193,7 @@ mod tests {
         );
         assert_eq!(
             line(job(), What::StartJob, patch()),
-            format!("PATCH /apis/batch/v1/namespaces/team/jobs/j?{by}")
+            format!("PATCH /apis/batch/v1/namespaces/team/jobs/j?{patched}")
         );
         let uid = "u".to_owned();
         assert_eq!(
@@ -204,7 +208,7 @@ mod tests {
         let queue = Target::ClusterQueue("q".to_owned());
         assert_eq!(
             line(queue, What::Finalizer, patch()),
-            format!("PATCH /apis/lockkeeper.dev/v1alpha1/clusterqueues/q?{by}")
+            format!("PATCH /apis/lockkeeper.dev/v1alpha1/clusterqueues/q?{patched}")
         );
     }
 }

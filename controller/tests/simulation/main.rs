@@ -32,6 +32,7 @@ mod rest;
 mod rules;
 mod stage;
 mod step;
+mod storm;
 mod users;
 mod users_of_queues;
 mod watcher;

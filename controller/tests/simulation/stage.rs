@@ -5,7 +5,7 @@ use crate::fields::{list, text};
 use crate::objects;
 use crate::process::Process;
 use crate::write::{object, perform};
-use lockkeeper_controller::{Kind, Name, Outcome, Settings, What};
+use lockkeeper_controller::{Kind, Name, Outcome, Settings, Verb, What, Write};
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::Settings as Requeue;
@@ -22,6 +22,8 @@ pub struct Stage {
     process: Process,
     /// What was written of workloads and jobs, and events.
     lines: Vec<String>,
+    /// The events: about which kind and name, the reason, and the note.
+    pub told: Vec<String>,
     /// The API server refuses whatever begins like this, as `what name`.
     pub refuses: Option<String>,
 }
@@ -56,6 +58,7 @@ impl Stage {
             writes_max: 8,
             status_interval_ms: 1000,
             notices_per_second: 100,
+            eviction_events_per_second: 5,
             job_kinds: vec![0, 1],
             seed: 1,
             instance: "stage".to_owned(),
@@ -66,6 +69,7 @@ impl Stage {
             api,
             process,
             lines: Vec::new(),
+            told: Vec::new(),
             refuses: None,
         }
     }
@@ -73,40 +77,56 @@ impl Stage {
     /// Until nothing is to be written any more, or only later. Says what was.
     pub fn settle(&mut self) -> Vec<String> {
         loop {
-            while let Some(kind) = self.process.behind(&self.api).first() {
-                self.process.hear(&self.api, *kind);
-            }
-            let now_ms = self.api.now_ms;
-            let output = self.process.reconciler.next(now_ms);
-            self.process.wake_at_ms = output.wake_at_ms;
-            if output.writes.is_empty() {
+            let writes = self.begin();
+            if writes.is_empty() {
+                let now_ms = self.api.now_ms;
                 let soon_ms = now_ms + DECIDE_PAUSE_MS;
-                let Some(at_ms) = output.wake_at_ms.filter(|at_ms| *at_ms <= soon_ms) else {
+                let wake_at_ms = self.process.wake_at_ms;
+                let Some(at_ms) = wake_at_ms.filter(|at_ms| *at_ms <= soon_ms) else {
                     return std::mem::take(&mut self.lines);
                 };
                 assert!(now_ms < at_ms, "it wants to go on and writes nothing");
                 self.api.now_ms = at_ms;
             }
-            for write in output.writes {
-                let (_, name) = object(&write);
-                let line = format!("{} {}", write.what.as_str(), name.name());
-                let line = line.trim_end().to_owned();
-                let refuses = self.refuses.as_ref();
-                let is_refused = refuses.is_some_and(|it| line.starts_with(it.as_str()));
-                if write.what != What::QueueStatus {
-                    self.lines.push(line);
-                }
-                let outcome = if is_refused {
-                    Outcome::Refused("nobody may".to_owned())
-                } else {
-                    perform(&mut self.api, &write).unwrap()
-                };
-                self.process.answers.push((write.ticket, outcome));
+            self.end(writes);
+        }
+    }
+
+    /// Shows it what there is, and asks for the writes to begin.
+    pub fn begin(&mut self) -> Vec<Write> {
+        while let Some(kind) = self.process.behind(&self.api).first() {
+            self.process.hear(&self.api, *kind);
+        }
+        let output = self.process.reconciler.next(self.api.now_ms);
+        self.process.wake_at_ms = output.wake_at_ms;
+        output.writes
+    }
+
+    /// Performs and answers what was begun.
+    pub fn end(&mut self, writes: Vec<Write>) {
+        for write in writes {
+            let (_, name) = object(&write);
+            let line = format!("{} {}", write.what.as_str(), name.name());
+            let line = line.trim_end().to_owned();
+            let refuses = self.refuses.as_ref();
+            let is_refused = refuses.is_some_and(|it| line.starts_with(it.as_str()));
+            if write.what != What::QueueStatus {
+                self.lines.push(line);
             }
-            let mut dice = crate::dice::Dice::new(0);
-            while !self.process.answers.is_empty() {
-                self.process.answer(now_ms, &mut dice);
+            if let (What::Event, Verb::Create(event)) = (write.what, &write.verb) {
+                let fields = ["/regarding/kind", "/regarding/name", "/reason", "/note"];
+                self.told.push(fields.map(|it| text(event, it)).join(" "));
             }
+            let outcome = if is_refused {
+                Outcome::Refused("nobody may".to_owned())
+            } else {
+                perform(&mut self.api, &write).unwrap()
+            };
+            self.process.answers.push((write.ticket, outcome));
+        }
+        let mut dice = crate::dice::Dice::new(0);
+        while !self.process.answers.is_empty() {
+            self.process.answer(self.api.now_ms, &mut dice);
         }
     }
 

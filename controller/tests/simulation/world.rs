@@ -300,6 +300,7 @@ fn settings(dice: &mut Dice) -> Settings {
         writes_max: *dice.pick(&[1, 2, 4, 16]),
         status_interval_ms: *dice.pick(&[0, 100, 1000]),
         notices_per_second: *dice.pick(&[1, 10, 100]),
+        eviction_events_per_second: *dice.pick(&[0, 1, 100]),
         job_kinds: vec![0],
         seed: 0,
         instance: "simulated".to_owned(),

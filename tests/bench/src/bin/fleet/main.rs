@@ -10,6 +10,7 @@
 mod bare;
 mod generator;
 mod objects;
+mod seen;
 mod watch;
 
 use anyhow::{Context, Error};

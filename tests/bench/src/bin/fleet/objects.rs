@@ -1,10 +1,12 @@
 //! The objects of the test.
 
 use crate::generator::{Generator, Workload};
+use crate::seen::Seen;
 use anyhow::Error;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use kube::api::{ApiResource, DynamicObject, PostParams};
-use kube::{Api, Client};
+use kube::core::Request;
+use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
@@ -116,9 +118,16 @@ pub fn workload(queue: &str, name: &str, class: &Workload) -> Value {
     })
 }
 
+async fn create_workload(client: &Client, place: &str, object: Value) -> Result<(), Error> {
+    let by = PostParams::default();
+    let request = Request::new(place).create(&by, serde_json::to_vec(&object)?)?;
+    client.request::<Seen>(request).await?;
+    Ok(())
+}
+
 /// Makes all workloads, each set of each queue at its own pace, or all as fast as it goes.
 pub async fn make(client: &Client, generator: &Generator, at_once: bool) -> Result<usize, Error> {
-    let api = workloads(client);
+    let place = Seen::url_path(&(), Some(NAMESPACE));
     let begun = Instant::now();
     let mut due = Vec::new();
     for queue in generator.queues() {
@@ -143,7 +152,7 @@ pub async fn make(client: &Client, generator: &Generator, at_once: bool) -> Resu
             let done: Option<Result<(), Error>> = under_way.next().await;
             done.transpose()?;
         }
-        under_way.push(create(&api, object));
+        under_way.push(create_workload(client, &place, object));
         // Those under way go on while the next one waits for its time.
         if !at_once {
             while let Some(done) = futures_util::FutureExt::now_or_never(under_way.next()) {

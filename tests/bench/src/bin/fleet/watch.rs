@@ -1,10 +1,11 @@
 //! Follows the workloads: ends those that have run for their time, and notes how long each waited.
 
 use crate::generator::Generator;
-use crate::objects::workloads;
+use crate::objects::NAMESPACE;
+use crate::seen::Seen as Workload;
 use anyhow::{Error, bail};
 use futures_util::StreamExt;
-use kube::api::{DynamicObject, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::runtime::watcher::{Config, Event};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
@@ -51,7 +52,7 @@ pub struct Watch {
 impl Watch {
     pub fn start(client: &Client, generator: &Generator, ends: bool) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let api = workloads(client);
+        let api: Api<Workload> = Api::namespaced(client.clone(), NAMESPACE);
         let places = Arc::new(Semaphore::new(ENDS));
         let told = Arc::clone(&seen);
         tokio::spawn(async move {
@@ -144,14 +145,8 @@ fn print(seen: &Seen, begun: Instant, done: usize) {
     }
 }
 
-fn is(object: &DynamicObject, of: &str) -> bool {
-    let conditions = object.data.pointer("/status/conditions");
-    let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
-    conditions.any(|it| it["type"] == of && it["status"] == "True")
-}
-
 /// Notes what is new of a workload; which run of it begins, and for how long, if one does.
-fn note(seen: &Mutex<Seen>, object: &DynamicObject) -> Option<(usize, Duration)> {
+fn note(seen: &Mutex<Seen>, object: &Workload) -> Option<(usize, Duration)> {
     let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     let labels = object.labels();
@@ -168,12 +163,8 @@ fn note(seen: &Mutex<Seen>, object: &DynamicObject) -> Option<(usize, Duration)>
         conditions: Vec::new(),
     });
     one.version = object.resource_version().unwrap_or_default();
-    let conditions = object.data.pointer("/status/conditions");
-    one.conditions = conditions
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    let is_admitted = is(object, "Admitted") && !is(object, "Evicted");
+    one.conditions = object.conditions().to_vec();
+    let is_admitted = object.is("Admitted") && !object.is("Evicted");
     let was = std::mem::replace(&mut one.is_admitted, is_admitted);
     if was && !is_admitted {
         seen.evictions += 1;
@@ -191,13 +182,7 @@ fn note(seen: &Mutex<Seen>, object: &DynamicObject) -> Option<(usize, Duration)>
 }
 
 /// Ends a run the way a controller does: a merge patch of the status, guarded by the version that it is made of.
-async fn end(
-    api: &Api<DynamicObject>,
-    places: &Semaphore,
-    seen: &Mutex<Seen>,
-    name: &str,
-    run: usize,
-) {
+async fn end(api: &Api<Workload>, places: &Semaphore, seen: &Mutex<Seen>, name: &str, run: usize) {
     let Ok(_place) = places.acquire().await else {
         return;
     };

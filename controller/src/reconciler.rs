@@ -103,8 +103,8 @@ pub struct Reconciler {
     searching: BTreeSet<WorkloadId>,
     /// Who has looked at all flavors once more since the last input.
     looked_again: BTreeSet<WorkloadId>,
-    /// Whose admission was taken back since the last input.
-    withdrawn: BTreeSet<Name>,
+    /// How many admissions were taken back since the last input.
+    withdrawn: u32,
     /// Who is to look at all flavors once more.
     to_unpark: Vec<WorkloadId>,
     /// Decisions that are not written yet.
@@ -163,11 +163,12 @@ impl Reconciler {
     /// Nothing seen yet, and not leading.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let objects = Objects::new(
+        let mut objects = Objects::new(
             settings.options.clone(),
             settings.requeue.clone(),
             Knowledge::Whole,
         );
+        objects.state_mut().count_new_as_newest();
         Self {
             objects,
             workloads: BTreeMap::new(),
@@ -183,7 +184,7 @@ impl Reconciler {
             has_moved: false,
             searching: BTreeSet::new(),
             looked_again: BTreeSet::new(),
-            withdrawn: BTreeSet::new(),
+            withdrawn: 0,
             to_unpark: Vec::new(),
             orders: 0,
             rests_until_ms: 0,

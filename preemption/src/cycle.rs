@@ -281,7 +281,8 @@ impl State {
         let id = entry.workload;
         let reason = match &entry.decision {
             Decision::Admit => {
-                self.take_quota(id, &entry.assignment().usage, now_s, false);
+                let reserved_at_s = now_s.saturating_add(self.lead_s);
+                self.take_quota(id, &entry.assignment().usage, reserved_at_s, false);
                 return;
             }
             Decision::Preempt(_) | Decision::DeferredFit => RequeueReason::PendingPreemption,
@@ -343,5 +344,99 @@ fn remove(state: &State, view: &mut View<'_>, id: WorkloadId) {
         for (cell, amount) in state.index.usage(running) {
             view.remove(cell, amount);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        reason = "tests fail by panicking"
+    )]
+
+    use crate::job::Says;
+    use crate::{
+        Amount, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, PodSet, Preemption,
+        QueueSpec, QueueingStrategy, Quota, Reservation, ResourceGroup, State, WithinClusterQueue,
+        WorkloadSpec,
+    };
+
+    /// Whom `high` preempts: `told`, whose object says that it was admitted in second 5, or `untold`, which a
+    /// cycle admits in the same second.
+    fn victim(is_newest: bool) -> String {
+        let mut state = State::default();
+        if is_newest {
+            state.count_new_as_newest();
+        }
+        let (flavor, cpu) = (state.flavor("default"), state.resource("cpu"));
+        let quota = Quota {
+            nominal: Amount::new(2),
+            borrowing_limit: None,
+            lending_limit: None,
+        };
+        let quotas = vec![(cpu, quota)];
+        state.set_queue(QueueSpec {
+            name: "queue",
+            cohort: None,
+            groups: vec![ResourceGroup {
+                resources: vec![cpu],
+                flavors: vec![FlavorQuotas { flavor, quotas }],
+            }],
+            preemption: Preemption {
+                within_cluster_queue: WithinClusterQueue::LowerPriority,
+                ..Preemption::default()
+            },
+            fungibility: FlavorFungibility::default(),
+            strategy: QueueingStrategy::BestEffortFifo,
+            weight: 1.0,
+            elastic: None,
+            is_active: true,
+        });
+        let workload = |name, priority| WorkloadSpec {
+            name,
+            uid: name,
+            queue: "queue",
+            priority,
+            order_time: 0,
+            pod_sets: vec![PodSet {
+                name: "main".into(),
+                count: 1,
+                count_min: None,
+                requests: Box::new([(cpu, Amount::new(1))]),
+                ineligible: Box::new([]),
+                shape: 0,
+            }],
+            is_in_scope: true,
+            says: Says::default(),
+        };
+        let resource = FlavorResource {
+            flavor,
+            resource: cpu,
+        };
+        let held = Reservation {
+            usage: vec![(resource, Amount::new(1))],
+            reserved_at_s: 5,
+            is_evicted: false,
+        };
+        state.add_running(workload("told", 0), &held);
+        state.add_pending(workload("untold", 0));
+        assert_eq!(
+            state.next_cycle(5, false).entries[0].decision,
+            Decision::Admit
+        );
+        state.add_pending(workload("high", 9));
+        let cycle = state.next_cycle(5, false);
+        let Decision::Preempt(victims) = &cycle.entries[0].decision else {
+            panic!("{:?}", cycle.entries[0].decision);
+        };
+        state.workload_name(victims[0].workload).to_owned()
+    }
+
+    #[test]
+    fn who_was_admitted_just_now_is_the_newest_if_it_is_told_so() {
+        assert_eq!(victim(false), "told", "of one second, and by uid");
+        assert_eq!(victim(true), "untold");
     }
 }

@@ -51,6 +51,8 @@ pub struct State {
     pub(crate) cycle: u64,
     /// The time of the last cycle.
     pub(crate) now_s: i64,
+    /// By how much a reservation that a cycle makes counts as newer than the cycle, in seconds.
+    pub(crate) lead_s: i64,
     pub(crate) histories: Histories,
     pub(crate) holds: Holds,
     /// Whether any queue has limits.
@@ -78,6 +80,14 @@ impl State {
     /// run time.
     pub fn set_now(&mut self, now_s: i64) {
         self.now_s = now_s;
+    }
+
+    /// What a cycle reserves counts as newer than all that was reserved within the same second, until it is
+    /// reserved anew with its time. Among candidates the newest goes first, and who was not told of his
+    /// admission yet is the cheapest victim of all. (In Kueue such a reservation has a time in nanoseconds, and
+    /// that of an object whole seconds.)
+    pub const fn count_new_as_newest(&mut self) {
+        self.lead_s = 1;
     }
 
     /// Adds a ClusterQueue or changes it. What is parked in its tree is looked at again.

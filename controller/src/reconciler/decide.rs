@@ -10,6 +10,9 @@ use lockkeeper_preemption::{Decision, Entry, Mode, RequeuedTo, Victim};
 use lockkeeper_snapshot::objects::admission;
 use std::sync::Arc;
 
+/// The most admissions that are taken back between two inputs.
+const WITHDRAWN_MAX: u32 = 64;
+
 impl Reconciler {
     /// Whether a cycle may find something to do, and its decisions would be written soon: what is decided
     /// late is decided better.
@@ -183,8 +186,8 @@ impl Reconciler {
         is_new
     }
 
-    /// Takes an admission back that nobody was told of. Once between two inputs: two who preempt each other
-    /// for ever are to wait for the API server each time.
+    /// Takes an admission back that nobody was told of. So many times between two inputs: who preempt each other
+    /// for ever are to wait for the API server now and then.
     fn withdraw(&mut self, name: &Name) -> bool {
         let Some(known) = self.workloads.get_mut(name) else {
             return false;
@@ -192,10 +195,11 @@ impl Reconciler {
         let is_untold = known.track.flight.is_none() && !known.track.is_in_doubt;
         if !is_untold
             || !matches!(known.order, Some(Order::Admit(..)))
-            || !self.withdrawn.insert(name.clone())
+            || self.withdrawn >= WITHDRAWN_MAX
         {
             return false;
         }
+        self.withdrawn = self.withdrawn.saturating_add(1);
         let order = known.order.take();
         let seen = Arc::clone(&known.seen);
         self.orders = self.orders.saturating_sub(1);

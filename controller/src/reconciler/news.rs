@@ -273,8 +273,9 @@ impl Reconciler {
             (What::Evict, Some((reason, note))) => {
                 let reason = format!("EvictedDueTo{reason}");
                 let per_second = self.settings.eviction_events_per_second;
-                if !self.news.evictions.take(self.news.now_ms, per_second) {
-                    let door = known.seen.spec.queue_name.as_deref().unwrap_or_default();
+                if !self.news.evictions.take(self.news.now_ms, per_second)
+                    && let Some(door) = &known.seen.spec.queue_name
+                {
                     let door = Name::new(name.namespace(), door);
                     self.news.sum_up(door, &reason);
                     return;

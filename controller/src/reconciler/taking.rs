@@ -15,7 +15,7 @@ impl Reconciler {
         self.objects.set_now(now_ms);
         self.news.set_now(now_ms, &self.settings.instance);
         self.looked_again.clear();
-        self.withdrawn.clear();
+        self.withdrawn = 0;
         match input {
             Input::ClusterQueue(change) => self.take_cluster_queue(change),
             Input::Cohort(change) => self.take_cohort(change),

@@ -6,17 +6,21 @@ use lockkeeper_preemption::requeue::{
 };
 use lockkeeper_preemption::{
     Amount, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, NodeId, Options, PodSet,
-    Preemption, QueueSpec, QueueingStrategy, Quota, Reservation, ResourceGroup, State, WorkloadId,
-    WorkloadSpec,
+    Preemption, QueueSpec, QueueingStrategy, Quota, Reservation, ResourceGroup, State,
+    WithinClusterQueue, WorkloadId, WorkloadSpec,
 };
 
 /// A queue with one cpu.
 fn queue() -> (State, NodeId) {
+    queue_of(1_000, Preemption::default())
+}
+
+fn queue_of(milli_cpu: i64, preemption: Preemption) -> (State, NodeId) {
     let mut state = State::new(Options::default());
     let cpu = state.resource("cpu");
     let flavor = state.flavor("default");
     let quota = Quota {
-        nominal: Amount::new(1_000),
+        nominal: Amount::new(milli_cpu),
         ..Quota::default()
     };
     let queue = state.set_queue(QueueSpec {
@@ -29,7 +33,7 @@ fn queue() -> (State, NodeId) {
                 quotas: vec![(cpu, quota)],
             }],
         }],
-        preemption: Preemption::default(),
+        preemption,
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
         weight: 1.0,
@@ -230,4 +234,34 @@ fn admission_is_blocked_until_all_pods_are_ready() {
     holders[1].job_stopped();
     assert!(may_admit(&on, &holders));
     assert!(may_admit(&on, []));
+}
+
+/// Whom `high` preempts: `told`, whose object says that it was admitted in second 0, or `untold`, which a cycle
+/// admits in the same second.
+fn victim(is_newest: bool) -> String {
+    let preemption = Preemption {
+        within_cluster_queue: WithinClusterQueue::LowerPriority,
+        ..Preemption::default()
+    };
+    let (mut state, _) = queue_of(2_000, preemption);
+    if is_newest {
+        state.count_new_as_newest();
+    }
+    let told = add(&mut state, "told", 0);
+    let held = reservation(&mut state);
+    state.reserve(told, &held);
+    let untold = add(&mut state, "untold", 0);
+    assert_eq!(winners(&mut state, 0), [untold]);
+    add(&mut state, "high", 9);
+    let cycle = state.next_cycle(0, false);
+    let Decision::Preempt(victims) = &cycle.entries[0].decision else {
+        panic!("{:?}", cycle.entries[0].decision);
+    };
+    state.workload_name(victims[0].workload).to_owned()
+}
+
+#[test]
+fn who_was_admitted_just_now_is_the_newest_if_it_is_told_so() {
+    assert_eq!(victim(false), "told", "of one second, and by uid");
+    assert_eq!(victim(true), "untold");
 }

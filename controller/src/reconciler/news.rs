@@ -44,11 +44,72 @@ const SUMS_MAX: usize = 1_000;
 struct Item {
     track: Track,
     tries: u32,
+    message: Message,
+}
+
+/// What is told of an object.
+#[derive(Debug)]
+struct Message {
     regarding: Value,
     namespace: String,
     is_warning: bool,
     reason: String,
     note: String,
+}
+
+impl Message {
+    fn normal(about: &About, reason: String, note: String) -> Self {
+        Self::new(about, false, reason, note)
+    }
+
+    fn warning(about: &About, reason: &str, note: String) -> Self {
+        Self::new(about, true, reason.to_owned(), note)
+    }
+
+    fn new(about: &About, is_warning: bool, reason: String, mut note: String) -> Self {
+        let namespace = match about.name.namespace() {
+            "" => "default",
+            namespace => namespace,
+        };
+        note.truncate(cut(&note, NOTE_MAX).len());
+        Self {
+            regarding: about.reference(),
+            namespace: namespace.to_owned(),
+            is_warning,
+            reason,
+            note,
+        }
+    }
+}
+
+/// An object that something is told of.
+struct About<'a> {
+    api_version: String,
+    kind: &'a str,
+    name: &'a Name,
+    uid: Option<&'a str>,
+}
+
+impl<'a> About<'a> {
+    fn ours(kind: &'a str, name: &'a Name, uid: Option<&'a str>) -> Self {
+        Self {
+            api_version: format!("{GROUP}/{VERSION}"),
+            kind,
+            name,
+            uid,
+        }
+    }
+
+    fn workload(name: &'a Name, known: &'a Known) -> Self {
+        Self::ours("Workload", name, known.seen.metadata.uid.as_deref())
+    }
+
+    fn reference(&self) -> Value {
+        json!({
+            "apiVersion": self.api_version, "kind": self.kind,
+            "name": self.name.name(), "namespace": self.name.namespace(), "uid": self.uid,
+        })
+    }
 }
 
 /// The events that wait, and what may be spent on news.
@@ -76,20 +137,17 @@ impl News {
         }
     }
 
-    fn push(
-        &mut self,
-        regarding: Value,
-        namespace: &str,
-        is_warning: bool,
-        reason: &str,
-        note: &str,
-    ) {
-        let key = (format!("{regarding}"), format!("{reason} {note}"));
+    /// Tells what was not told in the last while.
+    fn push(&mut self, message: Message) {
+        let key = (
+            format!("{}", message.regarding),
+            format!("{} {}", message.reason, message.note),
+        );
         let is_told = self.told.get(&key);
         if is_told.is_some_and(|at_ms| self.now_ms.saturating_sub(*at_ms) < QUIET_MS) {
             return;
         }
-        if !self.add(regarding, namespace, is_warning, reason, note) {
+        if !self.add(message) {
             return;
         }
         if self.told.len() >= TOLD_MAX {
@@ -103,36 +161,18 @@ impl News {
     }
 
     /// Whether there is room for one more.
-    fn add(
-        &mut self,
-        regarding: Value,
-        namespace: &str,
-        is_warning: bool,
-        reason: &str,
-        note: &str,
-    ) -> bool {
+    fn add(&mut self, message: Message) -> bool {
         if self.waiting.len() >= WAITING_MAX {
             self.dropped = self.dropped.saturating_add(1);
             return false;
         }
         self.numbers = self.numbers.wrapping_add(1);
-        let namespace = if namespace.is_empty() {
-            "default"
-        } else {
-            namespace
+        let item = Item {
+            track: Track::default(),
+            tries: 0,
+            message,
         };
-        self.waiting.insert(
-            self.numbers,
-            Item {
-                track: Track::default(),
-                tries: 0,
-                regarding,
-                namespace: namespace.to_owned(),
-                is_warning,
-                reason: reason.to_owned(),
-                note: cut(note, NOTE_MAX).to_owned(),
-            },
-        );
+        self.waiting.insert(self.numbers, item);
         self.unmarked.push(self.numbers);
         true
     }
@@ -145,29 +185,30 @@ impl News {
     pub(super) fn warn_unreadable(&mut self, kind: &str, name: &Name, error: &str) {
         let group = KINDS.iter().map(|it| it.resource());
         let mut group = group.filter(|it| it.kind == kind);
-        let version = group
-            .next()
-            .map_or_else(|| format!("{GROUP}/{VERSION}"), |it| it.api_version());
-        let regarding = json!({
-            "apiVersion": version, "kind": kind, "name": name.name(), "namespace": name.namespace(),
-        });
+        let mut about = About::ours(kind, name, None);
+        if let Some(resource) = group.next() {
+            about.api_version = resource.api_version();
+        }
         let note = format!("It cannot be read and is left as it is: {error}");
-        self.push(regarding, name.namespace(), true, "Unreadable", &note);
+        self.push(Message::warning(&about, "Unreadable", note));
     }
 
     pub(super) fn warn_job(&mut self, job: &JobName, what: What, why: &str) {
         let (kind, name) = reference(job);
         let version = KINDS.get(job.kind).map(|it| it.resource().api_version());
-        let regarding = json!({
-            "apiVersion": version, "kind": kind, "name": name.name(), "namespace": name.namespace(),
-        });
+        let about = About {
+            api_version: version.unwrap_or_default(),
+            kind,
+            name,
+            uid: None,
+        };
         let doing = match what {
             What::CreateWorkload => "make its workload",
             What::StartJob => "start it",
             _ => "stop it",
         };
         let note = format!("Cannot {doing}: {why}");
-        self.push(regarding, name.namespace(), true, "Refused", &note);
+        self.push(Message::warning(&about, "Refused", note));
     }
 
     pub(super) fn plan(&self, number: u64) -> Plan {
@@ -179,25 +220,25 @@ impl News {
     }
 
     pub(super) fn draft(&self, number: u64, now_ms: i64) -> Option<Verb> {
-        let item = self.waiting.get(&number)?;
+        let message = &self.waiting.get(&number)?.message;
         let at = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
-        let about = item.regarding.get("name").and_then(Value::as_str);
+        let about = message.regarding.get("name").and_then(Value::as_str);
         let about = cut(about.unwrap_or("event"), 200).trim_end_matches(['-', '.']);
         Some(Verb::Create(json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
                 "name": format!("{about}.{now_ms:x}{number:04x}"),
-                "namespace": item.namespace,
+                "namespace": message.namespace,
             },
             "eventTime": format!("{at:.6}"),
             "reportingController": "lockkeeper.dev/controller",
             "reportingInstance": self.instance,
-            "action": item.reason,
-            "reason": item.reason,
-            "type": if item.is_warning { "Warning" } else { "Normal" },
-            "regarding": item.regarding,
-            "note": item.note,
+            "action": message.reason,
+            "reason": message.reason,
+            "type": if message.is_warning { "Warning" } else { "Normal" },
+            "regarding": message.regarding,
+            "note": message.note,
         })))
     }
 
@@ -269,7 +310,8 @@ impl Reconciler {
         let Some(known) = self.workloads.get(name) else {
             return;
         };
-        let (is_warning, reason, note) = match (what, &known.last) {
+        let about = About::workload(name, known);
+        let message = match (what, known.last.as_deref()) {
             (What::Evict, Some((reason, note))) => {
                 let reason = format!("EvictedDueTo{reason}");
                 let per_second = self.settings.eviction_events_per_second;
@@ -280,31 +322,27 @@ impl Reconciler {
                     self.news.sum_up(door, &reason);
                     return;
                 }
-                (false, reason, note.clone())
+                Message::normal(&about, reason, note.clone())
             }
-            (What::Deactivate, Some((reason, note))) => (true, reason.clone(), note.clone()),
+            (What::Deactivate, Some((reason, note))) => {
+                Message::warning(&about, reason, note.clone())
+            }
             _ => return,
         };
-        let regarding = regarding(name, known);
-        self.news
-            .push(regarding, name.namespace(), is_warning, &reason, &note);
+        self.news.push(message);
     }
 
     /// Tells how many were evicted who were not told one by one.
     pub(super) fn tell_sums(&mut self) {
         for ((door, reason), sum) in self.news.take_sums() {
             let seen = self.queues.local_queues.get(&door).map(|it| &it.seen);
-            let regarding = json!({
-                "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "LocalQueue",
-                "name": door.name(), "namespace": door.namespace(),
-                "uid": seen.and_then(|it| it.metadata.uid.clone()),
-            });
+            let uid = seen.and_then(|it| it.metadata.uid.as_deref());
             let note = format!(
                 "{sum} more of its workloads were evicted in the last {} s; the condition Evicted of each says why",
                 SUM_MS.div_euclid(1_000)
             );
-            self.news
-                .add(regarding, door.namespace(), false, &reason, &note);
+            let about = About::ours("LocalQueue", &door, uid);
+            self.news.add(Message::normal(&about, reason, note));
         }
         self.mark_news();
     }
@@ -320,15 +358,7 @@ impl Reconciler {
             return;
         };
         let note = format!("Cannot {doing} it: {why}");
-        let regarding = regarding(name, known);
-        self.news
-            .push(regarding, name.namespace(), true, "Refused", &note);
+        let message = Message::warning(&About::workload(name, known), "Refused", note);
+        self.news.push(message);
     }
-}
-
-fn regarding(name: &Name, known: &Known) -> Value {
-    json!({
-        "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "Workload",
-        "name": name.name(), "namespace": name.namespace(), "uid": known.seen.metadata.uid,
-    })
 }

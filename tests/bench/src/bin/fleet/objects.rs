@@ -1,7 +1,7 @@
 //! The objects of the test.
 
 use crate::generator::{Generator, Workload};
-use crate::seen::Seen;
+use crate::seen;
 use anyhow::Error;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use kube::api::{ApiResource, DynamicObject, PostParams};
@@ -121,13 +121,13 @@ pub fn workload(queue: &str, name: &str, class: &Workload) -> Value {
 async fn create_workload(client: &Client, place: &str, object: Value) -> Result<(), Error> {
     let by = PostParams::default();
     let request = Request::new(place).create(&by, serde_json::to_vec(&object)?)?;
-    client.request::<Seen>(request).await?;
+    client.request::<seen::Workload>(request).await?;
     Ok(())
 }
 
 /// Makes all workloads, each set of each queue at its own pace, or all as fast as it goes.
 pub async fn make(client: &Client, generator: &Generator, at_once: bool) -> Result<usize, Error> {
-    let place = Seen::url_path(&(), Some(NAMESPACE));
+    let place = seen::Workload::url_path(&(), Some(NAMESPACE));
     let begun = Instant::now();
     let mut due = Vec::new();
     for queue in generator.queues() {

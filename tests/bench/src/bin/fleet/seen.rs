@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct Seen {
+pub struct Workload {
     #[serde(deserialize_with = "metadata")]
     metadata: ObjectMeta,
     #[serde(default)]
@@ -22,7 +22,7 @@ struct Status {
     conditions: Vec<Value>,
 }
 
-impl Seen {
+impl Workload {
     pub fn conditions(&self) -> &[Value] {
         &self.status.conditions
     }
@@ -50,7 +50,7 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
     })
 }
 
-impl Resource for Seen {
+impl Resource for Workload {
     type DynamicType = ();
     type Scope = NamespaceResourceScope;
 

@@ -2,7 +2,7 @@
 
 use crate::generator::Generator;
 use crate::objects::NAMESPACE;
-use crate::seen::Seen as Workload;
+use crate::seen::Workload;
 use anyhow::{Error, bail};
 use futures_util::StreamExt;
 use kube::api::{Patch, PatchParams};

@@ -197,7 +197,8 @@ pub struct WorkloadStatus {
 
     /// How often and until when the workload was put back after its pods were not ready in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requeue_state: Option<RequeueState>,
+    // In a box: few workloads have one.
+    pub requeue_state: Option<Box<RequeueState>>,
 
     /// The nodes held for the workload while its victims go.
     #[serde(default, skip_serializing_if = "Option::is_none")]

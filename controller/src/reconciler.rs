@@ -134,7 +134,7 @@ struct Flight {
 pub struct Figures {
     /// Cycles.
     pub cycles: u64,
-    /// Workloads that a cycle admitted.
+    /// Admissions that were written.
     pub admitted: u64,
     /// Workloads that a cycle told to go, by reason.
     pub victims: [(Reason, u64); 4],

@@ -5,7 +5,8 @@ use super::conditions::second;
 use super::input::Name;
 use super::notice::of_entry;
 use super::output::Target;
-use super::workload::{Notice, Order, Preemption};
+use super::workload::{Grant, Notice, Order, Preemption};
+use lockkeeper_api::Workload;
 use lockkeeper_preemption::{Decision, Entry, Mode, RequeuedTo, Victim};
 use lockkeeper_snapshot::objects::admission;
 use std::sync::Arc;
@@ -111,8 +112,6 @@ impl Reconciler {
             self.give_up(&name);
             return false;
         };
-        let created = known.seen.metadata.creation_timestamp.as_ref();
-        let waited_s = created.map_or(0, |it| now_ms.div_euclid(1000).saturating_sub(second(it)));
         let is_borrowed = |it: &lockkeeper_preemption::FlavorAssignment| {
             it.mode == Mode::Fit && it.borrowing_level > 0
         };
@@ -130,19 +129,26 @@ impl Reconciler {
             format!("; borrows {}", borrowed.join(", "))
         };
         let queue = &admission.cluster_queue;
-        let waited_s = waited_s.max(0);
+        let waited_s = waited_s(&known.seen, now_ms);
         let why = format!(
             "Quota reserved in ClusterQueue {queue}, {waited_s} s after it was made{borrowed}"
         );
         if known.order.is_none() {
             self.orders = self.orders.saturating_add(1);
         }
-        known.order = Some(Order::Admit(Box::new(admission), why));
+        known.order = Some(Order::Admit(Box::new(Grant { admission, why })));
         known.notice = None;
-        self.waits_s.push(waited_s);
-        self.figures.admitted = self.figures.admitted.saturating_add(1);
         self.schedule.mark(Target::Workload(name));
         true
+    }
+
+    /// Counts an admission that is written; one that was taken back before that is none.
+    pub(super) fn count_admission(&mut self, name: &Name) {
+        if let Some(known) = self.workloads.get(name) {
+            self.waits_s
+                .push(waited_s(&known.seen, self.objects.now_ms()));
+            self.figures.admitted = self.figures.admitted.saturating_add(1);
+        }
     }
 
     /// Tells victims to go who were not told before. Whether there were any. A victim whose admission is not
@@ -194,7 +200,7 @@ impl Reconciler {
         };
         let is_untold = known.track.flight.is_none() && !known.track.is_in_doubt;
         if !is_untold
-            || !matches!(known.order, Some(Order::Admit(..)))
+            || !matches!(known.order, Some(Order::Admit(_)))
             || self.withdrawn >= WITHDRAWN_MAX
         {
             return false;
@@ -238,4 +244,11 @@ impl Reconciler {
             self.schedule.mark(Target::Workload(name.clone()));
         }
     }
+}
+
+/// Since it was made, in seconds.
+fn waited_s(workload: &Workload, now_ms: i64) -> i64 {
+    let created = workload.metadata.creation_timestamp.as_ref();
+    let waited_s = created.map_or(0, |it| now_ms.div_euclid(1000).saturating_sub(second(it)));
+    waited_s.max(0)
 }

@@ -64,7 +64,7 @@ impl Reconciler {
             self.roll();
         }
         if let Some(known) = self.workloads.get_mut(name) {
-            known.last = told;
+            known.last = told.map(Box::new);
         }
         Some(Verb::PatchStatus(patch))
     }
@@ -248,14 +248,14 @@ pub(super) fn has_same_classes(known: &Known, job: &jobs::Seen) -> bool {
 }
 
 fn admit(known: &Known, status: &mut WorkloadStatus, now_ms: i64) -> Option<()> {
-    let Some(Order::Admit(admission, why)) = &known.order else {
+    let Some(Order::Admit(grant)) = &known.order else {
         return None;
     };
-    status.admission = Some((**admission).clone());
+    status.admission = Some(grant.admission.clone());
     let mut conditions = conditions(&known.seen, &mut status.conditions, now_ms);
     // They begin now, whatever somebody has left standing there.
-    conditions.renew("QuotaReserved", "QuotaReserved", why);
-    let queue = &admission.cluster_queue;
+    conditions.renew("QuotaReserved", "QuotaReserved", &grant.why);
+    let queue = &grant.admission.cluster_queue;
     let message = format!("Admitted by ClusterQueue {queue}");
     conditions.renew("Admitted", "Admitted", &message);
     conditions.end("Evicted", "QuotaReserved");
@@ -433,11 +433,11 @@ fn about(workload: &Workload) -> String {
     }
 }
 
-fn stored(state: RequeueState) -> StoredState {
+fn stored(state: RequeueState) -> Box<StoredState> {
     let at = |second: i64| time(second.saturating_mul(1000));
-    StoredState {
+    Box::new(StoredState {
         count: i32::try_from(state.times()).unwrap_or(i32::MAX),
         requeue_at: state.requeue_at_s.map(at),
         first_evicted_at: state.first_evicted_at_s.map(at),
-    }
+    })
 }

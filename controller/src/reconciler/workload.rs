@@ -31,7 +31,7 @@ pub(super) struct Known {
     /// Why it waits.
     pub(super) notice: Option<Box<Notice>>,
     /// What the write that is under way tells: reason and message.
-    pub(super) last: Option<(String, String)>,
+    pub(super) last: Option<Box<(String, String)>>,
     /// Limits have changed since it was decided, and the write of that was begun: it is not repeated.
     pub(super) is_stale: bool,
 }
@@ -39,10 +39,17 @@ pub(super) struct Known {
 /// A decision.
 #[derive(Clone, Debug)]
 pub(super) enum Order {
-    /// It is admitted like this.
-    Admit(Box<Admission>, String),
+    /// It is admitted.
+    Admit(Box<Grant>),
     /// It has to go.
     Preempt(Box<Preemption>),
+}
+
+/// How a workload is admitted, and how that is told.
+#[derive(Clone, Debug)]
+pub(super) struct Grant {
+    pub(super) admission: Admission,
+    pub(super) why: String,
 }
 
 /// Who takes the quota of a victim, and why.
@@ -141,7 +148,7 @@ impl Reconciler {
             if order.is_some() {
                 self.orders = self.orders.saturating_sub(1);
             }
-            let is_admission = matches!(order, Some(Order::Admit(..)));
+            let is_admission = matches!(order, Some(Order::Admit(_)));
             if is_admission || known.track.version >= known.track.awaits {
                 self.give_up(&name);
             }
@@ -202,7 +209,7 @@ impl Reconciler {
                 (is_over, is_over)
             }
             Outcome::Conflict
-                if known.track.is_in_doubt && matches!(known.order, Some(Order::Admit(..))) =>
+                if known.track.is_in_doubt && matches!(known.order, Some(Order::Admit(_))) =>
             {
                 (false, false)
             }
@@ -228,6 +235,9 @@ impl Reconciler {
             return;
         };
         let job = known.job.clone();
+        if what == What::Admit && matches!(outcome, Outcome::Done(_) | Outcome::DryRun) {
+            self.count_admission(name);
+        }
         match outcome {
             Outcome::Done(_) => self.tell(name, what),
             Outcome::Refused(why) => self.warn_workload(name, what, why),
@@ -263,7 +273,7 @@ impl Reconciler {
     /// What was decided counts no more. An admission before that was written and is not seen yet does.
     pub(super) fn undo(&mut self, dropped: impl IntoIterator<Item = (Name, Order, Arc<Workload>)>) {
         for (name, order, seen) in dropped {
-            if matches!(order, Order::Admit(..)) {
+            if matches!(order, Order::Admit(_)) {
                 self.give_up(&name);
             }
             let _ = self.objects.set_workload(seen);
@@ -374,12 +384,12 @@ impl Reconciler {
         }
         match &known.order {
             // It says nothing that was not so, and shows whether the admission was written.
-            Some(Order::Admit(..)) if !holds && known.is_stale => return Some(What::Notice),
-            Some(Order::Admit(..)) if job.is_some_and(|it| !may_start(&it.seen, known)) => {
+            Some(Order::Admit(_)) if !holds && known.is_stale => return Some(What::Notice),
+            Some(Order::Admit(_)) if job.is_some_and(|it| !may_start(&it.seen, known)) => {
                 return None;
             }
             Some(Order::Preempt(_)) if holds => return Some(What::Evict),
-            Some(Order::Admit(..)) if !holds => return Some(What::Admit),
+            Some(Order::Admit(_)) if !holds => return Some(What::Admit),
             _ => {}
         }
         if !holds {

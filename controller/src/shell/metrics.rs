@@ -104,7 +104,7 @@ impl Metrics {
         let help = "Writes, by what they are for and what became of them";
         all.register("writes", help, self.writes.clone());
         all.register("cycles", "Admission cycles", self.cycles.clone());
-        all.register("admitted", "Workloads admitted", self.admitted.clone());
+        all.register("admitted", "Admissions written", self.admitted.clone());
         let help = "Workloads preempted, by reason";
         all.register("victims", help, self.victims.clone());
         let help = "Events not written because too many waited";

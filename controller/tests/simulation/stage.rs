@@ -5,7 +5,7 @@ use crate::fields::{list, text};
 use crate::objects;
 use crate::process::Process;
 use crate::write::{object, perform};
-use lockkeeper_controller::{Kind, Name, Outcome, Settings, Verb, What, Write};
+use lockkeeper_controller::{Figures, Kind, Name, Outcome, Settings, Verb, What, Write};
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::Settings as Requeue;
@@ -141,6 +141,10 @@ impl Stage {
         self.api.now_ms = end_ms;
         lines.extend(self.settle());
         lines
+    }
+
+    pub const fn figures(&self) -> Figures {
+        self.process.reconciler.figures()
     }
 
     /// Its user changes it.

@@ -20,17 +20,23 @@ fn workload(name: &str, class: &str, cpu: u32) -> Value {
     })
 }
 
+/// As many small ones as there is quota, all of them new.
+fn with_small_ones() -> Stage {
+    let mut stage = Stage::new(Settings::default(), SMALL);
+    for number in 0..SMALL {
+        let small = workload(&format!("small-{number:02}"), "low", 1);
+        stage.api.create(Kind::Workload, small).unwrap();
+    }
+    stage
+}
+
 fn counted(lines: &[String], what: &str) -> usize {
     lines.iter().filter(|it| it.starts_with(what)).count()
 }
 
 #[test]
 fn of_many_evictions_the_first_are_told_one_by_one_and_the_rest_in_sum() {
-    let mut stage = Stage::new(Settings::default(), SMALL);
-    for number in 0..SMALL {
-        let small = workload(&format!("small-{number:02}"), "low", 1);
-        stage.api.create(Kind::Workload, small).unwrap();
-    }
+    let mut stage = with_small_ones();
     assert_eq!(counted(&stage.settle(), "admit "), 60);
     let large = workload("large", "high", SMALL);
     stage.api.create(Kind::Workload, large).unwrap();
@@ -55,11 +61,7 @@ fn of_many_evictions_the_first_are_told_one_by_one_and_the_rest_in_sum() {
 
 #[test]
 fn who_was_not_told_of_his_admission_yet_is_not_admitted_only_to_be_evicted() {
-    let mut stage = Stage::new(Settings::default(), SMALL);
-    for number in 0..SMALL {
-        let small = workload(&format!("small-{number:02}"), "low", 1);
-        stage.api.create(Kind::Workload, small).unwrap();
-    }
+    let mut stage = with_small_ones();
     // As many are under way as may be, and more were decided on.
     let writes = stage.begin();
     assert_eq!(writes.len(), 8);
@@ -72,6 +74,8 @@ fn who_was_not_told_of_his_admission_yet_is_not_admitted_only_to_be_evicted() {
     assert_eq!(counted(&lines, "admit small"), 8);
     assert_eq!(counted(&lines, "evict small"), 8);
     assert_eq!(counted(&lines, "admit large"), 1);
+    // Nor is it counted as admitted.
+    assert_eq!(stage.figures().admitted, 9);
 }
 
 #[test]

@@ -34,7 +34,7 @@ use crate::jobs::KINDS;
 use job::KnownJob;
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::requeue::{Jitter, Settings as RequeueSettings};
-use lockkeeper_preemption::{Options, Reason, WorkloadId};
+use lockkeeper_preemption::{Decision, Options, Reason, WorkloadId};
 use lockkeeper_snapshot::objects::{Knowledge, Objects};
 use news::News;
 use queues::Queues;
@@ -134,6 +134,8 @@ struct Flight {
 pub struct Figures {
     /// Cycles.
     pub cycles: u64,
+    /// What became of those that a cycle looked at, by the name of the decision.
+    pub decisions: [(&'static str, u64); 6],
     /// Admissions that were written.
     pub admitted: u64,
     /// Workloads that a cycle told to go, by reason.
@@ -152,6 +154,7 @@ impl Default for Figures {
         ];
         Self {
             cycles: 0,
+            decisions: Decision::NAMES.map(|it| (it, 0)),
             admitted: 0,
             victims: reasons.map(|it| (it, 0)),
             events_dropped: 0,

@@ -47,6 +47,31 @@ pub enum Decision {
     NoFit,
 }
 
+impl Decision {
+    /// The names of all of them.
+    pub const NAMES: [&'static str; 6] = [
+        "Admit",
+        "Preempt",
+        "Skip",
+        "DeferredFit",
+        "NoCandidates",
+        "NoFit",
+    ];
+
+    /// Its name, without what it is about.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Admit => "Admit",
+            Self::Preempt(_) => "Preempt",
+            Self::Skip(_) => "Skip",
+            Self::DeferredFit => "DeferredFit",
+            Self::NoCandidates => "NoCandidates",
+            Self::NoFit => "NoFit",
+        }
+    }
+}
+
 /// Why an entry was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipReason {

@@ -42,6 +42,7 @@ impl Reconciler {
         for entry in &cycle.entries {
             // Who stepped aside makes room for the next, and a search for flavors may go on.
             has_moved |= self.goes_on(entry);
+            count(&mut self.figures.decisions, entry.decision.as_str());
             match &entry.decision {
                 Decision::Admit if is_one_only && has_admitted => {
                     let name = self.name_of(entry);
@@ -180,10 +181,7 @@ impl Reconciler {
                 paths: [from.clone(), to.unwrap_or_default()],
             })));
             self.orders = self.orders.saturating_add(1);
-            let reasons = self.figures.victims.iter_mut();
-            for (_, number) in reasons.filter(|(reason, _)| *reason == victim.reason) {
-                *number = number.saturating_add(1);
-            }
+            count(&mut self.figures.victims, victim.reason);
             // It goes, as far as the next decision is concerned.
             self.objects.state_mut().mark_evicted(victim.workload);
             self.schedule.mark(Target::Workload(name));
@@ -243,6 +241,13 @@ impl Reconciler {
             known.notice = Some(Box::new(notice));
             self.schedule.mark(Target::Workload(name.clone()));
         }
+    }
+}
+
+/// One more of its kind.
+fn count<T: Copy + PartialEq>(all: &mut [(T, u64)], one: T) {
+    for (_, number) in all.iter_mut().filter(|(it, _)| *it == one) {
+        *number = number.saturating_add(1);
     }
 }
 

@@ -388,7 +388,7 @@ fn apply(workload: &Workload, status: &mut WorkloadStatus, step: Step, now_ms: i
     let about = || about(workload);
     match step {
         Step::Rest | Step::Wait(_) | Step::Deactivate => return None,
-        Step::Record(state) => status.requeue_state = state.map(stored),
+        Step::Record(state) => status.requeue_state = state.map(stored).map(Box::new),
         Step::Target(target) => {
             let mut conditions = conditions(workload, &mut status.conditions, now_ms);
             let message = target.message("");
@@ -402,7 +402,7 @@ fn apply(workload: &Workload, status: &mut WorkloadStatus, step: Step, now_ms: i
         Step::Evict(eviction) => {
             let reason = eviction.reason;
             let message = reason.message(&about());
-            status.requeue_state = eviction.state.map(stored);
+            status.requeue_state = eviction.state.map(stored).map(Box::new);
             let mut conditions = conditions(workload, &mut status.conditions, now_ms);
             conditions.renew("Evicted", reason.as_str(), &message);
             if matches!(reason, EvictionReason::Deactivated(_)) {
@@ -415,7 +415,7 @@ fn apply(workload: &Workload, status: &mut WorkloadStatus, step: Step, now_ms: i
             conditions.remove("DeactivationTarget");
         }
         Step::Requeue(requeue) => {
-            status.requeue_state = requeue.state.map(stored);
+            status.requeue_state = requeue.state.map(stored).map(Box::new);
             let mut conditions = conditions(workload, &mut status.conditions, now_ms);
             let reason = requeue.reason;
             conditions.set("Requeued", true, reason.as_str(), reason.message());
@@ -433,11 +433,11 @@ fn about(workload: &Workload) -> String {
     }
 }
 
-fn stored(state: RequeueState) -> Box<StoredState> {
+fn stored(state: RequeueState) -> StoredState {
     let at = |second: i64| time(second.saturating_mul(1000));
-    Box::new(StoredState {
+    StoredState {
         count: i32::try_from(state.times()).unwrap_or(i32::MAX),
         requeue_at: state.requeue_at_s.map(at),
         first_evicted_at: state.first_evicted_at_s.map(at),
-    })
+    }
 }

@@ -36,6 +36,11 @@ struct QueueLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DecisionLabels {
+    decision: Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReasonLabels {
     reason: Text,
 }
@@ -60,6 +65,7 @@ pub(super) struct Metrics {
     wait_seconds: Histogram,
     lag_seconds: Histogram,
     cycles: Counter,
+    decisions: Family<DecisionLabels, Counter>,
     admitted: Counter,
     victims: Family<ReasonLabels, Counter>,
     dropped: Counter,
@@ -81,6 +87,7 @@ impl Metrics {
             wait_seconds: Histogram::new(exponential_buckets(0.5, 2.0, 16)),
             lag_seconds: seconds(),
             cycles: Counter::default(),
+            decisions: Family::default(),
             admitted: Counter::default(),
             victims: Family::default(),
             dropped: Counter::default(),
@@ -104,6 +111,8 @@ impl Metrics {
         let help = "Writes, by what they are for and what became of them";
         all.register("writes", help, self.writes.clone());
         all.register("cycles", "Admission cycles", self.cycles.clone());
+        let help = "What cycles decided about a workload that they looked at";
+        all.register("decisions", help, self.decisions.clone());
         all.register("admitted", "Admissions written", self.admitted.clone());
         let help = "Workloads preempted, by reason";
         all.register("victims", help, self.victims.clone());
@@ -163,9 +172,14 @@ impl Metrics {
                 drop(self.writes.get_or_create(&WriteLabels { what, result }));
             }
         }
-        for (reason, _) in Figures::default().victims {
+        let zero = Figures::default();
+        for (reason, _) in zero.victims {
             let reason = Text(reason.as_str());
             drop(self.victims.get_or_create(&ReasonLabels { reason }));
+        }
+        for (decision, _) in zero.decisions {
+            let decision = Text(decision);
+            drop(self.decisions.get_or_create(&DecisionLabels { decision }));
         }
     }
 
@@ -196,6 +210,14 @@ impl Metrics {
             .inc_by(now.admitted.saturating_sub(before.admitted));
         self.dropped
             .inc_by(now.events_dropped.saturating_sub(before.events_dropped));
+        for ((decision, now), (_, before)) in now.decisions.into_iter().zip(before.decisions) {
+            let more = now.saturating_sub(before);
+            if more > 0 {
+                let decision = Text(decision);
+                let of = self.decisions.get_or_create(&DecisionLabels { decision });
+                of.inc_by(more);
+            }
+        }
         for ((reason, now), (_, before)) in now.victims.iter().zip(before.victims) {
             let more = now.saturating_sub(before);
             if more > 0 {

@@ -15,6 +15,7 @@ mod job;
 mod life;
 mod news;
 mod notice;
+mod order;
 mod output;
 mod pace;
 mod purse;

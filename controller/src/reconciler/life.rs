@@ -3,8 +3,9 @@
 use super::conditions::{Conditions, find, is, status_of, status_patch, time};
 use super::input::Name;
 use super::job::outgrown;
+use super::order::{Order, Preemption};
 use super::output::{Verb, What};
-use super::workload::{Known, Order, Preemption};
+use super::workload::Known;
 use super::{JobName, Reconciler};
 use crate::jobs::{self, KINDS};
 use lockkeeper_api::workload::{RequeueState as StoredState, WorkloadStatus};

@@ -4,12 +4,11 @@ use super::conditions::{find, is, second};
 use super::input::{Change, Name};
 use super::job::{KnownJob, may_start, outgrown};
 use super::life::{follows, has_same_classes};
+use super::order::Order;
 use super::output::{Outcome, Target, What};
 use super::{JobName, Kind, Plan, Reconciler, Track};
 use crate::jobs;
 use lockkeeper_api::Workload;
-use lockkeeper_api::workload::Admission;
-use lockkeeper_preemption::Reason;
 use lockkeeper_preemption::requeue::{Step, may_admit, next_step};
 use lockkeeper_snapshot::objects::Place;
 use std::sync::Arc;
@@ -34,32 +33,6 @@ pub(super) struct Known {
     pub(super) last: Option<Box<(String, String)>>,
     /// Limits have changed since it was decided, and the write of that was begun: it is not repeated.
     pub(super) is_stale: bool,
-}
-
-/// A decision.
-#[derive(Clone, Debug)]
-pub(super) enum Order {
-    /// It is admitted.
-    Admit(Box<Grant>),
-    /// It has to go.
-    Preempt(Box<Preemption>),
-}
-
-/// How a workload is admitted, and how that is told.
-#[derive(Clone, Debug)]
-pub(super) struct Grant {
-    pub(super) admission: Admission,
-    pub(super) why: String,
-}
-
-/// Who takes the quota of a victim, and why.
-#[derive(Clone, Debug)]
-pub(super) struct Preemption {
-    pub(super) reason: Reason,
-    pub(super) preemptor: Name,
-    pub(super) preemptor_uid: String,
-    pub(super) job_uid: String,
-    pub(super) paths: [String; 2],
 }
 
 /// Why a workload waits: a reason and a message.

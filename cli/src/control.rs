@@ -148,7 +148,8 @@ async fn control(kubeconfig: Option<PathBuf>, config: Config, rules: Rules) -> R
     let started = |it: Health| {
         let _ = health.set(it);
     };
-    lockkeeper_controller::run(client, settings, started, signals.first()).await?;
+    let running = lockkeeper_controller::run(client, settings, started, signals.first());
+    Box::pin(running).await?;
     tracing::info!("stopped");
     Ok(())
 }

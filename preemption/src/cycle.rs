@@ -371,3 +371,21 @@ fn remove(state: &State, view: &mut View<'_>, id: WorkloadId) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Decision, SkipReason};
+
+    #[test]
+    fn every_decision_has_its_place_among_the_names() {
+        let all = [
+            Decision::Admit,
+            Decision::Preempt(Vec::new()),
+            Decision::Skip(SkipReason::Budget),
+            Decision::DeferredFit,
+            Decision::NoCandidates,
+            Decision::NoFit,
+        ];
+        assert_eq!(all.each_ref().map(Decision::as_str), Decision::NAMES);
+    }
+}

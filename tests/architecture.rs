@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// Who may use whom. A crate that is not here may not exist.
-const ARROWS: &[(&str, &[&str])] = &[
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("lockkeeper-api", &[]),
     ("lockkeeper-preemption", &[]),
     (
@@ -66,7 +66,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that do no I/O, and what must not be below them.
-const PURE: &[&str] = &[
+const PURE_CRATES: &[&str] = &[
     "lockkeeper-api",
     "lockkeeper-policies",
     "lockkeeper-preemption",
@@ -91,13 +91,13 @@ fn metadata() -> Metadata {
 }
 
 #[test]
-fn no_crate_uses_another_that_it_must_not_know() {
+fn crate_dependencies_match_allowed_list() {
     let metadata = metadata();
     let members: BTreeSet<&str> = metadata.packages.iter().map(|p| p.name.as_str()).collect();
-    let drawn: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
+    let drawn: BTreeSet<&str> = ALLOWED_DEPENDENCIES.iter().map(|(name, _)| *name).collect();
     assert_eq!(members, drawn, "a crate is drawn if and only if it exists");
     for package in &metadata.packages {
-        let (_, allowed) = ARROWS
+        let (_, allowed) = ALLOWED_DEPENDENCIES
             .iter()
             .find(|(name, _)| *name == package.name.as_str())
             .unwrap();
@@ -113,7 +113,7 @@ fn no_crate_uses_another_that_it_must_not_know() {
 
 /// The parts of the controller that must stay replayable, and what would end that.
 #[test]
-fn the_reconciler_knows_no_client_and_no_clock() {
+fn reconciler_uses_no_client_and_no_clock() {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../controller/src");
     let mut seen = 0;
     let mut open = vec![
@@ -148,8 +148,8 @@ fn the_reconciler_knows_no_client_and_no_clock() {
 }
 
 #[test]
-fn the_pure_crates_stand_on_nothing_that_does_io() {
-    for name in PURE {
+fn pure_crates_depend_on_no_io() {
+    for name in PURE_CRATES {
         let output = Command::new(env!("CARGO"))
             .args([
                 "tree",
@@ -184,7 +184,7 @@ fn the_pure_crates_stand_on_nothing_that_does_io() {
 }
 
 #[test]
-fn the_core_stands_on_nothing() {
+fn core_crate_has_no_dependencies() {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--edges", "normal"])
         .args(["--package", "lockkeeper-preemption", "--manifest-path"])
@@ -197,7 +197,7 @@ fn the_core_stands_on_nothing() {
 }
 
 #[test]
-fn every_crate_takes_the_lints_of_the_workspace() {
+fn every_crate_uses_workspace_lints() {
     for package in metadata().packages {
         let manifest = std::fs::read_to_string(&package.manifest_path).unwrap();
         assert!(

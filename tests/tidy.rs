@@ -18,7 +18,7 @@ const FILE_LINES_MAX: usize = 500;
 const RULE_LINES_MAX: usize = 200;
 
 /// Words that have a better one in this field.
-const WORDS: &[(&str, &str)] = &[
+const FORBIDDEN_WORDS: &[(&str, &str)] = &[
     ("evictee", "victim"),
     ("headcount", "count"),
     ("wl_", "workload_"),
@@ -64,7 +64,7 @@ fn sources(extension: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn no_file_is_too_long_to_hold_in_mind() {
+fn source_files_stay_below_line_limit() {
     for path in sources("rs") {
         let text = fs::read_to_string(&path).unwrap();
         let code = text.split("\n#[cfg(test)]\nmod ").next().unwrap();
@@ -77,7 +77,7 @@ fn no_file_is_too_long_to_hold_in_mind() {
 }
 
 #[test]
-fn what_a_cluster_refuses_is_not_for_the_author_to_suppress() {
+fn suppressions_are_read_only_by_check() {
     for path in sources("rs") {
         let text = fs::read_to_string(&path).unwrap();
         let of = path.strip_prefix(root()).unwrap();
@@ -90,13 +90,13 @@ fn what_a_cluster_refuses_is_not_for_the_author_to_suppress() {
 }
 
 #[test]
-fn the_terms_are_those_of_the_field() {
+fn sources_use_no_forbidden_words() {
     for path in sources("rs") {
         if path.ends_with("tests/tidy.rs") {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap().to_lowercase();
-        for (word, better) in WORDS {
+        for (word, better) in FORBIDDEN_WORDS {
             assert!(
                 !text.contains(word),
                 "{}: {word}, better {better}",
@@ -107,7 +107,7 @@ fn the_terms_are_those_of_the_field() {
 }
 
 #[test]
-fn every_page_belongs_to_a_rule() {
+fn every_rule_page_belongs_to_a_rule() {
     // A rule for several kinds has one page.
     let pages: BTreeSet<&str> = lockkeeper_policies::registry::all()
         .iter()
@@ -127,7 +127,7 @@ fn every_page_belongs_to_a_rule() {
 }
 
 #[test]
-fn the_papers_are_in_order() {
+fn project_documents_are_complete() {
     let read = |name: &str| fs::read_to_string(root().join(name)).expect(name);
     let architecture = read("ARCHITECTURE.md");
     for name in CRATES {
@@ -148,7 +148,7 @@ fn the_papers_are_in_order() {
 
 /// The README shows what kubectl prints: the end-to-end tests hold the snapshot, this the copy.
 #[test]
-fn the_readme_shows_what_is_printed() {
+fn readme_shows_actual_output() {
     let snapshot = root().join("tests/e2e/snapshots/bad--cq001-borrow-without-reclaim.snap");
     let snapshot = fs::read_to_string(snapshot).unwrap();
     let printed = snapshot.lines().last().unwrap();

@@ -47,7 +47,7 @@ impl Collector {
         let kept = Arc::clone(&bodies);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                kept.lock().unwrap().push(take(&stream.unwrap()));
+                kept.lock().unwrap().push(read_request(&stream.unwrap()));
             }
         });
         Self { url, bodies }
@@ -66,7 +66,7 @@ impl Collector {
 }
 
 /// Reads one request, checks its head, and says that all is well.
-fn take(mut stream: &TcpStream) -> Vec<u8> {
+fn read_request(mut stream: &TcpStream) -> Vec<u8> {
     let mut reader = BufReader::new(stream);
     let mut head = Vec::new();
     loop {
@@ -227,7 +227,7 @@ impl Server {
         let log = folder.path().join("stderr");
         let printed = Some(process::create(&stdout).unwrap());
         let mut process = Process::start("lockkeeper serve", command, &log, printed).unwrap();
-        let url = process.wait_ready(|| announced(&stdout)).unwrap();
+        let url = process.wait_ready(|| announced_address(&stdout)).unwrap();
         Self {
             process,
             folder,
@@ -267,14 +267,14 @@ impl Server {
     }
 }
 
-fn announced(stdout: &Path) -> Option<String> {
+fn announced_address(stdout: &Path) -> Option<String> {
     let printed = fs::read_to_string(stdout).ok()?;
     let (line, _) = printed.split_once('\n')?;
     Some(line.strip_prefix("serving on ")?.to_owned())
 }
 
 #[test]
-fn spans_reach_the_collector_below_the_trace_of_the_caller() {
+fn spans_join_the_trace_of_the_caller() {
     let collector = Collector::start();
     let server = Server::start(&[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
@@ -306,7 +306,7 @@ fn spans_reach_the_collector_below_the_trace_of_the_caller() {
 
 /// The delay is an hour: only the end of the process sends what there is.
 #[test]
-fn what_is_left_is_sent_when_the_server_stops() {
+fn server_stop_flushes_remaining_spans() {
     let collector = Collector::start();
     let server = Server::start(&[
         (
@@ -327,7 +327,7 @@ fn what_is_left_is_sent_when_the_server_stops() {
 }
 
 #[test]
-fn a_sampler_that_takes_none_sends_nothing() {
+fn sampler_always_off_sends_no_spans() {
     let collector = Collector::start();
     let server = Server::start(&[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
@@ -339,7 +339,7 @@ fn a_sampler_that_takes_none_sends_nothing() {
 }
 
 #[test]
-fn without_a_place_to_send_to_nothing_is_sent_and_nothing_said() {
+fn no_endpoint_sends_no_spans_and_logs_nothing() {
     let server = Server::start(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "")]);
     server.review();
     let log = server.stop();
@@ -349,7 +349,7 @@ fn without_a_place_to_send_to_nothing_is_sent_and_nothing_said() {
 /// One that nobody listens on, one that takes connections and never answers, and one that is no
 /// address: reviews are answered, and the server stops, all the same.
 #[test]
-fn a_collector_that_is_not_there_holds_up_nobody() {
+fn unavailable_collector_does_not_delay_reviews() {
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let silent = (format!("http://{}", silent.local_addr().unwrap()), silent);
     let absent = {

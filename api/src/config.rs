@@ -3,24 +3,24 @@
 //! An unknown key is refused: a misspelt setting that is silently ignored is worse than none.
 
 mod certificates;
-mod contradiction;
+mod conflict;
 mod controller;
 mod exceptions;
-mod factor;
+mod backoff_factor;
 mod foreign;
 mod limits;
 mod listen;
 mod namespaced_name;
 mod pods_ready;
 mod preemption;
-mod timeout;
-mod within;
+mod go_duration;
+mod bounded;
 
 pub use certificates::{CertificateSettings, InjectionError, InjectionKind, InjectionTarget};
-pub use contradiction::{Contradiction, Pair};
+pub use conflict::{ConfigConflict, BoundCheck};
 pub use controller::{ControllerSettings, LeaderElection};
 pub use exceptions::{ExceptionSelector, Expiry, RuleException};
-pub use factor::{Factor, FactorError};
+pub use backoff_factor::{BackoffFactor, BackoffFactorError};
 pub use foreign::{ForeignKinds, UnknownKinds};
 pub use limits::{Http2Limits, LimitSettings, MetricsLimits};
 pub use listen::{AddressError, ListenAddress, OptionalListen};
@@ -30,8 +30,8 @@ pub use preemption::{
     Algorithm, BorrowingGate, Compatibility, FairSharing, FairStrategies, FairStrategiesError,
     FairStrategy, PreemptionSettings,
 };
-pub use timeout::{Timeout, TimeoutError};
-pub use within::Within;
+pub use go_duration::{GoDuration, GoDurationError};
+pub use bounded::BoundedInt;
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -85,7 +85,7 @@ impl Config {
     /// # Errors
     ///
     /// The first [`Contradiction`].
-    pub fn check(&self) -> Result<(), Contradiction> {
+    pub fn check(&self) -> Result<(), ConfigConflict> {
         self.webhook.check()?;
         self.wait_for_pods_ready.check()?;
         self.controller.check()
@@ -196,15 +196,15 @@ pub struct WebhookSettings {
     #[schemars(range(max = *DRAIN_SECONDS_RANGE.end()))]
     pub shutdown_delay_seconds: Option<u64>,
     /// How often the server connects to itself to see whether it is reached, in seconds.
-    pub self_check_seconds: Within<1, 3_600>,
+    pub self_check_seconds: BoundedInt<1, 3_600>,
     /// Longest for such a connection, in seconds. A server that takes longer is not ready: it is of no
     /// use to the API server either.
-    pub self_check_timeout_seconds: Within<1, 60>,
+    pub self_check_timeout_seconds: BoundedInt<1, 60>,
     /// How often the files of the certificates are looked at in any case, in seconds: for what no watch
     /// sees, such as a change on a network's file system.
-    pub tls_poll_seconds: Within<1, 3_600>,
+    pub tls_poll_seconds: BoundedInt<1, 3_600>,
     /// How often this file is read again, in seconds.
-    pub config_poll_seconds: Within<1, 3_600>,
+    pub config_poll_seconds: BoundedInt<1, 3_600>,
     /// What clients may take of the server.
     pub limits: LimitSettings,
 }
@@ -212,8 +212,8 @@ pub struct WebhookSettings {
 impl Default for WebhookSettings {
     fn default() -> Self {
         Self {
-            listen: ListenAddress::of_default(LISTEN_DEFAULT),
-            metrics_listen: OptionalListen::At(ListenAddress::of_default(METRICS_LISTEN_DEFAULT)),
+            listen: ListenAddress::from_default(LISTEN_DEFAULT),
+            metrics_listen: OptionalListen::At(ListenAddress::from_default(METRICS_LISTEN_DEFAULT)),
             minimum_tls: MinimumTls::default(),
             http1_only: false,
             client_ca: None,
@@ -223,32 +223,32 @@ impl Default for WebhookSettings {
             body_limit_bytes: BODY_LIMIT_BYTES_DEFAULT,
             drain_seconds: DRAIN_SECONDS_DEFAULT,
             shutdown_delay_seconds: None,
-            self_check_seconds: const { Within::of_default(10) },
-            self_check_timeout_seconds: const { Within::of_default(5) },
-            tls_poll_seconds: const { Within::of_default(30) },
-            config_poll_seconds: const { Within::of_default(5) },
+            self_check_seconds: const { BoundedInt::from_default(10) },
+            self_check_timeout_seconds: const { BoundedInt::from_default(5) },
+            tls_poll_seconds: const { BoundedInt::from_default(30) },
+            config_poll_seconds: const { BoundedInt::from_default(5) },
             limits: LimitSettings::default(),
         }
     }
 }
 
 fn body_limit_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    within(&BODY_LIMIT_BYTES_RANGE, deserializer)
+    deserialize_in_range(&BODY_LIMIT_BYTES_RANGE, deserializer)
 }
 
 fn drain_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    within(&DRAIN_SECONDS_RANGE, deserializer)
+    deserialize_in_range(&DRAIN_SECONDS_RANGE, deserializer)
 }
 
 fn shutdown_delay_seconds<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u64>, D::Error> {
-    within(&DRAIN_SECONDS_RANGE, deserializer).map(Some)
+    deserialize_in_range(&DRAIN_SECONDS_RANGE, deserializer).map(Some)
 }
 
 /// A number within a range. The error is a custom one: only to those does the parser of YAML add the
 /// place of the value.
-fn within<'de, D: Deserializer<'de>>(
+fn deserialize_in_range<'de, D: Deserializer<'de>>(
     range: &RangeInclusive<u64>,
     deserializer: D,
 ) -> Result<u64, D::Error> {
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_values_that_a_file_may_hold() {
+    fn default_config_round_trips() {
         let default = Config::default();
         let written = serde_json::to_value(&default);
         let read = written.and_then(serde_json::from_value::<Config>);

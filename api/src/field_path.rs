@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_as_kubernetes_does() {
+    fn field_path_prints_as_kubernetes() {
         check(
             &FieldPath::new("spec.resourceGroups")
                 .index(0)

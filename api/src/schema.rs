@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_described_and_no_pod_template_has_a_schema() {
+    fn fields_are_described_and_pod_templates_have_no_schema() {
         for crd in [
             crate::ClusterQueue::crd(),
             crate::Cohort::crd(),

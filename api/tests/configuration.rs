@@ -138,7 +138,7 @@ fn reference() -> String {
 
 /// `UPDATE_DOCS=1` writes the page anew.
 #[test]
-fn the_reference_says_what_is_read() {
+fn configuration_reference_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
     let new = reference();
     if env::var_os("UPDATE_DOCS").is_some() {
@@ -162,7 +162,7 @@ fn leaves(section: &Value, key: &str, out: &mut Vec<String>) {
 }
 
 #[test]
-fn every_limit_is_explained_where_overload_is() {
+fn limits_are_documented_in_reliability_page() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reliability.md");
     let text = fs::read_to_string(path).unwrap();
     let mut keys = Vec::new();

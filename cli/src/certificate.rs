@@ -2,7 +2,7 @@
 
 use anyhow::Error;
 use clap::Args;
-use lockkeeper_webhook::bootstrap;
+use lockkeeper_webhook::self_signed;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 
 /// Makes the files and says where they are.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
-    let files = bootstrap::ensure(&arguments.output_dir, &arguments.names, SystemTime::now())?;
+    let files = self_signed::ensure(&arguments.output_dir, &arguments.names, SystemTime::now())?;
     let mut out = stdout().lock();
     writeln!(out, "CA           {}", files.ca.display())?;
     writeln!(out, "certificate  {}", files.certificate.display())?;

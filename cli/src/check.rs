@@ -1,47 +1,47 @@
 //! `lockkeeper check`: the answers of the API server and the webhook, without either.
 
-mod block;
-mod choice;
-mod circles;
-mod cluster;
+mod block_parse;
+mod rule_selection;
+mod preemption_loops;
+mod cluster_list;
 mod conversion;
-mod crew;
-mod excuses;
+mod worker_pool;
+mod exception_usage;
 mod fix;
-mod judge;
+mod checker;
 mod kinds;
 mod kueue_version;
-mod lines;
-mod outside;
-mod plain;
+mod spans;
+mod existing_objects;
+mod fast_parse;
 mod policy_report;
 mod printer;
 mod progress;
 mod report;
-mod shelf;
+mod source_cache;
 mod source;
-mod stored;
+mod cluster_audit;
 
-use crate::user_rules::Folders;
+use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration};
 use anstream::AutoStream;
-use choice::Choice;
-use circles::Herd;
+use rule_selection::RuleSelection;
+use preemption_loops::LoopSearchInput;
 use clap::{Args, ColorChoice, ValueEnum};
-use conversion::{Classes, Conversion, Converter};
-use fix::{Fixed, Mender};
-use judge::Judge;
-use kinds::Known;
+use conversion::{PriorityClassValues, ConversionArguments, Converter};
+use fix::{FixSummary, Fixer};
+use checker::Checker;
+use kinds::KindRegistry;
 use kueue_version::KueueVersion;
-use lockkeeper_policies::endless;
+use lockkeeper_policies::preemption_loops;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use printer::Printer;
 use progress::Progress;
-use report::{Judged, Palette, Tally};
-use shelf::Shelf;
-use source::{Input, Source};
+use report::{CheckedFile, Palette, Tally};
+use source_cache::SourceCache;
+use source::{Input, ParsedSource};
 use std::io::{BufWriter, Write, stderr, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -86,13 +86,13 @@ pub(crate) struct Arguments {
     config: Option<PathBuf>,
 
     #[command(flatten)]
-    rules: Folders,
+    rules: RuleDirs,
 
     #[command(flatten)]
-    outside: outside::Outside,
+    existing: existing_objects::ExistingObjects,
 
     #[command(flatten)]
-    conversion: Conversion,
+    conversion: ConversionArguments,
 
     /// The version of Kueue whose preemption is played for Kueue's queues, such as 0.14 or v0.10.2, with the mistakes that
     /// it had; as Kueue is today by default
@@ -153,99 +153,99 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
     let loaded = read.map_err(Failure::Usage)?;
     let user_rules = Arc::clone(&loaded.settings.user_rules);
-    let choice = Choice::new(&arguments.select, &arguments.ignore, &user_rules);
+    let choice = RuleSelection::new(&arguments.select, &arguments.ignore, &user_rules);
     let choice = choice.map_err(Failure::Usage)?;
     let config = loaded.config.clone();
     let settings = kinds::settings(loaded.config, user_rules, &choice);
     let settings = settings.map_err(|error| Failure::Usage(error.into()))?;
-    if arguments.outside.stored {
-        return stored::run(arguments, &config, choice, settings, out);
+    if arguments.existing.stored {
+        return cluster_audit::run(arguments, &config, choice, settings, out);
     }
-    let inputs = source::list(&arguments.paths);
-    let (mut world, unreadable) = outside::world(&arguments.outside)?;
+    let inputs = source::list_inputs(&arguments.paths);
+    let (mut world, unreadable) = existing_objects::load_index(&arguments.existing)?;
     if arguments.fix || arguments.diff {
-        let mender = mender(&inputs, world.clone(), settings.clone(), &choice)?;
+        let mender = fixer(&inputs, world.clone(), settings.clone(), &choice)?;
         if arguments.diff {
-            return diff(&mender, &inputs, out);
+            return print_diff(&mender, &inputs, out);
         }
-        tell(fix::write(&mender, &inputs)?);
+        print_fix_summary(fix::write_fixes(&mender, &inputs)?);
     }
-    let format = report::format(arguments.output, printing(arguments));
+    let format = report::format(arguments.output, report_settings(arguments));
     let mut printer = Printer::new(&*format, out, inputs.len().saturating_mul(2));
-    if arguments.conversion.is_all() {
+    if arguments.conversion.is_stdout() {
         printer.mute();
     }
     printer.write(&format.head());
 
     for judged in unreadable {
-        printer.file(&format.file(&judged), Tally::of(&judged));
+        printer.write_file(&format.file(&judged), Tally::from_checked_file(&judged));
     }
     let mut converter = arguments.conversion.converter();
-    let wanted = Wanted {
-        facts: choice.asks_of_others(),
-        circles: choice.takes(endless::RULE),
+    let wanted = CollectOptions {
+        facts: choice.needs_other_objects(),
+        preemption_loops: choice.includes(preemption_loops::RULE),
     };
     let progress = &mut printer.progress;
-    let (shelf, herd) = look(&inputs, wanted, &mut converter, &mut world, progress);
-    let circles = if wanted.circles {
+    let (shelf, herd) = collect_context(&inputs, wanted, &mut converter, &mut world, progress);
+    let circles = if wanted.preemption_loops {
         herd.search(&config, arguments.kueue_version)
     } else {
-        circles::Found::new()
+        preemption_loops::LoopFindings::new()
     };
-    let judge = Judge::new(settings, world, choice, circles)?.verifying(arguments.verify_cel)?;
+    let judge = Checker::new(settings, world, choice, circles)?.with_cel_cross_check(arguments.verify_cel)?;
     let work = |at: usize| {
         let input = inputs.get(at)?;
         let read = shelf.take(at).unwrap_or_else(|| converter.read(input));
-        let read = read.map(|source| converter.settled(source));
+        let read = read.map(|source| converter.drop_conflicting_classes(source));
         let part = read
             .as_ref()
             .map_or(Ok(String::new()), |it| converter.yaml(it));
-        let judged = Judged {
+        let judged = CheckedFile {
             name: input.name.clone(),
-            outcome: read.map(|source| judge.file(at, source)),
+            outcome: read.map(|source| judge.check_file(at, source)),
         };
-        Some((format.file(&judged), Tally::of(&judged), part))
+        Some((format.file(&judged), Tally::from_checked_file(&judged), part))
     };
     let mut yaml = Ok(String::new());
-    crew::in_order(inputs.len(), crew::threads(), work, |_, done| {
+    worker_pool::run_ordered(inputs.len(), worker_pool::thread_count(), work, |_, done| {
         if let Some((text, tally, part)) = done {
-            printer.file(&text, tally);
-            conversion::collect(&mut yaml, part);
+            printer.write_file(&text, tally);
+            conversion::append_yaml(&mut yaml, part);
         }
         printer.progress.step();
     });
-    printer.exceptions(judge.settings(), arguments.config.as_deref());
-    let code = printer.finish()?.code(arguments.fail_on);
+    printer.write_exceptions(judge.settings(), arguments.config.as_deref());
+    let code = printer.finish()?.exit_code(arguments.fail_on);
     arguments.conversion.write(&yaml?, out)?;
     Ok(code)
 }
 
 /// What is known when files are put right: of other objects what the files themselves say, and what is around them.
-fn mender(
+fn fixer(
     inputs: &[Input],
     mut world: Index,
     settings: Settings,
-    choice: &Choice,
-) -> Result<Mender, Failure> {
+    choice: &RuleSelection,
+) -> Result<Fixer, Failure> {
     // Files are put right as what they are.
     let mut converter = Converter::default();
     let mut progress = Progress::new(inputs.len());
-    let wanted = Wanted {
+    let wanted = CollectOptions {
         facts: true,
-        circles: false,
+        preemption_loops: false,
     };
-    look(inputs, wanted, &mut converter, &mut world, &mut progress);
-    Ok(Mender {
-        known: Known::new(choice)?,
-        world,
+    collect_context(inputs, wanted, &mut converter, &mut world, &mut progress);
+    Ok(Fixer {
+        kinds: KindRegistry::new(choice)?,
+        index: world,
         settings,
     })
 }
 
 /// Says what was put right. Who closed standard error does not want to know.
-fn tell(fixed: Fixed) {
-    let files = report::counted(fixed.files, "file");
-    let (corrected, filled) = (fixed.corrected, fixed.filled);
+fn print_fix_summary(fixed: FixSummary) {
+    let files = report::pluralize(fixed.files, "file");
+    let (corrected, filled) = (fixed.typos_fixed, fixed.defaults_added);
     if fixed.files > 0 {
         let _ = writeln!(
             stderr(),
@@ -255,10 +255,10 @@ fn tell(fixed: Fixed) {
 }
 
 /// Prints what would be put right: 1 if there is anything, 2 if something cannot be read.
-fn diff(mender: &Mender, inputs: &[Input], out: &mut (impl Write + Send)) -> Result<u8, Failure> {
-    let fixed = fix::print(mender, inputs, out)?;
+fn print_diff(mender: &Fixer, inputs: &[Input], out: &mut (impl Write + Send)) -> Result<u8, Failure> {
+    let fixed = fix::print_fixes(mender, inputs, out)?;
     Ok(if fixed.unreadable > 0 {
-        let files = report::counted(fixed.unreadable, "file");
+        let files = report::pluralize(fixed.unreadable, "file");
         let _ = writeln!(stderr(), "{files} not read; without --diff they are named");
         2
     } else {
@@ -266,87 +266,87 @@ fn diff(mender: &Mender, inputs: &[Input], out: &mut (impl Write + Send)) -> Res
     })
 }
 
-fn printing(arguments: &Arguments) -> report::Settings {
+fn report_settings(arguments: &Arguments) -> report::FormatSettings {
     let choice = match arguments.color {
         ColorChoice::Auto => AutoStream::choice(&stdout()),
         ColorChoice::Always => anstream::ColorChoice::Always,
         ColorChoice::Never => anstream::ColorChoice::Never,
     };
-    report::Settings {
+    report::FormatSettings {
         palette: if choice == anstream::ColorChoice::Never {
             Palette::default()
         } else {
-            Palette::coloured()
+            Palette::colored()
         },
         fail_on: arguments.fail_on,
-        is_stored: arguments.outside.stored,
+        is_stored: arguments.existing.stored,
         pages: arguments.pages.clone(),
     }
 }
 
 /// What is taken of all objects before any is judged.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct CollectOptions {
     /// What rules ask about other objects.
     facts: bool,
     /// What a search for circles needs.
-    circles: bool,
+    preemption_loops: bool,
 }
 
 /// What the given objects know of each other is taken into the world. Some of what was read is kept for later.
-fn look(
+fn collect_context(
     inputs: &[Input],
-    wanted: Wanted,
+    wanted: CollectOptions,
     converter: &mut Converter,
     world: &mut Index,
     progress: &mut Progress,
-) -> (Shelf, Herd) {
-    let mut shelf = Shelf::new(inputs.len());
-    if !wanted.facts && !wanted.circles && !converter.is_on() {
+) -> (SourceCache, LoopSearchInput) {
+    let mut shelf = SourceCache::new(inputs.len());
+    if !wanted.facts && !wanted.preemption_loops && !converter.is_on() {
         for _ in inputs {
             progress.step();
         }
-        return (shelf, Herd::default());
+        return (shelf, LoopSearchInput::default());
     }
     let (mut given, mut herd, mut classes) =
-        (Index::default(), Herd::default(), Classes::default());
+        (Index::default(), LoopSearchInput::default(), PriorityClassValues::default());
     let work = |at: usize| {
         let read = inputs.get(at).map(|input| converter.read(input));
         let (mut facts, mut some, mut named) =
-            (Index::default(), Herd::default(), Classes::default());
+            (Index::default(), LoopSearchInput::default(), PriorityClassValues::default());
         if let Some(Ok(source)) = &read {
             if wanted.facts {
-                facts = facts_of(source);
+                facts = collect_facts(source);
             }
             for (number, document) in source.documents.iter().enumerate() {
-                named.take(document);
-                if let Some(object) = document.object().filter(|_| wanted.circles) {
-                    some.take((at, number), object);
+                named.add_document(document);
+                if let Some(object) = document.object().filter(|_| wanted.preemption_loops) {
+                    some.add_object((at, number), object);
                 }
             }
         }
         (read, facts, some, named)
     };
     let take = |at: usize, (read, facts, some, named)| {
-        given.join_all(facts);
-        herd.add(some);
-        classes.add(named);
+        given.merge_all(facts);
+        herd.merge(some);
+        classes.merge(named);
         if let Some(read) = read {
-            shelf.keep(at, read);
+            shelf.store(at, read);
         }
         progress.step();
     };
-    crew::in_order(inputs.len(), crew::threads(), work, take);
-    converter.take(&classes);
+    worker_pool::run_ordered(inputs.len(), worker_pool::thread_count(), work, take);
+    converter.set_conflicts(&classes);
     world.extend(given);
     (shelf, herd)
 }
 
-fn facts_of(source: &Source) -> Index {
+fn collect_facts(source: &ParsedSource) -> Index {
     let mut index = Index::default();
     for object in source.documents.iter().filter_map(|it| it.object()) {
         // What cannot be read is told where it is judged.
-        let _ = facts::gather(&mut index, object);
+        let _ = facts::collect(&mut index, object);
     }
     index
 }

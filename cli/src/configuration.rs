@@ -1,14 +1,14 @@
 //! Reads the configuration file.
 
 use crate::Failure;
-use crate::user_rules::{self, Folders};
-use crate::yaml::place_and_message;
+use crate::user_rules::{self, RuleDirs};
+use crate::yaml_errors::place_and_message;
 use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_api::config::{Action, Config};
-use lockkeeper_policies::reference::no_such_rule;
+use lockkeeper_policies::reference::unknown_rule_message;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user::{Rules, Source, is_user_id};
+use lockkeeper_policies::user_rules::{UserRules, Source, is_user_id};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -19,14 +19,14 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How alike two keys must be, from 0 to 1, for one to be meant by the other.
-const ALIKE: f64 = 0.6;
+const SIMILARITY_MIN: f64 = 0.6;
 
 /// The largest file that is read, in bytes: 1 MiB.
 const SIZE_MAX_BYTES: u64 = 1024 * 1024;
 
 /// A configuration as it stands in the file.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConfig {
     /// The whole file.
     pub(crate) text: String,
     /// The pages of users' rules.
@@ -38,8 +38,8 @@ pub(crate) struct Loaded {
 }
 
 /// Reads the file and the users' rules; without a file everything is as by default.
-pub(crate) fn read(path: Option<&Path>, folders: &Folders) -> Result<Loaded, Error> {
-    let text = path.map(text).transpose()?;
+pub(crate) fn read(path: Option<&Path>, folders: &RuleDirs) -> Result<LoadedConfig, Error> {
+    let text = path.map(read_text).transpose()?;
     load(path, text.unwrap_or_default(), folders.pages()?)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn print(config: &Config) -> Result<(), Failure> {
 }
 
 /// The content of the file.
-pub(crate) fn text(path: &Path) -> Result<String, Error> {
+pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
     let shown = path.display();
     let mut text = String::new();
     File::open(path)
@@ -63,28 +63,28 @@ pub(crate) fn text(path: &Path) -> Result<String, Error> {
 }
 
 /// Checks what was read. The error names the file, the place, and what is wrong.
-pub(crate) fn load(path: Option<&Path>, text: String, pages: Vec<Source>) -> Result<Loaded, Error> {
+pub(crate) fn load(path: Option<&Path>, text: String, pages: Vec<Source>) -> Result<LoadedConfig, Error> {
     let rules = user_rules::compile(&pages)?;
     let path = path.unwrap_or(Path::new("")).display();
     let parsed = parse(&text, &rules);
     let (config, settings) =
         parsed.map_err(|(place, message)| anyhow!("{path}{place}: {message}"))?;
-    Ok(Loaded {
+    Ok(LoadedConfig {
         text,
         pages,
         config,
-        settings: settings.at(seconds_now()),
+        settings: settings.with_time(unix_now_seconds()),
     })
 }
 
 /// In seconds since 1970.
-pub(crate) fn seconds_now() -> i64 {
+pub(crate) fn unix_now_seconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// Parses the text. The error has the place as `:line:column` and what is wrong.
-fn parse(text: &str, rules: &Arc<Rules>) -> Result<(Config, Settings), (String, String)> {
+fn parse(text: &str, rules: &Arc<UserRules>) -> Result<(Config, Settings), (String, String)> {
     let config: Config = if text.trim().is_empty() {
         Config::default()
     } else {
@@ -104,7 +104,7 @@ fn parse(text: &str, rules: &Arc<Rules>) -> Result<(Config, Settings), (String, 
 fn from_yaml<T: DeserializeOwned>(text: &str) -> Result<T, (String, String)> {
     serde_saphyr::from_str(text).map_err(|error| {
         let (place, message) = place_and_message(&error);
-        (place, explain(&message))
+        (place, explain_parse_error(&message))
     })
 }
 
@@ -119,7 +119,7 @@ struct RuleNames {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct NamedRules {
-    actions: BTreeMap<KnownRule, Action>,
+    actions: BTreeMap<ExistingRuleId, Action>,
     namespaces: BTreeMap<String, Namespace>,
     exceptions: Vec<NamedException>,
 }
@@ -127,46 +127,46 @@ struct NamedRules {
 #[derive(Deserialize)]
 struct NamedException {
     #[serde(rename = "rules")]
-    _rules: Vec<KnownRule>,
+    _rules: Vec<ExistingRuleId>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Namespace {
-    actions: BTreeMap<KnownRule, Action>,
+    actions: BTreeMap<ExistingRuleId, Action>,
 }
 
 /// The id of a rule that exists, or may be one of a user.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(try_from = "String")]
-struct KnownRule(String);
+struct ExistingRuleId(String);
 
-impl TryFrom<String> for KnownRule {
+impl TryFrom<String> for ExistingRuleId {
     type Error = String;
 
     fn try_from(id: String) -> Result<Self, String> {
         if is_user_id(&id) || registry::find(&id).is_some() {
             Ok(Self(id))
         } else {
-            Err(no_such_rule(&id))
+            Err(unknown_rule_message(&id))
         }
     }
 }
 
 /// Says in a message of the parser what is meant: the nearest known key, or the values that fit.
-fn explain(message: &str) -> String {
+fn explain_parse_error(message: &str) -> String {
     let unsigned = ["invalid u64", "invalid u32"];
     if unsigned.contains(&message) {
         return "expected a whole number, 0 or more".to_owned();
     }
-    match nearest(message) {
+    match nearest_key(message) {
         Some(known) => format!("{message}; did you mean `{known}`?"),
         None => message.to_owned(),
     }
 }
 
 /// The known key that is most like the unknown one in "unknown field `x`, expected one of a, b".
-fn nearest(message: &str) -> Option<&str> {
+fn nearest_key(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("unknown ")?.1.split_once('`')?;
     let (unknown, rest) = rest.split_once('`')?;
     let (_, known) = rest.split_once("expected ")?;
@@ -176,7 +176,7 @@ fn nearest(message: &str) -> Option<&str> {
         (strsim::jaro_winkler(unknown, known), known)
     });
     let (score, known) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (score >= ALIKE).then_some(known)
+    (score >= SIMILARITY_MIN).then_some(known)
 }
 
 #[cfg(test)]
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn refused(text: &str, place: &str, part: &str) {
+    fn assert_rejected(text: &str, place: &str, part: &str) {
         let (at, message) = parse(text).unwrap_err();
         assert_eq!(at, place, "{message}");
         assert!(message.contains(part), "{message}");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_is_documented() {
+    fn config_documented_example_parses() {
         let config = parse(
             "rules:\n  actions: {CQ007: warn}\npriority:\n  maxPreemptionAboveScheduling: 9\n",
         );
@@ -209,82 +209,82 @@ mod tests {
     }
 
     #[test]
-    fn says_where_and_what_is_meant() {
-        refused("rulse: {}\n", ":1:1", "did you mean `rules`?");
-        refused(
+    fn config_unknown_key_suggests_nearest() {
+        assert_rejected("rulse: {}\n", ":1:1", "did you mean `rules`?");
+        assert_rejected(
             "webhook:\n  bodyLimitByte: 5\n",
             ":2:3",
             "did you mean `bodyLimitBytes`?",
         );
-        refused(
+        assert_rejected(
             "rules:\n  actions: {CQ007: wran}\n",
             ":2:20",
             "did you mean `warn`?",
         );
-        refused(
+        assert_rejected(
             "webhook:\n  drainSeconds: -1\n",
             ":2:17",
             "a whole number, 0 or more",
         );
-        refused("webhook: [\n", ":1:10", "expected mapping");
+        assert_rejected("webhook: [\n", ":1:10", "expected mapping");
     }
 
     #[test]
-    fn a_wrong_value_is_said_with_its_place() {
-        refused(
+    fn config_invalid_value_is_reported_with_location() {
+        assert_rejected(
             "rules:\n  actions:\n    CQ007: warn\n    CQ999: warn\n",
             ":4:5",
             "there is no rule \"CQ999\"; `lockkeeper rules` lists them",
         );
-        refused(
+        assert_rejected(
             "rules: {namespaces: {team: {actions: {cq007: off}}}}\n",
             ":1:39",
             "there is no rule \"cq007\"; did you mean CQ007?",
         );
-        refused(
+        assert_rejected(
             "rules:\n  exceptions:\n  - {rules: [CQ007, CQ999], selector: {names: [a]}, reason: r, expires: 2026-12-31}\n",
             ":3:21",
             "there is no rule \"CQ999\"",
         );
-        refused(
+        assert_rejected(
             "rules: {actions: {TEAM001: off}}\n",
             "",
             "rules.actions: there is no rule \"TEAM001\"; give its page with --rules",
         );
-        refused(
+        assert_rejected(
             "rules:\n  exceptions: [{rules: [CQ007], selector: {}, reason: r, expires: 2026-12-31}]\n",
             ":2:43",
             "it selects every object",
         );
-        refused(
+        assert_rejected(
             "rules:\n  exceptions: [{rules: [CQ007], selector: {names: [a]}, reason: r, expires: soon}]\n",
             ":2:77",
             "\"soon\" is neither a day",
         );
-        refused(
+        assert_rejected(
             "webhook:\n  listen: 127.0.0.1\n",
             ":2:11",
             "\"127.0.0.1\" does not end in a port",
         );
-        refused(
+        assert_rejected(
             "webhook:\n  listen: 9443\n",
             ":2:11",
             "such as 127.0.0.1:9443",
         );
-        refused(
+        assert_rejected(
             "webhook:\n  metricsListen: :9444\n",
             ":2:18",
             "0.0.0.0:9443 for all",
         );
         for limit in ["0", "65535", "67108865"] {
-            refused(
+            assert_rejected(
                 &format!("webhook:\n  bodyLimitBytes: {limit}\n"),
                 ":2:19",
                 "not in the range from 65536 to 67108864",
             );
         }
-        refused("webhook: {drainSeconds: 3601}\n", ":1:25", "from 0 to 3600");
-        refused(
+        assert_rejected("webhook: {drainSeconds: 3601}\n", ":1:25", "from 0 to 3600");
+        assert_rejected(
             "webhook:\n  foreignKinds: [kueue, volcano]\n",
             ":2:25",
             "\"volcano\" is no project whose kinds are known; those are kueue and koordinator",
@@ -292,28 +292,28 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_out_of_range_is_said_with_its_place() {
-        refused(
+    fn config_limit_out_of_range_is_reported_with_location() {
+        assert_rejected(
             "webhook:\n  limits:\n    requestsMax: 0\n",
             ":3:18",
             "0 is not in the range from 1 to 65536",
         );
-        refused(
+        assert_rejected(
             "webhook: {limits: {http2: {frameMaxBytes: 16383}}}\n",
             ":1:43",
             "from 16384 to 1048576",
         );
-        refused(
+        assert_rejected(
             "webhook: {limits: {headMaxBytes: 16k}}\n",
             ":1:34",
             "a whole number, 0 or more",
         );
-        refused(
+        assert_rejected(
             "webhook:\n  limits:\n    requestMax: 1\n",
             ":3:5",
             "did you mean `requestsMax`?",
         );
-        refused(
+        assert_rejected(
             "webhook:\n  bodyLimitBytes: 2097152\n  limits: {bodiesMaxBytes: 1048576}\n",
             "",
             "webhook.bodyLimitBytes is 2097152, and webhook.limits.bodiesMaxBytes is 1048576",
@@ -321,43 +321,43 @@ mod tests {
     }
 
     #[test]
-    fn what_the_controller_reads_is_refused_with_its_place() {
-        refused(
+    fn config_invalid_controller_value_is_rejected() {
+        assert_rejected(
             "waitForPodsReady:\n  timeout: 5\n",
             ":2:12",
             "\"5\" is no length of time",
         );
-        refused(
+        assert_rejected(
             "waitForPodsReady: {timeout: 0s}\n",
             ":1:29",
             "set enable to false",
         );
-        refused(
+        assert_rejected(
             "waitForPodsReady: {requeuingStrategy: {backoffFactor: 0.5}}\n",
             ":1:55",
             "0.5 is not in the range from 1 to 100000",
         );
-        refused(
+        assert_rejected(
             "waitForPodsReady: {requeuingStrategy: {preset: kep-1282, backoffMaxSeconds: 0}}\n",
             "",
             "requeuingStrategy.preset and waitForPodsReady.requeuingStrategy.backoffMaxSeconds are both",
         );
-        refused(
+        assert_rejected(
             "preemption:\n  fairSharing:\n    preemptionStrategies: []\n",
             ":3:27",
             "leave it out for both",
         );
-        refused(
+        assert_rejected(
             "preemption: {maxVictimPerCycle: 3}\n",
             ":1:14",
             "did you mean `maxVictimsPerCycle`?",
         );
-        refused(
+        assert_rejected(
             "controller: {leaderElection: {leaseSeconds: 10}}\n",
             "",
             "renewSeconds is 10, and controller.leaderElection.leaseSeconds is 10",
         );
-        refused(
+        assert_rejected(
             "controller: {leaderElection: {lease: lockkeeper}}\n",
             ":1:38",
             "\"lockkeeper\" is not the namespace and the name",
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_reads_back_equal() {
+    fn config_printed_round_trips() {
         for text in [
             "",
             "rules:\n  actions: {CQ007: off, CQ001: audit}\n  namespaces:\n    \"no\": {actions: {WL004: warn}}\n    \"1\": {}\n",

@@ -2,7 +2,7 @@
 
 use crate::logging::LogFormat;
 use crate::signals::Signals;
-use crate::user_rules::Folders;
+use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration, kubeconfig, serve};
 use anyhow::{Context, Error, anyhow};
 use axum::Router;
@@ -14,10 +14,10 @@ use axum::routing::get;
 use clap::Args;
 use kube::Client;
 use lockkeeper_api::config::{Config, OptionalListen};
-use lockkeeper_controller::{Health, LeaseSettings, RunSettings, Settings, Terms};
+use lockkeeper_controller::{Health, LeaseSettings, RunSettings, Settings, LeaseTiming};
 use lockkeeper_policies::settings::Settings as Rules;
 use lockkeeper_snapshot::settings;
-use lockkeeper_webhook::metrics::{PortLimits, serve_router};
+use lockkeeper_webhook::metrics::{MetricsServerLimits, serve_router};
 use std::env;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -45,10 +45,10 @@ pub(crate) struct Arguments {
     kubeconfig: Option<PathBuf>,
 
     #[command(flatten)]
-    rules: Folders,
+    rules: RuleDirs,
 
     #[command(flatten)]
-    own: Own,
+    controller: ControllerArguments,
 
     /// How log lines on standard error look
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
 
 /// Flags that only the controller has.
 #[derive(Debug, Args)]
-struct Own {
+struct ControllerArguments {
     /// Decide and report, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -79,10 +79,10 @@ pub(crate) struct AllArguments {
     serve: serve::Arguments,
 
     #[command(flatten)]
-    own: Own,
+    controller: ControllerArguments,
 }
 
-impl Own {
+impl ControllerArguments {
     fn apply(&self, config: &mut Config) {
         let controller = &mut config.controller;
         controller.dry_run |= self.dry_run;
@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
     let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config;
-    arguments.own.apply(&mut config);
+    arguments.controller.apply(&mut config);
     if arguments.print_config {
         return configuration::print(&config);
     }
@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .enable_all()
         .build()?;
     let kubeconfig = arguments.kubeconfig.clone();
-    Ok(runtime.block_on(control(kubeconfig, config, loaded.settings))?)
+    Ok(runtime.block_on(run_controller(kubeconfig, config, loaded.settings))?)
 }
 
 /// Runs the webhook server and the controller in one process until it is told to stop.
@@ -118,16 +118,16 @@ pub(crate) fn run_all(arguments: &AllArguments) -> Result<(), Failure> {
     let config = arguments.serve.config.as_deref();
     let loaded = configuration::read(config, &arguments.serve.rules).map_err(Failure::Usage)?;
     let mut config = loaded.config;
-    arguments.own.apply(&mut config);
+    arguments.controller.apply(&mut config);
     let kubeconfig = arguments.serve.kubeconfig.clone();
-    serve::run_beside(
+    serve::run_with(
         &arguments.serve,
-        |config| arguments.own.apply(config),
-        Some(control(kubeconfig, config, loaded.settings)),
+        |config| arguments.controller.apply(config),
+        Some(run_controller(kubeconfig, config, loaded.settings)),
     )
 }
 
-async fn control(kubeconfig: Option<PathBuf>, config: Config, rules: Rules) -> Result<(), Error> {
+async fn run_controller(kubeconfig: Option<PathBuf>, config: Config, rules: Rules) -> Result<(), Error> {
     let client = client(kubeconfig).await?;
     let settings = run_settings(&config, rules);
     let port = match &config.controller.listen {
@@ -138,17 +138,17 @@ async fn control(kubeconfig: Option<PathBuf>, config: Config, rules: Rules) -> R
         }
         OptionalListen::Off => None,
     };
-    let signals = Signals::take()?;
-    greet(&config, port.as_ref())?;
+    let signals = Signals::install()?;
+    print_startup_message(&config, port.as_ref())?;
     let health = Arc::new(OnceLock::new());
     if let Some(port) = port {
         let router = router(Arc::clone(&health));
-        tokio::spawn(serve_router(port, router, PortLimits::default()));
+        tokio::spawn(serve_router(port, router, MetricsServerLimits::default()));
     }
     let started = |it: Health| {
         let _ = health.set(it);
     };
-    let running = lockkeeper_controller::run(client, settings, started, signals.first());
+    let running = lockkeeper_controller::run(client, settings, started, signals.wait());
     Box::pin(running).await?;
     tracing::info!("stopped");
     Ok(())
@@ -165,7 +165,7 @@ async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Error> {
 }
 
 /// Says what it does. The first line is for programs too: it does not change.
-fn greet(config: &Config, port: Option<&TcpListener>) -> Result<(), Error> {
+fn print_startup_message(config: &Config, port: Option<&TcpListener>) -> Result<(), Error> {
     let mut out = stdout().lock();
     match port {
         Some(port) => writeln!(
@@ -198,24 +198,24 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
         namespace: election.lease.namespace().to_owned(),
         name: election.lease.name().to_owned(),
         identity: identity.clone(),
-        terms: Terms {
-            lease: election.lease_seconds.seconds(),
-            renew: election.renew_seconds.seconds(),
-            retry: election.retry_seconds.seconds(),
+        timing: LeaseTiming {
+            duration: election.lease_seconds.seconds(),
+            renew_deadline: election.renew_seconds.seconds(),
+            retry_period: election.retry_seconds.seconds(),
         },
     });
     let interval = controller.status_interval_seconds.seconds();
     RunSettings {
         reconciler: Settings {
-            options: settings::options(config),
-            requeue: settings::requeue(config),
+            options: settings::scheduling_options(config),
+            requeue: settings::requeue_settings(config),
             rules,
             writes_max: controller.writes_max.count(),
             status_interval_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX),
-            notices_per_second: controller.pending_notices_per_second.count32(),
-            eviction_events_per_second: controller.eviction_events_per_second.count32(),
+            pending_reason_writes_per_second: controller.pending_reason_writes_per_second.count_u32(),
+            eviction_events_per_second: controller.eviction_events_per_second.count_u32(),
             job_kinds: Vec::new(),
-            seed: u64::try_from(since_1970().as_millis()).unwrap_or(1),
+            seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
             instance: identity,
         },
         lease,
@@ -227,18 +227,18 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
 /// The name of this process, among all of its kind.
 fn identity() -> String {
     let host = env::var("HOSTNAME").unwrap_or_else(|_| "lockkeeper".to_owned());
-    let started = since_1970().as_millis();
+    let started = unix_time().as_millis();
     format!("{host}_{}_{started:x}", process::id())
 }
 
-fn since_1970() -> Duration {
+fn unix_time() -> Duration {
     let now = SystemTime::now();
     now.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-type Started = Arc<OnceLock<Health>>;
+type SharedHealth = Arc<OnceLock<Health>>;
 
-fn router(health: Started) -> Router {
+fn router(health: SharedHealth) -> Router {
     Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
@@ -246,11 +246,11 @@ fn router(health: Started) -> Router {
         .with_state(health)
 }
 
-async fn livez(State(health): State<Started>) -> Response {
+async fn livez(State(health): State<SharedHealth>) -> Response {
     probe(health.get().is_none_or(Health::is_alive), "stuck")
 }
 
-async fn readyz(State(health): State<Started>) -> Response {
+async fn readyz(State(health): State<SharedHealth>) -> Response {
     let is_ready = health.get().is_some_and(Health::is_ready);
     probe(is_ready, "not all objects were seen yet")
 }
@@ -263,7 +263,7 @@ fn probe(is_well: bool, why: &'static str) -> Response {
     }
 }
 
-async fn metrics(State(health): State<Started>) -> Response {
+async fn metrics(State(health): State<SharedHealth>) -> Response {
     let health = health.get().cloned();
     let text = match health {
         Some(health) => health.metrics().await,

@@ -1,13 +1,13 @@
 //! `lockkeeper explain`.
 
-mod cases;
+mod node_scenarios;
 
 use crate::Failure;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
 use lockkeeper_preemption::{Compatibility, Entry, State};
-use lockkeeper_snapshot::scenario::{Loaded, Scenario, compatibility, load};
-use lockkeeper_snapshot::story;
+use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, compatibility, load};
+use lockkeeper_snapshot::explanation;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::io::{Read, Write, stdin, stdout};
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// kube-scheduler does it [default: kueue or kube-scheduler for a scenario that was recorded from
     /// it, else lockkeeper]
     #[arg(long, value_name = "WHOSE")]
-    compatibility: Option<Whose>,
+    compatibility: Option<CompatibilityTarget>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -49,7 +49,7 @@ enum Output {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Whose {
+enum CompatibilityTarget {
     Lockkeeper,
     Kueue,
     KubeScheduler,
@@ -57,17 +57,17 @@ enum Whose {
 
 /// Decides, and prints the decision and its story.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (text, at) = chosen(arguments).map_err(Failure::Usage)?;
-    if let Some(told) = cases::tell(&text, &at, arguments).map_err(Failure::Usage)? {
+    let (text, at) = select_scenario(arguments).map_err(Failure::Usage)?;
+    if let Some(told) = node_scenarios::explain_node_scenario(&text, &at, arguments).map_err(Failure::Usage)? {
         return Ok(stdout().lock().write_all(told.as_bytes())?);
     }
     let scenario: Result<Scenario, _> =
         parse(&text).with_context(|| format!("{at} is no scenario"));
     let scenario = scenario.map_err(Failure::Usage)?;
     let compatibility = match arguments.compatibility {
-        Some(Whose::Lockkeeper) => Compatibility::Lockkeeper,
-        Some(Whose::Kueue) => Compatibility::Kueue,
-        Some(Whose::KubeScheduler) => {
+        Some(CompatibilityTarget::Lockkeeper) => Compatibility::Lockkeeper,
+        Some(CompatibilityTarget::Kueue) => Compatibility::Kueue,
+        Some(CompatibilityTarget::KubeScheduler) => {
             return Err(Failure::Usage(anyhow!(
                 "kube-scheduler knows no queues; give kueue or lockkeeper"
             )));
@@ -78,16 +78,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let loaded = load(&scenario, compatibility)
         .with_context(|| format!("{shown} is no state"))
         .map_err(Failure::Usage)?;
-    let told = tell(&scenario, loaded, arguments).map_err(Failure::Usage)?;
+    let told = explain_scenario(&scenario, loaded, arguments).map_err(Failure::Usage)?;
     let mut out = stdout().lock();
     Ok(out.write_all(told.as_bytes())?)
 }
 
 /// The text of the scenario that is asked for, and where it stands.
-fn chosen(arguments: &Arguments) -> Result<(String, String), Error> {
+fn select_scenario(arguments: &Arguments) -> Result<(String, String), Error> {
     let path = &arguments.scenario;
     let shown = path.display();
-    let text = text(path).with_context(|| format!("cannot read {shown}"))?;
+    let text = read_text(path).with_context(|| format!("cannot read {shown}"))?;
     let lines: Vec<&str> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
@@ -113,7 +113,7 @@ fn chosen(arguments: &Arguments) -> Result<(String, String), Error> {
     Err(anyhow!("{shown} has no scenario {id:?}"))
 }
 
-fn text(path: &Path) -> Result<String, Error> {
+fn read_text(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
     if path.as_os_str() == "-" {
         let mut limited = stdin().lock().take(SCENARIO_MAX_BYTES);
@@ -132,25 +132,25 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     Ok(serde_saphyr::from_str(text)?)
 }
 
-fn tell(scenario: &Scenario, mut loaded: Loaded, arguments: &Arguments) -> Result<String, Error> {
+fn explain_scenario(scenario: &Scenario, mut loaded: LoadedScenario, arguments: &Arguments) -> Result<String, Error> {
     let Some(id) = loaded.incoming else {
-        return tell_cycle(scenario, &mut loaded.state, arguments);
+        return explain_cycle(scenario, &mut loaded.state, arguments);
     };
     let nomination = loaded.nominate(scenario);
     let nomination = nomination.ok_or_else(|| anyhow!("the incoming workload is not there"))?;
     let state = &loaded.state;
     let name = state.workload_name(id);
     match arguments.output {
-        Output::Json => pretty(&story::nomination(state, name, &nomination)),
+        Output::Json => to_pretty_json(&explanation::nomination_json(state, name, &nomination)),
         Output::Human => {
             let mut told = String::new();
-            story::tell_nomination(&mut told, state, name, &nomination)?;
+            explanation::write_nomination(&mut told, state, name, &nomination)?;
             Ok(told)
         }
     }
 }
 
-fn tell_cycle(
+fn explain_cycle(
     scenario: &Scenario,
     state: &mut State,
     arguments: &Arguments,
@@ -172,8 +172,8 @@ fn tell_cycle(
     }
     match arguments.output {
         Output::Json => {
-            let entries: Vec<Value> = entries.iter().map(|it| story::entry(state, it)).collect();
-            pretty(&json!({"entries": entries}))
+            let entries: Vec<Value> = entries.iter().map(|it| explanation::entry_json(state, it)).collect();
+            to_pretty_json(&json!({"entries": entries}))
         }
         Output::Human => {
             let mut told = String::new();
@@ -181,7 +181,7 @@ fn tell_cycle(
                 if at > 0 {
                     told.push('\n');
                 }
-                story::tell_entry(&mut told, state, entry)?;
+                explanation::write_entry(&mut told, state, entry)?;
             }
             if told.is_empty() {
                 told.push_str("nobody waits at the head of an active queue\n");
@@ -191,7 +191,7 @@ fn tell_cycle(
     }
 }
 
-fn pretty(value: &Value) -> Result<String, Error> {
+fn to_pretty_json(value: &Value) -> Result<String, Error> {
     let mut text = serde_json::to_string_pretty(value)?;
     text.push('\n');
     Ok(text)

@@ -1,6 +1,6 @@
 //! A client of the API server that a kubeconfig names.
 
-use crate::yaml::place_and_message;
+use crate::yaml_errors::place_and_message;
 use anyhow::{Error, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -8,17 +8,17 @@ use std::path::Path;
 
 /// Reads the file, of which the current context is used. An error names it, and says what is wrong with it.
 pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
-    client_of(path, None).await
+    client_with_context(path, None).await
 }
 
 /// The same for a context of the file, by its name.
-pub(crate) async fn client_of(path: &Path, context: Option<&str>) -> Result<Client, Error> {
+pub(crate) async fn client_with_context(path: &Path, context: Option<&str>) -> Result<Client, Error> {
     let explain = |error| match error {
         KubeconfigError::LoadContext(name) if context.is_some() => anyhow!(
             "{} has no context {name:?}; kubectl config get-contexts lists those it has",
             path.display()
         ),
-        error => explain(path, &error),
+        error => describe_error(path, &error),
     };
     let read = Kubeconfig::read_from(path).map_err(explain)?;
     let options = KubeConfigOptions {
@@ -31,7 +31,7 @@ pub(crate) async fn client_of(path: &Path, context: Option<&str>) -> Result<Clie
 }
 
 /// kube's texts already hold their causes, and do not always name the file.
-fn explain(path: &Path, error: &KubeconfigError) -> Error {
+fn describe_error(path: &Path, error: &KubeconfigError) -> Error {
     let shown = path.display();
     match error {
         KubeconfigError::ReadConfig(reason, _) => {

@@ -7,13 +7,13 @@ mod control;
 mod explain;
 mod kubeconfig;
 mod logging;
-mod manual;
+mod shell_integration;
 mod rules;
 mod serve;
 mod signals;
 mod user_rules;
-mod world;
-mod yaml;
+mod world_files;
+mod yaml_errors;
 
 use anyhow::Error;
 use clap::{Parser, Subcommand};
@@ -65,9 +65,9 @@ enum Command {
     /// List the rules, or print the page of one
     Rules(rules::Arguments),
     /// Print what completes the command line, for a shell
-    Completions(manual::CompletionsArguments),
+    Completions(shell_integration::CompletionsArguments),
     /// Write the manual pages into a folder
-    Man(manual::ManArguments),
+    Man(shell_integration::ManArguments),
     /// Print the CRDs and the webhook configurations, compare CRDs, and migrate between their versions
     Crds {
         #[command(subcommand)]
@@ -101,8 +101,8 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Command::Explain(arguments) => explain::run(&arguments),
-        Command::Completions(arguments) => manual::completions(&arguments),
-        Command::Man(arguments) => manual::pages(&arguments),
+        Command::Completions(arguments) => shell_integration::completions(&arguments),
+        Command::Man(arguments) => shell_integration::write_man_pages(&arguments),
         Command::Rules(arguments) => match rules::run(&arguments) {
             Ok(code) => return code,
             Err(failure) => Err(failure),

@@ -3,11 +3,11 @@
 mod test;
 
 use crate::Failure;
-use crate::user_rules::{self, Folders};
+use crate::user_rules::{self, RuleDirs};
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
-use lockkeeper_policies::reference::{Entry, KindOf, entries, no_such_rule, word};
-use lockkeeper_policies::user::Rule;
+use lockkeeper_policies::reference::{RuleEntry, RuleKind, entries, unknown_rule_message, action_name};
+use lockkeeper_policies::user_rules::UserRule;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{Write as _, stdout};
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     command: Option<Command>,
 
     #[command(flatten)]
-    folders: Folders,
+    folders: RuleDirs,
 
     /// The rule, such as CQ007 or lending-limit-above-nominal; without it all are listed
     rule: Option<String>,
@@ -65,36 +65,36 @@ fn show(arguments: &Arguments) -> Result<String, Failure> {
     let own = entries();
     let rows = own
         .iter()
-        .map(Row::of)
-        .chain(rules.iter().map(Row::of_user));
+        .map(RuleRow::from_entry)
+        .chain(rules.iter().map(RuleRow::from_user_rule));
     let Some(asked) = &arguments.rule else {
         return Ok(list(&rows.collect::<Vec<_>>(), arguments.output));
     };
-    let is_it = |it: &Row| it.id.eq_ignore_ascii_case(asked) || it.name == *asked;
+    let is_it = |it: &RuleRow| it.id.eq_ignore_ascii_case(asked) || it.name == *asked;
     let Some(found) = { rows }.find(is_it) else {
-        return Err(Failure::Usage(anyhow!(no_such_rule(asked))));
+        return Err(Failure::Usage(anyhow!(unknown_rule_message(asked))));
     };
     Ok(match arguments.output {
-        Output::Human => format!("{}\nHolds for: {}\n", found.page, found.holds_for),
-        Output::Json => printed(&found.json),
+        Output::Human => format!("{}\nHolds for: {}\n", found.page, found.kinds_with_actions),
+        Output::Json => format_json(&found.json),
     })
 }
 
 /// A rule as it is shown.
-struct Row {
+struct RuleRow {
     id: String,
     name: String,
     action: &'static str,
     kinds: String,
     /// The kinds with their actions.
-    holds_for: String,
+    kinds_with_actions: String,
     page: String,
     json: Value,
 }
 
-impl Row {
-    fn of(entry: &Entry) -> Self {
-        let kinds = |shown: fn(&KindOf) -> String| {
+impl RuleRow {
+    fn from_entry(entry: &RuleEntry) -> Self {
+        let kinds = |shown: fn(&RuleKind) -> String| {
             let kinds: Vec<String> = entry.kinds.iter().map(shown).collect();
             kinds.join(", ")
         };
@@ -102,18 +102,18 @@ impl Row {
             id: entry.rule.id.to_owned(),
             name: entry.rule.name.to_owned(),
             action: entry.kinds.first().map_or("", |kind| kind.action),
-            kinds: kinds(KindOf::title),
-            holds_for: kinds(|it| format!("{} ({})", it.title(), it.action)),
+            kinds: kinds(RuleKind::title),
+            kinds_with_actions: kinds(|it| format!("{} ({})", it.title(), it.action)),
             page: entry.rule.doc.to_owned(),
-            json: as_json(entry),
+            json: entry_json(entry),
         }
     }
 
-    fn of_user(rule: &Rule) -> Self {
-        let action = word(rule.action);
+    fn from_user_rule(rule: &UserRule) -> Self {
+        let action = action_name(rule.action);
         let kinds: Vec<String> = rule.kinds.iter().map(ToString::to_string).collect();
         let held = rule.kinds.iter().map(|it| format!("{it} ({action})"));
-        let holds_for = held.collect::<Vec<_>>().join(", ");
+        let kinds_with_actions = held.collect::<Vec<_>>().join(", ");
         let operations: Vec<&str> = rule.operations.iter().map(|it| it.as_str()).collect();
         let of_kinds = rule.kinds.iter().map(|it| {
             json!({"group": it.group, "version": it.version, "kind": it.kind, "action": action})
@@ -123,7 +123,7 @@ impl Row {
             name: rule.name.clone(),
             action,
             kinds: kinds.join(", "),
-            holds_for,
+            kinds_with_actions,
             page: rule.doc.clone(),
             json: json!({
                 "id": rule.id, "name": rule.name, "since": null, "kinds": of_kinds.collect::<Vec<_>>(),
@@ -133,15 +133,15 @@ impl Row {
     }
 }
 
-fn list(all: &[Row], output: Output) -> String {
+fn list(all: &[RuleRow], output: Output) -> String {
     if output == Output::Json {
         let all: Vec<&Value> = all.iter().map(|it| &it.json).collect();
-        return printed(&json!({"rules": all}));
+        return format_json(&json!({"rules": all}));
     }
-    let width = |of: fn(&Row) -> &str| all.iter().map(|it| of(it).len()).max().unwrap_or_default();
+    let width = |of: fn(&RuleRow) -> &str| all.iter().map(|it| of(it).len()).max().unwrap_or_default();
     let (ids, names) = (width(|it| &it.id).max(ID_WIDTH), width(|it| &it.name));
     let mut out = format!("{:<ids$} {:<names$} {:<8} KINDS\n", "ID", "NAME", "DEFAULT");
-    for Row {
+    for RuleRow {
         id,
         name,
         action,
@@ -158,7 +158,7 @@ fn list(all: &[Row], output: Output) -> String {
 /// The least width of the column of ids.
 const ID_WIDTH: usize = 6;
 
-fn as_json(entry: &Entry) -> Value {
+fn entry_json(entry: &RuleEntry) -> Value {
     let rule = &entry.rule;
     let kinds = entry.kinds.iter();
     let kinds: Vec<Value> = kinds
@@ -172,6 +172,6 @@ fn as_json(entry: &Entry) -> Value {
     })
 }
 
-fn printed(value: &Value) -> String {
+fn format_json(value: &Value) -> String {
     format!("{value:#}\n")
 }

@@ -2,28 +2,28 @@
 
 mod arguments;
 mod certificates;
-mod greeting;
+mod startup_message;
 mod reload;
-mod traces;
+mod otel;
 
 pub(crate) use arguments::Arguments;
 
-use crate::configuration::{self, Loaded};
+use crate::configuration::{self, LoadedConfig};
 use crate::signals::Signals;
-use crate::{Failure, kubeconfig, world};
+use crate::{Failure, kubeconfig, world_files};
 use anyhow::{Context, Error, anyhow};
-use certificates::Certificates;
+use certificates::CertificateSource;
 use kube::Client;
 use lockkeeper_api::config::{Config, ListenAddress, OptionalListen, WebhookSettings};
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_webhook::app::App;
-use lockkeeper_webhook::limits::{Bounds, Load};
-use lockkeeper_webhook::listener::{self, Limits};
-use lockkeeper_webhook::live::{ApiServer, Memory};
-use lockkeeper_webhook::metrics::{self, CertificateProbe, PortLimits};
+use lockkeeper_webhook::app_state::AppState;
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
+use lockkeeper_webhook::listener::{self, ConnectionLimits};
+use lockkeeper_webhook::live_lookup::{ApiServerLookup, NegativeCache};
+use lockkeeper_webhook::metrics::{self, CertificateProbe, MetricsServerLimits};
 use lockkeeper_webhook::readiness::{self, Health};
-use lockkeeper_webhook::tls::{CertificateStatus, ClientVerification, TlsOptions, Watching};
+use lockkeeper_webhook::tls::{CertificateStatus, ClientVerification, TlsOptions, WatchMode};
 use lockkeeper_webhook::{http, stores};
 use reload::Reloader;
 use std::env;
@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use traces::Traces;
+use otel::Traces;
 
 /// The folder whose objects are the world when there is no cluster.
 const WORLD_DEFAULT: &str = "examples/world";
@@ -44,13 +44,13 @@ const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
 const SHUTDOWN_DELAY_SECONDS: u64 = 5;
 
 /// Where the world comes from.
-enum Source {
+enum ObjectSource {
     Cluster(Client),
     Folder(PathBuf, Box<Index>),
-    Nothing,
+    Empty,
 }
 
-impl Source {
+impl ObjectSource {
     fn client(&self) -> Option<&Client> {
         match self {
             Self::Cluster(client) => Some(client),
@@ -61,7 +61,7 @@ impl Source {
 
 /// Runs the server until it is told to stop.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    run_beside(
+    run_with(
         arguments,
         |_| {},
         None::<std::future::Ready<Result<(), Error>>>,
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The same, and something else in the same process, whose flags `apply` writes into the configuration. If
 /// one of them fails, both end.
-pub(crate) fn run_beside(
+pub(crate) fn run_with(
     arguments: &Arguments,
     apply: impl FnOnce(&mut Config),
     beside: Option<impl Future<Output = Result<(), Error>>>,
@@ -81,12 +81,12 @@ pub(crate) fn run_beside(
     let mut config = loaded.config.clone();
     arguments.apply(&mut config);
     apply(&mut config);
-    let clients = clients(&config.webhook).map_err(Failure::Usage)?;
-    arguments.check().map_err(Failure::Usage)?;
+    let clients = client_verification(&config.webhook).map_err(Failure::Usage)?;
+    arguments.validate().map_err(Failure::Usage)?;
     if arguments.print_config {
         return configuration::print(&config);
     }
-    certificates::check(arguments, &config)?;
+    certificates::validate(arguments, &config)?;
     let traces = Traces::start();
     let runtime = tokio::runtime::Runtime::new()?;
     let served = runtime.block_on(async {
@@ -96,19 +96,19 @@ pub(crate) fn run_beside(
             None => served.await,
         }
     });
-    traces.finish();
+    traces.shutdown();
     Ok(served?)
 }
 
 async fn serve(
     arguments: &Arguments,
     config: &Config,
-    loaded: Loaded,
+    loaded: LoadedConfig,
     clients: Option<ClientVerification>,
     traces: &Traces,
 ) -> Result<(), Error> {
-    let source = source(arguments).await?;
-    let certificates = Certificates::of(arguments, config, source.client())?;
+    let source = object_source(arguments).await?;
+    let certificates = CertificateSource::from_arguments(arguments, config, source.client())?;
     let options = TlsOptions {
         minimum: config.webhook.minimum_tls,
         http1_only: config.webhook.http1_only,
@@ -122,17 +122,17 @@ async fn serve(
         OptionalListen::Off => None,
     };
     // Signals are taken from here on, so that none is lost between the greeting and the first wait.
-    let signals = Signals::take()?;
+    let signals = Signals::install()?;
     let address = tcp.local_addr()?;
     let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    greeting::print(address, metrics_address, &certificates, &source)?;
+    startup_message::print(address, metrics_address, &certificates, &source)?;
     let limits = &config.webhook.limits;
-    let app = app(loaded.settings.clone(), source, &config.webhook)?;
+    let app = build_app(loaded.settings.clone(), source, &config.webhook)?;
     let app = app.with_certificate(certificate_probe(&serving.status()));
-    let app = Arc::new(traces.follow(app));
+    let app = Arc::new(traces.attach(app));
     // These go on until the runtime ends.
     if let Some(metrics) = metrics {
-        let limits = PortLimits::from(&limits.metrics);
+        let limits = MetricsServerLimits::from(&limits.metrics);
         tokio::spawn(metrics::serve(metrics, Arc::clone(&app), limits));
     }
     if arguments.config.is_some() || !arguments.rules.is_empty() {
@@ -140,18 +140,18 @@ async fn serve(
         let reloader = Reloader::new(path, folders, loaded, Arc::clone(&app));
         tokio::spawn(reloader.watch());
     }
-    tokio::spawn(serving.watch_by(Watching::from(&config.webhook)));
+    tokio::spawn(serving.watch_with(WatchMode::from(&config.webhook)));
     let health = Arc::new(Health::unchecked());
-    let self_check = certificates.keep(&serving, &health, address, &config.webhook)?;
-    tokio::spawn(self_check.watch(Arc::clone(&health)));
-    let stopped = readiness::farewell(Arc::clone(&health), signals.first(), shutdown_delay(config));
-    let load = Arc::new(Load::new(Bounds::from(limits)));
+    let self_check = certificates.start_renewal(&serving, &health, address, &config.webhook)?;
+    tokio::spawn(self_check.run_periodically(Arc::clone(&health)));
+    let stopped = readiness::drain_delay(Arc::clone(&health), signals.wait(), shutdown_delay(config));
+    let load = Arc::new(LoadShedder::new(LoadLimits::from(limits)));
     let router = http::router_with(app, load, health);
-    let router = serving.guard(router);
-    let limits = Limits::from(&config.webhook);
+    let router = serving.require_client_cert(router);
+    let limits = ConnectionLimits::from(&config.webhook);
     let drained = listener::serve(tcp, serving.config(), router, limits, stopped).await;
-    if drained.cut > 0 {
-        tracing::warn!(connections = drained.cut, "cut off after the drain timeout");
+    if drained.connections_cut > 0 {
+        tracing::warn!(connections = drained.connections_cut, "cut off after the drain timeout");
     }
     tracing::info!("stopped");
     Ok(())
@@ -171,9 +171,9 @@ fn certificate_probe(status: &CertificateStatus) -> CertificateProbe {
     };
     CertificateProbe {
         not_after_seconds: read(CertificateStatus::not_after),
-        applied: read(CertificateStatus::reloads),
-        refused: read(CertificateStatus::failures),
-        refused_clients: read(CertificateStatus::refused_clients),
+        reloads: read(CertificateStatus::reloads),
+        failures: read(CertificateStatus::failures),
+        rejected_clients: read(CertificateStatus::rejected_clients),
     }
 }
 
@@ -184,42 +184,42 @@ fn shutdown_delay(config: &Config) -> Duration {
     Duration::from_secs(config.webhook.shutdown_delay_seconds.unwrap_or(usual))
 }
 
-fn app(settings: Settings, source: Source, webhook: &WebhookSettings) -> Result<App, Error> {
+fn build_app(settings: Settings, source: ObjectSource, webhook: &WebhookSettings) -> Result<AppState, Error> {
     let body_limit_bytes = usize::try_from(webhook.body_limit_bytes)?;
     Ok(match source {
-        Source::Cluster(client) => {
+        ObjectSource::Cluster(client) => {
             let index = Arc::new(RwLock::new(Index::default()));
             let lag_max = webhook.limits.stores_lag_max_milliseconds.milliseconds();
-            let readiness = stores::follow(&client, &index, lag_max, &webhook.foreign_kinds);
-            let live = Box::new(ApiServer::new(client));
-            App::connected(settings, index, readiness, live, body_limit_bytes)
-                .remembering(Memory::from(&webhook.limits))
+            let readiness = stores::start_watches(&client, &index, lag_max, &webhook.foreign_kinds);
+            let live = Box::new(ApiServerLookup::new(client));
+            AppState::connected(settings, index, readiness, live, body_limit_bytes)
+                .with_negative_cache(NegativeCache::from(&webhook.limits))
         }
-        Source::Folder(_, index) => App::offline(settings, *index, body_limit_bytes),
-        Source::Nothing => App::offline(settings, Index::default(), body_limit_bytes),
+        ObjectSource::Folder(_, index) => AppState::offline(settings, *index, body_limit_bytes),
+        ObjectSource::Empty => AppState::offline(settings, Index::default(), body_limit_bytes),
     })
 }
 
-async fn source(arguments: &Arguments) -> Result<Source, Error> {
+async fn object_source(arguments: &Arguments) -> Result<ObjectSource, Error> {
     if let Some(path) = &arguments.kubeconfig {
-        return Ok(Source::Cluster(kubeconfig::client(path).await?));
+        return Ok(ObjectSource::Cluster(kubeconfig::client(path).await?));
     }
     let folder = match &arguments.world {
         Some(folder) => folder.clone(),
         None if env::var_os(IN_CLUSTER_VARIABLE).is_some() => {
             let config =
                 kube::Config::incluster().context("cannot use the pod's service account")?;
-            return Ok(Source::Cluster(Client::try_from(config)?));
+            return Ok(ObjectSource::Cluster(Client::try_from(config)?));
         }
         None if Path::new(WORLD_DEFAULT).is_dir() => PathBuf::from(WORLD_DEFAULT),
-        None => return Ok(Source::Nothing),
+        None => return Ok(ObjectSource::Empty),
     };
-    let index = world::read(&folder)?;
-    Ok(Source::Folder(folder, Box::new(index)))
+    let index = world_files::read_folder(&folder)?;
+    Ok(ObjectSource::Folder(folder, Box::new(index)))
 }
 
 /// Which clients' certificates are accepted, if they are asked for one.
-fn clients(settings: &WebhookSettings) -> Result<Option<ClientVerification>, Error> {
+fn client_verification(settings: &WebhookSettings) -> Result<Option<ClientVerification>, Error> {
     let names = settings.client_names.clone();
     match &settings.client_ca {
         Some(ca) => Ok(Some(ClientVerification {

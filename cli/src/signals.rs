@@ -13,7 +13,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    pub(crate) fn take() -> Result<Self, Error> {
+    pub(crate) fn install() -> Result<Self, Error> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -21,17 +21,17 @@ impl Signals {
     }
 
     /// Resolves at the first one. The second one ends the process at once.
-    pub(crate) async fn first(mut self) {
-        self.next().await;
+    pub(crate) async fn wait(mut self) {
+        self.next_signal().await;
         tracing::info!("stopping: answering what was accepted; a second signal cuts that short");
         tokio::spawn(async move {
-            let kind = self.next().await;
+            let kind = self.next_signal().await;
             tracing::warn!("a second signal: ended with requests unanswered");
             std::process::exit(SIGNAL_CODE.saturating_add(kind.as_raw_value()));
         });
     }
 
-    async fn next(&mut self) -> SignalKind {
+    async fn next_signal(&mut self) -> SignalKind {
         tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),

@@ -1,21 +1,21 @@
 //! The rules that users wrote, as far as the binary has to do with them.
 
 use anyhow::Error;
-use lockkeeper_crdgen::pages;
-pub(crate) use lockkeeper_crdgen::pages::Folders;
+use lockkeeper_crdgen::user_rule_dirs;
+pub(crate) use lockkeeper_crdgen::user_rule_dirs::RuleDirs;
 use lockkeeper_policies::registry::Registration;
 use lockkeeper_policies::rule::Operation;
-use lockkeeper_policies::user::{KindName, Rules, Source};
+use lockkeeper_policies::user_rules::{KindName, UserRules, Source};
 use std::sync::Arc;
 
 /// Compiles pages. The error has a line for each that is wrong.
-pub(crate) fn compile(pages: &[Source]) -> Result<Arc<Rules>, Error> {
-    Ok(pages::compile(pages)?)
+pub(crate) fn compile(pages: &[Source]) -> Result<Arc<UserRules>, Error> {
+    Ok(user_rule_dirs::compile(pages)?)
 }
 
 /// What of these rules the webhook is asked about only where the API server was told of them: kinds and operations for
 /// which the webhook configurations have nothing that are printed without them.
-pub(crate) fn unregistered(rules: &Rules, registered: &[Registration]) -> Vec<String> {
+pub(crate) fn unregistered_operations(rules: &UserRules, registered: &[Registration]) -> Vec<String> {
     let is_sent = |kind: KindName<'_>, operation: &Operation| {
         registered.iter().any(|it| {
             let is_version = kind.version == "*" || it.version == kind.version;
@@ -56,14 +56,14 @@ mod tests {
     const PAGE: &str = "---\nid: TEAM001\nname: a\nkinds: [{version: v1, kind: Pod}, {version: v1, kind: Node}]\noperations: [CREATE, DELETE]\nvalidations: [{expression: 'true'}]\n---\n";
 
     #[test]
-    fn what_no_webhook_configuration_has_is_named() {
+    fn unregistered_operations_are_named() {
         let source = Source {
             name: "a.md".to_owned(),
             text: PAGE.to_owned(),
         };
         let rules = compile(&[source]).unwrap();
         assert_eq!(
-            unregistered(
+            unregistered_operations(
                 &rules,
                 &registry::built_in(&BTreeSet::new(), &Settings::default())
             ),

@@ -19,7 +19,7 @@ $ lockkeeper check examples
 ";
 
 #[test]
-fn the_examples_are_told_as_their_page_shows() {
+fn example_findings_match_documentation() {
     let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
         .args(["check", "examples"])
         .current_dir(ROOT)
@@ -38,7 +38,7 @@ fn the_examples_are_told_as_their_page_shows() {
 
 /// Together they know of each other, and some of the bad ones spoil good ones; by themselves these are good.
 #[test]
-fn the_good_examples_are_good() {
+fn good_examples_have_no_findings() {
     let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
         .args(["check", "examples/good", "--fail-on", "warning"])
         .current_dir(ROOT)

@@ -7,12 +7,12 @@
 //! and the time to ask again come out. It knows no clock, no client and no runtime, so that a run can be
 //! replayed bit for bit. [`jobs`] are the kinds of jobs it can start and stop, one file each.
 
-pub mod jobs;
+pub mod job_adapters;
 mod reconciler;
-mod shell;
+mod runtime;
 
 pub use reconciler::{
-    Change, Figures, Input, JobName, Kind, Name, Outcome, Output, Reconciler, Settings, Target,
-    Ticket, Verb, What, Write,
+    Change, Counters, Input, JobKey, Kind, ObjectKey, WriteResult, Output, Reconciler, Settings, ObjectRef,
+    WriteId, WriteOp, WritePurpose, WriteRequest,
 };
-pub use shell::{Health, LeaseSettings, RunError, RunSettings, Terms, run};
+pub use runtime::{Health, LeaseSettings, RunError, RunSettings, LeaseTiming, run};

@@ -4,16 +4,16 @@
 //! Nothing is said twice: the templates come from the objects that [`crate::cli`] emits, with `holes` that Helm
 //! fills in; `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
 
-mod conditions;
-mod holes;
+mod rule_gates;
+mod placeholders;
 mod policies;
 pub mod values;
 mod webhooks;
 
 use crate::definitions;
-use crate::expressions::ExpressionError;
+use crate::cel::ExpressionError;
 use crate::yaml::{self, YamlError};
-use holes::Hole;
+use placeholders::Placeholder;
 use lockkeeper_policies::settings::Settings;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -56,7 +56,7 @@ pub fn files() -> Result<Vec<File>, ChartError> {
     let mut out = Vec::new();
     for definition in definitions(&Settings::default())? {
         let plural = &definition.spec.names.plural;
-        let object = kept(&definition)?;
+        let object = prepare_object(&definition)?;
         out.push(File {
             path: format!("{GENERATED}/crd-{plural}.yaml"),
             text: template(&[object], ".Values.crds.install")?,
@@ -92,7 +92,7 @@ pub fn template<T: Serialize>(objects: &[T], condition: &str) -> Result<String, 
     for object in objects {
         let mut object = serde_json::to_value(object)?;
         put_labels(&mut object);
-        documents.push(holes::fill(&yaml::document(&object)?));
+        documents.push(placeholders::render(&yaml::document(&object)?));
     }
     let documents = documents.join("---\n");
     Ok(format!(
@@ -101,10 +101,10 @@ pub fn template<T: Serialize>(objects: &[T], condition: &str) -> Result<String, 
 }
 
 /// The object, which an uninstallation leaves if the user wants that, with expressions of rules as they are declared.
-fn kept(object: &impl Serialize) -> Result<Value, YamlError> {
+fn prepare_object(object: &impl Serialize) -> Result<Value, YamlError> {
     let mut object = serde_json::to_value(object)?;
-    Hole::Kept.put(&mut object, &["metadata"]);
-    conditions::in_schemas(&mut object);
+    Placeholder::KeepPolicy.put(&mut object, &["metadata"]);
+    rule_gates::gate_schemas(&mut object);
     Ok(object)
 }
 
@@ -117,7 +117,7 @@ fn put_labels(object: &mut Value) {
             labels.remove(PART_OF);
         }
     }
-    Hole::Labels.put(object, &["metadata", "labels"]);
+    Placeholder::Labels.put(object, &["metadata", "labels"]);
 }
 
 #[cfg(test)]

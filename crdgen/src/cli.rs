@@ -3,15 +3,15 @@
 mod error;
 mod files;
 
-use crate::admission::policies;
+use crate::admission_policies::policies;
 use crate::chart::{self, ChartError};
 use crate::definitions;
 use crate::diff;
-use crate::files::{Document, Unwritable};
-use crate::pages::{self, Folders};
-use crate::schemas;
+use crate::files::{Document, FileEncodeError};
+use crate::user_rule_dirs::{self, RuleDirs};
+use crate::json_schemas;
 use crate::versions::cli as versions;
-use crate::webhooks::{Authorities, Endpoint, configurations};
+use crate::webhooks::{CaSource, Endpoint, configurations};
 use crate::yaml;
 use clap::{ArgGroup, Args, Subcommand};
 pub use error::Error;
@@ -20,7 +20,7 @@ use lockkeeper_api::config::{Config, ForeignKinds};
 use lockkeeper_policies::reference;
 use lockkeeper_policies::registry::{self, Registration, registrations};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user::Rules;
+use lockkeeper_policies::user_rules::UserRules;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub struct Definitions {
     config: Option<PathBuf>,
 
     #[command(flatten)]
-    rules: Folders,
+    rules: RuleDirs,
 
     #[command(flatten)]
     output: Output,
@@ -81,7 +81,7 @@ pub struct Policies {
     config: Option<PathBuf>,
 
     #[command(flatten)]
-    rules: Folders,
+    rules: RuleDirs,
 
     #[command(flatten)]
     output: Output,
@@ -124,7 +124,7 @@ pub struct Webhooks {
     config: Option<PathBuf>,
 
     #[command(flatten)]
-    rules: Folders,
+    rules: RuleDirs,
 
     /// The Certificate of cert-manager whose CA bundle is to be filled in by it
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = certificate, conflicts_with = "ca_bundle")]
@@ -199,7 +199,7 @@ impl Error {
 /// As those of [`run`].
 pub fn outcome(command: Command, out: &mut dyn Write) -> Result<Outcome, Error> {
     let is_fine = match command {
-        Command::Diff(arguments) => diff::cli::run(&arguments, out)? != diff::Class::Breaking,
+        Command::Diff(arguments) => diff::cli::run(&arguments, out)? != diff::ChangeClass::Breaking,
         Command::Removal(arguments) => versions::remove(&arguments, out)?,
         command => return run(command, out).map(|()| Outcome::Done),
     };
@@ -224,12 +224,12 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
         Command::Webhooks(arguments) => (webhook_documents(&arguments)?, arguments.output),
         Command::Schemas(arguments) => (schema_documents()?, arguments.output),
         Command::Chart(arguments) => (chart_documents()?, arguments.output),
-        Command::All(arguments) => return everything(&arguments.output, out),
+        Command::All(arguments) => return emit_all(&arguments.output, out),
         Command::Diff(arguments) => return Ok(diff::cli::run(&arguments, out).map(drop)?),
         Command::Migration(arguments) => return Ok(versions::migrate(&arguments, out)?),
         Command::Removal(arguments) => return Ok(versions::remove(&arguments, out).map(drop)?),
     };
-    output.deliver(&documents, &[], out)
+    output.emit(&documents, &[], out)
 }
 
 /// Holds what is kept in a repository against what is emitted, and prints the difference.
@@ -238,13 +238,13 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
 ///
 /// When there is one, or something cannot be read.
 pub fn check(repository: PathBuf, out: &mut dyn Write) -> Result<(), Error> {
-    everything(&Output::checking(repository), out)
+    emit_all(&Output::for_check(repository), out)
 }
 
 /// The folders of a repository in which there is nothing but what is emitted.
-const OWNED: [&str; 2] = ["charts/lockkeeper/templates/generated", "schemas"];
+const GENERATED_DIRS: [&str; 2] = ["charts/lockkeeper/templates/generated", "schemas"];
 
-fn everything(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
+fn emit_all(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
     let mut all = Vec::new();
     let parts = [
         ("charts/lockkeeper", chart_documents()?),
@@ -257,12 +257,12 @@ fn everything(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
             text: it.text,
         }));
     }
-    output.deliver(&all, &OWNED, out)
+    output.emit(&all, &GENERATED_DIRS, out)
 }
 
 fn schema_documents() -> Result<Vec<Document>, Error> {
-    let files = schemas::files().into_iter().map(|it| {
-        let text = yaml::json(&it.schema).map_err(|source| Unwritable {
+    let files = json_schemas::files().into_iter().map(|it| {
+        let text = yaml::json(&it.schema).map_err(|source| FileEncodeError {
             file: it.path.clone(),
             source,
         })?;
@@ -290,11 +290,11 @@ fn rule_documents() -> Vec<Document> {
 fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error> {
     let (_, settings) = read_config(
         arguments.config.as_deref(),
-        &pages::compile(&arguments.rules.pages()?)?,
+        &user_rule_dirs::compile(&arguments.rules.pages()?)?,
     )?;
     let each = definitions(&settings)?.into_iter().map(|definition| {
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-        Ok(Document::of(format!("{group}_{plural}.yaml"), &definition)?)
+        Ok(Document::from_object(format!("{group}_{plural}.yaml"), &definition)?)
     });
     each.collect()
 }
@@ -302,7 +302,7 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
 fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
     let (config, settings) = read_config(
         arguments.config.as_deref(),
-        &pages::compile(&arguments.rules.pages()?)?,
+        &user_rule_dirs::compile(&arguments.rules.pages()?)?,
     )?;
     let mut wanted = config.webhook.foreign_kinds;
     wanted.extend(&arguments.foreign);
@@ -310,16 +310,16 @@ fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
     let mut out = Vec::new();
     for (policy, bindings) in &policies.validating {
         let name = policy.metadata.name.as_deref().unwrap_or_default();
-        out.push(Document::of(format!("{name}.yaml"), policy)?);
+        out.push(Document::from_object(format!("{name}.yaml"), policy)?);
         for binding in bindings {
             let name = binding.metadata.name.as_deref().unwrap_or_default();
-            out.push(Document::of(format!("{name}-binding.yaml"), binding)?);
+            out.push(Document::from_object(format!("{name}-binding.yaml"), binding)?);
         }
     }
     for (policy, binding) in &policies.mutating {
         let name = policy.metadata.name.as_deref().unwrap_or_default();
-        out.push(Document::of(format!("{name}.yaml"), policy)?);
-        out.push(Document::of(format!("{name}-binding.yaml"), binding)?);
+        out.push(Document::from_object(format!("{name}.yaml"), policy)?);
+        out.push(Document::from_object(format!("{name}-binding.yaml"), binding)?);
     }
     Ok(out)
 }
@@ -334,21 +334,21 @@ fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {
         return Ok(Vec::new());
     };
     let authorities = match (&ca_bundle, &arguments.cert_manager) {
-        (Some(pem), _) => Authorities::Given(pem),
-        (None, Some(certificate)) => Authorities::CertManager(certificate),
-        (None, None) => Authorities::Absent,
+        (Some(pem), _) => CaSource::Inline(pem),
+        (None, Some(certificate)) => CaSource::CertManager(certificate),
+        (None, None) => CaSource::Absent,
     };
     let kinds = arguments.kinds()?;
     let (validating, mutating) = configurations(&endpoint, authorities, &kinds);
     Ok(vec![
-        Document::of("validating-webhook.yaml".to_owned(), &validating)?,
-        Document::of("mutating-webhook.yaml".to_owned(), &mutating)?,
+        Document::from_object("validating-webhook.yaml".to_owned(), &validating)?,
+        Document::from_object("mutating-webhook.yaml".to_owned(), &mutating)?,
     ])
 }
 
 fn chart_documents() -> Result<Vec<Document>, Error> {
     let files = chart::files().map_err(|error| match error {
-        ChartError::Yaml(source) => Error::Unwritable(Unwritable {
+        ChartError::Yaml(source) => Error::Unwritable(FileEncodeError {
             file: "a file of the chart".to_owned(),
             source,
         }),
@@ -376,7 +376,7 @@ impl Webhooks {
 
     /// What is to be sent.
     fn kinds(&self) -> Result<Vec<Registration>, Error> {
-        let rules = pages::compile(&self.rules.pages()?)?;
+        let rules = user_rule_dirs::compile(&self.rules.pages()?)?;
         let (config, settings) = read_config(self.config.as_deref(), &rules)?;
         let mut wanted = config.webhook.foreign_kinds;
         wanted.extend(&self.foreign);
@@ -385,7 +385,7 @@ impl Webhooks {
 }
 
 /// The configuration, and what it says to rules. Without a file everything is as by default.
-fn read_config(path: Option<&Path>, rules: &Arc<Rules>) -> Result<(Config, Settings), Error> {
+fn read_config(path: Option<&Path>, rules: &Arc<UserRules>) -> Result<(Config, Settings), Error> {
     let text = path.map_or(Ok(String::new()), fs::read_to_string);
     let path = path.unwrap_or(Path::new("")).to_owned();
     let text = match text {

@@ -1,6 +1,6 @@
 //! The definitions of lockkeeper's kinds.
 
-use crate::expressions::{self, ExpressionError};
+use crate::cel::{self, ExpressionError};
 use crate::structural;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceValidation, JSON, JSONSchemaProps,
@@ -22,7 +22,7 @@ pub fn definitions(settings: &Settings) -> Result<Vec<CustomResourceDefinition>,
         for version in &mut definition.spec.versions {
             let schema = version.schema.as_mut();
             if let Some(schema) = schema.and_then(|it| it.open_api_v3_schema.as_mut()) {
-                expressions::attach(schema, &definition.spec.names.kind, settings)?;
+                cel::attach(schema, &definition.spec.names.kind, settings)?;
             }
         }
     }

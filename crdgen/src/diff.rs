@@ -7,19 +7,19 @@
 mod bounds;
 mod change;
 pub mod cli;
-mod code;
+mod change_codes;
 mod definition;
 mod junctors;
-mod objects;
+mod stored_objects;
 mod path;
 pub mod render;
-mod rules;
+mod cel_rules;
 mod schema;
 pub mod source;
 
-pub use change::{Change, Class, Effect, Place, Stored};
-pub use code::{CODES, Code};
-pub use objects::{Fate, Verdict, fates};
+pub use change::{Change, ChangeClass, Effect, ChangeLocation, StoredObjectsEffect};
+pub use change_codes::{CODES, Code};
+pub use stored_objects::{StoredObjectOutcome, StoredObjectReport, check_stored_objects};
 pub use path::SchemaPath;
 pub use schema::compare as compare_schemas;
 
@@ -39,7 +39,7 @@ pub fn compare(old: &[CustomResourceDefinition], new: &[CustomResourceDefinition
     for (name, definition) in &old {
         match new.get(name) {
             Some(new) => changes.extend(definition::compare(name, definition, new)),
-            None => changes.push(Change::of_definition(
+            None => changes.push(Change::for_definition(
                 name,
                 "",
                 Code::DefinitionRemoved,
@@ -49,7 +49,7 @@ pub fn compare(old: &[CustomResourceDefinition], new: &[CustomResourceDefinition
     }
     for name in new.keys().filter(|it| !old.contains_key(*it)) {
         let what = "the definition is new".to_owned();
-        changes.push(Change::of_definition(name, "", Code::DefinitionAdded, what));
+        changes.push(Change::for_definition(name, "", Code::DefinitionAdded, what));
     }
     changes.sort_by(|a, b| a.definition.cmp(&b.definition));
     changes

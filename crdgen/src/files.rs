@@ -17,7 +17,7 @@ pub(crate) struct Document {
 /// An object has no YAML form. A test emits all of lockkeeper's, so this does not happen to these.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {file} as YAML; this is a defect, please report it")]
-pub struct Unwritable {
+pub struct FileEncodeError {
     /// The file that the object would be in.
     pub file: String,
     /// What the serializer says.
@@ -27,7 +27,7 @@ pub struct Unwritable {
 /// A file or a folder that is to be held against what is emitted cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {path}; name a readable folder with --check")]
-pub struct Unreadable {
+pub struct FileReadError {
     /// The file or folder.
     pub path: PathBuf,
     /// What the system says.
@@ -36,10 +36,10 @@ pub struct Unreadable {
 
 impl Document {
     /// An object as YAML.
-    pub(crate) fn of(file: String, object: &impl Serialize) -> Result<Self, Unwritable> {
+    pub(crate) fn from_object(file: String, object: &impl Serialize) -> Result<Self, FileEncodeError> {
         match yaml::document(object) {
             Ok(text) => Ok(Self { file, text }),
-            Err(source) => Err(Unwritable { file, source }),
+            Err(source) => Err(FileEncodeError { file, source }),
         }
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn differences(
     documents: &[Document],
     owned: &[&str],
     folder: &Path,
-) -> Result<Vec<String>, Unreadable> {
+) -> Result<Vec<String>, FileReadError> {
     let mut out = Vec::new();
     for document in documents {
         let path = folder.join(&document.file);
@@ -86,11 +86,11 @@ fn difference(path: &Path, there: &str, emitted: &str) -> String {
 }
 
 /// The text of a file; `None` if there is no such file.
-fn read(path: &Path) -> Result<Option<String>, Unreadable> {
+fn read(path: &Path) -> Result<Option<String>, FileReadError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Unreadable {
+        Err(source) => Err(FileReadError {
             path: path.to_owned(),
             source,
         }),
@@ -98,8 +98,8 @@ fn read(path: &Path) -> Result<Option<String>, Unreadable> {
 }
 
 /// The files in a folder and below, in the order of their paths. There are none in one that is not there.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Unreadable> {
-    let unread = |source| Unreadable {
+fn files(folder: &Path) -> Result<Vec<PathBuf>, FileReadError> {
+    let unread = |source| FileReadError {
         path: folder.to_owned(),
         source,
     };

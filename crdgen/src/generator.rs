@@ -11,9 +11,9 @@ mod bounds;
 
 use crate::definitions;
 use crate::diff::cli::{self as compared, Diff};
-use crate::diff::{Class, SchemaPath, name_of};
+use crate::diff::{ChangeClass, SchemaPath, name_of};
 use crate::files::{Document, differences};
-pub use crate::files::{Unreadable, Unwritable};
+pub use crate::files::{FileReadError, FileEncodeError};
 use crate::structural::{self, check};
 use clap::{Args, Parser, Subcommand};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -55,10 +55,10 @@ pub enum Error {
     NotStructural(#[from] check::NotStructural),
     /// A definition has no YAML form.
     #[error(transparent)]
-    Unwritable(#[from] Unwritable),
+    Unwritable(#[from] FileEncodeError),
     /// What is there cannot be held against what is emitted.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] FileReadError),
     /// A file or a folder cannot be written.
     #[error("cannot write {path}; name a folder that you may write to")]
     Write {
@@ -87,9 +87,9 @@ pub struct Generator {
     about = "Emits CRDs as YAML",
     after_help = "Exit codes: 0 done, 1 a file is behind, a change is breaking or a place has no bound, 2 it could not be done"
 )]
-struct Line {
+struct GeneratorCli {
     #[command(subcommand)]
-    command: Option<Asked>,
+    command: Option<GeneratorCommand>,
 
     #[command(flatten)]
     emit: Emit,
@@ -109,7 +109,7 @@ struct Emit {
 }
 
 #[derive(Debug, Subcommand)]
-enum Asked {
+enum GeneratorCommand {
     /// Say what changes between two states of CRDs, and whom it hurts
     Diff(Diff),
     /// Say what changes from files, a folder or a revision to these kinds, and whom it hurts
@@ -178,8 +178,8 @@ impl Generator {
         I: IntoIterator<Item = W>,
         W: Into<OsString> + Clone,
     {
-        let line = Line::try_parse_from(words)?;
-        Ok(self.answer(&line, out))
+        let line = GeneratorCli::try_parse_from(words)?;
+        Ok(self.execute(&line, out))
     }
 
     /// Writes one file for each definition into a folder. A `build.rs` does nothing else.
@@ -191,22 +191,22 @@ impl Generator {
         write_files(&self.files()?, folder)
     }
 
-    fn answer(self, line: &Line, out: &mut dyn Write) -> Result<Outcome, Error> {
+    fn execute(self, line: &GeneratorCli, out: &mut dyn Write) -> Result<Outcome, Error> {
         match &line.command {
-            Some(Asked::Diff(arguments)) => return Ok(outcome(compared::run(arguments, out)?)),
-            Some(Asked::Changes { old }) => return self.changes(old, out),
-            Some(Asked::Unbounded) => return self.unbounded(out),
+            Some(GeneratorCommand::Diff(arguments)) => return Ok(outcome(compared::run(arguments, out)?)),
+            Some(GeneratorCommand::Changes { old }) => return self.changes(old, out),
+            Some(GeneratorCommand::Unbounded) => return self.unbounded(out),
             None => {}
         }
         let files = self.files()?;
         if let Some(folder) = &line.emit.check {
-            return behind(&files, folder, out);
+            return check_files(&files, folder, out);
         }
         if let Some(folder) = &line.emit.output_dir {
             write_files(&files, folder)?;
         } else {
             let texts: Vec<&str> = files.iter().map(|it| it.text.as_str()).collect();
-            say(&texts.join("---\n"), out)?;
+            write_text(&texts.join("---\n"), out)?;
         }
         Ok(Outcome::Done)
     }
@@ -219,7 +219,7 @@ impl Generator {
     fn files(self) -> Result<Vec<Document>, Error> {
         let each = self.definitions()?.into_iter().map(|definition| {
             let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-            Ok(Document::of(format!("{group}_{plural}.yaml"), &definition)?)
+            Ok(Document::from_object(format!("{group}_{plural}.yaml"), &definition)?)
         });
         each.collect()
     }
@@ -234,7 +234,7 @@ impl Generator {
         for definition in self.definitions()? {
             for (version, path) in unbounded(&definition) {
                 let name = name_of(&definition);
-                say(&format!("{name} {version} {path}: give it a bound\n"), out)?;
+                write_text(&format!("{name} {version} {path}: give it a bound\n"), out)?;
                 outcome = Outcome::Findings;
             }
         }
@@ -242,10 +242,10 @@ impl Generator {
     }
 }
 
-fn outcome(class: Class) -> Outcome {
+fn outcome(class: ChangeClass) -> Outcome {
     match class {
-        Class::Breaking => Outcome::Findings,
-        Class::Compatible | Class::NeedsStorageMigration => Outcome::Done,
+        ChangeClass::Breaking => Outcome::Findings,
+        ChangeClass::Compatible | ChangeClass::NeedsStorageMigration => Outcome::Done,
     }
 }
 
@@ -263,10 +263,10 @@ fn write_files(files: &[Document], folder: &Path) -> Result<(), Error> {
 }
 
 /// What the files of a folder say otherwise, and how many do.
-fn behind(files: &[Document], folder: &Path, out: &mut dyn Write) -> Result<Outcome, Error> {
+fn check_files(files: &[Document], folder: &Path, out: &mut dyn Write) -> Result<Outcome, Error> {
     let differences = differences(files, &[], folder)?;
     for difference in &differences {
-        say(difference, out)?;
+        write_text(difference, out)?;
     }
     if differences.is_empty() {
         return Ok(Outcome::Done);
@@ -275,12 +275,12 @@ fn behind(files: &[Document], folder: &Path, out: &mut dyn Write) -> Result<Outc
     let summary = format!(
         "not what is emitted: {count} of the files in {shown}; write them anew with --output-dir {shown}\n"
     );
-    say(&summary, out)?;
+    write_text(&summary, out)?;
     Ok(Outcome::Findings)
 }
 
 /// A reader that stops reading, as `head` does, is no error.
-fn say(text: &str, out: &mut dyn Write) -> Result<(), Error> {
+fn write_text(text: &str, out: &mut dyn Write) -> Result<(), Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
         _ => Ok(()),

@@ -15,13 +15,13 @@
 //!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
-pub mod admission;
+pub mod admission_policies;
 pub mod chart;
 pub mod cli;
 pub mod diff;
-pub mod expressions;
-pub mod pages;
-pub mod schemas;
+pub mod cel;
+pub mod user_rule_dirs;
+pub mod json_schemas;
 pub mod versions;
 pub mod webhooks;
 

@@ -138,7 +138,7 @@ fn explain_quantity(node: &mut Node) {
 }
 
 /// Whether an expression looks at what was before.
-pub(crate) fn looks_back(expression: &str) -> bool {
+pub(crate) fn uses_old_self(expression: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut words = expression.split(|c| !is_part(c));
     words.any(|word| word == "oldSelf")

@@ -5,7 +5,7 @@
 //! refuse or what would lose objects. [`migration()`] is what has stored objects written anew, and [`check_removal`] says
 //! whether a version may be taken away.
 
-use crate::webhooks::{Authorities, CERT_MANAGER, Endpoint, client};
+use crate::webhooks::{CaSource, CERT_MANAGER, Endpoint, client};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionVersion,
     ServiceReference, WebhookClientConfig, WebhookConversion,
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 pub mod cli;
 mod removal;
 
-pub use removal::{RemovalError, check_removal, hindrances, migration};
+pub use removal::{RemovalError, check_removal, removal_blockers, migration};
 
 /// The path that objects to be converted are sent to.
 pub const CONVERT_PATH: &str = "/convert";
@@ -98,7 +98,7 @@ pub enum Conversion<'a> {
         /// Where it is.
         endpoint: &'a Endpoint,
         /// Who signs its certificate.
-        authorities: Authorities<'a>,
+        authorities: CaSource<'a>,
     },
 }
 
@@ -224,7 +224,7 @@ pub fn combine(
         Conversion::Webhook {
             endpoint,
             authorities,
-        } => convert_by(&mut whole, endpoint, authorities),
+        } => conversion_webhook(&mut whole, endpoint, authorities),
     }
     Ok(whole)
 }
@@ -342,10 +342,10 @@ fn same_schemas(
     }
 }
 
-fn convert_by(
+fn conversion_webhook(
     definition: &mut CustomResourceDefinition,
     endpoint: &Endpoint,
-    authorities: Authorities<'_>,
+    authorities: CaSource<'_>,
 ) {
     let (ca_bundle, certificate) = authorities.parts();
     let client = client(endpoint, CONVERT_PATH, ca_bundle);

@@ -48,7 +48,7 @@ pub enum Endpoint {
 }
 
 /// What is said of a webhook in either configuration.
-struct Entry {
+struct WebhookEntry {
     name: String,
     client: WebhookClientConfig,
     rule: RuleWithOperations,
@@ -59,23 +59,23 @@ struct Entry {
 
 /// Where the certificates come from, as PEM, that the webhook's own may be signed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Authorities<'a> {
+pub enum CaSource<'a> {
     /// They are left out: the webhook puts them in itself, or the API server trusts those of its
     /// machine.
     #[default]
     Absent,
     /// They are these.
-    Given(&'a [u8]),
+    Inline(&'a [u8]),
     /// cert-manager puts in those of this Certificate, given as `namespace/name`.
     CertManager(&'a str),
 }
 
-impl<'a> Authorities<'a> {
+impl<'a> CaSource<'a> {
     /// The bundle that is given, or the Certificate that cert-manager takes it from.
     pub(crate) fn parts(self) -> (Option<&'a [u8]>, Option<&'a str>) {
         match self {
             Self::Absent => (None, None),
-            Self::Given(pem) => (Some(pem), None),
+            Self::Inline(pem) => (Some(pem), None),
             Self::CertManager(certificate) => (None, Some(certificate)),
         }
     }
@@ -89,7 +89,7 @@ pub(crate) const CERT_MANAGER: &str = "cert-manager.io/inject-ca-from";
 #[must_use]
 pub fn configurations(
     endpoint: &Endpoint,
-    authorities: Authorities<'_>,
+    authorities: CaSource<'_>,
     kinds: &[Registration],
 ) -> (ValidatingWebhookConfiguration, MutatingWebhookConfiguration) {
     let (ca_bundle, certificate) = authorities.parts();
@@ -99,7 +99,7 @@ pub fn configurations(
     for kind in kinds {
         let name = |verb| name(kind, verb);
         if !kind.validated_on.is_empty() {
-            let entry = Entry::new(
+            let entry = WebhookEntry::new(
                 name("validate"),
                 client(VALIDATE_PATH),
                 kind,
@@ -108,7 +108,7 @@ pub fn configurations(
             validating.push(entry.validating());
         }
         if !kind.defaulted_on.is_empty() {
-            let entry = Entry::new(
+            let entry = WebhookEntry::new(
                 name("default"),
                 client(MUTATE_PATH),
                 kind,
@@ -137,7 +137,7 @@ pub fn configurations(
 /// The name of a webhook. Another project's kind may have the plural of one of ours.
 fn name(kind: &Registration, verb: &str) -> String {
     let Registration { group, plural, .. } = kind;
-    if kind.by_users {
+    if kind.user_rules_only {
         // A kind of ours may be there too, with what our own rules ask for.
         let of = match (kind.version.as_str(), group.as_str()) {
             ("*", "") => String::new(),
@@ -153,7 +153,7 @@ fn name(kind: &Registration, verb: &str) -> String {
     }
 }
 
-impl Entry {
+impl WebhookEntry {
     fn new(
         name: String,
         client: WebhookClientConfig,
@@ -220,7 +220,7 @@ fn review_versions() -> Vec<String> {
 }
 
 pub(crate) fn rule(kind: &Registration, operations: &BTreeSet<Operation>) -> RuleWithOperations {
-    let scope = if kind.by_users {
+    let scope = if kind.user_rules_only {
         "*"
     } else if kind.namespaced {
         "Namespaced"
@@ -268,7 +268,7 @@ pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
     }
     // A Job of a JobSet waits with it, and is left alone; a JobSet may have thousands. Asked is who controls
     // it, as the webhook asks: a label anybody may set.
-    if kind.group == "batch" && kind.kind == "Job" && !kind.by_users {
+    if kind.group == "batch" && kind.kind == "Job" && !kind.user_rules_only {
         let (kind, group) = (job_set::KIND, job_set::GROUP);
         let is_its = format!(
             "it.kind == '{kind}' && it.apiVersion.startsWith('{group}/') \

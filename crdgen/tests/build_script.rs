@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 /// The only test here: the folder that a build script runs in is that of the whole process.
 #[test]
-fn the_build_script_of_the_page_writes_the_definition() {
+fn documented_build_script_writes_definition() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/build_script");
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/crdgen-library.md");
     let page = fs::read_to_string(page).unwrap();

@@ -13,9 +13,9 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
-use lockkeeper_policies::engine::{Subject, review};
+use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::facts;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Context, Layer, Operation};
@@ -67,40 +67,40 @@ fn kind(object: &Value) -> &str {
 }
 
 /// A cluster with these objects and no others.
-fn world(objects: &[Value]) -> Index {
+fn cluster_index(objects: &[Value]) -> Index {
     let mut index = Index::default();
-    index.declare_known(IndexedKind::PriorityClass);
+    index.mark_complete(IndexedKind::PriorityClass);
     for object in objects {
-        facts::observe(&mut index, object).unwrap();
+        facts::ingest(&mut index, object).unwrap();
     }
     index
 }
 
 /// The rules that refuse the creation of an object.
-fn refused_by(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
+fn rejecting_rules(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
     match kind(object) {
-        "ClusterQueue" => judge::<ClusterQueue>(object, world),
-        "Cohort" => judge::<Cohort>(object, world),
-        "ResourceFlavor" => judge::<ResourceFlavor>(object, world),
-        "Workload" => judge::<Workload>(object, world),
-        "PriorityClass" => judge::<PriorityClass>(object, world),
-        "Job" => judge::<Job>(object, world),
-        "Pod" => judge::<Pod>(object, world),
-        "LocalQueue" => judge::<LocalQueue>(object, world),
+        "ClusterQueue" => denying_rules::<ClusterQueue>(object, world),
+        "Cohort" => denying_rules::<Cohort>(object, world),
+        "ResourceFlavor" => denying_rules::<ResourceFlavor>(object, world),
+        "Workload" => denying_rules::<Workload>(object, world),
+        "PriorityClass" => denying_rules::<PriorityClass>(object, world),
+        "Job" => denying_rules::<Job>(object, world),
+        "Pod" => denying_rules::<Pod>(object, world),
+        "LocalQueue" => denying_rules::<LocalQueue>(object, world),
         other => panic!("no example has an object of kind {other}"),
     }
 }
 
-fn judge<T: Guarded>(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
+fn denying_rules<T: ValidatedKind>(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
     let Ok(object) = serde_json::from_value::<T>(object.clone()) else {
         return vec!["SC001".into()];
     };
     let settings = Settings::default();
     let context = Context {
-        world,
+        cluster: world,
         settings: &settings,
     };
-    let verdict = review(&Subject::Create(&object), &context);
+    let verdict = review(&ReviewSubject::Create(&object), &context);
     let rules = verdict.denials.into_iter();
     rules.map(|finding| finding.rule).collect()
 }
@@ -115,12 +115,12 @@ fn rule(stem: &str) -> (String, &str) {
 }
 
 #[test]
-fn the_good_ones_are_accepted() {
+fn good_examples_are_accepted() {
     let files = files("good");
     let all: Vec<Value> = files.values().flat_map(|text| objects(text)).collect();
-    let world = world(&all);
+    let world = cluster_index(&all);
     for object in &all {
-        assert_eq!(refused_by(object, &world), [""; 0], "{object:#}");
+        assert_eq!(rejecting_rules(object, &world), [""; 0], "{object:#}");
     }
     let kinds: BTreeSet<&str> = all.iter().map(kind).collect();
     assert_eq!(
@@ -137,22 +137,22 @@ fn the_good_ones_are_accepted() {
 }
 
 #[test]
-fn the_bad_ones_are_refused_for_one_reason() {
+fn bad_examples_are_rejected_by_one_rule() {
     for (stem, text) in files("bad") {
         let (id, name) = rule(&stem);
         assert_eq!(registry::find(&id).unwrap().name, name, "{stem}");
         let objects = objects(&text);
         let (last, before) = objects.split_last().unwrap();
-        let index = world(before);
-        assert_eq!(refused_by(last, &index), [id.as_str()], "{stem}");
+        let index = cluster_index(before);
+        assert_eq!(rejecting_rules(last, &index), [id.as_str()], "{stem}");
         for object in before {
-            assert_eq!(refused_by(object, &index), [""; 0], "{stem}");
+            assert_eq!(rejecting_rules(object, &index), [""; 0], "{stem}");
         }
     }
 }
 
 #[test]
-fn every_rule_that_can_refuse_a_creation_has_a_bad_example() {
+fn create_rules_have_bad_examples() {
     let shown: BTreeSet<String> = files("bad").keys().map(|stem| rule(stem).0).collect();
     let expected: BTreeSet<String> = registry::all()
         .into_iter()
@@ -165,7 +165,7 @@ fn every_rule_that_can_refuse_a_creation_has_a_bad_example() {
 }
 
 #[test]
-fn every_manifest_says_first_what_it_shows() {
+fn example_manifests_start_with_comment() {
     for name in ["good", "bad", "world"] {
         for (stem, text) in files(name) {
             assert!(
@@ -178,7 +178,7 @@ fn every_manifest_says_first_what_it_shows() {
 
 /// Both may be applied to one cluster.
 #[test]
-fn the_world_and_the_good_ones_agree() {
+fn world_and_good_examples_do_not_conflict() {
     let read = |name| -> Vec<Value> {
         files(name)
             .values()
@@ -213,20 +213,20 @@ fn request(stem: &str) -> (Value, Index) {
         .values()
         .flat_map(|text| objects(text))
         .collect();
-    (review["request"].clone(), world(&objects))
+    (review["request"].clone(), cluster_index(&objects))
 }
 
 #[test]
-fn the_reviews_are_answered_as_they_are_named() {
+fn example_reviews_match_their_names() {
     let (queue, world) = request("clusterqueue-refused");
-    assert_eq!(refused_by(&queue["object"], &world), ["CQ001", "CQ007"]);
+    assert_eq!(rejecting_rules(&queue["object"], &world), ["CQ001", "CQ007"]);
     let (workload, world) = request("workload-refused");
-    assert_eq!(refused_by(&workload["object"], &world), ["WL001"]);
+    assert_eq!(rejecting_rules(&workload["object"], &world), ["WL001"]);
 
     let (request, world) = request("workload-defaulted");
     let settings = Settings::default();
     let context = Context {
-        world: &world,
+        cluster: &world,
         settings: &settings,
     };
     let workload: Workload = serde_json::from_value(request["object"].clone()).unwrap();

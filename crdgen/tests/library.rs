@@ -24,14 +24,14 @@ fn run(words: &[&str]) -> (Outcome, String) {
 }
 
 #[test]
-fn a_foreign_kind_gets_a_structural_schema() {
+fn foreign_kind_has_structural_schema() {
     let (outcome, text) = run(&[]);
     assert_eq!(outcome, Outcome::Done);
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn files_are_written_checked_and_compared() {
+fn generator_writes_checks_and_compares_files() {
     let folder = TempDir::new().unwrap();
     let directory = folder.path().join("crds");
     let shown = directory.to_str().unwrap();
@@ -93,7 +93,7 @@ fn files_are_written_checked_and_compared() {
 }
 
 #[test]
-fn places_without_a_bound_are_listed() {
+fn unbounded_paths_are_listed() {
     let (outcome, text) = run(&["unbounded"]);
     assert_eq!(outcome, Outcome::Findings);
     assert_eq!(
@@ -141,7 +141,7 @@ mod mixed {
 }
 
 #[test]
-fn a_kind_that_is_not_structural_is_refused_with_its_path() {
+fn non_structural_kind_is_rejected_with_path() {
     let folder = TempDir::new().unwrap();
     let generator = generator().kind::<mixed::Mixed>();
     let error = generator.write_to(folder.path()).unwrap_err();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// One value that is filled in.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Filled {
+pub struct DefaultedField {
     /// The field as a person reads it.
     pub field: FieldPath,
     /// The JSON pointer (RFC 6901) at which the value is added; it ends in `/-` when the value is
@@ -17,7 +17,7 @@ pub struct Filled {
     pub value: Value,
 }
 
-impl Filled {
+impl DefaultedField {
     /// Puts the value into an object. Where its parent is missing nothing happens.
     pub fn apply(&self, object: &mut Value) {
         let Some((above, name)) = self.pointer.rsplit_once('/') else {
@@ -36,45 +36,45 @@ impl Filled {
 /// Everything that is filled in, in the order in which it must be applied.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Defaults {
-    items: Vec<Filled>,
+    items: Vec<DefaultedField>,
 }
 
 impl Defaults {
     /// What is filled in.
     #[must_use]
-    pub fn items(&self) -> &[Filled] {
+    pub fn items(&self) -> &[DefaultedField] {
         &self.items
     }
 
     /// Fills in a field whose parent exists.
     pub(crate) fn set(&mut self, field: FieldPath, value: impl Serialize) {
         let pointer = field.pointer();
-        self.add(field, pointer, value);
+        self.push(field, pointer, value);
     }
 
     /// Adds the finalizer that keeps an object in use from going away.
-    pub(crate) fn finalizer(&mut self, present: Option<&Vec<String>>) {
-        self.finalizer_named(labels::RESOURCE_IN_USE, present);
+    pub(crate) fn add_finalizer(&mut self, present: Option<&Vec<String>>) {
+        self.add_named_finalizer(labels::RESOURCE_IN_USE, present);
     }
 
     /// Adds a finalizer.
-    pub(crate) fn finalizer_named(&mut self, finalizer: &str, present: Option<&Vec<String>>) {
+    pub(crate) fn add_named_finalizer(&mut self, finalizer: &str, present: Option<&Vec<String>>) {
         let field = FieldPath::new("metadata.finalizers");
         match present {
             None => self.set(field, [finalizer]),
             Some(list) if list.iter().any(|name| name == finalizer) => {}
             Some(_) => {
                 let pointer = format!("{}/-", field.pointer());
-                self.add(field, pointer, finalizer);
+                self.push(field, pointer, finalizer);
             }
         }
     }
 
-    fn add(&mut self, field: FieldPath, pointer: String, value: impl Serialize) {
+    fn push(&mut self, field: FieldPath, pointer: String, value: impl Serialize) {
         // Only strings, numbers, flags and lists and maps of them are filled in: they always have a
         // JSON form.
         if let Ok(value) = serde_json::to_value(value) {
-            self.items.push(Filled {
+            self.items.push(DefaultedField {
                 field,
                 pointer,
                 value,

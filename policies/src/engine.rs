@@ -2,8 +2,8 @@
 
 use crate::exceptions::Exception;
 use crate::finding::{Finding, Findings, Identity};
-use crate::guarded::Guarded;
-use crate::rule::{Change, Check, Context, Rule, Versions};
+use crate::validated_kind::ValidatedKind;
+use crate::rule::{Change, Check, Context, Rule, Transition};
 use crate::settings::Settings;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::config::Action;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub const FINDINGS_MAX: usize = 100;
 
 /// What is to be judged.
-pub enum Subject<'a, T> {
+pub enum ReviewSubject<'a, T> {
     /// An object that would be made.
     Create(&'a T),
     /// An object that would be changed.
@@ -33,14 +33,14 @@ pub struct Verdict {
     /// These are noted in the audit log.
     pub audits: Vec<Finding>,
     /// These an exception of the administrator covers: they are noted in the audit log, with its reason.
-    pub excused: Vec<Excused>,
+    pub exempted: Vec<Exempted>,
     /// How many more there were past [`FINDINGS_MAX`], whatever their action.
     pub omitted: usize,
 }
 
 /// A finding that the object is not refused for, and why not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Excused {
+pub struct Exempted {
     /// What was found.
     pub finding: Finding,
     /// The exception that covers it.
@@ -55,7 +55,7 @@ impl Verdict {
     }
 
     /// Takes what a rule found, with its action, unless an exception covers the object.
-    pub(crate) fn settle(
+    pub(crate) fn record(
         &mut self,
         rule: &str,
         action: Action,
@@ -69,34 +69,34 @@ impl Verdict {
         let is_told = matches!(action, Action::Enforce | Action::Warn);
         match settings
             .exceptions
-            .covering(rule, object)
+            .find_covering(rule, object)
             .filter(|_| is_told)
         {
-            Some(exception) => self.excuse(exception, findings),
-            None => self.take(action, findings),
+            Some(exception) => self.exempt(exception, findings),
+            None => self.push_findings(action, findings),
         }
     }
 
-    fn excuse(&mut self, exception: &Arc<Exception>, findings: Vec<Finding>) {
+    fn exempt(&mut self, exception: &Arc<Exception>, findings: Vec<Finding>) {
         for finding in findings {
-            if self.taken() >= FINDINGS_MAX {
+            if self.reported() >= FINDINGS_MAX {
                 self.omitted += 1;
                 continue;
             }
-            self.excused.push(Excused {
+            self.exempted.push(Exempted {
                 finding,
                 exception: Arc::clone(exception),
             });
         }
     }
 
-    fn taken(&self) -> usize {
-        self.denials.len() + self.warnings.len() + self.audits.len() + self.excused.len()
+    fn reported(&self) -> usize {
+        self.denials.len() + self.warnings.len() + self.audits.len() + self.exempted.len()
     }
 
-    fn take(&mut self, action: Action, findings: Vec<Finding>) {
+    fn push_findings(&mut self, action: Action, findings: Vec<Finding>) {
         for finding in findings {
-            let taken = self.taken();
+            let taken = self.reported();
             // A refusal without its reason would be worse than one finding too many.
             let first_denial = action == Action::Enforce && self.denials.is_empty();
             if taken >= FINDINGS_MAX && !first_denial {
@@ -122,13 +122,13 @@ impl Verdict {
 /// [`Check::Versions`] are the exceptions. An update that touches nothing that rules of the kind look at
 /// ([`Guarded::is_untouched`]) is not judged at all.
 #[must_use]
-pub fn review<T: Guarded>(subject: &Subject<'_, T>, context: &Context<'_>) -> Verdict {
+pub fn review<T: ValidatedKind>(subject: &ReviewSubject<'_, T>, context: &Context<'_>) -> Verdict {
     let object = match subject {
-        Subject::Create(object) | Subject::Delete(object) => object,
-        Subject::Update(change) => change.new,
+        ReviewSubject::Create(object) | ReviewSubject::Delete(object) => object,
+        ReviewSubject::Update(change) => change.new,
     };
-    if let Subject::Update(change) = subject
-        && T::is_untouched(change.old, change.new)
+    if let ReviewSubject::Update(change) = subject
+        && T::is_unchanged(change.old, change.new)
     {
         return Verdict::default();
     }
@@ -137,55 +137,55 @@ pub fn review<T: Guarded>(subject: &Subject<'_, T>, context: &Context<'_>) -> Ve
     for rule in T::rules() {
         let action = context.settings.action(rule.id, rule.action, namespace);
         if action != Action::Off {
-            let findings = run(rule, subject, context);
-            verdict.settle(rule.id, action, findings, context.settings, object.meta());
+            let findings = run_rule(rule, subject, context);
+            verdict.record(rule.id, action, findings, context.settings, object.meta());
         }
     }
     verdict
 }
 
 /// The findings of one rule.
-fn run<T: Guarded>(
+fn run_rule<T: ValidatedKind>(
     rule: &Rule<T>,
-    subject: &Subject<'_, T>,
+    subject: &ReviewSubject<'_, T>,
     context: &Context<'_>,
 ) -> Vec<Finding> {
     match (&rule.check, subject) {
-        (Check::Object(_) | Check::Context(_) | Check::Create(_), Subject::Create(object)) => {
-            state(rule, object, context)
+        (Check::Object(_) | Check::Context(_) | Check::Create(_), ReviewSubject::Create(object)) => {
+            check_state(rule, object, context)
         }
-        (Check::Object(_) | Check::Context(_), Subject::Update(change)) => {
-            let mut findings = state(rule, change.new, context);
+        (Check::Object(_) | Check::Context(_), ReviewSubject::Update(change)) => {
+            let mut findings = check_state(rule, change.new, context);
             if T::RATCHETS && !findings.is_empty() {
-                excuse(&mut findings, &state(rule, change.old, context));
+                drop_preexisting(&mut findings, &check_state(rule, change.old, context));
             }
             findings
         }
-        (Check::Versions(check), Subject::Create(new)) => {
+        (Check::Transition(check), ReviewSubject::Create(new)) => {
             let mut out = Findings::new(rule.id);
-            check(&Versions { old: None, new }, context, &mut out);
+            check(&Transition { old: None, new }, context, &mut out);
             out.into_items()
         }
-        (Check::Versions(check), Subject::Update(Change { old, new })) => {
+        (Check::Transition(check), ReviewSubject::Update(Change { old, new })) => {
             let mut out = Findings::new(rule.id);
             let old = Some(*old);
-            check(&Versions { old, new }, context, &mut out);
+            check(&Transition { old, new }, context, &mut out);
             out.into_items()
         }
-        (Check::Change(check), Subject::Update(change)) => {
+        (Check::Change(check), ReviewSubject::Update(change)) => {
             let mut out = Findings::new(rule.id);
             check(change, context, &mut out);
             out.into_items()
         }
-        (Check::Delete(check), Subject::Delete(object)) => {
+        (Check::Delete(check), ReviewSubject::Delete(object)) => {
             let mut out = Findings::new(rule.id);
             check(object, context, &mut out);
             out.into_items()
         }
-        (Check::Create(_), Subject::Update(_) | Subject::Delete(_))
-        | (Check::Change(_), Subject::Create(_) | Subject::Delete(_))
-        | (Check::Delete(_), Subject::Create(_) | Subject::Update(_))
-        | (Check::Object(_) | Check::Context(_) | Check::Versions(_), Subject::Delete(_)) => {
+        (Check::Create(_), ReviewSubject::Update(_) | ReviewSubject::Delete(_))
+        | (Check::Change(_), ReviewSubject::Create(_) | ReviewSubject::Delete(_))
+        | (Check::Delete(_), ReviewSubject::Create(_) | ReviewSubject::Update(_))
+        | (Check::Object(_) | Check::Context(_) | Check::Transition(_), ReviewSubject::Delete(_)) => {
             Vec::new()
         }
     }
@@ -193,7 +193,7 @@ fn run<T: Guarded>(
 
 /// Drops the findings that were there before. Each one before excuses one now, so that a third copy
 /// of what stood there twice is still found. Costs O(n log n).
-pub(crate) fn excuse(findings: &mut Vec<Finding>, before: &[Finding]) {
+pub(crate) fn drop_preexisting(findings: &mut Vec<Finding>, before: &[Finding]) {
     let mut excused: BTreeMap<Identity, usize> = BTreeMap::new();
     for finding in before {
         let count = excused.entry(finding.identity()).or_default();
@@ -209,12 +209,12 @@ pub(crate) fn excuse(findings: &mut Vec<Finding>, before: &[Finding]) {
 }
 
 /// The findings of a rule in one state of an object.
-fn state<T>(rule: &Rule<T>, object: &T, context: &Context<'_>) -> Vec<Finding> {
+fn check_state<T>(rule: &Rule<T>, object: &T, context: &Context<'_>) -> Vec<Finding> {
     let mut out = Findings::new(rule.id);
     match rule.check {
         Check::Object(check) => check(object, &mut out),
         Check::Context(check) | Check::Create(check) => check(object, context, &mut out),
-        Check::Versions(_) | Check::Change(_) | Check::Delete(_) => {}
+        Check::Transition(_) | Check::Change(_) | Check::Delete(_) => {}
     }
     out.into_items()
 }

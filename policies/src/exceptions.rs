@@ -18,7 +18,7 @@ pub struct Exception {
     /// What it is called: its name, or its place such as `rules.exceptions[0]`.
     pub name: String,
     /// As it is written in the configuration.
-    pub given: RuleException,
+    pub config: RuleException,
 }
 
 impl Exceptions {
@@ -29,7 +29,7 @@ impl Exceptions {
             let by_place = || format!("rules.exceptions[{place}]");
             Arc::new(Exception {
                 name: given.name.clone().unwrap_or_else(by_place),
-                given: given.clone(),
+                config: given.clone(),
             })
         });
         Self {
@@ -40,7 +40,7 @@ impl Exceptions {
 
     /// The same as of a time, in seconds since 1970.
     #[must_use]
-    pub fn at(self, now: i64) -> Self {
+    pub fn with_time(self, now: i64) -> Self {
         Self {
             now: Some(now),
             ..self
@@ -56,56 +56,56 @@ impl Exceptions {
     /// When the next one ends, in seconds since 1970.
     #[must_use]
     pub fn next_expiry(&self) -> Option<i64> {
-        let active = self.all.iter().filter(|it| self.holds(it));
-        active.map(|it| it.given.expires.seconds()).min()
+        let active = self.all.iter().filter(|it| self.is_active(it));
+        active.map(|it| it.config.expires.seconds()).min()
     }
 
     /// Those that have ended.
     pub fn expired(&self) -> impl Iterator<Item = &Arc<Exception>> {
-        self.all.iter().filter(|it| !self.holds(it))
+        self.all.iter().filter(|it| !self.is_active(it))
     }
 
     /// Whether some exception names a rule, ended or not.
     #[must_use]
-    pub fn are_about(&self, rule: &str) -> bool {
+    pub fn covers_rule(&self, rule: &str) -> bool {
         self.all
             .iter()
-            .any(|it| it.given.rules.iter().any(|id| id == rule))
+            .any(|it| it.config.rules.iter().any(|id| id == rule))
     }
 
-    fn holds(&self, exception: &Exception) -> bool {
+    fn is_active(&self, exception: &Exception) -> bool {
         self.now
-            .is_none_or(|now| now < exception.given.expires.seconds())
+            .is_none_or(|now| now < exception.config.expires.seconds())
     }
 
     /// The first one that covers what a rule finds in an object.
-    pub(crate) fn covering(&self, rule: &str, object: &ObjectMeta) -> Option<&Arc<Exception>> {
-        let is_named = |it: &Exception| it.given.rules.iter().any(|id| id == rule);
+    pub(crate) fn find_covering(&self, rule: &str, object: &ObjectMeta) -> Option<&Arc<Exception>> {
+        let is_named = |it: &Exception| it.config.rules.iter().any(|id| id == rule);
         let mut all = self.all.iter();
-        all.find(|it| is_named(it) && self.holds(it) && it.selects(object))
+        all.find(|it| is_named(it) && self.is_active(it) && it.selects(object))
     }
 }
 
 impl Exception {
     /// Whether it is about an object. One that has no name yet goes by what its name will begin with.
     fn selects(&self, object: &ObjectMeta) -> bool {
-        let selector = &self.given.selector;
+        let selector = &self.config.selector;
         let name = object.name.as_deref().or(object.generate_name.as_deref());
         let labels = object.labels.as_ref();
         let carries = |(key, value)| labels.and_then(|it| it.get(key)) == Some(value);
-        any_fits(&selector.namespaces, object.namespace.as_deref())
-            && any_fits(&selector.names, name)
+        matches_any(&selector.namespaces, object.namespace.as_deref())
+            && matches_any(&selector.names, name)
             && selector.match_labels.iter().all(carries)
     }
 }
 
-fn any_fits(patterns: &[String], text: Option<&str>) -> bool {
+fn matches_any(patterns: &[String], text: Option<&str>) -> bool {
     let text = text.unwrap_or_default();
-    patterns.is_empty() || patterns.iter().any(|it| fits(it, text))
+    patterns.is_empty() || patterns.iter().any(|it| matches_pattern(it, text))
 }
 
 /// Whether a text is as a pattern says, in which a `*` stands for any characters. Costs O(n·m) at most.
-fn fits(pattern: &str, text: &str) -> bool {
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some((first, mut pattern)) = pattern.split_once('*') else {
         return pattern == text;
     };
@@ -132,7 +132,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_star_stands_for_any_characters() {
+    fn pattern_star_matches_any_characters() {
         for (pattern, text, expected) in [
             ("a", "a", true),
             ("a", "ab", false),
@@ -148,7 +148,7 @@ mod tests {
             ("", "", true),
             ("", "x", false),
         ] {
-            assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+            assert_eq!(matches_pattern(pattern, text), expected, "{pattern} {text}");
         }
     }
 
@@ -161,12 +161,12 @@ mod tests {
         let given: RuleException = serde_json::from_value(given).unwrap();
         let exceptions = Exceptions::new(&[given]);
         let object: ObjectMeta = serde_json::from_value(object).unwrap();
-        assert!(exceptions.covering("CQ008", &object).is_none());
-        exceptions.covering("CQ007", &object).is_some()
+        assert!(exceptions.find_covering("CQ008", &object).is_none());
+        exceptions.find_covering("CQ007", &object).is_some()
     }
 
     #[test]
-    fn all_that_is_given_must_fit() {
+    fn exception_selector_requires_every_field() {
         let object = json!({"name": "a-1", "namespace": "n", "labels": {"k": "v"}});
         for (selector, expected) in [
             (json!({"names": ["a-*"]}), true),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exception_ends() {
+    fn exception_expires() {
         let given = |expires: &str| -> RuleException {
             let given = json!({
                 "rules": ["CQ007"], "selector": {"names": ["*"]}, "reason": "r", "expires": expires,
@@ -201,14 +201,14 @@ mod tests {
         let all = Exceptions::new(&[given("1970-01-01"), given("1970-01-01T00:00:10Z")]);
         let ended = |it: &Exceptions| it.expired().map(|it| it.name.clone()).collect::<Vec<_>>();
         assert_eq!((ended(&all), all.next_expiry()), (vec![], Some(10)));
-        let later = all.at(9);
+        let later = all.with_time(9);
         assert_eq!(ended(&later).len(), 0);
-        let later = later.at(10);
+        let later = later.with_time(10);
         assert_eq!(ended(&later), ["rules.exceptions[1]"]);
         assert_eq!(later.next_expiry(), Some(86_400));
-        let over = later.at(86_400);
+        let over = later.with_time(86_400);
         assert_eq!((ended(&over).len(), over.next_expiry()), (2, None));
         // A clock that was set back.
-        assert_eq!(ended(&over.at(0)).len(), 0);
+        assert_eq!(ended(&over.with_time(0)).len(), 0);
     }
 }

@@ -1,11 +1,11 @@
 //! Objects as the facts that rules use of them.
 
 use crate::index::Facts;
-use crate::quota::HasQuota;
-use crate::resource_flavor::IsFlavor;
-use crate::trees::Family;
-use crate::world::{
-    ObjectName, PodPriority, PodSays, PreemptibleLabel, PreemptionPolicy, PriorityClassFacts,
+use crate::quota::QuotaFields;
+use crate::resource_flavor::FlavorFields;
+use crate::cohort_trees::Project;
+use crate::cluster_view::{
+    ObjectName, PodPriority, PodPreemptionLabels, PreemptibleLabel, PreemptionPolicy, PriorityClassFacts,
     QuotaFacts, TemplatesFacts,
 };
 use k8s_openapi::api::core::v1::Pod;
@@ -19,13 +19,13 @@ use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, labels};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-mod observing;
+mod ingest;
 
-pub use observing::{Observed, gather, observe};
+pub use ingest::{IngestOutcome, collect, ingest};
 
 /// The namespace and name in an object's metadata.
 #[must_use]
-pub fn name_of(metadata: &ObjectMeta) -> ObjectName {
+pub fn object_name(metadata: &ObjectMeta) -> ObjectName {
     ObjectName {
         namespace: metadata.namespace.clone().unwrap_or_default(),
         name: metadata.name.clone().unwrap_or_default(),
@@ -33,29 +33,29 @@ pub fn name_of(metadata: &ObjectMeta) -> ObjectName {
 }
 
 /// The name of an object of a cluster-scoped kind. A namespace that a file gives it means nothing.
-fn cluster_scoped(metadata: &ObjectMeta) -> ObjectName {
+fn cluster_scoped_name(metadata: &ObjectMeta) -> ObjectName {
     ObjectName {
         namespace: String::new(),
-        ..name_of(metadata)
+        ..object_name(metadata)
     }
 }
 
 /// The facts of a PriorityClass.
 #[must_use]
-pub fn of_priority_class(class: &PriorityClass) -> PriorityClassFacts {
+pub fn priority_class_facts(class: &PriorityClass) -> PriorityClassFacts {
     PriorityClassFacts {
         value: class.value.unwrap_or_default(),
         global_default: class.global_default == Some(true),
         preemption_policy: class
             .preemption_policy
             .as_deref()
-            .and_then(PreemptionPolicy::of),
+            .and_then(PreemptionPolicy::parse),
     }
 }
 
 /// The facts of a Workload that names these classes. A finished one uses none.
 #[must_use]
-pub fn of_workload(classes: [Option<&str>; 2], finished: bool) -> Facts {
+pub fn workload_facts(classes: [Option<&str>; 2], finished: bool) -> Facts {
     let named = classes.into_iter().flatten().map(str::to_owned);
     Facts::Workload {
         classes: if finished {
@@ -76,46 +76,46 @@ pub fn is_finished(conditions: &[Condition]) -> bool {
 /// The facts of a pod of which only these labels are known; `None` when it belongs to no job and names
 /// no ElasticQuota.
 #[must_use]
-pub fn of_pod(own: Option<&BTreeMap<String, String>>) -> Option<Facts> {
+pub fn partial_pod_facts(own: Option<&BTreeMap<String, String>>) -> Option<Facts> {
     let job = own?.get(labels::JOB).cloned();
     let quota = own?.get(koordinator::QUOTA_NAME).cloned();
     if job.is_none() && quota.is_none() {
         return None;
     }
-    let says = said(own, PodPriority::Unknown);
-    Some(Facts::Pod { job, quota, says })
+    let says = preemption_labels(own, PodPriority::Unknown);
+    Some(Facts::Pod { job, quota, labels: says })
 }
 
 /// The facts of a pod that is known as a whole.
 #[must_use]
-pub fn of_whole_pod(pod: &Pod) -> Facts {
+pub fn pod_facts(pod: &Pod) -> Facts {
     let own = pod.metadata.labels.as_ref();
     let value = |key: &str| own.and_then(|own| own.get(key)).cloned();
     Facts::Pod {
         job: value(labels::JOB),
         quota: value(koordinator::QUOTA_NAME),
-        says: pod_says(pod),
+        labels: pod_preemption_labels(pod),
     }
 }
 
 /// What a pod says that its job's other pods should say as well.
 #[must_use]
-pub fn pod_says(pod: &Pod) -> PodSays {
+pub fn pod_preemption_labels(pod: &Pod) -> PodPreemptionLabels {
     let spec = pod.spec.as_ref();
     let class = spec.and_then(|spec| spec.priority_class_name.clone());
     let class = class.filter(|name| !name.is_empty());
     let priority = match (spec.and_then(|spec| spec.priority), class) {
         (Some(value), _) => PodPriority::Value(value),
         (None, Some(name)) => PodPriority::Class(name),
-        (None, None) => PodPriority::Unsaid,
+        (None, None) => PodPriority::Unset,
     };
-    said(pod.metadata.labels.as_ref(), priority)
+    preemption_labels(pod.metadata.labels.as_ref(), priority)
 }
 
-fn said(own: Option<&BTreeMap<String, String>>, priority: PodPriority) -> PodSays {
+fn preemption_labels(own: Option<&BTreeMap<String, String>>, priority: PodPriority) -> PodPreemptionLabels {
     let value = |key: &str| own.and_then(|own| own.get(key)).map(String::as_str);
-    PodSays {
-        preemptible: PreemptibleLabel::of(value(labels::PREEMPTIBLE)),
+    PodPreemptionLabels {
+        preemptible: PreemptibleLabel::parse(value(labels::PREEMPTIBLE)),
         can_preempt: value(labels::CAN_PREEMPT) != Some("false"),
         priority,
     }
@@ -123,7 +123,7 @@ fn said(own: Option<&BTreeMap<String, String>>, priority: PodPriority) -> PodSay
 
 /// The facts of an ElasticQuota.
 #[must_use]
-pub fn of_quota(quota: &ElasticQuota) -> Facts {
+pub fn elastic_quota_facts(quota: &ElasticQuota) -> Facts {
     Facts::ElasticQuota(Box::new(QuotaFacts {
         parent: quota.parent().to_owned(),
         is_parent: quota.is_parent(),
@@ -137,7 +137,7 @@ pub fn of_quota(quota: &ElasticQuota) -> Facts {
 
 /// The facts of a Workload of Kubernetes.
 #[must_use]
-pub fn of_templates(workload: &scheduling::Workload) -> TemplatesFacts {
+pub fn template_facts(workload: &scheduling::Workload) -> TemplatesFacts {
     let templates = workload.spec.pod_group_templates.iter();
     TemplatesFacts {
         templates: templates.map(|template| template.name.clone()).collect(),
@@ -147,7 +147,7 @@ pub fn of_templates(workload: &scheduling::Workload) -> TemplatesFacts {
 
 /// The facts of a Workload of Kubernetes as `v1beta1` has it.
 #[must_use]
-pub fn of_later_templates(workload: &v1beta1::Workload) -> TemplatesFacts {
+pub fn template_facts_v1beta1(workload: &v1beta1::Workload) -> TemplatesFacts {
     TemplatesFacts {
         templates: template_names(&workload.spec.templates),
         deleting: workload.metadata.deletion_timestamp.is_some(),
@@ -166,54 +166,54 @@ fn template_names(templates: &v1beta1::Templates) -> BTreeSet<String> {
 
 /// The facts of a ClusterQueue of lockkeeper.
 #[must_use]
-pub fn of_cluster_queue(queue: &ClusterQueue) -> Facts {
-    Facts::ClusterQueue(Family::Own, Arc::new(HasQuota::facts(queue)))
+pub fn cluster_queue_facts(queue: &ClusterQueue) -> Facts {
+    Facts::ClusterQueue(Project::Lockkeeper, Arc::new(QuotaFields::facts(queue)))
 }
 
 /// The facts of a Cohort of lockkeeper.
 #[must_use]
-pub fn of_cohort(cohort: &Cohort) -> Facts {
-    Facts::Cohort(Family::Own, Arc::new(HasQuota::facts(cohort)))
+pub fn cohort_facts(cohort: &Cohort) -> Facts {
+    Facts::Cohort(Project::Lockkeeper, Arc::new(QuotaFields::facts(cohort)))
 }
 
 /// The facts of a ResourceFlavor of lockkeeper.
 #[must_use]
-pub fn of_flavor(flavor: &ResourceFlavor) -> Facts {
-    Facts::ResourceFlavor(Family::Own, IsFlavor::facts(flavor))
+pub fn flavor_facts(flavor: &ResourceFlavor) -> Facts {
+    Facts::ResourceFlavor(Project::Lockkeeper, FlavorFields::facts(flavor))
 }
 
 /// The facts of a LocalQueue of lockkeeper.
 #[must_use]
-pub fn of_local_queue(queue: &LocalQueue) -> Facts {
-    Facts::LocalQueue(Family::Own, queue.spec.cluster_queue.clone())
+pub fn local_queue_facts(queue: &LocalQueue) -> Facts {
+    Facts::LocalQueue(Project::Lockkeeper, queue.spec.cluster_queue.clone())
 }
 
 /// The facts of a ClusterQueue of Kueue.
 #[must_use]
-pub fn of_kueue_cluster_queue(queue: &kueue::ClusterQueue) -> Facts {
-    Facts::ClusterQueue(Family::Kueue, Arc::new(HasQuota::facts(queue)))
+pub fn kueue_cluster_queue_facts(queue: &kueue::ClusterQueue) -> Facts {
+    Facts::ClusterQueue(Project::Kueue, Arc::new(QuotaFields::facts(queue)))
 }
 
 /// The facts of a Cohort of Kueue.
 #[must_use]
-pub fn of_kueue_cohort(cohort: &kueue::Cohort) -> Facts {
-    Facts::Cohort(Family::Kueue, Arc::new(HasQuota::facts(cohort)))
+pub fn kueue_cohort_facts(cohort: &kueue::Cohort) -> Facts {
+    Facts::Cohort(Project::Kueue, Arc::new(QuotaFields::facts(cohort)))
 }
 
 /// The facts of a ResourceFlavor of Kueue.
 #[must_use]
-pub fn of_kueue_flavor(flavor: &kueue::ResourceFlavor) -> Facts {
-    Facts::ResourceFlavor(Family::Kueue, IsFlavor::facts(flavor))
+pub fn kueue_flavor_facts(flavor: &kueue::ResourceFlavor) -> Facts {
+    Facts::ResourceFlavor(Project::Kueue, FlavorFields::facts(flavor))
 }
 
 /// The facts of a LocalQueue of Kueue.
 #[must_use]
-pub fn of_kueue_local_queue(queue: &kueue::LocalQueue) -> Facts {
-    Facts::LocalQueue(Family::Kueue, queue.spec.cluster_queue.clone())
+pub fn kueue_local_queue_facts(queue: &kueue::LocalQueue) -> Facts {
+    Facts::LocalQueue(Project::Kueue, queue.spec.cluster_queue.clone())
 }
 
 /// The facts of a `WorkloadPriorityClass` of Kueue.
 #[must_use]
-pub fn of_workload_priority_class(class: &kueue::WorkloadPriorityClass) -> Facts {
+pub fn workload_priority_class_facts(class: &kueue::WorkloadPriorityClass) -> Facts {
     Facts::WorkloadPriorityClass(class.value)
 }

@@ -45,7 +45,7 @@ impl ErrorKind {
     }
 
     /// The words that Kubernetes prints for it.
-    fn words(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::Invalid | Self::TypeInvalid => "Invalid value",
             Self::Required => "Required value",
@@ -80,7 +80,7 @@ impl Finding {
     pub fn message(&self) -> String {
         let value = self.value.as_deref().map_or(0, str::len);
         let length = self.detail.len().saturating_add(value);
-        let mut out = String::with_capacity(length.saturating_add(AROUND));
+        let mut out = String::with_capacity(length.saturating_add(MESSAGE_OVERHEAD_BYTES));
         // Writing to a string does not fail.
         let _ = write!(out, "{self:#}");
         out
@@ -91,13 +91,13 @@ impl Finding {
     pub fn text(&self) -> String {
         let mut out = String::new();
         // Writing to a string does not fail.
-        let _ = write!(out, "{}: ", self.field).and_then(|()| self.body(&mut out));
+        let _ = write!(out, "{}: ", self.field).and_then(|()| self.write_body(&mut out));
         out
     }
 
     /// Writes what is wrong, in Kubernetes' words.
-    fn body(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        out.write_str(self.kind.words())?;
+    fn write_body(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_str(self.kind.description())?;
         for part in [self.value.as_deref(), Some(&*self.detail)]
             .into_iter()
             .flatten()
@@ -131,7 +131,7 @@ impl fmt::Display for Finding {
         if !f.alternate() {
             write!(f, "{}: ", self.field)?;
         }
-        self.body(f)?;
+        self.write_body(f)?;
         f.write_str(" [")?;
         f.write_str(&self.rule)?;
         f.write_str("]")
@@ -139,20 +139,20 @@ impl fmt::Display for Finding {
 }
 
 /// Room for what a message has around the value and the detail, in bytes.
-const AROUND: usize = 32;
+const MESSAGE_OVERHEAD_BYTES: usize = 32;
 
 /// The most characters of a value that a message repeats.
 const VALUE_LENGTH_MAX: usize = 64;
 
 /// The bytes that quoting adds, with the sign of a cut.
-const QUOTES: usize = 5;
+const QUOTING_BYTES: usize = 5;
 
 /// A string as it is printed in a message: quoted, escaped and cut at a bound.
 #[must_use]
 pub fn quoted(value: &str) -> String {
     let end = value.char_indices().nth(VALUE_LENGTH_MAX);
     let kept = end.map_or(value, |(end, _)| value.get(..end).unwrap_or_default());
-    let mut out = String::with_capacity(kept.len().saturating_add(QUOTES));
+    let mut out = String::with_capacity(kept.len().saturating_add(QUOTING_BYTES));
     // Writing to a string does not fail.
     let _ = write!(out, "{kept:?}");
     if end.is_some() {
@@ -163,7 +163,7 @@ pub fn quoted(value: &str) -> String {
 
 /// A list of names as it is printed in a message: cut at a bound.
 #[must_use]
-pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut out = String::new();
     for (position, name) in names.into_iter().enumerate() {
         if position > 0 {
@@ -250,7 +250,7 @@ impl Findings {
 
     /// The value is not one of a known set; `accepted` is that set.
     pub fn not_supported(&mut self, field: FieldPath, value: &str, accepted: &[&str]) {
-        let detail = format!("supported values: {}", listed(accepted.iter().copied()));
+        let detail = format!("supported values: {}", join_names(accepted.iter().copied()));
         self.push(field, ErrorKind::NotSupported, Some(quoted(value)), detail);
     }
 

@@ -4,10 +4,10 @@ mod job_pods;
 mod kind;
 mod quotas;
 
-use crate::trees::{Family, FlavorFacts, NodeFacts, NodeKind, Tree, drop_from};
-use crate::world::{
-    Lookup, NamedQuota, ObjectName, PodSays, PreemptibleLabel, PriorityClassFacts, QuotaFacts,
-    TemplatesFacts, Users, World,
+use crate::cohort_trees::{Project, FlavorFacts, NodeFacts, NodeKind, Tree, remove_from};
+use crate::cluster_view::{
+    Lookup, NamedQuota, ObjectName, PodPreemptionLabels, PreemptibleLabel, PriorityClassFacts, QuotaFacts,
+    TemplatesFacts, Referrers, ClusterView,
 };
 use job_pods::JobPods;
 pub use kind::IndexedKind;
@@ -33,20 +33,20 @@ pub enum Facts {
         /// The ElasticQuota that it names.
         quota: Option<String>,
         /// What it says that its job's other pods should say as well.
-        says: PodSays,
+        labels: PodPreemptionLabels,
     },
     /// Of an ElasticQuota.
     ElasticQuota(Box<QuotaFacts>),
     /// Of a Workload of Kubernetes.
     Templates(TemplatesFacts),
     /// Of a ClusterQueue.
-    ClusterQueue(Family, Arc<NodeFacts>),
+    ClusterQueue(Project, Arc<NodeFacts>),
     /// Of a Cohort.
-    Cohort(Family, Arc<NodeFacts>),
+    Cohort(Project, Arc<NodeFacts>),
     /// Of a ResourceFlavor.
-    ResourceFlavor(Family, FlavorFacts),
+    ResourceFlavor(Project, FlavorFacts),
     /// Of a LocalQueue: the ClusterQueue that it leads to.
-    LocalQueue(Family, String),
+    LocalQueue(Project, String),
     /// Of a `WorkloadPriorityClass`: its value.
     WorkloadPriorityClass(i32),
 }
@@ -73,30 +73,30 @@ impl Facts {
 /// Facts of many objects. Every event and every question costs O(log n).
 #[derive(Clone, Debug, Default)]
 pub struct Index {
-    known: BTreeSet<IndexedKind>,
+    complete_kinds: BTreeSet<IndexedKind>,
     objects: BTreeMap<(IndexedKind, ObjectName), Facts>,
     counts: BTreeMap<IndexedKind, usize>,
     global_defaults: BTreeSet<(i32, String)>,
-    class_users: BTreeMap<String, BTreeSet<ObjectName>>,
+    class_referrers: BTreeMap<String, BTreeSet<ObjectName>>,
     job_pods: JobPods,
     quotas: Quotas,
     quota_pods: BTreeMap<String, BTreeSet<ObjectName>>,
     classes: BTreeMap<IndexedKind, BTreeSet<(i32, String)>>,
-    own: Tree,
+    lockkeeper: Tree,
     kueue: Tree,
 }
 
 impl Index {
     /// Declares that all objects of a kind are at hand: one that is not here does not exist.
-    pub fn declare_known(&mut self, kind: IndexedKind) {
-        self.known.insert(kind);
+    pub fn mark_complete(&mut self, kind: IndexedKind) {
+        self.complete_kinds.insert(kind);
     }
 
     /// An object was made or changed. Its kind counts as known from then on.
     pub fn apply(&mut self, name: ObjectName, facts: Facts) {
         let kind = facts.kind();
         self.remove(kind, &name);
-        self.known.insert(kind);
+        self.complete_kinds.insert(kind);
         self.link(&name, &facts);
         self.objects.insert((kind, name), facts);
         let count = self.counts.entry(kind).or_default();
@@ -109,16 +109,16 @@ impl Index {
             // All that is here is what is known, and whether that is ambiguous.
             std::mem::swap(self, &mut other);
         }
-        self.take_over(other, Self::apply);
+        self.absorb(other, Self::apply);
     }
 
     /// Takes over what another one has, as [`Index::join`] does for one object.
-    pub fn join_all(&mut self, other: Self) {
-        self.take_over(other, Self::join);
+    pub fn merge_all(&mut self, other: Self) {
+        self.absorb(other, Self::merge);
     }
 
-    fn take_over(&mut self, other: Self, put: fn(&mut Self, ObjectName, Facts)) {
-        for family in [Family::Own, Family::Kueue] {
+    fn absorb(&mut self, other: Self, put: fn(&mut Self, ObjectName, Facts)) {
+        for family in [Project::Lockkeeper, Project::Kueue] {
             if other.tree(family).is_ambiguous() {
                 self.tree_mut(family).set_ambiguous();
             }
@@ -126,15 +126,15 @@ impl Index {
         for ((_, name), facts) in other.objects {
             put(self, name, facts);
         }
-        self.known.extend(other.known);
+        self.complete_kinds.extend(other.complete_kinds);
     }
 
     /// An object was found, maybe not for the first time. Another version of one that is here makes its tree
     /// ambiguous: nobody can say which one holds.
-    pub fn join(&mut self, name: ObjectName, facts: Facts) {
+    pub fn merge(&mut self, name: ObjectName, facts: Facts) {
         let key = (facts.kind(), name);
         let is_another = self.objects.get(&key).is_some_and(|it| *it != facts);
-        if let (true, Some(family)) = (is_another, key.0.family()) {
+        if let (true, Some(family)) = (is_another, key.0.project()) {
             self.tree_mut(family).set_ambiguous();
         }
         self.apply(key.1, facts);
@@ -160,7 +160,7 @@ impl Index {
         for name in gone {
             self.remove(kind, &name);
         }
-        self.known.insert(kind);
+        self.complete_kinds.insert(kind);
     }
 
     /// The number of objects of a kind. Costs O(1).
@@ -176,17 +176,17 @@ impl Index {
                     self.global_defaults
                         .insert((class.value, name.name.clone()));
                 }
-                self.link_class(facts.kind(), class.value, name);
+                self.add_class(facts.kind(), class.value, name);
             }
             Facts::Workload { classes } => {
                 for class in classes {
-                    self.class_users
+                    self.class_referrers
                         .entry(class.clone())
                         .or_default()
                         .insert(name.clone());
                 }
             }
-            Facts::Pod { job, quota, says } => {
+            Facts::Pod { job, quota, labels: says } => {
                 if let Some(job) = job {
                     self.job_pods.insert(name, job, says);
                 }
@@ -208,8 +208,8 @@ impl Index {
             Facts::ResourceFlavor(family, facts) => {
                 self.tree_mut(*family).insert_flavor(&name.name, facts);
             }
-            Facts::LocalQueue(family, queue) => self.tree_mut(*family).insert_door(name, queue),
-            Facts::WorkloadPriorityClass(value) => self.link_class(facts.kind(), *value, name),
+            Facts::LocalQueue(family, queue) => self.tree_mut(*family).insert_local_queue(name, queue),
+            Facts::WorkloadPriorityClass(value) => self.add_class(facts.kind(), *value, name),
         }
     }
 
@@ -218,19 +218,19 @@ impl Index {
             Facts::PriorityClass(class) => {
                 let key = (class.value, name.name.clone());
                 self.global_defaults.remove(&key);
-                drop_from(&mut self.classes, &facts.kind(), &key);
+                remove_from(&mut self.classes, &facts.kind(), &key);
             }
             Facts::Workload { classes } => {
                 for class in classes {
-                    drop_from(&mut self.class_users, class, name);
+                    remove_from(&mut self.class_referrers, class, name);
                 }
             }
-            Facts::Pod { job, quota, says } => {
+            Facts::Pod { job, quota, labels: says } => {
                 if let Some(job) = job {
                     self.job_pods.remove(name, job, says);
                 }
                 if let Some(quota) = quota {
-                    drop_from(&mut self.quota_pods, quota, name);
+                    remove_from(&mut self.quota_pods, quota, name);
                 }
             }
             Facts::ElasticQuota(facts) => self.quotas.remove(name, facts),
@@ -246,23 +246,23 @@ impl Index {
             Facts::ResourceFlavor(family, facts) => {
                 self.tree_mut(*family).remove_flavor(&name.name, facts);
             }
-            Facts::LocalQueue(family, queue) => self.tree_mut(*family).remove_door(name, queue),
+            Facts::LocalQueue(family, queue) => self.tree_mut(*family).remove_local_queue(name, queue),
             Facts::WorkloadPriorityClass(value) => {
                 let key = (*value, name.name.clone());
-                drop_from(&mut self.classes, &facts.kind(), &key);
+                remove_from(&mut self.classes, &facts.kind(), &key);
             }
         }
     }
 
-    fn link_class(&mut self, kind: IndexedKind, value: i32, name: &ObjectName) {
+    fn add_class(&mut self, kind: IndexedKind, value: i32, name: &ObjectName) {
         let all = self.classes.entry(kind).or_default();
         all.insert((value, name.name.clone()));
     }
 
-    fn tree_mut(&mut self, family: Family) -> &mut Tree {
+    fn tree_mut(&mut self, family: Project) -> &mut Tree {
         match family {
-            Family::Own => &mut self.own,
-            Family::Kueue => &mut self.kueue,
+            Project::Lockkeeper => &mut self.lockkeeper,
+            Project::Kueue => &mut self.kueue,
         }
     }
 
@@ -285,8 +285,8 @@ impl Index {
         }
     }
 
-    fn missing<T>(&self, kind: IndexedKind) -> Lookup<T> {
-        if self.known.contains(&kind) {
+    fn absent_or_unknown<T>(&self, kind: IndexedKind) -> Lookup<T> {
+        if self.complete_kinds.contains(&kind) {
             Lookup::Absent
         } else {
             Lookup::Unknown
@@ -294,17 +294,17 @@ impl Index {
     }
 }
 
-impl World for Index {
+impl ClusterView for Index {
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts> {
         match self.class(name) {
             Some(facts) => Lookup::Found(facts),
-            None => self.missing(IndexedKind::PriorityClass),
+            None => self.absent_or_unknown(IndexedKind::PriorityClass),
         }
     }
 
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
         match self.global_defaults.first() {
-            None => self.missing(IndexedKind::PriorityClass),
+            None => self.absent_or_unknown(IndexedKind::PriorityClass),
             Some((_, name)) => match self.class(name) {
                 Some(facts) => Lookup::Found((name.clone(), facts)),
                 None => Lookup::Absent,
@@ -323,15 +323,15 @@ impl World for Index {
             .collect()
     }
 
-    fn priority_class_users(&self, name: &str, limit: usize) -> Users {
-        Users::of(self.class_users.get(name), limit)
+    fn priority_class_referrers(&self, name: &str, limit: usize) -> Referrers {
+        Referrers::from_set(self.class_referrers.get(name), limit)
     }
 
     fn lowest_class(&self, kind: IndexedKind, except: &str) -> Lookup<(i32, &str)> {
         let mut all = self.classes.get(&kind).into_iter().flatten();
         match all.find(|(_, name)| name != except) {
             Some((value, name)) => Lookup::Found((*value, name)),
-            None => self.missing(kind),
+            None => self.absent_or_unknown(kind),
         }
     }
 
@@ -343,54 +343,54 @@ impl World for Index {
         if self.objects.contains_key(&(kind, key)) {
             Lookup::Found(())
         } else {
-            self.missing(kind)
+            self.absent_or_unknown(kind)
         }
     }
 
-    fn tree(&self, family: Family) -> &Tree {
+    fn tree(&self, family: Project) -> &Tree {
         match family {
-            Family::Own => &self.own,
-            Family::Kueue => &self.kueue,
+            Project::Lockkeeper => &self.lockkeeper,
+            Project::Kueue => &self.kueue,
         }
     }
 
-    fn job_pod(
+    fn job_pod_with_label(
         &self,
         namespace: &str,
         job: &str,
         label: PreemptibleLabel,
         except: &str,
     ) -> Option<String> {
-        let has = |says: &PodSays| says.preemptible == label;
-        let (pod, _) = self.job_pods.first_that(namespace, job, except, &has)?;
+        let has = |says: &PodPreemptionLabels| says.preemptible == label;
+        let (pod, _) = self.job_pods.find_first(namespace, job, except, &has)?;
         Some(pod.to_owned())
     }
 
-    fn job_pod_that(
+    fn find_job_pod(
         &self,
         namespace: &str,
         job: &str,
         except: &str,
-        differs: &dyn Fn(&PodSays) -> bool,
-    ) -> Option<(&str, &PodSays)> {
-        self.job_pods.first_that(namespace, job, except, differs)
+        differs: &dyn Fn(&PodPreemptionLabels) -> bool,
+    ) -> Option<(&str, &PodPreemptionLabels)> {
+        self.job_pods.find_first(namespace, job, except, differs)
     }
 
     fn quota(&self, name: &str) -> Lookup<&QuotaFacts> {
         let first = self.quotas.named(name).next();
         match first.and_then(|first| self.quota_at(first)) {
             Some(facts) => Lookup::Found(facts),
-            None => self.missing(IndexedKind::ElasticQuota),
+            None => self.absent_or_unknown(IndexedKind::ElasticQuota),
         }
     }
 
-    fn quota_elsewhere(&self, name: &str, namespace: &str) -> Option<&str> {
+    fn quota_in_other_namespace(&self, name: &str, namespace: &str) -> Option<&str> {
         let mut all = self.quotas.named(name).map(|it| it.namespace.as_str());
         all.find(|other| *other != namespace)
     }
 
     fn quota_children(&self, name: &str) -> Vec<NamedQuota<'_>> {
-        let children = self.quotas.below(name);
+        let children = self.quotas.children(name);
         children
             .filter_map(|child| Some((child.name.as_str(), self.quota_at(child)?)))
             .collect()
@@ -411,8 +411,8 @@ impl World for Index {
         }
     }
 
-    fn quota_pods(&self, name: &str, limit: usize) -> Users {
-        Users::of(self.quota_pods.get(name), limit)
+    fn quota_pods(&self, name: &str, limit: usize) -> Referrers {
+        Referrers::from_set(self.quota_pods.get(name), limit)
     }
 
     fn pod_in(&self, namespace: &str) -> Option<&str> {
@@ -432,7 +432,7 @@ impl World for Index {
         };
         match self.objects.get(&(IndexedKind::Templates, name)) {
             Some(Facts::Templates(facts)) => Lookup::Found(facts.clone()),
-            _ => self.missing(IndexedKind::Templates),
+            _ => self.absent_or_unknown(IndexedKind::Templates),
         }
     }
 }

@@ -8,4 +8,4 @@ mod resource_flavor;
 mod schemas;
 mod workload;
 
-pub use schemas::{kinds, structure};
+pub use schemas::{kinds, structural_schema};

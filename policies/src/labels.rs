@@ -1,12 +1,12 @@
 //! Rules for labels and annotations. They hold for every kind that carries such keys, in its own
 //! metadata and in those of its templates.
 
-mod known;
+mod known_keys;
 pub(crate) mod misplaced_key;
 pub(crate) mod misspelt_key;
-pub(crate) mod value_not_read;
+pub(crate) mod unparsable_label_value;
 
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::pod_sets::PodSets;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
@@ -19,14 +19,14 @@ use lockkeeper_api::{JobSet, Workload};
 use std::collections::BTreeMap;
 
 /// A kind whose objects, or what is made of them, are told by keys what to do.
-pub(crate) trait Labelled: Guarded {
+pub(crate) trait HasLabelledMetadata: ValidatedKind {
     /// Visits the metadata of the object and of its templates, in the order of the object.
-    fn each_metadata(&self, visit: &mut dyn FnMut(Holder<'_>, Maps<'_>));
+    fn each_metadata(&self, visit: &mut dyn FnMut(MetadataOwner<'_>, MetadataMaps<'_>));
 }
 
 /// Whose metadata it is.
 #[derive(Clone, Copy)]
-pub(crate) enum Holder<'a> {
+pub(crate) enum MetadataOwner<'a> {
     /// The object's.
     Object,
     /// The pods' of a Job.
@@ -39,7 +39,7 @@ pub(crate) enum Holder<'a> {
     PodsOfJobs(usize, &'a str),
 }
 
-impl Holder<'_> {
+impl MetadataOwner<'_> {
     /// Where the metadata stand. Paths are made only for findings.
     fn path(self) -> FieldPath {
         let jobs = |position, name| FieldPath::new("spec.replicatedJobs").item(position, name);
@@ -61,14 +61,14 @@ type Map<'a> = Option<&'a BTreeMap<String, String>>;
 
 /// The labels and annotations of one place.
 #[derive(Clone, Copy)]
-pub(crate) struct Maps<'a> {
+pub(crate) struct MetadataMaps<'a> {
     labels: Map<'a>,
     annotations: Map<'a>,
 }
 
-impl<'a> Maps<'a> {
+impl<'a> MetadataMaps<'a> {
     /// Both, with the names of their fields and the other one.
-    fn both(self) -> [(&'static str, Map<'a>, Map<'a>); 2] {
+    fn with_counterparts(self) -> [(&'static str, Map<'a>, Map<'a>); 2] {
         [
             ("labels", self.labels, self.annotations),
             ("annotations", self.annotations, self.labels),
@@ -76,7 +76,7 @@ impl<'a> Maps<'a> {
     }
 }
 
-impl<'a> From<&'a ObjectMeta> for Maps<'a> {
+impl<'a> From<&'a ObjectMeta> for MetadataMaps<'a> {
     fn from(metadata: &'a ObjectMeta) -> Self {
         Self {
             labels: metadata.labels.as_ref(),
@@ -85,7 +85,7 @@ impl<'a> From<&'a ObjectMeta> for Maps<'a> {
     }
 }
 
-impl<'a> From<&'a TemplateMetadata> for Maps<'a> {
+impl<'a> From<&'a TemplateMetadata> for MetadataMaps<'a> {
     fn from(metadata: &'a TemplateMetadata) -> Self {
         Self {
             labels: metadata.labels.as_ref(),
@@ -94,58 +94,58 @@ impl<'a> From<&'a TemplateMetadata> for Maps<'a> {
     }
 }
 
-type Visit<'v> = dyn FnMut(Holder<'_>, Maps<'_>) + 'v;
+type Visit<'v> = dyn FnMut(MetadataOwner<'_>, MetadataMaps<'_>) + 'v;
 
-fn template(holder: Holder<'_>, template: &PodTemplateSpec, visit: &mut Visit<'_>) {
+fn template(holder: MetadataOwner<'_>, template: &PodTemplateSpec, visit: &mut Visit<'_>) {
     if let Some(metadata) = &template.metadata {
         visit(holder, metadata.into());
     }
 }
 
 fn pod_sets<T: PodSets>(object: &T, visit: &mut Visit<'_>) {
-    visit(Holder::Object, object.meta().into());
+    visit(MetadataOwner::Object, object.meta().into());
     for pod_set in object.pod_sets() {
-        let holder = Holder::PodSet(pod_set.position, pod_set.name);
+        let holder = MetadataOwner::PodSet(pod_set.position, pod_set.name);
         template(holder, pod_set.template, visit);
     }
 }
 
-impl Labelled for Workload {
+impl HasLabelledMetadata for Workload {
     fn each_metadata(&self, visit: &mut Visit<'_>) {
         pod_sets(self, visit);
     }
 }
 
-impl Labelled for kueue::Workload {
+impl HasLabelledMetadata for kueue::Workload {
     fn each_metadata(&self, visit: &mut Visit<'_>) {
         pod_sets(self, visit);
     }
 }
 
-impl Labelled for Pod {
+impl HasLabelledMetadata for Pod {
     fn each_metadata(&self, visit: &mut Visit<'_>) {
-        visit(Holder::Object, (&self.metadata).into());
+        visit(MetadataOwner::Object, (&self.metadata).into());
     }
 }
 
-impl Labelled for ElasticQuota {
+impl HasLabelledMetadata for ElasticQuota {
     fn each_metadata(&self, visit: &mut Visit<'_>) {
-        visit(Holder::Object, (&self.metadata).into());
+        visit(MetadataOwner::Object, (&self.metadata).into());
     }
 }
 
-impl Labelled for Job {
+impl HasLabelledMetadata for Job {
     fn each_metadata(&self, visit: &mut Visit<'_>) {
-        visit(Holder::Object, (&self.metadata).into());
+        visit(MetadataOwner::Object, (&self.metadata).into());
         if let Some(spec) = &self.spec {
-            template(Holder::Template, &spec.template, visit);
+            template(MetadataOwner::Template, &spec.template, visit);
         }
     }
 }
 
-impl Labelled for JobSet {
+impl HasLabelledMetadata for JobSet {
     fn each_metadata(&self, visit: &mut Visit<'_>) {
-        visit(Holder::Object, (&self.metadata).into());
+        visit(MetadataOwner::Object, (&self.metadata).into());
         let jobs = self.spec.iter().flat_map(|spec| &spec.replicated_jobs);
         for (position, job) in jobs.flatten().enumerate() {
             let name = job.name.as_deref().unwrap_or_default();
@@ -153,11 +153,11 @@ impl Labelled for JobSet {
                 continue;
             };
             if let Some(metadata) = &template.metadata {
-                visit(Holder::Jobs(position, name), metadata.into());
+                visit(MetadataOwner::Jobs(position, name), metadata.into());
             }
             let pods = template.spec.as_ref().and_then(|it| it.template.as_ref());
             if let Some(metadata) = pods.and_then(|it| it.metadata.as_ref()) {
-                visit(Holder::PodsOfJobs(position, name), metadata.into());
+                visit(MetadataOwner::PodsOfJobs(position, name), metadata.into());
             }
         }
     }

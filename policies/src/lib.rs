@@ -8,30 +8,30 @@
 //!
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
 
-pub mod conversion;
+pub mod lossy_conversion;
 pub mod defaulting;
-pub mod endless;
+pub mod preemption_loops;
 pub mod engine;
 pub mod exceptions;
-pub mod expression;
+pub mod cel;
 pub mod facts;
-pub mod filling;
+pub mod cel_defaults;
 pub mod finding;
-pub mod guarded;
+pub mod validated_kind;
 pub mod index;
 pub mod kueue;
-pub mod page;
+pub mod rule_page;
 pub mod reference;
 pub mod registry;
 pub mod rule;
 pub mod scheduling;
 pub mod settings;
-pub mod structure;
+pub mod schema;
 pub mod suppression;
-pub mod trees;
-pub mod undecodable;
-pub mod user;
-pub mod world;
+pub mod cohort_trees;
+pub mod decode_error;
+pub mod user_rules;
+pub mod cluster_view;
 
 mod cluster_queue;
 mod cohort;
@@ -41,17 +41,17 @@ mod job_set;
 mod labels;
 mod local_queue;
 mod metadata;
-mod names;
+mod name_validation;
 mod pod;
 mod pod_sets;
-mod preemptible;
-mod priority;
+mod preemptible_label;
+mod priority_admission;
 mod priority_class;
 mod quota;
 mod resource_flavor;
-mod same;
-mod suspension;
+mod semantic_equality;
+mod job_suspend;
 mod workload;
 
 #[cfg(test)]
-mod pages;
+mod rule_page_tests;

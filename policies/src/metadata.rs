@@ -1,7 +1,7 @@
 //! What Kubernetes asks of the metadata of every object (apimachinery, `api/validation/objectmeta.go`).
 
 use crate::finding::{Findings, quoted};
-use crate::names::{Faults, dns_label, dns_subdomain, label_key, label_value};
+use crate::name_validation::{NameErrors, dns_label, dns_subdomain, label_key, label_value};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::core::ObjectMeta;
 use lockkeeper_api::field_path::FieldPath;
@@ -18,7 +18,7 @@ fn field(name: &'static str) -> FieldPath {
     FieldPath::new("metadata").field(name)
 }
 
-fn invalid(field: &FieldPath, value: &str, faults: Faults, out: &mut Findings) {
+fn invalid(field: &FieldPath, value: &str, faults: NameErrors, out: &mut Findings) {
     for fault in faults {
         out.invalid(field.clone(), value, fault);
     }
@@ -26,10 +26,10 @@ fn invalid(field: &FieldPath, value: &str, faults: Faults, out: &mut Findings) {
 
 /// The metadata of an object that is made; its name is a DNS subdomain. Where the API server makes the name,
 /// only what it begins with can be judged.
-pub(crate) fn created(metadata: &ObjectMeta, is_namespaced: bool, out: &mut Findings) {
+pub(crate) fn check_on_create(metadata: &ObjectMeta, is_namespaced: bool, out: &mut Findings) {
     let generated = metadata.generate_name.as_deref().unwrap_or_default();
     if !generated.is_empty() {
-        let faults = dns_subdomain(&continued(generated));
+        let faults = dns_subdomain(&without_random_suffix(generated));
         invalid(&field("generateName"), generated, faults, out);
     }
     match metadata.name.as_deref().unwrap_or_default() {
@@ -54,13 +54,13 @@ pub(crate) fn created(metadata: &ObjectMeta, is_namespaced: bool, out: &mut Find
     }
     labels(metadata, out);
     annotations(metadata, out);
-    owners(metadata, out);
+    check_owners(metadata, out);
     finalizers(metadata, out);
 }
 
 /// What a name begins with, as if the rest were there: it may end in '-'. As in Kubernetes, what stands before
 /// the '-' is not looked at.
-fn continued(start: &str) -> Cow<'_, str> {
+fn without_random_suffix(start: &str) -> Cow<'_, str> {
     let kept = start.strip_suffix('-').and_then(|rest| {
         let end = rest.len().checked_sub(1)?;
         rest.get(..end)
@@ -88,7 +88,7 @@ fn annotations(metadata: &ObjectMeta, out: &mut Findings) {
     }
 }
 
-fn owners(metadata: &ObjectMeta, out: &mut Findings) {
+fn check_owners(metadata: &ObjectMeta, out: &mut Findings) {
     let field = field("ownerReferences");
     let owners = metadata.owner_references.iter().flatten();
     for owner in owners.clone() {
@@ -126,7 +126,7 @@ fn finalizers(metadata: &ObjectMeta, out: &mut Findings) {
     let names = metadata.finalizers.as_deref().unwrap_or_default();
     for (position, name) in names.iter().enumerate() {
         invalid(&field, name, label_key(name), out);
-        domain(name, position, out);
+        check_domain(name, position, out);
     }
     let has = |name: &str| names.iter().any(|other| other == name);
     if has("orphan") && has("foregroundDeletion") {
@@ -138,7 +138,7 @@ fn finalizers(metadata: &ObjectMeta, out: &mut Findings) {
 /// The metadata of an object that is changed. What makes the object the one that it is stays; labels,
 /// annotations, owners and finalizers are good if they are new. Of what the API server keeps itself (resource
 /// version, times) nothing is asked.
-pub(crate) fn changed(old: &ObjectMeta, new: &ObjectMeta, out: &mut Findings) {
+pub(crate) fn check_on_update(old: &ObjectMeta, new: &ObjectMeta, out: &mut Findings) {
     for (name, before, after) in [
         ("name", &old.name, &new.name),
         ("namespace", &old.namespace, &new.namespace),
@@ -166,7 +166,7 @@ pub(crate) fn changed(old: &ObjectMeta, new: &ObjectMeta, out: &mut Findings) {
         annotations(new, out);
     }
     if old.owner_references != new.owner_references {
-        owners(new, out);
+        check_owners(new, out);
     }
     added_finalizers(old, new, out);
 }
@@ -181,13 +181,13 @@ fn added_finalizers(old: &ObjectMeta, new: &ObjectMeta, out: &mut Findings) {
     }
     for (position, name) in names.iter().enumerate() {
         if added(name) {
-            domain(name, position, out);
+            check_domain(name, position, out);
         }
     }
 }
 
 /// A finalizer has a domain, or is one of Kubernetes' own.
-fn domain(name: &str, position: usize, out: &mut Findings) {
+fn check_domain(name: &str, position: usize, out: &mut Findings) {
     if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
         let detail = "must have a domain, such as \"example.com/my-finalizer\"";
         out.invalid(field("finalizers").index(position), name, detail);
@@ -222,19 +222,19 @@ mod tests {
             all[key] = value.clone();
         }
         let mut out = Findings::new("XX001");
-        created(&metadata(all), true, &mut out);
+        check_on_create(&metadata(all), true, &mut out);
         assert_eq!(texts(out), expected, "{fields}");
     }
 
     #[track_caller]
     fn check_changed(old: Value, new: Value, expected: &[&str]) {
         let mut out = Findings::new("XX001");
-        changed(&metadata(old), &metadata(new), &mut out);
+        check_on_update(&metadata(old), &metadata(new), &mut out);
         assert_eq!(texts(out), expected);
     }
 
     #[test]
-    fn of_new_objects() {
+    fn created_metadata_is_checked() {
         const OWNERS: &str = "metadata.ownerReferences FieldValueInvalid";
         let owner = |version: &str, kind: &str| {
             let (controller, name) = (true, "c");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_begins_with() {
+    fn generate_name_is_checked_as_prefix() {
         for (start, is_good) in [
             ("a-", true),
             ("ab--", true),
@@ -285,7 +285,7 @@ mod tests {
             ("A.b-", false),
         ] {
             assert_eq!(
-                dns_subdomain(&continued(start)).is_empty(),
+                dns_subdomain(&without_random_suffix(start)).is_empty(),
                 is_good,
                 "{start}"
             );
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn of_changed_objects() {
+    fn changed_metadata_is_checked() {
         let bad = || {
             json!({"labels": {"a": "-"}, "annotations": {"-": ""}, "ownerReferences": [
             {"apiVersion": "v1", "kind": "Pod", "name": "", "uid": "u"},

@@ -2,20 +2,20 @@
 //! written once for both.
 
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::settings::Settings;
 use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use lockkeeper_api::field_path::FieldPath;
 
 /// A kind that consists of pod sets.
-pub(crate) trait PodSets: Guarded {
+pub(crate) trait PodSets: ValidatedKind {
     /// The pod sets, in the order of the object.
     fn pod_sets(&self) -> impl Iterator<Item = PodSetView<'_>>;
 
     /// Whether something is asked of this kind that Kueue can switch off by a feature gate, which is on
     /// by default.
-    fn is_asked(_gate: &str, _settings: &Settings) -> bool {
+    fn is_gate_enabled(_gate: &str, _settings: &Settings) -> bool {
         true
     }
 }
@@ -41,9 +41,9 @@ impl PodSetView<'_> {
 }
 
 /// An amount of a resource that pods ask for or are limited to.
-pub(crate) struct Amount<'a> {
+pub(crate) struct ResourceAmount<'a> {
     pod_set: PodSetView<'a>,
-    holder: Holder<'a>,
+    owner: ResourceOwner<'a>,
     list: &'static str,
     /// The resource.
     pub(crate) resource: &'a str,
@@ -53,22 +53,22 @@ pub(crate) struct Amount<'a> {
 
 /// Who asks for it.
 #[derive(Clone, Copy)]
-enum Holder<'a> {
+enum ResourceOwner<'a> {
     /// A container of the field `initContainers` or `containers`.
     Container(&'static str, usize, &'a Container),
     /// The pod as a whole.
     Pod,
 }
 
-impl Amount<'_> {
+impl ResourceAmount<'_> {
     /// Where it stands. Paths are made only for findings.
     pub(crate) fn path(&self) -> FieldPath {
         let spec = self.pod_set.path().field("template.spec");
-        let holder = match self.holder {
-            Holder::Container(field, position, container) => {
+        let holder = match self.owner {
+            ResourceOwner::Container(field, position, container) => {
                 spec.field(field).item(position, &container.name)
             }
-            Holder::Pod => spec,
+            ResourceOwner::Pod => spec,
         };
         let list = holder.field("resources").field(self.list);
         list.key(self.resource)
@@ -76,10 +76,10 @@ impl Amount<'_> {
 }
 
 /// Visits every request and limit: those of init containers, containers and whole pods, until `out` is full.
-pub(crate) fn each_amount<T: PodSets>(
+pub(crate) fn visit_amounts<T: PodSets>(
     workload: &T,
     out: &mut Findings,
-    mut visit: impl FnMut(&Amount<'_>, &mut Findings),
+    mut visit: impl FnMut(&ResourceAmount<'_>, &mut Findings),
 ) {
     for pod_set in workload.pod_sets() {
         let Some(spec) = &pod_set.template.spec else {
@@ -92,22 +92,22 @@ pub(crate) fn each_amount<T: PodSets>(
         ];
         for (field, containers) in lists {
             for (position, container) in containers.iter().enumerate() {
-                let holder = Holder::Container(field, position, container);
+                let holder = ResourceOwner::Container(field, position, container);
                 let resources = container.resources.as_ref();
-                each_of(pod_set, holder, resources, out, &mut visit);
+                visit_list(pod_set, holder, resources, out, &mut visit);
             }
         }
         let resources = spec.resources.as_ref();
-        each_of(pod_set, Holder::Pod, resources, out, &mut visit);
+        visit_list(pod_set, ResourceOwner::Pod, resources, out, &mut visit);
     }
 }
 
-fn each_of(
+fn visit_list(
     pod_set: PodSetView<'_>,
-    holder: Holder<'_>,
+    holder: ResourceOwner<'_>,
     resources: Option<&ResourceRequirements>,
     out: &mut Findings,
-    visit: &mut impl FnMut(&Amount<'_>, &mut Findings),
+    visit: &mut impl FnMut(&ResourceAmount<'_>, &mut Findings),
 ) {
     let Some(resources) = resources else { return };
     let lists = [
@@ -119,9 +119,9 @@ fn each_of(
             if out.is_full() {
                 return;
             }
-            let amount = Amount {
+            let amount = ResourceAmount {
                 pod_set,
-                holder,
+                owner: holder,
                 list,
                 resource,
                 quantity,

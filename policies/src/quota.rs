@@ -1,11 +1,11 @@
 //! Kinds with quota, and walks over it.
 
-mod queue;
+mod queue_fields;
 
-use crate::endless::{Beyond, Hunter};
+use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
 use crate::finding::Findings;
-use crate::guarded::Guarded;
-use crate::trees::{Family, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
+use crate::validated_kind::ValidatedKind;
+use crate::cohort_trees::{Project, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::quantity::Quantity;
@@ -13,12 +13,12 @@ use lockkeeper_api::quota::{FairSharing, FlavorQuotas, ResourceGroup, ResourceQu
 use lockkeeper_api::{ClusterQueue, Cohort};
 use std::borrow::Cow;
 
-pub(crate) use queue::IsQueue;
+pub(crate) use queue_fields::QueueFields;
 
 /// A kind that has quota: a ClusterQueue or a Cohort, lockkeeper's or Kueue's.
-pub(crate) trait HasQuota: Guarded {
+pub(crate) trait QuotaFields: ValidatedKind {
     /// Whose it is.
-    const FAMILY: Family;
+    const PROJECT: Project;
 
     /// Which of both it is.
     const NODE: NodeKind;
@@ -27,7 +27,7 @@ pub(crate) trait HasQuota: Guarded {
     fn groups(&self) -> &[ResourceGroup];
 
     /// The cohort that it is in.
-    fn above(&self) -> Option<&str>;
+    fn parent(&self) -> Option<&str>;
 
     /// The weight, if one is given.
     fn weight(&self) -> Option<Quantity>;
@@ -38,18 +38,18 @@ pub(crate) trait HasQuota: Guarded {
     }
 
     /// Whether its workloads may preempt others of the same priority.
-    fn takes_equals(&self) -> bool {
+    fn preempts_equals(&self) -> bool {
         false
     }
 
     /// What its policies let its workloads do; [`Hunter::may_borrow`] is not looked at.
-    fn hunter(&self) -> Hunter {
-        Hunter::default()
+    fn queue_preemption(&self) -> QueuePreemption {
+        QueuePreemption::default()
     }
 
     /// Whether it is in a cohort, from which it can borrow and to which it can lend.
     fn is_in_cohort(&self) -> bool {
-        self.above().is_some()
+        self.parent().is_some()
     }
 
     /// The name; empty if it will be generated.
@@ -60,46 +60,46 @@ pub(crate) trait HasQuota: Guarded {
     /// What rules about trees use of it.
     fn facts(&self) -> NodeFacts {
         NodeFacts {
-            above: self.above().map(str::to_owned),
+            parent: self.parent().map(str::to_owned),
             quotas: quotas(self.groups()).collect(),
-            hunter: self.hunter_here(),
+            preemption: self.effective_preemption(),
             has_checks: self.has_checks(),
-            takes_equals: self.takes_equals(),
+            preempts_equals: self.preempts_equals(),
         }
     }
 
     /// The same; those that the tree has, if it knows the object as it is.
-    fn facts_in<'t>(&self, tree: &'t Tree) -> Cow<'t, NodeFacts> {
+    fn facts_from_tree<'t>(&self, tree: &'t Tree) -> Cow<'t, NodeFacts> {
         match tree.node(Self::NODE, self.name()) {
-            Some(known) if self.is_known_as(known) => Cow::Borrowed(known),
+            Some(known) if self.has_facts(known) => Cow::Borrowed(known),
             _ => Cow::Owned(self.facts()),
         }
     }
 
     /// Whether these are its [`facts`](Self::facts). May say no of an object that has a quota twice.
-    fn is_known_as(&self, known: &NodeFacts) -> bool {
-        self.above() == known.above.as_deref()
-            && self.hunter_here() == known.hunter
+    fn has_facts(&self, known: &NodeFacts) -> bool {
+        self.parent() == known.parent.as_deref()
+            && self.effective_preemption() == known.preemption
             && self.has_checks() == known.has_checks
-            && self.takes_equals() == known.takes_equals
+            && self.preempts_equals() == known.preempts_equals
             && quotas(self.groups()).count() == known.quotas.len()
             && quotas(self.groups()).all(|(of, limits)| known.quotas.get(of) == Some(&limits))
     }
 
     /// What its policies let its workloads do with the quota that it has.
-    fn hunter_here(&self) -> Hunter {
-        let hunter = self.hunter();
+    fn effective_preemption(&self) -> QueuePreemption {
+        let hunter = self.queue_preemption();
         if !self.is_in_cohort() {
             // Nothing can be borrowed, and there is nobody beyond.
-            return Hunter {
+            return QueuePreemption {
                 may_borrow: false,
-                beyond: Beyond::Nobody,
+                cross_queue_scope: CrossQueueScope::Never,
                 ..hunter
             };
         }
         let mut limits = quotas(self.groups()).map(|(_, it)| it.borrowing);
         let may_borrow = limits.any(|it| it.is_none_or(|limit| !limit.is_zero()));
-        Hunter {
+        QueuePreemption {
             may_borrow,
             ..hunter
         }
@@ -121,11 +121,11 @@ fn quotas(groups: &[ResourceGroup]) -> impl Iterator<Item = (FlavorResource<'_>,
 }
 
 /// `given`, if it is anything.
-fn named(given: &str) -> Option<&str> {
+fn non_empty(given: &str) -> Option<&str> {
     Some(given).filter(|it| !it.is_empty())
 }
 
-macro_rules! has_quota {
+macro_rules! impl_quota_fields {
     ($type:ty, $family:ident, $node:ident, $spec:ident => $above:expr $(, { $($more:tt)* })?) => {
         impl HasQuota for $type {
             const FAMILY: Family = Family::$family;
@@ -150,23 +150,23 @@ macro_rules! has_quota {
     };
 }
 
-has_quota!(ClusterQueue, Own, Queue, spec => spec.cohort_name.as_deref(), {
-    fn takes_equals(&self) -> bool {
-        queue::own_takes_equals(&self.spec)
+impl_quota_fields!(ClusterQueue, Lockkeeper, Queue, spec => spec.cohort_name.as_deref(), {
+    fn preempts_equals(&self) -> bool {
+        queue_fields::own_preempts_equals(&self.spec)
     }
 
-    fn hunter(&self) -> Hunter {
-        queue::own_hunter(&self.spec)
+    fn queue_preemption(&self) -> QueuePreemption {
+        queue_fields::own_queue_preemption(&self.spec)
     }
 });
-has_quota!(Cohort, Own, Cohort, spec => spec.parent_name.as_deref());
-has_quota!(kueue::ClusterQueue, Kueue, Queue, spec => named(&spec.cohort_name), {
+impl_quota_fields!(Cohort, Lockkeeper, Cohort, spec => spec.parent_name.as_deref());
+impl_quota_fields!(kueue::ClusterQueue, Kueue, Queue, spec => non_empty(&spec.cohort_name), {
     fn has_checks(&self) -> bool {
         let strategy = self.spec.admission_checks_strategy.as_ref();
         strategy.is_some_and(|it| !it.admission_checks.is_empty())
     }
 
-    fn takes_equals(&self) -> bool {
+    fn preempts_equals(&self) -> bool {
         let given = self.spec.preemption.as_ref();
         given.is_some_and(|it| {
             it.within_cluster_queue == "LowerOrNewerEqualPriority"
@@ -174,15 +174,15 @@ has_quota!(kueue::ClusterQueue, Kueue, Queue, spec => named(&spec.cohort_name), 
         })
     }
 
-    fn hunter(&self) -> Hunter {
+    fn queue_preemption(&self) -> QueuePreemption {
         let given = self.spec.preemption.as_ref();
-        given.map(queue::kueue_hunter).unwrap_or_default()
+        given.map(queue_fields::kueue_queue_preemption).unwrap_or_default()
     }
 });
-has_quota!(kueue::Cohort, Kueue, Cohort, spec => named(&spec.parent_name));
+impl_quota_fields!(kueue::Cohort, Kueue, Cohort, spec => non_empty(&spec.parent_name));
 
 /// One quota and where it stands.
-pub(crate) struct Place<'a> {
+pub(crate) struct QuotaEntry<'a> {
     group_index: usize,
     group: &'a ResourceGroup,
     flavor_index: usize,
@@ -192,7 +192,7 @@ pub(crate) struct Place<'a> {
     pub(crate) quota: &'a ResourceQuota,
 }
 
-impl Place<'_> {
+impl QuotaEntry<'_> {
     /// The flavor and the resource.
     pub(crate) fn key(&self) -> FlavorResource<'_> {
         (&self.flavor.name, &self.quota.name)
@@ -200,7 +200,7 @@ impl Place<'_> {
 
     /// The path of a field of this quota. Paths are made only for findings.
     pub(crate) fn field(&self, name: &'static str) -> FieldPath {
-        flavor(self.group_index, self.group, self.flavor_index, self.flavor)
+        flavor_path(self.group_index, self.group, self.flavor_index, self.flavor)
             .field("resources")
             .item(self.quota_index, &self.quota.name)
             .field(name)
@@ -209,7 +209,7 @@ impl Place<'_> {
 
 /// The path of a group. A group has no name; the first resource that it covers tells it from others
 /// when groups move.
-pub(crate) fn group(index: usize, group: &ResourceGroup) -> FieldPath {
+pub(crate) fn group_path(index: usize, group: &ResourceGroup) -> FieldPath {
     let groups = FieldPath::new("spec.resourceGroups");
     match group.covered_resources.first() {
         Some(first) => groups.item(index, first),
@@ -218,22 +218,22 @@ pub(crate) fn group(index: usize, group: &ResourceGroup) -> FieldPath {
 }
 
 /// The path of a flavor in a group.
-pub(crate) fn flavor(
+pub(crate) fn flavor_path(
     group_index: usize,
     parent: &ResourceGroup,
     index: usize,
     flavor: &FlavorQuotas,
 ) -> FieldPath {
-    group(group_index, parent)
+    group_path(group_index, parent)
         .field("flavors")
         .item(index, &flavor.name)
 }
 
 /// Visits every quota, in the order of the object, until `out` is full.
-pub(crate) fn each<'a>(
+pub(crate) fn visit_quotas<'a>(
     groups: &'a [ResourceGroup],
     out: &mut Findings,
-    mut visit: impl FnMut(Place<'a>, &mut Findings),
+    mut visit: impl FnMut(QuotaEntry<'a>, &mut Findings),
 ) {
     for (group_index, group) in groups.iter().enumerate() {
         for (flavor_index, flavor) in group.flavors.iter().enumerate() {
@@ -241,7 +241,7 @@ pub(crate) fn each<'a>(
                 if out.is_full() {
                     return;
                 }
-                let place = Place {
+                let place = QuotaEntry {
                     group_index,
                     group,
                     flavor_index,
@@ -256,7 +256,7 @@ pub(crate) fn each<'a>(
 }
 
 /// Visits every flavor with the path of its name, in the order of the object, until `out` is full.
-pub(crate) fn each_flavor<'a>(
+pub(crate) fn visit_flavors<'a>(
     groups: &'a [ResourceGroup],
     out: &mut Findings,
     mut visit: impl FnMut(&'a FlavorQuotas, &dyn Fn() -> FieldPath, &mut Findings),
@@ -266,7 +266,7 @@ pub(crate) fn each_flavor<'a>(
             if out.is_full() {
                 return;
             }
-            let path = || flavor(group_index, group, index, given).field("name");
+            let path = || flavor_path(group_index, group, index, given).field("name");
             visit(given, &path, out);
         }
     }

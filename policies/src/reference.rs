@@ -8,16 +8,16 @@ use std::fmt::Write as _;
 
 /// A rule, and the kinds of objects that it holds for.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct RuleEntry {
     /// The rule, as it is for the first of these kinds.
     pub rule: RuleInfo,
     /// The kinds, with what happens by default to findings in each.
-    pub kinds: Vec<KindOf>,
+    pub kinds: Vec<RuleKind>,
 }
 
 /// A kind that a rule holds for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KindOf {
+pub struct RuleKind {
     /// The API group; empty for the core group, `*` for any.
     pub group: String,
     /// The kind; `*` for any.
@@ -26,12 +26,12 @@ pub struct KindOf {
     pub action: &'static str,
 }
 
-impl KindOf {
-    fn of(rule: &RuleInfo) -> Self {
+impl RuleKind {
+    fn from_rule(rule: &RuleInfo) -> Self {
         Self {
             group: rule.group.clone(),
             kind: rule.kind.clone(),
-            action: word(rule.action),
+            action: action_name(rule.action),
         }
     }
 
@@ -48,7 +48,7 @@ impl KindOf {
 
 /// An action as it is written in the configuration.
 #[must_use]
-pub const fn word(action: Action) -> &'static str {
+pub const fn action_name(action: Action) -> &'static str {
     match action {
         Action::Enforce => "enforce",
         Action::Warn => "warn",
@@ -59,11 +59,11 @@ pub const fn word(action: Action) -> &'static str {
 
 /// All rules, each once, in the order of their ids.
 #[must_use]
-pub fn entries() -> Vec<Entry> {
-    let mut by_id: BTreeMap<&'static str, Entry> = BTreeMap::new();
+pub fn entries() -> Vec<RuleEntry> {
+    let mut by_id: BTreeMap<&'static str, RuleEntry> = BTreeMap::new();
     for rule in registry::all() {
-        let kind = KindOf::of(&rule);
-        let entry = by_id.entry(rule.id).or_insert_with(|| Entry {
+        let kind = RuleKind::from_rule(&rule);
+        let entry = by_id.entry(rule.id).or_insert_with(|| RuleEntry {
             rule,
             kinds: Vec::new(),
         });
@@ -77,24 +77,24 @@ pub fn entries() -> Vec<Entry> {
 
 /// The rule with this id, in any case of letters.
 #[must_use]
-pub fn entry(id: &str) -> Option<Entry> {
+pub fn entry(id: &str) -> Option<RuleEntry> {
     let mut all = entries().into_iter();
     all.find(|it| it.rule.id.eq_ignore_ascii_case(id))
 }
 
 /// Names that are like each other at least so much are offered in place of one that there is not.
-const LIKE: f64 = 0.8;
+const SIMILARITY_MIN: f64 = 0.8;
 
 /// What to say of a rule that there is not: with the id or name that was probably meant.
 #[must_use]
-pub fn no_such_rule(asked: &str) -> String {
+pub fn unknown_rule_message(asked: &str) -> String {
     let all = registry::all();
     let names = all.iter().flat_map(|rule| [rule.id, rule.name]);
     let like = |it: &str| strsim::jaro_winkler(&asked.to_lowercase(), &it.to_lowercase());
     let scored = names.map(|it| (like(it), it));
     let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
     let hint = match best {
-        Some((score, name)) if score >= LIKE => format!("; did you mean {name}?"),
+        Some((score, name)) if score >= SIMILARITY_MIN => format!("; did you mean {name}?"),
         _ => ";".to_owned(),
     };
     format!("there is no rule {asked:?}{hint} `lockkeeper rules` lists them")
@@ -109,7 +109,7 @@ pub fn file_name(rule: &RuleInfo) -> String {
 /// The index of all pages, by kind.
 #[must_use]
 pub fn index() -> String {
-    let mut by_kind: BTreeMap<(bool, String), Vec<(Entry, &'static str)>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<(bool, String), Vec<(RuleEntry, &'static str)>> = BTreeMap::new();
     for entry in entries() {
         for kind in &entry.kinds {
             // Our own kinds first.

@@ -1,17 +1,17 @@
 //! All rules, and what is registered at the API server for them.
 
-mod by_users;
+mod user_rules;
 
-use crate::conversion;
-use crate::filling::Filling;
-use crate::guarded::Guarded;
-use crate::reference::no_such_rule;
+use crate::lossy_conversion;
+use crate::cel_defaults::CelDefault;
+use crate::validated_kind::ValidatedKind;
+use crate::reference::unknown_rule_message;
 use crate::rule::{Layer, Operation, Rule, RuleInfo};
 use crate::settings::Settings;
-use crate::structure;
+use crate::schema;
 use crate::suppression;
-use crate::undecodable;
-use crate::user;
+use crate::decode_error;
+use crate::user_rules;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -43,7 +43,7 @@ pub struct Registration {
     pub foreign: Option<ForeignKinds>,
     /// Whether it is sent for rules of users alone; then all of a kind is sent, and nobody knows whether it lives in
     /// namespaces.
-    pub by_users: bool,
+    pub user_rules_only: bool,
     /// The label that an object must carry.
     pub selected_by: Option<&'static str>,
     /// The operations that some rule runs on.
@@ -51,7 +51,7 @@ pub struct Registration {
     /// The operations on which something may be filled in.
     pub defaulted_on: BTreeSet<Operation>,
     /// What of it the API server can fill in by itself.
-    pub filled: &'static [Filling],
+    pub cel_defaults: &'static [CelDefault],
 }
 
 /// The configuration names a rule that does not exist.
@@ -66,13 +66,13 @@ pub struct UnknownRule {
 impl fmt::Display for UnknownRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, key } = self;
-        if user::is_user_id(id) {
+        if user_rules::is_user_id(id) {
             return write!(
                 f,
                 "{key}: there is no rule {id:?}; give its page with --rules"
             );
         }
-        write!(f, "{key}: {}", no_such_rule(id))
+        write!(f, "{key}: {}", unknown_rule_message(id))
     }
 }
 
@@ -81,10 +81,10 @@ impl std::error::Error for UnknownRule {}
 /// Every rule, in the order of kinds and ids. A rule that holds for several kinds stands there for each.
 #[must_use]
 pub fn all() -> Vec<RuleInfo> {
-    let mut out = vec![undecodable::info()];
-    out.extend(structure::infos());
+    let mut out = vec![decode_error::info()];
+    out.extend(schema::rule_infos());
     out.push(suppression::info());
-    out.push(conversion::info());
+    out.push(lossy_conversion::info());
     infos::<ClusterQueue>(&mut out);
     infos::<Cohort>(&mut out);
     infos::<ResourceFlavor>(&mut out);
@@ -128,31 +128,31 @@ pub fn settings(config: &Config) -> Result<Settings, UnknownRule> {
 /// # Errors
 ///
 /// When an action or an exception is given for a rule that does not exist.
-pub fn settings_with(config: &Config, rules: Arc<user::Rules>) -> Result<Settings, UnknownRule> {
+pub fn settings_with(config: &Config, rules: Arc<user_rules::UserRules>) -> Result<Settings, UnknownRule> {
     let given = &config.rules;
     let ids = all().into_iter().map(|it| it.id).collect();
-    let known = Known { ids, rules: &rules };
-    known.all(given.actions.keys(), "rules.actions")?;
+    let known = RuleLookup { ids, rules: &rules };
+    known.check_all(given.actions.keys(), "rules.actions")?;
     for (namespace, given) in &given.namespaces {
         let key = format!("rules.namespaces.{namespace}.actions");
-        known.all(given.actions.keys(), &key)?;
+        known.check_all(given.actions.keys(), &key)?;
     }
     for (place, given) in given.exceptions.iter().enumerate() {
         let key = format!("rules.exceptions[{place}].rules");
-        known.all(given.rules.iter(), &key)?;
+        known.check_all(given.rules.iter(), &key)?;
     }
     Ok(Settings::new(config, rules))
 }
 
 /// The rules that there are.
-struct Known<'a> {
+struct RuleLookup<'a> {
     ids: BTreeSet<&'static str>,
-    rules: &'a user::Rules,
+    rules: &'a user_rules::UserRules,
 }
 
-impl Known<'_> {
+impl RuleLookup<'_> {
     /// An error for the first that there is not.
-    fn all<'a>(
+    fn check_all<'a>(
         &self,
         mut ids: impl Iterator<Item = &'a String>,
         key: &str,
@@ -171,14 +171,14 @@ impl Known<'_> {
 /// The rules that these settings soften, or except something from, and that the schemas of lockkeeper's kinds refuse by all
 /// the same, if they are emitted without these settings.
 #[must_use]
-pub fn held_by_schemas(settings: &Settings) -> BTreeSet<&'static str> {
+pub fn enforced_by_schema(settings: &Settings) -> BTreeSet<&'static str> {
     let in_schema = |rule: &RuleInfo| {
         let mut layers = rule.layers.iter();
         rule.group == lockkeeper_api::GROUP
             && layers.any(|it| matches!(it, Layer::Schema(expressions) if !expressions.is_empty()))
     };
     let rules = all().into_iter().filter(in_schema);
-    let soft = rules.filter(|rule| !settings.is_firm(rule.id, rule.action));
+    let soft = rules.filter(|rule| !settings.is_enforced_everywhere(rule.id, rule.action));
     soft.map(|rule| rule.id).collect()
 }
 
@@ -186,7 +186,7 @@ pub fn held_by_schemas(settings: &Settings) -> BTreeSet<&'static str> {
 #[must_use]
 pub fn registrations(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Registration> {
     let mut out = built_in(wanted, settings);
-    by_users::add(&mut out, settings);
+    user_rules::add_registrations(&mut out, settings);
     out
 }
 
@@ -208,14 +208,14 @@ pub fn built_in(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Reg
         registration::<JobSet>(),
     ];
     for kinds in wanted {
-        let all = foreign(*kinds, settings);
+        let all = foreign_registrations(*kinds, settings);
         out.extend(all.into_iter().filter(|it| !it.validated_on.is_empty()));
     }
     out
 }
 
 /// The kinds of another project, also those that no rule is on for.
-fn foreign(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
+fn foreign_registrations(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
     let mut all = match kinds {
         ForeignKinds::Kueue => vec![
             foreign_registration::<kueue::ClusterQueue>(settings),
@@ -234,16 +234,16 @@ fn foreign(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
 
 /// Every kind that the API server may be told to send, whatever the configuration.
 #[must_use]
-pub fn guarded() -> Vec<Registration> {
+pub fn known_registrations() -> Vec<Registration> {
     let settings = Settings::default();
     let own = registrations(&BTreeSet::new(), &settings);
-    let foreign = ForeignKinds::ALL.map(|kinds| foreign(kinds, &settings));
+    let foreign = ForeignKinds::ALL.map(|kinds| foreign_registrations(kinds, &settings));
     own.into_iter()
         .chain(foreign.into_iter().flatten())
         .collect()
 }
 
-fn infos<T: Guarded>(out: &mut Vec<RuleInfo>) {
+fn infos<T: ValidatedKind>(out: &mut Vec<RuleInfo>) {
     out.extend(T::rules().iter().map(|rule: &Rule<T>| RuleInfo {
         id: rule.id,
         name: rule.name,
@@ -261,19 +261,19 @@ fn infos<T: Guarded>(out: &mut Vec<RuleInfo>) {
 
 /// What is sent of a kind that others guard as well: only what some rule is on for. What their own webhook fills
 /// in need not be filled in twice.
-fn foreign_registration<T: Guarded>(settings: &Settings) -> Registration {
+fn foreign_registration<T: ValidatedKind>(settings: &Settings) -> Registration {
     let rules = T::rules().iter();
     let on = rules.filter(|rule| settings.is_on(rule.id, rule.action));
     let operations = on.flat_map(|rule| rule.check.operations());
     Registration {
         validated_on: operations.copied().collect(),
         defaulted_on: BTreeSet::new(),
-        filled: &[],
+        cel_defaults: &[],
         ..registration::<T>()
     }
 }
 
-fn registration<T: Guarded>() -> Registration {
+fn registration<T: ValidatedKind>() -> Registration {
     let operations = T::rules().iter().flat_map(|rule| rule.check.operations());
     Registration {
         group: T::group(&()).into_owned(),
@@ -283,11 +283,11 @@ fn registration<T: Guarded>() -> Registration {
         namespaced: T::NAMESPACED,
         own: T::OWN,
         foreign: None,
-        by_users: false,
+        user_rules_only: false,
         selected_by: T::SELECTED_BY,
         validated_on: operations.copied().collect(),
         defaulted_on: T::DEFAULTED_ON.iter().copied().collect(),
-        filled: T::FILLED,
+        cel_defaults: T::CEL_DEFAULTS,
     }
 }
 

@@ -1,9 +1,9 @@
 //! The rule as a unit.
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
 use crate::settings::Settings;
-use crate::world::World;
+use crate::cluster_view::ClusterView;
 use lockkeeper_api::config::Action;
 use std::fmt;
 
@@ -86,7 +86,7 @@ pub enum Check<T: 'static> {
     Context(fn(&T, &Context<'_>, &mut Findings)),
     /// At the object and, on an update, at the stored one as well: such a rule says by itself what an
     /// update may keep, so the engine drops nothing of what it finds.
-    Versions(fn(&Versions<'_, T>, &Context<'_>, &mut Findings)),
+    Transition(fn(&Transition<'_, T>, &Context<'_>, &mut Findings)),
     /// At an object that is made. For fields that no update may change.
     Create(fn(&T, &Context<'_>, &mut Findings)),
     /// At what an update changes.
@@ -100,7 +100,7 @@ impl<T> Check<T> {
     #[must_use]
     pub fn operations(&self) -> &'static [Operation] {
         match self {
-            Self::Object(_) | Self::Context(_) | Self::Versions(_) => {
+            Self::Object(_) | Self::Context(_) | Self::Transition(_) => {
                 &[Operation::Create, Operation::Update]
             }
             Self::Create(_) => &[Operation::Create],
@@ -111,7 +111,7 @@ impl<T> Check<T> {
 }
 
 /// An object as it would be stored and, on an update, as it is stored.
-pub struct Versions<'a, T> {
+pub struct Transition<'a, T> {
     /// As it is stored; `None` when it would be made.
     pub old: Option<&'a T>,
     /// As it would be stored.
@@ -129,7 +129,7 @@ pub struct Change<'a, T> {
 /// What rules may ask besides the object.
 pub struct Context<'a> {
     /// The other objects.
-    pub world: &'a dyn World,
+    pub cluster: &'a dyn ClusterView,
     /// The administrator's settings.
     pub settings: &'a Settings,
 }
@@ -141,9 +141,9 @@ pub enum Layer {
     Webhook,
     /// By the API server, from the schema of the kind, and by whoever reads that schema. The expressions are in the
     /// schemas of lockkeeper's kinds, and in admission policies for kinds of others; for what shapes say there are none.
-    Schema(&'static [Expression]),
+    Schema(&'static [CelRule]),
     /// By the API server, from admission policies: what no schema can hold, or what the administrator may soften.
-    Policy(&'static [Expression]),
+    Policy(&'static [CelRule]),
     /// By `lockkeeper check` alone.
     Check,
 }

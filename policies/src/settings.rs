@@ -2,7 +2,7 @@
 //! them.
 
 use crate::exceptions::Exceptions;
-use crate::user;
+use crate::user_rules;
 use lockkeeper_api::config::{
     Action, Algorithm, Config, JobSettings, PriorityCaps, RequeuingTimestamp, WaitForPodsReady,
 };
@@ -16,7 +16,7 @@ pub struct Settings {
     namespaces: BTreeMap<String, BTreeMap<String, Action>>,
     feature_gates: BTreeMap<String, bool>,
     /// The rules of users.
-    pub user_rules: Arc<user::Rules>,
+    pub user_rules: Arc<user_rules::UserRules>,
     /// What the administrator lets pass.
     pub exceptions: Exceptions,
     /// The caps on priorities.
@@ -33,7 +33,7 @@ pub struct Settings {
 
 impl Settings {
     /// Takes over the configuration, which names only rules that exist.
-    pub(crate) fn new(config: &Config, user_rules: Arc<user::Rules>) -> Self {
+    pub(crate) fn new(config: &Config, user_rules: Arc<user_rules::UserRules>) -> Self {
         let namespaces = config
             .rules
             .namespaces
@@ -56,22 +56,22 @@ impl Settings {
 
     /// The same as of a time, in seconds since 1970: exceptions end.
     #[must_use]
-    pub fn at(self, now: i64) -> Self {
+    pub fn with_time(self, now: i64) -> Self {
         Self {
-            exceptions: self.exceptions.at(now),
+            exceptions: self.exceptions.with_time(now),
             ..self
         }
     }
 
     /// Whether a feature gate of another project is on.
     #[must_use]
-    pub fn gate(&self, name: &str, default: bool) -> bool {
+    pub fn is_gate_enabled(&self, name: &str, default: bool) -> bool {
         self.feature_gates.get(name).copied().unwrap_or(default)
     }
 
     /// Whether a workload whose pods never get ready is put back to where it was, over and over.
     #[must_use]
-    pub fn comes_back_in_front_for_ever(&self) -> bool {
+    pub fn requeues_at_head_forever(&self) -> bool {
         let given = &self.wait_for_pods_ready;
         let strategy = &given.requeuing_strategy;
         given.enable
@@ -92,15 +92,15 @@ impl Settings {
 
     /// Whether findings of a rule are refused in every namespace, and none is excused.
     #[must_use]
-    pub fn is_firm(&self, rule: &str, default: Action) -> bool {
+    pub fn is_enforced_everywhere(&self, rule: &str, default: Action) -> bool {
         let everywhere = self.action(rule, default, None);
         let somewhere = self.namespaces.values().filter_map(|it| it.get(rule));
         let mut all = somewhere.copied().chain([everywhere]);
-        all.all(|action| action == Action::Enforce) && !self.exceptions.are_about(rule)
+        all.all(|action| action == Action::Enforce) && !self.exceptions.covers_rule(rule)
     }
 
     /// What happens to findings of a rule in namespaces that have a word of their own, in the order of their names.
-    pub fn namespaced(&self, rule: &str) -> impl Iterator<Item = (&str, Action)> {
+    pub fn namespace_overrides(&self, rule: &str) -> impl Iterator<Item = (&str, Action)> {
         let all = self.namespaces.iter();
         all.filter_map(move |(name, of)| Some((name.as_str(), *of.get(rule)?)))
     }

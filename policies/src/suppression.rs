@@ -40,12 +40,12 @@ pub(crate) fn info() -> RuleInfo {
 /// What an object asks not to be told of.
 #[derive(Debug)]
 pub struct Suppressions {
-    entries: Vec<Entry>,
+    entries: Vec<SuppressionEntry>,
     problems: Findings,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct SuppressionEntry {
     rule: &'static str,
     reason: String,
     is_used: bool,
@@ -54,7 +54,7 @@ struct Entry {
 impl Suppressions {
     /// Reads the annotation of an object; `None` if it has none.
     #[must_use]
-    pub fn of(object: &Value) -> Option<Self> {
+    pub fn parse(object: &Value) -> Option<Self> {
         let annotations = object.get("metadata")?.get("annotations")?;
         let text = annotations.get(ANNOTATION)?.as_str()?;
         let mut out = Self {
@@ -63,10 +63,10 @@ impl Suppressions {
         };
         let all = text.split(['\n', ';']).map(str::trim);
         for entry in all.filter(|it| !it.is_empty()).take(SUPPRESSIONS_MAX) {
-            out.take(entry);
+            out.add_entry(entry);
         }
         if out.entries.is_empty() && text.trim().is_empty() {
-            out.problem(
+            out.add_problem(
                 "",
                 "it names no rule; write CQ007: and the reason, or remove it",
             );
@@ -74,28 +74,28 @@ impl Suppressions {
         Some(out)
     }
 
-    fn take(&mut self, entry: &str) {
+    fn add_entry(&mut self, entry: &str) {
         let (id, reason) = entry.split_once(':').unwrap_or((entry, ""));
         let (id, reason) = (id.trim(), reason.trim());
         let Some(rule) = registry::find(&id.to_ascii_uppercase()) else {
             let detail =
                 "there is no such rule; each line is the id of a rule, a colon and the reason";
-            return self.problem(entry, detail);
+            return self.add_problem(entry, detail);
         };
         if reason.is_empty() {
-            return self.problem(
+            return self.add_problem(
                 entry,
                 "it has no reason, so it suppresses nothing; add one after a colon",
             );
         }
-        self.entries.push(Entry {
+        self.entries.push(SuppressionEntry {
             rule: rule.id,
             reason: reason.to_owned(),
             is_used: false,
         });
     }
 
-    fn problem(&mut self, entry: &str, detail: &'static str) {
+    fn add_problem(&mut self, entry: &str, detail: &'static str) {
         self.problems.invalid(field(), entry, detail);
     }
 
@@ -110,10 +110,10 @@ impl Suppressions {
     /// Those that have no effect. Where not all rules were asked (`is_complete` is false), what suppressed nothing may
     /// still have something to suppress, and is not told.
     #[must_use]
-    pub fn without_effect(mut self, is_complete: bool) -> Vec<Finding> {
+    pub fn into_unused_findings(mut self, is_complete: bool) -> Vec<Finding> {
         let entries = std::mem::take(&mut self.entries);
         for entry in entries.iter().filter(|it| is_complete && !it.is_used) {
-            self.problem(entry.rule, "there is nothing that it suppresses; remove it");
+            self.add_problem(entry.rule, "there is nothing that it suppresses; remove it");
         }
         self.problems.into_items()
     }

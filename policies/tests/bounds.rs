@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests fail by panicking")]
 
 use lockkeeper_api::ClusterQueue;
-use lockkeeper_policies::engine::{FINDINGS_MAX, Subject, Verdict, review};
+use lockkeeper_policies::engine::{FINDINGS_MAX, ReviewSubject, Verdict, review};
 use lockkeeper_policies::finding::FINDINGS_PER_RULE_MAX;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::{Change, Context};
@@ -21,10 +21,10 @@ fn queue(spec: &Value) -> ClusterQueue {
     .unwrap()
 }
 
-fn judge(subject: &Subject<'_, ClusterQueue>) -> Verdict {
+fn review_queue(subject: &ReviewSubject<'_, ClusterQueue>) -> Verdict {
     let (world, settings) = (Index::default(), Settings::default());
     let context = Context {
-        world: &world,
+        cluster: &world,
         settings: &settings,
     };
     review(subject, &context)
@@ -33,7 +33,7 @@ fn judge(subject: &Subject<'_, ClusterQueue>) -> Verdict {
 #[track_caller]
 fn check(spec: &Value) {
     let bad = queue(spec);
-    let verdict = judge(&Subject::Create(&bad));
+    let verdict = review_queue(&ReviewSubject::Create(&bad));
     assert_eq!(verdict.denials.len(), FINDINGS_MAX);
     assert!(verdict.omitted >= FINDINGS_PER_RULE_MAX - FINDINGS_MAX);
     assert!(verdict.omitted <= 8 * FINDINGS_PER_RULE_MAX);
@@ -43,28 +43,28 @@ fn check(spec: &Value) {
     // Whoever stored it before the rules came can still change something else.
     let mut touched = bad.clone();
     touched.metadata.finalizers = Some(Vec::new());
-    let update = Subject::Update(Change {
+    let update = ReviewSubject::Update(Change {
         old: &bad,
         new: &touched,
     });
-    assert_eq!(judge(&update), Verdict::default());
+    assert_eq!(review_queue(&update), Verdict::default());
 }
 
 #[test]
-fn one_resource_covered_very_often() {
+fn findings_for_repeated_resource_are_bounded() {
     let covered = vec!["cpu"; FAULTS];
     check(&json!({"resourceGroups": [{"coveredResources": covered, "flavors": []}]}));
 }
 
 #[test]
-fn very_many_quotas_below_zero() {
+fn findings_for_negative_quotas_are_bounded() {
     let quota = json!({"name": "cpu", "nominalQuota": "-1", "lendingLimit": "5"});
     let flavor = json!({"name": "f", "resources": vec![quota; FAULTS]});
     check(&json!({"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}));
 }
 
 #[test]
-fn very_many_flavors_against_very_many_resources() {
+fn findings_for_many_flavors_are_bounded() {
     let covered: Vec<String> = (0..FAULTS).map(|n| format!("r{n}")).collect();
     let flavors = vec![json!({"name": "f", "resources": []}); FAULTS];
     check(&json!({"resourceGroups": [{"coveredResources": covered, "flavors": flavors}]}));

@@ -14,10 +14,10 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload, labels};
-use lockkeeper_policies::defaulting::{Defaults, Filled};
-use lockkeeper_policies::engine::{Subject, review};
+use lockkeeper_policies::defaulting::{Defaults, DefaultedField};
+use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::facts;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context};
@@ -35,7 +35,7 @@ use std::collections::BTreeSet;
 
 /// An object that is made, or changed from `old`, in a world, under a configuration.
 #[derive(Clone, Debug)]
-struct Scene {
+struct Scenario {
     config: Value,
     /// The PriorityClasses.
     classes: Vec<Value>,
@@ -43,20 +43,20 @@ struct Scene {
     object: Value,
 }
 
-impl Scene {
+impl Scenario {
     /// Calls `f` with everything decoded.
-    fn decoded<T: Guarded, R>(&self, f: impl FnOnce(&T, Option<&T>, &Context<'_>) -> R) -> R {
+    fn decoded<T: ValidatedKind, R>(&self, f: impl FnOnce(&T, Option<&T>, &Context<'_>) -> R) -> R {
         let mut index = Index::default();
-        index.declare_known(IndexedKind::PriorityClass);
+        index.mark_complete(IndexedKind::PriorityClass);
         for class in &self.classes {
-            facts::observe(&mut index, class).unwrap();
+            facts::ingest(&mut index, class).unwrap();
         }
         let labels = json!({koordinator::TREE_ID: "tree"});
         let parent = json!({"metadata": {"name": "p", "labels": labels}});
-        facts::observe(&mut index, &object::<ElasticQuota>(parent)).unwrap();
+        facts::ingest(&mut index, &object::<ElasticQuota>(parent)).unwrap();
         let config: Config = serde_json::from_value(self.config.clone()).unwrap();
         let context = Context {
-            world: &index,
+            cluster: &index,
             settings: &registry::settings(&config).unwrap(),
         };
         let object = T::deserialize(&self.object).unwrap();
@@ -80,7 +80,7 @@ impl Scene {
     }
 
     /// The rules for which the object is refused.
-    fn refused_by(&self) -> BTreeSet<Cow<'static, str>> {
+    fn rejecting_rules(&self) -> BTreeSet<Cow<'static, str>> {
         match self.object["kind"].as_str().unwrap() {
             "ClusterQueue" => self.decoded(denials::<ClusterQueue>),
             "ResourceFlavor" => self.decoded(denials::<ResourceFlavor>),
@@ -90,9 +90,9 @@ impl Scene {
     }
 
     /// The scene with the defaults in the object, as the API server applies the patch.
-    fn filled(&self) -> Self {
+    fn defaulted(&self) -> Self {
         let add =
-            |filled: &Filled| json!({"op": "add", "path": filled.pointer, "value": filled.value});
+            |filled: &DefaultedField| json!({"op": "add", "path": filled.pointer, "value": filled.value});
         let operations = self.defaults().items().iter().map(add).collect();
         let patch: json_patch::Patch = serde_json::from_value(operations).unwrap();
         let mut filled = self.clone();
@@ -101,14 +101,14 @@ impl Scene {
     }
 }
 
-fn denials<T: Guarded>(
+fn denials<T: ValidatedKind>(
     new: &T,
     old: Option<&T>,
     context: &Context<'_>,
 ) -> BTreeSet<Cow<'static, str>> {
     let subject = match old {
-        None => Subject::Create(new),
-        Some(old) => Subject::Update(Change { old, new }),
+        None => ReviewSubject::Create(new),
+        Some(old) => ReviewSubject::Update(Change { old, new }),
     };
     let verdict = review(&subject, context);
     let rules = verdict.denials.into_iter();
@@ -117,20 +117,20 @@ fn denials<T: Guarded>(
 
 /// Holds a property against generated scenes: before and after the defaults were applied.
 #[track_caller]
-fn check(property: impl Fn(&Scene, &Scene) -> TestCaseResult) {
+fn check(property: impl Fn(&Scenario, &Scenario) -> TestCaseResult) {
     let config = ProptestConfig {
         cases: 512,
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    let outcome = TestRunner::new(config).run(&scene(), |scene| property(&scene, &scene.filled()));
+    let outcome = TestRunner::new(config).run(&scenario(), |scene| property(&scene, &scene.defaulted()));
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
 // ---- Properties --------------------------------------------------------------------------------
 
 #[test]
-fn filling_in_twice_changes_nothing() {
+fn defaulting_is_idempotent() {
     check(|_, filled| {
         prop_assert_eq!(filled.defaults(), Defaults::default());
         Ok(())
@@ -138,7 +138,7 @@ fn filling_in_twice_changes_nothing() {
 }
 
 #[test]
-fn what_was_given_stays() {
+fn defaulting_keeps_given_values() {
     check(|scene, filled| {
         let mut given = scene.object.clone();
         // Who names a queue waits in it, whatever it says itself.
@@ -153,29 +153,29 @@ fn what_was_given_stays() {
                 }
             }
         }
-        prop_assert!(stays(&given, &filled.object), "{}", filled.object);
+        prop_assert!(is_preserved(&given, &filled.object), "{}", filled.object);
         Ok(())
     });
 }
 
 /// Whether everything that `before` says is there in `after`. Null says nothing, and a list may
 /// have grown at its end.
-fn stays(before: &Value, after: &Value) -> bool {
+fn is_preserved(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Null, _) => true,
         (Value::Object(before), Value::Object(after)) => before
             .iter()
-            .all(|(key, value)| stays(value, after.get(key).unwrap_or(&Value::Null))),
+            .all(|(key, value)| is_preserved(value, after.get(key).unwrap_or(&Value::Null))),
         (Value::Array(before), Value::Array(after)) => {
             let pairs = before.iter().zip(after);
-            before.len() <= after.len() && pairs.into_iter().all(|(b, a)| stays(b, a))
+            before.len() <= after.len() && pairs.into_iter().all(|(b, a)| is_preserved(b, a))
         }
         _ => before == after,
     }
 }
 
 #[test]
-fn the_policies_mean_what_they_meant() {
+fn defaulting_keeps_preemption_policy_meaning() {
     check(|scene, filled| {
         if scene.object["kind"] != "ClusterQueue" {
             return Ok(());
@@ -195,15 +195,15 @@ fn the_policies_mean_what_they_meant() {
 }
 
 #[test]
-fn what_was_allowed_is_allowed_with_its_defaults() {
+fn defaulted_object_of_allowed_object_is_allowed() {
     check(|scene, filled| {
-        let (before, after) = (scene.refused_by(), filled.refused_by());
+        let (before, after) = (scene.rejecting_rules(), filled.rejecting_rules());
         if scene.old.is_some() {
             prop_assert!(!before.is_empty() || after.is_empty(), "{:?}", after);
             return Ok(());
         }
         let excused =
-            |rule: &Cow<str>| before.contains(&**rule) || is_compared_anew(scene, filled, rule);
+            |rule: &Cow<str>| before.contains(&**rule) || is_rechecked_after_defaulting(scene, filled, rule);
         prop_assert!(after.iter().all(excused), "{:?} after {:?}", after, before);
         Ok(())
     });
@@ -211,8 +211,8 @@ fn what_was_allowed_is_allowed_with_its_defaults() {
 
 /// Whether the rule compares the preemption class that was given with a scheduling class that was
 /// filled in.
-fn is_compared_anew(scene: &Scene, filled: &Scene, rule: &str) -> bool {
-    let class = |scene: &Scene, field| scene.object["spec"][field].is_string();
+fn is_rechecked_after_defaulting(scene: &Scenario, filled: &Scenario, rule: &str) -> bool {
+    let class = |scene: &Scenario, field| scene.object["spec"][field].is_string();
     ["WL001", "WL002", "WL003"].contains(&rule)
         && class(scene, "preemptionPriorityClassName")
         && !class(scene, "priorityClassName")
@@ -222,31 +222,31 @@ fn is_compared_anew(scene: &Scene, filled: &Scene, rule: &str) -> bool {
 /// The one way in which a default can make an object wrong: the cluster's default class is higher
 /// than the preemption class. Only the filled object is ever stored, so that one is judged.
 #[test]
-fn a_scheduling_class_that_was_filled_in_counts_like_one_that_was_named() {
+fn defaulted_priority_class_counts_like_a_named_one() {
     let spec = json!({"podSets": [], "preemptionPriorityClassName": "low"});
-    let scene = Scene {
+    let scene = Scenario {
         config: json!({}),
         classes: vec![class("low", 10, false), class("standard", 20, true)],
         old: None,
         object: object::<Workload>(json!({"spec": spec})),
     };
-    assert_eq!(scene.refused_by(), BTreeSet::new());
-    let filled = scene.filled();
+    assert_eq!(scene.rejecting_rules(), BTreeSet::new());
+    let filled = scene.defaulted();
     assert_eq!(filled.object["spec"]["priorityClassName"], "standard");
-    assert_eq!(filled.refused_by(), BTreeSet::from(["WL001".into()]));
+    assert_eq!(filled.rejecting_rules(), BTreeSet::from(["WL001".into()]));
 }
 
 // ---- Generated scenes --------------------------------------------------------------------------
 
-fn scene() -> impl Strategy<Value = Scene> {
+fn scenario() -> impl Strategy<Value = Scenario> {
     let kind = prop_oneof![
         4 => pair(queue()), 4 => pair(workload()), 1 => pair(flavor()),
         1 => pair(job::<Job>()), 1 => pair(job::<JobSet>()),
         2 => pair(quota()),
         // Nothing is filled in for these.
-        1 => pair(bare::<Cohort>()), 1 => pair(bare::<PriorityClass>()), 1 => pair(bare::<Pod>()),
+        1 => pair(metadata_only::<Cohort>()), 1 => pair(metadata_only::<PriorityClass>()), 1 => pair(metadata_only::<Pod>()),
     ];
-    (config(), classes(), kind).prop_map(|(config, classes, (object, old))| Scene {
+    (config(), classes(), kind).prop_map(|(config, classes, (object, old))| Scenario {
         config,
         classes,
         old,
@@ -289,7 +289,7 @@ fn class(name: &str, value: i32, default: bool) -> Value {
 
 // ---- Generated objects -------------------------------------------------------------------------
 
-fn object<T: Guarded>(fields: Value) -> Value {
+fn object<T: ValidatedKind>(fields: Value) -> Value {
     let mut object = fields;
     object["apiVersion"] = T::api_version(&()).into();
     object["kind"] = T::kind(&()).into();
@@ -379,7 +379,7 @@ fn flavor() -> BoxedStrategy<Value> {
     fields.prop_map(object::<ResourceFlavor>).boxed()
 }
 
-fn job<T: Guarded>() -> BoxedStrategy<Value> {
+fn job<T: ValidatedKind>() -> BoxedStrategy<Value> {
     let queue = |name| json!({ labels::QUEUE_NAME: name });
     let labels = one_of([json!({}), queue("q"), queue("")]);
     let spec = map(vec![("suspend", one_of([true, false]))]);
@@ -444,8 +444,8 @@ fn quota() -> BoxedStrategy<Value> {
     // Labels and annotations are never null.
     let metadata = map(vec![
         ("name", one_of([koordinator::ROOT_QUOTA])),
-        ("labels", said(labels)),
-        ("annotations", said(annotations)),
+        ("labels", given_fields(labels)),
+        ("annotations", given_fields(annotations)),
     ]);
     let fields = map(vec![
         ("spec", map(vec![("max", max)])),
@@ -454,7 +454,7 @@ fn quota() -> BoxedStrategy<Value> {
     fields.prop_map(object::<ElasticQuota>).boxed()
 }
 
-fn said(map: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
+fn given_fields(map: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
     map.prop_map(|mut map| {
         if let Some(entries) = map.as_object_mut() {
             entries.retain(|_, value| !value.is_null());
@@ -464,6 +464,6 @@ fn said(map: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
     .boxed()
 }
 
-fn bare<T: Guarded>() -> BoxedStrategy<Value> {
+fn metadata_only<T: ValidatedKind>() -> BoxedStrategy<Value> {
     Just(object::<T>(json!({"spec": {"containers": []}, "value": 0}))).boxed()
 }

@@ -10,9 +10,9 @@
 )]
 
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
-use lockkeeper_policies::world::{
-    Lookup, NamedQuota, ObjectName, PodPriority, PodSays, PreemptibleLabel, PreemptionPolicy,
-    PriorityClassFacts, QuotaFacts, TemplatesFacts, Users, World,
+use lockkeeper_policies::cluster_view::{
+    Lookup, NamedQuota, ObjectName, PodPriority, PodPreemptionLabels, PreemptibleLabel, PreemptionPolicy,
+    PriorityClassFacts, QuotaFacts, TemplatesFacts, Referrers, ClusterView,
 };
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -50,7 +50,7 @@ struct Model {
 }
 
 impl Model {
-    fn take(&mut self, event: Event) {
+    fn apply(&mut self, event: Event) {
         match event {
             Event::DeclareKnown(kind) => self.known.push(kind),
             Event::Apply(name, facts) => {
@@ -108,13 +108,13 @@ impl Model {
     }
 
     /// What pods of a job say, and their names, in that order.
-    fn job(&self, namespace: &str, job: &str) -> Vec<(&PodSays, &str)> {
+    fn job_pods(&self, namespace: &str, job: &str) -> Vec<(&PodPreemptionLabels, &str)> {
         let mut pods: Vec<_> = self
             .objects
             .iter()
             .filter(|(_, name, _)| name.namespace == namespace)
             .filter_map(|(_, name, facts)| match facts {
-                Facts::Pod { job: its, says, .. } if its.as_deref() == Some(job) => {
+                Facts::Pod { job: its, labels: says, .. } if its.as_deref() == Some(job) => {
                     Some((says, name.name.as_str()))
                 }
                 _ => None,
@@ -125,18 +125,18 @@ impl Model {
     }
 
     /// The names of the objects of which `holds`, in order.
-    fn users(&self, limit: usize, holds: impl Fn(&Facts) -> bool) -> Users {
+    fn users(&self, limit: usize, holds: impl Fn(&Facts) -> bool) -> Referrers {
         let users = self.objects.iter().filter(|(_, _, facts)| holds(facts));
         let mut names: Vec<ObjectName> = users.map(|(_, name, _)| name.clone()).collect();
         names.sort();
-        Users {
+        Referrers {
             total: names.len(),
             first: names.into_iter().take(limit).collect(),
         }
     }
 }
 
-impl World for Model {
+impl ClusterView for Model {
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts> {
         let found = self.classes().into_iter().find(|(other, _)| other == name);
         let found = found.map(|(_, facts)| facts);
@@ -155,33 +155,33 @@ impl World for Model {
         names.take(limit).collect()
     }
 
-    fn priority_class_users(&self, name: &str, limit: usize) -> Users {
+    fn priority_class_referrers(&self, name: &str, limit: usize) -> Referrers {
         self.users(limit, |facts| match facts {
             Facts::Workload { classes } => classes.contains(name),
             _ => false,
         })
     }
 
-    fn job_pod(
+    fn job_pod_with_label(
         &self,
         namespace: &str,
         job: &str,
         label: PreemptibleLabel,
         except: &str,
     ) -> Option<String> {
-        let pods = self.job(namespace, job).into_iter();
+        let pods = self.job_pods(namespace, job).into_iter();
         let mut pods = pods.filter(|(says, name)| says.preemptible == label && *name != except);
         pods.next().map(|(_, name)| name.to_owned())
     }
 
-    fn job_pod_that(
+    fn find_job_pod(
         &self,
         namespace: &str,
         job: &str,
         except: &str,
-        differs: &dyn Fn(&PodSays) -> bool,
-    ) -> Option<(&str, &PodSays)> {
-        let pods = self.job(namespace, job).into_iter();
+        differs: &dyn Fn(&PodPreemptionLabels) -> bool,
+    ) -> Option<(&str, &PodPreemptionLabels)> {
+        let pods = self.job_pods(namespace, job).into_iter();
         let mut pods = pods.filter(|(says, name)| differs(says) && *name != except);
         pods.next().map(|(says, name)| (name, says))
     }
@@ -192,7 +192,7 @@ impl World for Model {
         self.or_missing(IndexedKind::ElasticQuota, found.map(|(_, facts)| *facts))
     }
 
-    fn quota_elsewhere(&self, name: &str, namespace: &str) -> Option<&str> {
+    fn quota_in_other_namespace(&self, name: &str, namespace: &str) -> Option<&str> {
         let mut quotas = self.quotas().into_iter();
         let found = quotas.find(|(other, _)| other.name == name && other.namespace != namespace);
         found.map(|(other, _)| other.namespace.as_str())
@@ -222,7 +222,7 @@ impl World for Model {
         }
     }
 
-    fn quota_pods(&self, name: &str, limit: usize) -> Users {
+    fn quota_pods(&self, name: &str, limit: usize) -> Referrers {
         self.users(limit, |facts| match facts {
             Facts::Pod { quota, .. } => quota.as_deref() == Some(name),
             _ => false,
@@ -253,7 +253,7 @@ impl World for Model {
 
 fn feed(index: &mut Index, event: Event) {
     match event {
-        Event::DeclareKnown(kind) => index.declare_known(kind),
+        Event::DeclareKnown(kind) => index.mark_complete(kind),
         Event::Apply(name, facts) => index.apply(name, facts),
         Event::Remove(kind, name) => index.remove(kind, &name),
         Event::Retain(kind, present) => index.retain(kind, &present),
@@ -270,8 +270,8 @@ fn check(index: &Index, model: &Model) -> Result<(), TestCaseError> {
         let names = index.priority_class_names(limit);
         prop_assert_eq!(names, model.priority_class_names(limit));
         for name in NAMES {
-            let users = index.priority_class_users(name, limit);
-            prop_assert_eq!(users, model.priority_class_users(name, limit));
+            let users = index.priority_class_referrers(name, limit);
+            prop_assert_eq!(users, model.priority_class_referrers(name, limit));
             prop_assert_eq!(index.quota_pods(name, limit), model.quota_pods(name, limit));
         }
     }
@@ -281,8 +281,8 @@ fn check(index: &Index, model: &Model) -> Result<(), TestCaseError> {
         prop_assert_eq!(index.quota_children(name), model.quota_children(name));
         // Quotas are named like namespaces.
         for namespace in NAMESPACES.into_iter().chain(NAMES) {
-            let elsewhere = index.quota_elsewhere(name, namespace);
-            prop_assert_eq!(elsewhere, model.quota_elsewhere(name, namespace));
+            let elsewhere = index.quota_in_other_namespace(name, namespace);
+            prop_assert_eq!(elsewhere, model.quota_in_other_namespace(name, namespace));
             let bound = index.quota_bound_to(namespace, name);
             prop_assert_eq!(bound, model.quota_bound_to(namespace, name));
             let quota = index.quota_of_namespace(namespace);
@@ -294,12 +294,12 @@ fn check(index: &Index, model: &Model) -> Result<(), TestCaseError> {
             prop_assert_eq!(templates, model.templates(namespace, name));
             for job in NAMES {
                 for label in PreemptibleLabel::ALL {
-                    let pod = index.job_pod(namespace, job, label, name);
-                    prop_assert_eq!(pod, model.job_pod(namespace, job, label, name));
+                    let pod = index.job_pod_with_label(namespace, job, label, name);
+                    prop_assert_eq!(pod, model.job_pod_with_label(namespace, job, label, name));
                 }
-                let differs = |says: &PodSays| !says.can_preempt;
-                let pod = index.job_pod_that(namespace, job, name, &differs);
-                prop_assert_eq!(pod, model.job_pod_that(namespace, job, name, &differs));
+                let differs = |says: &PodPreemptionLabels| !says.can_preempt;
+                let pod = index.find_job_pod(namespace, job, name, &differs);
+                prop_assert_eq!(pod, model.find_job_pod(namespace, job, name, &differs));
             }
         }
     }
@@ -314,32 +314,32 @@ proptest! {
     })]
 
     #[test]
-    fn it_answers_as_a_scan_does(events in vec(event(), 0..32)) {
+    fn index_lookups_match_a_full_scan(events in vec(event(), 0..32)) {
         let (mut index, mut model) = (Index::default(), Model::default());
         check(&index, &model)?;
         for event in events {
             feed(&mut index, event.clone());
-            model.take(event);
+            model.apply(event);
             check(&index, &model)?;
         }
     }
 
     #[test]
-    fn what_it_takes_over_it_has(before in vec(event(), 0..3), events in vec(event(), 0..16)) {
+    fn index_extend_contains_the_other_index(before in vec(event(), 0..3), events in vec(event(), 0..16)) {
         let (mut index, mut model) = (Index::default(), Model::default());
         for event in before {
             feed(&mut index, event.clone());
-            model.take(event);
+            model.apply(event);
         }
         let (mut other, mut taken) = (Index::default(), Model::default());
         for event in events {
             feed(&mut other, event.clone());
-            taken.take(event);
+            taken.apply(event);
         }
         index.extend(other);
         model.known.extend(taken.known);
         for (_, name, facts) in taken.objects {
-            model.take(Event::Apply(name, facts));
+            model.apply(Event::Apply(name, facts));
         }
         check(&index, &model)?;
     }
@@ -417,7 +417,7 @@ fn pod() -> impl Strategy<Value = Facts> {
     let word = || option::of(select(NAMES.to_vec()).prop_map(str::to_owned));
     let priority = select(vec![
         PodPriority::Unknown,
-        PodPriority::Unsaid,
+        PodPriority::Unset,
         PodPriority::Value(-1),
         PodPriority::Class("a".to_owned()),
     ]);
@@ -425,7 +425,7 @@ fn pod() -> impl Strategy<Value = Facts> {
     (word(), word(), labels, priority).prop_map(|(job, quota, labels, priority)| Facts::Pod {
         job,
         quota,
-        says: PodSays {
+        labels: PodPreemptionLabels {
             preemptible: labels.0,
             can_preempt: labels.1,
             priority,

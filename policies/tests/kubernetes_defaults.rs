@@ -9,9 +9,9 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::foreign::scheduling::PodGroup;
-use lockkeeper_policies::defaulting::Filled;
+use lockkeeper_policies::defaulting::DefaultedField;
 use lockkeeper_policies::facts;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::Context;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 /// The classes of a cluster: `low` is the default.
 fn index(has_default: bool) -> Index {
     let mut index = Index::default();
-    index.declare_known(IndexedKind::PriorityClass);
+    index.mark_complete(IndexedKind::PriorityClass);
     let class = |name, value, default: bool| {
         json!({
             "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
@@ -29,21 +29,21 @@ fn index(has_default: bool) -> Index {
         })
     };
     for class in [class("low", 10, has_default), class("high", 1000, false)] {
-        facts::observe(&mut index, &class).unwrap();
+        facts::ingest(&mut index, &class).unwrap();
     }
     index
 }
 
 /// The object with its defaults.
-fn filled<T: Guarded>(object: &Value, old: Option<&Value>, index: &Index, gates: &Value) -> Value {
+fn defaulted<T: ValidatedKind>(object: &Value, old: Option<&Value>, index: &Index, gates: &Value) -> Value {
     let config: Config = serde_json::from_value(json!({"rules": {"featureGates": gates}})).unwrap();
     let context = Context {
-        world: index,
+        cluster: index,
         settings: &registry::settings(&config).unwrap(),
     };
     let decoded = |object: &Value| -> T { serde_json::from_value(object.clone()).unwrap() };
     let defaults = T::defaults(&decoded(object), old.map(decoded).as_ref(), &context);
-    let add = |it: &Filled| json!({"op": "add", "path": it.pointer, "value": it.value});
+    let add = |it: &DefaultedField| json!({"op": "add", "path": it.pointer, "value": it.value});
     let operations = defaults.items().iter().map(add).collect();
     let patch: json_patch::Patch = serde_json::from_value(operations).unwrap();
     let mut out = object.clone();
@@ -53,20 +53,20 @@ fn filled<T: Guarded>(object: &Value, old: Option<&Value>, index: &Index, gates:
 
 /// What is filled in, and that nothing is filled in the second time.
 #[track_caller]
-fn check<T: Guarded>(
+fn check<T: ValidatedKind>(
     object: Value,
     old: Option<Value>,
     index: &Index,
     gates: Value,
     expected: Value,
 ) {
-    let once = filled::<T>(&object, old.as_ref(), index, &gates);
+    let once = defaulted::<T>(&object, old.as_ref(), index, &gates);
     assert_eq!(once, expected);
-    assert_eq!(filled::<T>(&once, old.as_ref(), index, &gates), expected);
+    assert_eq!(defaulted::<T>(&once, old.as_ref(), index, &gates), expected);
 }
 
 #[test]
-fn a_class_may_preempt_unless_it_says_otherwise() {
+fn priority_class_preemption_policy_is_defaulted() {
     let nobody = Index::default();
     let class = |policy: &str| json!({"metadata": {}, "value": 1, "preemptionPolicy": policy});
     let bare = json!({"metadata": {}, "value": 1});
@@ -76,7 +76,7 @@ fn a_class_may_preempt_unless_it_says_otherwise() {
 }
 
 #[test]
-fn a_pod_gets_its_priority_once() {
+fn pod_priority_is_defaulted_on_create_only() {
     let none = || json!({});
     let bare = || json!({"metadata": {}, "spec": {"containers": []}});
     let named = |class: &str| {
@@ -105,7 +105,7 @@ fn a_pod_gets_its_priority_once() {
 }
 
 #[test]
-fn a_pod_group_gets_what_its_gates_allow() {
+fn pod_group_defaults_follow_feature_gates() {
     let bare = || json!({"metadata": {}, "spec": {"schedulingPolicy": {"basic": {}}}});
     check::<PodGroup>(bare(), None, &index(true), json!({}), bare());
 

@@ -26,7 +26,7 @@ fn group(claims: usize, generation: i64) -> PodGroup {
 }
 
 #[test]
-fn claims_that_are_in_use_stay_without_their_gate() {
+fn prepare_update_keeps_used_claims_without_gate() {
     let off = Settings::default();
     let mut new = group(2, 1);
     prepare_pod_group(&mut new, Some(&group(1, 1)), &off);
@@ -36,7 +36,7 @@ fn claims_that_are_in_use_stay_without_their_gate() {
 }
 
 #[test]
-fn an_update_of_the_status_changes_nothing_else() {
+fn prepare_status_update_keeps_spec_and_metadata() {
     let off = Settings::default();
     let mut new = group(2, 2);
     prepare_pod_group_status(&mut new, &group(1, 1), &off);

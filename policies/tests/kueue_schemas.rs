@@ -52,7 +52,7 @@ fn is_of_pods(schema: &Value) -> bool {
 }
 
 #[test]
-fn they_are_those_of_the_definitions() {
+fn bundled_schemas_match_kueue_crds() {
     let Some(folder) = definitions() else {
         eprintln!("Kueue's definitions are not at hand");
         return;

@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn the_pages_are_those_of_the_rules() {
+fn reference_pages_are_up_to_date() {
     let mut pages: BTreeMap<String, String> = BTreeMap::new();
     pages.insert("README.md".to_owned(), index());
     for entry in entries() {
@@ -46,7 +46,7 @@ fn the_pages_are_those_of_the_rules() {
 }
 
 #[test]
-fn no_rule_of_the_catalogue_is_lost() {
+fn catalogue_rows_are_all_covered() {
     let rows: BTreeSet<&str> = include_str!("rows.txt").lines().collect();
     let mut covered: BTreeSet<String> = BTreeSet::new();
     for rule in registry::all() {

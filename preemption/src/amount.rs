@@ -82,7 +82,7 @@ mod tests {
     use super::Amount;
 
     #[test]
-    fn the_unlimited_absorbs() {
+    fn amount_unlimited_absorbs_additions() {
         let one = Amount::new(1);
         assert_eq!(Amount::UNLIMITED.plus(one), Amount::UNLIMITED);
         assert_eq!(one.plus(Amount::UNLIMITED), Amount::UNLIMITED);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_stay_in_range() {
+    fn amount_sums_beyond_range_become_unlimited() {
         let most = Amount::new(i64::MAX - 1);
         assert_eq!(most.plus(Amount::new(1)), Amount::UNLIMITED);
         let least = Amount::new(i64::MIN);

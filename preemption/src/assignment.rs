@@ -1,7 +1,7 @@
 //! What a workload wants, and what it gets.
 
 use crate::amount::Amount;
-use crate::names::{FlavorId, FlavorResource, ResourceId};
+use crate::ids::{FlavorId, FlavorResource, ResourceId};
 use crate::trace::Possibility;
 
 /// What a workload wants: one pod set.
@@ -18,13 +18,13 @@ pub struct PodSet {
     /// Flavors that its pods cannot run on: a taint, the affinity.
     pub ineligible: Box<[FlavorId]>,
     /// Tells apart pod sets that differ in what is not here, such as their affinity.
-    pub shape: u64,
+    pub template_hash: u64,
 }
 
 impl PodSet {
     /// What so many of its pods ask for, where all ask for `total` together.
     #[must_use]
-    pub fn part(&self, total: Amount, count: i64) -> Amount {
+    pub fn scaled_request(&self, total: Amount, count: i64) -> Amount {
         if count == self.count {
             return total;
         }
@@ -68,7 +68,7 @@ pub struct FlavorAssignment {
     /// How far up the tree the quota comes from: 0 is the queue's own.
     pub borrowing_level: u32,
     /// The position of the last flavor looked at; `None` if it was the last there is.
-    pub tried: Option<usize>,
+    pub tried_flavor_index: Option<usize>,
 }
 
 /// The flavors of a pod set.
@@ -115,12 +115,12 @@ impl Assignment {
     }
 
     /// Where the next try would go on, by pod set and resource.
-    pub(crate) fn tried(&self) -> Vec<(usize, ResourceId, usize)> {
+    pub(crate) fn last_tried_flavors(&self) -> Vec<(usize, ResourceId, usize)> {
         let mut tried = Vec::new();
         for pod_set in &self.pod_sets {
             let at = pod_set.pod_set;
             let stopped = pod_set.flavors.iter();
-            tried.extend(stopped.filter_map(|it| Some((at, it.resource, it.tried?))));
+            tried.extend(stopped.filter_map(|it| Some((at, it.resource, it.tried_flavor_index?))));
         }
         tried
     }

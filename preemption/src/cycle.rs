@@ -7,27 +7,27 @@
 //! Quota for a preemptor that waits for nobody's leave is reserved in the cycle, unless its queue could
 //! reclaim it at any time.
 
-mod budget;
-mod damped;
+mod victim_limit;
+mod held_quota;
 mod nominate;
 mod order;
-mod round;
+mod process;
 
 use crate::amount::Amount;
 use crate::assignment::Assignment;
-use crate::job::Says;
-use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::job::PreemptionLabels;
+use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::policy::QueueingStrategy;
-use crate::queue::Progress;
+use crate::queue::LastAssignment;
 use crate::quota::{Overlay, View};
-use crate::running::Workloads;
+use crate::admitted::AdmittedLookup;
 use crate::state::State;
 use crate::trace::Trace;
 use crate::victim::Victim;
-pub(crate) use damped::Terms;
-use damped::first_holders;
-pub(crate) use nominate::{Nominator, Nominee, demands};
-use round::{Decided, Round, Tried};
+pub(crate) use held_quota::NominationOptions;
+use held_quota::first_holders;
+pub(crate) use nominate::{NominationContext, NominatedEntry, demands};
+use process::{ProcessedEntry, EntryProcessor, TriedFlavors};
 use std::sync::Arc;
 
 /// What became of an entry.
@@ -82,7 +82,7 @@ pub enum SkipReason {
     /// Nobody borrows in its cohort any more in this cycle.
     BorrowingGate,
     /// As many workloads go in this cycle as may.
-    Budget,
+    VictimLimit,
 }
 
 /// Why a head goes back to its queue.
@@ -102,11 +102,11 @@ pub enum RequeueReason {
 
 /// Where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RequeuedTo {
+pub enum RequeueDestination {
     /// It is looked at in the next cycle.
     Active,
     /// It is looked at when something has changed.
-    Parked,
+    Inadmissible,
 }
 
 /// One head and its decision.
@@ -129,7 +129,7 @@ pub struct Entry {
     /// Preemptors whose held quota it was nominated for.
     pub displaced: Vec<WorkloadId>,
     /// Where it went back to, if it did.
-    pub requeued: Option<(RequeueReason, RequeuedTo)>,
+    pub requeued: Option<(RequeueReason, RequeueDestination)>,
     /// What was considered.
     pub trace: Trace,
 }
@@ -164,17 +164,17 @@ pub struct Cycle {
     pub out_of_scope: Vec<WorkloadId>,
     /// Whether quota that was held for a preemptor was let go, so that who is parked is looked at again: the
     /// next cycle may find more.
-    pub has_revived: bool,
+    pub has_reactivated: bool,
 }
 
 impl State {
     /// Decides on the heads of all queues. What is admitted is reserved in the state at once; victims
     /// hold their quota until they are released.
     pub fn next_cycle(&mut self, now_s: i64, is_traced: bool) -> Cycle {
-        self.settle();
+        self.apply_changes();
         self.now_s = now_s;
-        self.release_held(now_s);
-        self.wake(now_s);
+        self.requeue_expired_backoffs(now_s);
+        self.reactivate_after_min_runtime(now_s);
         self.cycle = self.cycle.saturating_add(1);
         let mut cycle = self.pop_heads();
         let mut overlay = std::mem::take(&mut self.overlay);
@@ -183,54 +183,54 @@ impl State {
         let decided = self.decide(overlays, &cycle.heads, is_traced);
         (self.overlay, self.overlay_now) = (overlay, overlay_now);
         for it in decided {
-            let Decided {
+            let ProcessedEntry {
                 mut entry,
-                tried,
-                soonest_s,
+                tried_flavors: tried,
+                next_candidate_at_s: soonest_s,
             } = it;
-            self.damp(&entry);
-            self.conclude(&mut entry, tried, now_s);
+            self.update_holds(&entry);
+            self.finish_entry(&mut entry, tried, now_s);
             if let Some(at_s) = soonest_s
-                && matches!(entry.requeued, Some((_, RequeuedTo::Parked)))
+                && matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)))
             {
-                self.wakes.insert((at_s, entry.queue));
+                self.reactivation_times.insert((at_s, entry.queue));
             }
             cycle.entries.push(entry);
         }
-        self.end_idle_holds(&cycle);
+        self.end_unusable_holds(&cycle);
         for id in &cycle.out_of_scope {
-            if let Some(record) = self.records.get(*id) {
-                let (queue, place) = (record.queue, record.place(*id));
-                if let Some(queue) = self.pending_mut(queue) {
-                    queue.park_out_of_scope(place);
+            if let Some(record) = self.workloads.get(*id) {
+                let (queue, place) = (record.queue, record.queue_key(*id));
+                if let Some(queue) = self.pending_queue_mut(queue) {
+                    queue.push_out_of_scope(place);
                 }
             }
         }
-        cycle.has_revived = self.revive_where_holds_ended();
+        cycle.has_reactivated = self.reactivate_where_holds_ended();
         cycle
     }
 
-    fn release_held(&mut self, now_s: i64) {
-        let (queues, records) = self.queues_and_records();
+    fn requeue_expired_backoffs(&mut self, now_s: i64) {
+        let (queues, records) = self.queues_and_workloads();
         for queue in queues {
-            queue.release(now_s, |id| {
+            queue.requeue_expired_backoffs(now_s, |id| {
                 records
                     .get_mut(id)
-                    .map_or((u64::MAX, 0, Says::default()), |record| {
-                        record.held_until_s = None;
-                        record.class()
+                    .map_or((u64::MAX, 0, PreemptionLabels::default()), |record| {
+                        record.backoff_until_s = None;
+                        record.equivalence_class()
                     })
             });
         }
     }
 
     /// Looks again at who is parked, where somebody has run for long enough to be taken.
-    fn wake(&mut self, now_s: i64) {
-        while let Some((at_s, _)) = self.wakes.first()
+    fn reactivate_after_min_runtime(&mut self, now_s: i64) {
+        while let Some((at_s, _)) = self.reactivation_times.first()
             && *at_s <= now_s
-            && let Some((_, queue)) = self.wakes.pop_first()
+            && let Some((_, queue)) = self.reactivation_times.pop_first()
         {
-            self.revive(queue);
+            self.reactivate(queue);
         }
     }
 
@@ -238,12 +238,12 @@ impl State {
         let mut cycle = Cycle::default();
         // By name: ties go to the first.
         let names = Arc::clone(&self.queue_names);
-        let holders = first_holders(&self.holds, &self.records);
+        let holders = first_holders(&self.holds, &self.workloads);
         for id in names.values().copied() {
             if self.tree.node(id).is_misconfigured {
                 continue;
             }
-            if !self.pending(id).is_some_and(|it| it.settings.is_active) {
+            if !self.pending_queue(id).is_some_and(|it| it.settings.is_active) {
                 continue;
             }
             let Some(queue) = self.queues.get_mut(id.index()) else {
@@ -256,7 +256,7 @@ impl State {
                 continue;
             };
             let is_sticky = queue.is_sticky(workload);
-            if !self.records.get(workload).is_some_and(|it| it.is_in_scope) {
+            if !self.workloads.get(workload).is_some_and(|it| it.is_in_scope) {
                 cycle.out_of_scope.push(workload);
                 continue;
             }
@@ -275,21 +275,21 @@ impl State {
         [overlay, overlay_now]: [&mut Overlay; 2],
         heads: &[Head],
         is_traced: bool,
-    ) -> Vec<Decided> {
+    ) -> Vec<ProcessedEntry> {
         let mut view = View::new(&self.tree, &self.usage, overlay);
         let mut now = View::new(&self.tree, &self.usage, overlay_now);
-        self.put_holds(&mut view);
-        self.put_holds(&mut now);
-        let mut waiting: Vec<Nominee> = heads
+        self.apply_holds(&mut view);
+        self.apply_holds(&mut now);
+        let mut waiting: Vec<NominatedEntry> = heads
             .iter()
             .filter_map(|head| {
-                let nominator = Nominator::of(self, head.workload)?;
+                let nominator = NominationContext::for_workload(self, head.workload)?;
                 let trace = if is_traced { Trace::on() } else { Trace::off() };
-                Some(self.nominate_among_holds(&mut view, &nominator, &Terms::PLAIN, trace))
+                Some(self.nominate_with_holds(&mut view, &nominator, &NominationOptions::DEFAULT, trace))
             })
             .collect();
         order::sort(self, &mut waiting);
-        let mut round = Round::new(self, view, now);
+        let mut round = EntryProcessor::new(self, view, now);
         let mut decided = Vec::with_capacity(waiting.len());
         if order::is_fair(&self.options) {
             while let Some(at) = order::next(self, &mut round.view, &waiting) {
@@ -302,12 +302,12 @@ impl State {
     }
 
     /// Writes down what became of an entry.
-    fn conclude(&mut self, entry: &mut Entry, tried: Tried, now_s: i64) {
+    fn finish_entry(&mut self, entry: &mut Entry, tried: TriedFlavors, now_s: i64) {
         let id = entry.workload;
         let reason = match &entry.decision {
             Decision::Admit => {
-                let reserved_at_s = now_s.saturating_add(self.lead_s);
-                self.take_quota(id, &entry.assignment().usage, reserved_at_s, false);
+                let reserved_at_s = now_s.saturating_add(self.reservation_lead_s);
+                self.reserve_usage(id, &entry.assignment().usage, reserved_at_s, false);
                 return;
             }
             Decision::Preempt(_) | Decision::DeferredFit => RequeueReason::PendingPreemption,
@@ -316,39 +316,39 @@ impl State {
             Decision::NoFit => RequeueReason::NoFit,
         };
         let is_pending = reason == RequeueReason::PendingPreemption;
-        let is_forgotten = self.options.former.forgets_preemptors;
+        let is_forgotten = self.options.kueue_bugs.forgets_preemptors;
         let cycle = self.cycle;
-        let generation = self.pending(entry.queue).map_or(0, |it| it.generation);
-        let Some(record) = self.records.get_mut(id) else {
+        let generation = self.pending_queue(entry.queue).map_or(0, |it| it.generation);
+        let Some(record) = self.workloads.get_mut(id) else {
             return;
         };
         let tried = if is_pending { Vec::new() } else { tried };
         let has_more = !tried.is_empty();
-        record.progress = has_more.then(|| {
-            Box::new(Progress {
-                tried,
+        record.last_assignment = has_more.then(|| {
+            Box::new(LastAssignment {
+                tried_flavors: tried,
                 cycle,
                 generation,
             })
         });
-        let (place, class) = (record.place(id), record.class());
-        let Some(queue) = self.pending_mut(entry.queue) else {
+        let (place, class) = (record.queue_key(id), record.equivalence_class());
+        let Some(queue) = self.pending_queue_mut(entry.queue) else {
             return;
         };
         let is_strict = queue.settings.strategy == QueueingStrategy::StrictFifo;
         let comes_again = is_pending || reason == RequeueReason::FailedAfterNomination;
         queue.push(place.clone(), class);
         let to = if is_strict || comes_again || has_more {
-            RequeuedTo::Active
+            RequeueDestination::Active
         } else {
-            queue.park(class);
-            RequeuedTo::Parked
+            queue.mark_inadmissible(class);
+            RequeueDestination::Inadmissible
         };
         if is_pending && !is_forgotten {
-            queue.wait_for(place, class);
+            queue.set_sticky(place, class);
         }
-        if to == RequeuedTo::Parked {
-            self.note_parked(entry.queue);
+        if to == RequeueDestination::Inadmissible {
+            self.note_inadmissible(entry.queue);
         }
         entry.requeued = Some((reason, to));
     }
@@ -357,7 +357,7 @@ impl State {
 /// What a nominee would use, at the cells of its queue.
 fn cells<'a>(
     view: &View<'a>,
-    nominee: &'a Nominee,
+    nominee: &'a NominatedEntry,
 ) -> impl Iterator<Item = (FlavorResource, CellId, Amount)> + use<'a> {
     let node = view.tree.node(nominee.queue);
     let usage = nominee.assignment.usage.iter();
@@ -365,8 +365,8 @@ fn cells<'a>(
 }
 
 fn remove(state: &State, view: &mut View<'_>, id: WorkloadId) {
-    if let Some(running) = state.records.running(id) {
-        for (cell, amount) in state.index.usage(running) {
+    if let Some(running) = state.workloads.admitted(id) {
+        for (cell, amount) in state.admitted_index.usage(running) {
             view.remove(cell, amount);
         }
     }
@@ -377,11 +377,11 @@ mod tests {
     use super::{Decision, SkipReason};
 
     #[test]
-    fn every_decision_has_its_place_among_the_names() {
+    fn decision_names_match_as_str() {
         let all = [
             Decision::Admit,
             Decision::Preempt(Vec::new()),
-            Decision::Skip(SkipReason::Budget),
+            Decision::Skip(SkipReason::VictimLimit),
             Decision::DeferredFit,
             Decision::NoCandidates,
             Decision::NoFit,

@@ -27,7 +27,7 @@ mod hold;
 mod of_state;
 
 use crate::amount::Amount;
-use crate::names::WorkloadId;
+use crate::ids::WorkloadId;
 
 pub(crate) use history::Histories;
 pub(crate) use hold::{Hold, Holds};
@@ -44,7 +44,7 @@ pub enum Damping {
 
 /// What a workload finds of a flavor and resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct Headroom {
     /// What it could have now, what others lend it included.
     pub free: Amount,
     /// For which other preemptors it is held, and how much.
@@ -53,7 +53,7 @@ pub struct Room {
 
 /// How much was undone again: the thrash meter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Thrash {
+pub struct ThrashStats {
     /// Workloads that gave their quota back because they were preempted.
     pub preempted: u64,
     /// Of these, how many were admitted again.

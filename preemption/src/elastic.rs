@@ -10,26 +10,26 @@
 
 use crate::amount::Amount;
 use crate::assignment::PodSet;
-use crate::job::{Class, Switches};
-use crate::names::{FlavorResource, NodeId, ResourceId, WorkloadId};
-use crate::queue::Settings;
-use crate::quota::{Tree, Usage};
-use crate::records::Record;
+use crate::job::{Preemptibility, ElasticDefaults};
+use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::queue::QueueSettings;
+use crate::quota::{Tree, UsageStore};
+use crate::workload_table::WorkloadRow;
 use crate::state::State;
 use crate::trace::FlavorVerdict;
 use std::collections::BTreeMap;
 
 /// What non-preemptible workloads of an elastic queue use and ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fixed {
+pub(crate) struct NonPreemptibleUsage {
     used: BTreeMap<FlavorResource, Amount>,
     /// Of those that wait.
     pending: BTreeMap<ResourceId, Amount>,
 }
 
-impl Fixed {
+impl NonPreemptibleUsage {
     /// Nobody is non-preemptible.
-    pub(crate) const NOTHING: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         used: BTreeMap::new(),
         pending: BTreeMap::new(),
     };
@@ -39,43 +39,43 @@ impl Fixed {
     }
 }
 
-fn change<K: Ord>(sums: &mut BTreeMap<K, Amount>, key: K, change: impl FnOnce(Amount) -> Amount) {
+fn update_sum<K: Ord>(sums: &mut BTreeMap<K, Amount>, key: K, change: impl FnOnce(Amount) -> Amount) {
     let sum = sums.entry(key).or_default();
     *sum = change(*sum);
 }
 
 /// What the gates of an elastic queue read.
 #[derive(Clone, Copy)]
-pub(crate) struct Gate<'a> {
+pub(crate) struct ElasticGate<'a> {
     /// The class of who asks.
-    pub(crate) class: Class,
+    pub(crate) preemptibility: Preemptibility,
     pub(crate) queue: NodeId,
-    pub(crate) settings: &'a Settings,
-    pub(crate) fixed: &'a Fixed,
+    pub(crate) settings: &'a QueueSettings,
+    pub(crate) non_preemptible: &'a NonPreemptibleUsage,
     pub(crate) tree: &'a Tree,
     /// What is used, without what is only tried out.
     pub(crate) usage: &'a Vec<Amount>,
 }
 
-impl Gate<'_> {
+impl ElasticGate<'_> {
     /// Why a workload gets nothing of a flavor and resource, if it asks for so much in all: R1 of a
     /// non-preemptible one, R2 of a preemptible one. That a non-preemptible one stays within max is for
     /// `available` to say, since preemption may mend it (R6).
-    pub(crate) fn refuses(&self, of: FlavorResource, asked: Amount) -> Option<FlavorVerdict> {
-        match self.class {
-            Class::NonPreemptible => {
-                let sum = self.fixed.used(of).plus(asked);
+    pub(crate) fn rejection(&self, of: FlavorResource, asked: Amount) -> Option<FlavorVerdict> {
+        match self.preemptibility {
+            Preemptibility::NonPreemptible => {
+                let sum = self.non_preemptible.used(of).plus(asked);
                 let min = self.min(of);
-                (sum > min).then_some(FlavorVerdict::BeyondMin { of, sum, min })
+                (sum > min).then_some(FlavorVerdict::ExceedsMin { of, sum, min })
             }
-            Class::Preemptible => {
-                let kept = self.kept(of);
+            Preemptibility::Preemptible => {
+                let kept = self.reserved_for_non_preemptible(of);
                 let cell = self.tree.node(self.queue).cell(of);
                 let used = cell.map_or(Amount::ZERO, |it| self.usage.usage(it));
-                let preemptible = used.minus(self.fixed.used(of)).or_zero();
+                let preemptible = used.minus(self.non_preemptible.used(of)).or_zero();
                 let sum = kept.plus(preemptible).plus(asked);
                 let max = self.max(of);
-                (sum > max).then_some(FlavorVerdict::BeyondMax { of, sum, kept, max })
+                (sum > max).then_some(FlavorVerdict::ExceedsMax { of, sum, reserved: kept, max })
             }
         }
     }
@@ -97,22 +97,22 @@ impl Gate<'_> {
     }
 
     /// The lesser of min and what the non-preemptible ask for.
-    fn kept(&self, of: FlavorResource) -> Amount {
-        let used = self.fixed.used(of);
-        used.plus(self.waits_for(of)).min(self.min(of))
+    fn reserved_for_non_preemptible(&self, of: FlavorResource) -> Amount {
+        let used = self.non_preemptible.used(of);
+        used.plus(self.pending_share(of)).min(self.min(of))
     }
 
     /// What of the waiting falls to this flavor.
-    fn waits_for(&self, of: FlavorResource) -> Amount {
+    fn pending_share(&self, of: FlavorResource) -> Amount {
         let resource = of.resource;
-        let pending = self.fixed.pending.get(&resource);
+        let pending = self.non_preemptible.pending.get(&resource);
         let mut rest = pending.copied().unwrap_or_default();
         let mut groups = self.settings.groups.iter();
         let group = groups.find(|it| it.resources.contains(&resource));
         for flavor in group.into_iter().flat_map(|it| &it.flavors) {
             let flavor = flavor.flavor;
             let it = FlavorResource { flavor, resource };
-            let part = rest.min(self.min(it).minus(self.fixed.used(it)).or_zero());
+            let part = rest.min(self.min(it).minus(self.non_preemptible.used(it)).or_zero());
             if it == of {
                 return part;
             }
@@ -122,32 +122,32 @@ impl Gate<'_> {
     }
 }
 
-impl Settings {
+impl QueueSettings {
     /// Whether workloads that say this are never victims here.
-    pub(crate) fn keeps(&self, says: crate::job::Says) -> bool {
-        let class = self.elastic.map(|it| it.class(says));
-        class == Some(Class::NonPreemptible)
+    pub(crate) fn protects(&self, says: crate::job::PreemptionLabels) -> bool {
+        let class = self.elastic.map(|it| it.preemptibility(says));
+        class == Some(Preemptibility::NonPreemptible)
     }
 
     /// Whether workloads that say this may preempt.
-    pub(crate) fn lets_preempt(&self, says: crate::job::Says) -> bool {
-        self.elastic.is_none_or(|it| it.may_trigger(says))
+    pub(crate) fn may_preempt(&self, says: crate::job::PreemptionLabels) -> bool {
+        self.elastic.is_none_or(|it| it.may_trigger_preemption(says))
     }
 }
 
 impl State {
     /// Counts what a workload uses or asks for among the non-preemptible of its queue. Says in which queue, if
     /// it is one of them.
-    pub(crate) fn tally(&mut self, id: WorkloadId) -> Option<NodeId> {
-        self.change_tally(id, Amount::plus)
+    pub(crate) fn add_non_preemptible_usage(&mut self, id: WorkloadId) -> Option<NodeId> {
+        self.change_non_preemptible_usage(id, Amount::plus)
     }
 
     /// Takes back what [`Self::tally`] did. What it uses must not have changed since.
-    pub(crate) fn untally(&mut self, id: WorkloadId) -> Option<NodeId> {
-        self.change_tally(id, Amount::minus)
+    pub(crate) fn remove_non_preemptible_usage(&mut self, id: WorkloadId) -> Option<NodeId> {
+        self.change_non_preemptible_usage(id, Amount::minus)
     }
 
-    fn change_tally(
+    fn change_non_preemptible_usage(
         &mut self,
         id: WorkloadId,
         by: impl Fn(Amount, Amount) -> Amount,
@@ -155,41 +155,41 @@ impl State {
         if !self.has_elastic {
             return None;
         }
-        let record = self.records.get(id)?;
+        let record = self.workloads.get(id)?;
         let queue = self.queues.get_mut(record.queue.index())?;
-        if !queue.settings.keeps(record.says) || !record.is_in_scope && record.running.is_none() {
+        if !queue.settings.protects(record.preemption_labels) || !record.is_in_scope && record.admitted.is_none() {
             return None;
         }
-        let fixed = queue.fixed.get_or_insert_default();
-        if let Some(running) = &record.running {
-            let group = self.index.group(running.queue, running.group);
-            for (of, amount) in group.of.iter().zip(running.amounts.as_slice()) {
-                change(&mut fixed.used, *of, |sum| by(sum, *amount));
+        let fixed = queue.non_preemptible.get_or_insert_default();
+        if let Some(running) = &record.admitted {
+            let group = self.admitted_index.group(running.queue, running.usage_group);
+            for (of, amount) in group.flavor_resources.iter().zip(running.amounts.as_slice()) {
+                update_sum(&mut fixed.used, *of, |sum| by(sum, *amount));
             }
         } else {
-            for (resource, amount) in asked(record) {
-                change(&mut fixed.pending, resource, |sum| by(sum, amount));
+            for (resource, amount) in total_requests(record) {
+                update_sum(&mut fixed.pending, resource, |sum| by(sum, amount));
             }
         }
         Some(record.queue)
     }
 
     /// Counts all workloads of a queue anew, since its switches have changed. Costs all workloads.
-    pub(crate) fn recount(&mut self, queue: NodeId, elastic: Option<Switches>) {
+    pub(crate) fn recount_non_preemptible_usage(&mut self, queue: NodeId, elastic: Option<ElasticDefaults>) {
         self.has_elastic |= elastic.is_some();
         if let Some(queue) = self.queues.get_mut(queue.index()) {
-            queue.fixed = None;
+            queue.non_preemptible = None;
         }
-        let of_queue = self.records.iter().filter(|(_, it)| it.queue == queue);
+        let of_queue = self.workloads.iter().filter(|(_, it)| it.queue == queue);
         let ids: Vec<WorkloadId> = of_queue.map(|(id, _)| id).collect();
         for id in ids {
-            self.tally(id);
+            self.add_non_preemptible_usage(id);
         }
     }
 }
 
 /// What all pods of a workload ask for. That they are pods counts where it is not said how many.
-fn asked(record: &Record) -> impl Iterator<Item = (ResourceId, Amount)> {
+fn total_requests(record: &WorkloadRow) -> impl Iterator<Item = (ResourceId, Amount)> {
     let is_counted = |pod_set: &PodSet| {
         let mut requests = pod_set.requests.iter();
         requests.any(|(it, _)| *it == ResourceId::PODS)

@@ -111,28 +111,28 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 mod amount;
-mod amounts;
-mod ask;
+mod small_amounts;
+mod what_if;
 mod assignment;
 mod cycle;
 mod damping;
 mod elastic;
-mod flavors;
+mod flavor_assigner;
 pub mod gang;
-mod guard;
+mod victim_protection;
 pub mod job;
-mod names;
-mod parked;
+mod ids;
+mod inadmissible_index;
 pub mod placement;
 mod policy;
 mod queue;
 mod quota;
-mod ranked;
-mod records;
+mod candidate_list;
+mod workload_table;
 pub mod requeue;
-mod running;
-mod shapes;
-mod share;
+mod admitted;
+mod pod_set_interner;
+mod dominant_share;
 mod spec;
 mod state;
 mod trace;
@@ -140,13 +140,13 @@ mod victim;
 mod victims;
 
 pub use amount::Amount;
-pub use ask::Nomination;
+pub use what_if::Nomination;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
-pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeuedTo, SkipReason};
-pub use damping::{Damping, Room, Thrash};
-pub use names::{
+pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeueDestination, SkipReason};
+pub use damping::{Damping, Headroom, ThrashStats};
+pub use ids::{
     BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, ResourceId,
-    ShapeId, UnitId, WordId, WorkloadId,
+    ShapeId, UnitId, SymbolId, WorkloadId,
 };
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,
@@ -155,8 +155,8 @@ pub use policy::{
 };
 pub use quota::{FlavorQuotas, Quota, ResourceGroup};
 pub use spec::{
-    BorrowingGate, CohortSpec, FormerKueue, Options, QueueSpec, Reservation, WorkloadSpec,
+    BorrowingGate, CohortSpec, KueueBugs, Options, QueueSpec, Reservation, WorkloadSpec,
 };
-pub use state::{State, Waiting};
+pub use state::{State, PendingCounts};
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
-pub use victim::{Reason, Spared, Victim};
+pub use victim::{PreemptionReason, Protection, Victim};

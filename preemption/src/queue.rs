@@ -5,9 +5,9 @@
 //! until its backoff is over. Order: the sticky preemptor (`BestEffortFIFO` only), then higher
 //! priority, then earlier in queue order, then uid.
 
-use crate::elastic::Fixed;
-use crate::job::{Says, Switches};
-use crate::names::{ResourceId, WorkloadId};
+use crate::elastic::NonPreemptibleUsage;
+use crate::job::{PreemptionLabels, ElasticDefaults};
+use crate::ids::{ResourceId, WorkloadId};
 use crate::policy::{FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::ResourceGroup;
 use std::cmp::Reverse;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// What a ClusterQueue's owner has set.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Settings {
+pub(crate) struct QueueSettings {
     /// Whether there is such a queue. Workloads may name one that is not there.
     pub(crate) is_declared: bool,
     pub(crate) groups: Vec<ResourceGroup>,
@@ -25,14 +25,14 @@ pub(crate) struct Settings {
     pub(crate) fungibility: FlavorFungibility,
     pub(crate) strategy: QueueingStrategy,
     /// Of an elastic queue.
-    pub(crate) elastic: Option<Switches>,
+    pub(crate) elastic: Option<ElasticDefaults>,
     /// A queue that is not takes part in nothing: it is stopped, or one of its flavors is missing.
     pub(crate) is_active: bool,
 }
 
 /// The place of a workload in queue order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct QueueKey {
     pub(crate) priority: Reverse<i32>,
     pub(crate) order_time: i64,
     /// Compared as bytes.
@@ -41,12 +41,12 @@ pub(crate) struct Place {
 }
 
 /// Workloads that fare alike: equal pod sets and priority, and they say the same.
-pub(crate) type Class = (u64, i32, Says);
+pub(crate) type EquivalenceClass = (u64, i32, PreemptionLabels);
 
 /// The last flavors that were looked at for a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
-    pub(crate) tried: Vec<(usize, ResourceId, usize)>,
+pub(crate) struct LastAssignment {
+    pub(crate) tried_flavors: Vec<(usize, ResourceId, usize)>,
     /// The cycle in which that was.
     pub(crate) cycle: u64,
     /// The queue's generation then.
@@ -55,17 +55,17 @@ pub(crate) struct Progress {
 
 /// Those of one class that wait, the first apart: most classes have but one.
 #[derive(Clone, Debug)]
-struct Line {
-    first: Place,
-    rest: BTreeSet<Place>,
+struct ClassQueue {
+    first: QueueKey,
+    rest: BTreeSet<QueueKey>,
 }
 
-impl Line {
-    fn contains(&self, place: &Place) -> bool {
+impl ClassQueue {
+    fn contains(&self, place: &QueueKey) -> bool {
         self.first == *place || self.rest.contains(place)
     }
 
-    fn places(&self) -> impl Iterator<Item = &Place> {
+    fn keys(&self) -> impl Iterator<Item = &QueueKey> {
         std::iter::once(&self.first).chain(&self.rest)
     }
 }
@@ -74,38 +74,38 @@ impl Line {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     /// Shared by copies of the queue.
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Arc<QueueSettings>,
     /// Those in scope that are not held. Of a class all are active or all are parked: they fare alike, so
     /// that one in vain at the head speaks for all, and to park or revive a thousand costs one step.
-    lines: BTreeMap<Class, Line>,
+    class_queues: BTreeMap<EquivalenceClass, ClassQueue>,
     /// The first of each class that is not parked.
-    heads: BTreeSet<(Place, Class)>,
+    heads: BTreeSet<(QueueKey, EquivalenceClass)>,
     /// A workload of these stood at the head in vain; nothing has changed since.
-    parked_classes: BTreeSet<Class>,
+    inadmissible_classes: BTreeSet<EquivalenceClass>,
     /// How many there are in `lines`.
-    in_line: usize,
+    queued_count: usize,
     /// Those that the queue does not take. Nothing revives them.
-    out_of_scope: BTreeSet<Place>,
-    held: BTreeSet<(i64, Place)>,
+    out_of_scope: BTreeSet<QueueKey>,
+    backing_off: BTreeSet<(i64, QueueKey)>,
     /// The last workload that waited for its victims to go.
-    sticky: Option<(Place, Class)>,
+    sticky: Option<(QueueKey, EquivalenceClass)>,
     /// What the non-preemptible use and ask for, if the queue is elastic and has any.
-    pub(crate) fixed: Option<Box<Fixed>>,
+    pub(crate) non_preemptible: Option<Box<NonPreemptibleUsage>>,
     /// Rises when quota of the queue may have become free.
     pub(crate) generation: u64,
 }
 
 impl Queue {
     /// It waits with those of its class.
-    pub(crate) fn push(&mut self, place: Place, class: Class) {
-        let is_open = !self.parked_classes.contains(&class);
-        match self.lines.entry(class) {
+    pub(crate) fn push(&mut self, place: QueueKey, class: EquivalenceClass) {
+        let is_open = !self.inadmissible_classes.contains(&class);
+        match self.class_queues.entry(class) {
             Entry::Vacant(entry) => {
                 if is_open {
                     self.heads.insert((place.clone(), class));
                 }
                 let rest = BTreeSet::new();
-                entry.insert(Line { first: place, rest });
+                entry.insert(ClassQueue { first: place, rest });
             }
             Entry::Occupied(entry) => {
                 let line = entry.into_mut();
@@ -124,12 +124,12 @@ impl Queue {
                 }
             }
         }
-        self.in_line = self.in_line.saturating_add(1);
+        self.queued_count = self.queued_count.saturating_add(1);
     }
 
     /// Takes one out of its line. Whether it was there.
-    fn take(&mut self, place: &Place, class: Class) -> bool {
-        let Entry::Occupied(mut entry) = self.lines.entry(class) else {
+    fn remove_from_class(&mut self, place: &QueueKey, class: EquivalenceClass) -> bool {
+        let Entry::Occupied(mut entry) = self.class_queues.entry(class) else {
             return false;
         };
         let line = entry.get_mut();
@@ -148,71 +148,71 @@ impl Queue {
         } else if !line.rest.remove(place) {
             return false;
         }
-        self.in_line = self.in_line.saturating_sub(1);
+        self.queued_count = self.queued_count.saturating_sub(1);
         true
     }
 
     /// Parks one that the queue does not take.
-    pub(crate) fn park_out_of_scope(&mut self, place: Place) {
+    pub(crate) fn push_out_of_scope(&mut self, place: QueueKey) {
         self.out_of_scope.insert(place);
     }
 
-    pub(crate) fn hold(&mut self, until_s: i64, place: Place) {
-        self.held.insert((until_s, place));
+    pub(crate) fn push_backing_off(&mut self, until_s: i64, place: QueueKey) {
+        self.backing_off.insert((until_s, place));
     }
 
     /// Takes one back that was parked, with its class.
-    pub(crate) fn unpark(&mut self, place: &Place, class: Class) {
-        let line = self.lines.get(&class);
+    pub(crate) fn reactivate_class_of(&mut self, place: &QueueKey, class: EquivalenceClass) {
+        let line = self.class_queues.get(&class);
         if line.is_some_and(|line| line.contains(place)) {
-            self.open(class);
+            self.reactivate_class(class);
         }
     }
 
     /// Parks a class.
-    pub(crate) fn park(&mut self, class: Class) {
-        if self.parked_classes.insert(class)
-            && let Some(line) = self.lines.get(&class)
+    pub(crate) fn mark_inadmissible(&mut self, class: EquivalenceClass) {
+        if self.inadmissible_classes.insert(class)
+            && let Some(line) = self.class_queues.get(&class)
         {
             self.heads.remove(&(line.first.clone(), class));
         }
     }
 
-    fn open(&mut self, class: Class) {
-        if self.parked_classes.remove(&class)
-            && let Some(line) = self.lines.get(&class)
+    fn reactivate_class(&mut self, class: EquivalenceClass) {
+        if self.inadmissible_classes.remove(&class)
+            && let Some(line) = self.class_queues.get(&class)
         {
             self.heads.insert((line.first.clone(), class));
         }
     }
 
     /// Moves back to active what was parked and is in scope. Costs what is moved, in classes.
-    pub(crate) fn revive(&mut self) {
-        for class in std::mem::take(&mut self.parked_classes) {
-            if let Some(line) = self.lines.get(&class) {
+    pub(crate) fn reactivate(&mut self) {
+        for class in std::mem::take(&mut self.inadmissible_classes) {
+            if let Some(line) = self.class_queues.get(&class) {
                 self.heads.insert((line.first.clone(), class));
             }
         }
     }
 
     /// Takes a workload out, wherever it is.
-    pub(crate) fn remove(&mut self, place: &Place, class: Class, held_until_s: Option<i64>) {
-        self.take(place, class);
+    pub(crate) fn remove(&mut self, place: &QueueKey, class: EquivalenceClass, held_until_s: Option<i64>) {
+        self.remove_from_class(place, class);
         self.out_of_scope.remove(place);
         if let Some(until_s) = held_until_s {
-            self.held.remove(&(until_s, place.clone()));
+            self.backing_off.remove(&(until_s, place.clone()));
         }
     }
 
     /// A workload that left the queue for good is not waited for.
-    pub(crate) fn forget(&mut self, id: WorkloadId) {
+    pub(crate) fn clear_sticky(&mut self, id: WorkloadId) {
         if self.is_sticky(id) {
             self.sticky = None;
         }
     }
 
     /// Remembers the workload that waits for its victims to go.
-    pub(crate) fn wait_for(&mut self, place: Place, class: Class) {
+    pub(crate) fn set_sticky(&mut self, place: QueueKey, class: EquivalenceClass) {
         self.sticky = Some((place, class));
     }
 
@@ -222,7 +222,7 @@ impl Queue {
     }
 
     /// The remembered workload, if it is active and goes first.
-    fn first_of_all(&self) -> Option<&(Place, Class)> {
+    fn sticky_head(&self) -> Option<&(QueueKey, EquivalenceClass)> {
         if self.settings.strategy != QueueingStrategy::BestEffortFifo {
             return None;
         }
@@ -232,32 +232,32 @@ impl Queue {
     }
 
     /// Takes an active workload out before all others, unless the queue keeps its order.
-    pub(crate) fn pop_preferred(&mut self, place: &Place, class: Class) -> Option<WorkloadId> {
+    pub(crate) fn pop_preferred(&mut self, place: &QueueKey, class: EquivalenceClass) -> Option<WorkloadId> {
         let is_strict = self.settings.strategy == QueueingStrategy::StrictFifo;
-        if is_strict || self.parked_classes.contains(&class) {
+        if is_strict || self.inadmissible_classes.contains(&class) {
             return None;
         }
-        self.take(place, class).then_some(place.id)
+        self.remove_from_class(place, class).then_some(place.id)
     }
 
     /// Takes the head out.
     pub(crate) fn pop(&mut self) -> Option<WorkloadId> {
-        let head = self.first_of_all().or_else(|| self.heads.first());
+        let head = self.sticky_head().or_else(|| self.heads.first());
         let (place, class) = head?.clone();
-        self.take(&place, class);
+        self.remove_from_class(&place, class);
         Some(place.id)
     }
 
     /// Moves to active what was held until now.
-    pub(crate) fn release(
+    pub(crate) fn requeue_expired_backoffs(
         &mut self,
         now_s: i64,
-        mut class: impl FnMut(WorkloadId) -> Class,
+        mut class: impl FnMut(WorkloadId) -> EquivalenceClass,
     ) -> Vec<WorkloadId> {
         let mut released = Vec::new();
-        while let Some((until_s, _)) = self.held.first()
+        while let Some((until_s, _)) = self.backing_off.first()
             && *until_s <= now_s
-            && let Some((_, place)) = self.held.pop_first()
+            && let Some((_, place)) = self.backing_off.pop_first()
         {
             released.push(place.id);
             let class = class(place.id);
@@ -267,23 +267,23 @@ impl Queue {
     }
 
     /// The places of the classes that are parked, or of those that are not.
-    fn in_lines(&self, are_parked: bool) -> BTreeSet<&Place> {
-        let lines = self.lines.iter();
-        let lines = lines.filter(|(class, _)| self.parked_classes.contains(class) == are_parked);
-        lines.flat_map(|(_, line)| line.places()).collect()
+    fn class_keys(&self, are_parked: bool) -> BTreeSet<&QueueKey> {
+        let lines = self.class_queues.iter();
+        let lines = lines.filter(|(class, _)| self.inadmissible_classes.contains(class) == are_parked);
+        lines.flat_map(|(_, line)| line.keys()).collect()
     }
 
     /// Whether one waits that is not parked.
-    pub(crate) fn is_active(&self, place: &Place, class: Class) -> bool {
-        let line = self.lines.get(&class);
-        line.is_some_and(|it| it.contains(place)) && !self.parked_classes.contains(&class)
+    pub(crate) fn is_active(&self, place: &QueueKey, class: EquivalenceClass) -> bool {
+        let line = self.class_queues.get(&class);
+        line.is_some_and(|it| it.contains(place)) && !self.inadmissible_classes.contains(&class)
     }
 
     /// The active workloads in queue order.
     pub(crate) fn active(&self) -> Vec<WorkloadId> {
-        let order = self.in_lines(false);
+        let order = self.class_keys(false);
         let mut order: Vec<_> = order.into_iter().map(|place| place.id).collect();
-        if let Some((sticky, _)) = self.first_of_all()
+        if let Some((sticky, _)) = self.sticky_head()
             && let Some(at) = order.iter().position(|id| *id == sticky.id)
             && let Some(first) = order.get_mut(..=at)
         {
@@ -293,25 +293,25 @@ impl Queue {
     }
 
     /// The parked workloads in queue order.
-    pub(crate) fn parked(&self) -> Vec<WorkloadId> {
-        let mut order = self.in_lines(true);
+    pub(crate) fn inadmissible(&self) -> Vec<WorkloadId> {
+        let mut order = self.class_keys(true);
         order.extend(&self.out_of_scope);
         order.into_iter().map(|place| place.id).collect()
     }
 
     /// How many are active or parked, and how many are held.
-    pub(crate) fn lengths(&self) -> (usize, usize) {
-        let queued = self.in_line.saturating_add(self.out_of_scope.len());
-        (queued, self.held.len())
+    pub(crate) fn pending_counts(&self) -> (usize, usize) {
+        let queued = self.queued_count.saturating_add(self.out_of_scope.len());
+        (queued, self.backing_off.len())
     }
 
     /// When the first of the held workloads is held no longer.
-    pub(crate) fn held_until_s(&self) -> Option<i64> {
-        self.held.first().map(|(until_s, _)| *until_s)
+    pub(crate) fn next_backoff_end_s(&self) -> Option<i64> {
+        self.backing_off.first().map(|(until_s, _)| *until_s)
     }
 
     /// The held workloads, those first that are held the shortest.
-    pub(crate) fn held(&self) -> Vec<WorkloadId> {
-        self.held.iter().map(|(_, place)| place.id).collect()
+    pub(crate) fn backing_off(&self) -> Vec<WorkloadId> {
+        self.backing_off.iter().map(|(_, place)| place.id).collect()
     }
 }

@@ -101,17 +101,17 @@
 
 mod apply;
 mod backoff;
-mod instant;
+mod time;
 mod reason;
-mod record;
+mod requeue_state;
 mod settings;
-mod standing;
+mod lifecycle;
 mod step;
 mod timeout;
 
 pub use backoff::{Backoff, Factor, Jitter};
-pub use reason::{DeactivationCause, EvictionReason, Limit, NotReady, RequeuedReason, Target};
-pub use record::RequeueState;
-pub use settings::{Settings, Timestamp};
-pub use standing::{Checks, Evicted, PodsReady, Standing, StopPolicy, may_admit};
-pub use step::{Eviction, Requeue, Step, next_step};
+pub use reason::{DeactivationCause, EvictionReason, RequeuingLimit, NotReadyReason, RequeuedReason, DeactivationTarget};
+pub use requeue_state::RequeueState;
+pub use settings::{RequeueSettings, QueueOrderTimestamp};
+pub use lifecycle::{AdmissionCheckStates, EvictedCondition, PodsReady, LifecycleState, StopPolicy, may_admit};
+pub use step::{Eviction, Requeue, LifecycleStep, next_step};

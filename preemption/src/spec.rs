@@ -3,8 +3,8 @@
 use crate::amount::Amount;
 use crate::assignment::PodSet;
 use crate::damping::Damping;
-use crate::job::{Says, Switches};
-use crate::names::FlavorResource;
+use crate::job::{PreemptionLabels, ElasticDefaults};
+use crate::ids::FlavorResource;
 use crate::policy::{Algorithm, Compatibility, FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::{Quota, ResourceGroup};
 
@@ -26,13 +26,13 @@ pub struct Options {
     /// How many workloads may be told to go in one cycle; `None` is no limit.
     pub victims_per_cycle_max: Option<u32>,
     /// What former versions of Kueue did.
-    pub former: FormerKueue,
+    pub kueue_bugs: KueueBugs,
 }
 
 /// Mistakes of former versions of Kueue that let preemption go in circles, for who asks what a cluster with such
 /// a version does. None by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FormerKueue {
+pub struct KueueBugs {
     /// Of entries that borrow from equally far up the earlier goes first, whatever its priority
     /// (`PrioritySortingWithinCohort=false`, issue 2821).
     pub ignores_priority_in_cycle: bool,
@@ -72,7 +72,7 @@ pub struct QueueSpec<'a> {
     pub weight: f64,
     /// The switches of an elastic quota, if it is one: then nominal quota is its min, and nominal quota and
     /// borrowing limit are its max.
-    pub elastic: Option<Switches>,
+    pub elastic: Option<ElasticDefaults>,
     /// False if it admits nothing: it is stopped, or a flavor is missing.
     pub is_active: bool,
 }
@@ -109,7 +109,7 @@ pub struct WorkloadSpec<'a> {
     /// Whether the queue's namespace selector takes it.
     pub is_in_scope: bool,
     /// What its pods say about preemption. Only an elastic queue listens.
-    pub says: Says,
+    pub preemption_labels: PreemptionLabels,
 }
 
 /// Quota that a workload holds.

@@ -4,8 +4,8 @@
 //! asks the `State` for names.
 
 use crate::amount::Amount;
-use crate::names::{FlavorId, FlavorResource, NodeId, WorkloadId};
-use crate::victim::{Reason, Spared};
+use crate::ids::{FlavorId, FlavorResource, NodeId, WorkloadId};
+use crate::victim::{PreemptionReason, Protection};
 
 /// One step of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub enum Step {
         needs: Vec<FlavorResource>,
     },
     /// Its queue is elastic, and labels or policy of its pods forbid it to preempt.
-    MayNotTrigger,
+    MayNotPreempt,
     /// Even all that may be taken does not make room.
-    InVain,
+    CannotSucceed,
     /// It might not be, were it not for the thresholds of the preemptor's queue.
     Thresholds {
         /// The highest priority that may be taken in the queue itself.
@@ -51,33 +51,33 @@ pub enum Step {
         /// The workload.
         workload: WorkloadId,
         /// How it would be a victim.
-        reason: Reason,
+        reason: PreemptionReason,
         /// What came of it.
         verdict: CandidateVerdict,
     },
     /// A workload that the policy would let go is spared.
-    Spared {
+    Protected {
         /// The workload.
         workload: WorkloadId,
         /// Why.
-        why: Spared,
+        protection: Protection,
     },
     /// Quota is held for another, who waits for its victims to go.
-    Held {
+    QuotaHeld {
         /// For whom.
         preemptor: WorkloadId,
         /// How much.
         amounts: Vec<(FlavorResource, Amount)>,
     },
     /// What was decided before stands: some of its victims have gone, the others are on their way.
-    Stands,
+    DecisionRetained,
     /// It takes the quota that is held for another, of lower priority.
     Displaced {
         /// For whom it was held.
         preemptor: WorkloadId,
     },
     /// More would have to go than may in one cycle, even if nobody else went.
-    OverBudget {
+    ExceedsVictimLimit {
         /// How many would have to go.
         victims: u32,
         /// How many may.
@@ -96,7 +96,7 @@ pub enum Step {
         workload: WorkloadId,
     },
     /// The search ended.
-    Searched {
+    SearchEnded {
         /// Whether it found victims.
         found: bool,
     },
@@ -115,12 +115,12 @@ pub enum FlavorVerdict {
         /// Of which resource.
         of: FlavorResource,
         /// How much, with what pod sets before it ask for.
-        asked: Amount,
+        requested: Amount,
         /// The most there could be.
         potential: Amount,
     },
     /// It is non-preemptible, and the min of its elastic queue would be passed.
-    BeyondMin {
+    ExceedsMin {
         /// Of which resource.
         of: FlavorResource,
         /// What non-preemptible workloads would use with it.
@@ -129,13 +129,13 @@ pub enum FlavorVerdict {
         min: Amount,
     },
     /// It is preemptible, and the max of its elastic queue would be passed.
-    BeyondMax {
+    ExceedsMax {
         /// Of which resource.
         of: FlavorResource,
         /// What preemptible workloads would use with it, and what is kept for the others.
         sum: Amount,
         /// What of that is kept for the non-preemptible.
-        kept: Amount,
+        reserved: Amount,
         /// How much there may be: the nominal quota and the borrowing limit.
         max: Amount,
     },
@@ -144,7 +144,7 @@ pub enum FlavorVerdict {
         /// Of which resource.
         of: FlavorResource,
         /// How much is asked for.
-        asked: Amount,
+        requested: Amount,
         /// How much is free.
         available: Amount,
     },
@@ -177,7 +177,7 @@ pub enum Possibility {
 #[non_exhaustive]
 pub enum CandidateVerdict {
     /// It goes, unless it is let off.
-    Taken,
+    Selected,
     /// It is of equal priority and not newer than the preemptor.
     NotNewer,
     /// The preemptor would borrow, and may not do so at its cost.
@@ -239,7 +239,7 @@ impl<S> Trace<S> {
     }
 
     #[inline]
-    pub(crate) fn note(&mut self, step: impl FnOnce() -> S) {
+    pub(crate) fn record(&mut self, step: impl FnOnce() -> S) {
         if let Some(steps) = &mut self.steps {
             steps.push(step());
         }

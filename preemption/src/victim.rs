@@ -1,10 +1,10 @@
 //! Who has to go, and who is spared.
 
-use crate::names::WorkloadId;
+use crate::ids::WorkloadId;
 
 /// Why a workload is a victim, in the words of Kueue's conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum PreemptionReason {
     /// It is in the preemptor's queue.
     InClusterQueue,
     /// Its queue borrows, and the preemptor takes back quota of its own or of its cohort.
@@ -15,7 +15,7 @@ pub enum Reason {
     InCohortFairSharing,
 }
 
-impl Reason {
+impl PreemptionReason {
     /// The machine reason, as in conditions.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -34,26 +34,26 @@ pub struct Victim {
     /// The workload.
     pub workload: WorkloadId,
     /// Why it.
-    pub reason: Reason,
+    pub reason: PreemptionReason,
 }
 
 /// Why a workload that the policy would let go is spared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Spared {
+pub enum Protection {
     /// It is non-preemptible, and its queue elastic.
     NonPreemptible,
     /// It goes for another preemptor already, and its quota is held for that one.
-    Promised,
+    EvictedForAnother,
     /// The preemptor took it once before, and what took the preemptor's place since is still there: to
     /// take it again would go on in a circle.
-    TakenBefore,
+    PreemptedBefore,
     /// It has not run for long enough.
-    RunsTooShort {
+    BelowMinRuntime {
         /// How long it has run, in seconds.
-        for_s: i64,
+        runtime_s: i64,
         /// How long it must have, in seconds.
-        least_s: i64,
+        min_runtime_s: i64,
     },
     /// It was preempted as often as its queue allows.
     PreemptedTooOften {

@@ -4,18 +4,18 @@
 #[cfg(test)]
 mod tests;
 
-use crate::field::Field;
+use crate::queue_tree::SimulatedCluster;
 use lockkeeper_preemption::{
-    Amount, Decision, FlavorResource, PodSet, Reason, ResourceId, State, WorkloadId, WorkloadSpec,
+    Amount, Decision, FlavorResource, PodSet, PreemptionReason, ResourceId, State, WorkloadId, WorkloadSpec,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rounds in a row in which nothing happens after which nothing more comes: all flavors have been tried by then.
-const QUIET_ROUNDS: usize = 5;
+const QUIET_CYCLES: usize = 5;
 
 /// A workload that comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guest {
+pub struct SimWorkload {
     /// Its ClusterQueue.
     pub queue: String,
     /// Its priority.
@@ -23,94 +23,94 @@ pub struct Guest {
     /// What it asks for, in units of the core.
     pub requests: BTreeMap<ResourceId, i64>,
     /// Whether it comes when all that came before are at rest, or together with the one before it.
-    pub is_late: bool,
+    pub arrives_when_idle: bool,
 }
 
 /// A victim, by its number, and why it goes.
-pub type Gone = (usize, Reason);
+pub type Eviction = (usize, PreemptionReason);
 
 /// What happened in one cycle. Guests go by their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Round {
+pub struct CycleEvents {
     /// Who came before it.
     pub arrived: Vec<usize>,
     /// Who was admitted.
     pub admitted: Vec<usize>,
     /// Who has told whom to go.
-    pub preempted: BTreeMap<usize, Vec<Gone>>,
+    pub preempted: BTreeMap<usize, Vec<Eviction>>,
 }
 
 /// Rounds that come again and again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Circle {
+pub struct PreemptionLoop {
     /// Who takes part, in the order in which they come.
-    pub guests: Vec<Guest>,
+    pub workloads: Vec<SimWorkload>,
     /// All rounds, the first turn of the circle included.
-    pub rounds: Vec<Round>,
+    pub cycles: Vec<CycleEvents>,
     /// The round, from 0, before which all is as after the last one.
-    pub from: usize,
+    pub loop_start: usize,
 }
 
 /// Where a guest is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Away,
+enum WorkloadPhase {
+    NotArrived,
     /// It waits: actively or parked, and whether the queue looks at more flavors for it.
-    Waiting(bool, bool),
+    Pending(bool, bool),
     /// Of how many flavors and resources it holds something, and its rank by the time of its reservation.
-    Running(usize, usize),
+    Admitted(usize, usize),
 }
 
 /// All that decides what happens next, without the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Standing {
-    places: Vec<Place>,
+struct StateSnapshot {
+    phases: Vec<WorkloadPhase>,
     /// What those who run hold, one after the other.
-    held: Vec<(FlavorResource, Amount)>,
+    usage: Vec<(FlavorResource, Amount)>,
 }
 
-impl Standing {
-    fn has(&self, is_so: impl FnMut(&Place) -> bool) -> bool {
-        self.places.iter().any(is_so)
+impl StateSnapshot {
+    fn any_phase(&self, is_so: impl FnMut(&WorkloadPhase) -> bool) -> bool {
+        self.phases.iter().any(is_so)
     }
 }
 
 /// A run.
 #[derive(Clone, Debug)]
-pub struct Run<'a> {
+pub struct SimulationRun<'a> {
     state: State,
-    guests: &'a [Guest],
+    workloads: &'a [SimWorkload],
     ids: Vec<WorkloadId>,
     now_s: i64,
-    rounds: Vec<Round>,
+    cycles: Vec<CycleEvents>,
     /// Before the round of the same number.
-    standings: Vec<Standing>,
+    snapshots: Vec<StateSnapshot>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SimulationRun<'a> {
     /// Guests come to queues in which nobody is.
     #[must_use]
-    pub fn new(field: &Field, guests: &'a [Guest]) -> Self {
+    pub fn new(field: &SimulatedCluster, workloads: &'a [SimWorkload]) -> Self {
         Self {
             state: field.state.clone(),
-            guests,
+            workloads,
             ids: Vec::new(),
             now_s: 0,
-            rounds: Vec::new(),
-            standings: Vec::new(),
+            cycles: Vec::new(),
+            snapshots: Vec::new(),
         }
     }
 
     /// What has happened so far.
     #[must_use]
-    pub fn rounds(&self) -> &[Round] {
-        &self.rounds
+    pub fn cycles(&self) -> &[CycleEvents] {
+        &self.cycles
     }
 
     /// How many preemptions were undone, and how many undone ones were made again: how near a circle it was.
     #[must_use]
-    pub fn thrash(&self) -> u64 {
-        let thrash = self.state.thrash();
+    pub fn thrash_count(&self) -> u64 {
+        let thrash = self.state.thrash_stats();
         let again = thrash.preempted_again.saturating_mul(4);
         let readmitted = thrash.readmitted.saturating_mul(2);
         again
@@ -119,37 +119,37 @@ impl<'a> Run<'a> {
     }
 
     /// Goes on until it rests, comes round, or has taken so many rounds.
-    pub fn find(&mut self, rounds_max: usize) -> Option<Circle> {
-        let mut now = self.standing();
-        while self.rounds.len() < rounds_max {
-            let is_complete = self.ids.len() == self.guests.len();
-            if is_complete && let Some(found) = self.circle(&now) {
+    pub fn find_loop(&mut self, rounds_max: usize) -> Option<PreemptionLoop> {
+        let mut now = self.snapshot();
+        while self.cycles.len() < rounds_max {
+            let is_complete = self.ids.len() == self.workloads.len();
+            if is_complete && let Some(found) = self.detect_loop(&now) {
                 return Some(found);
             }
-            if self.is_at_rest(&now) {
+            if self.is_quiescent(&now) {
                 if is_complete {
                     return None;
                 }
-                self.standings.clear();
+                self.snapshots.clear();
             }
-            self.round(now);
-            now = self.standing();
+            self.run_cycle(now);
+            now = self.snapshot();
         }
         None
     }
 
     /// One cycle, before which guests come if it is time for them.
-    fn round(&mut self, mut now: Standing) {
-        let mut round = Round::default();
-        if self.standings.is_empty() {
+    fn run_cycle(&mut self, mut now: StateSnapshot) {
+        let mut round = CycleEvents::default();
+        if self.snapshots.is_empty() {
             self.arrive(&mut round);
-            now = self.standing();
+            now = self.snapshot();
         }
-        self.standings.push(now);
+        self.snapshots.push(now);
         let cycle = self.state.next_cycle(self.now_s, false);
         self.now_s = self.now_s.saturating_add(1);
         for entry in &cycle.entries {
-            let Some(guest) = self.number(entry.workload) else {
+            let Some(guest) = self.workload_index(entry.workload) else {
                 continue;
             };
             match &entry.decision {
@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
                 Decision::Preempt(victims) => {
                     let gone = victims
                         .iter()
-                        .filter_map(|it| Some((self.number(it.workload)?, it.reason)));
+                        .filter_map(|it| Some((self.workload_index(it.workload)?, it.reason)));
                     round.preempted.insert(guest, gone.collect());
                 }
                 _ => {}
@@ -175,14 +175,14 @@ impl<'a> Run<'a> {
             }
         }
         round.admitted.sort_unstable();
-        self.rounds.push(round);
+        self.cycles.push(round);
     }
 
     /// The next guest comes, and those who come with it.
-    fn arrive(&mut self, round: &mut Round) {
+    fn arrive(&mut self, round: &mut CycleEvents) {
         let first = self.ids.len();
-        for (number, guest) in self.guests.iter().enumerate().skip(first) {
-            if number > first && guest.is_late {
+        for (number, guest) in self.workloads.iter().enumerate().skip(first) {
+            if number > first && guest.arrives_when_idle {
                 break;
             }
             let name = format!("{number:02}");
@@ -200,81 +200,81 @@ impl<'a> Run<'a> {
                     count_min: None,
                     requests: requests.collect(),
                     ineligible: Box::new([]),
-                    shape: 0,
+                    template_hash: 0,
                 }],
                 is_in_scope: true,
-                says: lockkeeper_preemption::job::Says::default(),
+                preemption_labels: lockkeeper_preemption::job::PreemptionLabels::default(),
             });
             self.ids.push(id);
             round.arrived.push(number);
         }
     }
 
-    fn number(&self, id: WorkloadId) -> Option<usize> {
+    fn workload_index(&self, id: WorkloadId) -> Option<usize> {
         self.ids.iter().position(|it| *it == id)
     }
 
-    fn standing(&self) -> Standing {
-        let mut standing = Standing {
-            places: Vec::with_capacity(self.guests.len()),
-            held: Vec::new(),
+    fn snapshot(&self) -> StateSnapshot {
+        let mut standing = StateSnapshot {
+            phases: Vec::with_capacity(self.workloads.len()),
+            usage: Vec::new(),
         };
-        let since = |id: &WorkloadId| self.state.holding(*id).map(|(at_s, _)| at_s);
+        let since = |id: &WorkloadId| self.state.reserved_usage_of(*id).map(|(at_s, _)| at_s);
         let mut times: Vec<i64> = self.ids.iter().filter_map(since).collect();
         times.sort_unstable();
         times.dedup();
         for id in &self.ids {
-            let place = if let Some((at_s, usage)) = self.state.holding(*id) {
-                let before = standing.held.len();
-                standing.held.extend(usage);
-                let count = standing.held.len().saturating_sub(before);
-                Place::Running(count, times.partition_point(|it| *it < at_s))
+            let place = if let Some((at_s, usage)) = self.state.reserved_usage_of(*id) {
+                let before = standing.usage.len();
+                standing.usage.extend(usage);
+                let count = standing.usage.len().saturating_sub(before);
+                WorkloadPhase::Admitted(count, times.partition_point(|it| *it < at_s))
             } else {
-                Place::Waiting(self.state.is_active(*id), self.state.has_flavors_left(*id))
+                WorkloadPhase::Pending(self.state.is_active(*id), self.state.has_untried_flavors(*id))
             };
-            standing.places.push(place);
+            standing.phases.push(place);
         }
-        standing.places.resize(self.guests.len(), Place::Away);
+        standing.phases.resize(self.workloads.len(), WorkloadPhase::NotArrived);
         standing
     }
 
     /// Whether nothing happens any more: nobody waits but who is parked, or a cycle changed nothing, and so does the
     /// next one, unless a head goes on to its next flavors. One that keeps its queue may try them again and again, so
     /// a standing that was there before will do when nothing has happened for some rounds.
-    fn is_at_rest(&self, now: &Standing) -> bool {
-        if self.standings.is_empty() {
+    fn is_quiescent(&self, now: &StateSnapshot) -> bool {
+        if self.snapshots.is_empty() {
             return false;
         }
-        let is_active = |it: &Place| matches!(it, Place::Waiting(true, _));
-        let goes_on = |it: &Place| matches!(it, Place::Waiting(true, true));
-        let is_quiet = |it: &Round| it.admitted.is_empty() && it.preempted.is_empty();
-        let quiet = self.rounds.iter().rev().take(self.standings.len());
+        let is_active = |it: &WorkloadPhase| matches!(it, WorkloadPhase::Pending(true, _));
+        let goes_on = |it: &WorkloadPhase| matches!(it, WorkloadPhase::Pending(true, true));
+        let is_quiet = |it: &CycleEvents| it.admitted.is_empty() && it.preempted.is_empty();
+        let quiet = self.cycles.iter().rev().take(self.snapshots.len());
         let quiet = quiet.take_while(|it| is_quiet(it)).count();
-        let before = self.standings.iter().rev();
+        let before = self.snapshots.iter().rev();
         let is_same = quiet > 0 && before.clone().next() == Some(now);
-        !now.has(is_active)
-            || (is_same && !now.has(goes_on))
-            || (quiet >= QUIET_ROUNDS && before.take(QUIET_ROUNDS).any(|it| it == now))
+        !now.any_phase(is_active)
+            || (is_same && !now.any_phase(goes_on))
+            || (quiet >= QUIET_CYCLES && before.take(QUIET_CYCLES).any(|it| it == now))
     }
 
     /// Where the state now was before, if something was preempted since. What a queue remembers beyond its
     /// places is not seen in a standing, so the circle has to be gone through twice more.
-    fn circle(&mut self, now: &Standing) -> Option<Circle> {
-        let offset = self.rounds.len().checked_sub(self.standings.len())?;
-        let at = self.standings.iter().rposition(|it| it == now)?;
+    fn detect_loop(&mut self, now: &StateSnapshot) -> Option<PreemptionLoop> {
+        let offset = self.cycles.len().checked_sub(self.snapshots.len())?;
+        let at = self.snapshots.iter().rposition(|it| it == now)?;
         let from = at.checked_add(offset)?;
-        let turn = self.rounds.get(from..)?.to_vec();
+        let turn = self.cycles.get(from..)?.to_vec();
         if turn.iter().all(|it| it.preempted.is_empty()) {
             return None;
         }
-        let mut rounds = self.rounds.clone();
+        let mut rounds = self.cycles.clone();
         for expected in turn.iter().chain(&turn) {
-            let now = self.standing();
-            self.round(now);
-            let same = |round: &Round| {
+            let now = self.snapshot();
+            self.run_cycle(now);
+            let same = |round: &CycleEvents| {
                 round.admitted == expected.admitted && round.preempted == expected.preempted
             };
-            if !self.rounds.last().is_some_and(same) {
+            if !self.cycles.last().is_some_and(same) {
                 return None;
             }
         }
@@ -282,14 +282,14 @@ impl<'a> Run<'a> {
         let is_joined = turn.first().is_some_and(|it| !it.arrived.is_empty());
         if is_joined {
             // Nobody comes in a round that comes again.
-            let again = self.rounds.iter().skip(rounds.len()).take(turn.len());
+            let again = self.cycles.iter().skip(rounds.len()).take(turn.len());
             from = rounds.len();
             rounds.extend(again.cloned());
         }
-        Some(Circle {
-            guests: self.guests.to_vec(),
-            rounds,
-            from,
+        Some(PreemptionLoop {
+            workloads: self.workloads.to_vec(),
+            cycles: rounds,
+            loop_start: from,
         })
     }
 }

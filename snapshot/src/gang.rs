@@ -6,21 +6,21 @@
 
 mod answer;
 mod build;
-mod door;
+mod validate;
 mod json;
-mod message;
-mod shapes;
+mod scheduler_message;
+mod pod_shape;
 mod text;
-mod written;
+mod scenario;
 
-pub use answer::{Answer, answer};
-pub use build::{Loaded, load, options};
-pub use door::GangError;
-pub use json::told;
-pub use message::{message, reasons_of};
-pub use shapes::shape;
-pub use text::tell;
-pub use written::{
-    Budget, Disruption, Features, Given, Group, Kind, Node, Pod, Preemptor, Scenario, Seat,
-    Selector, Victim, is_gang,
+pub use answer::{ScenarioAnswer, evaluate};
+pub use build::{LoadedGangScenario, load, options};
+pub use validate::GangError;
+pub use json::to_json;
+pub use scheduler_message::{scheduler_message, node_reasons};
+pub use pod_shape::pod_shape;
+pub use text::write_text;
+pub use scenario::{
+    Budget, DisruptionTarget, Features, FixedPlacement, Group, Kind, Node, Pod, Preemptor, GangScenario, NodeAssignment,
+    Selector, Victim, is_gang_scenario,
 };

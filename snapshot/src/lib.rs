@@ -8,9 +8,9 @@
 
 pub mod gang;
 pub mod job;
-mod labels;
+mod label_selector;
 pub mod objects;
-mod policies;
+mod queue_policies;
 pub mod scenario;
 pub mod settings;
-pub mod story;
+pub mod explanation;

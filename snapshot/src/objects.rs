@@ -17,22 +17,22 @@
 //! switches of `elastic`, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (an overhead counts
 //! where it stands in the template).
 
-mod amounts;
-mod answers;
+mod quantities;
+mod admission_status;
 mod error;
-mod nodes;
-mod pods;
-mod quotas;
-mod sums;
+mod flavor_eligibility;
+mod pod_requests;
+mod quota_specs;
+mod overflow_guard;
 mod workloads;
-mod world;
+mod cluster_state;
 
-pub(crate) use pods::pod_requests;
+pub(crate) use pod_requests::pod_requests;
 
-pub use amounts::quantity;
-pub use answers::{admission, preempted};
-pub use error::{ObjectError, Problem};
-pub use nodes::Flavors;
-pub use quotas::{cohort_spec, queue_spec, selector};
-pub use workloads::{pod_sets, reservation, says, standing, stop_policy, workload_key};
-pub use world::{Knowledge, Objects, Outside, Place};
+pub use quantities::quantity;
+pub use admission_status::{admission, preemption_conditions};
+pub use error::{ObjectError, ObjectProblem};
+pub use flavor_eligibility::Flavors;
+pub use quota_specs::{cohort_spec, queue_spec, selector};
+pub use workloads::{pod_sets, reservation, preemption_labels, lifecycle_state, stop_policy, workload_key};
+pub use cluster_state::{Completeness, ClusterState, NotQueuedReason, WorkloadPhase};

@@ -4,14 +4,14 @@
 //! Every field that has a sensible default may be left out. Amounts are whole numbers in the unit of the
 //! core, or quantities as Kubernetes writes them.
 
-mod amount;
+mod amount_text;
 mod build;
-mod door;
+mod validate;
 
-pub use amount::AmountText;
-pub use build::{Loaded, compatibility, load, quota_pairs};
-pub use door::ScenarioError;
-pub(crate) use door::number;
+pub use amount_text::AmountText;
+pub use build::{LoadedScenario, compatibility, load, quota_pairs};
+pub use validate::ScenarioError;
+pub(crate) use validate::parse_amount;
 
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohort, Elastic, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
@@ -32,7 +32,7 @@ pub struct Scenario {
     pub schema: String,
     /// Flavors that the incoming workload was given, instead of those it would get.
     #[serde(default)]
-    pub assignment: Option<GivenAssignment>,
+    pub assignment: Option<FixedAssignment>,
     /// By which rules victims are chosen.
     #[serde(default)]
     pub algorithm: Algorithm,
@@ -75,18 +75,18 @@ pub struct Scenario {
 /// Flavors that a workload was given.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct GivenAssignment {
+pub struct FixedAssignment {
     /// Only `given` ones are taken; others are answers that were recorded.
     pub source: String,
     /// What it asks for in all.
-    pub total_requests: Vec<Used>,
+    pub total_requests: Vec<UsageAmount>,
     /// What of that does not fit without preemption.
-    pub need_preemption: Vec<Needed>,
+    pub need_preemption: Vec<NeededResource>,
 }
 
 /// A resource of a flavor.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Needed {
+pub struct NeededResource {
     /// The flavor.
     pub flavor: String,
     /// The resource.
@@ -191,7 +191,7 @@ pub struct ClusterQueue {
     pub inactive: bool,
     /// Usage that is put on it directly.
     #[serde(default)]
-    pub usage: Vec<Used>,
+    pub usage: Vec<UsageAmount>,
 }
 
 /// A label selector.
@@ -344,7 +344,7 @@ pub struct PodSet {
 
 /// An amount of a resource of a flavor.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Used {
+pub struct UsageAmount {
     /// The flavor.
     pub flavor: String,
     /// The resource.

@@ -2,14 +2,14 @@
 
 use lockkeeper_api::config::{
     Algorithm, BackoffPreset, BorrowingGate, Compatibility, Config, FairStrategy,
-    RequeuingStrategy, RequeuingTimestamp, Within,
+    RequeuingStrategy, RequeuingTimestamp, BoundedInt,
 };
 use lockkeeper_preemption as core;
-use lockkeeper_preemption::requeue::{Backoff, Factor, Settings, Timestamp};
+use lockkeeper_preemption::requeue::{Backoff, Factor, RequeueSettings, QueueOrderTimestamp};
 
 /// What holds for all queues: `preemption`.
 #[must_use]
-pub fn options(config: &Config) -> core::Options {
+pub fn scheduling_options(config: &Config) -> core::Options {
     let given = &config.preemption;
     let strategies = given.fair_sharing.preemption_strategies.as_slice();
     core::Options {
@@ -31,27 +31,27 @@ pub fn options(config: &Config) -> core::Options {
         } else {
             core::Damping::Off
         },
-        victims_per_cycle_max: given.max_victims_per_cycle.map(Within::count32),
-        former: core::FormerKueue::default(),
+        victims_per_cycle_max: given.max_victims_per_cycle.map(BoundedInt::count_u32),
+        kueue_bugs: core::KueueBugs::default(),
     }
 }
 
 /// What becomes of workloads whose pods are not ready in time: `waitForPodsReady`.
 #[must_use]
-pub fn requeue(config: &Config) -> Settings {
+pub fn requeue_settings(config: &Config) -> RequeueSettings {
     let given = &config.wait_for_pods_ready;
     let strategy = &given.requeuing_strategy;
-    Settings {
+    RequeueSettings {
         is_enabled: given.enable,
         timeout: given.timeout.get(),
-        recovery_timeout: given.recovery(),
+        recovery_timeout: given.recovery_timeout_or_default(),
         block_admission: given.block_admission,
         timestamp: match strategy.timestamp {
-            RequeuingTimestamp::Eviction => Timestamp::Eviction,
-            RequeuingTimestamp::Creation => Timestamp::Creation,
+            RequeuingTimestamp::Eviction => QueueOrderTimestamp::Eviction,
+            RequeuingTimestamp::Creation => QueueOrderTimestamp::Creation,
         },
-        backoff_limit_count: strategy.backoff_limit_count.map(Within::count32),
-        backoff_limit: strategy.backoff_limit_seconds.map(Within::seconds),
+        backoff_limit_count: strategy.backoff_limit_count.map(BoundedInt::count_u32),
+        backoff_limit: strategy.backoff_limit_seconds.map(BoundedInt::seconds),
         backoff: backoff(strategy),
         // A switch of Kueue that is on by default, and has no key here.
         priority_sorting_within_cohort: true,
@@ -113,15 +113,15 @@ mod tests {
     }
 
     #[test]
-    fn every_default_is_the_cores() {
-        assert_eq!(options(&Config::default()), Options::default());
-        assert_eq!(requeue(&Config::default()), Settings::default());
+    fn settings_default_config_equals_core_defaults() {
+        assert_eq!(scheduling_options(&Config::default()), Options::default());
+        assert_eq!(requeue_settings(&Config::default()), RequeueSettings::default());
     }
 
     #[test]
-    fn every_key_of_preemption_means_its_option() {
+    fn options_map_each_preemption_key() {
         let check = |given: Value, change: fn(&mut Options)| {
-            check(&json!({ "preemption": given }), options, change);
+            check(&json!({ "preemption": given }), scheduling_options, change);
         };
         let fair = |of: Value| json!({"algorithm": "FairSharing", "fairSharing": of});
         let one = || json!({"preemptionStrategies": ["LessThanInitialShare"]});
@@ -158,9 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_pods_ready_means_its_setting() {
-        let check = |given: Value, change: fn(&mut Settings)| {
-            check(&json!({ "waitForPodsReady": given }), requeue, change);
+    fn requeue_settings_map_each_pods_ready_key() {
+        let check = |given: Value, change: fn(&mut RequeueSettings)| {
+            check(&json!({ "waitForPodsReady": given }), requeue_settings, change);
         };
         check(json!({"enable": true}), |it| it.is_enabled = true);
         check(json!({"timeout": "90s"}), |it| {
@@ -179,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_the_strategy_means_its_setting() {
-        let check = |given: Value, change: fn(&mut Settings)| {
+    fn requeue_settings_map_each_strategy_key() {
+        let check = |given: Value, change: fn(&mut RequeueSettings)| {
             let given = json!({"waitForPodsReady": {"requeuingStrategy": given}});
-            check(&given, requeue, change);
+            check(&given, requeue_settings, change);
         };
         check(json!({"timestamp": "Creation"}), |it| {
-            it.timestamp = Timestamp::Creation;
+            it.timestamp = QueueOrderTimestamp::Creation;
         });
         check(json!({"backoffLimitCount": 0}), |it| {
             it.backoff_limit_count = Some(0);
@@ -211,9 +211,9 @@ mod tests {
     }
 
     #[test]
-    fn who_follows_kueue_does_so_in_the_life_cycle_too() {
+    fn requeue_settings_follow_kueue_compatibility() {
         let given = json!({"preemption": {"compatibility": "kueue"}});
-        check(&given, requeue, |it| {
+        check(&given, requeue_settings, |it| {
             it.compatibility = core::Compatibility::Kueue;
         });
     }

@@ -8,17 +8,17 @@
 )]
 
 use lockkeeper_api::{ClusterQueue, Workload};
-use lockkeeper_preemption::job::{Label, Says, Switches};
+use lockkeeper_preemption::job::{LabelValue, PreemptionLabels, ElasticDefaults};
 use lockkeeper_preemption::{
     Compatibility, Decision, ReclaimWithinCohort, State, WithinClusterQueue,
 };
-use lockkeeper_snapshot::objects::{queue_spec, says};
+use lockkeeper_snapshot::objects::{queue_spec, preemption_labels};
 use lockkeeper_snapshot::scenario::{Scenario, load};
-use lockkeeper_snapshot::story;
+use lockkeeper_snapshot::explanation;
 use std::fmt::Write;
 
 /// `owner` may use 4 and borrow 2 more; `guest` has nothing of its own and has borrowed what was idle.
-const WORLD: &str = r#"
+const ELASTIC_QUEUES: &str = r#"
 clusterQueues:
 - name: owner
   cohort: all
@@ -35,10 +35,10 @@ admitted:
 - {name: own, clusterQueue: owner, preemptible: "false", podSets: [{requests: {cpu: "1"}, flavors: {cpu: f}}]}
 "#;
 
-fn told(switches: &str, pending: &str) -> String {
+fn explain(switches: &str, pending: &str) -> String {
     let text = format!(
         "{}pending: [{pending}]",
-        WORLD.replace("SWITCHES", switches)
+        ELASTIC_QUEUES.replace("SWITCHES", switches)
     );
     let scenario: Scenario =
         serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
@@ -46,11 +46,11 @@ fn told(switches: &str, pending: &str) -> String {
     let cycle = state.next_cycle(scenario.now, true);
     let mut out = String::new();
     for entry in &cycle.entries {
-        story::tell_entry(&mut out, &state, entry).unwrap();
-        let json = story::entry(&state, entry);
+        explanation::write_entry(&mut out, &state, entry).unwrap();
+        let json = explanation::entry_json(&state, entry);
         assert!(!json["trace"].to_string().contains("\"other\""), "{json}");
         if entry.decision == Decision::NoFit {
-            writeln!(out, "\nin a condition: {}", story::why_not(&state, entry)).unwrap();
+            writeln!(out, "\nin a condition: {}", explanation::pending_message(&state, entry)).unwrap();
         }
     }
     out
@@ -63,7 +63,7 @@ fn pending(cpu: u32, more: &str) -> String {
 }
 
 #[test]
-fn what_holds_elastic_queues_back_is_told() {
+fn explanation_names_elastic_queue_limits() {
     let fixed = ", preemptible: \"false\"";
     let waits = "{name: w, clusterQueue: owner, preemptible: \"false\", \
                  podSets: [{requests: {cpu: \"3\"}}]}";
@@ -92,19 +92,19 @@ fn what_holds_elastic_queues_back_is_told() {
             pending(3, ", canPreempt: \"true\""),
         ),
     ] {
-        writeln!(out, "# {what}\n{}", told(switches, &pending)).unwrap();
+        writeln!(out, "# {what}\n{}", explain(switches, &pending)).unwrap();
     }
     insta::assert_snapshot!("elastic", out);
 }
 
 #[test]
-fn objects_say_what_is_elastic() {
+fn queue_spec_reads_elastic_switches() {
     let queue: ClusterQueue = serde_saphyr::from_str(
         "{metadata: {name: q}, spec: {elastic: {disableDefaultPreemptiable: true, podShouldBeDeletedWhenPreempted: true}}}",
     )
     .unwrap();
     let spec = queue_spec(&queue, &mut State::default(), true).unwrap();
-    let expected = Switches {
+    let expected = ElasticDefaults {
         disable_default_preemptible: true,
         disable_default_trigger: false,
         delete_victims: true,
@@ -126,7 +126,7 @@ fn objects_say_what_is_elastic() {
 }
 
 #[test]
-fn templates_say_what_a_workload_says_and_the_strictest_counts() {
+fn preemption_labels_strictest_template_wins() {
     let template = |labels: &str, policy: &str| {
         format!(
             "{{template: {{metadata: {{labels: {{{labels}}}}}, spec: {{containers: [], preemptionPolicy: {policy}}}}}}}"
@@ -139,11 +139,11 @@ fn templates_say_what_a_workload_says_and_the_strictest_counts() {
         );
         let workload: Workload =
             serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
-        says(&workload)
+        preemption_labels(&workload)
     };
     let preemptible = |it: &str| format!("quota.scheduling.koordinator.sh/preemptible: \"{it}\"");
     let can = |it: &str| format!("quota.scheduling.koordinator.sh/can-preempt: \"{it}\"");
-    let default = Says::default();
+    let default = PreemptionLabels::default();
     let (no, yes) = (
         template(&preemptible("false"), "null"),
         template(&preemptible("x"), "null"),
@@ -154,23 +154,23 @@ fn templates_say_what_a_workload_says_and_the_strictest_counts() {
         (vec![nothing.clone()], default),
         (
             vec![yes.clone()],
-            Says {
-                preemptible: Label::Yes,
+            PreemptionLabels {
+                preemptible: LabelValue::Yes,
                 ..default
             },
         ),
         (
             vec![yes.clone(), no],
-            Says {
-                preemptible: Label::No,
+            PreemptionLabels {
+                preemptible: LabelValue::No,
                 ..default
             },
         ),
         (vec![yes, nothing], default),
         (
             vec![template(&can("true"), "PreemptLowerPriority")],
-            Says {
-                can_preempt: Label::Yes,
+            PreemptionLabels {
+                can_preempt: LabelValue::Yes,
                 ..default
             },
         ),
@@ -179,8 +179,8 @@ fn templates_say_what_a_workload_says_and_the_strictest_counts() {
                 template(&can("false"), "null"),
                 template(&can("true"), "Never"),
             ],
-            Says {
-                can_preempt: Label::No,
+            PreemptionLabels {
+                can_preempt: LabelValue::No,
                 never_preempts: true,
                 ..default
             },

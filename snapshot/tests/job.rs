@@ -7,7 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
-use lockkeeper_snapshot::job::{Case, Told};
+use lockkeeper_snapshot::job::{Case, CaseAnswer};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -16,13 +16,13 @@ fn parse(text: &str) -> Value {
     serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-fn tell(text: &str) -> Told {
-    let case = Case::of(parse(text)).unwrap();
+fn decide(text: &str) -> CaseAnswer {
+    let case = Case::parse(parse(text)).unwrap();
     case.decide().unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-fn refusal(text: &str) -> String {
-    let decided = Case::of(parse(text)).and_then(|it| it.decide());
+fn rejection(text: &str) -> String {
+    let decided = Case::parse(parse(text)).and_then(|it| it.decide());
     decided.expect_err(text).to_string()
 }
 
@@ -74,16 +74,16 @@ const LEAVING: &str =
     r#"running: [{name: v, req: {cpu: "4"}, node: n1, priority: 9, quota: q, leaving: true}]"#;
 
 #[test]
-fn a_round_is_told_for_people() {
-    insta::assert_snapshot!("department", tell(DEPARTMENT).text);
+fn job_preemption_text_matches_snapshot() {
+    insta::assert_snapshot!("department", decide(DEPARTMENT).text);
     let two = one_node(LOW, "");
-    insta::assert_snapshot!("one_node", tell(&two).text);
-    insta::assert_snapshot!("leaving", tell(&one_node(LEAVING, "")).text);
+    insta::assert_snapshot!("one_node", decide(&two).text);
+    insta::assert_snapshot!("leaving", decide(&one_node(LEAVING, "")).text);
 }
 
 #[test]
-fn a_round_is_told_for_programs() {
-    let told = tell(DEPARTMENT);
+fn job_preemption_json_matches_snapshot() {
+    let told = decide(DEPARTMENT);
     let mut text = serde_json::to_string_pretty(&told.decision).unwrap();
     for step in &told.trace {
         text.push('\n');
@@ -93,7 +93,7 @@ fn a_round_is_told_for_programs() {
 }
 
 #[test]
-fn every_refusal_says_why() {
+fn rejections_state_a_reason() {
     let in_flight = format!("{LOW}\nprevious_round_in_flight: true");
     let never = "preemptionPolicy: Never";
     let mut told = String::new();
@@ -106,7 +106,7 @@ fn every_refusal_says_why() {
         (LOW, "minimum: 1, total: 2"),
         (LOW, "total: 3"),
     ] {
-        let case = tell(&one_node(more, job));
+        let case = decide(&one_node(more, job));
         assert_eq!(case.decision["preempt"], false);
         assert_eq!(case.decision["victims"], serde_json::json!([]));
         writeln!(told, "{}\n{}", case.decision["why"], case.text).unwrap();
@@ -115,7 +115,7 @@ fn every_refusal_says_why() {
 }
 
 #[test]
-fn every_step_has_a_name() {
+fn trace_steps_all_have_a_name() {
     let mut seen = BTreeSet::new();
     let in_flight = format!("{LOW}\nprevious_round_in_flight: true");
     for text in [
@@ -124,7 +124,7 @@ fn every_step_has_a_name() {
         one_node(HIGH, ""),
         one_node(&in_flight, ""),
     ] {
-        for step in tell(&text).trace {
+        for step in decide(&text).trace {
             seen.insert(step["step"].as_str().unwrap().to_owned());
         }
     }
@@ -146,7 +146,7 @@ fn every_step_has_a_name() {
 }
 
 #[test]
-fn quotas_are_told_without_nodes() {
+fn quota_cases_are_explained_without_nodes() {
     let admission = |preemptible: &str| {
         format!(
             r#"
@@ -168,19 +168,19 @@ job: {{name: j, preemptible: "{preemptible}", pods: [{{name: j-0, req: {{cpu: "2
         "{kind: may_trigger_preemption, pod: {can_preempt: \"false\"}}".to_owned(),
         "{kind: runtime_quota, total: 9, quotas: [{name: b, min: 1, limited_request: 9, shared_weight: 1, allow_lent_resource: true}, {name: a, min: 2, limited_request: 1, shared_weight: 1, allow_lent_resource: false}]}".to_owned(),
     ] {
-        let case = tell(&text);
+        let case = decide(&text);
         writeln!(told, "{}\n{}", case.decision, case.text).unwrap();
     }
     insta::assert_snapshot!("quotas", told);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_place() {
-    let one = |more: &str, job: &str| refusal(&one_node(more, job));
+fn invalid_cases_rejected_with_path() {
+    let one = |more: &str, job: &str| rejection(&one_node(more, job));
     let quotas = |text: &str| one(&format!("quotas: {text}"), "");
     for (got, expected) in [
         (
-            refusal("{kind: runtime_quota, total: 1, quotas: [], surprise: 1}"),
+            rejection("{kind: runtime_quota, total: 1, quotas: [], surprise: 1}"),
             "unknown field `surprise`, expected `total` or `quotas`",
         ),
         (
@@ -234,7 +234,7 @@ fn what_makes_no_sense_is_refused_with_its_place() {
     ] {
         assert_eq!(got, expected);
     }
-    let unknown = Case::of(parse("{kind: dance}")).unwrap_err();
+    let unknown = Case::parse(parse("{kind: dance}")).unwrap_err();
     assert_eq!(
         unknown.to_string(),
         "kind: \"dance\" is no kind of case that is known"

@@ -10,19 +10,19 @@
 use lockkeeper_preemption::Compatibility;
 use lockkeeper_snapshot::scenario::{Scenario, load};
 
-fn refusal(text: &str) -> Option<String> {
+fn rejection(text: &str) -> Option<String> {
     let scenario: Scenario = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
     let loaded = load(&scenario, Compatibility::Lockkeeper);
     loaded.err().map(|e| e.to_string())
 }
 
 #[test]
-fn usage_that_is_put_on_a_queue_is_an_amount() {
+fn queue_usage_invalid_amount_is_rejected() {
     let of = |amounts: &str| {
         let usage = amounts.split(' ');
         let usage = usage.map(|it| format!("{{flavor: f, resource: cpu, amount: {it}}}"));
         let usage: Vec<_> = usage.collect();
-        refusal(&format!(
+        rejection(&format!(
             "clusterQueues: [{{name: a, resourceGroups: [], usage: [{}]}}]",
             usage.join(", ")
         ))
@@ -43,9 +43,9 @@ fn usage_that_is_put_on_a_queue_is_an_amount() {
 }
 
 #[test]
-fn what_is_asked_for_with_given_flavors_is_an_amount() {
+fn fixed_assignment_invalid_amount_is_rejected() {
     let of = |amount: &str| {
-        refusal(&format!(
+        rejection(&format!(
             "assignment: {{source: given, totalRequests: [{{flavor: f, resource: cpu, amount: {amount}}}]}}"
         ))
     };

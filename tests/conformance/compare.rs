@@ -1,7 +1,7 @@
 //! Decisions in the form of the data.
 
 use lockkeeper_preemption::{Assignment, Mode, State, Victim};
-use lockkeeper_snapshot::scenario::{Used, quota_pairs};
+use lockkeeper_snapshot::scenario::{UsageAmount, quota_pairs};
 use serde_json::{Map, Value, json};
 
 pub fn mode(mode: Mode) -> &'static str {
@@ -75,7 +75,7 @@ pub fn assignment(state: &State, got: &Assignment, expected: &Value) -> Vec<Stri
                 .flavors
                 .iter()
                 .map(|it| {
-                    let tried = it.tried.map_or(-1, |at| i64::try_from(at).unwrap());
+                    let tried = it.tried_flavor_index.map_or(-1, |at| i64::try_from(at).unwrap());
                     let flavor = json!({
                         "flavor": state.flavor_name(it.flavor), "mode": mode(it.mode),
                         "borrow": it.borrowing_level, "triedFlavorIdx": tried,
@@ -102,12 +102,12 @@ pub fn amounts(
         lockkeeper_preemption::FlavorResource,
         lockkeeper_preemption::Amount,
     )],
-) -> Vec<Used> {
+) -> Vec<UsageAmount> {
     quota_pairs(state, got)
 }
 
-pub fn expected_amounts(value: &Value) -> Vec<Used> {
-    let mut amounts: Vec<Used> = match value {
+pub fn expected_amounts(value: &Value) -> Vec<UsageAmount> {
+    let mut amounts: Vec<UsageAmount> = match value {
         Value::Null => Vec::new(),
         value => serde_json::from_value(value.clone()).unwrap(),
     };

@@ -3,9 +3,9 @@
 use crate::compare;
 use crate::data::{Case, Tally};
 use lockkeeper_preemption::{
-    Compatibility, Cycle, Decision, Entry, RequeueReason, RequeuedTo, SkipReason, State, WorkloadId,
+    Compatibility, Cycle, Decision, Entry, RequeueReason, RequeueDestination, SkipReason, State, WorkloadId,
 };
-use lockkeeper_snapshot::scenario::{Loaded, Scenario, load};
+use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, load};
 use serde_json::{Map, Value, json};
 
 pub fn check(case: &Case, tally: &mut Tally) {
@@ -29,7 +29,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
         }
     }
     if problems.is_empty() {
-        problems.extend(last(&loaded, &value["final"]));
+        problems.extend(compare_final_state(&loaded, &value["final"]));
     }
     tally.count(case, &problems);
 }
@@ -132,7 +132,7 @@ fn compare_entry(state: &State, entry: &Entry, expected: &Value) -> Vec<String> 
             SkipReason::NoLongerFits => "noLongerFits",
             SkipReason::OverlappingVictims => "overlappingPreemptionTargets",
             SkipReason::BorrowingGate => "borrowingGate",
-            SkipReason::Budget => "budget",
+            SkipReason::VictimLimit => "budget",
         };
         problems.extend(differ(
             "skipReason",
@@ -170,10 +170,10 @@ fn requeue_reason(reason: RequeueReason) -> &'static str {
     }
 }
 
-fn requeued_to(to: RequeuedTo) -> &'static str {
+fn requeued_to(to: RequeueDestination) -> &'static str {
     match to {
-        RequeuedTo::Active => "active",
-        RequeuedTo::Parked => "inadmissible",
+        RequeueDestination::Active => "active",
+        RequeueDestination::Inadmissible => "inadmissible",
     }
 }
 
@@ -186,7 +186,7 @@ fn queues(state: &State, expected: &Value) -> Option<String> {
                 .collect()
         };
         let active = names(state.active(id));
-        let mut parked = names(state.parked(id));
+        let mut parked = names(state.inadmissible(id));
         parked.sort();
         if !(active.is_empty() && parked.is_empty()) {
             let places = json!({"active": active, "inadmissible": parked});
@@ -197,7 +197,7 @@ fn queues(state: &State, expected: &Value) -> Option<String> {
 }
 
 /// What happens after a cycle.
-fn events(loaded: &mut Loaded, expected: &Value) -> Option<String> {
+fn events(loaded: &mut LoadedScenario, expected: &Value) -> Option<String> {
     let list = |key: &str| -> Vec<String> {
         let all = expected[key].as_array().into_iter().flatten();
         all.map(|it| {
@@ -211,7 +211,7 @@ fn events(loaded: &mut Loaded, expected: &Value) -> Option<String> {
     let queues: Vec<_> = state.queues().map(|(_, id)| id).collect();
     let all_parked = |state: &State| -> Vec<WorkloadId> {
         let queues = queues.iter();
-        queues.flat_map(|queue| state.parked(*queue)).collect()
+        queues.flat_map(|queue| state.inadmissible(*queue)).collect()
     };
     let parked = all_parked(state);
     for workload in list("evictedAfter") {
@@ -243,7 +243,7 @@ fn events(loaded: &mut Loaded, expected: &Value) -> Option<String> {
     differ("moved to active", &moved.into(), &wanted.into())
 }
 
-fn last(loaded: &Loaded, expected: &Value) -> Vec<String> {
+fn compare_final_state(loaded: &LoadedScenario, expected: &Value) -> Vec<String> {
     let mut problems: Vec<String> = queues(&loaded.state, &expected["queues"])
         .into_iter()
         .collect();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// How many failures are printed whole.
-const SHOWN_MAX: usize = 5;
+const FAILURES_SHOWN_MAX: usize = 5;
 
 /// One line of a file.
 pub struct Case {
@@ -63,7 +63,7 @@ fn root() -> PathBuf {
 #[derive(Default)]
 pub struct Tally {
     passed: BTreeMap<String, usize>,
-    left_out: BTreeMap<String, usize>,
+    skipped: BTreeMap<String, usize>,
     failed: Vec<String>,
 }
 
@@ -72,8 +72,8 @@ impl Tally {
         *self.passed.entry(case.file.clone()).or_default() += 1;
     }
 
-    pub fn leave_out(&mut self, case: &Case) {
-        *self.left_out.entry(case.file.clone()).or_default() += 1;
+    pub fn skip(&mut self, case: &Case) {
+        *self.skipped.entry(case.file.clone()).or_default() += 1;
     }
 
     /// Counts a case; `problems` are what differs.
@@ -89,10 +89,10 @@ impl Tally {
 
     pub fn finish(self, what: &str) {
         for (file, count) in &self.passed {
-            let left_out = self.left_out.get(file).copied().unwrap_or_default();
+            let left_out = self.skipped.get(file).copied().unwrap_or_default();
             println!("{what}/{file}: {count} passed, {left_out} left out");
         }
-        for failure in self.failed.iter().take(SHOWN_MAX) {
+        for failure in self.failed.iter().take(FAILURES_SHOWN_MAX) {
             eprintln!("{failure}");
         }
         assert!(self.failed.is_empty(), "{} cases differ", self.failed.len());

@@ -3,13 +3,13 @@
 use crate::compare;
 use crate::data::{Case, Tally};
 use lockkeeper_preemption::{Compatibility, FlavorResource, Possibility};
-use lockkeeper_snapshot::scenario::{Loaded, Scenario, load};
+use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, load};
 use serde_json::Value;
 
 pub fn check(case: &Case, tally: &mut Tally) {
     let value = &case.value;
     let scenario: Scenario = serde_json::from_value(value.clone()).unwrap();
-    let Loaded {
+    let LoadedScenario {
         mut state,
         incoming,
         ..

@@ -4,34 +4,34 @@ mod decisions;
 mod parts;
 
 use crate::data::{Case, Tally};
-use lockkeeper_snapshot::gang::{Kind, Loaded, Scenario, load, options};
+use lockkeeper_snapshot::gang::{Kind, LoadedGangScenario, GangScenario, load, options};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A case as the door sees it.
-struct Read<'a> {
-    scenario: &'a Scenario,
-    loaded: Loaded,
+struct CaseComparison<'a> {
+    scenario: &'a GangScenario,
+    loaded: LoadedGangScenario,
     expected: &'a Value,
     problems: Vec<String>,
     /// The fields of `expected` that were held against what is decided.
-    seen: BTreeSet<&'static str>,
+    compared_fields: BTreeSet<&'static str>,
 }
 
 pub fn check(case: &Case, tally: &mut Tally) {
-    let scenario: Scenario =
+    let scenario: GangScenario =
         serde_json::from_value(case.value.clone()).unwrap_or_else(|e| panic!("{}: {e}", case.id));
     let loaded = load(&scenario, options(&scenario, None));
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => return tally.count(case, &[error.to_string()]),
     };
-    let mut read = Read {
+    let mut read = CaseComparison {
         loaded,
         scenario: &scenario,
         expected: &case.value["expected"],
         problems: Vec::new(),
-        seen: BTreeSet::new(),
+        compared_fields: BTreeSet::new(),
     };
     match scenario.kind.expect("every case says what is asked") {
         Kind::PodGroupDomain => read.group_in_domain(),
@@ -51,10 +51,10 @@ pub fn check(case: &Case, tally: &mut Tally) {
     read.finish(case, tally);
 }
 
-impl Read<'_> {
+impl CaseComparison<'_> {
     /// Holds a field of `expected` against what is decided.
     fn expect(&mut self, field: &'static str, got: impl Into<Value>) {
-        self.seen.insert(field);
+        self.compared_fields.insert(field);
         let got = got.into();
         if let Some(expected) = self.expected.get(field)
             && *expected != got
@@ -65,8 +65,8 @@ impl Read<'_> {
     }
 
     /// A field that is input, or says the same as another.
-    fn skip(&mut self, fields: &[&'static str]) {
-        self.seen.extend(fields);
+    fn ignore(&mut self, fields: &[&'static str]) {
+        self.compared_fields.extend(fields);
     }
 
     fn finish(mut self, case: &Case, tally: &mut Tally) {
@@ -76,7 +76,7 @@ impl Read<'_> {
             .into_iter()
             .flat_map(|it| it.keys())
         {
-            if !self.seen.contains(field.as_str()) {
+            if !self.compared_fields.contains(field.as_str()) {
                 self.problems
                     .push(format!("nobody looks at expected.{field}"));
             }

@@ -4,7 +4,7 @@ use lockkeeper_snapshot::job::Case;
 use serde_json::{Map, Value};
 
 /// Remarks of the data, which nobody has to find in these words.
-const REMARKS: [&str; 1] = ["why"];
+const UNCOMPARED_FIELDS: [&str; 1] = ["why"];
 
 /// The fields whose amounts may name a resource of which there is nothing, or leave it out.
 const SUMS: [&str; 5] = [
@@ -17,7 +17,7 @@ const SUMS: [&str; 5] = [
 
 /// What differs from what is expected. What the case does not expect is not compared.
 pub fn check(value: &Value) -> Vec<String> {
-    let told = match Case::of(value.clone()).and_then(|it| it.decide()) {
+    let told = match Case::parse(value.clone()).and_then(|it| it.decide()) {
         Ok(told) => told,
         Err(e) => return vec![e.to_string()],
     };
@@ -28,15 +28,15 @@ pub fn check(value: &Value) -> Vec<String> {
     let got = told.decision.as_object().unwrap_or(&none);
     let mut problems = Vec::new();
     for (field, expected) in expected {
-        if REMARKS.contains(&field.as_str()) {
+        if UNCOMPARED_FIELDS.contains(&field.as_str()) {
             continue;
         }
         let got = got.get(field).unwrap_or(&Value::Null);
         if SUMS.contains(&field.as_str()) {
             problems.extend(differ(
                 field,
-                &without_nothing(got),
-                &without_nothing(expected),
+                &without_zeros(got),
+                &without_zeros(expected),
             ));
         } else {
             problems.extend(differ(field, got, expected));
@@ -45,7 +45,7 @@ pub fn check(value: &Value) -> Vec<String> {
     problems
 }
 
-fn without_nothing(amounts: &Value) -> Value {
+fn without_zeros(amounts: &Value) -> Value {
     let mut amounts = amounts.clone();
     if let Some(amounts) = amounts.as_object_mut() {
         amounts.retain(|_, amount| *amount != 0);

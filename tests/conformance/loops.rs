@@ -5,37 +5,37 @@
 //! and in `damped` what happens with damping.
 
 use lockkeeper_preemption::{Compatibility, Cycle, Decision, WorkloadId};
-use lockkeeper_snapshot::scenario::{Loaded, Scenario, Used, load};
+use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, UsageAmount, load};
 use serde::Deserialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rounds after which what rests has rested.
-const REST_ROUNDS: usize = 20;
+const QUIET_ROUNDS: usize = 20;
 
 /// What a file has beside the scenario.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Story {
-    rounds: Vec<Round>,
+struct LoopExpectation {
+    rounds: Vec<CycleEvents>,
     loop_from: Option<usize>,
     /// What happens with damping, until it ends.
-    damped: Vec<Round>,
+    damped: Vec<CycleEvents>,
 }
 
 /// What a file in `mended` has beside the scenario.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Wish {
-    victims_go: Pace,
+struct DampingExpectation {
+    victims_go: VictimExit,
     /// One of these has to.
     runs_in_the_end: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Pace {
+enum VictimExit {
     /// Right after the cycle.
     #[default]
     AtOnce,
@@ -45,48 +45,48 @@ enum Pace {
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Round {
+struct CycleEvents {
     /// Before the cycle.
     arrived: Vec<String>,
     admitted: Vec<String>,
     /// By preemptor.
-    preempted: BTreeMap<String, Vec<Gone>>,
+    preempted: BTreeMap<String, Vec<Eviction>>,
 }
 
-impl Round {
-    fn is_still(&self) -> bool {
+impl CycleEvents {
+    fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-struct Gone {
+struct Eviction {
     workload: String,
     reason: String,
 }
 
 /// All that decides what happens next, as far as it can be seen.
 #[derive(Debug, PartialEq)]
-struct Standing {
+struct StateSnapshot {
     /// In the order of their reservations.
     running: Vec<Vec<String>>,
-    usage: BTreeMap<String, Vec<Used>>,
+    usage: BTreeMap<String, Vec<UsageAmount>>,
     active: BTreeMap<String, Vec<String>>,
-    parked: BTreeMap<String, Vec<String>>,
+    inadmissible: BTreeMap<String, Vec<String>>,
 }
 
-struct Run {
-    loaded: Loaded,
+struct Replay {
+    loaded: LoadedScenario,
     /// By the time of the reservation.
     running: BTreeMap<i64, Vec<String>>,
-    pace: Pace,
+    victim_exit: VictimExit,
     /// Victims that have not gone yet.
     leaving: VecDeque<String>,
     now_s: i64,
 }
 
-impl Run {
-    fn of(scenario: &Scenario) -> Self {
+impl Replay {
+    fn new(scenario: &Scenario) -> Self {
         let mut running: BTreeMap<i64, Vec<String>> = BTreeMap::new();
         for workload in &scenario.admitted {
             let reserved_at_s = workload.quota_reserved_time.unwrap_or(scenario.now);
@@ -96,13 +96,13 @@ impl Run {
         Self {
             loaded: load(scenario, Compatibility::Lockkeeper).unwrap(),
             running,
-            pace: Pace::AtOnce,
+            victim_exit: VictimExit::AtOnce,
             leaving: VecDeque::new(),
             now_s: scenario.now,
         }
     }
 
-    fn round(&mut self, arrived: &[String]) -> Round {
+    fn run_cycle(&mut self, arrived: &[String]) -> CycleEvents {
         for name in arrived {
             let late = self.loaded.late.remove(name).expect("a late workload");
             self.loaded.add_pending(&late);
@@ -112,14 +112,14 @@ impl Run {
         }
         self.now_s += 1;
         let cycle = self.loaded.state.next_cycle(self.now_s, false);
-        let round = Round {
+        let round = CycleEvents {
             arrived: arrived.to_vec(),
-            ..self.told(&cycle)
+            ..self.cycle_events(&cycle)
         };
         let admitted = self.running.entry(self.now_s).or_default();
         admitted.clone_from(&round.admitted);
         for gone in round.preempted.values().flatten() {
-            if self.pace == Pace::AtOnce {
+            if self.victim_exit == VictimExit::AtOnce {
                 self.release(&gone.workload);
             } else if !self.leaving.contains(&gone.workload) {
                 let id = self.loaded.state.workload(&gone.workload).unwrap();
@@ -139,18 +139,18 @@ impl Run {
         self.running.retain(|_, then| !then.is_empty());
     }
 
-    fn told(&self, cycle: &Cycle) -> Round {
+    fn cycle_events(&self, cycle: &Cycle) -> CycleEvents {
         let name = |id: WorkloadId| self.loaded.state.workload_name(id).to_owned();
-        let mut round = Round::default();
+        let mut round = CycleEvents::default();
         for entry in &cycle.entries {
             match &entry.decision {
                 Decision::Admit => round.admitted.push(name(entry.workload)),
                 Decision::Preempt(victims) => {
-                    let gone = victims.iter().map(|it| Gone {
+                    let gone = victims.iter().map(|it| Eviction {
                         workload: name(it.workload),
                         reason: it.reason.as_str().to_owned(),
                     });
-                    let mut gone: Vec<Gone> = gone.collect();
+                    let mut gone: Vec<Eviction> = gone.collect();
                     gone.sort();
                     round.preempted.insert(name(entry.workload), gone);
                 }
@@ -161,7 +161,7 @@ impl Run {
         round
     }
 
-    fn standing(&self) -> Standing {
+    fn state_snapshot(&self) -> StateSnapshot {
         let state = &self.loaded.state;
         let names = |ids: Vec<WorkloadId>| -> Vec<String> {
             ids.into_iter()
@@ -169,7 +169,7 @@ impl Run {
                 .collect()
         };
         let queues = || state.queues().map(|(name, id)| (name.to_owned(), id));
-        Standing {
+        StateSnapshot {
             running: self.running.values().cloned().collect(),
             usage: queues()
                 .map(|(name, id)| (name, self.loaded.usage(id)))
@@ -177,14 +177,14 @@ impl Run {
             active: queues()
                 .map(|(name, id)| (name, names(state.active(id))))
                 .collect(),
-            parked: queues()
-                .map(|(name, id)| (name, names(state.parked(id))))
+            inadmissible: queues()
+                .map(|(name, id)| (name, names(state.inadmissible(id))))
                 .collect(),
         }
     }
 }
 
-fn folder() -> PathBuf {
+fn loops_folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/loops")
 }
 
@@ -204,94 +204,94 @@ fn files(folder: &Path) -> Vec<(String, String)> {
     files
 }
 
-fn parsed(name: &str, text: &str) -> (Scenario, Story) {
+fn parse(name: &str, text: &str) -> (Scenario, LoopExpectation) {
     let scenario: Scenario = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let story: Story = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let story: LoopExpectation = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(scenario.id, name);
     (scenario, story)
 }
 
 #[test]
-fn every_kept_loop_turns_as_it_is_told() {
-    for (name, text) in files(&folder()) {
-        let (mut scenario, story) = parsed(&name, &text);
+fn recorded_loops_repeat_without_damping() {
+    for (name, text) in files(&loops_folder()) {
+        let (mut scenario, story) = parse(&name, &text);
         scenario.damping = Some(false);
-        let mut run = Run::of(&scenario);
+        let mut run = Replay::new(&scenario);
         let mut standings = Vec::new();
         for (at, expected) in story.rounds.iter().enumerate() {
-            standings.push(run.standing());
-            let round = run.round(&expected.arrived);
+            standings.push(run.state_snapshot());
+            let round = run.run_cycle(&expected.arrived);
             assert_eq!(round, *expected, "{name}, round {}", at + 1);
         }
         let Some(from) = story.loop_from else {
-            for _ in 0..REST_ROUNDS {
-                let round = run.round(&[]);
-                assert!(round.is_still(), "{name} goes on: {round:?}");
+            for _ in 0..QUIET_ROUNDS {
+                let round = run.run_cycle(&[]);
+                assert!(round.is_empty(), "{name} goes on: {round:?}");
             }
             continue;
         };
         let turn = &story.rounds[from - 1..];
         assert!(turn.iter().any(|it| !it.preempted.is_empty()), "{name}");
         for times in 1..=3 {
-            let standing = run.standing();
+            let standing = run.state_snapshot();
             assert_eq!(standing, standings[from - 1], "{name}, after {times}");
             for expected in turn {
-                assert_eq!(run.round(&[]), *expected, "{name}, after {times}");
+                assert_eq!(run.run_cycle(&[]), *expected, "{name}, after {times}");
             }
         }
     }
 }
 
 #[test]
-fn with_damping_every_kept_loop_ends() {
-    for (name, text) in files(&folder()) {
-        let (mut scenario, story) = parsed(&name, &text);
+fn recorded_loops_end_with_damping() {
+    for (name, text) in files(&loops_folder()) {
+        let (mut scenario, story) = parse(&name, &text);
         scenario.damping = Some(true);
-        let mut run = Run::of(&scenario);
+        let mut run = Replay::new(&scenario);
         for (at, expected) in story.damped.iter().enumerate() {
-            let round = run.round(&expected.arrived);
+            let round = run.run_cycle(&expected.arrived);
             assert_eq!(round, *expected, "{name}, round {}", at + 1);
         }
-        for _ in 0..REST_ROUNDS {
-            let round = run.round(&[]);
-            assert!(round.is_still(), "{name} goes on: {round:?}");
+        for _ in 0..QUIET_ROUNDS {
+            let round = run.run_cycle(&[]);
+            assert!(round.is_empty(), "{name} goes on: {round:?}");
         }
     }
 }
 
 /// The nominal quota of f0 that all queues have together, and what they use of it.
-fn quota_and_use(scenario: &Scenario, run: &Run) -> (i64, i64) {
+fn quota_and_usage(scenario: &Scenario, run: &Replay) -> (i64, i64) {
     let queues = scenario.cluster_queues.iter();
     let flavors = queues.flat_map(|it| &it.resource_groups[0].flavors);
     let flavors = flavors.filter(|it| it.name == "f0");
-    let quota = flavors.map(|it| it.quotas[0].nominal.of("cpu").unwrap());
-    let used = run.standing().usage.into_values().flatten();
+    let quota = flavors.map(|it| it.quotas[0].nominal.in_core_units("cpu").unwrap());
+    let used = run.state_snapshot().usage.into_values().flatten();
     let used = used.filter(|it| it.flavor == "f0");
     (quota.sum(), used.map(|it| it.amount).sum())
 }
 
 /// They end within the quota, and with one who runs of those who have to.
 #[test]
-fn what_damping_did_wrong_once_ends_well() {
+fn damping_regressions_end_within_quota() {
     let mut wrong = Vec::new();
-    for (name, text) in files(&folder().join("mended")) {
+    for (name, text) in files(&loops_folder().join("mended")) {
         let mut scenario: Scenario = serde_saphyr::from_str(&text).unwrap();
         scenario.damping = Some(true);
-        let wish: Wish = serde_saphyr::from_str(&text).unwrap();
-        let mut run = Run::of(&scenario);
-        run.pace = wish.victims_go;
-        let rounds: Vec<Round> = (0..5 * REST_ROUNDS).map(|_| run.round(&[])).collect();
-        let (quota, used) = quota_and_use(&scenario, &run);
+        let wish: DampingExpectation = serde_saphyr::from_str(&text).unwrap();
+        let mut run = Replay::new(&scenario);
+        run.victim_exit = wish.victims_go;
+        let rounds: Vec<CycleEvents> = (0..5 * QUIET_ROUNDS).map(|_| run.run_cycle(&[])).collect();
+        let (quota, used) = quota_and_usage(&scenario, &run);
         if scenario.cohorts.is_empty() && used > quota {
             wrong.push(format!("{name}: {used} of {quota} is used"));
         }
-        let end = &rounds[4 * REST_ROUNDS..];
+        let end = &rounds[4 * QUIET_ROUNDS..];
         let running: Vec<&String> = run.running.values().flatten().collect();
         let mut wanted = wish.runs_in_the_end.iter();
         if !wish.runs_in_the_end.is_empty() && wanted.all(|it| !running.contains(&it)) {
             wrong.push(format!("{name}: only {running:?} run"));
         }
-        if end.iter().any(|it| !it.is_still()) {
+        if end.iter().any(|it| !it.is_empty()) {
             wrong.push(format!("{name} goes on: {:?}", &end[..6]));
         }
     }
@@ -299,9 +299,9 @@ fn what_damping_did_wrong_once_ends_well() {
 }
 
 #[test]
-fn the_readme_tells_of_every_kept_loop() {
-    let readme = fs::read_to_string(folder().join("README.md")).unwrap();
-    for (name, _) in files(&folder()) {
+fn readme_lists_every_recorded_loop() {
+    let readme = fs::read_to_string(loops_folder().join("README.md")).unwrap();
+    for (name, _) in files(&loops_folder()) {
         assert!(readme.contains(&format!("`{name}.yaml`")), "{name}");
     }
 }

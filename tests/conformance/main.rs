@@ -25,11 +25,11 @@ mod preemption;
 mod requeue;
 
 use data::Tally;
-use lockkeeper_snapshot::gang::is_gang;
+use lockkeeper_snapshot::gang::is_gang_scenario;
 use lockkeeper_snapshot::job::Case;
 
 #[test]
-fn preemption_decides_as_kueue() {
+fn preemption_cases_match_kueue() {
     let mut tally = Tally::default();
     for case in data::cases("preemption") {
         preemption::check(&case, &mut tally);
@@ -38,7 +38,7 @@ fn preemption_decides_as_kueue() {
 }
 
 #[test]
-fn cycles_decide_as_kueue() {
+fn cycle_cases_match_kueue() {
     let mut tally = Tally::default();
     for case in data::cases("cycle") {
         match case.value["schema"].as_str() {
@@ -50,7 +50,7 @@ fn cycles_decide_as_kueue() {
 }
 
 #[test]
-fn workloads_come_back_as_in_kueue() {
+fn requeue_cases_match_kueue() {
     let mut tally = Tally::default();
     let deviations = data::deviations();
     for mut case in data::cases("requeue") {
@@ -60,10 +60,10 @@ fn workloads_come_back_as_in_kueue() {
 }
 
 #[test]
-fn gangs_and_pods_preempt_as_in_kube_scheduler() {
+fn gang_cases_match_kube_scheduler() {
     let mut tally = Tally::default();
     for case in data::cases("gang") {
-        let is_taken_as_one = is_gang(&case.value) && !Case::is_one(&case.value);
+        let is_taken_as_one = is_gang_scenario(&case.value) && !Case::is_job_case(&case.value);
         assert!(is_taken_as_one, "{} goes through another door", case.id);
         gang::check(&case, &mut tally);
     }
@@ -71,11 +71,11 @@ fn gangs_and_pods_preempt_as_in_kube_scheduler() {
 }
 
 #[test]
-fn jobs_are_decided_as_the_proposal_says() {
+fn job_cases_match_koordinator_proposal() {
     let mut tally = Tally::default();
     for mut case in data::cases("job") {
         assert!(
-            Case::is_one(&case.value),
+            Case::is_job_case(&case.value),
             "{} goes through another door",
             case.id
         );

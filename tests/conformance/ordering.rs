@@ -51,7 +51,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
     let taken = trace.steps().iter().filter_map(|step| match step {
         Step::Candidate {
             workload,
-            verdict: CandidateVerdict::Taken,
+            verdict: CandidateVerdict::Selected,
             ..
         } => Some(loaded.state.workload_name(*workload)),
         _ => None,

@@ -6,7 +6,7 @@ use crate::ordering;
 use lockkeeper_preemption::{
     Amount, Compatibility, FlavorResource, Mode, State, Trace, WorkloadId,
 };
-use lockkeeper_snapshot::scenario::{Loaded, Scenario, load};
+use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, load};
 use serde_json::Value;
 
 pub fn check(case: &Case, tally: &mut Tally) {
@@ -17,11 +17,11 @@ pub fn check(case: &Case, tally: &mut Tally) {
     }
     if value["expected"]["deterministic"] == false || value["assignment"]["deterministic"] == false
     {
-        tally.leave_out(case);
+        tally.skip(case);
         return;
     }
     let scenario: Scenario = serde_json::from_value(value.clone()).unwrap();
-    let Loaded {
+    let LoadedScenario {
         mut state,
         incoming,
         ..

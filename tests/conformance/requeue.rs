@@ -2,20 +2,20 @@
 //!
 //! `deviations.md` names the cases in which we do otherwise on purpose. Each of them must differ.
 
-mod order;
+mod queue_order;
 mod reconcile;
 mod transition;
 
 use crate::data::{Case, Tally};
 use lockkeeper_preemption::Compatibility;
 use lockkeeper_preemption::requeue::{
-    Backoff, Evicted, EvictionReason, Jitter, NotReady, PodsReady, RequeueState, Settings,
-    Standing, Timestamp,
+    Backoff, EvictedCondition, EvictionReason, Jitter, NotReadyReason, PodsReady, RequeueState, RequeueSettings,
+    LifecycleState, QueueOrderTimestamp,
 };
 use serde_json::Value;
 use std::time::Duration;
 
-const MOST: Jitter = Jitter::new(u32::MAX);
+const MAX_JITTER: Jitter = Jitter::new(u32::MAX);
 
 pub fn check(case: &mut Case, deviations: &[String], tally: &mut Tally) {
     let value = &case.value;
@@ -23,8 +23,8 @@ pub fn check(case: &mut Case, deviations: &[String], tally: &mut Tally) {
     let problems = match kind.as_str() {
         "reconcile" => reconcile::check(value),
         "transition" => transition::check(value),
-        "queue_head" => order::head(value),
-        "queue_order" => order::all(value),
+        "queue_head" => queue_order::head(value),
+        "queue_order" => queue_order::all(value),
         "queue_timestamp" => timestamp(value),
         "backoff_expired" => expired(value),
         "backoff_table" => table(value),
@@ -37,7 +37,7 @@ pub fn check(case: &mut Case, deviations: &[String], tally: &mut Tally) {
     } else if problems.is_empty() {
         tally.count(case, &["is no deviation any more".to_owned()]);
     } else {
-        tally.leave_out(case);
+        tally.skip(case);
     }
 }
 
@@ -56,16 +56,16 @@ fn now_ms(value: &Value) -> i64 {
     second(&value["now_s"]).unwrap() * 1_000
 }
 
-fn settings(config: &Value) -> Settings {
+fn settings(config: &Value) -> RequeueSettings {
     let seconds = |key: &str| config[key].as_f64().map(Duration::from_secs_f64);
     let count = |key: &str| config[key].as_u64().map(|it| u32::try_from(it).unwrap());
-    Settings {
+    RequeueSettings {
         is_enabled: !config.is_null(),
         timeout: seconds("timeout_s").unwrap_or_default(),
         recovery_timeout: seconds("recovery_timeout_s"),
         timestamp: match config["timestamp"].as_str() {
-            Some("Creation") => Timestamp::Creation,
-            _ => Timestamp::Eviction,
+            Some("Creation") => QueueOrderTimestamp::Creation,
+            _ => QueueOrderTimestamp::Eviction,
         },
         backoff_limit_count: count("backoff_limit_count"),
         backoff: Backoff {
@@ -76,7 +76,7 @@ fn settings(config: &Value) -> Settings {
         },
         priority_sorting_within_cohort: config["priority_sorting_within_cohort"] != false,
         compatibility: Compatibility::Kueue,
-        ..Settings::default()
+        ..RequeueSettings::default()
     }
 }
 
@@ -90,12 +90,12 @@ fn requeue_state(value: &Value) -> Option<RequeueState> {
 }
 
 /// A workload whose conditions are given as the API has them.
-fn standing(workload: &Value) -> Standing {
-    let mut standing = Standing {
+fn lifecycle_state(workload: &Value) -> LifecycleState {
+    let mut standing = LifecycleState {
         created_at_s: second(&workload["creation_s"]).unwrap_or_default(),
         is_active: workload["active"] != false,
-        state: requeue_state(&workload["requeue_state"]),
-        ..Standing::default()
+        requeue_state: requeue_state(&workload["requeue_state"]),
+        ..LifecycleState::default()
     };
     for condition in workload["conditions"].as_array().into_iter().flatten() {
         let reason = condition["reason"].as_str().unwrap();
@@ -109,11 +109,11 @@ fn standing(workload: &Value) -> Standing {
                 standing.reclaimed_while_borrowing_at_s = Some(at_s);
             }
             (Some("Requeued"), Some("False")) => {
-                standing.held_for = Some(EvictionReason::of(reason));
+                standing.not_requeued_reason = Some(EvictionReason::from_reason(reason));
             }
             (Some("DeactivationTarget"), Some("True")) => {
-                let of = lockkeeper_preemption::requeue::DeactivationCause::of;
-                standing.target = Some(of(reason));
+                let of = lockkeeper_preemption::requeue::DeactivationCause::from_reason;
+                standing.deactivation_target = Some(of(reason));
             }
             (Some("PodsReady"), Some("True")) => standing.pods_ready = PodsReady::Yes,
             (Some("PodsReady"), Some("False")) => standing.pods_ready = not_ready(reason, at_s),
@@ -123,22 +123,22 @@ fn standing(workload: &Value) -> Standing {
     standing
 }
 
-fn evicted(reason: &str, at_s: i64) -> Evicted {
-    Evicted {
-        reason: EvictionReason::of(reason),
+fn evicted(reason: &str, at_s: i64) -> EvictedCondition {
+    EvictedCondition {
+        reason: EvictionReason::from_reason(reason),
         at_s,
     }
 }
 
 fn not_ready(reason: &str, since_s: i64) -> PodsReady {
     PodsReady::No {
-        reason: NotReady::of(reason),
+        reason: NotReadyReason::from_reason(reason),
         since_s,
     }
 }
 
 fn timestamp(value: &Value) -> Vec<String> {
-    let got = standing(&value["workload"]).order_time_ms(&settings(&value["config"]));
+    let got = lifecycle_state(&value["workload"]).order_time_ms(&settings(&value["config"]));
     let expected = value["expected_s"].as_f64().unwrap() * 1_000.0;
     #[expect(clippy::cast_possible_truncation, reason = "the data's seconds fit")]
     let expected = expected.round() as i64;
@@ -146,7 +146,7 @@ fn timestamp(value: &Value) -> Vec<String> {
 }
 
 fn expired(value: &Value) -> Vec<String> {
-    let got = standing(&value["workload"]).is_backoff_over(now_ms(value));
+    let got = lifecycle_state(&value["workload"]).is_backoff_over(now_ms(value));
     Vec::from_iter(differ("over", got, value["expected"].as_bool().unwrap()))
 }
 
@@ -154,7 +154,7 @@ fn set(value: &Value) -> Vec<String> {
     let mut got = requeue_state(&value["before"]).unwrap_or_default();
     let event = &value["event"];
     let until_s = second(&event["wait_until_s"]).unwrap();
-    let updated = got.set(until_s, event["increment_count"].as_bool().unwrap());
+    let updated = got.defer_until(until_s, event["increment_count"].as_bool().unwrap());
     let expected = value["expected_updated"].as_bool().unwrap();
     let mut problems = Vec::from_iter(differ("updated", updated, expected));
     let expected = requeue_state(&value["after"]);
@@ -175,15 +175,15 @@ fn table(value: &Value) -> Vec<String> {
                 .map(|it| it.try_into().unwrap()),
             ..RequeueState::default()
         };
-        state.set(0, true);
-        let count = state.times();
+        state.defer_until(0, true);
+        let count = state.requeue_count();
         problems.extend(differ(
             "count",
             Some(count.into()),
             row["count_after"].as_u64(),
         ));
         let delay = |jitter| backoff.delay(count, jitter, Compatibility::Kueue);
-        let (least, most) = (delay(Jitter::NONE), delay(MOST));
+        let (least, most) = (delay(Jitter::NONE), delay(MAX_JITTER));
         let expected = Duration::from_secs_f64(number("delay_min_s"));
         problems.extend(differ("shortest delay", least, expected));
         let end = Duration::from_secs_f64(number("delay_max_s_exclusive"));

@@ -22,19 +22,19 @@ const PROBE_INTERVAL_MS: u64 = 100;
 /// A running balancer. Dropping it breaks its connections.
 pub struct Balancer {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<BalancerState>,
     threads: Vec<JoinHandle<()>>,
 }
 
-struct Shared {
+struct BalancerState {
     ca: PathBuf,
     is_stopping: AtomicBool,
     replicas: Mutex<Vec<Replica>>,
     connections: Mutex<Vec<Arc<Connection>>>,
     /// Whose turn it is.
-    turn: AtomicUsize,
+    next_replica: AtomicUsize,
     /// Connections that were passed on so far.
-    passed: AtomicU64,
+    connections_total: AtomicU64,
 }
 
 #[derive(Clone, Copy)]
@@ -57,13 +57,13 @@ impl Balancer {
     pub fn start(ca: &Path) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(BalancerState {
             ca: ca.to_owned(),
             is_stopping: AtomicBool::new(false),
             replicas: Mutex::default(),
             connections: Mutex::default(),
-            turn: AtomicUsize::new(0),
-            passed: AtomicU64::new(0),
+            next_replica: AtomicUsize::new(0),
+            connections_total: AtomicU64::new(0),
         });
         let (accepting, probing) = (Arc::clone(&shared), Arc::clone(&shared));
         let threads = vec![
@@ -108,14 +108,14 @@ impl Balancer {
     }
 
     /// Connections that were passed on so far.
-    pub fn passed(&self) -> u64 {
-        self.shared.passed.load(Ordering::SeqCst)
+    pub fn connections_total(&self) -> u64 {
+        self.shared.connections_total.load(Ordering::SeqCst)
     }
 
     /// Closes every connection, and waits until the clients have seen it, so that none sends another
     /// request on one of them. Only to be used while no request is under way.
     #[track_caller]
-    pub fn renew(&self) {
+    pub fn close_connections(&self) {
         let old: Vec<_> = lock(&self.shared.connections).clone();
         for connection in &old {
             // Fails only if it is closed already.
@@ -145,7 +145,7 @@ impl Drop for Balancer {
     }
 }
 
-impl Shared {
+impl BalancerState {
     fn accept(self: &Arc<Self>, listener: &TcpListener) {
         for client in listener.incoming() {
             if self.is_stopping.load(Ordering::SeqCst) {
@@ -166,7 +166,7 @@ impl Shared {
     fn connect(&self) -> Option<(u16, TcpStream)> {
         let replicas = lock(&self.replicas).clone();
         let ready: Vec<_> = replicas.iter().filter(|it| it.is_ready).collect();
-        let turn = self.turn.fetch_add(1, Ordering::SeqCst);
+        let turn = self.next_replica.fetch_add(1, Ordering::SeqCst);
         (0..ready.len()).find_map(|step| {
             let port = ready[(turn + step) % ready.len()].port;
             let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
@@ -189,7 +189,7 @@ impl Shared {
             is_over: AtomicBool::new(false),
         });
         lock(&self.connections).push(Arc::clone(&connection));
-        self.passed.fetch_add(1, Ordering::SeqCst);
+        self.connections_total.fetch_add(1, Ordering::SeqCst);
         let shared = Arc::clone(self);
         thread::spawn(move || {
             connection.run();

@@ -21,7 +21,7 @@ pub struct Client {
 
 /// What the API server says.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     /// The texts of its warnings, as they stand in the header.
     pub warnings: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Answer {
     pub body: Value,
 }
 
-impl Answer {
+impl Response {
     /// Why a request was refused; empty if it was not.
     pub fn message(&self) -> &str {
         self.body["message"].as_str().unwrap_or_default()
@@ -47,32 +47,32 @@ impl Client {
     }
 
     /// The object at `path`.
-    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
+    pub fn get(&mut self, path: &str) -> io::Result<Response> {
         self.send("GET", path, &Value::Null)
     }
 
     /// Makes an object in the collection at `path`.
-    pub fn create(&mut self, path: &str, object: &Value) -> io::Result<Answer> {
+    pub fn create(&mut self, path: &str, object: &Value) -> io::Result<Response> {
         self.send("POST", path, object)
     }
 
     /// Writes the object at `path` anew.
-    pub fn replace(&mut self, path: &str, object: &Value) -> io::Result<Answer> {
+    pub fn replace(&mut self, path: &str, object: &Value) -> io::Result<Response> {
         self.send("PUT", path, object)
     }
 
     /// Changes the object at `path` by a merge patch.
-    pub fn patch(&mut self, path: &str, change: &Value) -> io::Result<Answer> {
+    pub fn patch(&mut self, path: &str, change: &Value) -> io::Result<Response> {
         self.send("PATCH", path, change)
     }
 
     /// Deletes the object at `path`.
-    pub fn delete(&mut self, path: &str) -> io::Result<Answer> {
+    pub fn delete(&mut self, path: &str) -> io::Result<Response> {
         self.send("DELETE", path, &Value::Null)
     }
 
     /// Sends one request, and never a second time: what comes of it is for the caller to count.
-    fn send(&mut self, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
+    fn send(&mut self, method: &str, path: &str, body: &Value) -> io::Result<Response> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.connect()?,
@@ -119,11 +119,11 @@ impl Client {
 }
 
 /// One answer, and whether the connection ends with it.
-fn read(connection: &mut impl BufRead) -> io::Result<(Answer, bool)> {
-    let message = Message::receive(connection, Until::Closed)?;
+fn read(connection: &mut impl BufRead) -> io::Result<(Response, bool)> {
+    let message = HttpMessage::receive(connection, Until::Closed)?;
     let status = message.status().ok_or(io::ErrorKind::InvalidData)?;
     let warnings = message.fields.iter().filter(|(name, _)| name == "warning");
-    let answer = Answer {
+    let answer = Response {
         status,
         warnings: warnings.map(|(_, value)| value.clone()).collect(),
         body: serde_json::from_slice(&message.body)?,
@@ -132,7 +132,7 @@ fn read(connection: &mut impl BufRead) -> io::Result<(Answer, bool)> {
 }
 
 /// A request or an answer of HTTP/1.1 as it stands on a connection.
-pub struct Message {
+pub struct HttpMessage {
     /// What stands before the fields.
     pub first: String,
     /// The names, in small letters, and the values; without those about this connection alone.
@@ -150,7 +150,7 @@ pub enum Until {
     Closed,
 }
 
-impl Message {
+impl HttpMessage {
     pub fn receive(connection: &mut impl BufRead, until: Until) -> io::Result<Self> {
         let first = line(connection)?;
         let (mut length, mut is_chunked, mut is_last) = (None, false, false);

@@ -13,7 +13,7 @@ use crate::kubectl::Kubectl;
 use crate::nodes::{self, Nodes};
 use crate::process::Process;
 use crate::programs::Programs;
-use crate::watcher::Server;
+use crate::watcher::WatchServer;
 use crate::workers::Workers;
 
 /// The administrator's token.
@@ -31,10 +31,10 @@ pub const CONTROLLER_ACCOUNT: &str =
     "system:serviceaccount:lockkeeper-system:lockkeeper-controller";
 
 /// The token of an account that nobody has given rights to.
-const STRANGER_TOKEN: &str = "stranger";
+const UNPRIVILEGED_TOKEN: &str = "stranger";
 
 /// The name of that account.
-pub const STRANGER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:stranger";
+pub const UNPRIVILEGED_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:stranger";
 
 /// Where it is said what is written down of requests, and where that is.
 const AUDIT_POLICY: &str = "audit-policy.json";
@@ -55,7 +55,7 @@ pub struct Cluster {
     kubectl: Kubectl,
     server: PathBuf,
     controller: PathBuf,
-    stranger: PathBuf,
+    unprivileged: PathBuf,
     /// The ports of etcd and of the API server.
     ports: [u16; 2],
     has_jobset: bool,
@@ -95,13 +95,13 @@ impl Cluster {
         let account = |name, token| write_kubeconfig(folder.path(), name, token, secure);
         let server = account("server", SERVER_TOKEN)?;
         let controller = account("controller", CONTROLLER_TOKEN)?;
-        let stranger = account("stranger", STRANGER_TOKEN)?;
+        let stranger = account("stranger", UNPRIVILEGED_TOKEN)?;
         Ok(Self {
             programs,
             kubectl,
             server,
             controller,
-            stranger,
+            unprivileged: stranger,
             ports: [client, secure],
             has_jobset: false,
             workers: None,
@@ -127,8 +127,8 @@ impl Cluster {
     }
 
     /// The credentials of an account that has no rights until a trial gives it some.
-    pub fn stranger(&self) -> &Path {
-        &self.stranger
+    pub fn unprivileged(&self) -> &Path {
+        &self.unprivileged
     }
 
     /// The API server as the administrator's programs see it.
@@ -137,8 +137,8 @@ impl Cluster {
     }
 
     /// The same for a watch.
-    pub fn watched(&self) -> Server {
-        Server {
+    pub fn watch_server(&self) -> WatchServer {
+        WatchServer {
             port: self.ports[1],
             ca: certificate(self.folder.path()),
             token: TOKEN,
@@ -146,10 +146,10 @@ impl Cluster {
     }
 
     /// The same for who stands between the controller and the API server.
-    pub fn controlled(&self) -> Server {
-        Server {
+    pub fn controller_server(&self) -> WatchServer {
+        WatchServer {
             token: CONTROLLER_TOKEN,
-            ..self.watched()
+            ..self.watch_server()
         }
     }
 
@@ -209,7 +209,7 @@ impl Cluster {
         let crd = self.programs.jobset().unwrap_or_else(|e| panic!("{e}"));
         let crd = crd.to_str().unwrap();
         let apply = ["apply", "--server-side", "-f", crd];
-        self.kubectl.run(&apply).accepted_silently();
+        self.kubectl.run(&apply).expect_accepted_without_warning();
         let wait = [
             "wait",
             "--for=condition=Established",
@@ -217,7 +217,7 @@ impl Cluster {
             "-f",
             crd,
         ];
-        self.kubectl.run(&wait).accepted();
+        self.kubectl.run(&wait).expect_accepted();
         self.has_jobset = true;
     }
 
@@ -227,7 +227,7 @@ impl Cluster {
     }
 
     /// What was asked for, one event a line, where it is written down. The API server writes before it answers.
-    pub fn audited(&self) -> Result<String, String> {
+    pub fn audit_log(&self) -> Result<String, String> {
         let path = self.folder.path().join(AUDIT_LOG);
         fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
     }
@@ -348,7 +348,7 @@ fn write_credentials(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
         format!(
             "{TOKEN},admin,admin,system:masters\n{SERVER_TOKEN},{SERVER_ACCOUNT},server\n\
              {CONTROLLER_TOKEN},{CONTROLLER_ACCOUNT},controller\n\
-             {STRANGER_TOKEN},{STRANGER_ACCOUNT},stranger\n"
+             {UNPRIVILEGED_TOKEN},{UNPRIVILEGED_ACCOUNT},stranger\n"
         ),
     )?;
     Ok(())

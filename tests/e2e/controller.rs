@@ -30,13 +30,13 @@ impl Controller {
         config: &str,
         flags: &[&str],
     ) -> Result<Self, String> {
-        let mut controller = Self::begin(kubeconfig, folder, config, flags)?;
+        let mut controller = Self::start_unready(kubeconfig, folder, config, flags)?;
         controller.until_ready()?;
         Ok(controller)
     }
 
     /// The same, and waits only until it listens.
-    pub fn begin(
+    pub fn start_unready(
         kubeconfig: &Path,
         folder: &Path,
         config: &str,
@@ -78,13 +78,13 @@ impl Controller {
     }
 
     /// The status with which a probe is answered; `None` when it is not.
-    pub fn probe(&self, path: &str) -> Option<u16> {
+    pub fn probe_status(&self, path: &str) -> Option<u16> {
         let (status, _) = get(self.port, path)?;
         Some(status)
     }
 
     /// What it has logged.
-    pub fn logged(&self) -> String {
+    pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("stderr")).unwrap()
     }
 
@@ -94,7 +94,7 @@ impl Controller {
     }
 
     /// Lets it go on.
-    pub fn thaw(&self) {
+    pub fn resume(&self) {
         self.process.signal(Signal::CONT).unwrap();
     }
 

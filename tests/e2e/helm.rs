@@ -32,15 +32,15 @@ fn tool(name: &str, path: &'static OnceLock<PathBuf>) -> &'static Path {
 }
 
 /// What one run of a program printed.
-pub struct Printed {
+pub struct ToolOutput {
     pub ok: bool,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Printed {
+impl ToolOutput {
     #[track_caller]
-    fn of(mut command: Command) -> Self {
+    fn run(mut command: Command) -> Self {
         let output = command.current_dir(ROOT).output().unwrap();
         Self {
             ok: output.status.success(),
@@ -51,7 +51,7 @@ impl Printed {
 
     /// Itself, if it was done, and nobody had a remark: what the API server warns of is printed there.
     #[track_caller]
-    pub fn silently(self) -> Self {
+    pub fn assert_silent(self) -> Self {
         assert!(self.ok, "{}{}", self.stdout, self.stderr);
         assert_eq!(self.stderr, "");
         self
@@ -59,7 +59,7 @@ impl Printed {
 
     /// What it says it could not do.
     #[track_caller]
-    pub fn refused(self) -> String {
+    pub fn expect_rejected(self) -> String {
         assert!(!self.ok, "{}", self.stdout);
         self.stderr
     }
@@ -73,7 +73,7 @@ pub struct Helm {
 
 impl Helm {
     /// Without a cluster.
-    pub fn alone(home: &Path) -> Self {
+    pub fn without_cluster(home: &Path) -> Self {
         Self {
             home: home.to_owned(),
             kubeconfig: None,
@@ -81,7 +81,7 @@ impl Helm {
     }
 
     /// With the credentials of a cluster.
-    pub fn on(home: &Path, kubeconfig: &Path) -> Self {
+    pub fn on_cluster(home: &Path, kubeconfig: &Path) -> Self {
         Self {
             home: home.to_owned(),
             kubeconfig: Some(kubeconfig.to_owned()),
@@ -90,7 +90,7 @@ impl Helm {
 
     /// One run, at the root of the repository.
     #[track_caller]
-    pub fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Printed {
+    pub fn run(&self, arguments: &[impl AsRef<OsStr>]) -> ToolOutput {
         static PATH: OnceLock<PathBuf> = OnceLock::new();
         let mut command = Command::new(tool("helm", &PATH));
         for (name, folder) in [("CACHE", "cache"), ("CONFIG", "config"), ("DATA", "data")] {
@@ -100,12 +100,12 @@ impl Helm {
         let none = self.home.join("no-kubeconfig");
         command.env("KUBECONFIG", self.kubeconfig.as_ref().unwrap_or(&none));
         command.env_remove("HELM_NAMESPACE").args(arguments);
-        Printed::of(command)
+        ToolOutput::run(command)
     }
 
     /// The chart as it is rendered with these values, in YAML.
     #[track_caller]
-    pub fn template(&self, values: &str) -> Printed {
+    pub fn template(&self, values: &str) -> ToolOutput {
         let path = self.values(values);
         self.run(&[
             "template",
@@ -130,7 +130,7 @@ impl Helm {
 
 /// kubeconform on a file, with the schemas of this folder.
 #[track_caller]
-pub fn kubeconform(schemas: &Path, skipped: &[&str], file: &Path) -> Printed {
+pub fn kubeconform(schemas: &Path, skipped: &[&str], file: &Path) -> ToolOutput {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     let mut command = Command::new(tool("kubeconform", &PATH));
     let location = format!(
@@ -140,7 +140,7 @@ pub fn kubeconform(schemas: &Path, skipped: &[&str], file: &Path) -> Printed {
     command.args(["-strict", "-summary", "-output=text", "-schema-location"]);
     command.arg(location).arg("-skip").arg(skipped.join(","));
     command.arg(file);
-    Printed::of(command)
+    ToolOutput::run(command)
 }
 
 /// The objects of a file.

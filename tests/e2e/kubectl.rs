@@ -33,13 +33,13 @@ impl Kubectl {
 
     /// Runs kubectl at the root of the repository.
     #[track_caller]
-    pub fn run(&self, arguments: &[&str]) -> Reply {
+    pub fn run(&self, arguments: &[&str]) -> KubectlOutput {
         self.with_input(arguments, "")
     }
 
     /// `kubectl apply` of manifests given as text; `flags` follow.
     #[track_caller]
-    pub fn apply(&self, manifests: &str, flags: &[&str]) -> Reply {
+    pub fn apply(&self, manifests: &str, flags: &[&str]) -> KubectlOutput {
         let mut arguments = vec!["apply", "-f", "-"];
         arguments.extend(flags);
         self.with_input(&arguments, manifests)
@@ -50,7 +50,7 @@ impl Kubectl {
     pub fn get(&self, arguments: &[&str]) -> Value {
         let mut all = vec!["get", "-o", "json"];
         all.extend(arguments);
-        let reply = self.run(&all).accepted();
+        let reply = self.run(&all).expect_accepted();
         serde_json::from_str(&reply.stdout).unwrap()
     }
 
@@ -59,12 +59,12 @@ impl Kubectl {
     pub fn absent(&self, arguments: &[&str]) -> bool {
         let mut all = vec!["get", "--ignore-not-found", "-o", "name"];
         all.extend(arguments);
-        self.run(&all).accepted().stdout.is_empty()
+        self.run(&all).expect_accepted().stdout.is_empty()
     }
 
     /// Runs kubectl with `input` as its standard input.
     #[track_caller]
-    pub fn with_input(&self, arguments: &[&str], input: &str) -> Reply {
+    pub fn with_input(&self, arguments: &[&str], input: &str) -> KubectlOutput {
         let mut child = self
             .command()
             .args(arguments)
@@ -76,7 +76,7 @@ impl Kubectl {
         // Fails when kubectl ends before it has read all; its reply says why.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
-        Reply {
+        KubectlOutput {
             command: arguments.join(" "),
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -101,17 +101,17 @@ impl Kubectl {
 
 /// What one run of kubectl printed.
 #[derive(Debug)]
-pub struct Reply {
+pub struct KubectlOutput {
     command: String,
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Reply {
+impl KubectlOutput {
     /// Itself, if kubectl succeeded.
     #[track_caller]
-    pub fn accepted(self) -> Self {
+    pub fn expect_accepted(self) -> Self {
         assert_eq!(
             self.code,
             Some(0),
@@ -124,15 +124,15 @@ impl Reply {
 
     /// Itself, if kubectl succeeded and had nothing to remark.
     #[track_caller]
-    pub fn accepted_silently(self) -> Self {
-        let reply = self.accepted();
+    pub fn expect_accepted_without_warning(self) -> Self {
+        let reply = self.expect_accepted();
         assert_eq!(reply.stderr, "", "kubectl {}", reply.command);
         reply
     }
 
     /// Itself, if the API server said no.
     #[track_caller]
-    pub fn refused(self) -> Self {
+    pub fn expect_rejected(self) -> Self {
         assert_eq!(
             self.code,
             Some(1),

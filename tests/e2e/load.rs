@@ -13,11 +13,11 @@ use std::time::Duration;
 use crate::cluster::Cluster;
 use crate::wait;
 
-pub use cases::{NEEDED, QUEUES, WORKLOADS, queue, workload};
-pub use counts::Counts;
+pub use cases::{REQUIRED_OBJECTS, QUEUES, WORKLOADS, queue, workload};
+pub use counts::LoadCounts;
 
-use cases::Clerk;
-use counts::Tally;
+use cases::LoadClient;
+use counts::LoadTally;
 
 /// Clients that send at the same time, each one request after the other.
 const CLIENTS: u64 = 6;
@@ -29,25 +29,25 @@ const REQUESTS_DEFAULT: u64 = 80;
 const REQUESTS_VARIABLE: &str = "LOCKKEEPER_DRILL_REQUESTS";
 
 /// Between two looks of a client that is held, in milliseconds.
-const HELD_MS: u64 = 2;
+const PAUSED_POLL_MS: u64 = 2;
 
 /// Between two requests of a client that gets no answers, in milliseconds.
-const LOST_MS: u64 = 50;
+const NO_RESPONSE_PAUSE_MS: u64 = 50;
 
 /// Clients at work. Dropping it stops them.
 pub struct Load {
-    shared: Arc<Shared>,
-    clerks: Vec<JoinHandle<Clerk>>,
+    shared: Arc<LoadState>,
+    clients: Vec<JoinHandle<LoadClient>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct LoadState {
     is_stopping: AtomicBool,
-    is_held: AtomicBool,
+    is_paused: AtomicBool,
     /// The drill keeps the webhook or the API server away.
-    is_away: AtomicBool,
-    under_way: AtomicU64,
-    tally: Mutex<Tally>,
+    is_unavailable: AtomicBool,
+    in_flight: AtomicU64,
+    tally: Mutex<LoadTally>,
 }
 
 /// How many requests one step of a drill waits for.
@@ -63,47 +63,47 @@ impl Load {
     /// Starts the clients; [`NEEDED`] must be there.
     #[track_caller]
     pub fn start(cluster: &Cluster) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(LoadState::default());
         let begin = |number| {
             let name = format!("drill-{number}");
-            let clerk = Clerk::new(cluster.client(), name).unwrap_or_else(|e| panic!("{e}"));
+            let clerk = LoadClient::new(cluster.client(), name).unwrap_or_else(|e| panic!("{e}"));
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.work(clerk))
+            thread::spawn(move || shared.run_client(clerk))
         };
-        let clerks = (0..CLIENTS).map(begin).collect();
-        Self { shared, clerks }
+        let clients = (0..CLIENTS).map(begin).collect();
+        Self { shared, clients }
     }
 
     /// What came of the requests so far.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> LoadCounts {
         self.shared.tally().counts
     }
 
     /// Requests so far, those included that are under way.
-    pub fn begun(&self) -> u64 {
+    pub fn requests_started(&self) -> u64 {
         // In this order: who is counted in between is counted twice, and nobody is left out.
-        let under_way = self.under_way();
+        let under_way = self.in_flight();
         self.counts().sent + under_way
     }
 
-    fn under_way(&self) -> u64 {
-        self.shared.under_way.load(Ordering::SeqCst)
+    fn in_flight(&self) -> u64 {
+        self.shared.in_flight.load(Ordering::SeqCst)
     }
 
     /// Waits until a step's number of requests were sent from now on, and answered.
     #[track_caller]
-    pub fn go_on(&self) {
+    pub fn wait_for_requests(&self) {
         self.wait_for(|counts| counts.sent, requests());
     }
 
     /// Waits until a step's number of requests were not judged.
     #[track_caller]
-    pub fn go_without(&self) {
+    pub fn wait_for_unavailable(&self) {
         self.wait_for(|counts| counts.unavailable, requests());
     }
 
     #[track_caller]
-    fn wait_for(&self, number: fn(Counts) -> u64, more: u64) {
+    fn wait_for(&self, number: fn(LoadCounts) -> u64, more: u64) {
         // Those under way began before.
         let goal = number(self.counts()) + more + CLIENTS;
         while number(self.counts()) < goal {
@@ -116,30 +116,30 @@ impl Load {
 
     /// Does something while no request is under way.
     #[track_caller]
-    pub fn hold(&self, action: impl FnOnce()) {
-        self.shared.is_held.store(true, Ordering::SeqCst);
-        let quiet = || Ok((self.under_way() == 0).then_some(()));
+    pub fn paused_while(&self, action: impl FnOnce()) {
+        self.shared.is_paused.store(true, Ordering::SeqCst);
+        let quiet = || Ok((self.in_flight() == 0).then_some(()));
         wait::until(quiet, || "a request is never answered".to_owned()).unwrap();
         action();
-        self.shared.is_held.store(false, Ordering::SeqCst);
+        self.shared.is_paused.store(false, Ordering::SeqCst);
     }
 
     /// Does something that takes the webhook or the API server away. What is not judged meanwhile
     /// counts as unavailable; what is sent after it counts as ever.
     #[track_caller]
-    pub fn without(&self, action: impl FnOnce()) {
-        self.shared.is_away.store(true, Ordering::SeqCst);
+    pub fn unavailable_while(&self, action: impl FnOnce()) {
+        self.shared.is_unavailable.store(true, Ordering::SeqCst);
         action();
         // What is under way began when nobody was there.
-        self.hold(|| self.shared.is_away.store(false, Ordering::SeqCst));
+        self.paused_while(|| self.shared.is_unavailable.store(false, Ordering::SeqCst));
     }
 
     /// Stops the clients, and looks at what is stored. Prints the counts as `drill NAME: …`.
     #[track_caller]
-    pub fn finish(mut self, drill: &str) -> Counts {
+    pub fn finish(mut self, drill: &str) -> LoadCounts {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
-        let clerks: Vec<Clerk> = self.clerks.drain(..).map(|it| it.join().unwrap()).collect();
-        let faults: Vec<String> = clerks.into_iter().flat_map(Clerk::audit).collect();
+        let clerks: Vec<LoadClient> = self.clients.drain(..).map(|it| it.join().unwrap()).collect();
+        let faults: Vec<String> = clerks.into_iter().flat_map(LoadClient::audit_stored).collect();
         let tally = self.shared.tally();
         let counts = tally.counts;
         println!("drill {drill}: {counts}");
@@ -150,11 +150,11 @@ impl Load {
             faults, [""; 0],
             "what was accepted is stored, and nothing else"
         );
-        let judged = counts.accepted + counts.refused;
-        let unjudged = counts.lost + counts.unavailable;
-        assert_eq!(counts.sent, judged + counts.wrong + unjudged);
+        let judged = counts.accepted + counts.rejected;
+        let unjudged = counts.without_response + counts.unavailable;
+        assert_eq!(counts.sent, judged + counts.unexpected + unjudged);
         assert!(
-            counts.accepted > 0 && counts.refused > 0,
+            counts.accepted > 0 && counts.rejected > 0,
             "no load: {counts}"
         );
         counts
@@ -164,36 +164,36 @@ impl Load {
 impl Drop for Load {
     fn drop(&mut self) {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
-        for clerk in self.clerks.drain(..) {
+        for clerk in self.clients.drain(..) {
             let _ = clerk.join();
         }
     }
 }
 
-impl Shared {
-    fn tally(&self) -> MutexGuard<'_, Tally> {
+impl LoadState {
+    fn tally(&self) -> MutexGuard<'_, LoadTally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One client, until the load is stopped.
-    fn work(&self, mut clerk: Clerk) -> Clerk {
+    fn run_client(&self, mut clerk: LoadClient) -> LoadClient {
         let pause = |pause_ms| thread::sleep(Duration::from_millis(pause_ms));
         while !self.is_stopping.load(Ordering::SeqCst) {
             // Counted first, so that whoever holds the load and sees nobody knows that nobody comes.
-            self.under_way.fetch_add(1, Ordering::SeqCst);
-            if self.is_held.load(Ordering::SeqCst) {
-                self.under_way.fetch_sub(1, Ordering::SeqCst);
-                pause(HELD_MS);
+            self.in_flight.fetch_add(1, Ordering::SeqCst);
+            if self.is_paused.load(Ordering::SeqCst) {
+                self.in_flight.fetch_sub(1, Ordering::SeqCst);
+                pause(PAUSED_POLL_MS);
                 continue;
             }
-            let was_away = self.is_away.load(Ordering::SeqCst);
-            let outcome = clerk.work();
-            let is_away = was_away || self.is_away.load(Ordering::SeqCst);
-            let is_lost = matches!(outcome, counts::Outcome::Lost(_));
+            let was_away = self.is_unavailable.load(Ordering::SeqCst);
+            let outcome = clerk.send_next();
+            let is_away = was_away || self.is_unavailable.load(Ordering::SeqCst);
+            let is_lost = matches!(outcome, counts::Outcome::NoResponse(_));
             self.tally().count(outcome, is_away);
-            self.under_way.fetch_sub(1, Ordering::SeqCst);
+            self.in_flight.fetch_sub(1, Ordering::SeqCst);
             if is_lost {
-                pause(LOST_MS);
+                pause(NO_RESPONSE_PAUSE_MS);
             }
         }
         clerk

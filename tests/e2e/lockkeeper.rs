@@ -56,7 +56,7 @@ impl Lockkeeper {
         let tls = folder.join("tls");
         let mut command = on_cluster(kubeconfig, folder, protocol, config)?;
         command.arg("--tls-dir").arg(&tls);
-        Self::started(command, folder, tls.join("ca.crt"))?.ready()
+        Self::spawn(command, folder, tls.join("ca.crt"))?.wait_ready()
     }
 
     /// Starts one of several servers that serve the same certificate, and does not wait until it is
@@ -71,24 +71,24 @@ impl Lockkeeper {
         let mut command = on_cluster(kubeconfig, folder, protocol, config)?;
         command.arg("--tls-cert").arg(volume.certificate());
         command.arg("--tls-key").arg(volume.key());
-        Self::started(command, folder, volume.ca().to_owned())
+        Self::spawn(command, folder, volume.ca().to_owned())
     }
 
     /// Starts the server without a cluster, at the root of the repository.
-    pub fn alone(folder: &Path, flags: &[&str]) -> Result<Self, String> {
-        Self::listening(folder, flags)?.ready()
+    pub fn start_without_cluster(folder: &Path, flags: &[&str]) -> Result<Self, String> {
+        Self::start_unready(folder, flags)?.wait_ready()
     }
 
     /// Like [`Self::alone`], and waits only until it listens.
-    pub fn listening(folder: &Path, flags: &[&str]) -> Result<Self, String> {
+    pub fn start_unready(folder: &Path, flags: &[&str]) -> Result<Self, String> {
         let mut command = serve(folder)?;
         command.args(flags).current_dir(ROOT);
         let tls = flags.windows(2).find(|pair| pair[0] == "--tls-dir");
         let tls = tls.map_or_else(|| folder.join("tls"), |pair| PathBuf::from(pair[1]));
-        Self::started(command, folder, tls.join("ca.crt"))
+        Self::spawn(command, folder, tls.join("ca.crt"))
     }
 
-    fn started(command: Command, folder: &Path, ca: PathBuf) -> Result<Self, String> {
+    fn spawn(command: Command, folder: &Path, ca: PathBuf) -> Result<Self, String> {
         let stdout = folder.join("stdout");
         let mut process = Process::start(
             "lockkeeper serve",
@@ -105,13 +105,13 @@ impl Lockkeeper {
         })
     }
 
-    fn ready(mut self) -> Result<Self, String> {
-        self.until(|endpoint| (endpoint.get("/readyz")?.0 == 200).then_some(()))?;
+    fn wait_ready(mut self) -> Result<Self, String> {
+        self.wait_for(|endpoint| (endpoint.get("/readyz")?.0 == 200).then_some(()))?;
         Ok(self)
     }
 
     /// Waits until `holds` gives a value.
-    pub fn until<T>(
+    pub fn wait_for<T>(
         &mut self,
         mut holds: impl FnMut(&Endpoint<'_>) -> Option<T>,
     ) -> Result<T, String> {
@@ -125,7 +125,7 @@ impl Lockkeeper {
     }
 
     /// What the server has logged.
-    pub fn logged(&self) -> String {
+    pub fn log(&self) -> String {
         fs::read_to_string(self.stdout.with_file_name("stderr")).unwrap()
     }
 
@@ -138,7 +138,7 @@ impl Lockkeeper {
     /// labels.
     #[track_caller]
     pub fn metric(&self, series: &str) -> u64 {
-        let printed = self.printed();
+        let printed = self.stdout();
         let (_, rest) = printed.split_once("metrics      http://").unwrap();
         let (address, _) = rest.split_once("/metrics").unwrap();
         let mut stream = TcpStream::connect(address).unwrap();
@@ -163,7 +163,7 @@ impl Lockkeeper {
     }
 
     /// What the server has printed.
-    pub fn printed(&self) -> String {
+    pub fn stdout(&self) -> String {
         fs::read_to_string(&self.stdout).unwrap()
     }
 
@@ -186,7 +186,7 @@ impl Lockkeeper {
     pub fn signal(&mut self, signal: Signal) -> Result<(), String> {
         self.process.signal(signal)?;
         let log = self.stdout.with_file_name("stderr");
-        self.until(|_| {
+        self.wait_for(|_| {
             let log = fs::read_to_string(&log).ok()?;
             log.contains("stopping: ").then_some(())
         })

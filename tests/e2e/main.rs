@@ -29,7 +29,7 @@ mod certificates;
 mod client;
 mod cluster;
 mod controller;
-mod dialler;
+mod handshake_client;
 mod helm;
 mod https;
 mod kubectl;
@@ -45,7 +45,7 @@ mod proxy;
 mod reservation;
 mod scenarios;
 mod snapshot;
-mod stage;
+mod fixture;
 mod wait;
 mod watcher;
 mod workers;
@@ -58,8 +58,8 @@ use libtest_mimic::{Arguments, Trial};
 
 use crate::lockkeeper::Protocol;
 use crate::scenarios::Scenario;
-use crate::scenarios::alone::Alone;
-use crate::stage::Stage;
+use crate::scenarios::without_cluster::StandaloneTrial;
+use crate::fixture::Fixture;
 
 /// The root of the repository. kubectl runs there, so that the paths in its
 /// messages are the same everywhere.
@@ -70,22 +70,22 @@ fn main() -> ExitCode {
     // The trials share one API server, and each begins by emptying it.
     arguments.test_threads = Some(1);
 
-    let stage = Arc::new(Mutex::new(Stage::default()));
-    let mut all = alone();
+    let stage = Arc::new(Mutex::new(Fixture::default()));
+    let mut all = trials_without_cluster();
     all.extend(trials(&stage));
     let conclusion = libtest_mimic::run(&arguments, all);
     // A failed trial panics with the lock held; what it leaves is still ours to end.
-    stage.lock().unwrap_or_else(PoisonError::into_inner).end();
+    stage.lock().unwrap_or_else(PoisonError::into_inner).stop_all();
     conclusion.exit_code()
 }
 
 /// What needs no cluster.
-fn alone() -> Vec<Trial> {
-    let scenarios = scenarios::alone::scenarios().into_iter();
-    let scenarios = scenarios.chain(scenarios::chart::alone());
-    let trial = |scenario: Alone| {
+fn trials_without_cluster() -> Vec<Trial> {
+    let scenarios = scenarios::without_cluster::scenarios().into_iter();
+    let scenarios = scenarios.chain(scenarios::chart::trials_without_cluster());
+    let trial = |scenario: StandaloneTrial| {
         Trial::test(scenario.name, move || {
-            scenarios::alone::run(&scenario);
+            scenarios::without_cluster::run(&scenario);
             Ok(())
         })
     };
@@ -94,7 +94,7 @@ fn alone() -> Vec<Trial> {
 
 /// Every scenario over HTTP/2, then every one over HTTP/1.1: the fewest changes
 /// of server.
-fn trials(stage: &Arc<Mutex<Stage>>) -> Vec<Trial> {
+fn trials(stage: &Arc<Mutex<Fixture>>) -> Vec<Trial> {
     [Protocol::Http2, Protocol::Http1]
         .into_iter()
         .flat_map(|protocol| {
@@ -106,7 +106,7 @@ fn trials(stage: &Arc<Mutex<Stage>>) -> Vec<Trial> {
         .collect()
 }
 
-fn trial(stage: &Arc<Mutex<Stage>>, protocol: Protocol, scenario: Scenario) -> Trial {
+fn trial(stage: &Arc<Mutex<Fixture>>, protocol: Protocol, scenario: Scenario) -> Trial {
     let stage = Arc::clone(stage);
     Trial::test(format!("{} ({protocol})", scenario.name), move || {
         let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,7 +2,7 @@
 
 /// Two namespaces with a queue each, quota behind them, and two priority
 /// classes, `low` and `high`.
-pub const WORLD: &str = r"
+pub const CLUSTER_OBJECTS: &str = r"
 apiVersion: v1
 kind: Namespace
 metadata: {name: team}

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answer, Client};
+use crate::client::{Response, Client};
 use crate::wait;
 
 /// The namespace of all that is made here.
@@ -32,10 +32,10 @@ pub fn collection(kind: &str) -> String {
 }
 
 /// What the API server says when it has just started.
-const BUSY: u16 = 429;
+const TOO_MANY_REQUESTS: u16 = 429;
 
 /// What a trial may leave behind, in the order in which it goes: who makes others first.
-const LEFT: [&str; 9] = [
+const SWEPT_KINDS: [&str; 9] = [
     "Job",
     "Workload",
     "Pod",
@@ -62,13 +62,13 @@ impl Objects {
     /// The answer to a request that only reads: it is asked again when the connection was broken, and when
     /// the API server is not ready for it yet.
     #[track_caller]
-    fn read(&self, path: &str) -> Answer {
+    fn read(&self, path: &str) -> Response {
         let mut client = self.client.borrow_mut();
         let answer = wait::until(
             || {
                 let answer = client.get(path).or_else(|_| client.get(path));
                 let answer = answer.map_err(|e| e.to_string())?;
-                Ok((answer.status != BUSY).then_some(answer))
+                Ok((answer.status != TOO_MANY_REQUESTS).then_some(answer))
             },
             || format!("the API server is not ready for {path}"),
         );
@@ -77,15 +77,15 @@ impl Objects {
 
     /// Makes an object.
     #[track_caller]
-    pub fn make(&self, object: &Value) -> Value {
-        let answer = self.try_make(object);
+    pub fn create(&self, object: &Value) -> Value {
+        let answer = self.try_create(object);
         assert_eq!(answer.status, 201, "{object:#}: {answer:#?}");
         answer.body
     }
 
     /// What comes of making an object.
     #[track_caller]
-    pub fn try_make(&self, object: &Value) -> Answer {
+    pub fn try_create(&self, object: &Value) -> Response {
         let path = collection(object["kind"].as_str().unwrap());
         self.client.borrow_mut().create(&path, object).unwrap()
     }
@@ -158,7 +158,7 @@ impl Objects {
 
     /// Waits until `holds` of an object, and gives it.
     #[track_caller]
-    pub fn until(&self, kind: &str, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    pub fn wait_until(&self, kind: &str, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
         let found = wait::until(
             || {
@@ -167,26 +167,26 @@ impl Objects {
             },
             || format!("{kind} {name} does not get there"),
         );
-        found.unwrap_or_else(|e| panic!("{e}: {}", without_management(last)))
+        found.unwrap_or_else(|e| panic!("{e}: {}", without_managed_fields(last)))
     }
 
     /// Waits until there is no such object.
     #[track_caller]
-    pub fn until_gone(&self, kind: &str, name: &str) {
-        self.until(kind, name, Value::is_null);
+    pub fn wait_until_gone(&self, kind: &str, name: &str) {
+        self.wait_until(kind, name, Value::is_null);
     }
 
     /// Removes what earlier trials left. Nobody may be there who makes more.
     #[track_caller]
     pub fn sweep(&self, has_jobset: bool) {
-        let kinds = has_jobset.then_some("JobSet").into_iter().chain(LEFT);
+        let kinds = has_jobset.then_some("JobSet").into_iter().chain(SWEPT_KINDS);
         let kinds: Vec<&str> = kinds.collect();
         let mut left = Vec::new();
         let found = wait::until(
             || {
                 left = kinds
                     .iter()
-                    .flat_map(|kind| self.left(kind).into_iter().map(move |name| (*kind, name)))
+                    .flat_map(|kind| self.remaining(kind).into_iter().map(move |name| (*kind, name)))
                     .collect();
                 // Again and again: who made others may have done so in the meantime.
                 for kind in &kinds {
@@ -195,7 +195,7 @@ impl Objects {
                     }
                 }
                 for (kind, name) in &left {
-                    self.release(kind, name);
+                    self.remove_finalizers(kind, name);
                 }
                 Ok(left.is_empty().then_some(()))
             },
@@ -208,7 +208,7 @@ impl Objects {
     fn delete_all(&self, kind: &str) {
         if kind == "PriorityClass" {
             // Two are the API server's own.
-            for name in self.left(kind) {
+            for name in self.remaining(kind) {
                 self.delete(kind, &name);
             }
             return;
@@ -223,14 +223,14 @@ impl Objects {
 
     /// Takes the finalizers from an object that is being deleted. It may go by itself in the meantime.
     #[track_caller]
-    fn release(&self, kind: &str, name: &str) {
+    fn remove_finalizers(&self, kind: &str, name: &str) {
         let path = format!("{}/{name}", collection(kind));
         let change = json!({"metadata": {"finalizers": null}});
         let answer = self.client.borrow_mut().patch(&path, &change).unwrap();
         assert!(matches!(answer.status, 200 | 404 | 409), "{answer:#?}");
     }
 
-    fn left(&self, kind: &str) -> Vec<String> {
+    fn remaining(&self, kind: &str) -> Vec<String> {
         let all = self.list(kind);
         let names = all
             .iter()
@@ -241,7 +241,7 @@ impl Objects {
 }
 
 /// An object without the list of who wrote which of its fields, for messages.
-fn without_management(mut object: Value) -> String {
+fn without_managed_fields(mut object: Value) -> String {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("managedFields");
     }

@@ -59,10 +59,10 @@ impl Process {
         wait::until(
             || match child.try_wait() {
                 Ok(None) => Ok(ready()),
-                Ok(Some(status)) => Err(failure(name, &format!("ended with {status}"), log)),
-                Err(e) => Err(failure(name, &format!("is lost: {e}"), log)),
+                Ok(Some(status)) => Err(failure_with_log(name, &format!("ended with {status}"), log)),
+                Err(e) => Err(failure_with_log(name, &format!("is lost: {e}"), log)),
             },
-            || failure(name, "was not ready in time", log),
+            || failure_with_log(name, "was not ready in time", log),
         )
     }
 
@@ -74,24 +74,24 @@ impl Process {
     /// Asks the process to end, as Kubernetes does, and waits for it.
     pub fn terminate(self) -> Result<ExitStatus, String> {
         self.signal(Signal::TERM)?;
-        self.ended()
+        self.wait()
     }
 
     /// Sends the process a signal.
     pub fn signal(&self, signal: Signal) -> Result<(), String> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal)
-            .map_err(|e| failure(&self.name, &format!("takes no signal: {e}"), &self.log))
+            .map_err(|e| failure_with_log(&self.name, &format!("takes no signal: {e}"), &self.log))
     }
 
     /// Waits until the process has ended.
-    pub fn ended(mut self) -> Result<ExitStatus, String> {
+    pub fn wait(mut self) -> Result<ExitStatus, String> {
         let Self {
             name, child, log, ..
         } = &mut self;
         wait::until(
             || child.try_wait().map_err(|e| format!("{name} is lost: {e}")),
-            || failure(name, "did not end when asked", log),
+            || failure_with_log(name, "did not end when asked", log),
         )
     }
 }
@@ -109,7 +109,7 @@ pub fn create(path: &Path) -> Result<File, String> {
     File::create(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn failure(name: &str, what: &str, log: &Path) -> String {
+fn failure_with_log(name: &str, what: &str, log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let tail = lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n");

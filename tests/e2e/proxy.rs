@@ -17,24 +17,24 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-pub use self::faults::{Counts, Faults};
-use self::faults::{Fate, collection, is_watch, is_write, path, refusal, status};
-use crate::client::{Message, Until};
+pub use self::faults::{FaultCounts, Faults};
+use self::faults::{Disposition, collection, is_watch, is_write, path, error_response, status};
+use crate::client::{HttpMessage, Until};
 use crate::https::Stream;
-use crate::watcher::{Patient, Server};
+use crate::watcher::{InterruptibleStream, WatchServer};
 
 /// A running proxy. Dropping it breaks its connections.
 pub struct Proxy {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    server: Server,
+struct ProxyState {
+    server: WatchServer,
     is_stopping: AtomicBool,
     faults: Mutex<Faults>,
-    counts: Mutex<Counts>,
+    counts: Mutex<FaultCounts>,
     /// By path of a collection: older versions than this have expired.
     oldest: Mutex<BTreeMap<String, u64>>,
     clients: Mutex<Vec<Arc<TcpStream>>>,
@@ -42,10 +42,10 @@ struct Shared {
 
 impl Proxy {
     /// A proxy without faults.
-    pub fn start(server: Server) -> io::Result<Self> {
+    pub fn start(server: WatchServer) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ProxyState {
             server,
             is_stopping: AtomicBool::new(false),
             faults: Mutex::default(),
@@ -67,7 +67,7 @@ impl Proxy {
         *lock(&self.shared.faults) = faults;
     }
 
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> FaultCounts {
         *lock(&self.shared.counts)
     }
 
@@ -104,7 +104,7 @@ impl Drop for Proxy {
     }
 }
 
-impl Shared {
+impl ProxyState {
     fn accept(self: &Arc<Self>, listener: &TcpListener) {
         for client in listener.incoming() {
             if self.is_stopping.load(Ordering::SeqCst) {
@@ -129,26 +129,26 @@ impl Shared {
         let mut requests = BufReader::new(client);
         let mut upstream = None;
         loop {
-            let mut request = Message::receive(&mut requests, Until::Head)?;
+            let mut request = HttpMessage::receive(&mut requests, Until::Head)?;
             request.fields.retain(|(name, _)| name != "authorization");
             let token = format!("Bearer {}", self.server.token);
             request.fields.push(("authorization".to_owned(), token));
             let faults = *lock(&self.faults);
             let fate = {
                 let oldest = lock(&self.oldest);
-                lock(&self.counts).take(&request, &faults, &oldest)
+                lock(&self.counts).dispose(&request, &faults, &oldest)
             };
             self.delay(Instant::now(), faults.latency_ms);
             let answer = match fate {
-                Fate::Answer(code, reason) => Ok(refusal(code, reason)),
-                Fate::Pass if is_watch(&request) => return self.watch(client, request),
-                Fate::Pass | Fate::Lose => self.pass(&request, &mut upstream),
+                Disposition::Respond(code, reason) => Ok(error_response(code, reason)),
+                Disposition::Forward if is_watch(&request) => return self.forward_watch(client, request),
+                Disposition::Forward | Disposition::DropResponse => self.forward(&request, &mut upstream),
             };
             if is_write(&request) {
                 // Before the client hears of it, who may begin the next one then.
-                lock(&self.counts).under_way -= 1;
+                lock(&self.counts).in_flight -= 1;
             }
-            if matches!(fate, Fate::Lose) {
+            if matches!(fate, Disposition::DropResponse) {
                 return Ok(());
             }
             answer?.send(&mut &*client)?;
@@ -164,17 +164,17 @@ impl Shared {
     }
 
     /// Passes a request on, over a connection that is kept.
-    fn pass(
+    fn forward(
         &self,
-        request: &Message,
+        request: &HttpMessage,
         upstream: &mut Option<BufReader<Stream>>,
-    ) -> io::Result<Message> {
+    ) -> io::Result<HttpMessage> {
         let mut connection = match upstream.take() {
             Some(connection) => connection,
             None => BufReader::new(self.server.endpoint().handshake(&["http/1.1"])?),
         };
         request.send(connection.get_mut())?;
-        let answer = Message::receive(&mut connection, Until::Closed)?;
+        let answer = HttpMessage::receive(&mut connection, Until::Closed)?;
         if !answer.is_last {
             *upstream = Some(connection);
         }
@@ -182,7 +182,7 @@ impl Shared {
     }
 
     /// Passes on what a watch shows, until it ends or breaks. With it ends the connection.
-    fn watch(self: &Arc<Self>, mut client: &TcpStream, mut request: Message) -> io::Result<()> {
+    fn forward_watch(self: &Arc<Self>, mut client: &TcpStream, mut request: HttpMessage) -> io::Result<()> {
         // HTTP/1.0 has no chunks: what comes is lines.
         request.first = request.first.replace("HTTP/1.1", "HTTP/1.0");
         let (sender, events) = mpsc::channel();
@@ -200,7 +200,7 @@ impl Shared {
             let faults = *lock(&self.faults);
             self.delay(at, faults.latency_ms + faults.lag_ms);
             let is_meant = collection(&path).ends_with(faults.watches);
-            if is_meant && self.breaks(told, &path, &event, &faults, client)? {
+            if is_meant && self.break_watch_if_due(told, &path, &event, &faults, client)? {
                 return Ok(());
             }
             lock(&self.counts).events += 1;
@@ -212,7 +212,7 @@ impl Shared {
     /// Sends the head of the answer as the first line, and then each event.
     fn read_watch(&self, head: &str, sender: &mpsc::Sender<(Instant, Vec<u8>)>) -> io::Result<()> {
         let stream = self.server.endpoint().handshake(&["http/1.1"])?;
-        let mut lines = BufReader::new(Patient::new(stream, &self.is_stopping)?);
+        let mut lines = BufReader::new(InterruptibleStream::new(stream, &self.is_stopping)?);
         lines.get_mut().write_all(head.as_bytes())?;
         let mut line = String::new();
         let mut status = String::new();
@@ -236,7 +236,7 @@ impl Shared {
     }
 
     /// Whether a watch breaks after as many events, instead of the next.
-    fn breaks(
+    fn break_watch_if_due(
         &self,
         told: usize,
         path: &str,

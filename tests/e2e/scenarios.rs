@@ -1,33 +1,33 @@
 //! The scenarios: what a user does, and what the cluster says.
 
 mod agreement;
-pub mod alone;
+pub mod without_cluster;
 mod certificates;
 pub mod chart;
-mod checked;
+mod check_command;
 mod configuration;
 mod control;
-mod converting;
+mod conversion;
 mod demo;
-mod drills;
+mod failure_drills;
 mod examples;
-mod expressions;
-mod filling;
-mod foreign;
-mod guarded;
+mod cel_rules;
+mod policy_defaults;
+mod kueue_objects;
+mod kubernetes_objects;
 mod objects;
-mod rights;
+mod rbac;
 mod rules;
 mod scheduling;
 mod setup;
-mod stored;
+mod cluster_audit;
 mod workers;
 
 use std::borrow::Cow;
 use std::path::Path;
 
 use crate::lockkeeper::Protocol;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 /// One trial. It runs once for each protocol, unless the protocol is nothing to it.
 pub struct Scenario {
@@ -38,12 +38,12 @@ pub struct Scenario {
 }
 
 /// What a trial does; it fails by panicking.
-type Run = Box<dyn FnOnce(&mut Stage, Protocol) + Send>;
+type Run = Box<dyn FnOnce(&mut Fixture, Protocol) + Send>;
 
 impl Scenario {
     fn new(
         name: impl Into<Cow<'static, str>>,
-        run: impl FnOnce(&mut Stage, Protocol) + Send + 'static,
+        run: impl FnOnce(&mut Fixture, Protocol) + Send + 'static,
     ) -> Self {
         Self {
             name: name.into(),
@@ -63,22 +63,22 @@ impl Scenario {
 pub fn all(root: &Path) -> Vec<Scenario> {
     let mut scenarios = setup::scenarios();
     scenarios.extend(examples::scenarios(root));
-    scenarios.extend(expressions::scenarios());
-    scenarios.extend(filling::scenarios());
+    scenarios.extend(cel_rules::scenarios());
+    scenarios.extend(policy_defaults::scenarios());
     scenarios.extend(objects::scenarios());
-    scenarios.extend(guarded::scenarios());
+    scenarios.extend(kubernetes_objects::scenarios());
     scenarios.extend(scheduling::scenarios());
-    scenarios.extend(checked::scenarios());
+    scenarios.extend(check_command::scenarios());
     scenarios.extend(configuration::scenarios());
     scenarios.extend(agreement::scenarios());
-    scenarios.extend(stored::scenarios());
+    scenarios.extend(cluster_audit::scenarios());
     scenarios.extend(rules::scenarios());
-    scenarios.extend(foreign::scenarios());
+    scenarios.extend(kueue_objects::scenarios());
     scenarios.extend(certificates::scenarios());
-    scenarios.extend(converting::scenarios());
-    scenarios.extend(drills::scenarios());
+    scenarios.extend(conversion::scenarios());
+    scenarios.extend(failure_drills::scenarios());
     scenarios.extend(workers::scenarios());
-    scenarios.extend(rights::scenarios());
+    scenarios.extend(rbac::scenarios());
     scenarios.extend(control::scenarios());
     scenarios.extend(chart::scenarios());
     scenarios.extend(demo::scenarios());

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 /// How long any one condition may take. Far above what is usual, because a
 /// busy machine is slow and a missed deadline tells nothing about the code.
-const PATIENCE_S: u64 = 120;
+const TIMEOUT_S: u64 = 120;
 
 /// Another patience, in seconds, for whoever writes a trial.
-const PATIENCE: &str = "LOCKKEEPER_PATIENCE_SECONDS";
+const TIMEOUT: &str = "LOCKKEEPER_PATIENCE_SECONDS";
 
 const POLL_INTERVAL_MS: u64 = 50;
 
@@ -19,7 +19,7 @@ pub fn until<T>(
     mut condition: impl FnMut() -> Result<Option<T>, String>,
     late: impl FnOnce() -> String,
 ) -> Result<T, String> {
-    let patience_s = env::var(PATIENCE).map_or(PATIENCE_S, |it| it.parse().unwrap());
+    let patience_s = env::var(TIMEOUT).map_or(TIMEOUT_S, |it| it.parse().unwrap());
     let deadline = Instant::now() + Duration::from_secs(patience_s);
     loop {
         if let Some(value) = condition()? {

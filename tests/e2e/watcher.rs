@@ -16,13 +16,13 @@ const PAUSE_MS: u64 = 200;
 
 /// The API server, and who asks it.
 #[derive(Clone)]
-pub struct Server {
+pub struct WatchServer {
     pub port: u16,
     pub ca: PathBuf,
     pub token: &'static str,
 }
 
-impl Server {
+impl WatchServer {
     pub fn endpoint(&self) -> Endpoint<'_> {
         Endpoint {
             port: self.port,
@@ -34,13 +34,13 @@ impl Server {
 
 /// A watch of one collection. Dropping it ends it.
 pub struct Watch {
-    seen: Arc<Mutex<Seen>>,
+    observed: Arc<Mutex<ObservedVersions>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct ObservedVersions {
     versions: Vec<Value>,
     /// Why it ended by itself.
     error: Option<String>,
@@ -48,14 +48,14 @@ struct Seen {
 
 impl Watch {
     /// Begins with what comes after the version `from` of a listing of the collection at `path`.
-    pub fn start(server: Server, path: String, from: String) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+    pub fn start(server: WatchServer, path: String, from: String) -> Self {
+        let observed = Arc::new(Mutex::new(ObservedVersions::default()));
         let is_over = Arc::new(AtomicBool::new(false));
-        let (into, until) = (Arc::clone(&seen), Arc::clone(&is_over));
+        let (into, until) = (Arc::clone(&observed), Arc::clone(&is_over));
         let thread = thread::spawn(move || {
             let mut version = from;
             while !until.load(Ordering::Relaxed) {
-                match follow(&server.endpoint(), &path, &mut version, &into, &until) {
+                match run(&server.endpoint(), &path, &mut version, &into, &until) {
                     Ok(()) => {}
                     // The API server may be away: the watch goes on where it was.
                     Err(e) if is_broken(&e) => thread::sleep(Duration::from_millis(PAUSE_MS)),
@@ -67,7 +67,7 @@ impl Watch {
             }
         });
         Self {
-            seen,
+            observed,
             is_over,
             thread: Some(thread),
         }
@@ -75,14 +75,14 @@ impl Watch {
 
     /// All versions so far, in their order. One that is gone has `deletedVersion` in it.
     #[track_caller]
-    pub fn so_far(&self) -> Vec<Value> {
-        self.after(0)
+    pub fn versions(&self) -> Vec<Value> {
+        self.versions_after(0)
     }
 
     /// The same, without the first ones.
     #[track_caller]
-    pub fn after(&self, first: usize) -> Vec<Value> {
-        let seen = lock(&self.seen);
+    pub fn versions_after(&self, first: usize) -> Vec<Value> {
+        let seen = lock(&self.observed);
         assert_eq!(seen.error, None, "the watch is not whole");
         seen.versions[first..].to_vec()
     }
@@ -97,7 +97,7 @@ impl Drop for Watch {
     }
 }
 
-fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+fn lock(seen: &Mutex<ObservedVersions>) -> MutexGuard<'_, ObservedVersions> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -109,15 +109,15 @@ fn is_broken(error: &io::Error) -> bool {
     )
 }
 
-fn follow(
+fn run(
     endpoint: &Endpoint<'_>,
     path: &str,
     version: &mut String,
-    into: &Mutex<Seen>,
+    into: &Mutex<ObservedVersions>,
     is_over: &AtomicBool,
 ) -> io::Result<()> {
     let stream = endpoint.handshake(&["http/1.1"])?;
-    let mut lines = BufReader::new(Patient::new(stream, is_over)?);
+    let mut lines = BufReader::new(InterruptibleStream::new(stream, is_over)?);
     let mut token = String::new();
     if let Some(it) = endpoint.token {
         token = format!("Authorization: Bearer {it}\r\n");
@@ -161,12 +161,12 @@ fn follow(
 }
 
 /// A stream that waits for more, until nobody wants it any more.
-pub struct Patient<'a> {
+pub struct InterruptibleStream<'a> {
     stream: Stream,
     is_over: &'a AtomicBool,
 }
 
-impl<'a> Patient<'a> {
+impl<'a> InterruptibleStream<'a> {
     pub fn new(stream: Stream, is_over: &'a AtomicBool) -> io::Result<Self> {
         let pause = Duration::from_millis(PAUSE_MS);
         stream.sock.set_read_timeout(Some(pause))?;
@@ -174,7 +174,7 @@ impl<'a> Patient<'a> {
     }
 }
 
-impl Write for Patient<'_> {
+impl Write for InterruptibleStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.write(bytes)
     }
@@ -184,7 +184,7 @@ impl Write for Patient<'_> {
     }
 }
 
-impl Read for Patient<'_> {
+impl Read for InterruptibleStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.read(into) {

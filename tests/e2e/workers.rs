@@ -51,8 +51,8 @@ impl Workers {
         let mut scheduler = start(SCHEDULER, scheduler)?;
         let mut kwok = start(KWOK, kwok(programs, admin, kwok_port))?;
 
-        manager.wait_ready(|| is_well(folder, CONTROLLER_MANAGER, manager_port, "/healthz"))?;
-        scheduler.wait_ready(|| is_well(folder, SCHEDULER, scheduler_port, "/readyz"))?;
+        manager.wait_ready(|| is_healthy(folder, CONTROLLER_MANAGER, manager_port, "/healthz"))?;
+        scheduler.wait_ready(|| is_healthy(folder, SCHEDULER, scheduler_port, "/readyz"))?;
         // It listens when it has begun to watch.
         kwok.wait_ready(|| TcpStream::connect((Ipv4Addr::LOCALHOST, kwok_port)).ok())?;
         Ok(Self {
@@ -131,7 +131,7 @@ fn kwok(programs: &Programs, admin: &Path, port: u16) -> Command {
 
 /// Whether a program says at `path` that it is well. It makes its certificate itself, as the API
 /// server does.
-fn is_well(folder: &Path, name: &str, port: u16, path: &str) -> Option<()> {
+fn is_healthy(folder: &Path, name: &str, port: u16, path: &str) -> Option<()> {
     let ca = folder.join(name).join(name).with_extension("crt");
     let endpoint = Endpoint {
         port,

@@ -21,7 +21,7 @@
 
 use std::collections::BTreeMap;
 
-use lockkeeper_api::convert::{Converters, Fault, Hub, Keyed, Kind, Version};
+use lockkeeper_api::conversion::{Converters, VersionError, Hub, ListKey, Kind, Version};
 use lockkeeper_api::field_path::FieldPath;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub const KIND: &str = "Reservation";
 
 /// The kind with all of its versions.
 pub fn kind() -> Kind {
-    let kind = Kind::of::<Reservation>(GROUP, KIND);
+    let kind = Kind::builder::<Reservation>(GROUP, KIND);
     let kind = kind.version::<V1Alpha1>().version::<V1Beta1>();
     kind.version::<V1>().build().unwrap()
 }
@@ -109,13 +109,13 @@ pub struct Status {
     pub phase: Option<String>,
 }
 
-const WINDOWS: &[Keyed] = &[Keyed {
+const WINDOWS: &[ListKey] = &[ListKey {
     list: "spec.windows",
     key: "name",
 }];
 
 impl Hub for Reservation {
-    const KEYED: &'static [Keyed] = WINDOWS;
+    const LIST_KEYS: &'static [ListKey] = WINDOWS;
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -174,9 +174,9 @@ impl Version for V1Alpha1 {
         "spec.windows.*.zone",
         "spec.tolerant",
     ];
-    const KEYED: &'static [Keyed] = WINDOWS;
+    const LIST_KEYS: &'static [ListKey] = WINDOWS;
 
-    fn into_hub(self) -> Result<Reservation, Fault> {
+    fn into_hub(self) -> Result<Reservation, VersionError> {
         let window = |it: V1Alpha1Window| Window {
             name: it.name,
             start: it.start,
@@ -210,7 +210,7 @@ impl Version for V1Alpha1 {
         })
     }
 
-    fn from_hub(hub: Reservation) -> Result<Self, Fault> {
+    fn from_hub(hub: Reservation) -> Result<Self, VersionError> {
         let window = |it: Window| V1Alpha1Window {
             name: it.name,
             start: it.start,
@@ -334,7 +334,7 @@ impl Version for V1Beta1 {
     const NAME: &'static str = "v1beta1";
     const LACKS: &'static [&'static str] = &["spec.mode", "spec.windows[]", "spec.note"];
 
-    fn into_hub(self) -> Result<Reservation, Fault> {
+    fn into_hub(self) -> Result<Reservation, VersionError> {
         let spec = |spec: V1Beta1Spec| Spec {
             owner: owner(spec.team, spec.user),
             seconds: spec.duration_seconds,
@@ -350,7 +350,7 @@ impl Version for V1Beta1 {
         })
     }
 
-    fn from_hub(hub: Reservation) -> Result<Self, Fault> {
+    fn from_hub(hub: Reservation) -> Result<Self, VersionError> {
         let spec = |spec: Spec| {
             let (team, user) = names(spec.owner);
             V1Beta1Spec {
@@ -402,13 +402,13 @@ impl Version for V1 {
     const NAME: &'static str = "v1";
     const LACKS: &'static [&'static str] = &["spec.mode", "spec.windows[]", "spec.tolerant"];
 
-    fn into_hub(self) -> Result<Reservation, Fault> {
+    fn into_hub(self) -> Result<Reservation, VersionError> {
         let seconds = |duration: String| {
             let seconds = duration.strip_suffix('s');
             let seconds = seconds.and_then(|it| it.parse().ok());
             seconds.ok_or_else(|| {
                 let field = FieldPath::new("spec.duration");
-                Fault::new(field, "must be a number of seconds, such as 90s")
+                VersionError::new(field, "must be a number of seconds, such as 90s")
             })
         };
         let spec = |spec: V1Spec| {
@@ -428,7 +428,7 @@ impl Version for V1 {
         })
     }
 
-    fn from_hub(hub: Reservation) -> Result<Self, Fault> {
+    fn from_hub(hub: Reservation) -> Result<Self, VersionError> {
         let spec = |spec: Spec| {
             let (team, user) = names(spec.owner);
             V1Spec {

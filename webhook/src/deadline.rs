@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub(crate) mod missed;
+pub(crate) mod timeout_response;
 
 /// What the API server waits when it says nothing, in seconds.
 const TIMEOUT_SECONDS_DEFAULT: u64 = 10;
@@ -13,23 +13,23 @@ const TIMEOUT_SECONDS_MAX: u64 = 30;
 
 /// What is left of the timeout of a request when it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reserve {
+pub struct DeadlineReserve {
     /// How much sooner than the timeout the answer is given: it has a way to go.
     pub answer: Duration,
     /// The most that rules may take of that when they run again after a lookup. At most as long as
     /// [`Self::answer`], or the answer would be late.
-    pub second_look_max: Duration,
+    pub retry_reserve: Duration,
 }
 
 /// When the work must end: sooner than the `timeout` in the query by the reserve, which is at most
 /// half of it.
-pub(crate) fn of(query: Option<&str>, started: Instant, reserve: &Reserve) -> Instant {
+pub(crate) fn from_query(query: Option<&str>, started: Instant, reserve: &DeadlineReserve) -> Instant {
     let given = query.and_then(|query| {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let mut values = pairs
             .filter(|(key, _)| *key == "timeout")
             .map(|(_, value)| value);
-        duration(values.next()?)
+        parse_duration(values.next()?)
     });
     let most = Duration::from_secs(TIMEOUT_SECONDS_MAX);
     let timeout = given
@@ -41,14 +41,14 @@ pub(crate) fn of(query: Option<&str>, started: Instant, reserve: &Reserve) -> In
 
 /// When the rules must be done that run again after a lookup. A lookup may go on to the deadline, so
 /// a part of the reserve is theirs.
-pub(crate) fn for_second_look(started: Instant, deadline: Instant, reserve: &Reserve) -> Instant {
+pub(crate) fn for_retry(started: Instant, deadline: Instant, reserve: &DeadlineReserve) -> Instant {
     let given = deadline.saturating_duration_since(started);
     // The reserve is at most as long as the time before it: `of` sees to that.
-    deadline + (given / 2).min(reserve.second_look_max)
+    deadline + (given / 2).min(reserve.retry_reserve)
 }
 
 /// Reads a Go duration of hours, minutes, seconds and milliseconds, such as `10s` or `1m30s`.
-fn duration(text: &str) -> Option<Duration> {
+fn parse_duration(text: &str) -> Option<Duration> {
     if text.is_empty() {
         return None;
     }
@@ -76,17 +76,17 @@ fn duration(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Bounds;
+    use crate::load_shedding::LoadLimits;
 
     #[track_caller]
     fn check(query: Option<&str>, expected_ms: u64) {
         let now = Instant::now();
-        let left = of(query, now, &Bounds::default().reserve).saturating_duration_since(now);
+        let left = from_query(query, now, &LoadLimits::default().reserve).saturating_duration_since(now);
         assert_eq!(left, Duration::from_millis(expected_ms), "{query:?}");
     }
 
     #[test]
-    fn ends_a_second_early() {
+    fn deadline_is_timeout_minus_reserve() {
         check(None, 9_000);
         check(Some("timeout=10s"), 9_000);
         check(Some("timeout=5s"), 4_000);
@@ -98,11 +98,11 @@ mod tests {
     }
 
     #[test]
-    fn a_second_look_ends_before_the_timeout() {
-        let usual = Bounds::default().reserve;
-        let large = Reserve {
+    fn retry_deadline_is_before_timeout() {
+        let usual = LoadLimits::default().reserve;
+        let large = DeadlineReserve {
             answer: Duration::from_secs(4),
-            second_look_max: Duration::from_secs(4),
+            retry_reserve: Duration::from_secs(4),
         };
         for (reserve, timeout, first_ms, second_ms) in [
             (usual, "10s", 9_000, 9_500),
@@ -114,8 +114,8 @@ mod tests {
             (large, "30s", 26_000, 30_000),
         ] {
             let now = Instant::now();
-            let deadline = of(Some(&format!("timeout={timeout}")), now, &reserve);
-            let second = for_second_look(now, deadline, &reserve);
+            let deadline = from_query(Some(&format!("timeout={timeout}")), now, &reserve);
+            let second = for_retry(now, deadline, &reserve);
             let left = [deadline, second].map(|end| end.saturating_duration_since(now));
             let expected = [first_ms, second_ms].map(Duration::from_millis);
             assert_eq!(left, expected, "{timeout}");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_counts_as_nothing() {
+    fn invalid_timeout_uses_default() {
         for text in [
             "timeout=",
             "timeout=10",

@@ -1,13 +1,13 @@
 //! The HTTP side: paths, limits, and what is refused before it is a review.
 
-use crate::app::App;
-use crate::conversion::ReviewError;
+use crate::app_state::AppState;
+use crate::conversion_review::ConversionReviewError;
 use crate::deadline;
-use crate::envelope::EnvelopeError;
-use crate::limits::{Full, Held, Load};
-use crate::metrics::{Observed, Path};
+use crate::admission_review::AdmissionReviewError;
+use crate::load_shedding::{Overloaded, BufferedBody, LoadShedder};
+use crate::metrics::{RequestObserver, ReviewPath};
 use crate::readiness::Health;
-use crate::trace::{Root, Step, Trace};
+use crate::trace::{ReviewSpan, ReviewStep, ReviewTrace};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
@@ -19,25 +19,25 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 mod body;
-mod converting;
-mod turn;
-mod work;
+mod convert;
+mod offload;
+mod review;
 
-use work::{Question, Work};
+use review::{Endpoint, ReviewTask};
 
 /// What all handlers share.
 #[derive(Clone)]
-struct Server {
-    app: Arc<App>,
-    load: Arc<Load>,
+struct HandlerState {
+    app: Arc<AppState>,
+    load: Arc<LoadShedder>,
     health: Arc<Health>,
 }
 
-impl Server {
+impl HandlerState {
     /// Once the server is about to stop, an answer on HTTP/1.1 is the last one of its connection. One
     /// that is closed while it rests may have a request on its way, which nobody sends again; after
     /// an answer there is none. HTTP/2 can say by itself what it has not taken.
-    fn part(&self, version: Version, mut answer: Response) -> Response {
+    fn close_if_stopping(&self, version: Version, mut answer: Response) -> Response {
         if version < Version::HTTP_2 && self.health.is_stopping() {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
@@ -47,7 +47,7 @@ impl Server {
 }
 
 /// The paths of a server with the usual limits that nobody tells to stop.
-pub fn router(app: Arc<App>) -> Router {
+pub fn router(app: Arc<AppState>) -> Router {
     router_with(app, Arc::default(), Arc::default())
 }
 
@@ -55,18 +55,18 @@ pub fn router(app: Arc<App>) -> Router {
 /// costs by itself, for measurements.
 ///
 /// The probes have no limit: a server that is busy is neither dead nor of no use.
-pub fn router_with(app: Arc<App>, load: Arc<Load>, health: Arc<Health>) -> Router {
+pub fn router_with(app: Arc<AppState>, load: Arc<LoadShedder>, health: Arc<Health>) -> Router {
     Router::new()
-        .route("/validate", reviews(Path::Validate))
-        .route("/mutate", reviews(Path::Mutate))
-        .route("/convert", reviews(Path::Convert))
+        .route("/validate", review_handler(ReviewPath::Validate))
+        .route("/mutate", review_handler(ReviewPath::Mutate))
+        .route("/convert", review_handler(ReviewPath::Convert))
         .route("/noop", post(noop))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(readyz))
-        .with_state(Server { app, load, health })
+        .with_state(HandlerState { app, load, health })
 }
 
-async fn readyz(State(server): State<Server>) -> Response {
+async fn readyz(State(server): State<HandlerState>) -> Response {
     let mut reasons = server.health.problems();
     let missing = server.app.readiness.missing();
     if !missing.is_empty() {
@@ -80,76 +80,76 @@ async fn readyz(State(server): State<Server>) -> Response {
 }
 
 /// What answers the reviews of a path.
-fn reviews(path: Path) -> MethodRouter<Server> {
-    let handle = async move |State(server): State<Server>,
+fn review_handler(path: ReviewPath) -> MethodRouter<HandlerState> {
+    let handle = async move |State(server): State<HandlerState>,
                              RawQuery(query): RawQuery,
                              version: Version,
                              headers: HeaderMap,
                              body: Body| {
-        let answer = answer(&server, path, query.as_deref(), &headers, body);
-        server.part(version, answer.await.into_response())
+        let answer = handle_review(&server, path, query.as_deref(), &headers, body);
+        server.close_if_stopping(version, answer.await.into_response())
     };
     post(handle)
 }
 
-async fn noop(State(server): State<Server>, headers: HeaderMap, body: Body) -> Response {
+async fn noop(State(server): State<HandlerState>, headers: HeaderMap, body: Body) -> Response {
     let answer = async {
-        let _place = server.load.enter()?;
-        let deadline = deadline::of(None, Instant::now(), &server.load.bounds().reserve);
+        let _place = server.load.acquire()?;
+        let deadline = deadline::from_query(None, Instant::now(), &server.load.limits().reserve);
         body::read(&server, &headers, body, deadline).await?;
-        Ok::<_, Refused>(Json(Bytes::from_static(b"{}")))
+        Ok::<_, HttpError>(JsonBody(Bytes::from_static(b"{}")))
     };
     answer.await.into_response()
 }
 
 /// A review that has arrived. It owns its bytes, so that work can be done on any thread.
-struct Received {
-    app: Arc<App>,
-    observed: Observed,
-    trace: Trace,
-    body: Held,
+struct ReceivedReview {
+    app: Arc<AppState>,
+    observer: RequestObserver,
+    trace: ReviewTrace,
+    body: BufferedBody,
     started: Instant,
     deadline: Instant,
 }
 
 /// Answers one review.
-async fn answer(
-    server: &Server,
-    path: Path,
+async fn handle_review(
+    server: &HandlerState,
+    path: ReviewPath,
     query: Option<&str>,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Json, Refused> {
+) -> Result<JsonBody, HttpError> {
     let started = Instant::now();
-    let observed = Observed::new(&server.app, path);
-    let root = Root::new(&server.app, path, headers);
+    let observed = RequestObserver::new(&server.app, path);
+    let root = ReviewSpan::new(&server.app, path, headers);
     let answer = async {
-        let _place = server.load.enter()?;
-        let deadline = deadline::of(query, started, &server.load.bounds().reserve);
-        let reading = root.trace().begin(Step::Read);
+        let _place = server.load.acquire()?;
+        let deadline = deadline::from_query(query, started, &server.load.limits().reserve);
+        let reading = root.trace().begin(ReviewStep::Read);
         let body = body::read(server, headers, body, deadline).await?;
         reading.end();
-        observed.body(body.bytes().len());
-        let received = Received {
+        observed.record_body(body.bytes().len());
+        let received = ReceivedReview {
             trace: root.trace().clone(),
             app: Arc::clone(&server.app),
-            observed,
+            observer: observed,
             body,
             started,
             deadline,
         };
         let answer = match path {
-            Path::Validate => Work::new(received, Question::Validate).run(server).await,
-            Path::Mutate => Work::new(received, Question::Mutate).run(server).await,
-            Path::Convert => converting::run(received, server).await,
+            ReviewPath::Validate => ReviewTask::new(received, Endpoint::Validate).run(server).await,
+            ReviewPath::Mutate => ReviewTask::new(received, Endpoint::Mutate).run(server).await,
+            ReviewPath::Convert => convert::run(received, server).await,
         };
-        answer.map(Json)
+        answer.map(JsonBody)
     };
     let answer = answer.await;
     if let Err(refused) = &answer {
-        root.trace().refused(refused.code());
-        if matches!(refused, Refused::Full(_)) {
-            server.app.metrics.shed();
+        root.trace().record_http_error(refused.code());
+        if matches!(refused, HttpError::Overloaded(_)) {
+            server.app.metrics.count_shed();
         }
     }
     answer
@@ -157,10 +157,10 @@ async fn answer(
 
 /// Why a request is answered with an HTTP error instead of a review.
 #[derive(Debug, thiserror::Error)]
-enum Refused {
+enum HttpError {
     /// Too much is in work already.
     #[error(transparent)]
-    Full(#[from] Full),
+    Overloaded(#[from] Overloaded),
     /// Not JSON by its header.
     #[error("the content type is {0:?}; send application/json")]
     ContentType(String),
@@ -169,38 +169,38 @@ enum Refused {
     TooLarge(usize),
     /// The client sends too slowly, or stopped.
     #[error("the body did not arrive in time")]
-    TooSlow,
+    BodyTimeout,
     /// The connection broke.
     #[error("the body could not be read: {0}")]
-    Broken(String),
+    ConnectionBroken(String),
     /// There is no request to answer.
     #[error(transparent)]
-    Envelope(#[from] EnvelopeError),
+    AdmissionReview(#[from] AdmissionReviewError),
     /// There are no objects to convert.
     #[error(transparent)]
-    Conversion(#[from] ReviewError),
+    ConversionReview(#[from] ConversionReviewError),
     /// The answer has no JSON form.
     #[error("the answer could not be written: {0}")]
     Encoding(serde_json::Error),
 }
 
-impl Refused {
+impl HttpError {
     fn code(&self) -> StatusCode {
         match self {
-            Self::Full(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::Overloaded(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::Broken(_) | Self::Envelope(_) | Self::Conversion(_) => StatusCode::BAD_REQUEST,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::ConnectionBroken(_) | Self::AdmissionReview(_) | Self::ConversionReview(_) => StatusCode::BAD_REQUEST,
             Self::Encoding(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         let (code, text) = (self.code(), format!("{self}\n"));
-        if let Self::Full(full) = &self {
+        if let Self::Overloaded(full) = &self {
             // Logged once a second where it is counted: there may be many.
             let headers = [(RETRY_AFTER, HeaderValue::from(full.retry_after_seconds))];
             return (code, headers, text).into_response();
@@ -211,9 +211,9 @@ impl IntoResponse for Refused {
 }
 
 /// A body that is JSON already.
-struct Json(Bytes);
+struct JsonBody(Bytes);
 
-impl IntoResponse for Json {
+impl IntoResponse for JsonBody {
     fn into_response(self) -> Response {
         let kind = HeaderValue::from_static("application/json");
         ([(CONTENT_TYPE, kind)], self.0).into_response()

@@ -10,25 +10,25 @@
 //!
 //! There is no rule text here, and nothing here decides what is allowed.
 
-pub mod app;
-pub mod bootstrap;
+pub mod app_state;
+pub mod self_signed;
 pub mod http;
-pub mod limits;
+pub mod load_shedding;
 pub mod listener;
-pub mod live;
+pub mod live_lookup;
 pub mod metrics;
 pub mod readiness;
-pub mod secret;
+pub mod cert_rotation;
 pub mod stores;
 pub mod tls;
 
-mod answer;
-mod chain;
-mod conversion;
+mod admission_response;
+mod error_chain;
+mod conversion_review;
 mod deadline;
-mod envelope;
+mod admission_review;
 mod route;
 mod trace;
-mod unique;
-mod watching;
-mod world;
+mod duplicate_keys;
+mod watch_stream;
+mod request_view;

@@ -21,7 +21,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{debug, error, warn};
 
-use crate::limits::Throttle;
+use crate::load_shedding::LogThrottle;
 
 mod connection;
 mod requests;
@@ -35,7 +35,7 @@ const ACCEPT_BACKOFF_MS: u64 = 100;
 /// How long and how many: what clients may take of the server. A duration
 /// longer than a day counts as a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Longest a client may take for the TLS handshake.
     pub handshake_timeout: Duration,
     /// Longest from the handshake to the head of the first request. Of a later
@@ -77,7 +77,7 @@ pub struct Limits {
     pub log_interval: Duration,
 }
 
-impl From<&WebhookSettings> for Limits {
+impl From<&WebhookSettings> for ConnectionLimits {
     fn from(settings: &WebhookSettings) -> Self {
         let limits = &settings.limits;
         let http2 = &limits.http2;
@@ -87,23 +87,23 @@ impl From<&WebhookSettings> for Limits {
             idle_timeout: limits.idle_timeout_seconds.seconds(),
             drain_timeout: Duration::from_secs(settings.drain_seconds),
             connections_max: limits.connections_max.count(),
-            streams_max: http2.streams_max.count32(),
+            streams_max: http2.streams_max.count_u32(),
             answer_timeout: limits.answer_timeout_seconds.seconds(),
             ping_interval: http2.ping_interval_seconds.seconds(),
             ping_timeout: http2.ping_timeout_seconds.seconds(),
-            head_max_bytes: limits.head_max_bytes.count32(),
+            head_max_bytes: limits.head_max_bytes.count_u32(),
             header_fields_max: limits.header_fields_max.count(),
             pending_resets_max: http2.pending_resets_max.count(),
             faulty_streams_max: http2.faulty_streams_max.count(),
-            frame_max_bytes: http2.frame_max_bytes.count32(),
-            stream_window_bytes: http2.stream_window_bytes.count32(),
-            connection_window_bytes: http2.connection_window_bytes.count32(),
+            frame_max_bytes: http2.frame_max_bytes.count_u32(),
+            stream_window_bytes: http2.stream_window_bytes.count_u32(),
+            connection_window_bytes: http2.connection_window_bytes.count_u32(),
             log_interval: limits.log_interval_seconds.seconds(),
         }
     }
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self::from(&WebhookSettings::default())
     }
@@ -112,16 +112,16 @@ impl Default for Limits {
 /// How the connections ended after the shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "connections that were cut are worth a line in the log"]
-pub struct Drained {
+pub struct DrainReport {
     /// Connections still open after [`Limits::drain_timeout`] and dropped as they were.
-    pub cut: usize,
+    pub connections_cut: usize,
 }
 
 /// What every connection is given.
-struct Shared {
+struct ListenerState {
     tls: tokio_rustls::TlsAcceptor,
     router: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
 }
 
 /// Serves `router` on `tcp` until `shutdown` completes; then accepts no more,
@@ -136,14 +136,14 @@ pub async fn serve(
     tcp: TcpListener,
     tls: Arc<ServerConfig>,
     router: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     shutdown: impl Future<Output = ()>,
-) -> Drained {
+) -> DrainReport {
     let drain_timeout = limits.drain_timeout;
     let connections_max = limits.connections_max.min(Semaphore::MAX_PERMITS);
-    let told = Throttle::new(limits.log_interval);
+    let told = LogThrottle::new(limits.log_interval);
     let places = Arc::new(Semaphore::new(connections_max));
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ListenerState {
         tls: tls.into(),
         router,
         limits,
@@ -179,7 +179,7 @@ pub async fn serve(
             drop(place);
         });
         while let Some(ended) = connections.try_join_next() {
-            report(ended);
+            log_panic(ended);
         }
     }
     drop(tcp);
@@ -191,7 +191,7 @@ async fn accept(tcp: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match tcp.accept().await {
             Ok(accepted) => return accepted,
-            Err(error) if client_left(&error) => debug!(%error, "client left before the accept"),
+            Err(error) if is_client_disconnect(&error) => debug!(%error, "client left before the accept"),
             Err(error) => {
                 warn!(%error, "cannot accept connections; trying again");
                 tokio::time::sleep(Duration::from_millis(ACCEPT_BACKOFF_MS)).await;
@@ -201,7 +201,7 @@ async fn accept(tcp: &TcpListener) -> (TcpStream, SocketAddr) {
 }
 
 /// True for errors of one connection, not of the listener.
-fn client_left(error: &io::Error) -> bool {
+fn is_client_disconnect(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted
@@ -215,28 +215,28 @@ async fn drain(
     closing: watch::Sender<()>,
     mut connections: JoinSet<()>,
     drain_timeout: Duration,
-) -> Drained {
+) -> DrainReport {
     closing.send_replace(());
     let all = async {
         while let Some(ended) = connections.join_next().await {
-            report(ended);
+            log_panic(ended);
         }
     };
     if tokio::time::timeout(drain_timeout, all).await.is_ok() {
-        return Drained { cut: 0 };
+        return DrainReport { connections_cut: 0 };
     }
     while let Some(ended) = connections.try_join_next() {
-        report(ended);
+        log_panic(ended);
     }
     // Dropping the set aborts the rest. It isn't waited for: a handler that
     // never yields would hold up the exit.
-    Drained {
-        cut: connections.len(),
+    DrainReport {
+        connections_cut: connections.len(),
     }
 }
 
 /// A panic is a defect of ours; a connection reports everything else itself.
-fn report(ended: Result<(), JoinError>) {
+fn log_panic(ended: Result<(), JoinError>) {
     if ended.is_err_and(|error| error.is_panic()) {
         error!("a connection's task panicked; the connection is lost, the server goes on");
     }

@@ -3,31 +3,31 @@
 //! A request costs a few additions: every child of every metric is made at the start. Numbers that
 //! somebody else keeps (stores, certificate) are read when they are asked for.
 
-mod hits;
+mod rule_hits;
 mod labels;
-mod listed;
-mod made;
-mod observed;
-mod port;
-mod series;
-mod text;
+mod configured_counters;
+mod builders;
+mod request_observer;
+mod server;
+mod fixed_family;
+mod text_format;
 
-pub use port::{PortLimits, serve, serve_router};
+pub use server::{MetricsServerLimits, serve, serve_router};
 
-pub(crate) use hits::Hits;
+pub(crate) use rule_hits::RuleHits;
 #[cfg(feature = "otel")]
-pub(crate) use labels::Outcome;
-pub(crate) use labels::{Conversion, Lookup, Path};
-pub(crate) use observed::Observed;
+pub(crate) use labels::AdmissionOutcome;
+pub(crate) use labels::{ConversionOutcome, LookupOutcome, ReviewPath};
+pub(crate) use request_observer::RequestObserver;
 
-use crate::stores::Readiness;
-use labels::Reload;
-use listed::Configured;
+use crate::stores::StoreReadiness;
+use labels::ReloadOutcome;
+use configured_counters::ConfiguredCounters;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::reference::entries;
 use lockkeeper_policies::registry::{self, Registration};
 use lockkeeper_policies::settings::Settings;
-use made::{conversions, counters, requests, rule_hits, series, stores};
+use builders::{conversion_counters, counter_family, request_counters, rule_hit_counters, register_family, register_stores};
 use prometheus_client::encoding::text as openmetrics;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -35,7 +35,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
-use series::{Probe, Series};
+use fixed_family::{PolledMetric, FixedFamily};
 use std::fmt;
 use std::sync::{Arc, RwLock};
 
@@ -66,16 +66,16 @@ pub struct CertificateProbe {
     /// When it expires, in seconds since 1970.
     pub not_after_seconds: Box<dyn Fn() -> i64 + Send + Sync>,
     /// How many times a new one was taken.
-    pub applied: Box<dyn Fn() -> i64 + Send + Sync>,
+    pub reloads: Box<dyn Fn() -> i64 + Send + Sync>,
     /// How many times its files were looked at and could not be used.
-    pub refused: Box<dyn Fn() -> i64 + Send + Sync>,
+    pub failures: Box<dyn Fn() -> i64 + Send + Sync>,
     /// How many clients were refused for their certificate.
-    pub refused_clients: Box<dyn Fn() -> i64 + Send + Sync>,
+    pub rejected_clients: Box<dyn Fn() -> i64 + Send + Sync>,
 }
 
 /// A kind that has a label value of its own.
 #[derive(Debug, PartialEq, Eq)]
-struct Kind {
+struct KindLabel {
     group: String,
     version: String,
     name: String,
@@ -83,8 +83,8 @@ struct Kind {
     label: String,
 }
 
-impl Kind {
-    fn of(registered: Registration) -> Self {
+impl KindLabel {
+    fn from_registration(registered: Registration) -> Self {
         let Registration { group, kind, .. } = registered;
         Self {
             label: match registered.foreign {
@@ -99,44 +99,44 @@ impl Kind {
 }
 
 /// The kinds that may be sent here.
-fn kinds() -> Vec<Kind> {
-    registry::guarded().into_iter().map(Kind::of).collect()
+fn kind_labels() -> Vec<KindLabel> {
+    registry::known_registrations().into_iter().map(KindLabel::from_registration).collect()
 }
 
 /// All metrics of the server.
 pub struct Metrics {
-    kinds: Vec<Kind>,
+    kinds: Vec<KindLabel>,
     rules: Vec<&'static str>,
-    requests: Arc<Series<Counter>>,
-    conversions: Arc<Series<Counter>>,
-    rule_hits: Arc<Series<Counter>>,
-    configured: Configured,
-    durations: Arc<Series<Histogram>>,
+    requests: Arc<FixedFamily<Counter>>,
+    conversions: Arc<FixedFamily<Counter>>,
+    rule_hits: Arc<FixedFamily<Counter>>,
+    configured: ConfiguredCounters,
+    durations: Arc<FixedFamily<Histogram>>,
     in_flight: Gauge,
     shed: Counter,
     body_bytes: Histogram,
-    lookups: Arc<Series<Counter>>,
-    config_reloads: Arc<Series<Counter>>,
+    lookups: Arc<FixedFamily<Counter>>,
+    config_reloads: Arc<FixedFamily<Counter>>,
     registry: Registry,
 }
 
 impl Metrics {
     /// All at zero. The stores are looked at when somebody asks.
-    pub(crate) fn new(index: &Arc<RwLock<Index>>, readiness: &Readiness) -> Self {
-        let kinds = kinds();
+    pub(crate) fn new(index: &Arc<RwLock<Index>>, readiness: &StoreReadiness) -> Self {
+        let kinds = kind_labels();
         // A rule that holds for several kinds is counted once.
         let rules: Vec<&'static str> = entries().iter().map(|it| it.rule.id).collect();
         let mut registry = Registry::with_prefix(PREFIX);
-        let requests = requests(&mut registry, &kinds);
-        let conversions = conversions(&mut registry);
-        let rule_hits = rule_hits(&mut registry, &rules);
-        let durations = series(
+        let requests = request_counters(&mut registry, &kinds);
+        let conversions = conversion_counters(&mut registry);
+        let rule_hits = rule_hit_counters(&mut registry, &rules);
+        let durations = register_family(
             &mut registry,
-            Series::new(
+            FixedFamily::new(
                 "request_duration_seconds",
                 "Time from the head of a request to its answer.",
                 MetricType::Histogram,
-                &[Path::label()],
+                &[ReviewPath::label()],
                 |_| Histogram::new(DURATION_BUCKETS_SECONDS),
             ),
         );
@@ -157,18 +157,18 @@ impl Metrics {
             "Size of the bodies that were read",
             body_bytes.clone(),
         );
-        stores(&mut registry, index, readiness);
-        let lookups = counters(
+        register_stores(&mut registry, index, readiness);
+        let lookups = counter_family(
             &mut registry,
             "live_lookups",
             "Objects that the stores did not have when a rule asked, by what the API server said.",
-            &[Lookup::label()],
+            &[LookupOutcome::label()],
         );
-        let config_reloads = counters(
+        let config_reloads = counter_family(
             &mut registry,
             "config_reloads",
             "Changes of the configuration file that were read.",
-            &[Reload::label()],
+            &[ReloadOutcome::label()],
         );
         registry.register(
             "build",
@@ -181,7 +181,7 @@ impl Metrics {
             requests,
             conversions,
             rule_hits,
-            configured: Configured::new(&mut registry),
+            configured: ConfiguredCounters::new(&mut registry),
             durations,
             in_flight,
             shed,
@@ -197,62 +197,62 @@ impl Metrics {
         self.registry.register(
             "certificate_not_after_seconds",
             "When the serving certificate expires, in seconds since 1970",
-            Probe::gauge(probe.not_after_seconds),
+            PolledMetric::gauge(probe.not_after_seconds),
         );
-        let mut reads = [Some(probe.applied), Some(probe.refused)].into_iter();
-        let reloads = Series::new(
+        let mut reads = [Some(probe.reloads), Some(probe.failures)].into_iter();
+        let reloads = FixedFamily::new(
             "certificate_reloads",
             "Looks at the certificate's files or its Secret: a new one was taken, or it could not be used.",
             MetricType::Counter,
-            &[Reload::label()],
-            |_| Probe::counter(reads.next().flatten().unwrap_or_else(|| Box::new(|| 0))),
+            &[ReloadOutcome::label()],
+            |_| PolledMetric::counter(reads.next().flatten().unwrap_or_else(|| Box::new(|| 0))),
         );
-        series(&mut self.registry, reloads);
+        register_family(&mut self.registry, reloads);
         self.registry.register(
             "clients_refused",
             "Clients refused for their certificate, or for having none",
-            Probe::counter(probe.refused_clients),
+            PolledMetric::counter(probe.rejected_clients),
         );
     }
 
-    fn hit(&self, hits: &Hits) {
+    fn count_hits(&self, hits: &RuleHits) {
         for (rule, action) in hits.iter() {
             match self.rules.iter().position(|known| known == rule) {
                 Some(rule) => {
-                    let counter = self.rule_hits.at([rule, action.place()]);
+                    let counter = self.rule_hits.get([rule, action.place()]);
                     counter.map(Counter::inc);
                 }
-                None => self.configured.rule_hit(rule, action),
+                None => self.configured.count_rule_hit(rule, action),
             }
         }
         for exception in hits.exceptions() {
-            self.configured.exception_used(&exception.name);
+            self.configured.count_exception(&exception.name);
         }
     }
 
     /// Counts for the rules of users and the exceptions that there are from now on.
-    pub(crate) fn follow(&self, settings: &Settings) {
-        self.configured.follow(settings);
+    pub(crate) fn apply_settings(&self, settings: &Settings) {
+        self.configured.apply_settings(settings);
     }
 
     /// A request was turned away because there are too many.
-    pub(crate) fn shed(&self) {
+    pub(crate) fn count_shed(&self) {
         self.shed.inc();
     }
 
     /// The counters of live lookups, for whoever makes them.
-    pub(crate) fn lookups(&self) -> Lookups {
-        Lookups(Some(Arc::clone(&self.lookups)))
+    pub(crate) fn lookup_counters(&self) -> LookupCounters {
+        LookupCounters(Some(Arc::clone(&self.lookups)))
     }
 
     /// A change of the configuration was read: does it hold from now on?
     pub fn config_reloaded(&self, applied: bool) {
         let reload = if applied {
-            Reload::Applied
+            ReloadOutcome::Applied
         } else {
-            Reload::Refused
+            ReloadOutcome::Rejected
         };
-        self.config_reloads.at([reload.place()]).map(Counter::inc);
+        self.config_reloads.get([reload.place()]).map(Counter::inc);
     }
 
     /// All of them in the text format of `OpenMetrics`.
@@ -267,7 +267,7 @@ impl Metrics {
     /// All of them in Prometheus' own text format.
     #[must_use]
     pub fn prometheus(&self) -> String {
-        text::prometheus(&self.openmetrics())
+        text_format::to_prometheus(&self.openmetrics())
     }
 }
 
@@ -279,14 +279,14 @@ impl fmt::Debug for Metrics {
 
 /// The counters of live lookups; the default counts nothing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lookups(Option<Arc<Series<Counter>>>);
+pub(crate) struct LookupCounters(Option<Arc<FixedFamily<Counter>>>);
 
-impl Lookups {
+impl LookupCounters {
     /// One more came to this.
-    pub(crate) fn count(&self, result: Lookup) {
+    pub(crate) fn count(&self, result: LookupOutcome) {
         let counters = self.0.as_ref();
         counters
-            .and_then(|counters| counters.at([result.place()]))
+            .and_then(|counters| counters.get([result.place()]))
             .map(Counter::inc);
     }
 }

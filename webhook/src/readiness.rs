@@ -3,7 +3,7 @@
 //!
 //! Whether the stores are complete is known to [`crate::stores::Readiness`].
 
-use crate::chain::Chain;
+use crate::error_chain::ErrorChain;
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -15,16 +15,16 @@ use tokio::time::{MissedTickBehavior, interval};
 
 mod handshake;
 
-pub use handshake::CheckError;
+pub use handshake::SelfCheckError;
 
 /// What the server knows about itself.
 #[derive(Debug, Default)]
 pub struct Health {
     is_stopping: AtomicBool,
     /// Why no connection gets through; `None` when one does, or when nobody checks.
-    fault: Mutex<Option<String>>,
+    self_check_error: Mutex<Option<String>>,
     /// What is wrong with certificates that come from a Secret.
-    certificates: Mutex<Option<String>>,
+    certificate_error: Mutex<Option<String>>,
 }
 
 impl Health {
@@ -33,8 +33,8 @@ impl Health {
     pub fn unchecked() -> Self {
         Self {
             is_stopping: AtomicBool::new(false),
-            fault: Mutex::new(Some("not checked yet".to_owned())),
-            certificates: Mutex::default(),
+            self_check_error: Mutex::new(Some("not checked yet".to_owned())),
+            certificate_error: Mutex::default(),
         }
     }
 
@@ -56,12 +56,12 @@ impl Health {
         if self.is_stopping() {
             problems.push("stopping".to_owned());
         }
-        let certificates = &self.certificates;
+        let certificates = &self.certificate_error;
         let certificates = certificates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fault) = &*certificates {
             problems.push(format!("certificates: {fault}"));
         }
-        let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let fault = self.self_check_error.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fault) = &*fault {
             problems.push(format!("self-check: {fault}"));
         }
@@ -69,15 +69,15 @@ impl Health {
     }
 
     /// Takes what is wrong with the certificates; `None` when all is well.
-    pub(crate) fn set_certificates(&self, fault: Option<String>) {
-        let certificates = &self.certificates;
+    pub(crate) fn set_certificate_error(&self, fault: Option<String>) {
+        let certificates = &self.certificate_error;
         *certificates.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
     /// Takes the outcome of a self-check; a change is logged.
-    fn take(&self, outcome: Result<(), CheckError>) {
-        let now = outcome.err().map(|error| Chain(&error).to_string());
-        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+    fn record_self_check(&self, outcome: Result<(), SelfCheckError>) {
+        let now = outcome.err().map(|error| ErrorChain(&error).to_string());
+        let mut fault = self.self_check_error.lock().unwrap_or_else(PoisonError::into_inner);
         if *fault != now {
             if let Some(reason) = &now {
                 tracing::warn!(reason, "the server does not reach itself: unready");
@@ -90,24 +90,24 @@ impl Health {
 }
 
 /// A CA bundle in memory; `None` when there is none yet.
-pub type Bundle = Option<Arc<[CertificateDer<'static>]>>;
+pub type CaBundle = Option<Arc<[CertificateDer<'static>]>>;
 
 /// By what the certificate is judged.
 #[derive(Clone, Debug)]
-pub enum Trust {
+pub enum SelfCheckTrust {
     /// It must be signed by a certificate of this PEM file, which is read again at each check.
     Ca(PathBuf),
     /// It must be signed by a certificate of this bundle, as it is at each check. When the bundle
     /// changes it is time for one.
-    Held(watch::Receiver<Bundle>),
+    Bundle(watch::Receiver<CaBundle>),
     /// Any will do: who checks it is not known here. The server must still have its key.
-    Anything,
+    Any,
 }
 
-impl Trust {
+impl SelfCheckTrust {
     /// Completes when another bundle is in force.
     async fn changed(&mut self) {
-        if let Self::Held(bundle) = self
+        if let Self::Bundle(bundle) = self
             && bundle.changed().await.is_ok()
         {
             return;
@@ -124,7 +124,7 @@ pub struct SelfCheck {
     /// A name that the certificate must hold.
     pub name: ServerName<'static>,
     /// By what the certificate is judged.
-    pub trust: Trust,
+    pub trust: SelfCheckTrust,
     /// How often the server connects.
     pub interval: Duration,
     /// Longest for a connection.
@@ -133,7 +133,7 @@ pub struct SelfCheck {
 
 impl SelfCheck {
     /// Connects again and again and tells `health`, until the server is about to stop.
-    pub async fn watch(mut self, health: Arc<Health>) {
+    pub async fn run_periodically(mut self, health: Arc<Health>) {
         let mut ticks = interval(self.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -147,7 +147,7 @@ impl SelfCheck {
             let outcome = self.run().await;
             // The listener may have closed meanwhile, which is no fault.
             if !health.is_stopping() {
-                health.take(outcome);
+                health.record_self_check(outcome);
             }
         }
     }
@@ -157,16 +157,16 @@ impl SelfCheck {
     /// # Errors
     ///
     /// A [`CheckError`] when no handshake succeeds in time.
-    pub async fn run(&self) -> Result<(), CheckError> {
-        let handshake = handshake::with(reachable(self.address), self.name.clone(), &self.trust);
+    pub async fn run(&self) -> Result<(), SelfCheckError> {
+        let handshake = handshake::connect(connectable_address(self.address), self.name.clone(), &self.trust);
         tokio::time::timeout(self.timeout, handshake)
             .await
-            .map_err(|_| CheckError::TooSlow(self.timeout))?
+            .map_err(|_| SelfCheckError::Timeout(self.timeout))?
     }
 }
 
 /// The address to connect to for one that is listened on: all addresses include the own one.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
+fn connectable_address(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -178,7 +178,7 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 
 /// Completes when the server is to accept no more: some time after `told`. Until then it is unready
 /// and goes on serving, so that nobody is sent to a closed door.
-pub async fn farewell(health: Arc<Health>, told: impl Future<Output = ()>, delay: Duration) {
+pub async fn drain_delay(health: Arc<Health>, told: impl Future<Output = ()>, delay: Duration) {
     told.await;
     health.stop();
     tokio::time::sleep(delay).await;
@@ -191,43 +191,43 @@ mod tests {
     #[track_caller]
     fn check_address(listened: &str, reached: &str) {
         let parsed = |text: &str| text.parse::<SocketAddr>();
-        assert_eq!(parsed(listened).map(reachable), parsed(reached));
+        assert_eq!(parsed(listened).map(connectable_address), parsed(reached));
     }
 
     #[test]
-    fn the_own_address_can_be_reached() {
+    fn unspecified_address_becomes_loopback() {
         check_address("0.0.0.0:1", "127.0.0.1:1");
         check_address("[::]:1", "[::1]:1");
         check_address("10.0.0.1:1", "10.0.0.1:1");
     }
 
     #[test]
-    fn problems_come_and_go() {
+    fn health_problems_are_set_and_cleared() {
         let health = Health::unchecked();
         assert_eq!(health.problems(), ["self-check: not checked yet"]);
-        health.take(Ok(()));
+        health.record_self_check(Ok(()));
         assert_eq!(health.problems(), [""; 0]);
-        health.take(Err(CheckError::TooSlow(Duration::from_secs(5))));
+        health.record_self_check(Err(SelfCheckError::Timeout(Duration::from_secs(5))));
         let fault = "self-check: no handshake within 5 s";
         assert_eq!(health.problems(), [fault]);
-        health.set_certificates(Some("no Secret".to_owned()));
+        health.set_certificate_error(Some("no Secret".to_owned()));
         let certificates = "certificates: no Secret";
         assert_eq!(health.problems(), [certificates, fault]);
         health.stop();
         assert_eq!(health.problems(), ["stopping", certificates, fault]);
-        health.set_certificates(None);
+        health.set_certificate_error(None);
         assert_eq!(health.problems(), ["stopping", fault]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_farewell_is_unready_first_and_closes_later() {
+    async fn drain_delay_is_unready_before_closing() {
         let health = Arc::new(Health::default());
         let (tell, told) = tokio::sync::oneshot::channel::<()>();
         let told = async {
             let _ = told.await;
         };
         let delay = Duration::from_secs(5);
-        let leaving = tokio::spawn(farewell(Arc::clone(&health), told, delay));
+        let leaving = tokio::spawn(drain_delay(Arc::clone(&health), told, delay));
         tokio::task::yield_now().await;
         assert!(!health.is_stopping());
 

@@ -2,11 +2,11 @@
 
 mod feed;
 mod foreign;
-mod lean;
+mod slim_object;
 #[cfg(test)]
 mod tests;
 
-use feed::{Feed, spawn};
+use feed::{IndexFeed, spawn};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -15,12 +15,12 @@ use kube::discovery::ApiResource;
 use kube::runtime::watcher;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
-use lean::Lean;
+use slim_object::SlimObject;
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::{Workload, labels};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
-use lockkeeper_policies::trees::Family;
+use lockkeeper_policies::cohort_trees::Project;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
@@ -35,18 +35,18 @@ const PAGE_SIZE: u32 = 100;
 
 /// Which stores have listed everything once.
 #[derive(Clone, Debug, Default)]
-pub struct Readiness {
+pub struct StoreReadiness {
     stores: Arc<[(&'static str, AtomicBool)]>,
 }
 
-impl Readiness {
+impl StoreReadiness {
     /// Nothing has to be listed.
     #[must_use]
     pub fn always() -> Self {
         Self::default()
     }
 
-    fn of(stores: impl Iterator<Item = Store>) -> Self {
+    fn from_stores(stores: impl Iterator<Item = Store>) -> Self {
         let unsynced = stores.map(|store| (store.name, AtomicBool::new(false)));
         Self {
             stores: unsynced.collect(),
@@ -54,14 +54,14 @@ impl Readiness {
     }
 
     /// A store has listed everything.
-    fn set(&self, name: &str) {
-        if self.settle(name) {
+    fn mark_synced(&self, name: &str) {
+        if self.mark_settled(name) {
             tracing::info!(store = name, "synced");
         }
     }
 
     /// A store need not be waited for. Whether it was till now.
-    fn settle(&self, name: &str) -> bool {
+    fn mark_settled(&self, name: &str) -> bool {
         let mut stores = self.stores.iter();
         let found = stores.find(|(store, _)| *store == name);
         found.is_some_and(|(_, settled)| !settled.swap(true, Ordering::Release))
@@ -93,10 +93,10 @@ struct WorkloadStatus {
     conditions: Vec<Condition>,
 }
 
-type LeanWorkload = Lean<Workload, WorkloadSpec, WorkloadStatus>;
+type SlimWorkload = SlimObject<Workload, WorkloadSpec, WorkloadStatus>;
 
 /// A pod is its metadata, and that is all that is asked for.
-type LeanPod = Lean<PartialObjectMeta<Pod>>;
+type SlimPod = SlimObject<PartialObjectMeta<Pod>>;
 
 /// One kind of objects, and what it is called.
 #[derive(Clone, Copy, Debug)]
@@ -118,10 +118,10 @@ const fn store(name: &'static str, kind: IndexedKind) -> Store {
 const PRIORITY_CLASSES: Store = store("priorityclasses", IndexedKind::PriorityClass);
 const WORKLOADS: Store = store("workloads", IndexedKind::Workload);
 const PODS: Store = store("pods", IndexedKind::Pod);
-const CLUSTER_QUEUES: Store = store("clusterqueues", IndexedKind::ClusterQueue(Family::Own));
-const COHORTS: Store = store("cohorts", IndexedKind::Cohort(Family::Own));
-const RESOURCE_FLAVORS: Store = store("resourceflavors", IndexedKind::ResourceFlavor(Family::Own));
-const LOCAL_QUEUES: Store = store("localqueues", IndexedKind::LocalQueue(Family::Own));
+const CLUSTER_QUEUES: Store = store("clusterqueues", IndexedKind::ClusterQueue(Project::Lockkeeper));
+const COHORTS: Store = store("cohorts", IndexedKind::Cohort(Project::Lockkeeper));
+const RESOURCE_FLAVORS: Store = store("resourceflavors", IndexedKind::ResourceFlavor(Project::Lockkeeper));
+const LOCAL_QUEUES: Store = store("localqueues", IndexedKind::LocalQueue(Project::Lockkeeper));
 
 /// The stores that there are in any case.
 const STORES: [Store; 7] = [
@@ -145,14 +145,14 @@ pub(crate) fn stores(
 /// Starts the watches, of other projects' kinds those that are wanted. They go on until the runtime ends; a broken
 /// watch is taken up again with growing pauses, and meanwhile the stores answer from what they have. A change waits
 /// for at most `lag_max` for requests that are being judged.
-pub fn follow(
+pub fn start_watches(
     client: &Client,
     index: &Arc<RwLock<Index>>,
     lag_max: Duration,
     wanted: &BTreeSet<ForeignKinds>,
-) -> Readiness {
-    let readiness = Readiness::of(stores(wanted.iter().copied()));
-    let feed = Feed {
+) -> StoreReadiness {
+    let readiness = StoreReadiness::from_stores(stores(wanted.iter().copied()));
+    let feed = IndexFeed {
         index: Arc::clone(index),
         lag_max,
         readiness: readiness.clone(),
@@ -161,17 +161,17 @@ pub fn follow(
         client,
         feed: &feed,
     };
-    watches.all(PRIORITY_CLASSES, |class: &PriorityClass| {
-        Facts::PriorityClass(facts::of_priority_class(class))
+    watches.watch_kind(PRIORITY_CLASSES, |class: &PriorityClass| {
+        Facts::PriorityClass(facts::priority_class_facts(class))
     });
-    watches.all(WORKLOADS, of_workload);
-    watches.pods(PODS);
-    watches.all(CLUSTER_QUEUES, facts::of_cluster_queue);
-    watches.all(COHORTS, facts::of_cohort);
-    watches.all(RESOURCE_FLAVORS, facts::of_flavor);
-    watches.all(LOCAL_QUEUES, facts::of_local_queue);
+    watches.watch_kind(WORKLOADS, workload_facts);
+    watches.watch_job_pods(PODS);
+    watches.watch_kind(CLUSTER_QUEUES, facts::cluster_queue_facts);
+    watches.watch_kind(COHORTS, facts::cohort_facts);
+    watches.watch_kind(RESOURCE_FLAVORS, facts::flavor_facts);
+    watches.watch_kind(LOCAL_QUEUES, facts::local_queue_facts);
     for kinds in wanted {
-        foreign::follow(&watches, *kinds);
+        foreign::start_watches(&watches, *kinds);
     }
     readiness
 }
@@ -179,12 +179,12 @@ pub fn follow(
 /// What watches are started with.
 struct Watches<'a> {
     client: &'a Client,
-    feed: &'a Feed,
+    feed: &'a IndexFeed,
 }
 
 impl Watches<'_> {
     /// Starts the watch of all objects of a kind.
-    fn all<K>(&self, store: Store, facts_of: impl Fn(&K) -> Facts + Send + Sync + 'static)
+    fn watch_kind<K>(&self, store: Store, facts_of: impl Fn(&K) -> Facts + Send + Sync + 'static)
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
@@ -196,7 +196,7 @@ impl Watches<'_> {
     }
 
     /// Starts the watch of all objects of a kind, whatever their form.
-    fn objects(
+    fn watch_dynamic(
         &self,
         store: Store,
         kind: &ApiResource,
@@ -208,22 +208,22 @@ impl Watches<'_> {
     }
 
     /// Starts the watch of the pods of jobs.
-    fn pods(&self, store: Store) {
-        let pods: Api<LeanPod> = Api::all(self.client.clone());
+    fn watch_job_pods(&self, store: Store) {
+        let pods: Api<SlimPod> = Api::all(self.client.clone());
         let config = || Config::default().page_size(PAGE_SIZE).labels(labels::JOB);
         let watch = move || watcher(pods.clone(), config());
-        spawn(store, watch, self.feed, |pod: &LeanPod| {
-            facts::of_pod(pod.metadata.labels.as_ref())
+        spawn(store, watch, self.feed, |pod: &SlimPod| {
+            facts::partial_pod_facts(pod.metadata.labels.as_ref())
         });
     }
 }
 
-fn of_workload(workload: &LeanWorkload) -> Facts {
+fn workload_facts(workload: &SlimWorkload) -> Facts {
     let status = workload.status.as_ref();
     let finished = status.is_some_and(|status| facts::is_finished(&status.conditions));
     let classes = [
         workload.spec.priority_class_name.as_deref(),
         workload.spec.preemption_priority_class_name.as_deref(),
     ];
-    facts::of_workload(classes, finished)
+    facts::workload_facts(classes, finished)
 }

@@ -18,21 +18,21 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, ServerConfig};
 
-mod client;
-mod guard;
-mod pair;
+mod client_auth;
+mod require_client_cert;
+mod server_cert;
 mod serving;
-mod source;
+mod reload;
 mod status;
-mod watching;
+mod file_watcher;
 
-pub use client::ClientVerification;
-pub use guard::Peer;
-pub(crate) use pair::Slot;
-pub use serving::Serving;
+pub use client_auth::ClientVerification;
+pub use require_client_cert::Peer;
+pub(crate) use server_cert::CertSlot;
+pub use serving::ServerTls;
 pub use status::CertificateStatus;
-pub(crate) use watching::LastFailure;
-pub use watching::Watching;
+pub(crate) use file_watcher::LastFailure;
+pub use file_watcher::WatchMode;
 
 /// Protocols offered by ALPN, the preferred one first.
 const ALPN_H2: &[u8] = b"h2";
@@ -91,7 +91,7 @@ pub enum TlsError {
     },
     /// When the serving certificate's section is not an X.509 certificate.
     #[error("{path} holds no readable X.509 certificate ({reason}); issue it again")]
-    BadCertificate {
+    InvalidCertificate {
         /// The file.
         path: PathBuf,
         /// What rustls said.
@@ -99,13 +99,13 @@ pub enum TlsError {
     },
     /// When a section in the file of the clients' CA is not a CA's certificate.
     #[error("{path} holds a certificate that cannot be a CA's; write the CA's own there")]
-    BadAuthority {
+    InvalidCa {
         /// The file.
         path: PathBuf,
     },
     /// When the key is of a kind that TLS servers don't use, or damaged.
     #[error("{path} holds no usable key; use ECDSA P-256 or P-384, Ed25519, or RSA of 2048 bits")]
-    BadKey {
+    InvalidKey {
         /// The file.
         path: PathBuf,
     },
@@ -133,7 +133,7 @@ pub fn server_config(
     key: &Path,
     options: &TlsOptions,
 ) -> Result<Arc<ServerConfig>, TlsError> {
-    Ok(Serving::load(certificate, key, options, None)?.config())
+    Ok(ServerTls::load(certificate, key, options, None)?.config())
 }
 
 /// True when the client chose HTTP/2 in the handshake.
@@ -152,7 +152,7 @@ pub(crate) fn certified_key(certificate: &Path, key: &Path) -> Result<CertifiedK
     let signer = provider()
         .key_provider
         .load_private_key(read_key(key)?)
-        .map_err(|_| TlsError::BadKey { path: key.into() })?;
+        .map_err(|_| TlsError::InvalidKey { path: key.into() })?;
     let certified = CertifiedKey::new(chain, signer);
     match certified.keys_match() {
         Ok(()) => Ok(certified),
@@ -162,7 +162,7 @@ pub(crate) fn certified_key(certificate: &Path, key: &Path) -> Result<CertifiedK
                 key: key.into(),
             })
         }
-        Err(reason) => Err(TlsError::BadCertificate {
+        Err(reason) => Err(TlsError::InvalidCertificate {
             path: certificate.into(),
             reason,
         }),

@@ -7,16 +7,16 @@
 #[cfg(not(feature = "otel"))]
 mod nothing;
 #[cfg(feature = "otel")]
-mod spans;
+mod otel;
 
 #[cfg(not(feature = "otel"))]
 pub(crate) use nothing::{Root, Trace};
 #[cfg(feature = "otel")]
-pub(crate) use spans::{Root, Trace};
+pub(crate) use otel::{ReviewSpan, ReviewTrace};
 
 /// What a review's time is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ReviewStep {
     /// The body is on its way.
     Read,
     /// A large body waits for its turn.

@@ -13,7 +13,7 @@
 #[allow(dead_code, reason = "shared with the tests of limits")]
 mod support;
 
-use support::{HTTP1, Plan, Webhook, workload};
+use support::{HTTP1, WebhookOptions, Webhook, workload};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// What stands behind the request in question. Where it is answered, the connection ends with it.
@@ -71,8 +71,8 @@ fn chunk(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_request_with_one_clear_end_is_followed_by_the_next() {
-    let webhook = Webhook::start(Plan::default()).await;
+async fn request_with_unambiguous_length_keeps_connection() {
+    let webhook = Webhook::start(WebhookOptions::default()).await;
     let review = workload("first", 0);
     let (start, end) = review.split_at(100);
     let length = format!("content-length: {}\r\n", review.len());
@@ -108,8 +108,8 @@ async fn a_request_with_one_clear_end_is_followed_by_the_next() {
 
 /// RFC 9112, section 6.1: the length counts for nothing, and the connection ends.
 #[tokio::test]
-async fn a_length_beside_chunks_ends_the_connection() {
-    let webhook = Webhook::start(Plan::default()).await;
+async fn content_length_with_chunked_closes_connection() {
+    let webhook = Webhook::start(WebhookOptions::default()).await;
     let body = format!("{}0\r\n\r\n", chunk(&workload("first", 0)));
     let chunked = "transfer-encoding: chunked\r\n";
     for length in [0, 5, body.len(), body.len() + SECOND.len(), 1_000_000] {
@@ -123,8 +123,8 @@ async fn a_length_beside_chunks_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_length_that_is_not_one_number_is_refused() {
-    let webhook = Webhook::start(Plan::default()).await;
+async fn invalid_content_length_is_rejected() {
+    let webhook = Webhook::start(WebhookOptions::default()).await;
     let review = workload("first", 0);
     let length = review.len();
     for fields in [
@@ -150,8 +150,8 @@ async fn a_length_that_is_not_one_number_is_refused() {
 }
 
 #[tokio::test]
-async fn a_coding_other_than_chunked_is_refused() {
-    let webhook = Webhook::start(Plan::default()).await;
+async fn transfer_coding_other_than_chunked_is_rejected() {
+    let webhook = Webhook::start(WebhookOptions::default()).await;
     let body = format!("{}0\r\n\r\n", chunk(&workload("first", 0)));
     for coding in [
         "transfer-encoding: chunked, identity",
@@ -193,8 +193,8 @@ async fn a_coding_other_than_chunked_is_refused() {
 }
 
 #[tokio::test]
-async fn a_chunk_that_is_not_well_formed_is_refused() {
-    let webhook = Webhook::start(Plan::default()).await;
+async fn malformed_chunk_is_rejected() {
+    let webhook = Webhook::start(WebhookOptions::default()).await;
     let review = workload("first", 0);
     let size = format!("{:x}", review.len());
     for body in [
@@ -225,8 +225,8 @@ async fn a_chunk_that_is_not_well_formed_is_refused() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_not_well_formed_is_refused() {
-    let webhook = Webhook::start(Plan::default()).await;
+async fn malformed_head_is_rejected() {
+    let webhook = Webhook::start(WebhookOptions::default()).await;
     let review = workload("first", 0);
     let length = format!("content-length: {}", review.len());
     for fields in [

@@ -20,10 +20,10 @@ use axum::body::Body;
 use frames::{
     ACK, CANCEL, Connection, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, FLOW_CONTROL_ERROR,
     FRAME_SIZE_ERROR, GET, HEADERS, PING, PROTOCOL_ERROR, REFUSED_STREAM, RST_STREAM,
-    WINDOW_UPDATE, fields, frame, post_never,
+    WINDOW_UPDATE, fields, frame, post_without_body,
 };
 use hyper::{Request, StatusCode};
-use lockkeeper_webhook::listener::Limits;
+use lockkeeper_webhook::listener::ConnectionLimits;
 use server::{Client, H2, Sender, Server};
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ async fn connect(server: &Server) -> Connection {
 
 /// A request to `/never` with a body to come.
 fn open(stream: u32) -> Vec<u8> {
-    frame(HEADERS, END_HEADERS, stream, &post_never())
+    frame(HEADERS, END_HEADERS, stream, &post_without_body())
 }
 
 fn reset(stream: u32, code: u32) -> Vec<u8> {
@@ -49,17 +49,17 @@ fn reset(stream: u32, code: u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_request_over_the_limit_is_refused_and_may_be_sent_again() {
-    let server = Server::with(Limits {
+async fn stream_over_limit_is_refused_and_can_be_retried() {
+    let server = Server::with_limits(ConnectionLimits {
         streams_max: 2,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut connection = connect(&server).await;
     connection.send(&[open(1), open(3), open(5)].concat()).await;
     let refused = connection.next_of(RST_STREAM).await.unwrap();
     assert_eq!((refused.stream, refused.code()), (5, REFUSED_STREAM));
-    server.gate.entered(2).await;
+    server.gate.wait_for_requests(2).await;
 
     // One ends, and what was refused is served, on the same connection.
     connection.send(&reset(1, CANCEL)).await;
@@ -68,11 +68,11 @@ async fn a_request_over_the_limit_is_refused_and_may_be_sent_again() {
 }
 
 #[tokio::test]
-async fn who_goes_on_over_the_limit_loses_the_connection() {
-    let server = Server::with(Limits {
+async fn repeated_streams_over_limit_close_connection() {
+    let server = Server::with_limits(ConnectionLimits {
         streams_max: 1,
         faulty_streams_max: 3,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut connection = connect(&server).await;
@@ -89,7 +89,7 @@ async fn who_goes_on_over_the_limit_loses_the_connection() {
 }
 
 /// Requests that are taken back at once, all in one piece, so that nobody can look at one before.
-fn taken_back(count: u32) -> Vec<u8> {
+fn cancelled_requests(count: u32) -> Vec<u8> {
     let pairs = (0..count).map(|number| {
         let stream = 2 * number + 1;
         let get = frame(HEADERS, END_STREAM | END_HEADERS, stream, GET);
@@ -99,23 +99,23 @@ fn taken_back(count: u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn requests_that_are_taken_back_as_fast_as_made_end_their_connection() {
+async fn rapid_reset_closes_connection() {
     let most = 5;
-    let server = Server::with(Limits {
+    let server = Server::with_limits(ConnectionLimits {
         pending_resets_max: usize::try_from(most).unwrap(),
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut other = server.connect(H2).await;
     other.get("/").await.unwrap();
 
     let mut connection = connect(&server).await;
-    connection.send(&taken_back(most)).await;
+    connection.send(&cancelled_requests(most)).await;
     connection.quiet().await;
     connection.assert_serves(2 * most + 1).await;
 
     let mut connection = connect(&server).await;
-    connection.send(&taken_back(most + 1)).await;
+    connection.send(&cancelled_requests(most + 1)).await;
     assert_eq!(connection.goaway().await, Some(ENHANCE_YOUR_CALM));
 
     assert_eq!(other.get("/").await.unwrap().2, "fine");
@@ -123,19 +123,19 @@ async fn requests_that_are_taken_back_as_fast_as_made_end_their_connection() {
 }
 
 #[tokio::test]
-async fn a_flood_of_requests_that_are_taken_back_ends_by_default() {
+async fn rapid_reset_closes_connection_with_default_limits() {
     let server = Server::default().await;
     let mut connection = connect(&server).await;
-    connection.send(&taken_back(200)).await;
+    connection.send(&cancelled_requests(200)).await;
     assert_eq!(connection.goaway().await, Some(ENHANCE_YOUR_CALM));
     server.assert_serves().await;
 }
 
 #[tokio::test]
-async fn requests_that_break_the_protocol_end_their_connection() {
-    let server = Server::with(Limits {
+async fn faulty_streams_close_connection() {
+    let server = Server::with_limits(ConnectionLimits {
         faulty_streams_max: 3,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     // A field that only HTTP/1.1 has.
@@ -159,16 +159,16 @@ async fn requests_that_break_the_protocol_end_their_connection() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_not_read_is_held_to_the_window_of_its_request() {
-    let server = Server::with(Limits {
+async fn unread_body_is_limited_by_stream_window() {
+    let server = Server::with_limits(ConnectionLimits {
         stream_window_bytes: 8 * PIECE_BYTES,
         connection_window_bytes: 16 * PIECE_BYTES,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut connection = connect(&server).await;
     connection.send(&open(1)).await;
-    server.gate.entered(1).await;
+    server.gate.wait_for_requests(1).await;
     for _ in 0..8 {
         connection.send(&frame(DATA, 0, 1, &PIECE)).await;
     }
@@ -187,16 +187,16 @@ async fn a_body_that_is_not_read_is_held_to_the_window_of_its_request() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_not_read_are_held_to_the_window_of_their_connection() {
-    let server = Server::with(Limits {
+async fn unread_bodies_are_limited_by_connection_window() {
+    let server = Server::with_limits(ConnectionLimits {
         stream_window_bytes: 8 * PIECE_BYTES,
         connection_window_bytes: 8 * PIECE_BYTES,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut connection = connect(&server).await;
     connection.send(&[open(1), open(3)].concat()).await;
-    server.gate.entered(2).await;
+    server.gate.wait_for_requests(2).await;
     for _ in 0..4 {
         connection.send(&frame(DATA, 0, 1, &PIECE)).await;
         connection.send(&frame(DATA, 0, 3, &PIECE)).await;
@@ -213,11 +213,11 @@ async fn bodies_that_are_not_read_are_held_to_the_window_of_their_connection() {
 }
 
 #[tokio::test]
-async fn a_frame_over_the_limit_ends_the_connection() {
+async fn oversized_frame_closes_connection() {
     for most in [16 * 1024, 32 * 1024] {
-        let server = Server::with(Limits {
+        let server = Server::with_limits(ConnectionLimits {
             frame_max_bytes: most,
-            ..Limits::default()
+            ..ConnectionLimits::default()
         })
         .await;
         let data = |bytes: u32| frame(DATA, 0, 1, &vec![b' '; usize::try_from(bytes).unwrap()]);
@@ -232,14 +232,14 @@ async fn a_frame_over_the_limit_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_head_over_the_limit_is_refused_and_the_connection_goes_on() {
+async fn oversized_head_is_rejected_and_connection_stays() {
     for (most, good, bad) in [
         (8 * 1024, 7 * 1024, 8 * 1024),
         (32 * 1024, 31 * 1024, 32 * 1024),
     ] {
-        let server = Server::with(Limits {
+        let server = Server::with_limits(ConnectionLimits {
             head_max_bytes: most,
-            ..Limits::default()
+            ..ConnectionLimits::default()
         })
         .await;
         let Sender::Http2(mut sender, _) = server.connect(H2).await else {
@@ -261,11 +261,11 @@ async fn a_head_over_the_limit_is_refused_and_the_connection_goes_on() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_say_that_it_lives_is_dropped() {
-    let server = Server::with(Limits {
+async fn client_without_ping_answer_is_disconnected() {
+    let server = Server::with_limits(ConnectionLimits {
         ping_interval: SHORT,
         ping_timeout: SHORT,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let (mut lively, mut dead) = (connect(&server).await, connect(&server).await);

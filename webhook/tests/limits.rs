@@ -17,9 +17,9 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use hyper::StatusCode;
 use lockkeeper_policies::index::Index;
-use lockkeeper_policies::world::PriorityClassFacts;
-use lockkeeper_webhook::limits::Bounds;
-use lockkeeper_webhook::live::Source;
+use lockkeeper_policies::cluster_view::PriorityClassFacts;
+use lockkeeper_webhook::load_shedding::LoadLimits;
+use lockkeeper_webhook::live_lookup::ObjectLookup;
 use std::convert::Infallible;
 use std::sync::{Arc, RwLock, mpsc};
 use std::thread::JoinHandle;
@@ -32,7 +32,7 @@ use tokio::sync::{Notify, Semaphore};
 const SHORT: Duration = Duration::from_millis(500);
 
 const LIGHT_BODY_MAX_BYTES: usize = 2_000;
-const HEAVY_BYTES: usize = 2 * LIGHT_BODY_MAX_BYTES;
+const LARGE_BODY_BYTES: usize = 2 * LIGHT_BODY_MAX_BYTES;
 
 const PROTOCOLS: [&str; 2] = [HTTP1, H2];
 
@@ -51,12 +51,12 @@ impl Gate {
         }
     }
 
-    async fn entered(&self, requests: u32) {
+    async fn wait_for_lookups(&self, requests: u32) {
         self.entered.acquire_many(requests).await.unwrap().forget();
     }
 }
 
-impl Source for Gate {
+impl ObjectLookup for Gate {
     fn priority_class<'a>(
         &'a self,
         _: &'a str,
@@ -75,12 +75,12 @@ impl Source for Gate {
 }
 
 /// Keeps the stores locked, so that no rule can run, until it is told to let go.
-struct Lock {
+struct IndexLock {
     release: mpsc::Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Lock {
+impl IndexLock {
     fn take(index: &Arc<RwLock<Index>>) -> Self {
         let (taken, is_taken) = mpsc::channel();
         let (release, released) = mpsc::channel();
@@ -101,13 +101,13 @@ impl Lock {
 }
 
 #[tokio::test]
-async fn one_request_too_many_is_refused_at_once_and_the_next_is_served() {
+async fn request_over_limit_is_rejected_at_once() {
     let gate = Gate::closed();
     let webhook = Webhook::start(Plan {
-        bounds: Bounds {
+        bounds: LoadLimits {
             requests_max: 2,
             retry_after_seconds: 3,
-            ..Bounds::default()
+            ..LoadLimits::default()
         },
         source: Some(Box::new(gate.clone())),
         ..Plan::default()
@@ -117,7 +117,7 @@ async fn one_request_too_many_is_refused_at_once_and_the_next_is_served() {
         webhook.post(HTTP1, "/validate", workload("a", 0)),
         webhook.post(H2, "/validate", workload("b", 0)),
         async {
-            gate.entered(2).await;
+            gate.wait_for_lookups(2).await;
             assert_eq!(webhook.load.in_flight(), 2);
             for alpn in PROTOCOLS {
                 // Its body never ends: the answer does not wait for it.
@@ -147,28 +147,28 @@ async fn one_request_too_many_is_refused_at_once_and_the_next_is_served() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_too_much_together_are_refused() {
-    let webhook = Webhook::with(Bounds {
-        bodies_max_bytes: HEAVY_BYTES,
-        ..Bounds::default()
+async fn bodies_over_total_limit_are_rejected() {
+    let webhook = Webhook::with(LoadLimits {
+        bodies_max_bytes: LARGE_BODY_BYTES,
+        ..LoadLimits::default()
     })
     .await;
     for alpn in PROTOCOLS {
-        let large = workload("large", HEAVY_BYTES);
+        let large = workload("large", LARGE_BODY_BYTES);
         let refused = webhook.post(alpn, "/mutate", large).await;
         assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
         assert!(refused.headers.contains_key("retry-after"));
         let small = webhook.post(alpn, "/mutate", workload("small", 0)).await;
         assert_eq!(small.review()["uid"], "small");
     }
-    until(|| webhook.load.held_bytes() == 0).await;
+    until(|| webhook.load.buffered_bytes() == 0).await;
 }
 
 #[tokio::test]
-async fn a_body_that_trickles_in_ends_with_its_time() {
-    let webhook = Webhook::with(Bounds {
+async fn slow_body_times_out() {
+    let webhook = Webhook::with(LoadLimits {
         body_timeout: SHORT,
-        ..Bounds::default()
+        ..LoadLimits::default()
     })
     .await;
     for alpn in PROTOCOLS {
@@ -182,12 +182,12 @@ async fn a_body_that_trickles_in_ends_with_its_time() {
         assert_eq!(slow.status, StatusCode::REQUEST_TIMEOUT);
         assert_eq!(slow.body, "the body did not arrive in time\n");
     }
-    until(|| webhook.load.in_flight() == 0 && webhook.load.held_bytes() == 0).await;
+    until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_half_way_leaves_nothing_behind() {
-    let webhook = Webhook::with(Bounds::default()).await;
+async fn disconnected_client_releases_permits_and_bytes() {
+    let webhook = Webhook::with(LoadLimits::default()).await;
     let mut http1 = webhook.tls(HTTP1).await;
     http1
         .write_all(
@@ -196,33 +196,33 @@ async fn a_client_that_leaves_half_way_leaves_nothing_behind() {
         )
         .await
         .unwrap();
-    until(|| webhook.load.held_bytes() > 0).await;
+    until(|| webhook.load.buffered_bytes() > 0).await;
     drop(http1);
-    until(|| webhook.load.in_flight() == 0 && webhook.load.held_bytes() == 0).await;
+    until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
 
     let half = stream::once(async { Ok::<_, Infallible>(Bytes::from("{")) });
     let half = Body::from_stream(half.chain(stream::pending()));
     tokio::select! {
         _ = webhook.send(H2, post("/validate", half)) => panic!("half a request was answered"),
-        () = until(|| webhook.load.held_bytes() > 0) => {}
+        () = until(|| webhook.load.buffered_bytes() > 0) => {}
     }
-    until(|| webhook.load.in_flight() == 0 && webhook.load.held_bytes() == 0).await;
+    until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
 }
 
 #[tokio::test]
-async fn small_requests_are_answered_while_large_ones_are_in_work() {
+async fn small_requests_are_served_beside_large_ones() {
     let heavy_max = 2;
-    let webhook = Webhook::with(Bounds {
+    let webhook = Webhook::with(LoadLimits {
         light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
         heavy_max,
-        ..Bounds::default()
+        ..LoadLimits::default()
     })
     .await;
-    let lock = Lock::take(&webhook.index);
+    let lock = IndexLock::take(&webhook.index);
     // One more than there are places for.
-    let large = || webhook.post(H2, "/mutate", workload("large", HEAVY_BYTES));
+    let large = || webhook.post(H2, "/mutate", workload("large", LARGE_BODY_BYTES));
     let (first, second, third, ()) = tokio::join!(large(), large(), large(), async {
-        until(|| webhook.load.heavy_in_work() == heavy_max && webhook.load.in_flight() == 3).await;
+        until(|| webhook.load.large_in_flight() == heavy_max && webhook.load.in_flight() == 3).await;
         for alpn in PROTOCOLS {
             // A kind without rules: it needs no store.
             let small = workload("small", 0).replace("lockkeeper.dev", "example.com");
@@ -233,30 +233,30 @@ async fn small_requests_are_answered_while_large_ones_are_in_work() {
             );
             assert_eq!(webhook.get(alpn, "/livez").await.status, StatusCode::OK);
         }
-        assert_eq!(webhook.load.heavy_in_work(), heavy_max);
+        assert_eq!(webhook.load.large_in_flight(), heavy_max);
         lock.release();
     });
     for large in [first, second, third] {
         assert_eq!(large.review()["uid"], "large");
     }
-    until(|| webhook.load.heavy_in_work() == 0).await;
+    until(|| webhook.load.large_in_flight() == 0).await;
 }
 
 #[tokio::test]
-async fn a_large_request_that_never_gets_its_turn_is_answered_in_time() {
-    let webhook = Webhook::with(Bounds {
+async fn queued_large_request_is_answered_before_timeout() {
+    let webhook = Webhook::with(LoadLimits {
         light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
         heavy_max: 1,
-        ..Bounds::default()
+        ..LoadLimits::default()
     })
     .await;
-    let lock = Lock::take(&webhook.index);
+    let lock = IndexLock::take(&webhook.index);
     let (first, ()) = tokio::join!(
-        webhook.post(H2, "/mutate", workload("first", HEAVY_BYTES)),
+        webhook.post(H2, "/mutate", workload("first", LARGE_BODY_BYTES)),
         async {
-            until(|| webhook.load.heavy_in_work() == 1).await;
+            until(|| webhook.load.large_in_flight() == 1).await;
             for path in ["/validate?timeout=1s", "/mutate?timeout=1s"] {
-                let late = workload("late", HEAVY_BYTES);
+                let late = workload("late", LARGE_BODY_BYTES);
                 let late = webhook.post(HTTP1, path, late).await.review();
                 assert_eq!(late["uid"], "late");
                 assert_eq!(late["allowed"], false);
@@ -276,15 +276,15 @@ async fn a_large_request_that_never_gets_its_turn_is_answered_in_time() {
 }
 
 #[tokio::test]
-async fn a_large_request_that_takes_too_long_is_answered_in_time() {
-    let webhook = Webhook::with(Bounds {
+async fn slow_large_request_is_answered_before_timeout() {
+    let webhook = Webhook::with(LoadLimits {
         light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
-        ..Bounds::default()
+        ..LoadLimits::default()
     })
     .await;
-    let lock = Lock::take(&webhook.index);
+    let lock = IndexLock::take(&webhook.index);
     for alpn in PROTOCOLS {
-        let large = workload("large", HEAVY_BYTES);
+        let large = workload("large", LARGE_BODY_BYTES);
         let late = webhook.post(alpn, "/validate?timeout=1s", large).await;
         let late = late.review();
         assert_eq!(
@@ -292,23 +292,23 @@ async fn a_large_request_that_takes_too_long_is_answered_in_time() {
             (&"large".into(), &504.into())
         );
     }
-    assert_eq!(webhook.load.heavy_in_work(), 2, "the threads go on");
+    assert_eq!(webhook.load.large_in_flight(), 2, "the threads go on");
     lock.release();
-    until(|| webhook.load.heavy_in_work() == 0).await;
+    until(|| webhook.load.large_in_flight() == 0).await;
 }
 
 #[tokio::test]
-async fn a_large_request_whose_lookup_hangs_is_judged_with_a_warning() {
+async fn large_request_with_hanging_lookup_gets_warning() {
     let webhook = Webhook::start(Plan {
-        bounds: Bounds {
+        bounds: LoadLimits {
             light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
-            ..Bounds::default()
+            ..LoadLimits::default()
         },
         source: Some(Box::new(Gate::closed())),
         ..Plan::default()
     })
     .await;
-    let large = workload("large", HEAVY_BYTES);
+    let large = workload("large", LARGE_BODY_BYTES);
     let answer = webhook.post(H2, "/validate?timeout=1s", large).await;
     let answer = answer.review();
     assert_eq!(answer["uid"], "large");
@@ -317,28 +317,28 @@ async fn a_large_request_whose_lookup_hangs_is_judged_with_a_warning() {
 }
 
 #[tokio::test]
-async fn a_large_request_keeps_its_place_when_its_client_has_left() {
-    let webhook = Webhook::with(Bounds {
+async fn large_request_keeps_permit_after_disconnect() {
+    let webhook = Webhook::with(LoadLimits {
         light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
         heavy_max: 1,
-        ..Bounds::default()
+        ..LoadLimits::default()
     })
     .await;
-    let lock = Lock::take(&webhook.index);
+    let lock = IndexLock::take(&webhook.index);
     tokio::select! {
-        _ = webhook.post(H2, "/mutate", workload("large", HEAVY_BYTES)) => panic!("no rule can run"),
-        () = until(|| webhook.load.heavy_in_work() == 1) => {}
+        _ = webhook.post(H2, "/mutate", workload("large", LARGE_BODY_BYTES)) => panic!("no rule can run"),
+        () = until(|| webhook.load.large_in_flight() == 1) => {}
     }
     until(|| webhook.load.in_flight() == 0).await;
-    assert_eq!(webhook.load.heavy_in_work(), 1, "the thread goes on");
-    assert!(webhook.load.held_bytes() > HEAVY_BYTES);
+    assert_eq!(webhook.load.large_in_flight(), 1, "the thread goes on");
+    assert!(webhook.load.buffered_bytes() > LARGE_BODY_BYTES);
     lock.release();
-    until(|| webhook.load.heavy_in_work() == 0 && webhook.load.held_bytes() == 0).await;
+    until(|| webhook.load.large_in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
 }
 
 #[tokio::test]
-async fn what_is_over_a_limit_of_http_1_is_refused_by_its_head() {
-    let webhook = Webhook::with(Bounds::default()).await;
+async fn http1_request_over_limit_is_rejected_by_head() {
+    let webhook = Webhook::with(LoadLimits::default()).await;
     let mut stream = webhook.tls(HTTP1).await;
     stream
         .write_all(

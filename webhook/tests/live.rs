@@ -15,11 +15,11 @@ use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::world::{ObjectName, PriorityClassFacts};
-use lockkeeper_webhook::app::App;
+use lockkeeper_policies::cluster_view::{ObjectName, PriorityClassFacts};
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
-use lockkeeper_webhook::live::Source;
-use lockkeeper_webhook::stores::Readiness;
+use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::stores::StoreReadiness;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
@@ -33,11 +33,11 @@ const TIMEOUT_SECONDS: u64 = 2;
 /// An API server that has the classes `low`, `fresh` and `high`. It fails for `broken`, and never
 /// answers for `hanging`.
 #[derive(Clone, Default)]
-struct Fake {
+struct FakeLookup {
     asked: Arc<Mutex<Vec<String>>>,
 }
 
-impl Source for Fake {
+impl ObjectLookup for FakeLookup {
     fn priority_class<'a>(
         &'a self,
         name: &'a str,
@@ -69,7 +69,7 @@ fn class(value: i32) -> PriorityClassFacts {
 /// Stores that have listed everything there was: one class.
 fn stores() -> Index {
     let mut index = Index::default();
-    index.declare_known(IndexedKind::PriorityClass);
+    index.mark_complete(IndexedKind::PriorityClass);
     let name = ObjectName {
         namespace: String::new(),
         name: "stored".to_owned(),
@@ -100,11 +100,11 @@ fn create(classes: [Option<&str>; 2]) -> Value {
 /// Every answer comes before the API server gives up, and the source is asked for these names.
 #[track_caller]
 fn check(requests: &[Value], questions: &[&str]) -> Value {
-    let source = Fake::default();
-    let server = router(Arc::new(App::connected(
+    let source = FakeLookup::default();
+    let server = router(Arc::new(AppState::connected(
         Settings::default(),
         Arc::new(RwLock::new(stores())),
-        Readiness::always(),
+        StoreReadiness::always(),
         Box::new(source.clone()),
         64 * 1024,
     )));
@@ -124,10 +124,10 @@ fn check(requests: &[Value], questions: &[&str]) -> Value {
 }
 
 async fn post(server: axum::Router, request: &Value) -> Value {
-    ask(server, "/validate", request).await
+    post_to(server, "/validate", request).await
 }
 
-async fn ask(server: axum::Router, path: &str, request: &Value) -> Value {
+async fn post_to(server: axum::Router, path: &str, request: &Value) -> Value {
     let mut request = request.clone();
     request["uid"] = "u".into();
     request["name"] = "example".into();
@@ -142,7 +142,7 @@ async fn ask(server: axum::Router, path: &str, request: &Value) -> Value {
 }
 
 #[test]
-fn a_class_that_only_the_api_server_knows_is_found_with_one_question() {
+fn class_missing_in_stores_is_found_with_one_lookup() {
     let answer = check(&[create([Some("fresh"), None])], &["fresh"]);
     assert_eq!(answer, json!({"uid": "u", "allowed": true}));
     // Both fields name it, and it is one question all the same.
@@ -152,21 +152,21 @@ fn a_class_that_only_the_api_server_knows_is_found_with_one_question() {
 
 /// Only a list tells which class is the global default.
 #[tokio::test]
-async fn a_default_that_nobody_has_listed_is_said_not_to_be_filled_in() {
+async fn unlisted_default_class_warns_and_is_not_set() {
     let note = "not filled in: which PriorityClass is the global default is not known";
     for (index, classes, warned) in [
         (Index::default(), [None, None], true),
         (Index::default(), [Some("high"), None], false),
         (stores(), [None, None], false),
     ] {
-        let server = router(Arc::new(App::connected(
+        let server = router(Arc::new(AppState::connected(
             Settings::default(),
             Arc::new(RwLock::new(index)),
-            Readiness::always(),
-            Box::new(Fake::default()),
+            StoreReadiness::always(),
+            Box::new(FakeLookup::default()),
             64 * 1024,
         )));
-        let answer = ask(server, "/mutate", &create(classes)).await;
+        let answer = post_to(server, "/mutate", &create(classes)).await;
         assert_eq!(answer["allowed"], true);
         let expected = if warned { json!([note]) } else { Value::Null };
         assert_eq!(answer["warnings"], expected, "{classes:?}");
@@ -174,13 +174,13 @@ async fn a_default_that_nobody_has_listed_is_said_not_to_be_filled_in() {
 }
 
 #[test]
-fn a_class_in_the_stores_is_not_asked_for() {
+fn class_in_stores_needs_no_lookup() {
     let answer = check(&[create([Some("stored"), None])], &[]);
     assert_eq!(answer, json!({"uid": "u", "allowed": true}));
 }
 
 #[test]
-fn a_class_that_nobody_knows_is_refused_and_asked_for_once() {
+fn unknown_class_is_denied_with_one_lookup() {
     let unknown = create([Some("lost"), None]);
     let answer = check(&[unknown.clone(), unknown], &["lost"]);
     assert_eq!(answer["allowed"], false);
@@ -192,7 +192,7 @@ fn a_class_that_nobody_knows_is_refused_and_asked_for_once() {
 }
 
 #[test]
-fn what_was_fetched_is_judged_by_every_rule() {
+fn lookup_result_is_used_by_every_rule() {
     let answer = check(&[create([Some("high"), Some("low")])], &["high", "low"]);
     assert_eq!(answer["auditAnnotations"]["denied-by"], "WL001");
     let answer = check(&[create([Some("stored"), Some("low")])], &["low"]);
@@ -202,7 +202,7 @@ fn what_was_fetched_is_judged_by_every_rule() {
 }
 
 #[test]
-fn without_an_answer_the_object_passes_with_a_warning() {
+fn failed_lookup_allows_with_warning() {
     for name in ["hanging", "broken"] {
         // Nothing of it is remembered: the next review asks again.
         let request = create([Some(name), None]);
@@ -216,7 +216,7 @@ fn without_an_answer_the_object_passes_with_a_warning() {
 }
 
 #[test]
-fn one_class_without_an_answer_does_not_excuse_the_other() {
+fn failed_lookup_does_not_hide_other_findings() {
     let answer = check(
         &[create([Some("hanging"), Some("lost")])],
         &["hanging", "lost"],
@@ -229,7 +229,7 @@ fn one_class_without_an_answer_does_not_excuse_the_other() {
 }
 
 #[test]
-fn an_update_is_not_refused_for_a_class_that_went_away() {
+fn update_with_deleted_class_is_allowed() {
     let old = workload([Some("lost"), None]);
     let mut new = old.clone();
     new["spec"]["active"] = false.into();

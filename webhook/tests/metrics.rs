@@ -18,14 +18,14 @@ use lockkeeper_api::config::Config;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user;
-use lockkeeper_policies::world::PriorityClassFacts;
-use lockkeeper_webhook::app::App;
+use lockkeeper_policies::user_rules;
+use lockkeeper_policies::cluster_view::PriorityClassFacts;
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::{router, router_with};
-use lockkeeper_webhook::limits::{Bounds, Load};
-use lockkeeper_webhook::live::Source;
-use lockkeeper_webhook::metrics::{self, CertificateProbe, PortLimits};
-use lockkeeper_webhook::stores::Readiness;
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
+use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::metrics::{self, CertificateProbe, MetricsServerLimits};
+use lockkeeper_webhook::stores::StoreReadiness;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -41,15 +41,15 @@ use tower::ServiceExt;
 
 const BODY_LIMIT_BYTES: usize = 64 * 1024;
 
-fn app(config: &Value) -> Arc<App> {
+fn app(config: &Value) -> Arc<AppState> {
     let config: Config = serde_json::from_value(config.clone()).unwrap();
     let settings = registry::settings(&config).unwrap();
-    let app = App::offline(settings, Index::default(), BODY_LIMIT_BYTES);
+    let app = AppState::offline(settings, Index::default(), BODY_LIMIT_BYTES);
     Arc::new(app.with_certificate(CertificateProbe {
         not_after_seconds: Box::new(|| 1_800_000_000),
-        applied: Box::new(|| 3),
-        refused: Box::new(|| 1),
-        refused_clients: Box::new(|| 2),
+        reloads: Box::new(|| 3),
+        failures: Box::new(|| 1),
+        rejected_clients: Box::new(|| 2),
     }))
 }
 
@@ -77,7 +77,7 @@ async fn post(router: Router, path: &str, body: String) {
 }
 
 /// Every series that is not zero, but for durations and what does not change.
-fn moved(app: &App) -> BTreeMap<String, String> {
+fn changed_metrics(app: &AppState) -> BTreeMap<String, String> {
     let still = [
         "build_info",
         "store_synced",
@@ -117,7 +117,7 @@ async fn check_review(config: Value, path: &str, body: String, expected: &[(&str
         (durations.as_str(), "1"),
     ];
     all.extend(expected);
-    let mut moved = moved(&app);
+    let mut moved = changed_metrics(&app);
     if let Some(sum) = moved.get_mut("body_bytes_sum") {
         *sum = sum.trim_end_matches(".0").to_owned();
     }
@@ -153,7 +153,7 @@ async fn an_audited_review_is_allowed() {
 }
 
 #[tokio::test]
-async fn an_allowed_review_moves_no_rule() {
+async fn allowed_review_counts_no_rule_hit() {
     let mut review = review();
     review["request"]["object"]["spec"]["resourceGroups"] = json!([]);
     let series = format!(r#"{QUEUE},verdict="allowed"}}"#);
@@ -162,7 +162,7 @@ async fn an_allowed_review_moves_no_rule() {
 }
 
 #[tokio::test]
-async fn many_findings_of_a_rule_count_once() {
+async fn repeated_findings_of_a_rule_count_once() {
     let mut review = review();
     let group = review["request"]["object"]["spec"]["resourceGroups"][0].clone();
     let flavor = |name: &str| {
@@ -179,7 +179,7 @@ async fn many_findings_of_a_rule_count_once() {
 }
 
 #[tokio::test]
-async fn a_broken_body_is_an_error_of_no_kind() {
+async fn undecodable_body_counts_as_error_without_kind() {
     for path in ["validate", "mutate"] {
         let series = format!(
             r#"requests_total{{kind="other",operation="other",path="{path}",verdict="error"}}"#
@@ -191,7 +191,7 @@ async fn a_broken_body_is_an_error_of_no_kind() {
 
 /// Label values come from us: what a client makes up is `other`.
 #[tokio::test]
-async fn an_unknown_kind_makes_no_series() {
+async fn unknown_kind_creates_no_series() {
     let mut review = review();
     review["request"]["kind"]["kind"] = json!("MadeUp");
     review["request"]["operation"] = json!("PAINT");
@@ -201,13 +201,13 @@ async fn an_unknown_kind_makes_no_series() {
 }
 
 #[tokio::test]
-async fn what_is_turned_away_is_counted() {
+async fn shed_request_is_counted() {
     let app = app(&json!({}));
-    let bounds = Bounds {
+    let bounds = LoadLimits {
         requests_max: 0,
-        ..Bounds::default()
+        ..LoadLimits::default()
     };
-    let load = Arc::new(Load::new(bounds));
+    let load = Arc::new(LoadShedder::new(bounds));
     let router = router_with(Arc::clone(&app), load, Arc::default());
     post(router, "/validate", review().to_string()).await;
     let series =
@@ -217,12 +217,12 @@ async fn what_is_turned_away_is_counted() {
         (r#"request_duration_seconds_count{path="validate"}"#, "1"),
         (series, "1"),
     ];
-    check(&moved(&app), &expected);
+    check(&changed_metrics(&app), &expected);
 }
 
 /// A client that leaves in the middle is not in flight for ever.
 #[tokio::test]
-async fn a_client_that_leaves_is_an_error() {
+async fn disconnected_client_counts_as_error() {
     let app = app(&json!({}));
     let request = Request::post("/mutate").header("Content-Type", "application/json");
     let (never, body) = tokio::io::duplex(1);
@@ -235,20 +235,20 @@ async fn a_client_that_leaves_is_an_error() {
     let mut answer = router(Arc::clone(&app)).oneshot(request);
     let pending = futures_util::poll!(&mut answer);
     assert!(pending.is_pending());
-    assert_eq!(moved(&app)["requests_in_flight"], "1");
+    assert_eq!(changed_metrics(&app)["requests_in_flight"], "1");
     drop((answer, never));
     let series = r#"requests_total{kind="other",operation="other",path="mutate",verdict="error"}"#;
     let expected = [
         (r#"request_duration_seconds_count{path="mutate"}"#, "1"),
         (series, "1"),
     ];
-    check(&moved(&app), &expected);
+    check(&changed_metrics(&app), &expected);
 }
 
 /// An API server that has the class `there`, and fails for `broken`.
-struct Fake;
+struct FakeLookup;
 
-impl Source for Fake {
+impl ObjectLookup for FakeLookup {
     fn priority_class<'a>(
         &'a self,
         name: &'a str,
@@ -269,14 +269,14 @@ impl Source for Fake {
 
 /// A review is judged twice when the stores miss something, and counts once.
 #[tokio::test]
-async fn live_lookups_count_by_what_came_of_them() {
+async fn live_lookups_are_counted_by_result() {
     let mut index = Index::default();
-    index.declare_known(IndexedKind::PriorityClass);
-    let app = Arc::new(App::connected(
+    index.mark_complete(IndexedKind::PriorityClass);
+    let app = Arc::new(AppState::connected(
         Settings::default(),
         Arc::new(RwLock::new(index)),
-        Readiness::always(),
-        Box::new(Fake),
+        StoreReadiness::always(),
+        Box::new(FakeLookup),
         BODY_LIMIT_BYTES,
     ));
     for class in ["there", "broken", "lost", "lost"] {
@@ -292,7 +292,7 @@ async fn live_lookups_count_by_what_came_of_them() {
         }});
         post(router(Arc::clone(&app)), "/validate", review.to_string()).await;
     }
-    let mut moved = moved(&app);
+    let mut moved = changed_metrics(&app);
     moved.retain(|name, _| !name.starts_with("body_bytes"));
     let workload = r#"requests_total{kind="Workload",operation="create",path="validate",verdict="#;
     let denied = format!("{workload}\"denied\"}}");
@@ -313,10 +313,10 @@ async fn live_lookups_count_by_what_came_of_them() {
 }
 
 /// One exchange with the port for scrapers.
-async fn ask(path: &str, accept: &str) -> String {
+async fn scrape(path: &str, accept: &str) -> String {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
-    let server = tokio::spawn(metrics::serve(tcp, app(&json!({})), PortLimits::default()));
+    let server = tokio::spawn(metrics::serve(tcp, app(&json!({})), MetricsServerLimits::default()));
     let mut client = TcpStream::connect(address).await.unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\nAccept: {accept}\r\n\r\n");
     client.write_all(head.as_bytes()).await.unwrap();
@@ -328,8 +328,8 @@ async fn ask(path: &str, accept: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_port_speaks_both_formats_and_nothing_else() {
-    let plain = ask("/metrics", "*/*").await;
+async fn metrics_server_serves_both_formats_only() {
+    let plain = scrape("/metrics", "*/*").await;
     assert!(
         plain.contains("content-type: text/plain; version=0.0.4; charset=utf-8"),
         "{plain}"
@@ -343,16 +343,16 @@ async fn the_port_speaks_both_formats_and_nothing_else() {
         plain.contains("\nlockkeeper_webhook_certificate_reloads_total{result=\"applied\"} 3\n")
     );
     assert!(plain.contains("\nlockkeeper_webhook_store_synced{store=\"pods\"} 1\n"));
-    let open = ask("/metrics", "application/openmetrics-text; version=1.0.0").await;
+    let open = scrape("/metrics", "application/openmetrics-text; version=1.0.0").await;
     assert!(
         open.contains("content-type: application/openmetrics-text"),
         "{open}"
     );
     assert!(open.ends_with("# EOF\n"), "{open}");
-    assert!(ask("/healthz", "*/*").await.ends_with("\r\n\r\nok\n"));
+    assert!(scrape("/healthz", "*/*").await.ends_with("\r\n\r\nok\n"));
     for path in ["/", "/validate", "/readyz"] {
         assert!(
-            ask(path, "*/*").await.starts_with("HTTP/1.1 404 "),
+            scrape(path, "*/*").await.starts_with("HTTP/1.1 404 "),
             "{path}"
         );
     }
@@ -362,7 +362,7 @@ async fn the_port_speaks_both_formats_and_nothing_else() {
 const SHORT: Duration = Duration::from_millis(200);
 
 /// A port for scrapers with these limits.
-async fn port(limits: PortLimits) -> SocketAddr {
+async fn start_metrics_server(limits: MetricsServerLimits) -> SocketAddr {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
     tokio::spawn(metrics::serve(tcp, app(&json!({})), limits));
@@ -370,19 +370,19 @@ async fn port(limits: PortLimits) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn a_scraper_that_dawdles_is_dropped() {
-    let head_late = PortLimits {
+async fn slow_scraper_is_disconnected() {
+    let head_late = MetricsServerLimits {
         header_timeout: SHORT,
         connection_timeout: Duration::MAX,
-        ..PortLimits::default()
+        ..MetricsServerLimits::default()
     };
-    let all_late = PortLimits {
+    let all_late = MetricsServerLimits {
         header_timeout: Duration::from_hours(1),
         connection_timeout: SHORT,
-        ..PortLimits::default()
+        ..MetricsServerLimits::default()
     };
     for limits in [head_late, all_late] {
-        let mut client = TcpStream::connect(port(limits).await).await.unwrap();
+        let mut client = TcpStream::connect(start_metrics_server(limits).await).await.unwrap();
         client.write_all(b"GET /metrics HT").await.unwrap();
         let mut answer = Vec::new();
         // However it is dropped, the wait has an end.
@@ -392,10 +392,10 @@ async fn a_scraper_that_dawdles_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_scraper_over_the_limit_is_served_when_one_has_left() {
-    let address = port(PortLimits {
+async fn scraper_over_limit_waits_for_free_connection() {
+    let address = start_metrics_server(MetricsServerLimits {
         connections_max: 1,
-        ..PortLimits::default()
+        ..MetricsServerLimits::default()
     })
     .await;
     let mut first = TcpStream::connect(address).await.unwrap();
@@ -446,7 +446,7 @@ fn described(text: &str) -> String {
         let of = labels.get(name).into_iter().flatten();
         let of: Vec<_> = of.filter(|(label, _)| *label != "le").collect();
         for (label, known) in &of {
-            let known = shown(label, known);
+            let known = placeholder(label, known);
             values
                 .entry(label)
                 .or_default()
@@ -473,18 +473,18 @@ fn described(text: &str) -> String {
 }
 
 /// The settings of a configuration, with one rule of a user.
-fn with_user_rule(config: &Value) -> Settings {
+fn settings_with_user_rule(config: &Value) -> Settings {
     let config: Config = serde_json::from_value(config.clone()).unwrap();
     let text = "---\nid: TEAM001\nname: a\nkinds: [{version: v1, kind: Pod}]\nvalidations: [{expression: 'true'}]\n---\n";
-    let source = user::Source {
+    let source = user_rules::Source {
         name: "a.md".to_owned(),
         text: text.to_owned(),
     };
-    let rules = Arc::new(user::Rules::read(&[source]).unwrap());
+    let rules = Arc::new(user_rules::UserRules::parse(&[source]).unwrap());
     registry::settings_with(&config, rules).unwrap()
 }
 
-fn shown(label: &str, known: &BTreeSet<String>) -> String {
+fn placeholder(label: &str, known: &BTreeSet<String>) -> String {
     match label {
         "version" => "the version of lockkeeper".to_owned(),
         "rule" => "the ids of all rules".to_owned(),
@@ -498,7 +498,7 @@ fn shown(label: &str, known: &BTreeSet<String>) -> String {
 
 /// `UPDATE_DOCS=1` writes the tables anew.
 #[test]
-fn every_metric_is_documented_and_no_other() {
+fn documented_metrics_match_exposed_metrics() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
     let old = fs::read_to_string(&path).unwrap();
     let (begin, end) = ("<!-- begin generated -->\n\n", "\n<!-- end generated -->");
@@ -509,7 +509,7 @@ fn every_metric_is_documented_and_no_other() {
         {"rules": ["CQ007"], "selector": {"names": ["a"]}, "reason": "r", "expires": "9999-12-31"},
     ]}});
     let named = app(&config);
-    named.set_settings(with_user_rule(&config));
+    named.set_settings(settings_with_user_rule(&config));
     let tables = described(&named.metrics().prometheus());
     let new = format!("{head}{begin}{tables}{end}{tail}");
     if env::var_os("UPDATE_DOCS").is_some() {

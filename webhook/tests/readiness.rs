@@ -13,9 +13,9 @@
 mod support;
 
 use hyper::StatusCode;
-use lockkeeper_webhook::bootstrap;
-use lockkeeper_webhook::listener::Drained;
-use lockkeeper_webhook::readiness::{CheckError, Health, SelfCheck, Trust};
+use lockkeeper_webhook::self_signed;
+use lockkeeper_webhook::listener::DrainReport;
+use lockkeeper_webhook::readiness::{SelfCheckError, Health, SelfCheck, SelfCheckTrust};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use tokio::sync::watch;
 /// Longer than any test.
 const FOREVER: Duration = Duration::from_hours(1);
 
-fn self_check(webhook: &Webhook, name: &str, trust: Trust) -> SelfCheck {
+fn self_check(webhook: &Webhook, name: &str, trust: SelfCheckTrust) -> SelfCheck {
     SelfCheck {
         address: webhook.address,
         name: ServerName::try_from(name.to_owned()).unwrap(),
@@ -38,7 +38,7 @@ fn self_check(webhook: &Webhook, name: &str, trust: Trust) -> SelfCheck {
 }
 
 #[tokio::test]
-async fn ready_is_who_reaches_itself() {
+async fn server_is_ready_when_self_check_succeeds() {
     let webhook = Webhook::start(Plan {
         health: Health::unchecked(),
         ..Plan::default()
@@ -48,9 +48,9 @@ async fn ready_is_who_reaches_itself() {
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(answer.body, "not ready: self-check: not checked yet\n");
 
-    let trust = Trust::Ca(webhook.files.ca.clone());
+    let trust = SelfCheckTrust::Ca(webhook.files.ca.clone());
     let check = self_check(&webhook, "localhost", trust);
-    let watching = tokio::spawn(check.watch(Arc::clone(&webhook.health)));
+    let watching = tokio::spawn(check.run_periodically(Arc::clone(&webhook.health)));
     until(|| webhook.health.problems().is_empty()).await;
     let answer = webhook.get(HTTP1, "/readyz").await;
     assert_eq!(
@@ -61,23 +61,23 @@ async fn ready_is_who_reaches_itself() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_another_ca_or_name_makes_unready() {
+async fn wrong_ca_or_name_makes_unready() {
     let webhook = Webhook::start(Plan::default()).await;
     let directory = tempfile::tempdir().unwrap();
     let names = ["localhost".to_owned()];
     let private = directory.path().join("tls");
-    let other = bootstrap::ensure(&private, &names, SystemTime::now()).unwrap();
+    let other = self_signed::ensure(&private, &names, SystemTime::now()).unwrap();
 
     let cases = [
-        ("localhost", Trust::Ca(other.ca), "no handshake: "),
+        ("localhost", SelfCheckTrust::Ca(other.ca), "no handshake: "),
         (
             "example.com",
-            Trust::Ca(webhook.files.ca.clone()),
+            SelfCheckTrust::Ca(webhook.files.ca.clone()),
             "no handshake: ",
         ),
         (
             "localhost",
-            Trust::Ca(directory.path().join("lost")),
+            SelfCheckTrust::Ca(directory.path().join("lost")),
             "cannot read ",
         ),
     ];
@@ -86,7 +86,7 @@ async fn a_certificate_of_another_ca_or_name_makes_unready() {
         let error = check.run().await.unwrap_err();
         assert!(error.to_string().starts_with(reason), "{error}");
 
-        let watching = tokio::spawn(check.watch(Arc::clone(&webhook.health)));
+        let watching = tokio::spawn(check.run_periodically(Arc::clone(&webhook.health)));
         until(|| !webhook.health.problems().is_empty()).await;
         let answer = webhook.get(H2, "/readyz").await;
         assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -95,16 +95,16 @@ async fn a_certificate_of_another_ca_or_name_makes_unready() {
         watching.abort();
 
         // Whoever is trusted in the next case makes it ready again.
-        let good = Trust::Ca(webhook.files.ca.clone());
+        let good = SelfCheckTrust::Ca(webhook.files.ca.clone());
         let good = self_check(&webhook, "localhost", good);
-        let watching = tokio::spawn(good.watch(Arc::clone(&webhook.health)));
+        let watching = tokio::spawn(good.run_periodically(Arc::clone(&webhook.health)));
         until(|| webhook.health.problems().is_empty()).await;
         watching.abort();
     }
 }
 
 #[tokio::test]
-async fn a_bundle_in_memory_is_gone_by_as_soon_as_it_changes() {
+async fn changed_ca_bundle_triggers_self_check() {
     let webhook = Webhook::start(Plan {
         health: Health::unchecked(),
         ..Plan::default()
@@ -114,13 +114,13 @@ async fn a_bundle_in_memory_is_gone_by_as_soon_as_it_changes() {
     let directory = tempfile::tempdir().unwrap();
     let names = ["localhost".to_owned()];
     let private = directory.path().join("tls");
-    let other = bootstrap::ensure(&private, &names, SystemTime::now()).unwrap();
+    let other = self_signed::ensure(&private, &names, SystemTime::now()).unwrap();
 
     let (bundle, held) = watch::channel(None);
-    let check = self_check(&webhook, "localhost", Trust::Held(held));
+    let check = self_check(&webhook, "localhost", SelfCheckTrust::Bundle(held));
     let error = check.run().await.unwrap_err();
-    assert!(matches!(error, CheckError::NoCa), "{error}");
-    let watching = tokio::spawn(check.watch(Arc::clone(&webhook.health)));
+    assert!(matches!(error, SelfCheckError::NoCa), "{error}");
+    let watching = tokio::spawn(check.run_periodically(Arc::clone(&webhook.health)));
     let told = |part: &'static str| {
         let health = Arc::clone(&webhook.health);
         move || {
@@ -140,9 +140,9 @@ async fn a_bundle_in_memory_is_gone_by_as_soon_as_it_changes() {
 }
 
 #[tokio::test]
-async fn where_no_ca_is_known_a_handshake_is_enough_and_needed() {
+async fn unknown_ca_requires_only_a_handshake() {
     let webhook = Webhook::start(Plan::default()).await;
-    let check = self_check(&webhook, "example.com", Trust::Anything);
+    let check = self_check(&webhook, "example.com", SelfCheckTrust::Any);
     check.run().await.unwrap();
 
     // Somebody who listens and hangs up.
@@ -150,27 +150,27 @@ async fn where_no_ca_is_known_a_handshake_is_enough_and_needed() {
     let address = tcp.local_addr().unwrap();
     let check = SelfCheck { address, ..check };
     let (outcome, ()) = tokio::join!(check.run(), async { drop(tcp.accept().await.unwrap()) });
-    assert!(matches!(outcome, Err(CheckError::Handshake(_))));
+    assert!(matches!(outcome, Err(SelfCheckError::Handshake(_))));
     drop(tcp);
-    assert!(matches!(check.run().await, Err(CheckError::Handshake(_))));
+    assert!(matches!(check.run().await, Err(SelfCheckError::Handshake(_))));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_listener_that_never_answers_makes_unready() {
+async fn silent_listener_makes_unready() {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let check = SelfCheck {
         address: tcp.local_addr().unwrap(),
         name: ServerName::try_from("localhost").unwrap(),
-        trust: Trust::Anything,
+        trust: SelfCheckTrust::Any,
         interval: FOREVER,
         timeout: FOREVER,
     };
     let outcome = check.run().await;
-    assert!(matches!(outcome, Err(CheckError::TooSlow(FOREVER))));
+    assert!(matches!(outcome, Err(SelfCheckError::Timeout(FOREVER))));
 }
 
 #[tokio::test]
-async fn who_stops_is_unready_first_and_serves_until_the_door_closes() {
+async fn stopping_server_is_unready_and_serves_until_closed() {
     let webhook = Webhook::start(Plan {
         delay: FOREVER,
         ..Plan::default()
@@ -200,7 +200,7 @@ async fn who_stops_is_unready_first_and_serves_until_the_door_closes() {
 }
 
 #[tokio::test]
-async fn the_door_closes_after_the_delay_and_what_was_accepted_is_answered() {
+async fn shutdown_after_delay_answers_accepted_requests() {
     let webhook = Webhook::start(Plan {
         delay: Duration::from_millis(100),
         ..Plan::default()
@@ -217,5 +217,5 @@ async fn the_door_closes_after_the_delay_and_what_was_accepted_is_answered() {
     );
     let answer = Webhook::send_over(HTTP1, idle, post("/mutate", workload("late", 0))).await;
     assert_eq!(answer.unwrap().review()["uid"], "late");
-    assert_eq!(webhook.task.await.unwrap(), Drained { cut: 0 });
+    assert_eq!(webhook.task.await.unwrap(), DrainReport { connections_cut: 0 });
 }

@@ -13,12 +13,12 @@ use axum::http::{Request, StatusCode};
 use futures_util::future::BoxFuture;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::world::PriorityClassFacts;
-use lockkeeper_webhook::app::App;
+use lockkeeper_policies::cluster_view::PriorityClassFacts;
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router_with;
-use lockkeeper_webhook::limits::{Bounds, Load};
-use lockkeeper_webhook::live::Source;
-use lockkeeper_webhook::stores::Readiness;
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
+use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::stores::StoreReadiness;
 use opentelemetry::trace::{SpanId, SpanKind, Status, TracerProvider};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider, SpanData, SpanExporter};
@@ -47,9 +47,9 @@ impl SpanExporter for Collector {
 }
 
 /// An API server that has only the class `fresh`, and fails for `broken`.
-struct Fake;
+struct FakeLookup;
 
-impl Source for Fake {
+impl ObjectLookup for FakeLookup {
     fn priority_class<'a>(
         &'a self,
         name: &'a str,
@@ -68,12 +68,12 @@ impl Source for Fake {
 }
 
 /// What a review leaves behind.
-struct Seen {
+struct RecordedSpans {
     status: StatusCode,
     spans: Vec<SpanData>,
 }
 
-impl Seen {
+impl RecordedSpans {
     #[track_caller]
     fn root(&self) -> &SpanData {
         // The root ends last.
@@ -106,36 +106,36 @@ fn attribute(span: &SpanData, key: &str) -> String {
 }
 
 /// A clock that jumps to the next timer when everything waits: a deadline costs no time.
-fn clock_of_its_own() -> Runtime {
+fn paused_runtime() -> Runtime {
     let mut builder = Builder::new_current_thread();
     builder.enable_time().start_paused(true).build().unwrap()
 }
 
 /// Posts a body, with a caller's trace if there is one.
-fn post(path: &str, traceparent: &str, body: &str, bounds: Bounds) -> Seen {
+fn post(path: &str, traceparent: &str, body: &str, bounds: LoadLimits) -> RecordedSpans {
     let collector = Collector::default();
     let provider = SdkTracerProvider::builder()
         .with_sampler(Sampler::ParentBased(Box::new(Sampler::AlwaysOn)))
         .with_simple_exporter(collector.clone())
         .build();
     let mut index = Index::default();
-    index.declare_known(IndexedKind::PriorityClass);
+    index.mark_complete(IndexedKind::PriorityClass);
     let index = Arc::new(RwLock::new(index));
-    let (settings, ready) = (Settings::default(), Readiness::always());
-    let app = App::connected(settings, index, ready, Box::new(Fake), 64 * 1024);
+    let (settings, ready) = (Settings::default(), StoreReadiness::always());
+    let app = AppState::connected(settings, index, ready, Box::new(FakeLookup), 64 * 1024);
     let app = Arc::new(app.with_tracer(provider.tracer("test")));
-    let server = router_with(app, Arc::new(Load::new(bounds)), Arc::default());
+    let server = router_with(app, Arc::new(LoadShedder::new(bounds)), Arc::default());
     let mut request = Request::post(path).header("Content-Type", "application/json");
     if !traceparent.is_empty() {
         request = request.header("traceparent", traceparent);
     }
     let request = request.body(Body::from(body.to_owned())).unwrap();
-    let runtime = clock_of_its_own();
+    let runtime = paused_runtime();
     let response = runtime.block_on(server.oneshot(request)).unwrap();
     let spans = collector.0.lock().unwrap().clone();
     let said = format!("{spans:?}");
     assert!(!said.contains(CONTENT) && !said.contains(USER), "{said}");
-    Seen {
+    RecordedSpans {
         status: response.status(),
         spans,
     }
@@ -159,15 +159,15 @@ fn review(class: &str, name: &str) -> Value {
 }
 
 #[track_caller]
-fn check(path: &str, class: &str) -> Seen {
+fn check(path: &str, class: &str) -> RecordedSpans {
     let body = review(class, "example").to_string();
-    let seen = post(path, TRACEPARENT, &body, Bounds::default());
+    let seen = post(path, TRACEPARENT, &body, LoadLimits::default());
     assert_eq!(seen.status, StatusCode::OK);
     seen
 }
 
 #[test]
-fn a_review_goes_on_from_the_trace_of_the_caller() {
+fn span_continues_trace_of_caller() {
     let seen = check("/validate", "");
     let root = seen.root();
     let context = &root.span_context;
@@ -185,24 +185,24 @@ fn a_review_goes_on_from_the_trace_of_the_caller() {
 }
 
 #[test]
-fn without_a_caller_that_can_be_read_a_trace_begins_here() {
+fn invalid_traceparent_starts_new_trace() {
     for traceparent in ["", "00-0-0-01", "nonsense"] {
         let body = review("", "example").to_string();
-        let seen = post("/validate", traceparent, &body, Bounds::default());
+        let seen = post("/validate", traceparent, &body, LoadLimits::default());
         assert_eq!(seen.root().parent_span_id, SpanId::INVALID, "{traceparent}");
     }
 }
 
 #[test]
-fn what_the_caller_does_not_sample_is_not_sampled() {
+fn unsampled_parent_is_not_sampled() {
     let body = review("", "example").to_string();
-    let seen = post("/validate", NOT_SAMPLED, &body, Bounds::default());
+    let seen = post("/validate", NOT_SAMPLED, &body, LoadLimits::default());
     assert_eq!(seen.status, StatusCode::OK);
     assert!(seen.spans.is_empty());
 }
 
 #[test]
-fn the_span_names_what_was_judged_and_what_came_of_it() {
+fn span_has_object_and_outcome_attributes() {
     let seen = check("/validate", "lost");
     let root = seen.root();
     for (key, value) in [
@@ -221,7 +221,7 @@ fn the_span_names_what_was_judged_and_what_came_of_it() {
 }
 
 #[test]
-fn a_lookup_is_a_step_and_the_rules_run_again() {
+fn lookup_span_is_followed_by_second_rules_span() {
     let seen = check("/validate", "fresh");
     let again = [
         "read", "envelope", "decode", "rules", "lookup", "envelope", "decode", "rules",
@@ -238,17 +238,17 @@ fn a_lookup_is_a_step_and_the_rules_run_again() {
 }
 
 #[test]
-fn filling_in_is_a_step_of_its_own() {
+fn defaulting_has_its_own_span() {
     let seen = check("/mutate", "");
     assert_eq!(seen.root().name, "mutate");
     assert_eq!(seen.steps(), ["read", "envelope", "decode", "defaults"]);
 }
 
 #[test]
-fn a_large_body_waits_for_its_turn() {
-    let bounds = Bounds {
+fn large_body_has_wait_span() {
+    let bounds = LoadLimits {
         light_body_max_bytes: 0,
-        ..Bounds::default()
+        ..LoadLimits::default()
     };
     let seen = post("/validate", "", &review("", "example").to_string(), bounds);
     assert_eq!(
@@ -258,15 +258,15 @@ fn a_large_body_waits_for_its_turn() {
 }
 
 #[test]
-fn a_refused_request_is_a_span_too() {
+fn rejected_request_has_span() {
     for (path, body, bounds, code) in [
-        ("/validate", "{}", Bounds::default(), "400"),
+        ("/validate", "{}", LoadLimits::default(), "400"),
         (
             "/mutate",
             "",
-            Bounds {
+            LoadLimits {
                 requests_max: 0,
-                ..Bounds::default()
+                ..LoadLimits::default()
             },
             "429",
         ),
@@ -280,11 +280,11 @@ fn a_refused_request_is_a_span_too() {
 }
 
 #[test]
-fn a_review_that_is_late_has_failed() {
-    let bounds = Bounds {
+fn late_review_span_has_error_status() {
+    let bounds = LoadLimits {
         light_body_max_bytes: 0,
         heavy_max: 0,
-        ..Bounds::default()
+        ..LoadLimits::default()
     };
     let body = review("", "example").to_string();
     let seen = post("/validate?timeout=2s", "", &body, bounds);
@@ -295,9 +295,9 @@ fn a_review_that_is_late_has_failed() {
 }
 
 #[test]
-fn what_a_request_says_of_itself_is_cut() {
+fn long_request_text_is_truncated_in_span() {
     let body = review("", &"n".repeat(10_000)).to_string();
-    let seen = post("/validate", "", &body, Bounds::default());
+    let seen = post("/validate", "", &body, LoadLimits::default());
     let name = attribute(seen.root(), "admission.name");
     assert_eq!(name, "n".repeat(256));
 }

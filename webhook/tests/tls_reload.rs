@@ -24,9 +24,9 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use lockkeeper_api::config::MinimumTls;
-use lockkeeper_webhook::listener::{Limits, serve};
+use lockkeeper_webhook::listener::{ConnectionLimits, serve};
 use lockkeeper_webhook::tls::{
-    CertificateStatus, ClientVerification, Serving, TlsError, TlsOptions, Watching,
+    CertificateStatus, ClientVerification, ServerTls, TlsError, TlsOptions, WatchMode,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -41,16 +41,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
 /// Far more than any of this takes; what waits for it has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Only events: the clock would come too late for the test.
-const EVENTS: Watching = Watching {
+const EVENTS: WatchMode = WatchMode {
     events: true,
     poll: Duration::from_hours(1),
 };
 
 /// Only the clock.
-const CLOCK: Watching = Watching {
+const POLLING: WatchMode = WatchMode {
     events: false,
     poll: Duration::from_millis(10),
 };
@@ -60,12 +60,12 @@ const KEY: &str = "tls.key";
 const CA: &str = "ca.crt";
 
 /// A CA that signs what the tests need.
-struct Authority {
+struct TestCa {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
 }
 
-impl Authority {
+impl TestCa {
     fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -78,21 +78,21 @@ impl Authority {
         }
     }
 
-    fn server(&self) -> Pair {
+    fn server(&self) -> CertPair {
         self.sign("server", &["localhost"], false, 1)
     }
 
-    fn client(&self, common_name: &str, names: &[&str]) -> Pair {
+    fn client(&self, common_name: &str, names: &[&str]) -> CertPair {
         self.sign(common_name, names, true, 1)
     }
 
     /// A certificate that ends in that many days.
-    fn sign(&self, common_name: &str, names: &[&str], client: bool, days: i32) -> Pair {
+    fn sign(&self, common_name: &str, names: &[&str], client: bool, days: i32) -> CertPair {
         self.sign_from(common_name, names, client, -10..days)
     }
 
     /// A certificate that is good from one day to another, today being 0.
-    fn sign_from(&self, common_name: &str, names: &[&str], client: bool, days: Range<i32>) -> Pair {
+    fn sign_from(&self, common_name: &str, names: &[&str], client: bool, days: Range<i32>) -> CertPair {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params
@@ -115,7 +115,7 @@ impl Authority {
         params.not_after = on(days.end).into();
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        Pair {
+        CertPair {
             der: certificate.der().clone(),
             certificate: certificate.pem(),
             key: key.serialize_pem(),
@@ -125,13 +125,13 @@ impl Authority {
 
 /// A certificate and its key.
 #[derive(Clone)]
-struct Pair {
+struct CertPair {
     der: CertificateDer<'static>,
     certificate: String,
     key: String,
 }
 
-impl Pair {
+impl CertPair {
     fn write(&self, directory: &Path) {
         fs::write(directory.join(CERTIFICATE), &self.certificate).unwrap();
         fs::write(directory.join(KEY), &self.key).unwrap();
@@ -152,7 +152,7 @@ fn replace(path: &Path, content: &str) {
 
 /// Mounts a pair as a kubelet does: `tls.crt` → `..data/tls.crt`, and `..data` →
 /// a new directory, by a rename. (pkg/volume/util, `AtomicWriter`.)
-fn kubelet_writes(volume: &Path, generation: &str, pair: &Pair) {
+fn kubelet_writes(volume: &Path, generation: &str, pair: &CertPair) {
     let directory = volume.join(generation);
     fs::create_dir(&directory).unwrap();
     pair.write(&directory);
@@ -171,7 +171,7 @@ fn kubelet_writes(volume: &Path, generation: &str, pair: &Pair) {
 
 /// A running server whose files may be changed.
 struct Server {
-    authority: Authority,
+    authority: TestCa,
     directory: TempDir,
     address: SocketAddr,
     status: CertificateStatus,
@@ -179,29 +179,29 @@ struct Server {
 
 impl Server {
     /// A server with a certificate, and that certificate.
-    async fn start(watching: Watching) -> (Self, Pair) {
-        let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+    async fn start(watching: WatchMode) -> (Self, CertPair) {
+        let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
         let pair = authority.server();
         pair.write(directory.path());
-        (Self::over(authority, directory, watching, None).await, pair)
+        (Self::start_on(authority, directory, watching, None).await, pair)
     }
 
     /// A server that verifies clients.
-    async fn verifying(clients: &Authority, names: &[&str], watching: Watching) -> Self {
-        let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+    async fn start_with_client_auth(clients: &TestCa, names: &[&str], watching: WatchMode) -> Self {
+        let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
         authority.server().write(directory.path());
         fs::write(directory.path().join(CA), &clients.pem).unwrap();
         let client = ClientVerification {
             ca: directory.path().join(CA),
             names: names.iter().map(ToString::to_string).collect(),
         };
-        Self::over(authority, directory, watching, Some(client)).await
+        Self::start_on(authority, directory, watching, Some(client)).await
     }
 
-    async fn over(
-        authority: Authority,
+    async fn start_on(
+        authority: TestCa,
         directory: TempDir,
-        watching: Watching,
+        watching: WatchMode,
         client: Option<ClientVerification>,
     ) -> Self {
         let file = |name| directory.path().join(name);
@@ -210,19 +210,19 @@ impl Server {
             http1_only: true,
         };
         let (certificate, key) = (file(CERTIFICATE), file(KEY));
-        let serving = Serving::load(&certificate, &key, &options, client.as_ref()).unwrap();
+        let serving = ServerTls::load(&certificate, &key, &options, client.as_ref()).unwrap();
         let router = Router::new()
             .route("/validate", get(async || "judged"))
             .route("/mutate", get(async || "changed"))
             .route("/livez", get(async || "ok"))
             .route("/readyz", get(async || "ok"));
-        let router = serving.guard(router);
+        let router = serving.require_client_cert(router);
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
         let status = serving.status();
-        tokio::spawn(serving.watch_by(watching));
+        tokio::spawn(serving.watch_with(watching));
         tokio::spawn(async move {
-            serve(tcp, serving.config(), router, Limits::default(), pending()).await
+            serve(tcp, serving.config(), router, ConnectionLimits::default(), pending()).await
         });
         Self {
             authority,
@@ -240,7 +240,7 @@ impl Server {
     fn client(
         &self,
         version: &'static SupportedProtocolVersion,
-        shows: Option<&Pair>,
+        shows: Option<&CertPair>,
     ) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         let ca = CertificateDer::from_pem_slice(self.authority.pem.as_bytes()).unwrap();
@@ -281,21 +281,21 @@ impl Server {
     }
 
     /// What a new connection is given.
-    async fn served(&self) -> CertificateDer<'static> {
+    async fn served_certificate(&self) -> CertificateDer<'static> {
         let mut connection = self.open().await;
         assert_eq!(connection.get("/livez").await, Some(StatusCode::OK));
         connection.served
     }
 
-    async fn until_served(&self, pair: &Pair) {
+    async fn until_served(&self, pair: &CertPair) {
         until("the new certificate is served", async || {
-            self.served().await == pair.der
+            self.served_certificate().await == pair.der
         })
         .await;
     }
 
     /// Breaks the files, and waits until a look found them unusable.
-    async fn broken_by(&self, change: impl FnOnce()) {
+    async fn assert_failure_after(&self, change: impl FnOnce()) {
         let before = self.status.failures();
         change();
         until("the files are found unusable", async || {
@@ -313,7 +313,7 @@ impl Server {
 
     /// The answer to a client that shows this certificate; none if the
     /// connection is refused.
-    async fn ask(&self, client: &Arc<ClientConfig>, path: &str) -> Option<StatusCode> {
+    async fn request_status(&self, client: &Arc<ClientConfig>, path: &str) -> Option<StatusCode> {
         // With TLS 1.3 the client is done before the server has seen its certificate.
         let mut connection = self.connect(client).await.ok()?;
         connection.get(path).await
@@ -343,14 +343,14 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let waited = tokio::time::timeout(PATIENCE, wait).await;
+    let waited = tokio::time::timeout(WAIT_MAX, wait).await;
     waited.unwrap_or_else(|_| panic!("not in time: {what}"));
 }
 
 #[tokio::test]
-async fn files_written_anew_are_served() {
+async fn rewritten_files_are_reloaded() {
     let (server, first) = Server::start(EVENTS).await;
-    assert_eq!(server.served().await, first.der);
+    assert_eq!(server.served_certificate().await, first.der);
     for rotation in 1..=2 {
         let next = server.authority.server();
         next.write(server.path());
@@ -360,7 +360,7 @@ async fn files_written_anew_are_served() {
 }
 
 #[tokio::test]
-async fn files_renamed_over_the_old_ones_are_served() {
+async fn renamed_files_are_reloaded() {
     let (server, _) = Server::start(EVENTS).await;
     for _ in 0..2 {
         let next = server.authority.server();
@@ -371,13 +371,13 @@ async fn files_renamed_over_the_old_ones_are_served() {
 }
 
 #[tokio::test]
-async fn a_kubelet_swaps_the_volume_twice() {
-    let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+async fn kubelet_volume_swaps_are_reloaded() {
+    let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
     let volume = directory.path();
     let first = authority.server();
     kubelet_writes(volume, "..2026_01", &first);
-    let server = Server::over(authority, directory, EVENTS, None).await;
-    assert_eq!(server.served().await, first.der);
+    let server = Server::start_on(authority, directory, EVENTS, None).await;
+    assert_eq!(server.served_certificate().await, first.der);
     for generation in ["..2026_02", "..2026_03"] {
         let next = server.authority.server();
         kubelet_writes(server.path(), generation, &next);
@@ -387,10 +387,10 @@ async fn a_kubelet_swaps_the_volume_twice() {
 }
 
 #[tokio::test]
-async fn the_clock_sees_what_no_watch_does() {
-    let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+async fn polling_reloads_without_file_events() {
+    let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
     kubelet_writes(directory.path(), "..2026_01", &authority.server());
-    let server = Server::over(authority, directory, CLOCK, None).await;
+    let server = Server::start_on(authority, directory, POLLING, None).await;
     for generation in ["..2026_02", "..2026_03"] {
         let next = server.authority.server();
         kubelet_writes(server.path(), generation, &next);
@@ -400,31 +400,31 @@ async fn the_clock_sees_what_no_watch_does() {
 }
 
 #[tokio::test]
-async fn half_a_file_changes_nothing_until_it_is_whole() {
+async fn partial_file_is_ignored_until_complete() {
     let (server, first) = Server::start(EVENTS).await;
     let next = server.authority.server();
     let half = &next.certificate[..next.certificate.len() / 2];
     server
-        .broken_by(|| fs::write(server.path().join(CERTIFICATE), half).unwrap())
+        .assert_failure_after(|| fs::write(server.path().join(CERTIFICATE), half).unwrap())
         .await;
-    assert_eq!(server.served().await, first.der);
+    assert_eq!(server.served_certificate().await, first.der);
     server
-        .broken_by(|| fs::write(server.path().join(CERTIFICATE), &next.certificate).unwrap())
+        .assert_failure_after(|| fs::write(server.path().join(CERTIFICATE), &next.certificate).unwrap())
         .await;
-    assert_eq!(server.served().await, first.der, "its key is not there yet");
+    assert_eq!(server.served_certificate().await, first.der, "its key is not there yet");
     assert_eq!(server.status.reloads(), 0);
     fs::write(server.path().join(KEY), &next.key).unwrap();
     server.until_served(&next).await;
 }
 
 #[tokio::test]
-async fn the_key_of_another_certificate_changes_nothing() {
+async fn mismatched_key_keeps_old_certificate() {
     let (server, first) = Server::start(EVENTS).await;
     let other = server.authority.server();
     server
-        .broken_by(|| replace(&server.path().join(KEY), &other.key))
+        .assert_failure_after(|| replace(&server.path().join(KEY), &other.key))
         .await;
-    assert_eq!(server.served().await, first.der);
+    assert_eq!(server.served_certificate().await, first.der);
     replace(&server.path().join(KEY), &first.key);
     // Nothing is to be seen of that, so that the next one is waited for.
     let next = server.authority.server();
@@ -434,12 +434,12 @@ async fn the_key_of_another_certificate_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_file_may_be_gone_for_a_while() {
+async fn missing_file_keeps_old_certificate() {
     let (server, first) = Server::start(EVENTS).await;
     server
-        .broken_by(|| fs::remove_file(server.path().join(KEY)).unwrap())
+        .assert_failure_after(|| fs::remove_file(server.path().join(KEY)).unwrap())
         .await;
-    assert_eq!(server.served().await, first.der);
+    assert_eq!(server.served_certificate().await, first.der);
     first.rename_over(server.path());
     let next = server.authority.server();
     next.rename_over(server.path());
@@ -448,16 +448,16 @@ async fn a_file_may_be_gone_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_directory_may_be_gone_for_a_while() {
-    let (authority, directory) = (Authority::new("CA"), tempfile::tempdir().unwrap());
+async fn missing_directory_keeps_old_certificate() {
+    let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
     authority.server().write(directory.path());
-    let watching = Watching {
+    let watching = WatchMode {
         events: true,
-        ..CLOCK
+        ..POLLING
     };
-    let server = Server::over(authority, directory, watching, None).await;
+    let server = Server::start_on(authority, directory, watching, None).await;
     server
-        .broken_by(|| fs::remove_dir_all(server.path()).unwrap())
+        .assert_failure_after(|| fs::remove_dir_all(server.path()).unwrap())
         .await;
     fs::create_dir(server.path()).unwrap();
     let next = server.authority.server();
@@ -466,7 +466,7 @@ async fn a_directory_may_be_gone_for_a_while() {
 }
 
 #[tokio::test]
-async fn the_same_content_is_no_reload() {
+async fn unchanged_content_does_not_count_as_reload() {
     let (server, first) = Server::start(EVENTS).await;
     first.rename_over(server.path());
     let (next, last) = (server.authority.server(), server.authority.server());
@@ -479,14 +479,14 @@ async fn the_same_content_is_no_reload() {
 }
 
 #[tokio::test]
-async fn a_failure_that_stays_is_counted_for_as_long() {
-    let (server, _) = Server::start(CLOCK).await;
+async fn persistent_failure_is_counted_each_poll() {
+    let (server, _) = Server::start(POLLING).await;
     fs::write(server.path().join(KEY), "").unwrap();
     until("it is counted again", async || server.status.failures() > 3).await;
 }
 
 #[tokio::test]
-async fn an_open_connection_survives_a_rotation() {
+async fn open_connection_survives_rotation() {
     let (server, first) = Server::start(EVENTS).await;
     let mut old = server.open().await;
     assert_eq!(old.get("/validate").await, Some(StatusCode::OK));
@@ -498,7 +498,7 @@ async fn an_open_connection_survives_a_rotation() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_served_certificate_is_known() {
+async fn status_reports_not_after_of_served_certificate() {
     let (server, _) = Server::start(EVENTS).await;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now_s = now.unwrap().as_secs();
@@ -511,41 +511,41 @@ async fn the_end_of_the_served_certificate_is_known() {
 }
 
 #[tokio::test]
-async fn a_client_of_the_ca_is_answered() {
-    let ca = Authority::new("clients");
-    let server = Server::verifying(&ca, &[], EVENTS).await;
+async fn client_signed_by_ca_is_accepted() {
+    let ca = TestCa::new("clients");
+    let server = Server::start_with_client_auth(&ca, &[], EVENTS).await;
     for version in [&TLS12, &TLS13] {
         let client = server.client(version, Some(&ca.client("anybody", &[])));
         for path in ["/validate", "/mutate", "/livez"] {
-            let answer = server.ask(&client, path).await;
+            let answer = server.request_status(&client, path).await;
             assert_eq!(answer, Some(StatusCode::OK), "{path}");
         }
     }
-    assert_eq!(server.status.refused_clients(), 0);
+    assert_eq!(server.status.rejected_clients(), 0);
 }
 
 #[tokio::test]
-async fn a_client_without_a_certificate_may_only_probe() {
-    let ca = Authority::new("clients");
-    let server = Server::verifying(&ca, &[], EVENTS).await;
+async fn client_without_certificate_reaches_probes_only() {
+    let ca = TestCa::new("clients");
+    let server = Server::start_with_client_auth(&ca, &[], EVENTS).await;
     let client = server.client(&TLS13, None);
     for path in ["/livez", "/readyz"] {
-        assert_eq!(server.ask(&client, path).await, Some(StatusCode::OK));
+        assert_eq!(server.request_status(&client, path).await, Some(StatusCode::OK));
     }
-    assert_eq!(server.status.refused_clients(), 0);
+    assert_eq!(server.status.rejected_clients(), 0);
     for path in ["/validate", "/mutate", "/livez/", "//validate", "/"] {
-        let answer = server.ask(&client, path).await;
+        let answer = server.request_status(&client, path).await;
         assert_eq!(answer, Some(StatusCode::FORBIDDEN), "{path}");
     }
-    assert_eq!(server.status.refused_clients(), 5);
+    assert_eq!(server.status.rejected_clients(), 5);
 }
 
 #[tokio::test]
-async fn clients_of_another_ca_or_out_of_date_are_refused() {
-    let ca = Authority::new("clients");
+async fn foreign_or_expired_client_certificate_is_rejected() {
+    let ca = TestCa::new("clients");
     // The same name does not make it the same CA.
-    let other = Authority::new("clients");
-    let server = Server::verifying(&ca, &[], EVENTS).await;
+    let other = TestCa::new("clients");
+    let server = Server::start_with_client_auth(&ca, &[], EVENTS).await;
     let bad = [
         other.client("anybody", &[]),
         ca.sign("anybody", &[], true, -1),
@@ -556,20 +556,20 @@ async fn clients_of_another_ca_or_out_of_date_are_refused() {
     for pair in &bad {
         for version in [&TLS12, &TLS13] {
             let client = server.client(version, Some(pair));
-            assert_eq!(server.ask(&client, "/validate").await, None);
+            assert_eq!(server.request_status(&client, "/validate").await, None);
             refused += 1;
-            assert_eq!(server.status.refused_clients(), refused);
+            assert_eq!(server.status.rejected_clients(), refused);
         }
     }
 }
 
 #[tokio::test]
-async fn names_are_alternative_names_or_the_common_name() {
-    let ca = Authority::new("clients");
-    let server = Server::verifying(&ca, &["kube-apiserver", "API.example"], EVENTS).await;
+async fn client_name_matches_san_or_common_name() {
+    let ca = TestCa::new("clients");
+    let server = Server::start_with_client_auth(&ca, &["kube-apiserver", "API.example"], EVENTS).await;
     let ask = async |common_name: &str, names: &[&str]| {
         let client = server.client(&TLS13, Some(&ca.client(common_name, names)));
-        server.ask(&client, "/validate").await
+        server.request_status(&client, "/validate").await
     };
     assert_eq!(ask("kube-apiserver", &[]).await, Some(StatusCode::OK));
     let named = ["other", "api.EXAMPLE"];
@@ -578,39 +578,39 @@ async fn names_are_alternative_names_or_the_common_name() {
     assert_eq!(ask("other", &["other"]).await, None);
     assert_eq!(ask("Kube-Apiserver", &[]).await, None);
     assert_eq!(ask("kube-apiserver.evil", &["*.example"]).await, None);
-    assert_eq!(server.status.refused_clients(), 3);
+    assert_eq!(server.status.rejected_clients(), 3);
 }
 
 #[tokio::test]
-async fn the_ca_of_the_clients_is_rotated() {
-    let (old, new) = (Authority::new("old"), Authority::new("new"));
-    let server = Server::verifying(&old, &[], EVENTS).await;
+async fn client_ca_rotation_is_reloaded() {
+    let (old, new) = (TestCa::new("old"), TestCa::new("new"));
+    let server = Server::start_with_client_auth(&old, &[], EVENTS).await;
     // One configuration each: a client that could would resume its session.
     let old_client = server.client(&TLS13, Some(&old.client("anybody", &[])));
     let new_client = server.client(&TLS13, Some(&new.client("anybody", &[])));
     let ok = Some(StatusCode::OK);
-    assert_eq!(server.ask(&old_client, "/validate").await, ok);
-    assert_eq!(server.ask(&new_client, "/validate").await, None);
+    assert_eq!(server.request_status(&old_client, "/validate").await, ok);
+    assert_eq!(server.request_status(&new_client, "/validate").await, None);
 
     let file = server.path().join(CA);
-    server.broken_by(|| replace(&file, "no PEM")).await;
-    assert_eq!(server.ask(&old_client, "/validate").await, ok);
+    server.assert_failure_after(|| replace(&file, "no PEM")).await;
+    assert_eq!(server.request_status(&old_client, "/validate").await, ok);
 
     replace(&file, &format!("{}{}", old.pem, new.pem));
     server.until_reloads(1).await;
-    assert_eq!(server.ask(&old_client, "/validate").await, ok);
-    assert_eq!(server.ask(&new_client, "/validate").await, ok);
+    assert_eq!(server.request_status(&old_client, "/validate").await, ok);
+    assert_eq!(server.request_status(&new_client, "/validate").await, ok);
 
     replace(&file, &new.pem);
     server.until_reloads(2).await;
-    assert_eq!(server.ask(&old_client, "/validate").await, None);
-    assert_eq!(server.ask(&new_client, "/validate").await, ok);
+    assert_eq!(server.request_status(&old_client, "/validate").await, None);
+    assert_eq!(server.request_status(&new_client, "/validate").await, ok);
 }
 
 #[test]
-fn a_bad_ca_is_refused_at_the_start() {
+fn invalid_client_ca_fails_at_start() {
     let directory = tempfile::tempdir().unwrap();
-    Authority::new("CA").server().write(directory.path());
+    TestCa::new("CA").server().write(directory.path());
     let file = |name| -> PathBuf { directory.path().join(name) };
     let load = || {
         let client = ClientVerification {
@@ -618,10 +618,10 @@ fn a_bad_ca_is_refused_at_the_start() {
             names: vec![],
         };
         let options = TlsOptions::default();
-        Serving::load(&file(CERTIFICATE), &file(KEY), &options, Some(&client)).unwrap_err()
+        ServerTls::load(&file(CERTIFICATE), &file(KEY), &options, Some(&client)).unwrap_err()
     };
     assert!(matches!(load(), TlsError::Read { path, .. } if path == file(CA)));
     let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     fs::write(file(CA), text).unwrap();
-    assert!(matches!(load(), TlsError::BadAuthority { path } if path == file(CA)));
+    assert!(matches!(load(), TlsError::InvalidCa { path } if path == file(CA)));
 }

@@ -25,7 +25,7 @@ use frames::{
 };
 use hyper::{Request, StatusCode, Version};
 use lockkeeper_api::config::MinimumTls;
-use lockkeeper_webhook::listener::{Drained, Limits};
+use lockkeeper_webhook::listener::{DrainReport, ConnectionLimits};
 use lockkeeper_webhook::tls::TlsOptions;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
@@ -39,7 +39,7 @@ use tokio_rustls::TlsConnector;
 const SHORT: Duration = Duration::from_millis(500);
 
 #[tokio::test]
-async fn answers_over_tls_1_3_with_http2_and_http1() {
+async fn tls_1_3_serves_http2_and_http1() {
     let server = Server::default().await;
     for (alpn, version) in [
         (BOTH, Version::HTTP_2),
@@ -58,12 +58,12 @@ async fn answers_over_tls_1_3_with_http2_and_http1() {
 }
 
 #[tokio::test]
-async fn http2_is_refused_where_only_http1_is_offered() {
+async fn http2_is_rejected_if_only_http1_is_offered() {
     let options = TlsOptions {
         http1_only: true,
         ..TlsOptions::default()
     };
-    let server = Server::start(options, Limits::default()).await;
+    let server = Server::start(options, ConnectionLimits::default()).await;
     assert!(server.tls(Client::new(H2)).await.is_err());
     let (version, ..) = server.connect(BOTH).await.get("/").await.unwrap();
     assert_eq!(version, Version::HTTP_11);
@@ -81,7 +81,7 @@ async fn http2_is_refused_where_only_http1_is_offered() {
 }
 
 #[tokio::test]
-async fn tls_1_2_is_refused_unless_allowed() {
+async fn tls_1_2_is_rejected_unless_allowed() {
     let old = || Client {
         version: &TLS12,
         ..Client::new(BOTH)
@@ -94,7 +94,7 @@ async fn tls_1_2_is_refused_unless_allowed() {
         minimum: MinimumTls::V1_2,
         ..TlsOptions::default()
     };
-    let server = Server::start(options, Limits::default()).await;
+    let server = Server::start(options, ConnectionLimits::default()).await;
     let stream = server.tls(old()).await.unwrap();
     let protocol = stream.get_ref().1.protocol_version();
     assert_eq!(protocol, Some(ProtocolVersion::TLSv1_2));
@@ -113,7 +113,7 @@ async fn a_post_quantum_client_is_served() {
 }
 
 #[tokio::test]
-async fn garbage_plain_http_and_early_leavers_disturb_nobody() {
+async fn invalid_clients_do_not_affect_others() {
     let server = Server::default().await;
     let garbage = [0xff; 4096];
     let plain = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -132,10 +132,10 @@ async fn garbage_plain_http_and_early_leavers_disturb_nobody() {
 }
 
 #[tokio::test]
-async fn a_hanging_handshake_is_dropped_while_others_are_served() {
-    let server = Server::with(Limits {
+async fn hanging_handshake_times_out() {
+    let server = Server::with(ConnectionLimits {
         handshake_timeout: SHORT,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let silent = server.tcp().await;
@@ -152,11 +152,11 @@ async fn a_hanging_handshake_is_dropped_while_others_are_served() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_asks_is_dropped() {
-    let server = Server::with(Limits {
+async fn client_without_request_is_disconnected() {
+    let server = Server::with(ConnectionLimits {
         header_timeout: SHORT,
         drain_timeout: SHORT,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     for alpn in [HTTP1, H2] {
@@ -171,10 +171,10 @@ async fn a_client_that_never_asks_is_dropped() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed_in_good_order() {
-    let server = Server::with(Limits {
+async fn idle_connection_is_closed_gracefully() {
+    let server = Server::with(ConnectionLimits {
         idle_timeout: SHORT,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     for alpn in [HTTP1, H2] {
@@ -185,10 +185,10 @@ async fn an_idle_connection_is_closed_in_good_order() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_is_not_idleness() {
-    let server = Server::with(Limits {
+async fn slow_response_does_not_count_as_idle() {
+    let server = Server::with(ConnectionLimits {
         idle_timeout: SHORT,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     for alpn in [HTTP1, H2] {
@@ -206,7 +206,7 @@ async fn a_slow_answer_is_not_idleness() {
 }
 
 #[tokio::test]
-async fn a_shutdown_answers_the_request_in_flight() {
+async fn shutdown_answers_in_flight_request() {
     for alpn in [HTTP1, H2] {
         let server = Server::default().await;
         let mut sender = server.connect(alpn).await;
@@ -219,12 +219,12 @@ async fn a_shutdown_answers_the_request_in_flight() {
         let (gate, task) = server.stop().await;
         gate.open.notify_one();
         assert_eq!(request.await.unwrap().unwrap().2, "late");
-        assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+        assert_eq!(task.await.unwrap(), DrainReport { connections_cut: 0 });
     }
 }
 
 #[tokio::test]
-async fn a_shutdown_closes_idle_connections() {
+async fn shutdown_closes_idle_connections() {
     let server = Server::default().await;
     let mut senders = Vec::new();
     for alpn in [HTTP1, H2] {
@@ -236,11 +236,11 @@ async fn a_shutdown_closes_idle_connections() {
     for sender in senders {
         sender.closed().await;
     }
-    assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+    assert_eq!(task.await.unwrap(), DrainReport { connections_cut: 0 });
 }
 
 #[tokio::test]
-async fn a_client_in_its_handshake_at_the_shutdown_is_answered() {
+async fn shutdown_answers_client_in_handshake() {
     for alpn in [HTTP1, H2] {
         let server = Server::default().await;
         let config = Arc::new(Client::new(alpn).config(&server.files));
@@ -253,12 +253,12 @@ async fn a_client_in_its_handshake_at_the_shutdown_is_answered() {
         let mut sender = Sender::over(stream).await;
         assert_eq!(sender.get("/").await.unwrap().2, "fine");
         sender.closed().await;
-        assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+        assert_eq!(task.await.unwrap(), DrainReport { connections_cut: 0 });
     }
 }
 
 #[tokio::test]
-async fn a_shutdown_does_not_wait_for_a_client_that_never_asks() {
+async fn shutdown_does_not_wait_for_silent_client() {
     let server = Server::default().await;
     let silent = [
         server.tls(Client::new(HTTP1)).await.unwrap(),
@@ -268,14 +268,14 @@ async fn a_shutdown_does_not_wait_for_a_client_that_never_asks() {
     let [http1, h2] = silent;
     closed(http1).await;
     drop(h2);
-    assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+    assert_eq!(task.await.unwrap(), DrainReport { connections_cut: 0 });
 }
 
 #[tokio::test]
-async fn a_shutdown_cuts_what_does_not_end_and_says_so() {
-    let server = Server::with(Limits {
+async fn shutdown_cuts_and_reports_stuck_connections() {
+    let server = Server::with(ConnectionLimits {
         drain_timeout: SHORT,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut senders = [server.connect(HTTP1).await, server.connect(H2).await];
@@ -286,14 +286,14 @@ async fn a_shutdown_cuts_what_does_not_end_and_says_so() {
         task.await.unwrap()
     });
     assert!(first.is_err() && second.is_err());
-    assert_eq!(drained, Drained { cut: 2 });
+    assert_eq!(drained, DrainReport { connections_cut: 2 });
 }
 
 #[tokio::test]
-async fn a_connection_over_the_limit_waits_for_a_place() {
-    let server = Server::with(Limits {
+async fn connection_over_limit_waits_for_free_slot() {
+    let server = Server::with(ConnectionLimits {
         connections_max: 1,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut first = server.connect(H2).await;
@@ -345,13 +345,13 @@ impl io::Write for Log {
 }
 
 #[tokio::test]
-async fn that_every_place_is_taken_is_logged_once_in_a_while() {
+async fn connection_limit_log_is_throttled() {
     for (log_interval, often) in [(Duration::MAX, false), (Duration::ZERO, true)] {
         let (log, _guard) = Log::take();
-        let server = Server::with(Limits {
+        let server = Server::with(ConnectionLimits {
             connections_max: 1,
             log_interval,
-            ..Limits::default()
+            ..ConnectionLimits::default()
         })
         .await;
         // Each takes the only place, and is served when the one before it has ended.
@@ -367,7 +367,7 @@ async fn that_every_place_is_taken_is_logged_once_in_a_while() {
 }
 
 #[tokio::test]
-async fn a_head_that_goes_on_and_on_ends_its_connection() {
+async fn slow_head_closes_connection() {
     let server = Server::default().await;
     let mut other = server.connect(H2).await;
     other.get("/").await.unwrap();
@@ -387,10 +387,10 @@ async fn a_head_that_goes_on_and_on_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_take_its_answer_is_dropped() {
-    let server = Server::with(Limits {
+async fn client_not_reading_response_is_disconnected() {
+    let server = Server::with(ConnectionLimits {
         answer_timeout: SHORT,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut bytes = preface(&[(INITIAL_WINDOW_SIZE, 0)]);
@@ -402,10 +402,10 @@ async fn a_client_that_does_not_take_its_answer_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_is_not_one_that_is_not_taken() {
-    let server = Server::with(Limits {
+async fn slow_response_does_not_count_as_unread() {
+    let server = Server::with(ConnectionLimits {
         answer_timeout: SHORT,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let mut sender = server.connect(H2).await;
@@ -423,7 +423,7 @@ async fn a_slow_answer_is_not_one_that_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_large_is_refused() {
+async fn oversized_head_is_rejected() {
     let server = Server::default().await;
     let long = format!("a: {}\r\n", "x".repeat(17 * 1024));
     let many = "a: x\r\n".repeat(64);
@@ -455,11 +455,11 @@ async fn a_head_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn how_large_a_head_may_be_is_a_setting() {
-    let server = Server::with(Limits {
+async fn head_size_limit_is_configurable() {
+    let server = Server::with(ConnectionLimits {
         head_max_bytes: 8 * 1024,
         header_fields_max: 16,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     })
     .await;
     let line = |bytes: usize| format!("a: {}\r\n", "x".repeat(bytes));
@@ -485,19 +485,19 @@ async fn how_large_a_head_may_be_is_a_setting() {
 }
 
 #[tokio::test]
-async fn a_panic_in_a_handler_stays_with_its_client() {
+async fn handler_panic_affects_only_its_connection() {
     let server = Server::default().await;
     for alpn in [HTTP1, H2] {
         assert!(server.connect(alpn).await.get("/panic").await.is_err());
         server.assert_serves().await;
     }
     let (_, task) = server.stop().await;
-    assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+    assert_eq!(task.await.unwrap(), DrainReport { connections_cut: 0 });
 }
 
 #[tokio::test]
-async fn endless_limits_do_no_harm() {
-    let server = Server::with(Limits {
+async fn huge_limits_do_not_panic() {
+    let server = Server::with(ConnectionLimits {
         handshake_timeout: Duration::MAX,
         header_timeout: Duration::MAX,
         idle_timeout: Duration::MAX,
@@ -521,5 +521,5 @@ async fn endless_limits_do_no_harm() {
         server.connect(alpn).await.get("/").await.unwrap();
     }
     let (_, task) = server.stop().await;
-    assert_eq!(task.await.unwrap(), Drained { cut: 0 });
+    assert_eq!(task.await.unwrap(), DrainReport { connections_cut: 0 });
 }

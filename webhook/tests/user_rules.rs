@@ -14,8 +14,8 @@ use http_body_util::BodyExt;
 use lockkeeper_api::config::Config;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::registry;
-use lockkeeper_policies::user::{Rules, Source};
-use lockkeeper_webhook::app::App;
+use lockkeeper_policies::user_rules::{UserRules, Source};
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -27,15 +27,15 @@ const PAGES: [&str; 2] = [
     "---\nid: TEAM002\nname: deleted-though-marked\nkinds:\n- {group: lockkeeper.dev, version: v1alpha1, kind: ClusterQueue}\noperations: [DELETE]\nvalidations:\n- {expression: \"!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)\", message: it is marked to be kept, fieldPath: .metadata.labels, reason: FieldValueForbidden}\n---\n",
 ];
 
-fn app(config: &Value) -> Arc<App> {
+fn app(config: &Value) -> Arc<AppState> {
     let config: Config = serde_json::from_value(config.clone()).unwrap();
     let sources = PAGES.map(|text| Source {
         name: "page.md".to_owned(),
         text: text.to_owned(),
     });
-    let rules = Arc::new(Rules::read(&sources).unwrap());
+    let rules = Arc::new(UserRules::parse(&sources).unwrap());
     let settings = registry::settings_with(&config, rules).unwrap();
-    Arc::new(App::offline(settings, Index::default(), 64 * 1024))
+    Arc::new(AppState::offline(settings, Index::default(), 64 * 1024))
 }
 
 /// A review of an object of this kind.
@@ -65,7 +65,7 @@ fn queue(operation: &str, objects: &Value) -> Value {
     )
 }
 
-async fn ask(app: &Arc<App>, path: &str, review: &str) -> Value {
+async fn post_review(app: &Arc<AppState>, path: &str, review: &str) -> Value {
     let request = Request::post(path).header("Content-Type", "application/json");
     let request = request.body(Body::from(review.to_owned())).unwrap();
     let response = router(Arc::clone(app)).oneshot(request).await.unwrap();
@@ -76,8 +76,8 @@ async fn ask(app: &Arc<App>, path: &str, review: &str) -> Value {
     answer["response"].clone()
 }
 
-async fn validated(app: &Arc<App>, review: &Value) -> Value {
-    ask(app, "/validate", &review.to_string()).await
+async fn validate(app: &Arc<AppState>, review: &Value) -> Value {
+    post_review(app, "/validate", &review.to_string()).await
 }
 
 fn rules(answer: &Value) -> &str {
@@ -86,20 +86,20 @@ fn rules(answer: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn a_rule_of_a_user_refuses_as_ours_do() {
+async fn user_rule_denial_matches_builtin_format() {
     let app = app(&json!({}));
     let spec = json!({"cohortName": "c", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
         {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "4", "lendingLimit": "5"}]}
     ]}]});
     let named = |name: &str| json!({"object": {"metadata": {"name": name}, "spec": spec}});
-    let answer = validated(&app, &queue("CREATE", &named("q"))).await;
+    let answer = validate(&app, &queue("CREATE", &named("q"))).await;
     assert_eq!(rules(&answer), "CQ007,TEAM001");
     let causes = answer["status"]["details"]["causes"].as_array().unwrap();
     let message = "Invalid value: \"q\": must begin with team- [TEAM001]";
     let expected =
         json!({"reason": "FieldValueInvalid", "field": "metadata.name", "message": message});
     assert_eq!(causes.last(), Some(&expected));
-    let answer = validated(&app, &queue("CREATE", &named("team-q"))).await;
+    let answer = validate(&app, &queue("CREATE", &named("team-q"))).await;
     assert_eq!(rules(&answer), "CQ007");
     let text = app.metrics().prometheus();
     for (labels, count) in [
@@ -113,7 +113,7 @@ async fn a_rule_of_a_user_refuses_as_ours_do() {
 }
 
 #[tokio::test]
-async fn operations_and_kinds_are_those_of_the_page() {
+async fn user_rule_runs_for_its_operations_and_kinds() {
     let app = app(&json!({}));
     let object = json!({"metadata": {"name": "q", "labels": {"keep": ""}}, "spec": {}});
     let other = json!({"metadata": {"name": "team-q"}, "spec": {}});
@@ -174,19 +174,19 @@ async fn operations_and_kinds_are_those_of_the_page() {
         (own, "Cohort", "CREATE", json!({"object": object}), ""),
     ] {
         let review = request(api_version, kind, operation, &objects);
-        let answer = validated(&app, &review).await;
+        let answer = validate(&app, &review).await;
         assert_eq!(rules(&answer), expected, "{kind} {operation}: {answer}");
         assert_eq!(answer["allowed"], expected.is_empty(), "{kind} {operation}");
-        let answer = ask(&app, "/mutate", &review.to_string()).await;
+        let answer = post_review(&app, "/mutate", &review.to_string()).await;
         assert_eq!(answer["allowed"], true);
     }
 }
 
 #[tokio::test]
-async fn a_kind_that_nobody_has_a_rule_for_is_told_so() {
+async fn kind_without_rules_gets_warning() {
     let object = json!({"object": {"metadata": {"name": "q"}}});
     let app = app(&json!({}));
-    let answer = validated(&app, &request("apps/v1", "StatefulSet", "CREATE", &object)).await;
+    let answer = validate(&app, &request("apps/v1", "StatefulSet", "CREATE", &object)).await;
     assert!(
         answer["warnings"][0]
             .as_str()
@@ -196,14 +196,14 @@ async fn a_kind_that_nobody_has_a_rule_for_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_request_that_makes_no_sense_is_a_bad_request() {
+async fn invalid_request_is_bad_request() {
     let app = app(&json!({}));
     for (operation, objects, part) in [
         ("CREATE", json!({"object": null}), "request.object is null"),
         ("UPDATE", json!({"object": {}}), "request.oldObject is null"),
         ("DELETE", json!({}), "request.oldObject is null"),
     ] {
-        let answer = validated(&app, &request("apps/v1", "Deployment", operation, &objects)).await;
+        let answer = validate(&app, &request("apps/v1", "Deployment", operation, &objects)).await;
         assert_eq!(answer["status"]["code"], 400);
         let message = answer["status"]["message"].as_str().unwrap();
         assert!(message.contains(part), "{message}");
@@ -219,7 +219,7 @@ async fn a_request_that_makes_no_sense_is_a_bad_request() {
         ("1e999", "request.object cannot be read"),
     ] {
         let text = review.to_string().replace("\"HERE\"", object);
-        let answer = ask(&app, "/validate", &text).await;
+        let answer = post_review(&app, "/validate", &text).await;
         assert_eq!(answer["status"]["code"], 400);
         let message = answer["status"]["message"].as_str().unwrap();
         assert!(message.contains(part), "{message}");
@@ -227,7 +227,7 @@ async fn a_request_that_makes_no_sense_is_a_bad_request() {
 }
 
 #[tokio::test]
-async fn what_an_exception_covers_is_noted_with_its_reason() {
+async fn excepted_finding_is_audited_with_reason() {
     let exception = |name: Option<&str>, names: &str, expires: &str| {
         json!({"name": name, "rules": ["CQ007", "TEAM001"], "selector": {"names": [names]}, "reason": "moving out",
             "expires": expires})
@@ -239,7 +239,7 @@ async fn what_an_exception_covers_is_noted_with_its_reason() {
         {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "4", "lendingLimit": "5"}]}
     ]}]});
     let named = |name: &str| json!({"object": {"metadata": {"name": name}, "spec": spec}});
-    let answer = validated(&app, &queue("CREATE", &named("q1"))).await;
+    let answer = validate(&app, &queue("CREATE", &named("q1"))).await;
     assert_eq!(answer["allowed"], true, "{answer}");
     assert!(answer["warnings"].is_null());
     let annotations = answer["auditAnnotations"].as_object().unwrap();
@@ -250,7 +250,7 @@ async fn what_an_exception_covers_is_noted_with_its_reason() {
         "exception move until 9999-12-31 (moving out): metadata.name: Invalid value: \"q1\": must begin with team- [TEAM001]"
     );
     // One that has ended covers nothing, and the clock is looked at without a reload.
-    let answer = validated(&app, &queue("CREATE", &named("old-1"))).await;
+    let answer = validate(&app, &queue("CREATE", &named("old-1"))).await;
     assert_eq!(rules(&answer), "CQ007,TEAM001");
     let text = app.metrics().prometheus();
     for line in [
@@ -266,15 +266,15 @@ async fn what_an_exception_covers_is_noted_with_its_reason() {
 }
 
 #[tokio::test]
-async fn other_settings_keep_what_was_counted_and_drop_what_is_gone() {
+async fn reload_keeps_counters_and_drops_removed_rules() {
     let first = app(&json!({}));
     let object = json!({"object": {"metadata": {"name": "q"}, "spec": {}}});
-    validated(&first, &queue("CREATE", &object)).await;
+    validate(&first, &queue("CREATE", &object)).await;
     let line = "\nlockkeeper_webhook_user_rule_hits_total{rule=\"TEAM001\",action=\"enforce\"} 1\n";
     first.set_settings(app(&json!({})).settings().as_ref().clone());
     assert!(first.metrics().prometheus().contains(line));
     first.set_settings(registry::settings(&Config::default()).unwrap());
     assert!(!first.metrics().prometheus().contains("TEAM001"));
-    let answer = validated(&first, &queue("CREATE", &object)).await;
+    let answer = validate(&first, &queue("CREATE", &object)).await;
     assert_eq!(answer["allowed"], true);
 }

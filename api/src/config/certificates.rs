@@ -1,7 +1,7 @@
 //! Certificates that all replicas share: a Secret, and the objects that are told of its CA.
 
 use super::namespaced_name::{NamespacedName, is_name};
-use super::within;
+use super::bounded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -77,15 +77,15 @@ impl Default for CertificateSettings {
 }
 
 fn overlap_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    within(&OVERLAP_SECONDS_RANGE, deserializer)
+    deserialize_in_range(&OVERLAP_SECONDS_RANGE, deserializer)
 }
 
 fn ca_days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    within(&CA_DAYS_RANGE, deserializer)
+    deserialize_in_range(&CA_DAYS_RANGE, deserializer)
 }
 
 fn serving_days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    within(&SERVING_DAYS_RANGE, deserializer)
+    deserialize_in_range(&SERVING_DAYS_RANGE, deserializer)
 }
 
 /// A text that names no object with a CA bundle.
@@ -131,7 +131,7 @@ impl InjectionKind {
     }
 
     /// The resource, or what kubectl takes for it: the singular.
-    fn of(word: &str) -> Option<Self> {
+    fn parse(word: &str) -> Option<Self> {
         let same = |kind: &Self| {
             let plural = kind.plural();
             word == plural || plural.strip_suffix('s') == Some(word)
@@ -174,7 +174,7 @@ impl FromStr for InjectionTarget {
 
     fn from_str(text: &str) -> Result<Self, InjectionError> {
         let (kind, name) = text.split_once('/').unwrap_or((text, ""));
-        let kind = InjectionKind::of(&kind.to_ascii_lowercase())
+        let kind = InjectionKind::parse(&kind.to_ascii_lowercase())
             .ok_or_else(|| InjectionError::Kind(text.to_owned()))?;
         if !is_name(name) {
             return Err(InjectionError::Name(text.to_owned(), kind));
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_in_range() {
+    fn certificate_defaults_are_in_range() {
         assert!(OVERLAP_SECONDS_RANGE.contains(&OVERLAP_SECONDS_DEFAULT));
         assert!(CA_DAYS_RANGE.contains(&CA_DAYS_DEFAULT));
         assert!(SERVING_DAYS_RANGE.contains(&SERVING_DAYS_DEFAULT));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_has_a_kind_and_a_name() {
+    fn injection_target_parses_kind_and_name() {
         for text in [
             "validatingwebhookconfigurations/lockkeeper",
             "mutatingwebhookconfigurations/a.b",

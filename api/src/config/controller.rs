@@ -1,9 +1,9 @@
 //! The process that admits workloads, preempts and requeues them.
 
-use super::contradiction::{Contradiction, Pair};
+use super::conflict::{ConfigConflict, BoundCheck};
 use super::listen::{ListenAddress, OptionalListen};
 use super::namespaced_name::NamespacedName;
-use super::within::Within;
+use super::bounded::BoundedInt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,21 +20,21 @@ pub struct ControllerSettings {
     /// Port 0 takes a free one. In a pod it must be `0.0.0.0:9446`, or nobody outside it can ask.
     pub listen: OptionalListen,
     /// Writes to the API server in flight at once.
-    pub writes_max: Within<1, 256>,
+    pub writes_max: BoundedInt<1, 256>,
     /// Shortest between two writes of the status of one ClusterQueue, Cohort or LocalQueue, in seconds.
     /// The first change after a rest is written at once, and so is what comes of a changed spec; what changes
     /// within that time is written together at its end. Of a queue that changes all the time it is up to
     /// four times as long.
-    pub status_interval_seconds: Within<1, 300>,
+    pub status_interval_seconds: BoundedInt<1, 300>,
     /// How many waiting workloads are told per second why they wait, in their conditions; after a quiet
     /// time ten times as many at once. 0 tells none. Those that are admitted or preempted are always told.
-    pub pending_notices_per_second: Within<0, 1_000>,
+    pub pending_reason_writes_per_second: BoundedInt<0, 1_000>,
     /// How many evictions are told per second in an event of their own; after a quiet time ten times as many
     /// at once. What comes on top is told in sum, every minute for each LocalQueue. The conditions of
     /// each evicted workload say why in any case.
-    pub eviction_events_per_second: Within<0, 1_000>,
+    pub eviction_events_per_second: BoundedInt<0, 1_000>,
     /// How long a stopping process waits for writes in flight, in seconds.
-    pub shutdown_seconds: Within<0, 3_600>,
+    pub shutdown_seconds: BoundedInt<0, 3_600>,
     /// Decides and reports, and writes nothing.
     pub dry_run: bool,
 }
@@ -43,15 +43,15 @@ impl Default for ControllerSettings {
     fn default() -> Self {
         Self {
             leader_election: LeaderElection::default(),
-            listen: OptionalListen::At(ListenAddress::of_default(LISTEN_DEFAULT)),
-            writes_max: const { Within::of_default(16) },
+            listen: OptionalListen::At(ListenAddress::from_default(LISTEN_DEFAULT)),
+            writes_max: const { BoundedInt::from_default(16) },
             // Nobody looks at sums more often, and thirty queues would write as much as all workloads.
-            status_interval_seconds: const { Within::of_default(5) },
+            status_interval_seconds: const { BoundedInt::from_default(5) },
             // Each is a write, and in a flood most are admitted or told otherwise before anybody looks.
-            pending_notices_per_second: const { Within::of_default(5) },
+            pending_reason_writes_per_second: const { BoundedInt::from_default(5) },
             // In a storm nobody reads hundreds of events one by one, and each is a write.
-            eviction_events_per_second: const { Within::of_default(5) },
-            shutdown_seconds: const { Within::of_default(10) },
+            eviction_events_per_second: const { BoundedInt::from_default(5) },
+            shutdown_seconds: const { BoundedInt::from_default(10) },
             dry_run: false,
         }
     }
@@ -67,38 +67,38 @@ pub struct LeaderElection {
     pub lease: NamespacedName,
     /// How long the others wait for a holder that is not heard of, in seconds, before one of them takes
     /// the Lease.
-    pub lease_seconds: Within<3, 3_600>,
+    pub lease_seconds: BoundedInt<3, 3_600>,
     /// For how long the holder tries to renew the Lease, in seconds. Then it stops to write: before
     /// anybody else can hold it.
-    pub renew_seconds: Within<2, 3_600>,
+    pub renew_seconds: BoundedInt<2, 3_600>,
     /// How long it waits between two tries, in seconds.
-    pub retry_seconds: Within<1, 3_600>,
+    pub retry_seconds: BoundedInt<1, 3_600>,
 }
 
 impl Default for LeaderElection {
     fn default() -> Self {
         Self {
             enable: true,
-            lease: NamespacedName::of_default("lockkeeper-system", "lockkeeper-controller"),
-            lease_seconds: const { Within::of_default(15) },
-            renew_seconds: const { Within::of_default(10) },
-            retry_seconds: const { Within::of_default(2) },
+            lease: NamespacedName::from_default("lockkeeper-system", "lockkeeper-controller"),
+            lease_seconds: const { BoundedInt::from_default(15) },
+            renew_seconds: const { BoundedInt::from_default(10) },
+            retry_seconds: const { BoundedInt::from_default(2) },
         }
     }
 }
 
 impl ControllerSettings {
-    pub(super) fn check(&self) -> Result<(), Contradiction> {
+    pub(super) fn check(&self) -> Result<(), ConfigConflict> {
         let election = &self.leader_election;
-        Contradiction::not_below([
-            Pair {
+        ConfigConflict::reject_not_below([
+            BoundCheck {
                 key: "controller.leaderElection.renewSeconds",
                 value: election.renew_seconds.get(),
                 bound_key: "controller.leaderElection.leaseSeconds",
                 bound: election.lease_seconds.get(),
                 why: "the Lease could be taken over from a holder that still writes",
             },
-            Pair {
+            BoundCheck {
                 key: "controller.leaderElection.retrySeconds",
                 value: election.retry_seconds.get(),
                 bound_key: "controller.leaderElection.renewSeconds",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_stop_before_the_lease_does() {
+    fn leader_election_intervals_out_of_order_are_rejected() {
         assert_eq!(ControllerSettings::default().check(), Ok(()));
         check(1, 2, 3, None);
         let (retry, renew, lease) = (

@@ -70,7 +70,7 @@ impl TryFrom<String> for Expiry {
     fn try_from(text: String) -> Result<Self, String> {
         // A day is read first: a time holds one as well.
         let end = if text.len() == DAY_LENGTH {
-            text.parse().ok().and_then(end_of)
+            text.parse().ok().and_then(end_of_day)
         } else {
             let time = text.parse::<Timestamp>();
             time.ok().map(Timestamp::as_second)
@@ -85,7 +85,7 @@ impl TryFrom<String> for Expiry {
 }
 
 /// The first second after a day, in UTC. Days go further than times do: 9999-12-31 is one.
-fn end_of(day: Date) -> Option<i64> {
+fn end_of_day(day: Date) -> Option<i64> {
     let days = Date::constant(1970, 1, 1).until(day).ok()?.get_days();
     let after = i64::from(days).checked_add(1)?;
     after.checked_mul(SECONDS_PER_DAY)
@@ -157,7 +157,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_expiry_is_a_day_or_a_time() {
+    fn expiry_parses_day_or_timestamp() {
         for (text, seconds) in [
             ("1970-01-01", 86_400),
             ("2026-12-31", 1_798_761_600),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn rule_exception_invalid_is_rejected() {
         let good = json!({
             "rules": ["CQ007"], "selector": {"names": ["a"]}, "reason": "r", "expires": "2026-12-31",
         });

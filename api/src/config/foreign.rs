@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_reads_back_and_others_are_told_of_it() {
+    fn foreign_kinds_round_trip_and_unknown_name_is_rejected() {
         for kinds in ForeignKinds::ALL {
             assert_eq!(kinds.as_str().parse(), Ok(kinds));
             let written = serde_json::to_value(kinds).unwrap();

@@ -34,7 +34,7 @@ pub enum AddressError {
 
 impl ListenAddress {
     /// An address of ours, which a test has looked at.
-    pub(super) fn of_default(text: &str) -> Self {
+    pub(super) fn from_default(text: &str) -> Self {
         Self(text.to_owned())
     }
 
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_names_have_a_port() {
+    fn listen_address_with_port_is_accepted() {
         for text in [
             "127.0.0.1:9443",
             "0.0.0.0:0",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_listened_on_is_refused() {
+    fn listen_address_invalid_is_rejected() {
         let port = |text: &str| AddressError::Port(text.to_owned());
         let host = |text: &str| AddressError::Host(text.to_owned());
         for text in [
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_may_be_off() {
+    fn optional_listen_off_is_accepted() {
         for text in ["off", "127.0.0.1:9444"] {
             let parsed = text.parse::<OptionalListen>().map(String::from);
             assert_eq!(parsed.as_deref(), Ok(text));

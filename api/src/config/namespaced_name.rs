@@ -27,7 +27,7 @@ pub struct NamespacedName {
 
 impl NamespacedName {
     /// A name of ours, which a test has looked at.
-    pub(super) fn of_default(namespace: &str, name: &str) -> Self {
+    pub(super) fn from_default(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_has_a_namespace_and_a_name() {
+    fn namespaced_name_parses_namespace_and_name() {
         for text in ["lockkeeper-system/lockkeeper-tls", "a/b.c-d.e"] {
             let parsed = text.parse::<NamespacedName>().map(String::from);
             assert_eq!(parsed.as_deref(), Ok(text));

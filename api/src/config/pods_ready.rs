@@ -1,9 +1,9 @@
 //! What becomes of workloads whose pods are not ready in time (Kueue KEP-1282).
 
-use super::contradiction::Contradiction;
-use super::factor::Factor;
-use super::timeout::Timeout;
-use super::within::Within;
+use super::conflict::ConfigConflict;
+use super::backoff_factor::BackoffFactor;
+use super::go_duration::GoDuration;
+use super::bounded::BoundedInt;
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -21,11 +21,11 @@ pub struct WaitForPodsReady {
     /// How long its pods may take to be ready after the workload is admitted, such as `300s`, `5m` or
     /// `1h30m`. More than nothing.
     #[serde(deserialize_with = "more_than_nothing")]
-    pub timeout: Timeout,
+    pub timeout: GoDuration,
     /// How long they may take to be ready again when one of them fails later. Absent is as long as
     /// `timeout`; `0s` is for ever.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub recovery_timeout: Option<Timeout>,
+    pub recovery_timeout: Option<GoDuration>,
     /// Whether nobody is admitted until the pods of all who are admitted are ready.
     pub block_admission: bool,
     /// When and where in the queue an evicted workload comes back.
@@ -36,7 +36,7 @@ impl Default for WaitForPodsReady {
     fn default() -> Self {
         Self {
             enable: false,
-            timeout: Timeout::of_default(300),
+            timeout: GoDuration::from_default(300),
             recovery_timeout: None,
             block_admission: false,
             requeuing_strategy: RequeuingStrategy::default(),
@@ -45,8 +45,8 @@ impl Default for WaitForPodsReady {
 }
 
 /// Nothing at all would evict every workload at once, and reads as if it meant for ever.
-fn more_than_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timeout, D::Error> {
-    let timeout = Timeout::deserialize(deserializer)?;
+fn deserialize_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GoDuration, D::Error> {
+    let timeout = GoDuration::deserialize(deserializer)?;
     if timeout.get().is_zero() {
         let message = "a timeout of 0s would evict every workload at once; \
                        to wait for ever, set enable to false";
@@ -63,23 +63,23 @@ pub struct RequeuingStrategy {
     pub timestamp: RequeuingTimestamp,
     /// How often it is put back before it is deactivated. Absent is no limit; 0 is never.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff_limit_count: Option<Within<0, INT32_MAX>>,
+    pub backoff_limit_count: Option<BoundedInt<0, INT32_MAX>>,
     /// For how long after the first time its pods were not ready it is put back, in seconds. Absent is no
     /// limit; 0 is never. Whichever limit is reached first counts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff_limit_seconds: Option<Within<0, INT32_MAX>>,
+    pub backoff_limit_seconds: Option<BoundedInt<0, INT32_MAX>>,
     /// How long it waits after its first eviction, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = BASE.get()))]
-    pub backoff_base_seconds: Option<Within<0, INT32_MAX>>,
+    pub backoff_base_seconds: Option<BoundedInt<0, INT32_MAX>>,
     /// By how much each wait is longer than the one before, with up to eight digits after the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = FACTOR))]
-    pub backoff_factor: Option<Factor>,
+    pub backoff_factor: Option<BackoffFactor>,
     /// The longest wait, in seconds; 0 is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = MAX.get()))]
-    pub backoff_max_seconds: Option<Within<0, INT32_MAX>>,
+    pub backoff_max_seconds: Option<BoundedInt<0, INT32_MAX>>,
     /// Waits as in KEP-1282: 1.41284738^(n-1) seconds after the n-th eviction, without a limit. Thirty
     /// of them with a timeout of 300 s take a day. Base, factor and maximum must not be given with it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,9 +87,9 @@ pub struct RequeuingStrategy {
 }
 
 /// As Kueue does today.
-const BASE: Within<0, INT32_MAX> = Within::of_default(60);
-const FACTOR: Factor = Factor::of_default(2);
-const MAX: Within<0, INT32_MAX> = Within::of_default(3_600);
+const BASE: BoundedInt<0, INT32_MAX> = BoundedInt::from_default(60);
+const FACTOR: BackoffFactor = BackoffFactor::from_default(2);
+const MAX: BoundedInt<0, INT32_MAX> = BoundedInt::from_default(3_600);
 
 /// By which time a workload takes its place in the queue after its pods were not ready in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -112,12 +112,12 @@ pub enum BackoffPreset {
 impl WaitForPodsReady {
     /// How long pods may take to be ready again; `None` is for ever.
     #[must_use]
-    pub fn recovery(&self) -> Option<Duration> {
+    pub fn recovery_timeout_or_default(&self) -> Option<Duration> {
         let given = self.recovery_timeout.unwrap_or(self.timeout).get();
         (!given.is_zero()).then_some(given)
     }
 
-    pub(super) fn check(&self) -> Result<(), Contradiction> {
+    pub(super) fn check(&self) -> Result<(), ConfigConflict> {
         let given = &self.requeuing_strategy;
         let others = [
             (
@@ -135,7 +135,7 @@ impl WaitForPodsReady {
         ];
         let other = others.into_iter().find(|(is_given, _)| *is_given);
         match other {
-            Some((_, other_key)) if given.preset.is_some() => Err(Contradiction::Both {
+            Some((_, other_key)) if given.preset.is_some() => Err(ConfigConflict::MutuallyExclusive {
                 key: "waitForPodsReady.requeuingStrategy.preset",
                 other_key,
                 why: "the preset says how long each wait is",
@@ -154,7 +154,7 @@ impl RequeuingStrategy {
 
     /// The factor, its default filled in. It does not count with a preset.
     #[must_use]
-    pub fn factor(&self) -> Factor {
+    pub fn factor(&self) -> BackoffFactor {
         self.backoff_factor.unwrap_or(FACTOR)
     }
 
@@ -178,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn without_a_recovery_timeout_it_is_that_of_the_start() {
-        let recovery = |given| read(given).recovery();
+    fn recovery_timeout_unset_defaults_to_timeout() {
+        let recovery = |given| read(given).recovery_timeout_or_default();
         assert_eq!(recovery(json!({})), Some(Duration::from_mins(5)));
         let minute = Some(Duration::from_mins(1));
         assert_eq!(recovery(json!({"timeout": "1m"})), minute);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_more_than_nothing() {
+    fn timeout_zero_is_rejected() {
         let read = |given| serde_json::from_value::<WaitForPodsReady>(given);
         let least = read(json!({"timeout": "1ns"})).unwrap();
         assert_eq!(least.timeout.get(), Duration::from_nanos(1));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_stands_alone() {
+    fn preset_with_backoff_settings_is_rejected() {
         let keys = |mut given: Value| {
             given["preset"] = json!("kep-1282");
             let checked = read(json!({"requeuingStrategy": given})).check();

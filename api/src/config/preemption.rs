@@ -1,6 +1,6 @@
 //! What holds for the decisions of all queues.
 
-use super::within::Within;
+use super::bounded::BoundedInt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct PreemptionSettings {
     pub partial_admission: bool,
     /// How many workloads may be told to go in one cycle. Absent is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_victims_per_cycle: Option<Within<1, 1_048_576>>,
+    pub max_victims_per_cycle: Option<BoundedInt<1, 1_048_576>>,
 }
 
 impl Default for PreemptionSettings {
@@ -164,7 +164,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn freed_quota_is_held_unless_kueue_is_followed() {
+    fn freed_quota_is_reserved_unless_kueue_compatible() {
         let is_damped = |given: Value| {
             let settings: PreemptionSettings = serde_json::from_value(given).unwrap();
             settings.is_damped()
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn each_strategy_stands_once() {
+    fn fair_strategy_duplicate_is_rejected() {
         let read = |names: &[&str]| {
             let read = serde_json::from_value::<FairStrategies>(json!(names));
             read.map(|it| it.as_slice().len())

@@ -81,7 +81,7 @@ pub const BATCH_CPU: &str = "kubernetes.io/batch-cpu";
 pub const BATCH_MEMORY: &str = "kubernetes.io/batch-memory";
 
 /// Amounts by resource name.
-pub type Amounts = BTreeMap<String, Quantity>;
+pub type ResourceQuantities = BTreeMap<String, Quantity>;
 
 /// A share of a cluster's resources, with a min that is guaranteed and a max.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -102,10 +102,10 @@ pub struct ElasticQuota {
 pub struct ElasticQuotaSpec {
     /// What is guaranteed.
     #[serde(default)]
-    pub min: Option<Amounts>,
+    pub min: Option<ResourceQuantities>,
     /// The most that can be used.
     #[serde(default)]
-    pub max: Option<Amounts>,
+    pub max: Option<ResourceQuantities>,
 }
 
 /// The status of an ElasticQuota.
@@ -113,7 +113,7 @@ pub struct ElasticQuotaSpec {
 pub struct ElasticQuotaStatus {
     /// What is used.
     #[serde(default)]
-    pub used: Option<Amounts>,
+    pub used: Option<ResourceQuantities>,
 }
 
 foreign_kind!(
@@ -167,8 +167,8 @@ impl ElasticQuota {
 
     /// What its tree holds ready for it. Koordinator takes what is no JSON for nothing.
     #[must_use]
-    pub fn guaranteed(&self) -> Amounts {
-        amounts(self.annotation(GUARANTEED)).unwrap_or_default()
+    pub fn guaranteed(&self) -> ResourceQuantities {
+        parse_quantities(self.annotation(GUARANTEED)).unwrap_or_default()
     }
 }
 
@@ -178,7 +178,7 @@ impl ElasticQuota {
 /// # Errors
 ///
 /// When it is no JSON, or an amount is no quantity.
-pub fn amounts(json: &str) -> Result<Amounts, serde_json::Error> {
+pub fn parse_quantities(json: &str) -> Result<ResourceQuantities, serde_json::Error> {
     let read: Option<BTreeMap<String, Option<Quantity>>> = serde_json::from_str(json)?;
     let read = read.into_iter().flatten();
     Ok(read
@@ -206,7 +206,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_quota_is_read_leniently() {
+    fn elastic_quota_is_read_leniently() {
         let bare: ElasticQuota = serde_json::from_value(json!({"spec": null})).unwrap();
         assert_eq!(bare, ElasticQuota::default());
         assert_eq!(bare.parent(), ROOT_QUOTA);
@@ -220,17 +220,17 @@ mod tests {
         let odd: ElasticQuota = serde_json::from_value(odd).unwrap();
         assert_eq!((odd.parent(), odd.is_parent()), ("p", false));
         assert_eq!(odd.namespaces(), Vec::<String>::new());
-        assert_eq!(odd.guaranteed(), Amounts::new());
+        assert_eq!(odd.guaranteed(), ResourceQuantities::new());
         assert!(odd.spec.min.unwrap()["cpu"].is_negative());
         assert_eq!(odd.spec.max, None);
     }
 
     #[test]
-    fn amounts_are_read_as_go_reads_them() {
-        assert_eq!(amounts("null").unwrap(), Amounts::new());
-        let read = amounts(r#"{"cpu": null, "memory": 5}"#).unwrap();
+    fn quantities_parse_as_in_go() {
+        assert_eq!(parse_quantities("null").unwrap(), ResourceQuantities::new());
+        let read = parse_quantities(r#"{"cpu": null, "memory": 5}"#).unwrap();
         assert_eq!(read["cpu"], Quantity::ZERO);
         assert_eq!(read["memory"], "5".parse().unwrap());
-        assert!(amounts("").is_err() && amounts(r#"{"cpu": ""}"#).is_err());
+        assert!(parse_quantities("").is_err() && parse_quantities(r#"{"cpu": ""}"#).is_err());
     }
 }

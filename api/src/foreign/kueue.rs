@@ -10,11 +10,11 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 mod convert;
-mod groups;
+mod resource_groups;
 mod upgrade;
 
-pub use convert::{Converted, Lost, Renamed, convert};
-pub use upgrade::{FORMER_VERSION, Moved, upgrade};
+pub use convert::{KueueConversion, DroppedField, RenamedField, convert};
+pub use upgrade::{FORMER_VERSION, MovedField, upgrade};
 
 /// The API group.
 pub const GROUP: &str = "kueue.x-k8s.io";

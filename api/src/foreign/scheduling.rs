@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_the_empty_value() {
+    fn null_reads_as_default() {
         let group: PodGroup = decode(json!({
             "metadata": {"creationTimestamp": null},
             "spec": {"podGroupTemplateRef": null, "schedulingPolicy": null, "resourceClaims": null},

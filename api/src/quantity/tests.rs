@@ -22,7 +22,7 @@ use super::*;
 /// do not fit, as in `1e4294967299`), or which keep it busy for minutes (`1e-2000000000`). The
 /// tests below have them.
 #[derive(Deserialize)]
-struct Go {
+struct GoResult {
     input: String,
     /// Absent when the text was accepted.
     error: Option<String>,
@@ -84,7 +84,7 @@ fn check_refused(input: &str, go_error: &str) {
     assert_eq!(error(input), expected, "{input:?}");
 }
 
-fn check_accepted(go: &Go) {
+fn check_accepted(go: &GoResult) {
     let input = &go.input;
     let Some(nano) = &go.nano else {
         assert_eq!(error(input), QuantityError::OutOfRange, "{input:?}");
@@ -113,9 +113,9 @@ fn check_accepted(go: &Go) {
 }
 
 #[test]
-fn agrees_with_kubernetes() {
+fn quantity_parsing_agrees_with_kubernetes() {
     let lines = include_str!("../../tests/data/quantities.jsonl").lines();
-    let table: Vec<Go> = lines
+    let table: Vec<GoResult> = lines
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert!(table.len() > 500);
@@ -132,12 +132,12 @@ fn agrees_with_kubernetes() {
 }
 
 #[test]
-fn is_small() {
+fn quantity_size_is_small() {
     assert!(size_of::<Quantity>() <= 32);
 }
 
 #[test]
-fn exponents_beyond_32_bits_are_refused() {
+fn exponents_beyond_32_bits_are_rejected() {
     for text in [
         "1e4294967299",  // 1000 in Kubernetes.
         "1e-4294967296", // 1 in Kubernetes.
@@ -150,7 +150,7 @@ fn exponents_beyond_32_bits_are_refused() {
 }
 
 #[test]
-fn long_texts_and_large_exponents_do_not_take_long() {
+fn long_texts_and_large_exponents_parse_quickly() {
     // A step that is quadratic in the length, or linear in the exponent, would not end here.
     let digits = "9".repeat(1_000_000);
     let zeroes = "0".repeat(1_000_000);
@@ -222,7 +222,7 @@ fn equality_order_and_hash_are_by_value() {
 }
 
 #[test]
-fn messages_name_what_is_accepted() {
+fn error_messages_name_accepted_forms() {
     for (suffix, _) in DECIMAL_SI.iter().chain(&BINARY_SI) {
         let message = QuantityError::UnknownSuffix.to_string();
         assert!(message.contains(&format!("{suffix},")), "{suffix}");
@@ -248,7 +248,7 @@ fn check_json(json: &str, expected: Result<&str, &str>) {
 }
 
 #[test]
-fn json_strings_and_numbers() {
+fn quantity_reads_json_strings_and_numbers() {
     check_json(r#""1024Ki""#, Ok("1Mi"));
     check_json(r#"" 1 ""#, Ok("1"));
     check_json("\"\u{a0}1\u{2003}\"", Ok("1"));
@@ -288,7 +288,7 @@ fn json_strings_and_numbers() {
 }
 
 #[test]
-fn schema_is_that_of_kubernetes() {
+fn schema_matches_kubernetes() {
     #[derive(JsonSchema)]
     #[expect(dead_code, reason = "only its schema is used")]
     struct Quota {
@@ -336,7 +336,7 @@ fn any_quantity() -> impl Strategy<Value = Quantity> {
 
 proptest! {
     #[test]
-    fn what_is_printed_parses_to_the_same_value(quantity in any_quantity()) {
+    fn printed_quantity_round_trips(quantity in any_quantity()) {
         let printed = quantity.to_string();
         let parsed: Quantity = printed.parse().unwrap();
         prop_assert_eq!(parsed.nano(), quantity.nano(), "{}", printed);
@@ -344,7 +344,7 @@ proptest! {
     }
 
     #[test]
-    fn order_is_that_of_nano(a in any_quantity(), b in any_quantity()) {
+    fn order_matches_nano(a in any_quantity(), b in any_quantity()) {
         prop_assert_eq!(a.cmp(&b), a.nano().cmp(&b.nano()));
         prop_assert_eq!(a == b, a.nano() == b.nano());
     }
@@ -376,7 +376,7 @@ proptest! {
 }
 
 #[test]
-fn amounts_become_quantities() {
+fn quantities_from_milli_bytes_and_whole() {
     let printed = [
         (Quantity::from_milli(1500), "1500m"),
         (Quantity::from_milli(2000), "2"),
@@ -395,7 +395,7 @@ fn amounts_become_quantities() {
 }
 
 #[test]
-fn a_sum_is_exact_or_refused() {
+fn checked_sum_is_exact_or_none() {
     let quantity = |text: &str| text.parse::<Quantity>().unwrap();
     let sum = |a, b| quantity(a).checked_add(quantity(b));
     assert_eq!(sum("1Gi", "1Mi").unwrap().to_string(), "1025Mi");

@@ -12,41 +12,41 @@
 #[path = "../../../tests/samples/reservation.rs"]
 mod reservation;
 
-mod faulty;
-mod kept;
-mod lossless;
-mod random;
-mod refused;
+mod faulty_conversions;
+mod preserved_fields;
+mod round_trip;
+mod strategies;
+mod rejected;
 
-use lockkeeper_api::convert::{Converted, KEPT};
+use lockkeeper_api::conversion::{ConversionResult, PRESERVED_ANNOTATION_PREFIX};
 use reservation::{GROUP, converters};
 use serde_json::Value;
 
 /// The object in another version, which it must have.
 #[track_caller]
-fn converted(object: &Value, version: &str) -> Value {
-    let Converted { object, ignored } = attempt(object, version);
+fn convert_object(object: &Value, version: &str) -> Value {
+    let ConversionResult { object, ignored } = try_convert(object, version);
     assert_eq!(ignored, None);
     object
 }
 
 #[track_caller]
-fn attempt(object: &Value, version: &str) -> Converted {
+fn try_convert(object: &Value, version: &str) -> ConversionResult {
     let desired = format!("{GROUP}/{version}");
     let converted = converters().convert(object.clone(), &desired);
     converted.unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// What is kept in an object, in the order of the places.
-fn kept(object: &Value) -> Vec<Value> {
+fn preserved_values(object: &Value) -> Vec<Value> {
     let annotations = object["metadata"]["annotations"].as_object();
     let all = annotations.into_iter().flatten();
-    let all = all.filter(|(key, _)| key.starts_with(KEPT));
+    let all = all.filter(|(key, _)| key.starts_with(PRESERVED_ANNOTATION_PREFIX));
     all.map(|(_, text)| serde_json::from_str(text.as_str().unwrap()).unwrap())
         .collect()
 }
 
 /// Puts a text where a conversion keeps something.
-fn forge(object: &mut Value, name: &str, text: &str) {
-    object["metadata"]["annotations"][format!("{KEPT}{name}")] = text.into();
+fn forge_annotation(object: &mut Value, name: &str, text: &str) {
+    object["metadata"]["annotations"][format!("{PRESERVED_ANNOTATION_PREFIX}{name}")] = text.into();
 }

@@ -1,12 +1,12 @@
 //! `--as`: Kueue's objects, judged as lockkeeper's.
 
-use super::source::{Document, Identity, Input, Problem, Source};
+use super::source::{Document, Identity, Input, ReadError, ParsedSource};
 use crate::Failure;
 use anyhow::{Context, Error};
 use clap::{Args, ValueEnum};
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::foreign::kueue::{self, Converted};
-use lockkeeper_policies::conversion;
+use lockkeeper_api::foreign::kueue::{self, KueueConversion};
+use lockkeeper_policies::lossy_conversion;
 use lockkeeper_policies::finding::Finding;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-const CLASS: &str = "WorkloadPriorityClass";
+const PRIORITY_CLASS_KIND: &str = "WorkloadPriorityClass";
 
 /// Whose kinds objects are judged as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -26,7 +26,7 @@ enum Group {
 
 /// The flags.
 #[derive(Args, Debug)]
-pub(super) struct Conversion {
+pub(super) struct ConversionArguments {
     /// Judge Kueue's objects, and jobs and pods with its labels, as the kinds of this API group, and name what is lost
     #[arg(long = "as", value_enum, value_name = "GROUP")]
     group: Option<Group>,
@@ -36,17 +36,17 @@ pub(super) struct Conversion {
     converted: Option<PathBuf>,
 }
 
-impl Conversion {
+impl ConversionArguments {
     pub(super) fn converter(&self) -> Converter {
         Converter {
             is_on: self.group.is_some(),
             is_collected: self.converted.is_some(),
-            taken: BTreeSet::new(),
+            conflicting_classes: BTreeSet::new(),
         }
     }
 
     /// Whether what came out is all that is printed.
-    pub(super) fn is_all(&self) -> bool {
+    pub(super) fn is_stdout(&self) -> bool {
         self.converted.as_deref() == Some(Path::new("-"))
     }
 
@@ -54,7 +54,7 @@ impl Conversion {
     pub(super) fn write(&self, yaml: &str, out: &mut impl Write) -> Result<(), Failure> {
         match &self.converted {
             None => {}
-            Some(_) if self.is_all() => {
+            Some(_) if self.is_stdout() => {
                 out.write_all(yaml.as_bytes())?;
                 out.flush()?;
             }
@@ -69,15 +69,15 @@ impl Conversion {
 /// What an object was before it was converted.
 pub(super) struct Origin {
     pub(super) identity: Identity,
-    pub(super) lost: Vec<Finding>,
+    pub(super) lost_fields: Vec<Finding>,
     /// Nothing came out.
-    pub(super) is_gone: bool,
-    converted: Converted,
+    pub(super) is_dropped: bool,
+    converted: KueueConversion,
 }
 
 impl Origin {
     /// Where in the object that was given a field of what came out stands.
-    pub(super) fn field(&self, field: &FieldPath) -> FieldPath {
+    pub(super) fn source_field(&self, field: &FieldPath) -> FieldPath {
         self.converted.origin(field)
     }
 }
@@ -88,7 +88,7 @@ pub(super) struct Converter {
     is_on: bool,
     is_collected: bool,
     /// Names of Kueue's classes that other classes have.
-    taken: BTreeSet<String>,
+    conflicting_classes: BTreeSet<String>,
 }
 
 impl Converter {
@@ -98,7 +98,7 @@ impl Converter {
     }
 
     /// Reads and parses an input.
-    pub(super) fn read(&self, input: &Input) -> Result<Source, Problem> {
+    pub(super) fn read(&self, input: &Input) -> Result<ParsedSource, ReadError> {
         let mut source = input.read()?;
         for document in &mut source.documents {
             self.convert(document);
@@ -114,12 +114,12 @@ impl Converter {
         let Some(mut converted) = kueue::convert(&document.value) else {
             return;
         };
-        let identity = Identity::of(&document.value);
+        let identity = Identity::from_object(&document.value);
         let object = converted.object.take();
         document.origin = Some(Box::new(Origin {
             identity,
-            lost: converted.lost.iter().map(conversion::finding).collect(),
-            is_gone: object.is_none(),
+            lost_fields: converted.dropped.iter().map(lossy_conversion::dropped_field).collect(),
+            is_dropped: object.is_none(),
             converted,
         }));
         if let Some(object) = object {
@@ -128,32 +128,32 @@ impl Converter {
     }
 
     /// Remembers which classes cannot be converted, once all are known.
-    pub(super) fn take(&mut self, classes: &Classes) {
-        self.taken = classes.taken();
+    pub(super) fn set_conflicts(&mut self, classes: &PriorityClassValues) {
+        self.conflicting_classes = classes.conflicts();
     }
 
     /// The source, without the classes that cannot be converted.
-    pub(super) fn settled(&self, mut source: Source) -> Source {
+    pub(super) fn drop_conflicting_classes(&self, mut source: ParsedSource) -> ParsedSource {
         for document in &mut source.documents {
-            self.settle(document);
+            self.drop_if_conflicting(document);
         }
         source
     }
 
     /// Nothing comes out of a class whose name is taken.
-    pub(super) fn settle(&self, document: &mut Document) {
+    pub(super) fn drop_if_conflicting(&self, document: &mut Document) {
         if let Some(origin) = &mut document.origin
-            && origin.identity.kind == CLASS
-            && !origin.is_gone
-            && self.taken.contains(&origin.identity.name)
+            && origin.identity.kind == PRIORITY_CLASS_KIND
+            && !origin.is_dropped
+            && self.conflicting_classes.contains(&origin.identity.name)
         {
-            origin.is_gone = true;
-            origin.lost.push(conversion::taken());
+            origin.is_dropped = true;
+            origin.lost_fields.push(lossy_conversion::name_conflict());
         }
     }
 
     /// What came out of a file, as YAML; nothing if nobody wants it.
-    pub(super) fn yaml(&self, source: &Source) -> Result<String, Error> {
+    pub(super) fn yaml(&self, source: &ParsedSource) -> Result<String, Error> {
         let mut out = String::new();
         for document in source.documents.iter().filter(|_| self.is_collected) {
             out.push_str(&self.document_yaml(document)?);
@@ -173,7 +173,7 @@ impl Converter {
 }
 
 /// Adds what came out of a file to what came out before. The first error counts.
-pub(super) fn collect(all: &mut Result<String, Error>, yaml: Result<String, Error>) {
+pub(super) fn append_yaml(all: &mut Result<String, Error>, yaml: Result<String, Error>) {
     match (&mut *all, yaml) {
         (Ok(all), Ok(yaml)) => all.push_str(&yaml),
         (Ok(_), Err(error)) => *all = Err(error),
@@ -183,17 +183,17 @@ pub(super) fn collect(all: &mut Result<String, Error>, yaml: Result<String, Erro
 
 /// The classes of both projects, by name.
 #[derive(Default)]
-pub(super) struct Classes {
+pub(super) struct PriorityClassValues {
     kubernetes: BTreeMap<String, BTreeSet<i64>>,
     kueue: BTreeMap<String, BTreeSet<i64>>,
 }
 
-impl Classes {
-    pub(super) fn take(&mut self, document: &Document) {
+impl PriorityClassValues {
+    pub(super) fn add_document(&mut self, document: &Document) {
         let Some(value) = document.object().and_then(|it| it.get("value")) else {
             return;
         };
-        let identity = Identity::of(&document.value);
+        let identity = Identity::from_object(&document.value);
         if identity.kind != "PriorityClass"
             || !identity.api_version.starts_with("scheduling.k8s.io/")
         {
@@ -209,7 +209,7 @@ impl Classes {
     }
 
     /// Takes over what another one has.
-    pub(super) fn add(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         for (mine, theirs) in [
             (&mut self.kubernetes, other.kubernetes),
             (&mut self.kueue, other.kueue),
@@ -221,7 +221,7 @@ impl Classes {
     }
 
     /// The names that stand for different values.
-    fn taken(&self) -> BTreeSet<String> {
+    fn conflicts(&self) -> BTreeSet<String> {
         let both = self.kueue.iter().filter(|(name, values)| {
             let others = self.kubernetes.get(*name);
             others.is_some_and(|others| others != *values)
@@ -231,7 +231,7 @@ impl Classes {
 }
 
 /// An object by itself, converted if that is asked for.
-pub(super) fn document(converter: &Converter, value: Value) -> Document {
+pub(super) fn convert_value(converter: &Converter, value: Value) -> Document {
     let mut document = Document {
         number: 0,
         pointer: String::new(),

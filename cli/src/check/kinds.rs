@@ -1,15 +1,15 @@
 //! What is known of each kind, and what is said of its objects.
 
 mod schemas;
-mod twice;
-mod typed;
+mod cel_cross_check;
+mod decode;
 
-use self::schemas::{Definition, Schema, own_schemas, schemas_of_kueue};
-use self::twice::Twice;
-use self::typed::{by_defaults, by_rules};
+use self::schemas::{KindDefinition, SchemaSource, lockkeeper_schemas, kueue_schemas};
+use self::cel_cross_check::CelCrossCheck;
+use self::decode::{compute_defaults, check_rules};
 use super::Severity;
-use super::choice::Choice;
-use super::cluster::Listing;
+use super::rule_selection::RuleSelection;
+use super::cluster_list::ListTarget;
 use super::source::Identity;
 use crate::{Failure, configuration};
 use k8s_openapi::api::batch::v1::Job;
@@ -22,76 +22,76 @@ use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::defaulting::Defaults;
-use lockkeeper_policies::engine::{Excused, Subject, Verdict};
+use lockkeeper_policies::engine::{Exempted, ReviewSubject, Verdict};
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::registry::{self, UnknownRule};
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::structure::{EXPRESSION, Structure, metadata};
-use lockkeeper_policies::undecodable;
-use lockkeeper_policies::user::{self, KindName};
+use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
+use lockkeeper_policies::decode_error;
+use lockkeeper_policies::user_rules::{self, KindName};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-type Found = Vec<(Severity, Finding)>;
+type Findings = Vec<(Severity, Finding)>;
 
 /// What is said of an object.
 #[derive(Default)]
-pub(super) struct Judgement {
-    pub(super) found: Found,
+pub(super) struct KindCheckResult {
+    pub(super) findings: Findings,
     /// What an exception covers.
-    pub(super) excused: Vec<Excused>,
+    pub(super) exempted: Vec<Exempted>,
     /// Whether everything was asked that there is to ask: an object of the wrong shape is not held against rules.
     pub(super) is_complete: bool,
 }
 
-impl Judgement {
+impl KindCheckResult {
     /// Of an object of which not everything was asked.
-    fn partial(found: Found) -> Self {
+    fn partial(findings: Findings) -> Self {
         Self {
-            found,
+            findings,
             ..Self::default()
         }
     }
 
-    fn add(&mut self, verdict: Verdict) {
+    fn add_verdict(&mut self, verdict: Verdict) {
         let denials = verdict.denials.into_iter();
         let warnings = verdict.warnings.into_iter();
-        self.found.extend(denials.map(|it| (Severity::Error, it)));
-        self.found
+        self.findings.extend(denials.map(|it| (Severity::Error, it)));
+        self.findings
             .extend(warnings.map(|it| (Severity::Warning, it)));
-        self.excused.extend(verdict.excused);
+        self.exempted.extend(verdict.exempted);
     }
 }
 
-type Rules = fn(&Value, &Context<'_>) -> Result<Verdict, Finding>;
+type RuleFn = fn(&Value, &Context<'_>) -> Result<Verdict, Finding>;
 
 /// What is filled in for an object that is made; nothing if it does not fit its type.
-type Filling = fn(&Value, &Context<'_>) -> Defaults;
+type DefaultFn = fn(&Value, &Context<'_>) -> Defaults;
 
 /// What is known of a kind.
-struct Kind {
+struct KindEntry {
     /// `None` if its schema is all that is known.
-    rules: Option<Rules>,
+    rules: Option<RuleFn>,
     /// `None` if its schema has all its defaults.
-    filling: Option<Filling>,
+    defaulting: Option<DefaultFn>,
     /// What the API server calls it in paths.
     plural: String,
     is_namespaced: bool,
-    schema: Schema,
+    schema: SchemaSource,
 }
 
 /// All kinds that are known, by API version and name.
-pub(super) struct Known {
-    kinds: BTreeMap<String, BTreeMap<String, Kind>>,
+pub(super) struct KindRegistry {
+    kinds: BTreeMap<String, BTreeMap<String, KindEntry>>,
     /// Whether the expressions in schemas are asked.
-    asks_expressions: bool,
+    evaluates_cel: bool,
     /// Whether they are asked in both ways, and those of rules held against the rules.
-    verifies: Option<Twice>,
-    choice: Choice,
+    cel_cross_check: Option<CelCrossCheck>,
+    selection: RuleSelection,
 }
 
 /// The settings of a configuration. What other projects enforce by themselves on a cluster is on here: there
@@ -99,10 +99,10 @@ pub(super) struct Known {
 /// belongs together is at hand.
 pub(super) fn settings(
     mut config: Config,
-    user_rules: Arc<user::Rules>,
-    choice: &Choice,
+    user_rules: Arc<user_rules::UserRules>,
+    choice: &RuleSelection,
 ) -> Result<Settings, UnknownRule> {
-    for (id, action) in actions_here() {
+    for (id, action) in offline_actions() {
         let actions = &mut config.rules.actions;
         actions.entry(id.to_owned()).or_insert(action);
     }
@@ -110,11 +110,11 @@ pub(super) fn settings(
     registry::settings_with(&config, Arc::clone(&user_rules))?;
     choice.apply(&mut config);
     let settings = registry::settings_with(&config, user_rules)?;
-    Ok(settings.at(configuration::seconds_now()))
+    Ok(settings.with_time(configuration::unix_now_seconds()))
 }
 
 /// The actions of rules that are others here. What is off for some kinds only has there the action of the rest.
-fn actions_here() -> BTreeMap<&'static str, Action> {
+fn offline_actions() -> BTreeMap<&'static str, Action> {
     let mut least = BTreeMap::new();
     for rule in registry::all() {
         let action: &mut Action = least.entry(rule.id).or_insert(rule.action);
@@ -146,14 +146,14 @@ pub(super) fn severity(
     }
 }
 
-impl Known {
+impl KindRegistry {
     /// Of the rules, only those that are chosen are asked.
-    pub(super) fn new(choice: &Choice) -> Result<Self, Failure> {
+    pub(super) fn new(choice: &RuleSelection) -> Result<Self, Failure> {
         let mut known = Self {
             kinds: BTreeMap::new(),
-            asks_expressions: choice.takes(EXPRESSION),
-            verifies: None,
-            choice: choice.clone(),
+            evaluates_cel: choice.includes(EXPRESSION),
+            cel_cross_check: None,
+            selection: choice.clone(),
         };
         known.add::<ClusterQueue>();
         known.add::<Cohort>();
@@ -173,38 +173,38 @@ impl Known {
         known.add::<scheduling::PodGroup>();
         known.add::<v1beta1::Workload>();
         known.add::<v1beta1::PodGroup>();
-        known.add_as::<v1beta1::Workload>(v1beta1::ALSO);
-        known.add_as::<v1beta1::PodGroup>(v1beta1::ALSO);
+        known.add_version::<v1beta1::Workload>(v1beta1::EQUIVALENT_VERSION);
+        known.add_version::<v1beta1::PodGroup>(v1beta1::EQUIVALENT_VERSION);
         known.add::<ElasticQuota>();
-        for (of, schema) in schemas_of_kueue().chain(own_schemas()?) {
+        for (of, schema) in kueue_schemas().chain(lockkeeper_schemas()?) {
             known.add_schema(of, schema);
         }
-        known.add_filling::<ClusterQueue>();
-        known.add_filling::<Workload>();
-        known.add_filling::<PriorityClass>();
+        known.add_defaults::<ClusterQueue>();
+        known.add_defaults::<Workload>();
+        known.add_defaults::<PriorityClass>();
         Ok(known)
     }
 
     /// Defaults of a kind besides those of its schema that a person would write into a file as well. Jobs are not
     /// among them: suspending one is for when it is made, not each time its file is applied.
-    fn add_filling<T: Guarded>(&mut self) {
+    fn add_defaults<T: ValidatedKind>(&mut self) {
         let version = T::api_version(&()).into_owned();
         let kinds = self.kinds.get_mut(&version);
         if let Some(kind) = kinds.and_then(|it| it.get_mut(&*T::kind(&()))) {
-            kind.filling = Some(by_defaults::<T>);
+            kind.defaulting = Some(compute_defaults::<T>);
         }
     }
 
     /// The object with everything filled in that is not given.
-    pub(super) fn filled(&self, object: &Value, context: &Context<'_>) -> Value {
+    pub(super) fn with_defaults(&self, object: &Value, context: &Context<'_>) -> Value {
         let mut filled = object.clone();
-        let Some(kind) = self.of(object) else {
+        let Some(kind) = self.find(object) else {
             return filled;
         };
         if let Some(structure) = kind.schema.get() {
-            structure.fill(&mut filled);
+            structure.apply_defaults(&mut filled);
         }
-        if let Some(filling) = kind.filling {
+        if let Some(filling) = kind.defaulting {
             for it in filling(&filled, context).items() {
                 it.apply(&mut filled);
             }
@@ -213,17 +213,17 @@ impl Known {
     }
 
     /// Expressions are asked in both ways from now on, and rules as well.
-    pub(super) fn verify_expressions(&mut self) -> Result<(), Failure> {
-        self.verifies = self.asks_expressions.then(Twice::new).transpose()?;
+    pub(super) fn enable_cel_cross_check(&mut self) -> Result<(), Failure> {
+        self.cel_cross_check = self.evaluates_cel.then(CelCrossCheck::new).transpose()?;
         Ok(())
     }
 
-    fn add<T: Guarded>(&mut self) {
-        self.add_as::<T>(&T::version(&()));
+    fn add<T: ValidatedKind>(&mut self) {
+        self.add_version::<T>(&T::version(&()));
     }
 
     /// A kind that has the same fields in another version.
-    fn add_as<T: Guarded>(&mut self, version: &str) {
+    fn add_version<T: ValidatedKind>(&mut self, version: &str) {
         let group = T::group(&());
         let version = if group.is_empty() {
             version.to_owned()
@@ -231,58 +231,58 @@ impl Known {
             format!("{group}/{version}")
         };
         let mut rules = T::rules().iter();
-        let takes = |id: &str| self.choice.takes(id);
-        let is_asked = takes(undecodable::ID) || rules.any(|it| takes(it.id));
-        let kind = Kind {
-            rules: is_asked.then_some(by_rules::<T>),
-            filling: None,
+        let takes = |id: &str| self.selection.includes(id);
+        let is_asked = takes(decode_error::ID) || rules.any(|it| takes(it.id));
+        let kind = KindEntry {
+            rules: is_asked.then_some(check_rules::<T>),
+            defaulting: None,
             plural: T::plural(&()).into_owned(),
             is_namespaced: T::NAMESPACED,
-            schema: Schema::None,
+            schema: SchemaSource::None,
         };
         let kinds = self.kinds.entry(version).or_default();
         kinds.insert(T::kind(&()).into_owned(), kind);
     }
 
     /// The schema of a kind, which may have no rules.
-    fn add_schema(&mut self, of: Definition, schema: Schema) {
+    fn add_schema(&mut self, of: KindDefinition, schema: SchemaSource) {
         let kinds = self.kinds.entry(of.version).or_default();
-        let kind = kinds.entry(of.kind).or_insert(Kind {
+        let kind = kinds.entry(of.kind).or_insert(KindEntry {
             rules: None,
-            filling: None,
+            defaulting: None,
             plural: of.plural,
             is_namespaced: of.is_namespaced,
-            schema: Schema::None,
+            schema: SchemaSource::None,
         });
         kind.schema = schema;
     }
 
     /// What is said of an object whose kind is not known: nothing, unless it is nearly one that is.
-    fn doubt(&self, object: &Value) -> Option<Found> {
+    fn suggest_kind(&self, object: &Value) -> Option<Findings> {
         let asked = object.get("kind").and_then(Value::as_str)?;
         let found = match object.get("apiVersion").and_then(Value::as_str) {
             None => {
                 let mut versions = self.kinds.iter();
                 let (version, _) = versions.find(|(_, kinds)| kinds.contains_key(asked))?;
                 let reason = format!("it is missing; give one, such as {version}");
-                Finding::undecodable(FieldPath::new("apiVersion"), None, &reason)
+                Finding::decode_error(FieldPath::new("apiVersion"), None, &reason)
             }
             Some(version) => {
                 let mut kinds = self.kinds.get(version)?.keys();
                 let kind = kinds.find(|it| it.eq_ignore_ascii_case(asked))?;
                 let reason = format!("there is no such kind; did you mean {kind}?");
                 let value = Value::from(asked);
-                Finding::undecodable(FieldPath::new("kind"), Some(&value), &reason)
+                Finding::decode_error(FieldPath::new("kind"), Some(&value), &reason)
             }
         };
         Some(vec![(Severity::Error, found)])
     }
 
     /// All kinds as a cluster is asked for them: by group and kind, the newest version first.
-    pub(super) fn listings(&self) -> Vec<Listing<'_>> {
-        let mut all: Vec<Listing<'_>> = Vec::new();
+    pub(super) fn list_targets(&self) -> Vec<ListTarget<'_>> {
+        let mut all: Vec<ListTarget<'_>> = Vec::new();
         for (version, kinds) in &self.kinds {
-            all.extend(kinds.iter().map(|(kind, it)| Listing {
+            all.extend(kinds.iter().map(|(kind, it)| ListTarget {
                 version,
                 kind,
                 plural: &it.plural,
@@ -292,108 +292,108 @@ impl Known {
         all
     }
 
-    fn of(&self, object: &Value) -> Option<&Kind> {
+    fn find(&self, object: &Value) -> Option<&KindEntry> {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         self.kinds.get(text("apiVersion")?)?.get(text("kind")?)
     }
 
     /// The schema of an object's kind, if both are known.
-    pub(super) fn structure(&self, object: &Value) -> Option<&Structure> {
-        self.of(object)?.schema.get()
+    pub(super) fn structure(&self, object: &Value) -> Option<&StructuralSchema> {
+        self.find(object)?.schema.get()
     }
 
     /// What is said of an object; `None` if its kind is not known.
-    pub(super) fn judge(
+    pub(super) fn check(
         &self,
         mut object: Value,
         identity: &Identity,
         context: &Context<'_>,
-    ) -> Option<Judgement> {
-        let Some(kind) = self.of(&object) else {
-            return self.doubt(&object).map(Judgement::partial).or_else(|| {
+    ) -> Option<KindCheckResult> {
+        let Some(kind) = self.find(&object) else {
+            return self.suggest_kind(&object).map(KindCheckResult::partial).or_else(|| {
                 // Only a user knows such a kind.
                 let rules = &context.settings.user_rules;
-                rules.about(kind_name(&object)).next()?;
-                let mut judgement = Judgement {
+                rules.for_kind(kind_name(&object)).next()?;
+                let mut judgement = KindCheckResult {
                     is_complete: true,
-                    ..Judgement::default()
+                    ..KindCheckResult::default()
                 };
-                judgement.add(with_users(Verdict::default(), &object, context.settings));
+                judgement.add_verdict(apply_user_rules(Verdict::default(), &object, context.settings));
                 Some(judgement)
             });
         };
         let mut found = Vec::new();
         if let Some(structure) = kind.schema.get() {
-            let is_whole = self.ask(structure, kind, &mut object, |finding| {
+            let is_whole = self.validate_schema(structure, kind, &mut object, |finding| {
                 let of = (&*finding.rule, Action::Enforce);
                 if let Some(severity) = severity(context.settings, of, &identity.namespace) {
                     found.push((severity, finding));
                 }
             });
             if !is_whole {
-                return Some(Judgement::partial(found));
+                return Some(KindCheckResult::partial(found));
             }
         }
-        let mut judgement = Judgement::partial(found);
-        let by_users = with_users(Verdict::default(), &object, context.settings);
+        let mut judgement = KindCheckResult::partial(found);
+        let by_users = apply_user_rules(Verdict::default(), &object, context.settings);
         // Rules read the newer version; what they find is told of the fields that are there.
         let moved = kueue::upgrade(&mut object);
-        let kind = self.of(&object).unwrap_or(kind);
+        let kind = self.find(&object).unwrap_or(kind);
         judgement
-            .found
-            .extend(self.said_otherwise(kind, &object, context.settings));
+            .findings
+            .extend(self.cel_disagreements(kind, &object, context.settings));
         let rules = kind.rules.map(|rules| rules(&object, context));
         match rules.unwrap_or_else(|| Ok(Verdict::default())) {
             Ok(verdict) => {
-                judgement.add(verdict);
-                for (_, finding) in &mut judgement.found {
-                    put_back(finding, &moved);
+                judgement.add_verdict(verdict);
+                for (_, finding) in &mut judgement.findings {
+                    restore_field_path(finding, &moved);
                 }
-                judgement.add(by_users);
+                judgement.add_verdict(by_users);
                 judgement.is_complete = true;
             }
             // What has no type is held against no rule, as in the webhook.
-            Err(misfit) => judgement.found.push((Severity::Error, misfit)),
+            Err(misfit) => judgement.findings.push((Severity::Error, misfit)),
         }
         Some(judgement)
     }
 
     /// What rules of lockkeeper's kinds say otherwise in Kubernetes' CEL, if that is to be verified.
-    fn said_otherwise(&self, kind: &Kind, object: &Value, settings: &Settings) -> Found {
+    fn cel_disagreements(&self, kind: &KindEntry, object: &Value, settings: &Settings) -> Findings {
         let name = kind_name(object);
-        let (Some(twice), Some(rules)) = (&self.verifies, kind.rules) else {
-            return Found::new();
+        let (Some(twice), Some(rules)) = (&self.cel_cross_check, kind.rules) else {
+            return Findings::new();
         };
         if name.group != lockkeeper_api::GROUP {
-            return Found::new();
+            return Findings::new();
         }
         let Some(severity) = severity(settings, (EXPRESSION, Action::Enforce), "") else {
-            return Found::new();
+            return Findings::new();
         };
-        let found = twice.differing(name.kind, rules, object);
+        let found = twice.disagreements(name.kind, rules, object);
         found.into_iter().map(|it| (severity, it)).collect()
     }
 
     /// Asks the schema, and fills in its defaults. Whether the object has the right shape.
-    fn ask(
+    fn validate_schema(
         &self,
-        structure: &Structure,
-        kind: &Kind,
+        structure: &StructuralSchema,
+        kind: &KindEntry,
         object: &mut Value,
         mut tell: impl FnMut(Finding),
     ) -> bool {
         structure.prune(object).into_iter().for_each(&mut tell);
-        structure.fill(object);
+        structure.apply_defaults(object);
         let mut wrong = metadata(object, kind.is_namespaced);
         // A file need not say where it will be applied.
         let namespace = FieldPath::new("metadata").field("namespace");
         wrong.retain(|it| !kind.is_namespaced || it.field != namespace);
-        wrong.extend(if self.asks_expressions {
+        wrong.extend(if self.evaluates_cel {
             structure.check(object, None)
         } else {
-            structure.shape(object, None)
+            structure.check_shape(object, None)
         });
-        if self.verifies.is_some() {
+        if self.cel_cross_check.is_some() {
             wrong.extend(structure.verify(object));
         }
         let is_whole = wrong.is_empty();
@@ -403,7 +403,7 @@ impl Known {
 }
 
 /// Tells of a field by the name that it had before the object was changed.
-fn put_back(finding: &mut Finding, moved: &[kueue::Moved]) {
+fn restore_field_path(finding: &mut Finding, moved: &[kueue::MovedField]) {
     let pointer = finding.field.pointer();
     if let Some(it) = moved.iter().find(|it| it.to == pointer) {
         let names = it.from.split('/').skip(1);
@@ -412,32 +412,32 @@ fn put_back(finding: &mut Finding, moved: &[kueue::Moved]) {
 }
 
 /// Adds what the rules of users say.
-fn with_users(mut verdict: Verdict, object: &Value, settings: &Settings) -> Verdict {
+fn apply_user_rules(mut verdict: Verdict, object: &Value, settings: &Settings) -> Verdict {
     let (kind, rules) = (kind_name(object), &settings.user_rules);
-    let subject = Subject::Create(object);
-    user::review(rules, kind, &subject, settings, &mut verdict);
+    let subject = ReviewSubject::Create(object);
+    user_rules::review(rules, kind, &subject, settings, &mut verdict);
     verdict
 }
 
 fn kind_name(object: &Value) -> KindName<'_> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    KindName::of(text("apiVersion"), text("kind"))
+    KindName::from_api_version(text("apiVersion"), text("kind"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, Known, Schema};
+    use super::{RuleSelection, KindRegistry, SchemaSource};
 
     #[test]
-    fn every_schema_can_be_read() {
-        let Ok(known) = Known::new(&Choice::default()) else {
+    fn kind_registry_parses_every_schema() {
+        let Ok(known) = KindRegistry::new(&RuleSelection::default()) else {
             panic!("the schemas can be listed");
         };
         let mut count = 0;
         for (version, kinds) in &known.kinds {
             for (name, kind) in kinds
                 .iter()
-                .filter(|(_, it)| !matches!(it.schema, Schema::None))
+                .filter(|(_, it)| !matches!(it.schema, SchemaSource::None))
             {
                 assert!(kind.schema.get().is_some(), "{version} {name}");
                 count += 1;

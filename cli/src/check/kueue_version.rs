@@ -3,21 +3,21 @@
 //! Source: Kueue `CHANGELOG/CHANGELOG-0.*.md`.
 
 use lockkeeper_api::config::Config;
-use lockkeeper_preemption::{Algorithm, FormerKueue, Options};
+use lockkeeper_preemption::{Algorithm, KueueBugs, Options};
 use std::str::FromStr;
 use thiserror::Error;
 
 /// The first minor version whose order of entries is known: it brought `borrowWithinCohort`, and the gate for the order.
-const FIRST: u64 = 6;
+const MINOR_MIN: u64 = 6;
 
 /// The last one: that of today.
-const LAST: u64 = 20;
+const MINOR_MAX: u64 = 20;
 
 /// The minor version that brought fair sharing.
-const FAIR: u64 = 7;
+const FAIR_SHARING_MINOR_MIN: u64 = 7;
 
 /// Kueue's gate for the order of entries by priority, which is on by default.
-const BY_PRIORITY: &str = "PrioritySortingWithinCohort";
+const PRIORITY_SORTING_GATE: &str = "PrioritySortingWithinCohort";
 
 /// A release of Kueue whose mistakes are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl FromStr for KueueVersion {
             _ => return Err(VersionError::Malformed),
         };
         match (minor, patch) {
-            (FIRST..=LAST, _) if minor != 9 => Ok(Self { minor, patch }),
+            (MINOR_MIN..=MINOR_MAX, _) if minor != 9 => Ok(Self { minor, patch }),
             (9, Some(0 | 1)) => Ok(Self { minor, patch }),
             (9, _) => Err(VersionError::UnknownPatch),
             _ => Err(VersionError::Unknown),
@@ -70,12 +70,12 @@ impl KueueVersion {
 
     /// The options of Kueue's queues, as this version had them.
     pub(super) fn apply(self, config: &Config, options: &mut Options) {
-        if self.minor < FAIR {
+        if self.minor < FAIR_SHARING_MINOR_MIN {
             options.algorithm = Algorithm::Classical;
         }
         let gates = &config.rules.feature_gates;
-        let is_by_time = gates.get(BY_PRIORITY) == Some(&false);
-        options.former = FormerKueue {
+        let is_by_time = gates.get(PRIORITY_SORTING_GATE) == Some(&false);
+        options.kueue_bugs = KueueBugs {
             ignores_priority_in_cycle: is_by_time && self.has_2821(),
             borrows_under_fair_sharing: self.has_3779(),
             forgets_preemptors: self.has_6947(),
@@ -115,7 +115,7 @@ mod tests {
     use lockkeeper_preemption::{Algorithm, FairStrategy, Options};
 
     #[test]
-    fn mistakes_are_those_of_the_version() {
+    fn kueue_version_selects_its_bugs() {
         // Issues 2821 (with the gate off), 3779 and 6947.
         for (version, expected) in [
             ("0.6", [true, true, true]),
@@ -139,7 +139,7 @@ mod tests {
                 let mut config = Config::default();
                 if is_off {
                     let gates = &mut config.rules.feature_gates;
-                    gates.insert(super::BY_PRIORITY.to_owned(), false);
+                    gates.insert(super::PRIORITY_SORTING_GATE.to_owned(), false);
                 }
                 let mut options = Options {
                     algorithm: Algorithm::FairSharing(vec![FairStrategy::LessThanInitialShare]),
@@ -149,7 +149,7 @@ mod tests {
                     .parse::<KueueVersion>()
                     .unwrap()
                     .apply(&config, &mut options);
-                let former = options.former;
+                let former = options.kueue_bugs;
                 let seen = [
                     former.ignores_priority_in_cycle,
                     former.borrows_under_fair_sharing,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_refused() {
+    fn kueue_version_unknown_is_rejected() {
         use VersionError::{Malformed, Unknown, UnknownPatch};
         for (text, expected) in [
             ("", Malformed),

@@ -1,7 +1,7 @@
 //! What was found as PolicyReports (`wgpolicyk8s.io/v1alpha2`), one for each namespace, and a ClusterPolicyReport.
 
 use super::Severity;
-use super::report::{Judged, Object, Told, with};
+use super::report::{CheckedFile, ReportedObject, ReportedFinding, with_field};
 use anyhow::Error;
 use lockkeeper_policies::registry;
 use serde_json::{Value, json};
@@ -14,14 +14,14 @@ const NAME: &str = "lockkeeper";
 
 /// Everything that was found, by namespace; what is in none stands under the empty one.
 #[derive(Default)]
-pub(super) struct Reports {
-    by_namespace: BTreeMap<String, Report>,
+pub(super) struct PolicyReports {
+    by_namespace: BTreeMap<String, PolicyReport>,
     /// The names of rules by their ids.
     names: BTreeMap<&'static str, &'static str>,
 }
 
 #[derive(Default)]
-struct Report {
+struct PolicyReport {
     results: Vec<Value>,
     /// How many objects nothing was found of.
     pass: usize,
@@ -30,7 +30,7 @@ struct Report {
     skip: usize,
 }
 
-impl Reports {
+impl PolicyReports {
     pub(super) fn new() -> Self {
         let all = registry::all().into_iter();
         Self {
@@ -39,15 +39,15 @@ impl Reports {
         }
     }
 
-    pub(super) fn add(&mut self, judged: &Judged) {
-        let objects = judged.outcome.iter().flat_map(|it| &it.checked);
+    pub(super) fn add(&mut self, judged: &CheckedFile) {
+        let objects = judged.outcome.iter().flat_map(|it| &it.objects);
         for object in objects {
             let namespace = object.identity.namespace.clone();
             let report = self.by_namespace.entry(namespace).or_default();
-            if object.told.is_empty() {
+            if object.findings.is_empty() {
                 report.pass = report.pass.saturating_add(1);
             }
-            for told in &object.told {
+            for told in &object.findings {
                 let (result, count) = match (&told.suppressed, told.severity) {
                     (Some(_), _) => ("skip", &mut report.skip),
                     (None, Severity::Error) => ("fail", &mut report.fail),
@@ -55,7 +55,7 @@ impl Reports {
                 };
                 *count = count.saturating_add(1);
                 let name = self.names.get(&*told.finding.rule).copied();
-                report.results.push(entry(object, told, name, result));
+                report.results.push(result_entry(object, told, name, result));
             }
         }
     }
@@ -72,7 +72,7 @@ impl Reports {
                     json!({"name": NAME, "namespace": namespace}),
                 )
             };
-            let Report {
+            let PolicyReport {
                 results,
                 pass,
                 fail,
@@ -91,13 +91,13 @@ impl Reports {
     }
 }
 
-fn entry(object: &Object, told: &Told, name: Option<&str>, result: &str) -> Value {
+fn result_entry(object: &ReportedObject, told: &ReportedFinding, name: Option<&str>, result: &str) -> Value {
     let (identity, finding) = (&object.identity, &told.finding);
     let mut resource = json!({
         "apiVersion": identity.api_version, "kind": identity.kind, "name": identity.name,
     });
     if !identity.namespace.is_empty() {
-        resource = with(resource, "namespace", json!(identity.namespace));
+        resource = with_field(resource, "namespace", json!(identity.namespace));
     }
     let severity = match told.severity {
         Severity::Error => "high",
@@ -105,7 +105,7 @@ fn entry(object: &Object, told: &Told, name: Option<&str>, result: &str) -> Valu
     };
     let mut properties = json!({"field": finding.field.text()});
     if let Some(reason) = &told.suppressed {
-        properties = with(properties, "reason", json!(reason));
+        properties = with_field(properties, "reason", json!(reason));
     }
     json!({
         "source": NAME, "policy": finding.rule, "rule": name, "result": result, "severity": severity,

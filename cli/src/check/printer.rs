@@ -11,7 +11,7 @@ pub(super) struct Printer<'a, W> {
     format: &'a dyn Format,
     out: &'a mut W,
     /// The first error of writing. What comes after it is not written.
-    written: io::Result<()>,
+    write_result: io::Result<()>,
     is_first: bool,
     is_muted: bool,
     tally: Tally,
@@ -23,7 +23,7 @@ impl<'a, W: Write> Printer<'a, W> {
         Self {
             format,
             out,
-            written: Ok(()),
+            write_result: Ok(()),
             is_first: true,
             is_muted: false,
             tally: Tally::default(),
@@ -37,44 +37,44 @@ impl<'a, W: Write> Printer<'a, W> {
     }
 
     pub(super) fn write(&mut self, text: &str) {
-        if self.written.is_ok() && !self.is_muted {
-            self.written = self.out.write_all(text.as_bytes());
+        if self.write_result.is_ok() && !self.is_muted {
+            self.write_result = self.out.write_all(text.as_bytes());
         }
     }
 
     /// What is told of a file.
-    pub(super) fn file(&mut self, text: &str, tally: Tally) {
-        self.tally.add(tally);
+    pub(super) fn write_file(&mut self, text: &str, tally: Tally) {
+        self.tally.merge(tally);
         if text.is_empty() {
             return;
         }
-        let must_not_wait = self.progress.is_seen();
+        let must_not_wait = self.progress.is_visible();
         self.progress.erase();
         if !self.is_first {
             self.write(self.format.separator());
         }
         self.is_first = false;
         self.write(text);
-        if must_not_wait && self.written.is_ok() {
-            self.written = self.out.flush();
+        if must_not_wait && self.write_result.is_ok() {
+            self.write_result = self.out.flush();
         }
     }
 
     /// What is said of exceptions.
-    pub(super) fn exceptions(&mut self, settings: &Settings, config: Option<&Path>) {
-        let said = self.tally.excuses.say(settings, config);
-        let ended = said.iter().filter(|it| it.has_ended);
+    pub(super) fn write_exceptions(&mut self, settings: &Settings, config: Option<&Path>) {
+        let said = self.tally.exception_usage.statuses(settings, config);
+        let ended = said.iter().filter(|it| it.is_expired);
         self.tally.warnings = self.tally.warnings.saturating_add(ended.count());
-        self.tally.exceptions = said;
-        let text = self.format.exceptions(&self.tally.exceptions);
-        self.file(&text, Tally::default());
+        self.tally.exception_statuses = said;
+        let text = self.format.exceptions(&self.tally.exception_statuses);
+        self.write_file(&text, Tally::default());
     }
 
     pub(super) fn finish(mut self) -> io::Result<Tally> {
         self.progress.erase();
         let tail = self.format.tail(&self.tally);
         self.write(&tail);
-        self.written?;
+        self.write_result?;
         self.out.flush()?;
         Ok(self.tally)
     }

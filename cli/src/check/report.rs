@@ -1,48 +1,48 @@
 //! What is printed.
 
 mod github;
-mod human;
+mod text;
 mod json;
 mod junit;
 mod sarif;
 
-use super::excuses::{Excuses, Said};
-use super::lines::Place;
-use super::source::{Identity, Problem};
+use super::exception_usage::{ExceptionUsage, ExceptionStatus};
+use super::spans::SourceLocation;
+use super::source::{Identity, ReadError};
 use super::{Output, Severity};
 use lockkeeper_policies::finding::Finding;
 
-pub(super) use human::Palette;
-pub(super) use json::with;
+pub(super) use text::Palette;
+pub(super) use json::with_field;
 
 /// What is told of one file.
-pub(super) struct Judged {
+pub(super) struct CheckedFile {
     /// The file as it is printed.
     pub(super) name: String,
-    pub(super) outcome: Result<Objects, Problem>,
+    pub(super) outcome: Result<FileObjects, ReadError>,
 }
 
 /// The objects in a file.
 #[derive(Default)]
-pub(super) struct Objects {
+pub(super) struct FileObjects {
     /// The text of the file.
-    pub(super) text: Text,
-    pub(super) checked: Vec<Object>,
+    pub(super) text: SourceText,
+    pub(super) objects: Vec<ReportedObject>,
     /// How many are of kinds that are not known.
     pub(super) skipped: usize,
     /// What exceptions cover.
-    pub(super) excuses: Excuses,
+    pub(super) exception_usage: ExceptionUsage,
 }
 
 /// An object, and what is told of it.
-pub(super) struct Object {
+pub(super) struct ReportedObject {
     pub(super) identity: Identity,
-    pub(super) told: Vec<Told>,
+    pub(super) findings: Vec<ReportedFinding>,
 }
 
 /// One finding, and where it is.
-pub(super) struct Told {
-    pub(super) place: Option<Place>,
+pub(super) struct ReportedFinding {
+    pub(super) location: Option<SourceLocation>,
     pub(super) severity: Severity,
     pub(super) finding: Finding,
     /// What else is told of it, a line each.
@@ -51,34 +51,34 @@ pub(super) struct Told {
     pub(super) suppressed: Option<String>,
 }
 
-impl Object {
+impl ReportedObject {
     /// The findings that are not suppressed.
-    fn open(&self) -> impl Iterator<Item = &Told> {
-        self.told.iter().filter(|it| it.suppressed.is_none())
+    fn unsuppressed(&self) -> impl Iterator<Item = &ReportedFinding> {
+        self.findings.iter().filter(|it| it.suppressed.is_none())
     }
 }
 
 /// A text of which single lines are asked for.
 #[derive(Default)]
-pub(super) struct Text {
-    whole: String,
+pub(super) struct SourceText {
+    text: String,
     /// Where each line begins, in bytes.
-    starts: Vec<usize>,
+    line_starts: Vec<usize>,
 }
 
-impl Text {
-    pub(super) fn new(whole: String) -> Self {
-        let ends = whole.bytes().enumerate().filter(|(_, it)| *it == b'\n');
+impl SourceText {
+    pub(super) fn new(text: String) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, it)| *it == b'\n');
         let after = ends.map(|(at, _)| at.saturating_add(1));
-        let starts = std::iter::once(0).chain(after).collect();
-        Self { whole, starts }
+        let line_starts = std::iter::once(0).chain(after).collect();
+        Self { text, line_starts }
     }
 
     /// A line by its number, from 1.
     fn line(&self, number: usize) -> Option<&str> {
-        let start = *self.starts.get(number.checked_sub(1)?)?;
-        let end = self.starts.get(number).copied();
-        let line = self.whole.get(start..end.unwrap_or(self.whole.len()))?;
+        let start = *self.line_starts.get(number.checked_sub(1)?)?;
+        let end = self.line_starts.get(number).copied();
+        let line = self.text.get(start..end.unwrap_or(self.text.len()))?;
         Some(line.trim_end_matches(['\n', '\r']))
     }
 }
@@ -93,24 +93,24 @@ pub(super) struct Tally {
     pub(super) warnings: usize,
     pub(super) suppressed: usize,
     /// What could not be read, and why.
-    pub(super) unreadable: Vec<(String, Problem)>,
-    pub(super) excuses: Excuses,
+    pub(super) unreadable: Vec<(String, ReadError)>,
+    pub(super) exception_usage: ExceptionUsage,
     /// What is said of exceptions in the end.
-    pub(super) exceptions: Vec<Said>,
+    pub(super) exception_statuses: Vec<ExceptionStatus>,
 }
 
 impl Tally {
     /// Adds what is told of a file.
-    pub(super) fn of(judged: &Judged) -> Self {
+    pub(super) fn from_checked_file(judged: &CheckedFile) -> Self {
         let mut out = Self::default();
         match &judged.outcome {
             Err(problem) => out.unreadable.push((judged.name.clone(), problem.clone())),
             Ok(objects) => {
                 out.files = 1;
-                out.objects = objects.checked.len();
+                out.objects = objects.objects.len();
                 out.skipped = objects.skipped;
-                out.excuses = objects.excuses.clone();
-                for told in objects.checked.iter().flat_map(|it| &it.told) {
+                out.exception_usage = objects.exception_usage.clone();
+                for told in objects.objects.iter().flat_map(|it| &it.findings) {
                     let count = match (&told.suppressed, told.severity) {
                         (Some(_), _) => &mut out.suppressed,
                         (None, Severity::Error) => &mut out.errors,
@@ -123,7 +123,7 @@ impl Tally {
         out
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         for (mine, theirs) in [
             (&mut self.files, other.files),
             (&mut self.objects, other.objects),
@@ -135,11 +135,11 @@ impl Tally {
             *mine = mine.saturating_add(theirs);
         }
         self.unreadable.extend(other.unreadable);
-        self.excuses.add(other.excuses);
+        self.exception_usage.merge(other.exception_usage);
     }
 
     /// 2 if anything could not be read, 1 if anything was found that is bad enough.
-    pub(super) fn code(&self, fail_on: Severity) -> u8 {
+    pub(super) fn exit_code(&self, fail_on: Severity) -> u8 {
         let found = match fail_on {
             Severity::Error => self.errors,
             Severity::Warning => self.errors.saturating_add(self.warnings),
@@ -153,7 +153,7 @@ impl Tally {
 }
 
 /// A number of things, in words.
-pub(super) fn counted(count: usize, what: &str) -> String {
+pub(super) fn pluralize(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),
@@ -167,10 +167,10 @@ pub(super) trait Format: Sync {
     }
 
     /// What is printed for a file; it may be nothing.
-    fn file(&self, judged: &Judged) -> String;
+    fn file(&self, judged: &CheckedFile) -> String;
 
     /// What is printed of exceptions; it may be nothing.
-    fn exceptions(&self, _all: &[Said]) -> String {
+    fn exceptions(&self, _all: &[ExceptionStatus]) -> String {
         String::new()
     }
 
@@ -185,7 +185,7 @@ pub(super) trait Format: Sync {
 }
 
 /// What the ways to print are told.
-pub(super) struct Settings {
+pub(super) struct FormatSettings {
     pub(super) palette: Palette,
     pub(super) fail_on: Severity,
     /// Whether the objects are those of a cluster, and stand in no files.
@@ -194,9 +194,9 @@ pub(super) struct Settings {
     pub(super) pages: Option<String>,
 }
 
-pub(super) fn format(output: Output, settings: Settings) -> Box<dyn Format> {
+pub(super) fn format(output: Output, settings: FormatSettings) -> Box<dyn Format> {
     match output {
-        Output::Human => Box::new(human::Human::new(settings.palette, settings.is_stored)),
+        Output::Human => Box::new(text::TextFormat::new(settings.palette, settings.is_stored)),
         Output::Json => Box::new(json::Json),
         Output::Github => Box::new(github::Github),
         Output::Sarif => Box::new(sarif::Sarif::new(settings.pages)),

@@ -1,8 +1,8 @@
 //! What is to be checked: files, folders and standard input.
 
 use super::conversion::Origin;
-use super::plain;
-use crate::yaml::place_and_message;
+use super::fast_parse;
+use crate::yaml_errors::place_and_message;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fs;
@@ -19,19 +19,19 @@ const DEPTH_MAX: usize = 32;
 pub(super) struct Input {
     /// As it is printed.
     pub(super) name: String,
-    from: From,
+    kind: InputKind,
 }
 
-enum From {
+enum InputKind {
     File(PathBuf),
     /// Standard input, which has been read already.
     Text(Result<String, String>),
     /// It is known already that it cannot be read.
-    Nowhere(String),
+    Unreadable(String),
 }
 
 /// A file that could be read.
-pub(super) struct Source {
+pub(super) struct ParsedSource {
     pub(super) text: String,
     pub(super) documents: Vec<Document>,
 }
@@ -51,59 +51,59 @@ pub(super) struct Document {
 impl Document {
     /// The object as it is judged; `None` if nothing came out of it.
     pub(super) fn object(&self) -> Option<&Value> {
-        let is_gone = self.origin.as_ref().is_some_and(|it| it.is_gone);
+        let is_gone = self.origin.as_ref().is_some_and(|it| it.is_dropped);
         (!is_gone).then_some(&self.value)
     }
 }
 
 /// Why something cannot be read.
 #[derive(Clone, Debug)]
-pub(super) struct Problem {
+pub(super) struct ReadError {
     /// Line and column, from 1.
-    pub(super) place: Option<(usize, usize)>,
+    pub(super) location: Option<(usize, usize)>,
     pub(super) message: String,
 }
 
-impl Problem {
-    fn nowhere(message: String) -> Self {
+impl ReadError {
+    fn without_location(message: String) -> Self {
         Self {
-            place: None,
+            location: None,
             message,
         }
     }
 }
 
 /// All files that the paths lead to, in the order of the paths and of their names.
-pub(super) fn list(paths: &[PathBuf]) -> Vec<Input> {
+pub(super) fn list_inputs(paths: &[PathBuf]) -> Vec<Input> {
     let mut out = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
             out.push(Input {
                 name: "<stdin>".to_owned(),
-                from: From::Text(read_text(stdin().lock(), SIZE_MAX_BYTES)),
+                kind: InputKind::Text(read_text(stdin().lock(), SIZE_MAX_BYTES)),
             });
         } else {
-            enter(path, true, DEPTH_MAX, &mut out);
+            collect_inputs(path, true, DEPTH_MAX, &mut out);
         }
     }
     out
 }
 
-fn enter(path: &Path, is_given: bool, depth: usize, out: &mut Vec<Input>) {
-    let mut add = |from: From| {
+fn collect_inputs(path: &Path, is_given: bool, depth: usize, out: &mut Vec<Input>) {
+    let mut add = |from: InputKind| {
         let name = path.display().to_string();
-        out.push(Input { name, from });
+        out.push(Input { name, kind: from });
     };
     if !path.is_dir() {
         let extension = path.extension().and_then(|it| it.to_str());
         if is_given || matches!(extension, Some("yaml" | "yml" | "json")) {
-            add(From::File(path.to_owned()));
+            add(InputKind::File(path.to_owned()));
         }
         return;
     }
     if depth == 0 {
         let message = format!("folders are nested more than {DEPTH_MAX} deep");
-        return add(From::Nowhere(message));
+        return add(InputKind::Unreadable(message));
     }
     let entries = fs::read_dir(path).and_then(|all| {
         let paths = all.map(|entry| entry.map(|it| it.path()));
@@ -113,62 +113,62 @@ fn enter(path: &Path, is_given: bool, depth: usize, out: &mut Vec<Input>) {
         Ok(mut paths) => {
             paths.sort();
             for path in paths {
-                enter(&path, false, depth.saturating_sub(1), out);
+                collect_inputs(&path, false, depth.saturating_sub(1), out);
             }
         }
-        Err(error) => add(From::Nowhere(error.to_string())),
+        Err(error) => add(InputKind::Unreadable(error.to_string())),
     }
 }
 
 impl Input {
     /// Its file, if it is one.
     pub(super) fn file(&self) -> Option<&Path> {
-        match &self.from {
-            From::File(path) => Some(path),
-            From::Text(_) | From::Nowhere(_) => None,
+        match &self.kind {
+            InputKind::File(path) => Some(path),
+            InputKind::Text(_) | InputKind::Unreadable(_) => None,
         }
     }
 
     /// Reads and parses it.
-    pub(super) fn read(&self) -> Result<Source, Problem> {
-        let text = match &self.from {
-            From::File(path) => {
+    pub(super) fn read(&self) -> Result<ParsedSource, ReadError> {
+        let text = match &self.kind {
+            InputKind::File(path) => {
                 let file = fs::File::open(path).map_err(|error| error.to_string());
                 file.and_then(|file| read_text(file, SIZE_MAX_BYTES))
             }
-            From::Text(text) => text.clone(),
-            From::Nowhere(problem) => Err(problem.clone()),
+            InputKind::Text(text) => text.clone(),
+            InputKind::Unreadable(problem) => Err(problem.clone()),
         };
-        Source::parse(text.map_err(Problem::nowhere)?)
+        ParsedSource::parse(text.map_err(ReadError::without_location)?)
     }
 }
 
-impl Source {
+impl ParsedSource {
     /// Parses a text.
-    pub(super) fn parse(text: String) -> Result<Self, Problem> {
-        let values = match plain::values(&text) {
+    pub(super) fn parse(text: String) -> Result<Self, ReadError> {
+        let values = match fast_parse::parse_documents(&text) {
             Some(values) => values,
-            None => serde_saphyr::from_multiple(&text).map_err(|error| explain(&error))?,
+            None => serde_saphyr::from_multiple(&text).map_err(|error| yaml_read_error(&error))?,
         };
         let mut documents = Vec::new();
         for (number, value) in values.into_iter().enumerate() {
-            unfold(number, String::new(), value, &mut documents);
+            flatten_lists(number, String::new(), value, &mut documents);
         }
         Ok(Self { text, documents })
     }
 }
 
-fn explain(error: &serde_saphyr::Error) -> Problem {
+fn yaml_read_error(error: &serde_saphyr::Error) -> ReadError {
     let place = error.location().and_then(|it| {
         let (line, column) = (it.line(), it.column());
         Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
     });
-    let message = in_words(place_and_message(error).1);
-    Problem { place, message }
+    let message = rewrite_duplicate_key(place_and_message(error).1);
+    ReadError { location: place, message }
 }
 
 /// What the parser says, as users of YAML know it.
-fn in_words(message: String) -> String {
+fn rewrite_duplicate_key(message: String) -> String {
     let key = message.strip_prefix("duplicate mapping key: ");
     match key.and_then(|it| it.split(", set ").next()) {
         Some(key) => {
@@ -179,7 +179,7 @@ fn in_words(message: String) -> String {
 }
 
 /// Takes an object, or the items of a `List`. An empty document is none.
-fn unfold(number: usize, pointer: String, mut value: Value, out: &mut Vec<Document>) {
+fn flatten_lists(number: usize, pointer: String, mut value: Value, out: &mut Vec<Document>) {
     let is_list = value
         .get("kind")
         .and_then(Value::as_str)
@@ -188,7 +188,7 @@ fn unfold(number: usize, pointer: String, mut value: Value, out: &mut Vec<Docume
     match items {
         Some(Value::Array(items)) => {
             for (at, item) in items.into_iter().enumerate() {
-                unfold(number, format!("{pointer}/items/{at}"), item, out);
+                flatten_lists(number, format!("{pointer}/items/{at}"), item, out);
             }
         }
         _ if value.is_null() => {}
@@ -229,7 +229,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn of(object: &Value) -> Self {
+    pub(super) fn from_object(object: &Value) -> Self {
         let text = |value: Option<&Value>| {
             let text = value.and_then(Value::as_str);
             text.unwrap_or_default().to_owned()

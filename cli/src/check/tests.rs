@@ -1,8 +1,8 @@
-mod circles;
+mod preemption_loops;
 mod conversion;
-mod expressions;
+mod cel;
 mod labels;
-mod users;
+mod user_rules;
 mod versions;
 
 use super::{Arguments, EXIT_CODES, check};
@@ -50,21 +50,21 @@ fn run(files: &[(&str, &str)], flags: &[&str]) -> (String, u8) {
 }
 
 #[test]
-fn a_finding_shows_its_line_and_what_to_do() {
+fn text_report_shows_line_and_remedy() {
     let (text, code) = run(&[("queue.yaml", QUEUE)], &[]);
     insta::assert_snapshot!(text);
     assert_eq!(code, 1);
 }
 
 #[test]
-fn json_has_what_a_program_needs() {
+fn json_report_contains_all_fields() {
     let (text, code) = run(&[("queue.yaml", QUEUE)], &["--output", "json"]);
     insta::assert_snapshot!(text);
     assert_eq!(code, 1);
 }
 
 #[test]
-fn one_bad_file_hides_nothing_of_the_others() {
+fn check_unreadable_file_keeps_other_findings() {
     let (text, code) = run(&[("a.yaml", "a: [1\n"), ("b.yaml", QUEUE)], &[]);
     assert!(text.starts_with("a.yaml:"), "{text}");
     assert!(text.contains("b.yaml:6:3: error[SC005]"), "{text}");
@@ -72,7 +72,7 @@ fn one_bad_file_hides_nothing_of_the_others() {
 }
 
 #[test]
-fn items_of_lists_and_later_documents_are_found_at_their_place() {
+fn findings_in_lists_and_later_documents_have_locations() {
     let list = "\
 kind: Other
 ---
@@ -125,7 +125,7 @@ fn warned(objects: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn objects_of_several_files_are_seen_together() {
+fn check_resolves_references_across_files() {
     let flavor = "kind: ResourceFlavor\nmetadata: {name: spot}";
     let queue = |flavor: &str| {
         format!(
@@ -153,7 +153,7 @@ fn objects_of_several_files_are_seen_together() {
 }
 
 #[test]
-fn rules_are_chosen() {
+fn select_and_ignore_choose_rules() {
     let only = run(&[("queue.yaml", QUEUE)], &["--select", "cq002,SC005"]);
     assert!(
         only.0.contains("[SC005]") && !only.0.contains("[SC003]"),
@@ -165,14 +165,14 @@ fn rules_are_chosen() {
 }
 
 #[test]
-fn the_exit_codes_are_documented() {
+fn exit_codes_are_documented() {
     for code in ["0", "1", "2"] {
         assert!(EXIT_CODES.contains(&format!("\n  {code}  ")));
     }
 }
 
 #[test]
-fn what_is_nearly_known_is_not_skipped() {
+fn check_misspelled_kind_is_reported() {
     for (text, expected) in [
         (
             "kind: ClusterQueue\nmetadata: {name: a}\n",
@@ -200,7 +200,7 @@ fn what_is_nearly_known_is_not_skipped() {
 }
 
 #[test]
-fn a_workflow_gets_annotations() {
+fn github_report_prints_annotations() {
     let files = [("queue.yaml", QUEUE), ("tab.yaml", "a:\n\t- b\n")];
     let (text, code) = run(&files, &["--output", "github", "--select", "SC005"]);
     let lines: Vec<&str> = text.lines().collect();
@@ -250,7 +250,7 @@ spec: {clusterQueue: team}
 ];
 
 #[test]
-fn a_suppression_needs_a_reason_and_something_to_suppress() {
+fn suppression_without_reason_or_effect_is_reported() {
     let (text, code) = run(&MIXED, &["--fail-on", "warning"]);
     insta::assert_snapshot!(text);
     assert_eq!(code, 2);
@@ -264,7 +264,7 @@ fn a_suppression_needs_a_reason_and_something_to_suppress() {
 }
 
 #[test]
-fn junit_has_a_case_for_each_object() {
+fn junit_report_has_case_per_object() {
     let files = [MIXED[0], MIXED[1], MIXED[2], ("queue.yaml", QUEUE)];
     let (text, code) = run(&files, &["--output", "junit"]);
     insta::assert_snapshot!(text);
@@ -277,7 +277,7 @@ fn sarif(files: &[(&str, &str)], flags: &[&str]) -> serde_json::Value {
 }
 
 #[test]
-fn sarif_is_what_its_schema_asks_for() {
+fn sarif_report_matches_schema() {
     let schema = include_str!("../../tests/sarif-2.1.0.json");
     // One of its patterns has a bracket that not every engine takes for itself.
     let schema = schema.replace("{2}]?$", "{2}\\\\]?$");
@@ -301,7 +301,7 @@ fn sarif_is_what_its_schema_asks_for() {
 }
 
 #[test]
-fn sarif_has_rules_results_and_what_could_not_be_read() {
+fn sarif_report_has_rules_results_and_read_errors() {
     let pages = ["--pages", "https://example.com/docs/rules/"];
     let log = sarif(&MIXED, &pages);
     let run = &log["runs"][0];
@@ -331,7 +331,7 @@ fn sarif_has_rules_results_and_what_could_not_be_read() {
 }
 
 #[test]
-fn a_fingerprint_stays_when_lines_move() {
+fn sarif_fingerprint_survives_moved_lines() {
     let prints = |text: &str| {
         let log = sarif(&[("queue.yaml", text)], &[]);
         let results = log["runs"][0]["results"].as_array().unwrap().clone();
@@ -350,7 +350,7 @@ fn a_fingerprint_stays_when_lines_move() {
 }
 
 #[test]
-fn colour_is_for_terminals_and_those_who_ask() {
+fn color_is_used_on_terminals_and_on_request() {
     let files = [("queue.yaml", QUEUE)];
     let (plain, _) = run(&files, &["--color", "never"]);
     assert!(!plain.contains('\u{1b}'), "{plain}");
@@ -365,7 +365,7 @@ fn colour_is_for_terminals_and_those_who_ask() {
 }
 
 #[test]
-fn what_is_wide_long_or_could_steer_a_terminal_is_shown_as_it_should() {
+fn text_report_handles_wide_long_and_control_chars() {
     let text = format!(
         "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\n\
          metadata: {{name: a, labels: {{作业: 队列}}}}\n\
@@ -378,7 +378,7 @@ fn what_is_wide_long_or_could_steer_a_terminal_is_shown_as_it_should() {
 }
 
 #[test]
-fn what_is_there_already_is_known_and_not_judged() {
+fn existing_objects_are_resolved_but_not_checked() {
     let world = TempDir::new().unwrap();
     let class =
         "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 5\n";
@@ -411,7 +411,7 @@ fn what_is_there_already_is_known_and_not_judged() {
 }
 
 #[test]
-fn groups_of_rules_are_chosen() {
+fn select_and_ignore_choose_rule_groups() {
     let (text, _) = run(&[("queue.yaml", QUEUE)], &["--select", "SC"]);
     assert!(
         text.contains("[SC005]") && text.contains("[SC003]"),
@@ -422,7 +422,7 @@ fn groups_of_rules_are_chosen() {
 }
 
 #[test]
-fn the_configuration_says_how_bad_what_schemas_say_is() {
+fn config_sets_severity_of_schema_findings() {
     let folder = TempDir::new().unwrap();
     let config = folder.path().join("config.yaml");
     fs::write(&config, "rules: {actions: {SC005: warn, SC003: off}}\n").unwrap();
@@ -436,7 +436,7 @@ fn the_configuration_says_how_bad_what_schemas_say_is() {
 }
 
 #[test]
-fn comments_and_anchors_do_not_move_places() {
+fn comments_and_anchors_keep_locations() {
     let text = "\
 # one
 apiVersion: kueue.x-k8s.io/v1beta2 # two
@@ -468,7 +468,7 @@ spec:
 }
 
 #[test]
-fn deep_nesting_is_an_error_and_no_crash() {
+fn check_deep_nesting_is_an_error() {
     for text in [
         "[".repeat(200_000),
         format!("a: {}", "{b: ".repeat(100_000)),
@@ -481,7 +481,7 @@ fn deep_nesting_is_an_error_and_no_crash() {
 }
 
 #[test]
-fn what_would_be_fixed_is_shown_or_written() {
+fn diff_prints_and_fix_writes_corrections() {
     let files = [("queue.yaml", QUEUE)];
     let (diff, code) = run(&files, &["--diff"]);
     insta::assert_snapshot!(diff);

@@ -1,11 +1,11 @@
 //! `lockkeeper rules test`: runs the fixtures of pages.
 
-use super::{Output, printed};
+use super::{Output, format_json};
 use crate::Failure;
-use crate::user_rules::{Folders, compile};
+use crate::user_rules::{RuleDirs, compile};
 use anyhow::anyhow;
 use clap::Args;
-use lockkeeper_policies::user::{Outcome, Source, Tested, test};
+use lockkeeper_policies::user_rules::{Outcome, Source, FixtureResult, test_fixtures};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,51 +32,51 @@ pub(crate) struct Arguments {
 
 /// What is printed, and the exit code.
 pub(super) fn run(arguments: &Arguments) -> Result<(String, u8), Failure> {
-    let folders = Folders::of(arguments.folders.clone());
+    let folders = RuleDirs::new(arguments.folders.clone());
     let pages = folders.pages().map_err(|it| Failure::Usage(it.into()))?;
     let rules = compile(&pages).map_err(|error| Failure::Usage(anyhow!("{error:#}")))?;
-    let files = files(&pages);
-    let all = test(&rules);
+    let files = files_by_rule(&pages);
+    let all = test_fixtures(&rules);
     let failed = all
         .iter()
         .filter(|it| it.outcome != Outcome::Passed)
         .count();
     let text = match arguments.output {
         Output::Human => {
-            all.iter().map(|it| told(it, &files)).collect::<String>() + &summary(all.len(), failed)
+            all.iter().map(|it| format_result(it, &files)).collect::<String>() + &summary(all.len(), failed)
         }
         Output::Json => {
-            let tests: Vec<Value> = all.iter().map(|it| as_json(it, &files)).collect();
+            let tests: Vec<Value> = all.iter().map(|it| result_json(it, &files)).collect();
             let summary = json!({"tests": all.len(), "failed": failed});
-            printed(&json!({"tests": tests, "summary": summary}))
+            format_json(&json!({"tests": tests, "summary": summary}))
         }
     };
     Ok((text, u8::from(failed > 0)))
 }
 
 /// The files by the ids of their rules. All of them are good by now.
-fn files(pages: &[Source]) -> BTreeMap<String, &str> {
+fn files_by_rule(pages: &[Source]) -> BTreeMap<String, &str> {
     let read = pages.iter().filter_map(|page| {
-        let rule = lockkeeper_policies::user::Rule::read(&page.text).ok()?;
+        let rule = lockkeeper_policies::user_rules::UserRule::parse(&page.text).ok()?;
         Some((rule.id, page.name.as_str()))
     });
     read.collect()
 }
 
-fn place(tested: &Tested, files: &BTreeMap<String, &str>) -> String {
+fn location(tested: &FixtureResult, files: &BTreeMap<String, &str>) -> String {
     let file = files.get(&tested.rule).copied().unwrap_or_default();
     format!("{file}:{}", tested.line)
 }
 
-fn told(tested: &Tested, files: &BTreeMap<String, &str>) -> String {
-    let (place, fixture) = (place(tested, files), &tested.fixture);
+fn format_result(tested: &FixtureResult, files: &BTreeMap<String, &str>) -> String {
+    let (place, fixture) = (location(tested, files), &tested.fixture);
     let mut out = String::new();
     // Writing to a string does not fail.
     let _ = match &tested.outcome {
         Outcome::Passed => writeln!(out, "pass {place}: {fixture}"),
         Outcome::Broken(why) => writeln!(out, "FAIL {place}: {fixture}: {why}"),
-        Outcome::Differs { expected, found } => {
-            let lines = difference(expected, found);
+        Outcome::Mismatch { expected, found } => {
+            let lines = diff_findings(expected, found);
             writeln!(out, "FAIL {place}: {fixture}\n{lines}")
         }
     };
@@ -84,7 +84,7 @@ fn told(tested: &Tested, files: &BTreeMap<String, &str>) -> String {
 }
 
 /// What the page lists and the rule does not give (`-`), and the other way round (`+`).
-fn difference(expected: &[String], found: &[String]) -> String {
+fn diff_findings(expected: &[String], found: &[String]) -> String {
     let mut left: Vec<&String> = found.iter().collect();
     let mut out = Vec::new();
     for line in expected {
@@ -105,12 +105,12 @@ fn summary(all: usize, failed: usize) -> String {
     format!("{passed} passed, {failed} failed\n")
 }
 
-fn as_json(tested: &Tested, files: &BTreeMap<String, &str>) -> Value {
+fn result_json(tested: &FixtureResult, files: &BTreeMap<String, &str>) -> Value {
     let file = files.get(&tested.rule).copied().unwrap_or_default();
     let (passed, why, expected, found) = match &tested.outcome {
         Outcome::Passed => (true, None, None, None),
         Outcome::Broken(why) => (false, Some(why), None, None),
-        Outcome::Differs { expected, found } => (false, None, Some(expected), Some(found)),
+        Outcome::Mismatch { expected, found } => (false, None, Some(expected), Some(found)),
     };
     json!({
         "rule": tested.rule, "file": file, "line": tested.line, "fixture": tested.fixture, "passed": passed,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixture_that_gives_something_else_is_shown_with_the_difference() {
+    fn failed_fixture_is_printed_with_diff() {
         let right = "TEAM001 data.n: Invalid value: 7: m [TEAM001]";
         let page = format!("{FRONT}{GOOD}{}{}", bad(7, right), bad(8, right));
         assert_eq!(
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_run_fails() {
+    fn broken_fixture_fails() {
         for (page, part, code) in [
             (
                 FRONT.to_owned(),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_codes_are_documented() {
+    fn exit_codes_are_documented() {
         for code in ["0", "1", "2"] {
             assert!(EXIT_CODES.contains(&format!("\n  {code}  ")));
         }

@@ -1,7 +1,7 @@
 //! The flags of `lockkeeper serve`.
 
 use crate::logging::LogFormat;
-use crate::user_rules::Folders;
+use crate::user_rules::RuleDirs;
 use anyhow::{Error, bail};
 use clap::{Args, ValueEnum};
 use lockkeeper_api::config::{
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     pub(super) world: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) rules: Folders,
+    pub(crate) rules: RuleDirs,
 
     /// Private folder for the certificates that are made when none are given [default:
     /// `lockkeeper/tls` in `$XDG_STATE_HOME`, or in `~/.local/state`]
@@ -142,7 +142,7 @@ impl Arguments {
     }
 
     /// Checks what the flags say together.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(super) fn validate(&self) -> Result<(), Error> {
         if self.tls_certificate.is_some() && self.tls_ca.is_none() && !self.tls_name.is_empty() {
             bail!(
                 "--tls-name with --tls-cert is the name to check that certificate by, and nothing says \

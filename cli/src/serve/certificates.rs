@@ -5,10 +5,10 @@ use crate::Failure;
 use anyhow::{Context, Error, anyhow};
 use kube::Client;
 use lockkeeper_api::config::{Config, WebhookSettings};
-use lockkeeper_webhook::bootstrap::{self, Files, Renewal};
-use lockkeeper_webhook::readiness::{Health, SelfCheck, Trust};
-use lockkeeper_webhook::secret::{self, Keeper};
-use lockkeeper_webhook::tls::{ClientVerification, Serving, TlsOptions};
+use lockkeeper_webhook::self_signed::{self, CertificatePaths, RenewalTask};
+use lockkeeper_webhook::readiness::{Health, SelfCheck, SelfCheckTrust};
+use lockkeeper_webhook::cert_rotation::{self, CertRotator};
+use lockkeeper_webhook::tls::{ClientVerification, ServerTls, TlsOptions};
 use std::env;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,28 +17,28 @@ use std::time::SystemTime;
 
 /// A name that every certificate of our own making has, and that the server expects of itself where
 /// no other is said.
-const OWN_NAME: &str = "localhost";
+const DEFAULT_SERVER_NAME: &str = "localhost";
 
 /// The certificate that is served.
-pub(super) enum Certificates {
+pub(super) enum CertificateSource {
     /// Two files that were given, and perhaps their CA and a name.
-    Given {
-        files: Files,
+    Provided {
+        files: CertificatePaths,
         ca: Option<PathBuf>,
         name: Option<String>,
     },
     /// A directory where we make them.
     Directory {
-        files: Files,
+        files: CertificatePaths,
         directory: PathBuf,
         names: Vec<String>,
     },
     /// A Secret that all replicas share, at this API server.
-    Secret(Box<secret::Settings>, Client),
+    Secret(Box<cert_rotation::CertRotationSettings>, Client),
 }
 
 /// Refuses settings that cannot be met, before anything is begun.
-pub(super) fn check(arguments: &Arguments, config: &Config) -> Result<(), Failure> {
+pub(super) fn validate(arguments: &Arguments, config: &Config) -> Result<(), Failure> {
     let Some(secret) = &config.webhook.certificates.secret else {
         return Ok(());
     };
@@ -50,34 +50,34 @@ pub(super) fn check(arguments: &Arguments, config: &Config) -> Result<(), Failur
              or run in a pod, or take --tls-dir"
         )));
     }
-    settings(arguments, config).map_err(Failure::Usage)?;
+    secret_settings(arguments, config).map_err(Failure::Usage)?;
     Ok(())
 }
 
-fn settings(arguments: &Arguments, config: &Config) -> Result<Option<secret::Settings>, Error> {
+fn secret_settings(arguments: &Arguments, config: &Config) -> Result<Option<cert_rotation::CertRotationSettings>, Error> {
     let mut names = arguments.tls_name.clone();
-    names.push(OWN_NAME.to_owned());
-    Ok(secret::Settings::new(&config.webhook.certificates, &names)?)
+    names.push(DEFAULT_SERVER_NAME.to_owned());
+    Ok(cert_rotation::CertRotationSettings::new(&config.webhook.certificates, &names)?)
 }
 
-impl Certificates {
+impl CertificateSource {
     /// As the settings say. `client` is of the API server that the world is asked of.
-    pub(super) fn of(
+    pub(super) fn from_arguments(
         arguments: &Arguments,
         config: &Config,
         client: Option<&Client>,
     ) -> Result<Self, Error> {
-        if let Some(settings) = settings(arguments, config)? {
+        if let Some(settings) = secret_settings(arguments, config)? {
             let client = client.context("certificates in a Secret need an API server")?;
             return Ok(Self::Secret(Box::new(settings), client.clone()));
         }
         if let (Some(certificate), Some(key)) = (&arguments.tls_certificate, &arguments.tls_key) {
-            let files = Files {
+            let files = CertificatePaths {
                 ca: arguments.tls_ca.as_ref().unwrap_or(certificate).clone(),
                 certificate: certificate.clone(),
                 key: key.clone(),
             };
-            return Ok(Self::Given {
+            return Ok(Self::Provided {
                 files,
                 ca: arguments.tls_ca.clone(),
                 name: arguments.tls_name.first().cloned(),
@@ -87,9 +87,9 @@ impl Certificates {
             Some(directory) => directory.clone(),
             None => state_directory()?.join("lockkeeper/tls"),
         };
-        let mut names = [OWN_NAME, "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+        let mut names = [DEFAULT_SERVER_NAME, "127.0.0.1", "::1"].map(str::to_owned).to_vec();
         names.extend(arguments.tls_name.iter().cloned());
-        let files = bootstrap::ensure(&directory, &names, SystemTime::now())?;
+        let files = self_signed::ensure(&directory, &names, SystemTime::now())?;
         Ok(Self::Directory {
             files,
             directory,
@@ -102,20 +102,20 @@ impl Certificates {
         &self,
         options: TlsOptions,
         clients: Option<&ClientVerification>,
-    ) -> Result<Serving, Error> {
+    ) -> Result<ServerTls, Error> {
         match self {
-            Self::Given { files, .. } | Self::Directory { files, .. } => {
+            Self::Provided { files, .. } | Self::Directory { files, .. } => {
                 let (certificate, key) = (&files.certificate, &files.key);
-                Ok(Serving::load(certificate, key, &options, clients)?)
+                Ok(ServerTls::load(certificate, key, &options, clients)?)
             }
-            Self::Secret(settings, _) => Ok(settings.serving(&options, clients)?),
+            Self::Secret(settings, _) => Ok(settings.serving_with_ephemeral_certificate(&options, clients)?),
         }
     }
 
     /// What the greeting says of it, and the CA's file if there is one.
-    pub(super) fn shown(&self) -> (String, Option<&PathBuf>) {
+    pub(super) fn description(&self) -> (String, Option<&PathBuf>) {
         match self {
-            Self::Given { files, .. } | Self::Directory { files, .. } => {
+            Self::Provided { files, .. } | Self::Directory { files, .. } => {
                 (files.certificate.display().to_string(), Some(&files.ca))
             }
             Self::Secret(settings, _) => (format!("Secret {}", settings.secret()), None),
@@ -124,18 +124,18 @@ impl Certificates {
 
     /// Starts whoever looks after it. They go on until the runtime ends. How the server looks at
     /// itself comes back.
-    pub(super) fn keep(
+    pub(super) fn start_renewal(
         self,
-        serving: &Serving,
+        serving: &ServerTls,
         health: &Arc<Health>,
         address: SocketAddr,
         webhook: &WebhookSettings,
     ) -> Result<SelfCheck, Error> {
-        let mut name = OWN_NAME.try_into()?;
+        let mut name = DEFAULT_SERVER_NAME.try_into()?;
         let trust = match self {
             // Who signed a certificate that was given is known only if that is said too.
-            Self::Given { ca: None, .. } => Trust::Anything,
-            Self::Given {
+            Self::Provided { ca: None, .. } => SelfCheckTrust::Any,
+            Self::Provided {
                 ca: Some(ca),
                 name: given,
                 ..
@@ -145,27 +145,27 @@ impl Certificates {
                         || format!("--tls-name {given:?} is neither a DNS name nor an IP address");
                     name = given.clone().try_into().with_context(cannot)?;
                 }
-                Trust::Ca(ca)
+                SelfCheckTrust::Ca(ca)
             }
             Self::Directory {
                 files,
                 directory,
                 names,
             } => {
-                let renewal = Renewal {
+                let renewal = RenewalTask {
                     directory,
                     names,
                     status: serving.status(),
                 };
-                tokio::spawn(renewal.watch());
-                Trust::Ca(files.ca)
+                tokio::spawn(renewal.run());
+                SelfCheckTrust::Ca(files.ca)
             }
             Self::Secret(settings, client) => {
                 name = settings.name();
-                let keeper = Keeper::new(*settings, &client, serving, Arc::clone(health));
+                let keeper = CertRotator::new(*settings, &client, serving, Arc::clone(health));
                 let bundle = keeper.bundle();
                 tokio::spawn(keeper.run());
-                Trust::Held(bundle)
+                SelfCheckTrust::Bundle(bundle)
             }
         };
         Ok(SelfCheck {

@@ -3,15 +3,15 @@
 //! The content is looked at again and again. A watch on the file would miss how Kubernetes changes a
 //! mounted `ConfigMap`: a symbolic link two steps up is swapped, and the file itself never changes.
 
-use crate::configuration::{self, Loaded};
-use crate::user_rules::{self, Folders};
+use crate::configuration::{self, LoadedConfig};
+use crate::user_rules::{self, RuleDirs};
 use anyhow::{Context, Error, bail};
 use lockkeeper_api::config::{
     Config, ControllerSettings, PreemptionSettings, WaitForPodsReady, WebhookSettings,
 };
 use lockkeeper_policies::registry;
-use lockkeeper_policies::user::Source;
-use lockkeeper_webhook::app::App;
+use lockkeeper_policies::user_rules::Source;
+use lockkeeper_webhook::app_state::AppState;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,39 +19,39 @@ use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// What was found at a look: the content of the file and the pages of rules, or why there is none.
-type Look = Result<(String, Vec<Source>), String>;
+type ReadOutcome = Result<(String, Vec<Source>), String>;
 
 /// The file and the folders, and what of them is in force.
 pub(super) struct Reloader {
     path: Option<PathBuf>,
-    folders: Folders,
-    app: Arc<App>,
+    folders: RuleDirs,
+    app: Arc<AppState>,
     /// What the server was started with: what needs a restart is compared to this.
-    started: Config,
+    initial: Config,
     /// What rules go by now.
-    running: Config,
+    active: Config,
     /// The users' rules that hold now.
     pages: Vec<Source>,
-    last: Look,
+    last_read: ReadOutcome,
 }
 
 impl Reloader {
     /// The server was started with `loaded`, read from `path` and `folders`.
     pub(super) fn new(
         path: Option<&Path>,
-        folders: &Folders,
-        loaded: Loaded,
-        app: Arc<App>,
+        folders: &RuleDirs,
+        loaded: LoadedConfig,
+        app: Arc<AppState>,
     ) -> Self {
-        tell_unregistered(&loaded);
+        warn_unregistered(&loaded);
         Self {
             path: path.map(Path::to_owned),
             folders: folders.clone(),
             app,
-            started: loaded.config.clone(),
-            running: loaded.config,
+            initial: loaded.config.clone(),
+            active: loaded.config,
             pages: loaded.pages.clone(),
-            last: Ok((loaded.text, loaded.pages)),
+            last_read: Ok((loaded.text, loaded.pages)),
         }
     }
 
@@ -62,7 +62,7 @@ impl Reloader {
             tracing::info!(%path, "the configuration is not a regular file: it is read only once");
             return;
         }
-        let mut ticks = interval(self.started.webhook.config_poll_seconds.seconds());
+        let mut ticks = interval(self.initial.webhook.config_poll_seconds.seconds());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
@@ -83,18 +83,18 @@ impl Reloader {
 
     /// Looks once. Nothing happens unless something changed since the last look.
     pub(super) fn tick(&mut self) {
-        let look = self.look().map_err(|error| format!("{error:#}"));
-        if look == self.last {
+        let look = self.read().map_err(|error| format!("{error:#}"));
+        if look == self.last_read {
             return;
         }
-        self.last.clone_from(&look);
+        self.last_read.clone_from(&look);
         let loaded = look.and_then(|(text, pages)| {
             let loaded = configuration::load(self.path.as_deref(), text, pages);
             loaded.map_err(|error| format!("{error:#}"))
         });
         self.app.metrics().config_reloaded(loaded.is_ok());
         match loaded {
-            Ok(loaded) => self.take(loaded),
+            Ok(loaded) => self.apply(loaded),
             Err(error) => {
                 tracing::error!(
                     error,
@@ -104,17 +104,17 @@ impl Reloader {
         }
     }
 
-    fn look(&self) -> Result<(String, Vec<Source>), Error> {
-        let text = self.path.as_deref().map(text).transpose()?;
+    fn read(&self) -> Result<(String, Vec<Source>), Error> {
+        let text = self.path.as_deref().map(read_text).transpose()?;
         Ok((text.unwrap_or_default(), self.folders.pages()?))
     }
 
     /// Puts in force what can be without a restart, and says what cannot.
-    fn take(&mut self, loaded: Loaded) {
+    fn apply(&mut self, loaded: LoadedConfig) {
         let path = self.path.as_deref().unwrap_or(Path::new("")).display();
-        let is_as_before = at_run_time(&loaded.config) == at_run_time(&self.running);
+        let is_as_before = reloadable_config(&loaded.config) == reloadable_config(&self.active);
         if loaded.pages != self.pages {
-            tell_unregistered(&loaded);
+            warn_unregistered(&loaded);
             let rules = loaded.settings.user_rules.iter().count();
             self.app.set_settings(loaded.settings);
             tracing::info!(%path, rules, "rules of users were read; they hold from now on");
@@ -124,29 +124,29 @@ impl Reloader {
             self.app.set_settings(loaded.settings);
             tracing::info!(%path, "the configuration was read; rules, priority and job hold from now on");
         }
-        if loaded.config.webhook != self.started.webhook {
+        if loaded.config.webhook != self.initial.webhook {
             tracing::warn!(%path, "changes under webhook hold after a restart of the server");
         }
-        self.running = loaded.config;
+        self.active = loaded.config;
         self.pages = loaded.pages;
     }
 }
 
 /// The content of the configuration file.
-fn text(path: &Path) -> Result<String, Error> {
+fn read_text(path: &Path) -> Result<String, Error> {
     let shown = path.display();
     let metadata = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
     if !metadata.is_file() {
         bail!("{shown} is not a regular file; put the configuration back there");
     }
-    configuration::text(path)
+    configuration::read_text(path)
 }
 
 /// Says which rules are about what an API server sends only if it was told of them.
-fn tell_unregistered(loaded: &Loaded) {
+fn warn_unregistered(loaded: &LoadedConfig) {
     let wanted = &loaded.config.webhook.foreign_kinds;
     let registered = registry::built_in(wanted, &loaded.settings);
-    for rule in user_rules::unregistered(&loaded.settings.user_rules, &registered) {
+    for rule in user_rules::unregistered_operations(&loaded.settings.user_rules, &registered) {
         tracing::warn!(
             rule,
             "the API server sends this only if it is registered; `lockkeeper crds webhooks --rules` prints webhook \
@@ -157,7 +157,7 @@ fn tell_unregistered(loaded: &Loaded) {
 
 /// The configuration without what is fixed when the server starts, and what only the controller reads.
 /// A key that is added later takes effect at run time unless it is named here.
-fn at_run_time(config: &Config) -> Config {
+fn reloadable_config(config: &Config) -> Config {
     Config {
         webhook: WebhookSettings::default(),
         wait_for_pods_ready: WaitForPodsReady::default(),
@@ -181,12 +181,12 @@ mod tests {
     const AUDIT: &str = "rules: {actions: {CQ007: audit}}\n";
     const BROKEN: &str = "rules: {actions: {CQ007: wran}}\n";
 
-    struct Case {
+    struct Fixture {
         folder: TempDir,
         reloader: Reloader,
     }
 
-    impl Case {
+    impl Fixture {
         /// A server that was started with [`WARN`].
         fn new() -> Self {
             let folder = TempDir::new().unwrap();
@@ -196,12 +196,12 @@ mod tests {
         }
 
         fn at(folder: TempDir, path: &Path) -> Self {
-            Self::with_rules(folder, path, &Folders::default())
+            Self::with_rules(folder, path, &RuleDirs::default())
         }
 
-        fn with_rules(folder: TempDir, path: &Path, rules: &Folders) -> Self {
+        fn with_rules(folder: TempDir, path: &Path, rules: &RuleDirs) -> Self {
             let loaded = configuration::read(Some(path), rules).unwrap();
-            let app = App::offline(loaded.settings.clone(), Index::default(), 65_536);
+            let app = AppState::offline(loaded.settings.clone(), Index::default(), 65_536);
             let reloader = Reloader::new(Some(path), rules, loaded, Arc::new(app));
             Self { folder, reloader }
         }
@@ -230,8 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn a_change_holds_from_the_next_look_on() {
-        let mut case = Case::new();
+    fn reload_changed_config_is_applied() {
+        let mut case = Fixture::new();
         case.check(Action::Warn, 0, 0);
         case.write(AUDIT);
         case.check(Action::Audit, 1, 0);
@@ -241,8 +241,8 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_changes_nothing_until_it_is_mended() {
-        let mut case = Case::new();
+    fn reload_broken_config_keeps_previous_settings() {
+        let mut case = Fixture::new();
         case.write(BROKEN);
         case.check(Action::Warn, 0, 1);
         case.check(Action::Warn, 0, 1);
@@ -257,15 +257,15 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_rule_is_refused_as_at_the_start() {
-        let mut case = Case::new();
+    fn reload_unknown_rule_is_rejected() {
+        let mut case = Fixture::new();
         case.write("rules: {actions: {CQ007: audit, CQ999: warn}}\n");
         case.check(Action::Warn, 0, 1);
     }
 
     /// As the kubelet does it: the file is a link through `..data`, which is swapped.
     #[test]
-    fn a_mounted_config_map_is_followed() {
+    fn reload_config_map_symlink_swap_is_applied() {
         let folder = TempDir::new().unwrap();
         let root = folder.path();
         for (version, text) in [("..1", WARN), ("..2", AUDIT)] {
@@ -275,7 +275,7 @@ mod tests {
         symlink("..1", root.join("..data")).unwrap();
         let path = root.join("config.yaml");
         symlink("..data/config.yaml", &path).unwrap();
-        let mut case = Case::at(folder, &path);
+        let mut case = Fixture::at(folder, &path);
         case.check(Action::Warn, 0, 0);
         for (count, (version, action)) in (1..).zip([("..2", Action::Audit), ("..1", Action::Warn)])
         {
@@ -287,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_restart_leaves_the_rules_as_they_are() {
-        let mut case = Case::new();
+    fn reload_restart_only_keys_keep_settings() {
+        let mut case = Fixture::new();
         let before = case.reloader.app.settings();
         case.write(&format!("{WARN}webhook: {{drainSeconds: 1}}\n"));
         case.check(Action::Warn, 1, 0);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_users_are_read_again() {
+    fn reload_changed_user_rules_are_applied() {
         let folder = TempDir::new().unwrap();
         let (path, rules) = (
             folder.path().join("config.yaml"),
@@ -313,9 +313,9 @@ mod tests {
             fs::write(rules.join("a.md"), text).unwrap();
         };
         page("TEAM001", "'true'");
-        let folders = Folders::of(vec![rules.clone()]);
-        let mut case = Case::with_rules(folder, &path, &folders);
-        let ids = |case: &Case| {
+        let folders = RuleDirs::new(vec![rules.clone()]);
+        let mut case = Fixture::with_rules(folder, &path, &folders);
+        let ids = |case: &Fixture| {
             let settings = case.reloader.app.settings();
             settings
                 .user_rules

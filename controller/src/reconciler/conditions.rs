@@ -11,13 +11,13 @@ use serde_json::{Map, Value, json};
 const MESSAGE_MAX: usize = 32_768;
 
 /// The time as it stands in objects: whole seconds.
-pub(super) fn time(now_ms: i64) -> Time {
+pub(super) fn timestamp(now_ms: i64) -> Time {
     let second = now_ms.div_euclid(1000);
     Time(Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
 /// The second of a time.
-pub(super) fn second(time: &Time) -> i64 {
+pub(super) fn epoch_seconds(time: &Time) -> i64 {
     time.0.as_second()
 }
 
@@ -27,7 +27,7 @@ pub(super) fn find<'a>(conditions: &'a [Condition], of: &str) -> Option<&'a Cond
 }
 
 /// Whether a workload has a condition with this status.
-pub(super) fn is(workload: &Workload, of: &str, status: &str) -> bool {
+pub(super) fn has_status(workload: &Workload, of: &str, status: &str) -> bool {
     let conditions = workload.status.as_ref().map(|it| it.conditions.as_slice());
     find(conditions.unwrap_or_default(), of).is_some_and(|it| it.status == status)
 }
@@ -43,7 +43,7 @@ impl Conditions<'_> {
     /// Sets one. The time of its transition stays if its status does.
     pub(super) fn set(&mut self, of: &str, is_true: bool, reason: &str, message: &str) {
         let status = if is_true { "True" } else { "False" };
-        let message = cut(message, MESSAGE_MAX);
+        let message = truncate_at_char(message, MESSAGE_MAX);
         let now = || self.now.clone();
         let known = self.list.iter_mut().find(|it| it.type_ == of);
         let Some(known) = known else {
@@ -67,13 +67,13 @@ impl Conditions<'_> {
     }
 
     /// Sets one and its time, whatever it was: another eviction of a workload that is evicted already.
-    pub(super) fn renew(&mut self, of: &str, reason: &str, message: &str) {
+    pub(super) fn set_renewed(&mut self, of: &str, reason: &str, message: &str) {
         self.list.retain(|it| it.type_ != of);
         self.set(of, true, reason, message);
     }
 
     /// What was true is so no longer.
-    pub(super) fn end(&mut self, of: &str, reason: &str) {
+    pub(super) fn set_false(&mut self, of: &str, reason: &str) {
         let Some(known) = find(self.list, of).filter(|it| it.status == "True") else {
             return;
         };
@@ -82,7 +82,7 @@ impl Conditions<'_> {
     }
 
     /// Nothing is left that says that it is admitted.
-    pub(super) fn end_admission(&mut self) {
+    pub(super) fn set_not_admitted(&mut self) {
         if find(self.list, "Admitted").is_some_and(|it| it.status == "True") {
             let message = "The workload has no reservation";
             self.set("Admitted", false, "NoReservation", message);
@@ -96,7 +96,7 @@ impl Conditions<'_> {
 }
 
 /// As much of a text as fits.
-pub(super) fn cut(text: &str, most: usize) -> &str {
+pub(super) fn truncate_at_char(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
         end = end.saturating_sub(1);
@@ -113,17 +113,17 @@ pub(super) fn status_patch<T: Serialize>(
 ) -> Option<Value> {
     let before = before.and_then(|it| serde_json::to_value(it).ok());
     let after = serde_json::to_value(after).ok()?;
-    let changed = difference(&before.unwrap_or(Value::Null), &after)?;
+    let changed = merge_diff(&before.unwrap_or(Value::Null), &after)?;
     Some(json!({"metadata": {"resourceVersion": version}, "status": changed}))
 }
 
 /// The status of a workload as it is.
-pub(super) fn status_of(workload: &Workload) -> WorkloadStatus {
+pub(super) fn status_or_default(workload: &Workload) -> WorkloadStatus {
     workload.status.clone().unwrap_or_default()
 }
 
 /// The merge patch (RFC 7386) that turns one value into another; `None` if they are equal.
-fn difference(before: &Value, after: &Value) -> Option<Value> {
+fn merge_diff(before: &Value, after: &Value) -> Option<Value> {
     if before == after {
         return None;
     }
@@ -139,7 +139,7 @@ fn difference(before: &Value, after: &Value) -> Option<Value> {
     for (key, value) in after {
         match before.get(key) {
             Some(known) => {
-                if let Some(changed) = difference(known, value) {
+                if let Some(changed) = merge_diff(known, value) {
                     out.insert(key.clone(), changed);
                 }
             }
@@ -153,24 +153,24 @@ fn difference(before: &Value, after: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, difference};
+    use super::{truncate_at_char, merge_diff};
     use serde_json::json;
 
     #[test]
-    fn a_difference_removes_changes_and_adds() {
+    fn merge_diff_removes_changes_and_adds() {
         let before = json!({"a": 1, "b": {"c": 1, "d": 2}, "list": [1, 2], "same": {"x": 1}});
         let after = json!({"b": {"c": 1, "e": 3}, "list": [1], "same": {"x": 1}, "new": 4});
         let expected = json!({
             "a": null, "b": {"d": null, "e": 3}, "list": [1], "new": 4,
         });
-        assert_eq!(difference(&before, &after), Some(expected));
-        assert_eq!(difference(&after, &after), None);
+        assert_eq!(merge_diff(&before, &after), Some(expected));
+        assert_eq!(merge_diff(&after, &after), None);
     }
 
     #[test]
-    fn a_text_is_cut_between_letters() {
-        assert_eq!(cut("añb", 2), "a");
-        assert_eq!(cut("añb", 3), "añ");
-        assert_eq!(cut("añb", 9), "añb");
+    fn truncate_at_char_keeps_whole_characters() {
+        assert_eq!(truncate_at_char("añb", 2), "a");
+        assert_eq!(truncate_at_char("añb", 3), "añ");
+        assert_eq!(truncate_at_char("añb", 9), "añb");
     }
 }

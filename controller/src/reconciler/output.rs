@@ -1,25 +1,25 @@
 //! What the reconciler wants done.
 
-use super::input::{JobName, Name};
+use super::input::{JobKey, ObjectKey};
 use serde_json::Value;
 
 /// The number of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket(pub u64);
+pub struct WriteId(pub u64);
 
 /// The object that a write is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Target {
+pub enum ObjectRef {
     /// A workload.
-    Workload(Name),
+    Workload(ObjectKey),
     /// A job.
-    Job(JobName),
+    Job(JobKey),
     /// A ClusterQueue.
     ClusterQueue(String),
     /// A Cohort.
     Cohort(String),
     /// A LocalQueue.
-    LocalQueue(Name),
+    LocalQueue(ObjectKey),
     /// A `ResourceFlavor`.
     ResourceFlavor(String),
     /// An event about an object, by its number.
@@ -28,7 +28,7 @@ pub enum Target {
 
 /// What a write is for. Metrics and reports name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum WritePurpose {
     /// A workload for a job.
     CreateWorkload,
     /// A workload follows its job.
@@ -50,7 +50,7 @@ pub enum What {
     /// A workload has finished.
     Finish,
     /// Why a workload waits.
-    Notice,
+    PendingReason,
     /// A job starts.
     StartJob,
     /// A job is suspended.
@@ -67,7 +67,7 @@ pub enum What {
     Event,
 }
 
-impl What {
+impl WritePurpose {
     /// All of them.
     pub const ALL: [Self; 18] = [
         Self::CreateWorkload,
@@ -80,7 +80,7 @@ impl What {
         Self::Deactivate,
         Self::PodsReady,
         Self::Finish,
-        Self::Notice,
+        Self::PendingReason,
         Self::StartJob,
         Self::SuspendJob,
         Self::ResetJob,
@@ -104,7 +104,7 @@ impl What {
             Self::Deactivate => "deactivate",
             Self::PodsReady => "pods_ready",
             Self::Finish => "finish",
-            Self::Notice => "notice",
+            Self::PendingReason => "notice",
             Self::StartJob => "start_job",
             Self::SuspendJob => "suspend_job",
             Self::ResetJob => "reset_job",
@@ -116,40 +116,40 @@ impl What {
     }
 
     /// Whether it writes what a cycle has decided.
-    pub(super) const fn is_of_order(self) -> bool {
+    pub(super) const fn writes_decision(self) -> bool {
         matches!(self, Self::Admit | Self::Evict)
     }
 
     /// How urgent it is; the lowest first. What frees quota goes before what takes it, and news for people
     /// come last.
-    pub(super) const fn rank(self) -> Rank {
+    pub(super) const fn priority(self) -> WritePriority {
         match self {
             Self::Release
             | Self::Finish
             | Self::SuspendJob
             | Self::ResetJob
             | Self::RestoreJob
-            | Self::DeleteWorkload => Rank(0),
-            Self::Evict | Self::Deactivate => Rank(1),
-            Self::Admit | Self::StartJob => Rank(2),
+            | Self::DeleteWorkload => WritePriority(0),
+            Self::Evict | Self::Deactivate => WritePriority(1),
+            Self::Admit | Self::StartJob => WritePriority(2),
             Self::CreateWorkload | Self::UpdateWorkload | Self::Requeue | Self::PodsReady => {
-                Rank(3)
+                WritePriority(3)
             }
-            Self::Finalizer => Rank(4),
-            Self::QueueStatus => Rank(5),
-            Self::Event => Rank(6),
-            Self::Notice => Rank(7),
+            Self::Finalizer => WritePriority(4),
+            Self::QueueStatus => WritePriority(5),
+            Self::Event => WritePriority(6),
+            Self::PendingReason => WritePriority(7),
         }
     }
 }
 
 /// How urgent a write is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank(u8);
+pub(super) struct WritePriority(u8);
 
 /// How an object is written.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verb {
+pub enum WriteOp {
     /// It is made.
     Create(Value),
     /// A merge patch (RFC 7386) of it.
@@ -165,30 +165,30 @@ pub enum Verb {
 
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Write {
+pub struct WriteRequest {
     /// Its number; the answer names it.
-    pub ticket: Ticket,
+    pub id: WriteId,
     /// The object.
-    pub target: Target,
+    pub object: ObjectRef,
     /// What for.
-    pub what: What,
+    pub purpose: WritePurpose,
     /// How.
-    pub verb: Verb,
+    pub op: WriteOp,
 }
 
 /// What became of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WriteResult {
     /// It was done; the object has this resource version now.
     Done(u64),
     /// Somebody else was first: it was not done.
     Conflict,
     /// There is an object of this name already.
-    Exists,
+    AlreadyExists,
     /// There is no such object.
-    Absent,
+    NotFound,
     /// It was refused, and would be again. Why.
-    Refused(String),
+    Rejected(String),
     /// Nobody knows whether it was done: no answer, or the server has other worries. Why.
     Failed(String),
     /// It was only reported.
@@ -199,7 +199,7 @@ pub enum Outcome {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// The writes to begin.
-    pub writes: Vec<Write>,
+    pub writes: Vec<WriteRequest>,
     /// When to ask again at the latest, in milliseconds since 1970; `None` if only an input changes
     /// anything.
     pub wake_at_ms: Option<i64>,

@@ -1,8 +1,8 @@
 //! An API server in memory: objects, their versions, and what watches are told of them.
 
-use crate::fields::{has, is_deleted, list, name_of, number, owner, text, time, uid};
-use crate::rules;
-use lockkeeper_controller::{Kind, Name};
+use crate::fields::{has, is_deleted, list, object_key, number, job_owner, text, time, uid};
+use crate::api_validation;
+use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,8 +13,8 @@ const FOREGROUND: &str = "foregroundDeletion";
 /// Why a write was not done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    Absent,
-    Exists,
+    NotFound,
+    AlreadyExists,
     Conflict,
     Invalid(String),
 }
@@ -22,7 +22,7 @@ pub enum Error {
 /// What watches are told.
 #[derive(Clone)]
 pub struct Event {
-    pub name: Name,
+    pub name: ObjectKey,
     pub version: u64,
     /// The object as it is now; `None` if it is gone.
     pub object: Option<Rc<Value>>,
@@ -30,7 +30,7 @@ pub struct Event {
 
 #[derive(Default)]
 pub struct Api {
-    objects: BTreeMap<Kind, BTreeMap<Name, Rc<Value>>>,
+    objects: BTreeMap<Kind, BTreeMap<ObjectKey, Rc<Value>>>,
     logs: BTreeMap<Kind, Vec<Event>>,
     version: u64,
     uids: u64,
@@ -47,15 +47,15 @@ impl Api {
         }
     }
 
-    pub fn get(&self, kind: Kind, name: &Name) -> Option<&Rc<Value>> {
+    pub fn get(&self, kind: Kind, name: &ObjectKey) -> Option<&Rc<Value>> {
         self.objects.get(&kind)?.get(name)
     }
 
-    pub fn all(&self, kind: Kind) -> impl Iterator<Item = (&Name, &Rc<Value>)> {
+    pub fn all(&self, kind: Kind) -> impl Iterator<Item = (&ObjectKey, &Rc<Value>)> {
         self.objects.get(&kind).into_iter().flatten()
     }
 
-    pub fn names(&self, kind: Kind) -> Vec<Name> {
+    pub fn names(&self, kind: Kind) -> Vec<ObjectKey> {
         self.all(kind).map(|(name, _)| name.clone()).collect()
     }
 
@@ -68,12 +68,12 @@ impl Api {
     }
 
     pub fn create(&mut self, kind: Kind, mut object: Value) -> Result<u64, Error> {
-        let name = name_of(&object);
+        let name = object_key(&object);
         if self.get(kind, &name).is_some() {
-            return Err(Error::Exists);
+            return Err(Error::AlreadyExists);
         }
-        rules::fill_in(kind, &mut object);
-        rules::check(kind, None, &object).map_err(Error::Invalid)?;
+        api_validation::apply_defaults(kind, &mut object);
+        api_validation::validate(kind, None, &object).map_err(Error::Invalid)?;
         self.uids += 1;
         let fields = object.as_object_mut().unwrap();
         fields.remove("status");
@@ -81,7 +81,7 @@ impl Api {
         metadata.insert("uid".into(), json!(format!("uid-{}", self.uids)));
         metadata.insert("creationTimestamp".into(), json!(time(self.now_ms)));
         metadata.insert("generation".into(), json!(1));
-        if owner(&object).is_some() {
+        if job_owner(&object).is_some() {
             self.has_garbage = true;
         }
         Ok(self.put(kind, object))
@@ -91,11 +91,11 @@ impl Api {
     pub fn patch(
         &mut self,
         kind: Kind,
-        name: &Name,
+        name: &ObjectKey,
         patch: &Value,
         is_status: bool,
     ) -> Result<u64, Error> {
-        let before = Rc::clone(self.get(kind, name).ok_or(Error::Absent)?);
+        let before = Rc::clone(self.get(kind, name).ok_or(Error::NotFound)?);
         let expected = text(patch, "/metadata/resourceVersion");
         let version = text(&before, "/metadata/resourceVersion");
         if !expected.is_empty() && expected != version {
@@ -117,8 +117,8 @@ impl Api {
         if after == *before {
             return Ok(version.parse().unwrap());
         }
-        rules::fill_in(kind, &mut after);
-        rules::check(kind, Some(&before), &after).map_err(Error::Invalid)?;
+        api_validation::apply_defaults(kind, &mut after);
+        api_validation::validate(kind, Some(&before), &after).map_err(Error::Invalid)?;
         if after.get("spec") != before.get("spec") {
             after["metadata"]["generation"] = json!(number(&before, "/metadata/generation") + 1);
         }
@@ -133,11 +133,11 @@ impl Api {
     pub fn delete(
         &mut self,
         kind: Kind,
-        name: &Name,
+        name: &ObjectKey,
         of: Option<&str>,
         is_foreground: bool,
     ) -> Result<u64, Error> {
-        let before = Rc::clone(self.get(kind, name).ok_or(Error::Absent)?);
+        let before = Rc::clone(self.get(kind, name).ok_or(Error::NotFound)?);
         if of.is_some_and(|of| of != uid(&before)) {
             return Err(Error::Conflict);
         }
@@ -161,13 +161,13 @@ impl Api {
     }
 
     /// Deletes one object whose owner is gone or waits for it to go. Says which.
-    pub fn collect(&mut self) -> Option<Name> {
+    pub fn collect_garbage(&mut self) -> Option<ObjectKey> {
         let mut lost = None;
         for (name, workload) in self.all(Kind::Workload) {
-            let Some((job, of)) = owner(workload) else {
+            let Some((job, of)) = job_owner(workload) else {
                 continue;
             };
-            let job = self.get(Kind::Job(0), &Name::new(name.namespace(), job));
+            let job = self.get(Kind::Job(0), &ObjectKey::new(name.namespace(), job));
             let is_kept = job.is_some_and(|it| uid(it) == of && !is_deleted(it));
             if !is_kept {
                 lost = Some(name.clone());
@@ -193,7 +193,7 @@ impl Api {
     fn put(&mut self, kind: Kind, mut object: Value) -> u64 {
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        let name = name_of(&object);
+        let name = object_key(&object);
         let object = Rc::new(object);
         let event = Event {
             name: name.clone(),
@@ -205,7 +205,7 @@ impl Api {
         self.version
     }
 
-    fn remove(&mut self, kind: Kind, name: &Name) -> u64 {
+    fn remove(&mut self, kind: Kind, name: &ObjectKey) -> u64 {
         self.version += 1;
         self.objects.entry(kind).or_default().remove(name);
         let event = Event {

@@ -1,6 +1,6 @@
 //! What stands in objects.
 
-use lockkeeper_controller::Name;
+use lockkeeper_controller::ObjectKey;
 use serde_json::Value;
 
 pub fn text<'a>(object: &'a Value, at: &str) -> &'a str {
@@ -25,8 +25,8 @@ pub fn has(object: &Value, at: &str) -> bool {
     object.pointer(at).is_some_and(|it| !it.is_null())
 }
 
-pub fn name_of(object: &Value) -> Name {
-    Name::new(
+pub fn object_key(object: &Value) -> ObjectKey {
+    ObjectKey::new(
         text(object, "/metadata/namespace"),
         text(object, "/metadata/name"),
     )
@@ -47,11 +47,11 @@ pub fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
 }
 
 /// Whether a condition is `True`.
-pub fn is(object: &Value, of: &str) -> bool {
+pub fn condition_is_true(object: &Value, of: &str) -> bool {
     condition(object, of).is_some_and(|it| it["status"] == "True")
 }
 
-pub fn is_not(object: &Value, of: &str) -> bool {
+pub fn condition_is_false(object: &Value, of: &str) -> bool {
     condition(object, of).is_some_and(|it| it["status"] == "False")
 }
 
@@ -60,22 +60,22 @@ pub fn is_deleted(object: &Value) -> bool {
 }
 
 /// Whether a workload holds quota, as the API server has it.
-pub fn holds(workload: &Value) -> bool {
-    has(workload, "/status/admission") && is(workload, "QuotaReserved") && !is(workload, "Finished")
+pub fn holds_quota(workload: &Value) -> bool {
+    has(workload, "/status/admission") && condition_is_true(workload, "QuotaReserved") && !condition_is_true(workload, "Finished")
 }
 
 /// Whether the job of a workload may run.
 pub fn may_run(workload: &Value) -> bool {
-    holds(workload) && is(workload, "Admitted") && !is(workload, "Evicted")
+    holds_quota(workload) && condition_is_true(workload, "Admitted") && !condition_is_true(workload, "Evicted")
 }
 
-pub fn owner(object: &Value) -> Option<(&str, &str)> {
+pub fn job_owner(object: &Value) -> Option<(&str, &str)> {
     let owner = list(object, "/metadata/ownerReferences").first()?;
     Some((text(owner, "/name"), text(owner, "/uid")))
 }
 
 /// Thousandths of a quantity of CPU.
-pub fn milli(quantity: &Value) -> i64 {
+pub fn milli_cpu(quantity: &Value) -> i64 {
     match quantity {
         Value::Number(number) => number.as_i64().unwrap_or_default() * 1000,
         Value::String(text) => match text.strip_suffix('m') {

@@ -1,25 +1,25 @@
 //! The controller of Jobs, and the pods that it would have.
 
-use crate::fields::{has, is, is_deleted, is_true, list, number, text, time};
-use crate::objects::FATE;
-use crate::world::World;
-use lockkeeper_controller::{Kind, Name};
+use crate::fields::{has, condition_is_true, is_deleted, is_true, list, number, text, time};
+use crate::objects::POD_FATE_ANNOTATION;
+use crate::simulation::Simulation;
+use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
 pub const JOB: Kind = Kind::Job(0);
 
 /// How late it says what could not be said at once.
-const LATE_MS: i64 = 300;
+const STATUS_DELAY_MS: i64 = 300;
 
 /// Whether a Job has ended.
 pub fn has_ended(job: &Value) -> bool {
-    is(job, "Complete") || is(job, "Failed")
+    condition_is_true(job, "Complete") || condition_is_true(job, "Failed")
 }
 
-impl World {
+impl Simulation {
     /// One step for one Job; false if it has nothing to do now.
-    pub fn step_job(&mut self, name: &Name) -> bool {
+    pub fn step_job(&mut self, name: &ObjectKey) -> bool {
         let Some(job) = self.api.get(JOB, name).map(Rc::clone) else {
             return false;
         };
@@ -34,56 +34,56 @@ impl World {
         let Some(status) = status else {
             return false;
         };
-        self.tell(|| format!("  job {name}: {status}"));
+        self.log(|| format!("  job {name}: {status}"));
         let patch = json!({"status": status});
         self.api.patch(JOB, name, &patch, true).unwrap();
         true
     }
 
     fn suspended(&mut self, job: &Value) -> Option<Value> {
-        let unsaid = self.watcher.unsaid.remove(text(job, "/metadata/uid"));
+        let unsaid = self.invariants.unreported_pods.remove(text(job, "/metadata/uid"));
         if let Some(made) = unsaid.filter(|made| *made > number(job, "/status/active")) {
             // It counts them, and does not yet say what it thinks of the job.
             return Some(json!({"active": made}));
         }
-        if number(job, "/status/active") > 0 && self.dice.percent(50) {
+        if number(job, "/status/active") > 0 && self.rng.percent(50) {
             let left = number(job, "/status/active") - 1;
             // Some of its nodes are dead, and never say that it is gone.
-            let hang = number(job, "/status/terminating") + i64::from(self.dice.percent(30));
+            let hang = number(job, "/status/terminating") + i64::from(self.rng.percent(30));
             return Some(json!({"active": left, "ready": 0, "terminating": hang}));
         }
-        let is_known = is(job, "Suspended") && number(job, "/status/active") == 0;
+        let is_known = condition_is_true(job, "Suspended") && number(job, "/status/active") == 0;
         let conditions = self.with(job, "Suspended", "True", "JobSuspended");
         (!is_known).then(|| json!({"active": 0, "ready": 0, "conditions": conditions}))
     }
 
-    fn running(&mut self, name: &Name, job: &Value) -> Option<Value> {
+    fn running(&mut self, name: &ObjectKey, job: &Value) -> Option<Value> {
         let now = time(self.api.now_ms);
-        if !has(job, "/status/startTime") || is(job, "Suspended") {
+        if !has(job, "/status/startTime") || condition_is_true(job, "Suspended") {
             let made = number(job, "/spec/parallelism");
-            if self.dice.percent(40) {
+            if self.rng.percent(40) {
                 // It makes its pods, and what it says of them comes late: somebody has written meanwhile.
                 let uid = text(job, "/metadata/uid").to_owned();
-                self.watcher.unsaid.insert(uid, made);
+                self.invariants.unreported_pods.insert(uid, made);
                 self.job_timers
-                    .insert((self.api.now_ms + LATE_MS, name.clone()));
+                    .insert((self.api.now_ms + STATUS_DELAY_MS, name.clone()));
                 return None;
             }
-            self.watcher.unsaid.remove(text(job, "/metadata/uid"));
+            self.invariants.unreported_pods.remove(text(job, "/metadata/uid"));
             let conditions = self.with(job, "Suspended", "False", "JobResumed");
             return Some(json!({"startTime": now, "active": made, "conditions": conditions}));
         }
         let wanted = number(job, "/spec/parallelism");
         let active = number(job, "/status/active");
         if active < wanted {
-            let to = self.dice.within(active + 1, wanted);
+            let to = self.rng.range(active + 1, wanted);
             return Some(json!({"active": to}));
         }
         if active > wanted {
             let ready = number(job, "/status/ready").min(wanted);
             return Some(json!({"active": wanted, "ready": ready}));
         }
-        let fate = text(job, FATE).to_owned();
+        let fate = text(job, POD_FATE_ANNOTATION).to_owned();
         let ready = number(job, "/status/ready");
         let uid = text(job, "/metadata/uid").to_owned();
         let started = text(job, "/status/startTime").to_owned();
@@ -101,7 +101,7 @@ impl World {
         }
         if ready < wanted {
             // One that lost its pods once does not lose them again: it is done.
-            return Some(json!({"ready": self.dice.within(ready + 1, wanted)}));
+            return Some(json!({"ready": self.rng.range(ready + 1, wanted)}));
         }
         let has_lost = text(job, "/metadata/annotations/lost") == started;
         if fate == "flaky" && !has_lost {

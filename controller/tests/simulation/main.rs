@@ -19,44 +19,44 @@
 )]
 
 mod api;
-mod dice;
+mod rng;
 mod fields;
 mod jobs;
-mod life;
+mod job_lifecycle;
 mod objects;
-mod outgrown;
+mod job_resize;
 mod process;
 mod quota;
-mod refused;
-mod rest;
-mod rules;
-mod stage;
-mod step;
-mod storm;
+mod rejected_admissions;
+mod quiescence;
+mod api_validation;
+mod fixture;
+mod actions;
+mod mass_eviction;
 mod users;
-mod users_of_queues;
-mod watcher;
-mod world;
+mod queue_admins;
+mod invariants;
+mod simulation;
 mod write;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use world::World;
+use simulation::Simulation;
 
 /// How many worlds are tried without a wish from outside.
 const SEEDS: u64 = 10_000;
 
 /// Of the worlds that fail, how many are told.
-const TOLD: usize = 8;
+const FAILURES_SHOWN_MAX: usize = 8;
 
-fn asked(name: &str) -> Option<u64> {
+fn env_number(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().expect("a number"))
 }
 
-fn run(seed: u64, is_told: bool) -> Result<u64, String> {
-    let run = || World::new(seed, is_told).run();
+fn run_seed(seed: u64, is_told: bool) -> Result<u64, String> {
+    let run = || Simulation::new(seed, is_told).run();
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result,
         Err(panic) => {
@@ -68,14 +68,14 @@ fn run(seed: u64, is_told: bool) -> Result<u64, String> {
 }
 
 #[test]
-fn every_world_is_sound_and_comes_to_rest() {
-    if let Some(seed) = asked("LOCKKEEPER_SEED") {
-        let result = run(seed, true);
+fn every_seed_keeps_invariants_and_becomes_quiescent() {
+    if let Some(seed) = env_number("LOCKKEEPER_SEED") {
+        let result = run_seed(seed, true);
         assert!(result.is_ok(), "seed {seed}: {}", result.unwrap_err());
         return;
     }
-    let first = asked("LOCKKEEPER_FIRST_SEED").unwrap_or(0);
-    let end = first + asked("LOCKKEEPER_SEEDS").unwrap_or(SEEDS);
+    let first = env_number("LOCKKEEPER_FIRST_SEED").unwrap_or(0);
+    let end = first + env_number("LOCKKEEPER_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(first);
     let writes = AtomicU64::new(0);
     let found = AtomicUsize::new(0);
@@ -86,10 +86,10 @@ fn every_world_is_sound_and_comes_to_rest() {
             scope.spawn(|| {
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || found.load(Ordering::Relaxed) >= TOLD {
+                    if seed >= end || found.load(Ordering::Relaxed) >= FAILURES_SHOWN_MAX {
                         return;
                     }
-                    match run(seed, false) {
+                    match run_seed(seed, false) {
                         Ok(done) => drop(writes.fetch_add(done, Ordering::Relaxed)),
                         Err(why) => {
                             found.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! Objects as users write them.
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 use serde_json::{Value, json};
 
 pub const NAMESPACE: &str = "team";
@@ -9,9 +9,9 @@ pub const COHORTS: [&str; 2] = ["all", "sub"];
 pub const FLAVORS: [&str; 2] = ["spot", "solid"];
 pub const CLASSES: [(&str, i32); 3] = [("low", 10), ("mid", 100), ("high", 1000)];
 /// The annotation that says what becomes of a Job's pods.
-pub const FATE: &str = "/metadata/annotations/fate";
+pub const POD_FATE_ANNOTATION: &str = "/metadata/annotations/fate";
 
-fn ours(kind: &str, namespace: Option<&str>, name: &str, spec: &Value) -> Value {
+fn lockkeeper_object(kind: &str, namespace: Option<&str>, name: &str, spec: &Value) -> Value {
     let mut object = json!({
         "apiVersion": "lockkeeper.dev/v1alpha1", "kind": kind,
         "metadata": {"name": name}, "spec": spec,
@@ -31,7 +31,7 @@ pub fn flavor(name: &str) -> Value {
         }),
         name => json!({"nodeLabels": {"kind": name}}),
     };
-    ours("ResourceFlavor", None, name, &spec)
+    lockkeeper_object("ResourceFlavor", None, name, &spec)
 }
 
 pub fn class(name: &str, value: i32) -> Value {
@@ -45,17 +45,17 @@ pub fn namespace() -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
 }
 
-pub fn resource_groups(dice: &mut Dice, in_cohort: bool) -> Value {
+pub fn resource_groups(dice: &mut Rng, in_cohort: bool) -> Value {
     let mut flavors = Vec::new();
     let first = dice.below(2);
     for name in FLAVORS.iter().skip(first) {
-        let mut cpu = json!({"name": "cpu", "nominalQuota": dice.within(0, 5)});
+        let mut cpu = json!({"name": "cpu", "nominalQuota": dice.range(0, 5)});
         if in_cohort && dice.percent(25) {
-            cpu["borrowingLimit"] = json!(dice.within(0, 3).to_string());
+            cpu["borrowingLimit"] = json!(dice.range(0, 3).to_string());
         }
         if in_cohort && dice.percent(25) {
             let most = cpu["nominalQuota"].as_i64().unwrap();
-            cpu["lendingLimit"] = json!(dice.within(0, most).to_string());
+            cpu["lendingLimit"] = json!(dice.range(0, most).to_string());
         }
         cpu["nominalQuota"] = json!(cpu["nominalQuota"].as_i64().unwrap().to_string());
         flavors.push(json!({"name": name, "resources": [cpu]}));
@@ -63,7 +63,7 @@ pub fn resource_groups(dice: &mut Dice, in_cohort: bool) -> Value {
     json!([{"coveredResources": ["cpu"], "flavors": flavors}])
 }
 
-pub fn cluster_queue(dice: &mut Dice, name: &str) -> Value {
+pub fn cluster_queue(dice: &mut Rng, name: &str) -> Value {
     let cohort = match dice.below(5) {
         0 => None,
         1 => Some("sub"),
@@ -87,14 +87,14 @@ pub fn cluster_queue(dice: &mut Dice, name: &str) -> Value {
     if dice.percent(20) {
         spec["flavorFungibility"] = json!({"whenCanPreempt": "MayStopSearch"});
     }
-    let mut object = ours("ClusterQueue", None, name, &spec);
+    let mut object = lockkeeper_object("ClusterQueue", None, name, &spec);
     if dice.percent(50) {
         object["metadata"]["finalizers"] = json!(["lockkeeper.dev/resource-in-use"]);
     }
     object
 }
 
-pub fn cohort(dice: &mut Dice, name: &str) -> Value {
+pub fn cohort(dice: &mut Rng, name: &str) -> Value {
     let mut spec = json!({});
     if name == "sub" && dice.percent(70) {
         spec["parentName"] = json!("all");
@@ -102,15 +102,15 @@ pub fn cohort(dice: &mut Dice, name: &str) -> Value {
     if dice.percent(30) {
         spec["resourceGroups"] = resource_groups(dice, false);
     }
-    ours("Cohort", None, name, &spec)
+    lockkeeper_object("Cohort", None, name, &spec)
 }
 
 pub fn local_queue(queue: &str) -> Value {
     let spec = json!({"clusterQueue": queue});
-    ours("LocalQueue", Some(NAMESPACE), queue, &spec)
+    lockkeeper_object("LocalQueue", Some(NAMESPACE), queue, &spec)
 }
 
-fn template(dice: &mut Dice, cpu: i64) -> Value {
+fn template(dice: &mut Rng, cpu: i64) -> Value {
     let mut spec = json!({
         "restartPolicy": "Never",
         "containers": [{
@@ -127,13 +127,13 @@ fn template(dice: &mut Dice, cpu: i64) -> Value {
     json!({"spec": spec})
 }
 
-pub fn job(dice: &mut Dice, name: &str) -> Value {
+pub fn job(dice: &mut Rng, name: &str) -> Value {
     let fates = [
         "done", "done", "forever", "forever", "unready", "late", "fails", "flaky",
     ];
     let fate = dice.pick(&fates);
-    let count = dice.within(1, 3);
-    let cpu = dice.within(1, 3);
+    let count = dice.range(1, 3);
+    let cpu = dice.range(1, 3);
     let mut object = json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {
@@ -162,15 +162,15 @@ pub fn job(dice: &mut Dice, name: &str) -> Value {
 }
 
 /// A workload that no job owns.
-pub fn workload(dice: &mut Dice, name: &str) -> Value {
-    let cpu = dice.within(1, 3);
+pub fn workload(dice: &mut Rng, name: &str) -> Value {
+    let cpu = dice.range(1, 3);
     let mut spec = json!({
         "queueName": dice.pick(&QUEUES),
-        "podSets": [{"count": dice.within(1, 3), "template": template(dice, cpu)}],
+        "podSets": [{"count": dice.range(1, 3), "template": template(dice, cpu)}],
     });
     if dice.percent(70) {
         let (class, _) = dice.pick(&CLASSES);
         spec["priorityClassName"] = json!(class);
     }
-    ours("Workload", Some(NAMESPACE), name, &spec)
+    lockkeeper_object("Workload", Some(NAMESPACE), name, &spec)
 }

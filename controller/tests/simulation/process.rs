@@ -1,75 +1,75 @@
 //! A controller: its reconciler, its watches, and the answers on their way to it.
 
 use crate::api::Api;
-use crate::dice::Dice;
+use crate::rng::Rng;
 use crate::fields::text;
 use crate::quota::Limits;
-use lockkeeper_controller::{Input, Kind, Name, Outcome, Reconciler, Settings, Ticket};
+use lockkeeper_controller::{Input, Kind, ObjectKey, WriteResult, Reconciler, Settings, WriteId};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
 /// One kind, as the shell follows it.
 #[derive(Default)]
-pub struct Watch {
+pub struct SimulatedWatch {
     /// Of a listing: what is still to be told, then the names that it had.
-    listing: Option<(VecDeque<Rc<Value>>, BTreeSet<Name>)>,
+    listing: Option<(VecDeque<Rc<Value>>, BTreeSet<ObjectKey>)>,
     /// How much of the log was told.
-    at: usize,
-    known: BTreeSet<Name>,
+    log_position: usize,
+    known: BTreeSet<ObjectKey>,
 }
 
-impl Watch {
+impl SimulatedWatch {
     /// It broke: everything is listed again.
-    pub fn list(&mut self, api: &Api, kind: Kind) {
+    pub fn relist(&mut self, api: &Api, kind: Kind) {
         let all = api.all(kind).filter(|(_, it)| is_watched(kind, it));
         let objects = all.map(|(_, it)| Rc::clone(it)).collect();
         self.listing = Some((objects, BTreeSet::new()));
-        self.at = api.log(kind).len();
+        self.log_position = api.log(kind).len();
     }
 
     /// Whether it has something to tell.
     pub fn is_behind(&self, api: &Api, kind: Kind) -> bool {
-        self.listing.is_some() || self.at < api.log(kind).len()
+        self.listing.is_some() || self.log_position < api.log(kind).len()
     }
 
     /// The next that it tells; one by one but for the end of a listing.
-    fn next(&mut self, api: &Api, kind: Kind) -> Vec<Told> {
+    fn next(&mut self, api: &Api, kind: Kind) -> Vec<WatchEvent> {
         if let Some((objects, names)) = &mut self.listing {
             if let Some(object) = objects.pop_front() {
-                let name = crate::fields::name_of(&object);
+                let name = crate::fields::object_key(&object);
                 names.insert(name.clone());
                 // A listing that breaks has told of it all the same.
                 self.known.insert(name.clone());
-                return vec![Told::Seen(name, object)];
+                return vec![WatchEvent::Applied(name, object)];
             }
             let names = std::mem::take(names);
             let before = std::mem::replace(&mut self.known, names);
             self.listing = None;
             let lost = before.into_iter().filter(|it| !self.known.contains(it));
-            let mut told: Vec<Told> = lost.map(Told::Gone).collect();
-            told.push(Told::Listed);
+            let mut told: Vec<WatchEvent> = lost.map(WatchEvent::Deleted).collect();
+            told.push(WatchEvent::Listed);
             return told;
         }
-        let Some(event) = api.log(kind).get(self.at) else {
+        let Some(event) = api.log(kind).get(self.log_position) else {
             return Vec::new();
         };
-        self.at += 1;
+        self.log_position += 1;
         match &event.object {
             Some(object) if is_watched(kind, object) => {
                 self.known.insert(event.name.clone());
-                vec![Told::Seen(event.name.clone(), Rc::clone(object))]
+                vec![WatchEvent::Applied(event.name.clone(), Rc::clone(object))]
             }
-            _ if self.known.remove(&event.name) => vec![Told::Gone(event.name.clone())],
+            _ if self.known.remove(&event.name) => vec![WatchEvent::Deleted(event.name.clone())],
             _ => Vec::new(),
         }
     }
 }
 
 /// What a watch tells.
-pub enum Told {
-    Seen(Name, Rc<Value>),
-    Gone(Name),
+pub enum WatchEvent {
+    Applied(ObjectKey, Rc<Value>),
+    Deleted(ObjectKey),
     Listed,
 }
 
@@ -81,31 +81,31 @@ fn is_watched(kind: Kind, object: &Value) -> bool {
             .is_some()
 }
 
-pub struct Process {
+pub struct ControllerProcess {
     pub number: u64,
     pub reconciler: Reconciler,
-    pub watches: BTreeMap<Kind, Watch>,
+    pub watches: BTreeMap<Kind, SimulatedWatch>,
     /// What it was told last of each object.
-    pub view: BTreeMap<(Kind, Name), Rc<Value>>,
-    pub answers: Vec<(Ticket, Outcome)>,
+    pub view: BTreeMap<(Kind, ObjectKey), Rc<Value>>,
+    pub write_results: Vec<(WriteId, WriteResult)>,
     pub wake_at_ms: Option<i64>,
     /// Something was taken since it was asked what to do.
-    pub has_news: bool,
+    pub has_new_input: bool,
     pub is_leading: bool,
     /// Others have written until this version: before it has seen that, it may decide on what is no longer
     /// so.
-    pub has_to_hear: u64,
+    pub must_observe_version: u64,
     /// It has, and nothing of what it decided before is left to be written.
-    pub is_sure: bool,
+    pub is_up_to_date: bool,
 }
 
-impl Process {
+impl ControllerProcess {
     pub fn new(number: u64, settings: Settings, api: &Api) -> Self {
         let mut watches = BTreeMap::new();
         let jobs = settings.job_kinds.iter().map(|at| Kind::Job(*at));
         for kind in Kind::FIXED.into_iter().chain(jobs) {
-            let mut watch = Watch::default();
-            watch.list(api, kind);
+            let mut watch = SimulatedWatch::default();
+            watch.relist(api, kind);
             watches.insert(kind, watch);
         }
         Self {
@@ -113,68 +113,68 @@ impl Process {
             reconciler: Reconciler::new(settings),
             watches,
             view: BTreeMap::new(),
-            answers: Vec::new(),
+            write_results: Vec::new(),
             wake_at_ms: None,
-            has_news: false,
+            has_new_input: false,
             is_leading: false,
-            has_to_hear: 0,
-            is_sure: false,
+            must_observe_version: 0,
+            is_up_to_date: false,
         }
     }
 
     /// Whether it has heard of all that was written until a version.
-    pub fn has_heard(&self, api: &Api, until: u64) -> bool {
+    pub fn has_observed(&self, api: &Api, until: u64) -> bool {
         self.watches.iter().all(|(kind, watch)| {
-            let next = api.log(*kind).get(watch.at);
+            let next = api.log(*kind).get(watch.log_position);
             watch.listing.is_none() && next.is_none_or(|it| it.version > until)
         })
     }
 
     /// The kinds whose watches have something to tell.
-    pub fn behind(&self, api: &Api) -> Vec<Kind> {
+    pub fn kinds_behind(&self, api: &Api) -> Vec<Kind> {
         let watches = self.watches.iter();
         let behind = watches.filter(|(kind, it)| it.is_behind(api, **kind));
         behind.map(|(kind, _)| *kind).collect()
     }
 
     /// Takes what a watch tells next. Says it.
-    pub fn hear(&mut self, api: &Api, kind: Kind) -> Vec<String> {
+    pub fn handle_next_event(&mut self, api: &Api, kind: Kind) -> Vec<String> {
         let told = self.watches.get_mut(&kind).unwrap().next(api, kind);
         let mut lines = Vec::new();
         for it in told {
             let (line, input) = match it {
-                Told::Seen(name, object) => {
+                WatchEvent::Applied(name, object) => {
                     let version = text(&object, "/metadata/resourceVersion");
                     let line = format!("sees {kind:?} {name} at {version}");
                     self.view.insert((kind, name.clone()), Rc::clone(&object));
-                    (line, Input::seen(kind, name, (*object).clone()))
+                    (line, Input::applied(kind, name, (*object).clone()))
                 }
-                Told::Gone(name) => {
+                WatchEvent::Deleted(name) => {
                     self.view.remove(&(kind, name.clone()));
-                    (format!("misses {kind:?} {name}"), Input::gone(kind, name))
+                    (format!("misses {kind:?} {name}"), Input::deleted(kind, name))
                 }
-                Told::Listed => (format!("has listed {kind:?}"), Input::Listed(kind)),
+                WatchEvent::Listed => (format!("has listed {kind:?}"), Input::Listed(kind)),
             };
             lines.push(line);
-            self.reconciler.take(api.now_ms, input);
+            self.reconciler.handle_input(api.now_ms, input);
         }
-        self.has_news = true;
+        self.has_new_input = true;
         lines
     }
 
-    pub fn answer(&mut self, now_ms: i64, dice: &mut Dice) -> (Ticket, Outcome) {
-        let at = dice.below(self.answers.len());
-        let (ticket, outcome) = self.answers.swap_remove(at);
-        let input = Input::Answer(ticket, outcome.clone());
-        self.reconciler.take(now_ms, input);
-        self.has_news = true;
+    pub fn deliver_write_result(&mut self, now_ms: i64, dice: &mut Rng) -> (WriteId, WriteResult) {
+        let at = dice.below(self.write_results.len());
+        let (ticket, outcome) = self.write_results.swap_remove(at);
+        let input = Input::WriteFinished(ticket, outcome.clone());
+        self.reconciler.handle_input(now_ms, input);
+        self.has_new_input = true;
         (ticket, outcome)
     }
 
-    pub fn lead(&mut self, now_ms: i64, is_leading: bool) {
+    pub fn set_leading(&mut self, now_ms: i64, is_leading: bool) {
         self.is_leading = is_leading;
-        self.reconciler.take(now_ms, Input::Lead(is_leading));
-        self.has_news = true;
+        self.reconciler.handle_input(now_ms, Input::Leadership(is_leading));
+        self.has_new_input = true;
     }
 
     /// The limits as it was told of them.

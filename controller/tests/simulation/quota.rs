@@ -1,13 +1,13 @@
 //! The quota tree, made anew from objects: slow, plain, and not the core's.
 
-use crate::fields::{holds, list, milli, text};
-use lockkeeper_controller::{Kind, Name};
+use crate::fields::{holds_quota, list, milli_cpu, text};
+use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// The objects that say what the limits are: ClusterQueues and Cohorts.
-pub type Limits = BTreeMap<(Kind, Name), Rc<Value>>;
+pub type Limits = BTreeMap<(Kind, ObjectKey), Rc<Value>>;
 
 /// Flavor and resource.
 pub type Cell = (String, String);
@@ -18,7 +18,7 @@ struct Node {
     children: Vec<String>,
     quotas: BTreeMap<Cell, Quota>,
     usage: BTreeMap<Cell, i64>,
-    is_on_circle: bool,
+    is_on_cycle: bool,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -29,15 +29,15 @@ struct Quota {
 }
 
 #[derive(Default)]
-pub struct Tree {
+pub struct ReferenceTree {
     nodes: BTreeMap<String, Node>,
 }
 
-fn queue(name: &str) -> String {
+fn queue_node(name: &str) -> String {
     format!("queue {name}")
 }
 
-fn cohort(name: &str) -> String {
+fn cohort_node(name: &str) -> String {
     format!("cohort {name}")
 }
 
@@ -48,33 +48,33 @@ pub fn usage(workload: &Value) -> BTreeMap<Cell, i64> {
         for (resource, amount) in it["resourceUsage"].as_object().into_iter().flatten() {
             let flavor = it["flavors"][resource.as_str()].as_str();
             let cell = (flavor.unwrap_or_default().to_owned(), resource.clone());
-            *out.entry(cell).or_default() += milli(amount);
+            *out.entry(cell).or_default() += milli_cpu(amount);
         }
     }
     out.retain(|_, amount| *amount != 0);
     out
 }
 
-impl Tree {
+impl ReferenceTree {
     /// The tree of these limits, used by these workloads as far as they hold quota.
-    pub fn of<'a>(limits: &Limits, workloads: impl Iterator<Item = &'a Value>) -> Self {
+    pub fn from_objects<'a>(limits: &Limits, workloads: impl Iterator<Item = &'a Value>) -> Self {
         let mut tree = Self::default();
         for ((kind, name), object) in limits {
             let (key, parent) = match kind {
-                Kind::ClusterQueue => (queue(name.name()), text(object, "/spec/cohortName")),
-                _ => (cohort(name.name()), text(object, "/spec/parentName")),
+                Kind::ClusterQueue => (queue_node(name.name()), text(object, "/spec/cohortName")),
+                _ => (cohort_node(name.name()), text(object, "/spec/parentName")),
             };
             let node = tree.nodes.entry(key).or_default();
             node.quotas = quotas(object);
             if !parent.is_empty() {
-                node.parent = Some(cohort(parent));
-                tree.nodes.entry(cohort(parent)).or_default();
+                node.parent = Some(cohort_node(parent));
+                tree.nodes.entry(cohort_node(parent)).or_default();
             }
         }
         tree.link();
-        for workload in workloads.filter(|it| holds(it)) {
+        for workload in workloads.filter(|it| holds_quota(it)) {
             let name = text(workload, "/status/admission/clusterQueue");
-            let node = tree.nodes.entry(queue(name)).or_default();
+            let node = tree.nodes.entry(queue_node(name)).or_default();
             for (cell, amount) in usage(workload) {
                 *node.usage.entry(cell).or_default() += amount;
             }
@@ -89,14 +89,14 @@ impl Tree {
             let mut passed = BTreeSet::new();
             while let Some(parent) = self.nodes[&at].parent.clone() {
                 if !passed.insert(at) {
-                    self.nodes.get_mut(key).unwrap().is_on_circle = true;
+                    self.nodes.get_mut(key).unwrap().is_on_cycle = true;
                     break;
                 }
                 at = parent;
             }
         }
         for key in &keys {
-            if self.nodes[key].is_on_circle {
+            if self.nodes[key].is_on_cycle {
                 self.nodes.get_mut(key).unwrap().parent = None;
             }
         }
@@ -150,7 +150,7 @@ impl Tree {
 
     /// What a queue could use more.
     pub fn available(&self, name: &str, cell: &Cell) -> i64 {
-        let key = queue(name);
+        let key = queue_node(name);
         if self.nodes.contains_key(&key) {
             self.available_at(&key, cell)
         } else {
@@ -158,21 +158,21 @@ impl Tree {
         }
     }
 
-    pub fn is_on_circle(&self, name: &str) -> bool {
-        let node = self.nodes.get(&queue(name));
-        node.is_some_and(|it| it.is_on_circle)
+    pub fn is_on_cycle(&self, name: &str) -> bool {
+        let node = self.nodes.get(&queue_node(name));
+        node.is_some_and(|it| it.is_on_cycle)
     }
 
     /// What all of a queue's workloads hold of a cell.
     pub fn usage_of(&self, name: &str, cell: &Cell) -> i64 {
-        let node = self.nodes.get(&queue(name));
+        let node = self.nodes.get(&queue_node(name));
         let usage = node.and_then(|it| it.usage.get(cell));
         usage.copied().unwrap_or_default()
     }
 
     /// The root of a queue's tree: two that have the same share quota.
     pub fn root(&self, name: &str) -> String {
-        let mut at = queue(name);
+        let mut at = queue_node(name);
         while let Some(parent) = self.nodes.get(&at).and_then(|it| it.parent.clone()) {
             at = parent;
         }
@@ -190,9 +190,9 @@ fn quotas(object: &Value) -> BTreeMap<Cell, Quota> {
                 text(it, "/name").to_owned(),
             );
             let quota = Quota {
-                nominal: milli(&it["nominalQuota"]),
-                borrowing: it.get("borrowingLimit").map(milli),
-                lending: it.get("lendingLimit").map(milli),
+                nominal: milli_cpu(&it["nominalQuota"]),
+                borrowing: it.get("borrowingLimit").map(milli_cpu),
+                lending: it.get("lendingLimit").map(milli_cpu),
             };
             out.insert(cell, quota);
         }

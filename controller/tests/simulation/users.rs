@@ -1,21 +1,21 @@
 //! What users do to Jobs and workloads.
 
-use crate::fields::{holds, is, is_true, list, number, owner, text, uid};
+use crate::fields::{holds_quota, condition_is_true, is_true, list, number, job_owner, text, uid};
 use crate::jobs::{JOB, has_ended};
 use crate::objects::{self, NAMESPACE, QUEUES};
-use crate::world::World;
-use lockkeeper_controller::{Kind, Name};
+use crate::simulation::Simulation;
+use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
 use std::rc::Rc;
 
 const QUEUE_LABEL: &str = "lockkeeper.dev/queue-name";
 const CLASS_LABEL: &str = "lockkeeper.dev/priority-class";
 
-impl World {
+impl Simulation {
     /// A user does something.
-    pub fn user(&mut self) {
+    pub fn user_action(&mut self) {
         let weights = [8, 3, 2, 2, 3, 3, 2, 2, 4, 6];
-        match self.dice.weighted(&weights).unwrap() {
+        match self.rng.pick_weighted(&weights).unwrap() {
             0 => self.create_job(),
             1 => self.create_workload(),
             2 => self.delete_job(),
@@ -23,116 +23,116 @@ impl World {
             4 => self.relabel_job(),
             5 => self.toggle_active(),
             6 => self.scale_job(),
-            7 => self.meddle_with_job(),
+            7 => self.toggle_job_suspend(),
             8 => self.edit_workload(),
-            _ => self.user_of_queues(),
+            _ => self.queue_admin_action(),
         }
-        self.watcher.user_at = self.api.version();
+        self.invariants.last_user_version = self.api.version();
     }
 
     pub fn create_job(&mut self) {
-        let name = if self.names > 0 && self.dice.percent(10) {
+        let name = if self.last_name_number > 0 && self.rng.percent(10) {
             // One that was there, perhaps.
             format!(
                 "j{}",
-                self.dice.within(1, i64::try_from(self.names).unwrap())
+                self.rng.range(1, i64::try_from(self.last_name_number).unwrap())
             )
         } else {
             self.new_name("j")
         };
-        let job = objects::job(&mut self.dice, &name);
-        self.tell(|| format!("user creates {job}"));
-        let key = Name::new(NAMESPACE, &name);
+        let job = objects::job(&mut self.rng, &name);
+        self.log(|| format!("user creates {job}"));
+        let key = ObjectKey::new(NAMESPACE, &name);
         if self.api.create(JOB, job).is_ok() {
             let job = &self.api.get(JOB, &key).unwrap();
             let truth = (
                 job["spec"]["template"].clone(),
                 number(job, "/spec/parallelism"),
             );
-            self.watcher.truth.insert(uid(job).to_owned(), truth);
+            self.invariants.original_jobs.insert(uid(job).to_owned(), truth);
         }
     }
 
     fn create_workload(&mut self) {
         let name = self.new_name("w");
-        let workload = objects::workload(&mut self.dice, &name);
-        self.tell(|| format!("user creates {workload}"));
+        let workload = objects::workload(&mut self.rng, &name);
+        self.log(|| format!("user creates {workload}"));
         self.api.create(Kind::Workload, workload).unwrap();
     }
 
-    pub fn any(&mut self, kind: Kind) -> Option<Rc<Value>> {
+    pub fn pick_object(&mut self, kind: Kind) -> Option<Rc<Value>> {
         let names = self.api.names(kind);
         if names.is_empty() {
             return None;
         }
-        let name = self.dice.pick(&names);
+        let name = self.rng.pick(&names);
         self.api.get(kind, name).map(Rc::clone)
     }
 
     fn delete_job(&mut self) {
-        if let Some(job) = self.any(JOB) {
-            let is_foreground = self.dice.percent(30);
+        if let Some(job) = self.pick_object(JOB) {
+            let is_foreground = self.rng.percent(30);
             self.delete(JOB, &job, is_foreground);
         }
     }
 
     fn delete_workload(&mut self) {
-        if let Some(workload) = self.any(Kind::Workload) {
-            if let Some((_, job)) = owner(&workload)
-                && holds(&workload)
+        if let Some(workload) = self.pick_object(Kind::Workload) {
+            if let Some((_, job)) = job_owner(&workload)
+                && holds_quota(&workload)
             {
-                self.watcher.meddled.insert(job.to_owned());
+                self.invariants.modified_by_user.insert(job.to_owned());
             }
             self.delete(Kind::Workload, &workload, false);
         }
     }
 
     pub fn delete(&mut self, kind: Kind, object: &Value, is_foreground: bool) {
-        let name = crate::fields::name_of(object);
-        self.tell(|| format!("user deletes {kind:?} {name}"));
+        let name = crate::fields::object_key(object);
+        self.log(|| format!("user deletes {kind:?} {name}"));
         let _ = self.api.delete(kind, &name, None, is_foreground);
     }
 
     /// A change by a user. What is refused is his own fault.
-    pub fn change(&mut self, kind: Kind, object: &Value, patch: &Value, is_status: bool) -> bool {
-        let name = crate::fields::name_of(object);
+    pub fn user_patch(&mut self, kind: Kind, object: &Value, patch: &Value, is_status: bool) -> bool {
+        let name = crate::fields::object_key(object);
         let done = self.api.patch(kind, &name, patch, is_status);
-        self.tell(|| format!("user changes {kind:?} {name}: {patch}: {done:?}"));
+        self.log(|| format!("user changes {kind:?} {name}: {patch}: {done:?}"));
         done.is_ok()
     }
 
     fn relabel_job(&mut self) {
-        let Some(job) = self.any(JOB) else {
+        let Some(job) = self.pick_object(JOB) else {
             return;
         };
-        let labels = match self.dice.below(6) {
+        let labels = match self.rng.below(6) {
             0 => {
                 // It is no longer ours, and runs on.
-                self.watcher.meddled.insert(uid(&job).to_owned());
+                self.invariants.modified_by_user.insert(uid(&job).to_owned());
                 json!({QUEUE_LABEL: null})
             }
-            1 => json!({CLASS_LABEL: self.dice.pick(&["low", "mid", "high"])}),
-            2 => json!({"anything": self.dice.below(99).to_string()}),
+            1 => json!({CLASS_LABEL: self.rng.pick(&["low", "mid", "high"])}),
+            2 => json!({"anything": self.rng.below(99).to_string()}),
             3 => json!({QUEUE_LABEL: "nowhere"}),
-            _ => json!({QUEUE_LABEL: self.dice.pick(&QUEUES)}),
+            _ => json!({QUEUE_LABEL: self.rng.pick(&QUEUES)}),
         };
-        self.change(JOB, &job, &json!({"metadata": {"labels": labels}}), false);
+        self.user_patch(JOB, &job, &json!({"metadata": {"labels": labels}}), false);
     }
 
     fn toggle_active(&mut self) {
-        let Some(workload) = self.any(Kind::Workload) else {
+        let Some(workload) = self.pick_object(Kind::Workload) else {
             return;
         };
         let is_active = workload["spec"]["active"] != false;
         let patch = json!({"spec": {"active": !is_active}});
-        self.change(Kind::Workload, &workload, &patch, false);
+        self.user_patch(Kind::Workload, &workload, &patch, false);
     }
 
     fn scale_job(&mut self) {
-        let Some(job) = self.any(JOB).filter(|it| !has_ended(it)) else {
+        let Some(job) = self.pick_object(JOB).filter(|it| !has_ended(it)) else {
             return;
         };
-        let count = self.dice.within(1, 4);
+        let count = self.rng.range(1, 4);
         let patch = json!({"spec": {"parallelism": count, "completions": count}});
         // What its admission has scaled comes back when it stops, but for a number that was changed since; that
         // is for single lives.
@@ -141,51 +141,51 @@ impl World {
             "/metadata/annotations/lockkeeper.dev~1original-placement",
         );
         if !noted.contains("count")
-            && self.change(JOB, &job, &patch, false)
-            && let Some(truth) = self.watcher.truth.get_mut(uid(&job))
+            && self.user_patch(JOB, &job, &patch, false)
+            && let Some(truth) = self.invariants.original_jobs.get_mut(uid(&job))
         {
             truth.1 = count;
         }
     }
 
-    fn meddle_with_job(&mut self) {
-        let Some(job) = self.any(JOB).filter(|it| !has_ended(it)) else {
+    fn toggle_job_suspend(&mut self) {
+        let Some(job) = self.pick_object(JOB).filter(|it| !has_ended(it)) else {
             return;
         };
-        self.watcher.meddled.insert(uid(&job).to_owned());
+        self.invariants.modified_by_user.insert(uid(&job).to_owned());
         let is_suspended = is_true(&job, "/spec/suspend");
         let patch = json!({"spec": {"suspend": !is_suspended}});
-        self.change(JOB, &job, &patch, false);
+        self.user_patch(JOB, &job, &patch, false);
     }
 
     /// By hand, where nobody should.
     fn edit_workload(&mut self) {
-        let Some(workload) = self.any(Kind::Workload) else {
+        let Some(workload) = self.pick_object(Kind::Workload) else {
             return;
         };
-        let meddled = owner(&workload).map(|(_, job)| job.to_owned());
+        let meddled = job_owner(&workload).map(|(_, job)| job.to_owned());
         let is_owned = meddled.is_some();
-        let (patch, is_status) = match self.dice.below(8) {
+        let (patch, is_status) = match self.rng.below(8) {
             0 => (json!({"status": null}), true),
             1 => (json!({"status": {"admission": null}}), true),
-            2 => (without(&workload, &[*self.dice.pick(&CONDITIONS)]), true),
+            2 => (without_conditions_patch(&workload, &[*self.rng.pick(&CONDITIONS)]), true),
             3 => (
-                json!({"spec": {"queueName": self.dice.pick(&QUEUES)}}),
+                json!({"spec": {"queueName": self.rng.pick(&QUEUES)}}),
                 false,
             ),
-            4 => (with_count(&workload, self.dice.within(1, 4)), false),
-            5 => (self.evicted_by_hand(&workload), true),
-            6 if !is_owned && !is(&workload, "Finished") => (self.finished(&workload), true),
-            6 => (without(&workload, &CONDITIONS), true),
-            _ => (self.moved(&workload), true),
+            4 => (pod_count_patch(&workload, self.rng.range(1, 4)), false),
+            5 => (self.evicted_patch(&workload), true),
+            6 if !is_owned && !condition_is_true(&workload, "Finished") => (self.finished_patch(&workload), true),
+            6 => (without_conditions_patch(&workload, &CONDITIONS), true),
+            _ => (self.moved_admission_patch(&workload), true),
         };
-        self.watcher.meddled.extend(meddled);
-        if self.change(Kind::Workload, &workload, &patch, is_status) {
-            self.doubt();
+        self.invariants.modified_by_user.extend(meddled);
+        if self.user_patch(Kind::Workload, &workload, &patch, is_status) {
+            self.mark_leaders_outdated();
         }
     }
 
-    fn condition(&self, workload: &Value, of: &str, reason: &str) -> Value {
+    fn condition_patch(&self, workload: &Value, of: &str, reason: &str) -> Value {
         let mut conditions = list(workload, "/status/conditions").to_vec();
         conditions.retain(|it| it["type"] != of);
         conditions.push(json!({
@@ -195,20 +195,20 @@ impl World {
         json!({"status": {"conditions": conditions}})
     }
 
-    fn evicted_by_hand(&self, workload: &Value) -> Value {
-        self.condition(workload, "Evicted", "ByHand")
+    fn evicted_patch(&self, workload: &Value) -> Value {
+        self.condition_patch(workload, "Evicted", "ByHand")
     }
 
-    fn finished(&self, workload: &Value) -> Value {
-        self.condition(workload, "Finished", "Succeeded")
+    fn finished_patch(&self, workload: &Value) -> Value {
+        self.condition_patch(workload, "Finished", "Succeeded")
     }
 
     /// Its admission names another queue.
-    fn moved(&mut self, workload: &Value) -> Value {
-        if !holds(workload) {
+    fn moved_admission_patch(&mut self, workload: &Value) -> Value {
+        if !holds_quota(workload) {
             return json!({"status": {"priority": 5}});
         }
-        json!({"status": {"admission": {"clusterQueue": self.dice.pick(&QUEUES)}}})
+        json!({"status": {"admission": {"clusterQueue": self.rng.pick(&QUEUES)}}})
     }
 }
 
@@ -221,13 +221,13 @@ const CONDITIONS: [&str; 6] = [
     "Preempted",
 ];
 
-fn without(workload: &Value, of: &[&str]) -> Value {
+fn without_conditions_patch(workload: &Value, of: &[&str]) -> Value {
     let mut conditions = list(workload, "/status/conditions").to_vec();
     conditions.retain(|it| !of.contains(&text(it, "/type")));
     json!({"status": {"conditions": conditions}})
 }
 
-fn with_count(workload: &Value, count: i64) -> Value {
+fn pod_count_patch(workload: &Value, count: i64) -> Value {
     let mut pod_sets = workload["spec"]["podSets"].clone();
     pod_sets[0]["count"] = json!(count);
     json!({"spec": {"podSets": pod_sets}})

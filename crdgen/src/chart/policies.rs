@@ -3,9 +3,9 @@
 //!
 //! Policies that only warn are left out: beside the webhook they would say everything twice.
 
-use super::holes::{fill, is_any_declared};
-use super::{ChartError, HEAD, conditions, put_labels};
-use crate::admission::policies;
+use super::placeholders::{render, any_rule_at_default};
+use super::{ChartError, HEAD, rule_gates, put_labels};
+use crate::admission_policies::policies;
 use crate::yaml::{self, YamlError};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
@@ -25,7 +25,7 @@ pub(super) fn template() -> Result<String, ChartError> {
     let all = policies(&BTreeSet::new(), &Settings::default())?;
     let mut out = format!("{HEAD}{{{{- if .Values.policies.enabled }}}}\n");
     for (policy, bindings) in &all.validating {
-        if bindings.iter().any(refuses) {
+        if bindings.iter().any(denies) {
             out.push_str(&validating(policy, bindings)?);
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn template() -> Result<String, ChartError> {
     Ok(out)
 }
 
-fn refuses(binding: &ValidatingAdmissionPolicyBinding) -> bool {
+fn denies(binding: &ValidatingAdmissionPolicyBinding) -> bool {
     let mut actions = binding.spec.validation_actions.iter();
     actions.any(|action| action == DENY)
 }
@@ -51,10 +51,10 @@ fn validating(
     let mut policy = serde_json::to_value(policy)?;
     let mut needed = BTreeSet::new();
     if let Some(list) = policy.pointer_mut("/spec/validations") {
-        needed = conditions::declared_in(list).unwrap_or_default();
-        conditions::in_list(list);
+        needed = rule_gates::rule_defaults(list).unwrap_or_default();
+        rule_gates::gate_list(list);
     }
-    let mut out = format_if(&is_any_declared(needed));
+    let mut out = format_if(&any_rule_at_default(needed));
     out.push_str(&document(&policy)?);
     for binding in bindings {
         out.push_str(&document(binding)?);
@@ -70,5 +70,5 @@ fn format_if(condition: &str) -> String {
 fn document(object: &impl Serialize) -> Result<String, YamlError> {
     let mut object: Value = serde_json::to_value(object)?;
     put_labels(&mut object);
-    Ok(format!("---\n{}", fill(&yaml::document(&object)?)))
+    Ok(format!("---\n{}", render(&yaml::document(&object)?)))
 }

@@ -23,7 +23,7 @@ fn chart() -> PathBuf {
 }
 
 #[test]
-fn what_is_committed_is_what_is_made() {
+fn committed_chart_files_are_current() {
     let remedy = "cargo run -p lockkeeper-crdgen --bin crdgen -- all --output-dir .";
     let files = files().unwrap();
     for File { path, text } in &files {
@@ -38,7 +38,7 @@ fn what_is_committed_is_what_is_made() {
 }
 
 #[test]
-fn the_files_come_in_order_and_each_once() {
+fn chart_files_are_sorted_and_unique() {
     let paths: Vec<String> = files().unwrap().into_iter().map(|it| it.path).collect();
     let mut sorted = paths.clone();
     sorted.sort();
@@ -48,7 +48,7 @@ fn the_files_come_in_order_and_each_once() {
 }
 
 #[test]
-fn a_template_has_a_condition_and_the_labels_of_the_chart() {
+fn template_has_condition_and_chart_labels() {
     let plain = json!({"kind": "A", "metadata": {"name": "a"}});
     let labelled = json!({"kind": "B", "metadata": {"labels": {"team": "speech"}, "name": "b"}});
     let text = template(&[plain, labelled], ".Values.policies.enabled").unwrap();
@@ -74,7 +74,7 @@ metadata:
 }
 
 #[test]
-fn no_hole_is_left_open() {
+fn templates_leave_no_placeholder() {
     for File { path, text } in files().unwrap() {
         assert!(!text.contains("hole.chart"), "{path}");
         let opened = text.matches("{{- if ").count() + text.matches("{{- with ").count();
@@ -84,9 +84,9 @@ fn no_hole_is_left_open() {
 
 proptest! {
     #[test]
-    fn what_looks_like_a_template_is_none(text in "[ -~\n]{0,40}|[{} ]{0,20}") {
+    fn template_syntax_in_text_is_escaped(text in "[ -~\n]{0,40}|[{} ]{0,20}") {
         let yaml = yaml::document(&json!({"text": text})).unwrap();
-        let filled = holes::fill(&yaml);
+        let filled = placeholders::render(&yaml);
         let printed = filled.replace(r#"{{ "{{" }}"#, "{{");
         prop_assert_eq!(&printed, &yaml);
         let actions = filled.replace(r#"{{ "{{" }}"#, "");
@@ -111,7 +111,7 @@ fn sections(schema: &Value, path: &str, out: &mut Vec<(String, Value)>) {
 }
 
 #[test]
-fn the_schema_refuses_unknown_keys_everywhere() {
+fn values_schema_rejects_unknown_keys() {
     let schema: Value = serde_json::from_str(&values::schema_text().unwrap()).unwrap();
     assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
     let mut all = Vec::new();
@@ -123,14 +123,14 @@ fn the_schema_refuses_unknown_keys_everywhere() {
 }
 
 #[test]
-fn the_file_of_values_holds_the_defaults() {
+fn values_file_matches_defaults() {
     let text = values::defaults_text().unwrap();
     let read: Value = serde_saphyr::from_str(&text).unwrap();
     assert_eq!(read, json!(values::Values::default()));
 }
 
 #[test]
-fn every_value_is_commented() {
+fn values_are_documented() {
     let text = values::defaults_text().unwrap();
     let mut before = "";
     let mut section = usize::MAX;
@@ -153,7 +153,7 @@ fn every_value_is_commented() {
 }
 
 #[test]
-fn the_chart_has_the_version_of_the_binary() {
+fn chart_version_matches_binary() {
     let text = fs::read_to_string(chart().join("Chart.yaml")).unwrap();
     let chart: Value = serde_saphyr::from_str(&text).unwrap();
     assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
@@ -168,7 +168,7 @@ const TABLE: [&str; 2] = [
 
 /// `UPDATE_DOCS=1` writes the table anew.
 #[test]
-fn the_page_says_what_values_there_are() {
+fn values_page_is_current() {
     let path = root().join("docs/installation.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(TABLE[0]).expect("a table begins");

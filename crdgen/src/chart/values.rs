@@ -1,9 +1,9 @@
 //! The values of the chart: their type, with what each is for and its default. `values.yaml`, `values.schema.json` and
 //! the table in `docs/installation.md` are made from it.
 
-mod shape;
+mod render;
 
-pub use shape::{defaults_text, rows, schema_text};
+pub use render::{defaults_text, rows, schema_text};
 
 use k8s_openapi::api::core::v1::{Affinity, LocalObjectReference, Toleration};
 use lockkeeper_api::config::{Config, ForeignKinds};

@@ -5,8 +5,8 @@
 //! rule.
 
 use super::HEAD;
-use super::holes::{self, Hole};
-use crate::webhooks::{Authorities, Endpoint, NAME, configurations};
+use super::placeholders::{self, Placeholder};
+use crate::webhooks::{CaSource, Endpoint, NAME, configurations};
 use crate::yaml::{self, YamlError};
 use lockkeeper_api::config::{Action, ForeignKinds};
 use lockkeeper_policies::registry::{self, Registration};
@@ -29,14 +29,14 @@ pub(super) fn template() -> Result<String, YamlError> {
 
 fn configuration(which: Configuration) -> Result<String, YamlError> {
     let mut out = head(which)?;
-    for kind in registry::guarded() {
+    for kind in registry::known_registrations() {
         let Some(entry) = entry(which, &kind)? else {
             continue;
         };
-        let text = holes::fill(&yaml::document(&[entry])?);
+        let text = placeholders::render(&yaml::document(&[entry])?);
         out.push_str(&match kind.foreign {
             None => text,
-            Some(project) => where_wanted(project, &kind, &text),
+            Some(project) => foreign_kind_template(project, &kind, &text),
         });
     }
     Ok(out)
@@ -44,7 +44,7 @@ fn configuration(which: Configuration) -> Result<String, YamlError> {
 
 /// All but the entries.
 fn head(which: Configuration) -> Result<String, YamlError> {
-    let (validating, mutating) = configurations(&endpoint(), Authorities::Absent, &[]);
+    let (validating, mutating) = configurations(&endpoint(), CaSource::Absent, &[]);
     let mut object = match which {
         Configuration::Validating => serde_json::to_value(validating)?,
         Configuration::Mutating => serde_json::to_value(mutating)?,
@@ -52,14 +52,14 @@ fn head(which: Configuration) -> Result<String, YamlError> {
     if let Some(object) = object.as_object_mut() {
         object.remove("webhooks");
     }
-    Hole::CertManager.put(&mut object, &["metadata"]);
+    Placeholder::CertManager.put(&mut object, &["metadata"]);
     super::put_labels(&mut object);
-    Ok(holes::fill(&yaml::document(&object)?) + "webhooks:\n")
+    Ok(placeholders::render(&yaml::document(&object)?) + "webhooks:\n")
 }
 
 fn endpoint() -> Endpoint {
     Endpoint::Service {
-        namespace: Hole::Namespace.mark(),
+        namespace: Placeholder::Namespace.mark(),
         name: NAME.to_owned(),
         port: 443,
     }
@@ -71,7 +71,7 @@ fn entry(which: Configuration, kind: &Registration) -> Result<Option<Value>, Yam
     if kind.foreign.is_some() {
         kind.validated_on = rules(&kind).flat_map(|(_, _, on)| on).copied().collect();
     }
-    let (validating, mutating) = configurations(&endpoint(), Authorities::Absent, &[kind.clone()]);
+    let (validating, mutating) = configurations(&endpoint(), CaSource::Absent, &[kind.clone()]);
     let mut object = match which {
         Configuration::Validating => serde_json::to_value(validating)?,
         Configuration::Mutating => serde_json::to_value(mutating)?,
@@ -79,15 +79,15 @@ fn entry(which: Configuration, kind: &Registration) -> Result<Option<Value>, Yam
     let Some(entry) = object.pointer_mut("/webhooks/0") else {
         return Ok(None);
     };
-    Hole::CaBundle.put(entry, &["clientConfig"]);
+    Placeholder::CaBundle.put(entry, &["clientConfig"]);
     if kind.foreign.is_some() {
-        set(entry, "/failurePolicy", Hole::ForeignFailurePolicy);
-        set(entry, "/rules/0/operations", Hole::Operations);
+        set(entry, "/failurePolicy", Placeholder::ForeignFailurePolicy);
+        set(entry, "/rules/0/operations", Placeholder::Operations);
     }
     Ok(Some(entry.take()))
 }
 
-fn set(entry: &mut Value, pointer: &str, hole: Hole) {
+fn set(entry: &mut Value, pointer: &str, hole: Placeholder) {
     if let Some(value) = entry.pointer_mut(pointer) {
         *value = Value::String(hole.mark());
     }
@@ -104,7 +104,7 @@ fn rules(kind: &Registration) -> impl Iterator<Item = (&'static str, bool, &'sta
 }
 
 /// The entry, for whoever wants the project's kinds and has a rule on for this one.
-fn where_wanted(project: ForeignKinds, kind: &Registration, entry: &str) -> String {
+fn foreign_kind_template(project: ForeignKinds, kind: &Registration, entry: &str) -> String {
     let rules = rules(kind).map(|(id, on, operations)| {
         let operations: Vec<&str> = operations.iter().map(|it| it.as_str()).collect();
         json!({"id": id, "on": on, "operations": operations})

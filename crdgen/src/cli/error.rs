@@ -2,9 +2,9 @@
 
 use super::CERTIFICATE;
 use crate::diff;
-use crate::expressions::ExpressionError;
-use crate::files::{Unreadable, Unwritable};
-use crate::pages;
+use crate::cel::ExpressionError;
+use crate::files::{FileReadError, FileEncodeError};
+use crate::user_rule_dirs;
 use crate::versions;
 use std::io;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub enum Error {
     },
     /// What is there cannot be held against what is emitted.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] FileReadError),
     /// What is there is not what is emitted.
     #[error(
         "not what is emitted: {files} of the files in {folder}; write them anew with --output-dir {folder}"
@@ -81,7 +81,7 @@ pub enum Error {
     },
     /// The rules of users cannot be read.
     #[error(transparent)]
-    Rules(#[from] pages::Error),
+    Rules(#[from] user_rule_dirs::Error),
     /// An expression of a rule cannot be used.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
@@ -93,7 +93,7 @@ pub enum Error {
     Versions(#[from] versions::cli::Error),
     /// An object has no YAML form.
     #[error(transparent)]
-    Unwritable(#[from] Unwritable),
+    Unwritable(#[from] FileEncodeError),
     /// The output cannot be written to.
     #[error("cannot write the output; write to files with --output-dir instead")]
     Output(#[source] io::Error),

@@ -23,7 +23,7 @@ pub(super) struct Output {
 
 impl Output {
     /// To be held against what is in a folder.
-    pub(super) fn checking(folder: PathBuf) -> Self {
+    pub(super) fn for_check(folder: PathBuf) -> Self {
         Self {
             output_dir: None,
             check: Some(folder),
@@ -31,7 +31,7 @@ impl Output {
     }
 
     /// Does with the documents what was asked for. In the `owned` folders there is nothing else.
-    pub(super) fn deliver(
+    pub(super) fn emit(
         &self,
         documents: &[Document],
         owned: &[&str],
@@ -60,11 +60,11 @@ fn write(documents: &[Document], folder: &Path) -> Result<(), Error> {
 
 fn print(documents: &[Document], out: &mut dyn Write) -> Result<(), Error> {
     let texts: Vec<&str> = documents.iter().map(|it| it.text.as_str()).collect();
-    say(&texts.join("---\n"), out)
+    write_text(&texts.join("---\n"), out)
 }
 
 /// A reader that stops reading, as `head` does, is no error.
-fn say(text: &str, out: &mut dyn Write) -> Result<(), Error> {
+fn write_text(text: &str, out: &mut dyn Write) -> Result<(), Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
         _ => Ok(()),
@@ -79,7 +79,7 @@ fn check(
 ) -> Result<(), Error> {
     let differences = differences(documents, owned, folder)?;
     for difference in &differences {
-        say(difference, out)?;
+        write_text(difference, out)?;
     }
     if differences.is_empty() {
         return Ok(());

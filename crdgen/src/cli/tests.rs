@@ -42,7 +42,7 @@ fn kinds(yaml: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_definitions_are_what_is_emitted_without_a_command() {
+fn default_command_emits_definitions() {
     let text = printed(&[]);
     assert_eq!(text, printed(&["definitions"]));
     assert_eq!(kinds(&text), ["CustomResourceDefinition"; 5]);
@@ -50,7 +50,7 @@ fn the_definitions_are_what_is_emitted_without_a_command() {
 }
 
 #[test]
-fn both_webhook_configurations_are_emitted() {
+fn webhooks_command_emits_both_configurations() {
     let text = printed(SERVICE);
     let expected = [
         "ValidatingWebhookConfiguration",
@@ -72,7 +72,7 @@ fn both_webhook_configurations_are_emitted() {
 }
 
 #[test]
-fn cert_manager_finds_both_configurations() {
+fn cert_manager_annotation_is_on_both_configurations() {
     let certificate = ["--cert-manager", "lockkeeper-system/lockkeeper"];
     let text = printed(&[SERVICE, &certificate].concat());
     let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
@@ -95,7 +95,7 @@ fn cert_manager_finds_both_configurations() {
 }
 
 #[test]
-fn files_are_what_would_be_printed() {
+fn output_dir_files_equal_printed_output() {
     let folder = TempDir::new().unwrap();
     let directory = folder.path().join("new/crds");
     let shown = directory.to_str().unwrap();
@@ -124,7 +124,7 @@ fn files_are_what_would_be_printed() {
 }
 
 #[test]
-fn wrong_command_lines_are_refused() {
+fn invalid_command_lines_are_rejected() {
     let cases: &[(&[&str], ErrorKind)] = &[
         (&["webhook"], ErrorKind::InvalidSubcommand),
         (&["webhooks"], ErrorKind::MissingRequiredArgument),
@@ -199,7 +199,7 @@ fn bundle(content: &str) -> Result<String, String> {
 }
 
 #[test]
-fn a_ca_bundle_holds_certificates_and_no_key() {
+fn ca_bundle_with_private_key_is_rejected() {
     let text = bundle("-----BEGIN CERTIFICATE-----\n").unwrap();
     assert_eq!(
         text.matches("caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==\n")
@@ -243,7 +243,7 @@ fn foreign(flags: &[&str], config: &str) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn kinds_of_others_are_sent_by_flag_and_by_configuration() {
+fn foreign_kinds_come_from_flag_or_configuration() {
     let kueue = ["clusterqueues", "cohorts", "resourceflavors", "localqueues"];
     let both = [&kueue[..], &["elasticquotas"]].concat();
     let wanted = "webhook: {foreignKinds: [kueue]}\n";
@@ -266,7 +266,7 @@ fn kinds_of_others_are_sent_by_flag_and_by_configuration() {
 }
 
 #[test]
-fn a_configuration_that_is_wrong_is_named() {
+fn invalid_configuration_error_names_file() {
     for (config, reason) in [
         (
             "webhook: {foreignKinds: [volcano]}\n",
@@ -291,7 +291,7 @@ fn a_configuration_that_is_wrong_is_named() {
 }
 
 #[test]
-fn what_cannot_be_read_or_written_is_named() {
+fn io_error_names_path() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -339,14 +339,14 @@ impl Write for Broken {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error_and_a_full_disk_is() {
+fn broken_pipe_is_ignored_and_full_disk_fails() {
     run(Command::default(), &mut Broken(io::ErrorKind::BrokenPipe)).unwrap();
     let error = run(Command::default(), &mut Broken(io::ErrorKind::StorageFull)).unwrap_err();
     assert!(matches!(error, Error::Output(_)), "{error}");
 }
 
 #[test]
-fn the_chart_is_written_into_its_folder() {
+fn chart_command_writes_files() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("new");
     let text = printed(&["chart", "--output-dir", path.to_str().unwrap()]);
@@ -365,7 +365,7 @@ fn repository() -> PathBuf {
 }
 
 #[test]
-fn what_is_kept_in_the_repository_is_what_is_emitted() {
+fn committed_files_are_current() {
     let mut out = Vec::new();
     let checked = check(repository(), &mut out);
     let difference = String::from_utf8(out).unwrap();
@@ -376,7 +376,7 @@ fn what_is_kept_in_the_repository_is_what_is_emitted() {
 }
 
 #[test]
-fn a_difference_is_shown_and_counted() {
+fn check_prints_and_counts_differences() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();
     let to = path.to_str().unwrap();
@@ -400,7 +400,7 @@ fn a_difference_is_shown_and_counted() {
 }
 
 #[test]
-fn policies_are_emitted_with_what_binds_them() {
+fn policies_command_emits_policies_and_bindings() {
     let text = printed(&["policies", "--foreign", "koordinator"]);
     let kinds = kinds(&text);
     let count = |kind: &str| kinds.iter().filter(|it| *it == kind).count();
@@ -413,7 +413,7 @@ fn policies_are_emitted_with_what_binds_them() {
 }
 
 #[test]
-fn what_the_configuration_softens_is_in_no_schema_but_in_a_policy() {
+fn softened_rules_move_from_schema_to_policy() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("lockkeeper.yaml");
     fs::write(&file, "rules: {actions: {CQ007: warn}}\n").unwrap();

@@ -9,7 +9,7 @@
 use super::*;
 use crate::yaml;
 use lockkeeper_api::cluster_queue::StopPolicy;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
@@ -70,7 +70,7 @@ fn is_quantity(node: &Value) -> bool {
 }
 
 #[test]
-fn kinds_and_names() {
+fn definitions_have_expected_kinds_and_names() {
     let names: Vec<String> = definitions(&Settings::default())
         .unwrap()
         .into_iter()
@@ -136,7 +136,7 @@ fn fields_are_described() {
 
 /// What has no bound has no bound on what it costs to check.
 #[test]
-fn lists_maps_and_texts_are_bounded() {
+fn lists_maps_and_strings_are_bounded() {
     each_node(|path, node| {
         let bound = match node["type"].as_str() {
             Some("array") => {
@@ -155,7 +155,7 @@ fn lists_maps_and_texts_are_bounded() {
 }
 
 #[test]
-fn formats_are_those_that_the_api_server_knows() {
+fn formats_are_known_to_api_server() {
     each_node(|path, node| {
         let format = node["format"].as_str();
         assert!(
@@ -166,7 +166,7 @@ fn formats_are_those_that_the_api_server_knows() {
 }
 
 #[test]
-fn defaults_are_values_of_their_field() {
+fn schema_defaults_are_valid_values() {
     each_node(|path, node| {
         let Some(default) = node.get("default") else {
             return;
@@ -187,7 +187,7 @@ fn defaults_are_values_of_their_field() {
 }
 
 #[test]
-fn keys_of_list_maps_are_required_or_defaulted() {
+fn list_map_keys_are_required_or_defaulted() {
     each_node(|path, node| {
         for key in node["x-kubernetes-list-map-keys"]
             .as_array()
@@ -205,7 +205,7 @@ fn keys_of_list_maps_are_required_or_defaulted() {
 }
 
 #[test]
-fn only_a_flavor_may_go_without_a_spec() {
+fn only_resource_flavor_has_optional_spec() {
     for crd in all() {
         let required = root(&crd)["required"]
             .as_array()
@@ -221,7 +221,7 @@ fn only_a_flavor_may_go_without_a_spec() {
 }
 
 #[test]
-fn a_pod_template_has_no_schema() {
+fn pod_template_has_no_schema() {
     let workload = schema_of("Workload");
     let template =
         &workload["properties"]["spec"]["properties"]["podSets"]["items"]["properties"]["template"];
@@ -231,7 +231,7 @@ fn a_pod_template_has_no_schema() {
 
 /// The derive's own schema describes these fields by their type.
 #[test]
-fn a_choice_is_described_by_its_field_and_its_values() {
+fn enums_are_described_by_field_and_values() {
     let queue = schema_of("ClusterQueue");
     let policy = &queue["properties"]["spec"]["properties"]["preemption"]["properties"]["reclaimWithinCohort"];
     let description = policy["description"].as_str().unwrap();
@@ -254,7 +254,7 @@ fn definitions_fit_into_the_annotation_of_kubectl() {
 }
 
 #[test]
-fn yaml_reads_back() {
+fn definition_yaml_round_trips() {
     for crd in definitions(&Settings::default()).unwrap() {
         let text = yaml::document(&crd).unwrap();
         assert!(!text.contains("null\n"), "{text}");
@@ -270,28 +270,28 @@ fn yaml_reads_back() {
 }
 
 /// Fills in the defaults of a schema, as the API server does.
-fn fill_by_schema(value: &mut Value, node: &Value) {
+fn default_by_schema(value: &mut Value, node: &Value) {
     if let (Value::Object(map), Some(properties)) = (&mut *value, node["properties"].as_object()) {
         for (name, child) in properties {
             if let Some(default) = child.get("default") {
                 map.entry(name).or_insert_with(|| default.clone());
             }
             if let Some(field) = map.get_mut(name) {
-                fill_by_schema(field, child);
+                default_by_schema(field, child);
             }
         }
     }
     for item in value.as_array_mut().into_iter().flatten() {
-        fill_by_schema(item, &node["items"]);
+        default_by_schema(item, &node["items"]);
     }
 }
 
 /// Fills in what the webhook would.
-fn fill_by_webhook<T: Guarded>(value: &mut Value) {
+fn default_by_webhook<T: ValidatedKind>(value: &mut Value) {
     let object: T = serde_json::from_value(value.clone()).unwrap();
     let (world, settings) = (Index::default(), Settings::default());
     let context = Context {
-        world: &world,
+        cluster: &world,
         settings: &settings,
     };
     for filled in T::defaults(&object, None, &context).items() {
@@ -301,27 +301,27 @@ fn fill_by_webhook<T: Guarded>(value: &mut Value) {
 
 /// Whether it is the API server that fills in or the webhook, the outcome is the same.
 #[track_caller]
-fn same_defaults<T: Guarded>(kind: &str, spec: &Value) {
+fn same_defaults<T: ValidatedKind>(kind: &str, spec: &Value) {
     let schema = schema_of(kind);
     let given = json!({"metadata": {"name": "sample"}, "spec": spec});
 
     let mut by_webhook = given.clone();
-    fill_by_webhook::<T>(&mut by_webhook);
+    default_by_webhook::<T>(&mut by_webhook);
     let mut webhook_first = by_webhook.clone();
-    fill_by_schema(&mut webhook_first, &schema);
+    default_by_schema(&mut webhook_first, &schema);
     assert_eq!(
         webhook_first, by_webhook,
         "the schema has a default that the webhook has not"
     );
 
     let mut schema_first = given;
-    fill_by_schema(&mut schema_first, &schema);
-    fill_by_webhook::<T>(&mut schema_first);
+    default_by_schema(&mut schema_first, &schema);
+    default_by_webhook::<T>(&mut schema_first);
     assert_eq!(schema_first, by_webhook);
 }
 
 #[test]
-fn defaults_of_the_schema_are_those_of_the_webhook() {
+fn schema_defaults_match_webhook_defaults() {
     let queue = |spec| same_defaults::<ClusterQueue>("ClusterQueue", &spec);
     queue(json!({}));
     queue(json!({"flavorFungibility": {}, "fairSharing": {}, "preemption": {}}));
@@ -340,12 +340,12 @@ fn defaults_of_the_schema_are_those_of_the_webhook() {
 
 /// Kinds that the webhook does not default have defaults all the same.
 #[test]
-fn defaults_that_only_the_schema_has() {
+fn schema_only_defaults_are_applied() {
     let mut cohort = json!({"spec": {"fairSharing": {}}});
-    fill_by_schema(&mut cohort, &schema_of("Cohort"));
+    default_by_schema(&mut cohort, &schema_of("Cohort"));
     assert_eq!(cohort["spec"]["fairSharing"]["weight"], "1");
 
     let mut queue = json!({"spec": {"clusterQueue": "research"}});
-    fill_by_schema(&mut queue, &schema_of("LocalQueue"));
+    default_by_schema(&mut queue, &schema_of("LocalQueue"));
     assert_eq!(queue["spec"]["stopPolicy"], json!(StopPolicy::default()));
 }

@@ -5,41 +5,41 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use std::cmp::Ordering;
 
 /// A bound that is not the same on both sides.
-pub(super) struct Moved {
+pub(super) struct BoundChange {
     pub(super) effect: Effect,
-    pub(super) what: String,
+    pub(super) description: String,
 }
 
 /// All bounds that moved.
-pub(super) fn moved(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<Moved> {
+pub(super) fn bound_changes(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<BoundChange> {
     let counts = [
-        ("minLength", Side::Least, old.min_length, new.min_length),
-        ("maxLength", Side::Most, old.max_length, new.max_length),
-        ("minItems", Side::Least, old.min_items, new.min_items),
-        ("maxItems", Side::Most, old.max_items, new.max_items),
+        ("minLength", Side::Lower, old.min_length, new.min_length),
+        ("maxLength", Side::Upper, old.max_length, new.max_length),
+        ("minItems", Side::Lower, old.min_items, new.min_items),
+        ("maxItems", Side::Upper, old.max_items, new.max_items),
         (
             "minProperties",
-            Side::Least,
+            Side::Lower,
             old.min_properties,
             new.min_properties,
         ),
         (
             "maxProperties",
-            Side::Most,
+            Side::Upper,
             old.max_properties,
             new.max_properties,
         ),
     ];
     let counts = counts.into_iter().filter_map(|(name, side, old, new)| {
         // Nothing has fewer than none.
-        let of = |it: Option<i64>| it.filter(|it| !(matches!(side, Side::Least) && *it <= 0));
+        let of = |it: Option<i64>| it.filter(|it| !(matches!(side, Side::Lower) && *it <= 0));
         let of = |it| {
             of(it).map(|value| Bound {
                 value,
                 is_excluded: false,
             })
         };
-        one(name, side, of(old), of(new))
+        compare_bound(name, side, of(old), of(new))
     });
     let number = |value: Option<f64>, excluded: Option<bool>| {
         value.map(|value| Bound {
@@ -56,17 +56,17 @@ pub(super) fn moved(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<Moved> 
         number(new.maximum, new.exclusive_maximum),
     );
     let numbers = [
-        one("minimum", Side::Least, least.0, least.1),
-        one("maximum", Side::Most, most.0, most.1),
-        multiple(old.multiple_of, new.multiple_of),
+        compare_bound("minimum", Side::Lower, least.0, least.1),
+        compare_bound("maximum", Side::Upper, most.0, most.1),
+        compare_multiple_of(old.multiple_of, new.multiple_of),
     ];
     counts.chain(numbers.into_iter().flatten()).collect()
 }
 
 #[derive(Clone, Copy)]
 enum Side {
-    Least,
-    Most,
+    Lower,
+    Upper,
 }
 
 #[derive(Clone, Copy)]
@@ -80,19 +80,19 @@ impl<T: PartialOrd> Bound<T> {
     fn strictness(&self, other: &Self, side: Side) -> Option<Ordering> {
         let by_value = self.value.partial_cmp(&other.value)?;
         let by_value = match side {
-            Side::Least => by_value,
-            Side::Most => by_value.reverse(),
+            Side::Lower => by_value,
+            Side::Upper => by_value.reverse(),
         };
         Some(by_value.then(self.is_excluded.cmp(&other.is_excluded)))
     }
 }
 
-fn one<T: Copy + PartialOrd + ToString>(
+fn compare_bound<T: Copy + PartialOrd + ToString>(
     name: &str,
     side: Side,
     old: Option<Bound<T>>,
     new: Option<Bound<T>>,
-) -> Option<Moved> {
+) -> Option<BoundChange> {
     let text = |it: &Bound<T>| {
         let excluded = if it.is_excluded { ", excluded" } else { "" };
         format!("{}{excluded}", it.value.to_string())
@@ -118,10 +118,10 @@ fn one<T: Copy + PartialOrd + ToString>(
             (effect, what)
         }
     };
-    Some(Moved { effect, what })
+    Some(BoundChange { effect, description: what })
 }
 
-fn multiple(old: Option<f64>, new: Option<f64>) -> Option<Moved> {
+fn compare_multiple_of(old: Option<f64>, new: Option<f64>) -> Option<BoundChange> {
     let (effect, what) = match (old, new) {
         (None, Some(new)) => (
             Effect::Narrower,
@@ -142,5 +142,5 @@ fn multiple(old: Option<f64>, new: Option<f64>) -> Option<Moved> {
         }
         _ => return None,
     };
-    Some(Moved { effect, what })
+    Some(BoundChange { effect, description: what })
 }

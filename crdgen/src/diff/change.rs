@@ -7,7 +7,7 @@ use std::fmt;
 /// How bad a change is; the worst comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Class {
+pub enum ChangeClass {
     /// Whoever writes or reads objects, and whatever is stored, goes on as before.
     Compatible,
     /// Goes on as before once all stored objects have been written anew.
@@ -16,7 +16,7 @@ pub enum Class {
     Breaking,
 }
 
-impl Class {
+impl ChangeClass {
     /// Its name in every output.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -28,7 +28,7 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for ChangeClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -52,7 +52,7 @@ pub enum Effect {
 /// leaves as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "stored", content = "until")]
-pub enum Stored {
+pub enum StoredObjectsEffect {
     /// Nothing.
     Untouched,
     /// One that does not meet it is taken until something at this place changes.
@@ -67,7 +67,7 @@ pub enum Stored {
     Gone,
 }
 
-impl fmt::Display for Stored {
+impl fmt::Display for StoredObjectsEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Untouched => f.write_str("stored objects pass"),
@@ -87,7 +87,7 @@ impl fmt::Display for Stored {
 
 /// Where a change is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ChangeLocation {
     /// In the definition, at this field; empty for all of it.
     Definition(&'static str),
     /// In what is said of a version, at this field; empty for all of it.
@@ -96,7 +96,7 @@ pub enum Place {
     Schema(String, SchemaPath),
 }
 
-impl Place {
+impl ChangeLocation {
     /// The version that it is in.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
@@ -116,7 +116,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ChangeLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Definition("") => f.write_str("the definition"),
@@ -134,30 +134,30 @@ pub struct Change {
     /// The name of the definition.
     pub definition: String,
     /// Where it is.
-    pub place: Place,
+    pub place: ChangeLocation,
     /// What kind of change it is.
     pub code: Code,
     /// How bad it is.
-    pub class: Class,
+    pub class: ChangeClass,
     /// What it does to the set of accepted values.
     pub effect: Effect,
     /// What changed: lower-case, no full stop.
-    pub what: String,
+    pub description: String,
     /// What happens to stored objects.
-    pub stored: Stored,
+    pub stored: StoredObjectsEffect,
 }
 
 impl Change {
-    pub(super) fn of_definition(name: &str, field: &'static str, code: Code, what: String) -> Self {
-        Self::new(name, Place::Definition(field), code, what)
+    pub(super) fn for_definition(name: &str, field: &'static str, code: Code, what: String) -> Self {
+        Self::new(name, ChangeLocation::Definition(field), code, what)
     }
 
-    pub(super) fn new(definition: &str, place: Place, code: Code, what: String) -> Self {
+    pub(super) fn new(definition: &str, place: ChangeLocation, code: Code, description: String) -> Self {
         let stored = match code {
             Code::DefinitionRemoved | Code::StoredVersionRemoved | Code::ScopeChanged => {
-                Stored::Gone
+                StoredObjectsEffect::Gone
             }
-            _ => Stored::Untouched,
+            _ => StoredObjectsEffect::Untouched,
         };
         Self {
             definition: definition.to_owned(),
@@ -165,12 +165,12 @@ impl Change {
             code,
             class: code.class(),
             effect: Effect::Same,
-            what,
+            description,
             stored,
         }
     }
 
-    pub(super) fn class(mut self, class: Class) -> Self {
+    pub(super) fn with_class(mut self, class: ChangeClass) -> Self {
         self.class = class;
         self
     }

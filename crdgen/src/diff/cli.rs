@@ -2,11 +2,11 @@
 
 use super::render::{Output, Report};
 use super::source::{self, Definitions, Source};
-use super::{Class, Fate, compare, fates};
+use super::{ChangeClass, StoredObjectOutcome, compare, check_stored_objects};
 use crate::structural::check::{NotStructural, check};
 use clap::Args;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use lockkeeper_policies::structure::SchemaError;
+use lockkeeper_policies::schema::SchemaError;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
@@ -73,7 +73,7 @@ pub enum Error {
 /// # Errors
 ///
 /// When something cannot be read or understood; each error says what, and what to do.
-pub fn run(arguments: &Diff, out: &mut dyn Write) -> Result<Class, Error> {
+pub fn run(arguments: &Diff, out: &mut dyn Write) -> Result<ChangeClass, Error> {
     let (old, new) = (Source::parse(&arguments.old), Source::parse(&arguments.new));
     if old == Source::Stdin && new == Source::Stdin {
         return Err(Error::BothStdin);
@@ -93,7 +93,7 @@ pub(crate) fn against(
     old: &str,
     new: Vec<CustomResourceDefinition>,
     out: &mut dyn Write,
-) -> Result<Class, Error> {
+) -> Result<ChangeClass, Error> {
     // Nothing that is at hand has a path that a revision could have, too.
     let before = Source::parse(old).definitions(&Source::Stdin)?;
     let after = Definitions {
@@ -114,14 +114,14 @@ fn answer(
     before: &Definitions,
     after: &Definitions,
     out: &mut dyn Write,
-) -> Result<Class, Error> {
+) -> Result<ChangeClass, Error> {
     after.items.iter().try_for_each(check)?;
     let changes = compare(&before.items, &after.items);
     let mut skipped = before.skipped.saturating_add(after.skipped);
     let mut verdicts = Vec::new();
     for path in &arguments.objects {
         let objects = Source::Path(path.into()).objects()?;
-        let (found, others) = fates(&objects, &after.items)?;
+        let (found, others) = check_stored_objects(&objects, &after.items)?;
         verdicts.extend(found);
         skipped = skipped.saturating_add(others);
     }
@@ -132,9 +132,9 @@ fn answer(
         skipped,
     };
     write(&report.text(arguments.output, is_coloured())?, out)?;
-    let failing = verdicts.iter().any(|it| it.fate > Fate::LosesFields);
+    let failing = verdicts.iter().any(|it| it.fate > StoredObjectOutcome::LosesFields);
     Ok(if failing {
-        Class::Breaking
+        ChangeClass::Breaking
     } else {
         report.class()
     })

@@ -1,6 +1,6 @@
 //! What is said of a kind and its versions, beside the schemas.
 
-use super::{Change, Class, Code, Effect, Place, schema};
+use super::{Change, ChangeClass, Code, Effect, ChangeLocation, schema};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
 };
@@ -19,28 +19,28 @@ pub(super) fn compare(
         match find(new, &version.name) {
             Some(after) => {
                 let mut found = version::compare(name, &version, after);
-                if !is_seen(old, &version) && !is_seen(new, after) {
-                    calm(&mut found);
+                if !is_in_use(old, &version) && !is_in_use(new, after) {
+                    mark_compatible(&mut found);
                 }
                 changes.append(&mut found);
             }
-            None => changes.push(removed(name, old, &version)),
+            None => changes.push(version_removed(name, old, &version)),
         }
     }
     for version in &new.spec.versions {
         let before = find(old, &version.name);
         if before.is_none() {
             let what = "the version is new".to_owned();
-            changes.push(at(name, version, "", Code::VersionAdded, what));
+            changes.push(version_change(name, version, "", Code::VersionAdded, what));
         }
         if before.is_none_or(|before| !before.served && version.served) {
-            changes.extend(converted(name, old, new, version));
+            changes.extend(changes_without_conversion(name, old, new, version));
         }
     }
     changes
 }
 
-fn at(
+fn version_change(
     name: &str,
     version: &CustomResourceDefinitionVersion,
     field: &'static str,
@@ -49,7 +49,7 @@ fn at(
 ) -> Change {
     Change::new(
         name,
-        Place::Version(version.name.clone(), field),
+        ChangeLocation::Version(version.name.clone(), field),
         code,
         what,
     )
@@ -76,7 +76,7 @@ fn is_stored(definition: &CustomResourceDefinition, version: &str) -> Option<boo
 }
 
 /// Whether a client or the store meets the version.
-fn is_seen(
+fn is_in_use(
     definition: &CustomResourceDefinition,
     version: &CustomResourceDefinitionVersion,
 ) -> bool {
@@ -84,16 +84,16 @@ fn is_seen(
 }
 
 /// What nobody meets hurts nobody.
-fn calm(changes: &mut [Change]) {
+fn mark_compatible(changes: &mut [Change]) {
     for change in changes {
-        change.class = Class::Compatible;
+        change.class = ChangeClass::Compatible;
         change
-            .what
+            .description
             .push_str("; the version is neither served nor stored");
     }
 }
 
-fn removed(
+fn version_removed(
     name: &str,
     old: &CustomResourceDefinition,
     version: &CustomResourceDefinitionVersion,
@@ -112,16 +112,16 @@ fn removed(
             "the version is gone, which was not served",
         )
     };
-    let change = at(name, version, "", code, what.to_owned());
+    let change = version_change(name, version, "", code, what.to_owned());
     if code == Code::UnservedVersionRemoved && stored == Some(false) {
-        return change.class(Class::Compatible);
+        return change.with_class(ChangeClass::Compatible);
     }
     change
 }
 
 /// What objects meet that are stored in the old storage version when a client asks for a version that was not there: without
 /// a webhook nothing but their apiVersion changes.
-fn converted(
+fn changes_without_conversion(
     name: &str,
     old: &CustomResourceDefinition,
     new: &CustomResourceDefinition,
@@ -139,11 +139,11 @@ fn converted(
     let changes = schema::compare(name, &version.name, &schema_of(stored), &schema_of(version));
     let hurting = changes
         .into_iter()
-        .filter(|it| it.class != Class::Compatible);
+        .filter(|it| it.class != ChangeClass::Compatible);
     let told = hurting.map(|change| Change {
-        what: format!(
+        description: format!(
             "compared with {}, in which objects are stored: {}",
-            stored.name, change.what
+            stored.name, change.description
         ),
         ..change
     });

@@ -4,7 +4,7 @@ use super::Effect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
 /// The junctors that say something else, and what that does.
-pub(super) fn changed(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<(&'static str, Effect)> {
+pub(super) fn junctor_changes(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<(&'static str, Effect)> {
     let (old, new) = (without_form(old), without_form(new));
     let of = |it: &Option<Vec<JSONSchemaProps>>| it.clone().unwrap_or_default();
     let lists = [
@@ -60,12 +60,12 @@ fn without_form(schema: &JSONSchemaProps) -> JSONSchemaProps {
 }
 
 /// Every branch of `some` is among `all`.
-fn are_among(some: &[JSONSchemaProps], all: &[JSONSchemaProps]) -> bool {
+fn is_subset(some: &[JSONSchemaProps], all: &[JSONSchemaProps]) -> bool {
     some.iter().all(|it| all.contains(it))
 }
 
 fn effect_of_all(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
-    match (are_among(new, old), are_among(old, new)) {
+    match (is_subset(new, old), is_subset(old, new)) {
         (true, true) => Effect::Same,
         (true, false) => Effect::Wider,
         (false, true) => Effect::Narrower,
@@ -84,7 +84,7 @@ fn effect_of_any(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
 }
 
 fn effect_of_one(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
-    let is_same = old.len() == new.len() && are_among(old, new) && are_among(new, old);
+    let is_same = old.len() == new.len() && is_subset(old, new) && is_subset(new, old);
     match (old.is_empty(), new.is_empty()) {
         _ if is_same => Effect::Same,
         (true, _) => Effect::Narrower,

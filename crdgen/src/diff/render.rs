@@ -1,6 +1,6 @@
 //! The answer of a comparison: for people, as JSON, as Markdown.
 
-use super::{Change, Class, Fate, Verdict};
+use super::{Change, ChangeClass, StoredObjectOutcome, StoredObjectReport};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub struct Report<'a> {
     /// The changes.
     pub changes: &'a [Change],
     /// What becomes of the objects that were given, if any were.
-    pub verdicts: Option<&'a [Verdict]>,
+    pub verdicts: Option<&'a [StoredObjectReport]>,
     /// How many documents were of other kinds.
     pub skipped: usize,
 }
@@ -33,9 +33,9 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// The answer as a whole.
     #[must_use]
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> ChangeClass {
         let worst = self.changes.iter().map(|it| it.class).max();
-        worst.unwrap_or(Class::Compatible)
+        worst.unwrap_or(ChangeClass::Compatible)
     }
 
     /// The text; with colours if it goes to a terminal.
@@ -46,9 +46,9 @@ impl Report<'_> {
     pub fn text(&self, output: Output, has_colours: bool) -> Result<String, fmt::Error> {
         let mut out = String::new();
         match output {
-            Output::Human => self.human(&mut out, has_colours)?,
+            Output::Human => self.write_human(&mut out, has_colours)?,
             Output::Json => writeln!(out, "{:#}", self.json())?,
-            Output::Markdown => self.markdown(&mut out)?,
+            Output::Markdown => self.write_markdown(&mut out)?,
         }
         Ok(out)
     }
@@ -64,11 +64,11 @@ impl Report<'_> {
         all
     }
 
-    fn count(&self, class: Class) -> usize {
+    fn count(&self, class: ChangeClass) -> usize {
         self.changes.iter().filter(|it| it.class == class).count()
     }
 
-    fn human(&self, out: &mut String, has_colours: bool) -> fmt::Result {
+    fn write_human(&self, out: &mut String, has_colours: bool) -> fmt::Result {
         for (definition, changes) in self.by_definition() {
             writeln!(out, "{definition}")?;
             for change in changes {
@@ -77,22 +77,22 @@ impl Report<'_> {
                 writeln!(
                     out,
                     "  {start}{class}{end}  {place}: {} [{}]",
-                    change.what, change.code
+                    change.description, change.code
                 )?;
-                if change.class != Class::Compatible {
+                if change.class != ChangeClass::Compatible {
                     let row = change.code.row();
                     writeln!(out, "    {}; {}", row.meaning, change.stored)?;
                     writeln!(out, "    {}", row.advice)?;
                 }
             }
         }
-        self.human_verdicts(out)?;
+        self.human_stored_objects(out)?;
         writeln!(out, "{}", self.summary())
     }
 
-    fn human_verdicts(&self, out: &mut String) -> fmt::Result {
+    fn human_stored_objects(&self, out: &mut String) -> fmt::Result {
         for verdict in self.verdicts.into_iter().flatten() {
-            if verdict.fate == Fate::Passes {
+            if verdict.fate == StoredObjectOutcome::Passes {
                 continue;
             }
             writeln!(out, "{}  {}", verdict.object, verdict.fate.as_str())?;
@@ -108,17 +108,17 @@ impl Report<'_> {
 
     fn summary(&self) -> String {
         let mut parts = vec![
-            format!("{} breaking", self.count(Class::Breaking)),
+            format!("{} breaking", self.count(ChangeClass::Breaking)),
             format!(
                 "{} need a storage migration",
-                self.count(Class::NeedsStorageMigration)
+                self.count(ChangeClass::NeedsStorageMigration)
             ),
-            format!("{} compatible", self.count(Class::Compatible)),
+            format!("{} compatible", self.count(ChangeClass::Compatible)),
         ];
         if let Some(verdicts) = self.verdicts {
             let failing = verdicts
                 .iter()
-                .filter(|it| it.fate > Fate::LosesFields)
+                .filter(|it| it.fate > StoredObjectOutcome::LosesFields)
                 .count();
             parts.push(format!(
                 "{failing} of {} objects would fail",
@@ -132,13 +132,13 @@ impl Report<'_> {
     }
 
     fn json(&self) -> Value {
-        let changes: Vec<Row<'_>> = self.changes.iter().map(Row::of).collect();
+        let changes: Vec<JsonChange<'_>> = self.changes.iter().map(JsonChange::from_change).collect();
         json!({
             "class": self.class().as_str(),
             "counts": {
-                "breaking": self.count(Class::Breaking),
-                "needs-storage-migration": self.count(Class::NeedsStorageMigration),
-                "compatible": self.count(Class::Compatible),
+                "breaking": self.count(ChangeClass::Breaking),
+                "needs-storage-migration": self.count(ChangeClass::NeedsStorageMigration),
+                "compatible": self.count(ChangeClass::Compatible),
             },
             "changes": changes,
             "objects": self.verdicts,
@@ -146,7 +146,7 @@ impl Report<'_> {
         })
     }
 
-    fn markdown(&self, out: &mut String) -> fmt::Result {
+    fn write_markdown(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "**{}**: {}", self.class(), self.summary())?;
         for (definition, changes) in self.by_definition() {
             writeln!(out, "\n### {definition}\n")?;
@@ -157,7 +157,7 @@ impl Report<'_> {
                 let cells = [
                     change.class.to_string(),
                     format!("`{}`", change.place),
-                    format!("{} ({})", cell(&change.what), row.id),
+                    format!("{} ({})", cell(&change.description), row.id),
                     format!("{}; {}", row.meaning, change.stored),
                     row.advice.to_owned(),
                 ];
@@ -165,7 +165,7 @@ impl Report<'_> {
             }
         }
         let failing = self.verdicts.into_iter().flatten();
-        let mut failing = failing.filter(|it| it.fate != Fate::Passes).peekable();
+        let mut failing = failing.filter(|it| it.fate != StoredObjectOutcome::Passes).peekable();
         if failing.peek().is_some() {
             writeln!(
                 out,
@@ -184,14 +184,14 @@ impl Report<'_> {
 
 /// A change in JSON.
 #[derive(Serialize)]
-struct Row<'a> {
+struct JsonChange<'a> {
     definition: &'a str,
     version: Option<&'a str>,
     path: String,
     place: String,
     code: &'a str,
     name: &'a str,
-    class: Class,
+    class: ChangeClass,
     effect: super::Effect,
     what: &'a str,
     meaning: &'a str,
@@ -199,8 +199,8 @@ struct Row<'a> {
     stored: String,
 }
 
-impl<'a> Row<'a> {
-    fn of(change: &'a Change) -> Self {
+impl<'a> JsonChange<'a> {
+    fn from_change(change: &'a Change) -> Self {
         let row = change.code.row();
         Self {
             definition: &change.definition,
@@ -211,7 +211,7 @@ impl<'a> Row<'a> {
             name: row.name,
             class: change.class,
             effect: change.effect,
-            what: &change.what,
+            what: &change.description,
             meaning: row.meaning,
             advice: row.advice,
             stored: change.stored.to_string(),
@@ -219,12 +219,12 @@ impl<'a> Row<'a> {
     }
 }
 
-fn colours(class: Class, has_colours: bool) -> (&'static str, &'static str) {
+fn colours(class: ChangeClass, has_colours: bool) -> (&'static str, &'static str) {
     match class {
         _ if !has_colours => ("", ""),
-        Class::Breaking => ("\u{1b}[1;31m", "\u{1b}[0m"),
-        Class::NeedsStorageMigration => ("\u{1b}[1;33m", "\u{1b}[0m"),
-        Class::Compatible => ("\u{1b}[32m", "\u{1b}[0m"),
+        ChangeClass::Breaking => ("\u{1b}[1;31m", "\u{1b}[0m"),
+        ChangeClass::NeedsStorageMigration => ("\u{1b}[1;33m", "\u{1b}[0m"),
+        ChangeClass::Compatible => ("\u{1b}[32m", "\u{1b}[0m"),
     }
 }
 

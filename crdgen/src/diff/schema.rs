@@ -1,7 +1,7 @@
 //! Two schemas, place by place.
 
-use super::bounds::moved;
-use super::{Change, Code, Effect, Place, SchemaPath, Stored, junctors, rules};
+use super::bounds::bound_changes;
+use super::{Change, Code, Effect, ChangeLocation, SchemaPath, StoredObjectsEffect, junctors, cel_rules};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -17,13 +17,13 @@ pub fn compare(
     old: &JSONSchemaProps,
     new: &JSONSchemaProps,
 ) -> Vec<Change> {
-    let mut walk = Walk {
+    let mut walk = SchemaComparison {
         definition,
         version,
         changes: Vec::new(),
     };
     let (old, new) = (with_meta(old, new), with_meta(new, old));
-    walk.place(&old, &new, &At::default());
+    walk.compare_node(&old, &new, &Cursor::default());
     walk.changes
 }
 
@@ -59,31 +59,31 @@ fn with_meta(schema: &JSONSchemaProps, other: &JSONSchemaProps) -> JSONSchemaPro
 
 /// Where a walk is.
 #[derive(Clone, Debug, Default)]
-struct At {
+struct Cursor {
     path: SchemaPath,
     /// The outermost list above whose items cannot be told from each other: all of it counts as changed when one is.
     list: Option<SchemaPath>,
     /// Whether something above speaks of all that is below.
-    is_held: bool,
+    has_outer_constraint: bool,
 }
 
-impl At {
-    fn below(&self, path: SchemaPath, parent: &JSONSchemaProps) -> Self {
+impl Cursor {
+    fn child(&self, path: SchemaPath, parent: &JSONSchemaProps) -> Self {
         Self {
             path,
             list: self.list.clone(),
-            is_held: self.is_held || holds_all(parent),
+            has_outer_constraint: self.has_outer_constraint || constrains_children(parent),
         }
     }
 
     /// What has to stay as it is for a stored object to pass.
-    fn until(&self) -> Stored {
-        Stored::Until(self.list.clone().unwrap_or_else(|| self.path.clone()))
+    fn stored_until(&self) -> StoredObjectsEffect {
+        StoredObjectsEffect::Until(self.list.clone().unwrap_or_else(|| self.path.clone()))
     }
 }
 
 /// Whether a place says something of values below it that a new one there may not meet.
-fn holds_all(schema: &JSONSchemaProps) -> bool {
+fn constrains_children(schema: &JSONSchemaProps) -> bool {
     let has_rules = schema
         .x_kubernetes_validations
         .as_ref()
@@ -91,22 +91,22 @@ fn holds_all(schema: &JSONSchemaProps) -> bool {
     schema.enum_.is_some() || has_rules || junctors::has_any(schema)
 }
 
-struct Walk<'a> {
+struct SchemaComparison<'a> {
     definition: &'a str,
     version: &'a str,
     changes: Vec<Change>,
 }
 
-impl Walk<'_> {
+impl SchemaComparison<'_> {
     fn report(
         &mut self,
         path: &SchemaPath,
         code: Code,
         effect: Effect,
-        stored: Stored,
+        stored: StoredObjectsEffect,
         what: String,
     ) {
-        let place = Place::Schema(self.version.to_owned(), path.clone());
+        let place = ChangeLocation::Schema(self.version.to_owned(), path.clone());
         self.changes.push(Change {
             effect,
             stored,
@@ -114,22 +114,22 @@ impl Walk<'_> {
         });
     }
 
-    fn place(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
-        self.words(old, new, at);
-        if self.kind(old, new, at) {
-            self.values(old, new, at);
-            self.lists(old, new, at);
-            self.required(old, new, at);
-            self.rules(old, new, at);
+    fn compare_node(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
+        self.compare_docs(old, new, at);
+        if self.compare_type(old, new, at) {
+            self.compare_values(old, new, at);
+            self.compare_list_types(old, new, at);
+            self.compare_required(old, new, at);
+            self.compare_rules(old, new, at);
             if is_embedded(old) && is_embedded(new) {
-                self.children(&with_meta(old, new), &with_meta(new, old), at);
+                self.compare_children(&with_meta(old, new), &with_meta(new, old), at);
             } else {
-                self.children(old, new, at);
+                self.compare_children(old, new, at);
             }
         }
     }
 
-    fn words(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+    fn compare_docs(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         let mut names = Vec::new();
         let pairs = [
             ("title", old.title != new.title),
@@ -146,46 +146,46 @@ impl Walk<'_> {
         if !names.is_empty() {
             let what = format!("the {} reads differently", names.join(" and the "));
             let code = Code::DescriptionChanged;
-            self.report(&at.path, code, Effect::Same, Stored::Untouched, what);
+            self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
         }
     }
 
     /// What is said of a value by itself.
-    fn values(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
-        for bound in moved(old, new) {
+    fn compare_values(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
+        for bound in bound_changes(old, new) {
             let is_wider = bound.effect == Effect::Wider;
             let code = if is_wider {
                 Code::BoundLoosened
             } else {
                 Code::BoundTightened
             };
-            self.bound(at, code, bound.effect, bound.what);
+            self.report_bound(at, code, bound.effect, bound.description);
         }
-        self.choices(old, new, at);
-        self.pattern(old, new, at);
-        self.format(old, new, at);
-        for (name, effect) in junctors::changed(old, new) {
+        self.compare_enum(old, new, at);
+        self.compare_pattern(old, new, at);
+        self.compare_format(old, new, at);
+        for (name, effect) in junctors::junctor_changes(old, new) {
             let is_wider = effect == Effect::Wider;
             let code = if is_wider {
                 Code::JunctorLoosened
             } else {
                 Code::JunctorChanged
             };
-            self.bound(at, code, effect, format!("{name} says something else"));
+            self.report_bound(at, code, effect, format!("{name} says something else"));
         }
     }
 
     /// Something that takes values away, or gives some.
-    fn bound(&mut self, at: &At, code: Code, effect: Effect, what: String) {
+    fn report_bound(&mut self, at: &Cursor, code: Code, effect: Effect, what: String) {
         let stored = if effect == Effect::Wider {
-            Stored::Untouched
+            StoredObjectsEffect::Untouched
         } else {
-            at.until()
+            at.stored_until()
         };
         self.report(&at.path, code, effect, stored, what);
     }
 
-    fn choices(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+    fn compare_enum(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         let shown = |all: &[&JSON]| {
             let all: Vec<String> = all.iter().map(|it| it.0.to_string()).collect();
             all.join(", ")
@@ -194,14 +194,14 @@ impl Walk<'_> {
             (None, None) => return,
             (Some(_), None) => {
                 let what = "any value is accepted, not only some".to_owned();
-                return self.bound(at, Code::EnumWidened, Effect::Wider, what);
+                return self.report_bound(at, Code::EnumWidened, Effect::Wider, what);
             }
             (None, Some(after)) => {
                 let what = format!(
                     "only {} are accepted",
                     shown(&after.iter().collect::<Vec<_>>())
                 );
-                return self.bound(at, Code::EnumNarrowed, Effect::Narrower, what);
+                return self.report_bound(at, Code::EnumNarrowed, Effect::Narrower, what);
             }
             (Some(before), Some(after)) => (before, after),
         };
@@ -209,50 +209,50 @@ impl Walk<'_> {
         let come: Vec<&JSON> = after.iter().filter(|it| !before.contains(it)).collect();
         if !come.is_empty() {
             let what = format!("{} is accepted", shown(&come));
-            self.bound(at, Code::EnumWidened, Effect::Wider, what);
+            self.report_bound(at, Code::EnumWidened, Effect::Wider, what);
         }
         if !gone.is_empty() {
             let what = format!("{} is no longer accepted", shown(&gone));
-            self.bound(at, Code::EnumNarrowed, Effect::Narrower, what);
+            self.report_bound(at, Code::EnumNarrowed, Effect::Narrower, what);
         }
     }
 
-    fn pattern(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+    fn compare_pattern(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         match (&old.pattern, &new.pattern) {
             (Some(before), None) => {
                 let what = format!("the pattern {before:?} is gone");
-                self.bound(at, Code::PatternRemoved, Effect::Wider, what);
+                self.report_bound(at, Code::PatternRemoved, Effect::Wider, what);
             }
             (None, Some(after)) => {
                 let what = format!("the pattern {after:?} is new");
-                self.bound(at, Code::PatternChanged, Effect::Narrower, what);
+                self.report_bound(at, Code::PatternChanged, Effect::Narrower, what);
             }
             (Some(before), Some(after)) if before != after => {
                 let what = format!("the pattern is {after:?}, it was {before:?}");
-                self.bound(at, Code::PatternChanged, Effect::Unclear, what);
+                self.report_bound(at, Code::PatternChanged, Effect::Unclear, what);
             }
             _ => {}
         }
     }
 
-    fn format(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+    fn compare_format(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         if old.format == new.format {
             return;
         }
         let name = |it: &JSONSchemaProps| it.format.clone().unwrap_or_else(|| "none".to_owned());
         let what = format!("the format is {}, it was {}", name(new), name(old));
-        match types::effect_of_format(old, new) {
+        match types::format_effect(old, new) {
             Effect::Same => {
                 let code = Code::FormatLoosened;
-                self.report(&at.path, code, Effect::Same, Stored::Untouched, what);
+                self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
             }
-            Effect::Wider => self.bound(at, Code::FormatLoosened, Effect::Wider, what),
-            effect => self.bound(at, Code::FormatChanged, effect, what),
+            Effect::Wider => self.report_bound(at, Code::FormatLoosened, Effect::Wider, what),
+            effect => self.report_bound(at, Code::FormatChanged, effect, what),
         }
     }
 
     /// How items are told apart, and objects merged.
-    fn lists(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+    fn compare_list_types(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         let list = |it: &JSONSchemaProps| {
             let name = it.x_kubernetes_list_type.as_deref().unwrap_or("atomic");
             match it.x_kubernetes_list_map_keys.as_deref() {
@@ -264,9 +264,9 @@ impl Walk<'_> {
         if before != after {
             let what = format!("the list is {after}, it was {before}");
             let (effect, stored) = match (before.as_str(), after.as_str()) {
-                (_, "atomic") => (Effect::Wider, Stored::Untouched),
-                ("atomic", _) => (Effect::Narrower, Stored::Duplicates),
-                _ => (Effect::Unclear, Stored::Duplicates),
+                (_, "atomic") => (Effect::Wider, StoredObjectsEffect::Untouched),
+                ("atomic", _) => (Effect::Narrower, StoredObjectsEffect::Duplicates),
+                _ => (Effect::Unclear, StoredObjectsEffect::Duplicates),
             };
             self.report(&at.path, Code::ListTypeChanged, effect, stored, what);
         }
@@ -275,11 +275,11 @@ impl Walk<'_> {
         if map(old) != map(new) {
             let what = format!("the object is {}, it was {}", map(new), map(old));
             let code = Code::MapTypeChanged;
-            self.report(&at.path, code, Effect::Same, Stored::Untouched, what);
+            self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
         }
     }
 
-    fn required(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+    fn compare_required(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         let is_in =
             |it: &JSONSchemaProps, name: &String| it.required.iter().flatten().any(|it| it == name);
         for name in new
@@ -293,10 +293,10 @@ impl Walk<'_> {
             if child.is_some_and(|it| it.default.is_some()) {
                 let code = Code::RequiredWithDefaultAdded;
                 let what = "it is required, and has a default".to_owned();
-                self.report(&path, code, Effect::Same, Stored::Untouched, what);
+                self.report(&path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
                 continue;
             }
-            let is_new = child.is_some() && !children::may_hold(old, name);
+            let is_new = child.is_some() && !children::accepts_field(old, name);
             let code = if is_new {
                 Code::RequiredFieldAdded
             } else {
@@ -307,7 +307,7 @@ impl Walk<'_> {
             } else {
                 "it is required"
             };
-            self.report(&path, code, Effect::Narrower, at.until(), what.to_owned());
+            self.report(&path, code, Effect::Narrower, at.stored_until(), what.to_owned());
         }
         for name in old
             .required
@@ -321,20 +321,20 @@ impl Walk<'_> {
                 &at.path.field(name),
                 code,
                 Effect::Wider,
-                Stored::Untouched,
+                StoredObjectsEffect::Untouched,
                 what,
             );
         }
     }
 
-    fn rules(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+    fn compare_rules(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         let of = |it: &JSONSchemaProps| it.x_kubernetes_validations.clone().unwrap_or_default();
-        for (code, what) in rules::changed(&of(old), &of(new)) {
+        for (code, what) in cel_rules::rule_changes(&of(old), &of(new)) {
             let (effect, stored) = match code {
-                Code::TransitionRuleAdded => (Effect::Narrower, Stored::EveryUpdate),
-                Code::RuleAdded | Code::RatchetingRuleAdded => (Effect::Narrower, at.until()),
-                Code::RuleRemoved => (Effect::Wider, Stored::Untouched),
-                _ => (Effect::Same, Stored::Untouched),
+                Code::TransitionRuleAdded => (Effect::Narrower, StoredObjectsEffect::EveryUpdate),
+                Code::RuleAdded | Code::RatchetingRuleAdded => (Effect::Narrower, at.stored_until()),
+                Code::RuleRemoved => (Effect::Wider, StoredObjectsEffect::Untouched),
+                _ => (Effect::Same, StoredObjectsEffect::Untouched),
             };
             self.report(&at.path, code, effect, stored, what);
         }
@@ -360,7 +360,7 @@ fn entries(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
 }
 
 /// Whether fields that it does not know are kept, whatever they hold.
-fn keeps_unknown(schema: &JSONSchemaProps) -> bool {
+fn preserves_unknown_fields(schema: &JSONSchemaProps) -> bool {
     schema.x_kubernetes_preserve_unknown_fields == Some(true)
         || schema.additional_properties == Some(JSONSchemaPropsOrBool::Bool(true))
 }

@@ -29,7 +29,7 @@ pub enum Source {
         path: String,
     },
     /// The path of the other side, as it was in a revision of git.
-    Other {
+    RevisionOnly {
         /// The revision.
         revision: String,
     },
@@ -132,11 +132,11 @@ impl Source {
                 revision: revision.to_owned(),
                 path: path.to_owned(),
             }
-        } else if may_hold_objects(Path::new(text)) {
+        } else if is_manifest_file(Path::new(text)) {
             // So that a file that is missing is called that, and no revision.
             Self::Path(text.into())
         } else {
-            Self::Other {
+            Self::RevisionOnly {
                 revision: text.to_owned(),
             }
         }
@@ -193,15 +193,15 @@ impl Source {
             }
             (Self::Path(path), _) => {
                 let mut texts = Vec::new();
-                of_path(path, 0, &mut texts)?;
+                read_path(path, 0, &mut texts)?;
                 Ok(texts)
             }
-            (Self::Revision { revision, path }, _) => git::texts(Path::new("."), revision, path),
-            (Self::Other { revision }, Self::Path(path)) => git::texts_of(revision, path),
-            (Self::Other { revision }, Self::Revision { path, .. }) => {
-                git::texts(Path::new("."), revision, path)
+            (Self::Revision { revision, path }, _) => git::show_texts(Path::new("."), revision, path),
+            (Self::RevisionOnly { revision }, Self::Path(path)) => git::revision_texts(revision, path),
+            (Self::RevisionOnly { revision }, Self::Revision { path, .. }) => {
+                git::show_texts(Path::new("."), revision, path)
             }
-            (Self::Other { revision }, _) => Err(Error::NoPath {
+            (Self::RevisionOnly { revision }, _) => Err(Error::NoPath {
                 revision: revision.clone(),
             }),
         }
@@ -209,12 +209,12 @@ impl Source {
 }
 
 /// Whether a file may hold objects, by its name.
-fn may_hold_objects(path: &Path) -> bool {
+fn is_manifest_file(path: &Path) -> bool {
     let extension = path.extension().and_then(|it| it.to_str());
     matches!(extension, Some("yaml" | "yml" | "json"))
 }
 
-fn of_path(path: &Path, depth: usize, texts: &mut Vec<Text>) -> Result<(), Error> {
+fn read_path(path: &Path, depth: usize, texts: &mut Vec<Text>) -> Result<(), Error> {
     let place = path.display().to_string();
     let failed = |source| Error::Read {
         place: place.clone(),
@@ -235,8 +235,8 @@ fn of_path(path: &Path, depth: usize, texts: &mut Vec<Text>) -> Result<(), Error
     for path in paths {
         // A folder that is a link may lead back here.
         let is_folder = path.is_dir() && !path.is_symlink();
-        if (is_folder && depth < FOLDERS_MAX) || (path.is_file() && may_hold_objects(&path)) {
-            of_path(&path, depth.saturating_add(1), texts)?;
+        if (is_folder && depth < FOLDERS_MAX) || (path.is_file() && is_manifest_file(&path)) {
+            read_path(&path, depth.saturating_add(1), texts)?;
         }
     }
     Ok(())

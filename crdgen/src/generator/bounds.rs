@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 
 /// The status is written by a controller and has no expressions for users, and metadata is not the schema's business.
-const APART: [&str; 2] = ["metadata", "status"];
+const UNCHECKED_FIELDS: [&str; 2] = ["metadata", "status"];
 
 pub(super) fn unbounded(definition: &CustomResourceDefinition) -> Vec<(String, SchemaPath)> {
     let mut all = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn unbounded(definition: &CustomResourceDefinition) -> Vec<(String, S
         let mut paths = Vec::new();
         for (name, child) in schema.properties.iter().flatten() {
             let is_own = !matches!(name.as_str(), "apiVersion" | "kind");
-            if is_own && !APART.contains(&name.as_str()) {
+            if is_own && !UNCHECKED_FIELDS.contains(&name.as_str()) {
                 visit(child, &SchemaPath::default().field(name), &mut paths);
             }
         }

@@ -8,8 +8,8 @@
 mod defaults;
 mod lists;
 mod nested;
-mod places;
-mod programs;
+mod properties;
+mod cel_and_patterns;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
@@ -57,7 +57,7 @@ const RULE: &str = "structural";
 ///
 /// [`NotStructural`] with every problem, each with its path in the definition.
 pub fn check(definition: &CustomResourceDefinition) -> Result<(), NotStructural> {
-    let mut found = Found::default();
+    let mut found = FindingCollector::default();
     versions(&definition.spec.versions, &mut found);
     if found.0.is_empty() {
         return Ok(());
@@ -70,9 +70,9 @@ pub fn check(definition: &CustomResourceDefinition) -> Result<(), NotStructural>
 
 /// The problems that were met.
 #[derive(Debug, Default)]
-struct Found(Vec<Finding>);
+struct FindingCollector(Vec<Finding>);
 
-impl Found {
+impl FindingCollector {
     fn report(
         &mut self,
         field: FieldPath,
@@ -102,7 +102,7 @@ impl Found {
     }
 }
 
-fn versions(versions: &[CustomResourceDefinitionVersion], found: &mut Found) {
+fn versions(versions: &[CustomResourceDefinitionVersion], found: &mut FindingCollector) {
     let field = || FieldPath::new("spec").field("versions");
     for (position, version) in versions.iter().enumerate() {
         let at = field()
@@ -119,9 +119,9 @@ fn versions(versions: &[CustomResourceDefinitionVersion], found: &mut Found) {
             .as_ref()
             .is_some_and(|it| it.status.is_some());
         if has_status {
-            beside_status(schema, &at, found);
+            check_status_siblings(schema, &at, found);
         }
-        one(schema, &at, found);
+        check_schema(schema, &at, found);
     }
     let names: BTreeSet<&str> = versions.iter().map(|it| it.name.as_str()).collect();
     if names.len() < versions.len() {
@@ -139,7 +139,7 @@ fn versions(versions: &[CustomResourceDefinitionVersion], found: &mut Found) {
 }
 
 /// With a status of its own, the schema of the status is cut out, so that nothing at the root may speak of it.
-fn beside_status(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+fn check_status_siblings(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     let rest = JSONSchemaProps {
         description: None,
         type_: None,
@@ -173,7 +173,7 @@ fn beside_status(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
 }
 
 /// One schema. Its defaults and expressions are read only when the rest is right, as the API server does.
-fn one(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+fn check_schema(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     let before = found.0.len();
     if schema.nullable == Some(true) {
         found.forbidden(
@@ -181,13 +181,13 @@ fn one(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
             "nullable cannot be true at the root",
         );
     }
-    places::root(schema, at, found);
-    nested::complete(schema, at, found);
+    properties::check_root(schema, at, found);
+    nested::check_complete(schema, at, found);
     lists::check(schema, at, found);
     if found.0.len() > before {
         return;
     }
-    programs::check(schema, at, found);
+    cel_and_patterns::check(schema, at, found);
     if found.0.len() == before {
         defaults::check(schema, at, found);
     }

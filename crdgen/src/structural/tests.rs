@@ -95,7 +95,7 @@ fn json_schema_becomes_structural() {
 
 /// What the types of Kubernetes do not know is dropped when a schema is read; nothing may be.
 #[test]
-fn nothing_is_lost_on_the_way_into_the_types_of_kubernetes() {
+fn schema_conversion_to_json_schema_props_is_lossless() {
     fn check<T: JsonSchema>() {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.inline_subschemas = true;

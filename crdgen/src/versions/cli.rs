@@ -1,6 +1,6 @@
 //! The commands `migration` and `removal`.
 
-use super::{RemovalError, definition_name, hindrances, migration};
+use super::{RemovalError, definition_name, removal_blockers, migration};
 use crate::diff::source::{self, Source};
 use crate::yaml::{self, YamlError};
 use clap::{Args, ValueEnum};
@@ -28,7 +28,7 @@ const REMOVAL_CODES: &str = "Exit codes: 0 the version may go; 1 it may not; 2 i
 #[command(after_help = [SOURCE, MIGRATION_CODES].join("\n\n"))]
 pub struct Migrate {
     #[command(flatten)]
-    about: About,
+    about: DefinitionArgs,
 }
 
 /// Asking whether a version may go.
@@ -36,7 +36,7 @@ pub struct Migrate {
 #[command(after_help = [SOURCE, REMOVAL_CODES].join("\n\n"))]
 pub struct Remove {
     #[command(flatten)]
-    about: About,
+    about: DefinitionArgs,
 
     /// The version that is to be taken out
     // It may not be called version: each command has a flag of that name.
@@ -46,7 +46,7 @@ pub struct Remove {
 
 /// What both take.
 #[derive(Clone, Debug, Args)]
-struct About {
+struct DefinitionArgs {
     /// The definitions, best as the cluster has them: kubectl get crd NAME -o yaml
     #[arg(value_name = "CRD")]
     definitions: String,
@@ -95,7 +95,7 @@ pub enum Error {
 
 /// What is stored of a definition, and what has it written anew.
 #[derive(Serialize)]
-struct Row {
+struct MigrationRow {
     definition: String,
     /// The version that is written.
     stores: String,
@@ -112,15 +112,15 @@ struct Row {
 /// When something cannot be read or written.
 pub fn migrate(arguments: &Migrate, out: &mut dyn Write) -> Result<(), Error> {
     let definitions = arguments.about.definitions()?;
-    let rows: Vec<Row> = definitions.iter().map(Row::of).collect();
+    let rows: Vec<MigrationRow> = definitions.iter().map(MigrationRow::from_definition).collect();
     let text = match arguments.about.output {
         Output::Human => {
-            let texts: Result<Vec<String>, YamlError> = rows.iter().map(Row::text).collect();
+            let texts: Result<Vec<String>, YamlError> = rows.iter().map(MigrationRow::text).collect();
             texts?.join("---\n")
         }
         Output::Json => format!("{:#}\n", json!(rows)),
     };
-    say(&text, out)
+    write_text(&text, out)
 }
 
 /// Writes whether a version may be taken out, and says it.
@@ -143,22 +143,22 @@ pub fn remove(arguments: &Remove, out: &mut dyn Write) -> Result<bool, Error> {
     let mut text = String::new();
     let mut may_go = true;
     for definition in asked {
-        let found = hindrances(definition, version);
+        let found = removal_blockers(definition, version);
         if let Some(undecided) = found.iter().find(|it| it.is_undecided()) {
             return Err(undecided.clone().into());
         }
         may_go = may_go && found.is_empty();
-        rows.push(answer(definition, version, &found));
-        text.push_str(&in_words(definition, version, &found));
+        rows.push(removal_json(definition, version, &found));
+        text.push_str(&removal_text(definition, version, &found));
     }
     if arguments.about.output == Output::Json {
         text = format!("{:#}\n", json!(rows));
     }
-    say(&text, out)?;
+    write_text(&text, out)?;
     Ok(may_go)
 }
 
-fn answer(definition: &CustomResourceDefinition, version: &str, found: &[RemovalError]) -> Value {
+fn removal_json(definition: &CustomResourceDefinition, version: &str, found: &[RemovalError]) -> Value {
     let hindrances = found
         .iter()
         .map(|it| json!({"reason": it.reason(), "text": it.to_string()}));
@@ -170,7 +170,7 @@ fn answer(definition: &CustomResourceDefinition, version: &str, found: &[Removal
     })
 }
 
-fn in_words(
+fn removal_text(
     definition: &CustomResourceDefinition,
     version: &str,
     found: &[RemovalError],
@@ -183,11 +183,11 @@ fn in_words(
     lines.join("\n") + "\n"
 }
 
-impl About {
+impl DefinitionArgs {
     fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, Error> {
         let source = match Source::parse(&self.definitions) {
             // There is no other side whose path it could have.
-            Source::Other { revision } => Source::Path(PathBuf::from(revision)),
+            Source::RevisionOnly { revision } => Source::Path(PathBuf::from(revision)),
             source => source,
         };
         let mut items = source.definitions(&source)?.items;
@@ -206,8 +206,8 @@ impl About {
     }
 }
 
-impl Row {
-    fn of(definition: &CustomResourceDefinition) -> Self {
+impl MigrationRow {
+    fn from_definition(definition: &CustomResourceDefinition) -> Self {
         let current = definition.spec.versions.iter().find(|it| it.storage);
         let stores = current.map_or_else(String::new, |it| it.name.clone());
         let known = definition.status.as_ref();
@@ -244,7 +244,7 @@ impl Row {
 }
 
 /// A reader that stops reading, as `head` does, is no error.
-fn say(text: &str, out: &mut dyn Write) -> Result<(), Error> {
+fn write_text(text: &str, out: &mut dyn Write) -> Result<(), Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
         _ => Ok(()),

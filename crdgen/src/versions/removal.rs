@@ -110,14 +110,14 @@ pub fn check_removal(
     definition: &CustomResourceDefinition,
     version: &str,
 ) -> Result<(), RemovalError> {
-    let first = hindrances(definition, version).into_iter().next();
+    let first = removal_blockers(definition, version).into_iter().next();
     first.map_or(Ok(()), Err)
 }
 
 /// All that stands against taking a version out of a definition, as it is on the cluster, in the order in which it is to be
 /// done away with.
 #[must_use]
-pub fn hindrances(definition: &CustomResourceDefinition, version: &str) -> Vec<RemovalError> {
+pub fn removal_blockers(definition: &CustomResourceDefinition, version: &str) -> Vec<RemovalError> {
     let versions = &definition.spec.versions;
     let (name, text) = (super::definition_name(definition), version.to_owned());
     let Some(found) = versions.iter().find(|it| it.name == version) else {

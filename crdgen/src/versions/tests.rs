@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const SAMPLE: &str = include_str!("../../../tests/samples/reservation.yaml");
 
 /// The definition of the sample with this version alone.
-fn of(version: &str) -> CustomResourceDefinition {
+fn definition_of_version(version: &str) -> CustomResourceDefinition {
     let all = SAMPLE
         .split("---\n")
         .map(|it| serde_saphyr::from_str::<CustomResourceDefinition>(it).unwrap());
@@ -35,7 +35,7 @@ fn service() -> Endpoint {
 fn webhook(endpoint: &Endpoint) -> Conversion<'_> {
     Conversion::Webhook {
         endpoint,
-        authorities: Authorities::Absent,
+        authorities: CaSource::Absent,
     }
 }
 
@@ -44,11 +44,11 @@ fn json(definition: &CustomResourceDefinition) -> Value {
 }
 
 #[test]
-fn one_definition_has_them_all() {
+fn combined_definition_has_all_versions() {
     let warning = "samples.example.com/v1alpha1 goes with release 2; use v1beta1";
     let versions = vec![
-        Version::served(of("v1alpha1")).deprecated(Deprecation::Warning(warning.to_owned())),
-        Version::stored(of("v1beta1")),
+        Version::served(definition_of_version("v1alpha1")).deprecated(Deprecation::Warning(warning.to_owned())),
+        Version::stored(definition_of_version("v1beta1")),
     ];
     let whole = json(&combine(versions, webhook(&service())).unwrap());
     let said: Vec<Value> = whole["spec"]["versions"]
@@ -91,22 +91,22 @@ fn one_definition_has_them_all() {
 }
 
 #[test]
-fn the_webhook_is_called_as_for_reviews() {
+fn conversion_webhook_uses_service_endpoint() {
     let url = Endpoint::Url("https://lockkeeper.example.com:9443/".to_owned());
     let both = || {
         vec![
-            Version::served(of("v1alpha1")),
-            Version::stored(of("v1beta1")),
+            Version::served(definition_of_version("v1alpha1")),
+            Version::stored(definition_of_version("v1beta1")),
         ]
     };
     for (authorities, client, annotations) in [
         (
-            Authorities::Given(b"pem"),
+            CaSource::Inline(b"pem"),
             json!({"url": "https://lockkeeper.example.com:9443/convert", "caBundle": "cGVt"}),
             Value::Null,
         ),
         (
-            Authorities::CertManager("a/b"),
+            CaSource::CertManager("a/b"),
             json!({"url": "https://lockkeeper.example.com:9443/convert"}),
             json!({"cert-manager.io/inject-ca-from": "a/b"}),
         ),
@@ -125,7 +125,7 @@ fn the_webhook_is_called_as_for_reviews() {
 }
 
 #[test]
-fn the_most_important_version_comes_first() {
+fn versions_are_sorted_by_priority() {
     // The example of Kubernetes' own page on versions, without the names that it cannot order.
     let names = [
         "v11alpha2",
@@ -138,8 +138,8 @@ fn the_most_important_version_comes_first() {
         "v11beta2",
     ];
     let versions = names.map(|it| match it {
-        "v1" => Version::stored(of(it)),
-        _ => Version::served(of(it)),
+        "v1" => Version::stored(definition_of_version(it)),
+        _ => Version::served(definition_of_version(it)),
     });
     let whole = combine(versions.to_vec(), webhook(&service())).unwrap();
     let order: Vec<&str> = whole
@@ -162,12 +162,12 @@ fn the_most_important_version_comes_first() {
 }
 
 #[test]
-fn plain_deprecation_and_a_version_nobody_may_ask_for() {
+fn plain_deprecation_of_unserved_version_has_no_warning() {
     let versions = vec![
-        Version::served(of("v1alpha1"))
+        Version::served(definition_of_version("v1alpha1"))
             .deprecated(Deprecation::Plain)
             .unserved(),
-        Version::stored(of("v1beta1")),
+        Version::stored(definition_of_version("v1beta1")),
     ];
     let whole = json(&combine(versions, webhook(&service())).unwrap());
     let older = &whole["spec"]["versions"][1];
@@ -179,45 +179,45 @@ fn plain_deprecation_and_a_version_nobody_may_ask_for() {
 }
 
 #[test]
-fn the_same_schema_needs_no_conversion() {
-    let mut second = of("v1beta1");
+fn same_schemas_need_no_conversion() {
+    let mut second = definition_of_version("v1beta1");
     second.spec.versions[0].name = "v1".to_owned();
     let whole = combine(
-        vec![Version::served(of("v1beta1")), Version::stored(second)],
+        vec![Version::served(definition_of_version("v1beta1")), Version::stored(second)],
         Conversion::None,
     );
     assert_eq!(whole.unwrap().spec.conversion, None);
-    let one = combine(vec![Version::stored(of("v1beta1"))], Conversion::None).unwrap();
+    let one = combine(vec![Version::stored(definition_of_version("v1beta1"))], Conversion::None).unwrap();
     assert_eq!(one.spec.versions.len(), 1);
 }
 
 #[track_caller]
-fn refused(versions: Vec<Version>, expected: &str) {
+fn check_rejected(versions: Vec<Version>, expected: &str) {
     let endpoint = service();
     let error = combine(versions, webhook(&endpoint)).unwrap_err();
     assert_eq!(error.to_string(), expected);
 }
 
 #[test]
-fn versions_that_make_no_definition_are_refused() {
-    let (older, newer) = (|| of("v1alpha1"), || of("v1beta1"));
+fn invalid_version_sets_are_rejected() {
+    let (older, newer) = (|| definition_of_version("v1alpha1"), || definition_of_version("v1beta1"));
     let name = "reservations.samples.example.com";
-    refused(vec![], "there are no versions; give at least one");
-    refused(
+    check_rejected(vec![], "there are no versions; give at least one");
+    check_rejected(
         vec![Version::served(older()), Version::served(newer())],
         &format!("{name}: no version is stored; mark one of them"),
     );
-    refused(
+    check_rejected(
         vec![
             Version::stored(older()),
             Version::stored(newer()),
-            Version::stored(of("v1")),
+            Version::stored(definition_of_version("v1")),
         ],
         &format!(
             "{name}: v1alpha1 and v1beta1 and v1 are stored, and an API server stores one; mark one of them"
         ),
     );
-    refused(
+    check_rejected(
         vec![
             Version::served(older()),
             Version::stored(newer()).unserved(),
@@ -226,7 +226,7 @@ fn versions_that_make_no_definition_are_refused() {
             "{name}: version v1beta1 is stored and not served; serve it, or store another one"
         ),
     );
-    refused(
+    check_rejected(
         vec![
             Version::stored(older()),
             Version::served(newer()),
@@ -237,8 +237,8 @@ fn versions_that_make_no_definition_are_refused() {
     for wrong in [
         "1", "V1", "v1beta", "v1alpha", "v1gamma1", "beta1", "v", "v1.2", "",
     ] {
-        refused(
-            vec![Version::stored(of(wrong))],
+        check_rejected(
+            vec![Version::stored(definition_of_version(wrong))],
             &format!(
                 "{name}: {wrong:?} is no name of a version; take one such as v1alpha1, v1beta2 or v1"
             ),
@@ -246,13 +246,13 @@ fn versions_that_make_no_definition_are_refused() {
     }
     let mut none = older();
     none.spec.versions.clear();
-    refused(
+    check_rejected(
         vec![Version::stored(none)],
         &format!("the definition {name} has 0 versions; give one definition for each version"),
     );
     let mut other = newer();
     other.spec.scope = "Cluster".to_owned();
-    refused(
+    check_rejected(
         vec![Version::stored(older()), Version::served(other)],
         &format!(
             "{name}: mismatching scope property from given CRDs; all versions must be of one kind"
@@ -261,12 +261,12 @@ fn versions_that_make_no_definition_are_refused() {
 }
 
 #[test]
-fn a_warning_is_one_that_an_api_server_takes() {
+fn deprecation_warning_invalid_is_rejected() {
     let with = |text: &str| {
-        let older = Version::served(of("v1alpha1"));
+        let older = Version::served(definition_of_version("v1alpha1"));
         let older = older.deprecated(Deprecation::Warning(text.to_owned()));
         combine(
-            vec![older, Version::stored(of("v1beta1"))],
+            vec![older, Version::stored(definition_of_version("v1beta1"))],
             webhook(&service()),
         )
     };
@@ -281,10 +281,10 @@ fn a_warning_is_one_that_an_api_server_takes() {
 }
 
 #[test]
-fn what_would_be_dropped_is_refused() {
+fn differing_schemas_without_conversion_are_rejected() {
     let versions = vec![
-        Version::served(of("v1alpha1")),
-        Version::stored(of("v1beta1")),
+        Version::served(definition_of_version("v1alpha1")),
+        Version::stored(definition_of_version("v1beta1")),
     ];
     let error = combine(versions, Conversion::None).unwrap_err();
     assert_eq!(
@@ -295,10 +295,10 @@ fn what_would_be_dropped_is_refused() {
 }
 
 #[test]
-fn a_migration_names_what_is_stored_from_now_on() {
+fn migration_names_storage_version() {
     let versions = vec![
-        Version::served(of("v1alpha1")),
-        Version::stored(of("v1beta1")),
+        Version::served(definition_of_version("v1alpha1")),
+        Version::stored(definition_of_version("v1beta1")),
     ];
     let whole = combine(versions, webhook(&service())).unwrap();
     let expected = json!({
@@ -310,7 +310,7 @@ fn a_migration_names_what_is_stored_from_now_on() {
 }
 
 #[test]
-fn a_version_goes_when_nothing_is_stored_in_it_and_nobody_asks() {
+fn removal_of_unserved_unstored_version_is_allowed() {
     let name = "reservations.samples.example.com";
     // (is v1alpha1 served, what was stored, the version that is to go, why it may not)
     for (served, stored, version, why) in [
@@ -354,9 +354,9 @@ fn a_version_goes_when_nothing_is_stored_in_it_and_nobody_asks() {
         ),
         (false, Some(vec!["v1beta1"]), "v1alpha1", String::new()),
     ] {
-        let mut older = Version::served(of("v1alpha1"));
+        let mut older = Version::served(definition_of_version("v1alpha1"));
         older.served = served;
-        let versions = vec![older, Version::stored(of("v1beta1"))];
+        let versions = vec![older, Version::stored(definition_of_version("v1beta1"))];
         let mut whole = combine(versions, webhook(&service())).unwrap();
         if let Some(stored) = stored {
             let status = whole.status.get_or_insert_default();

@@ -8,7 +8,7 @@
 
 use super::*;
 use lockkeeper_api::config::ForeignKinds;
-use lockkeeper_policies::registry::{guarded, registrations};
+use lockkeeper_policies::registry::{known_registrations, registrations};
 use lockkeeper_policies::settings::Settings;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn webhooks(endpoint: &Endpoint) -> Vec<Value> {
 }
 
 fn webhooks_for(endpoint: &Endpoint, kinds: &[Registration]) -> Vec<Value> {
-    let (validating, mutating) = configurations(endpoint, Authorities::Given(CA), kinds);
+    let (validating, mutating) = configurations(endpoint, CaSource::Inline(CA), kinds);
     let lists = [
         serde_json::to_value(validating).unwrap(),
         serde_json::to_value(mutating).unwrap(),
@@ -64,7 +64,7 @@ fn summary(webhook: &Value) -> String {
 }
 
 #[test]
-fn what_is_sent() {
+fn own_webhooks_have_expected_rules() {
     let summaries: Vec<String> = webhooks(&service()).iter().map(summary).collect();
     assert_eq!(
         summaries,
@@ -88,7 +88,7 @@ fn what_is_sent() {
 }
 
 #[test]
-fn what_is_sent_of_other_projects() {
+fn foreign_webhooks_have_expected_rules() {
     let wanted = ForeignKinds::ALL.into();
     let kinds = registrations(&wanted, &Settings::default());
     let own: BTreeSet<String> = webhooks(&service()).iter().map(summary).collect();
@@ -109,14 +109,14 @@ fn what_is_sent_of_other_projects() {
 
 /// A configuration with the same name twice is refused.
 #[test]
-fn every_webhook_has_a_name_of_its_own() {
-    let all = webhooks_for(&service(), &guarded());
+fn webhook_names_are_unique() {
+    let all = webhooks_for(&service(), &known_registrations());
     let names: BTreeSet<&str> = all.iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), all.len());
 }
 
 #[test]
-fn nothing_is_sent_that_no_rule_and_no_default_asks_for() {
+fn webhooks_cover_only_ruled_or_defaulted_kinds() {
     let expected: usize = registrations(&BTreeSet::new(), &Settings::default())
         .iter()
         .map(|kind| {
@@ -139,8 +139,8 @@ fn nothing_is_sent_that_no_rule_and_no_default_asks_for() {
 }
 
 #[test]
-fn only_a_kind_of_our_own_can_hold_up_a_request() {
-    for webhook in webhooks_for(&service(), &guarded()) {
+fn only_own_kinds_fail_closed() {
+    for webhook in webhooks_for(&service(), &known_registrations()) {
         let own = webhook["rules"][0]["apiGroups"] == json!(["lockkeeper.dev"]);
         let expected = if own { "Fail" } else { "Ignore" };
         assert_eq!(webhook["failurePolicy"], expected, "{webhook:#}");
@@ -148,8 +148,8 @@ fn only_a_kind_of_our_own_can_hold_up_a_request() {
 }
 
 #[test]
-fn how_it_is_sent() {
-    for webhook in webhooks_for(&service(), &guarded()) {
+fn webhooks_have_expected_settings() {
+    for webhook in webhooks_for(&service(), &known_registrations()) {
         assert_eq!(webhook["sideEffects"], "None");
         assert_eq!(webhook["timeoutSeconds"], TIMEOUT_SECONDS);
         assert_eq!(webhook["admissionReviewVersions"], json!(["v1"]));
@@ -165,7 +165,7 @@ fn how_it_is_sent() {
 }
 
 #[test]
-fn pods_and_jobs_are_sent_by_label_and_the_rest_without_exception() {
+fn only_pods_and_jobs_have_object_selector() {
     for webhook in webhooks(&service()) {
         let selector = &webhook["objectSelector"];
         let name = webhook["name"].as_str().unwrap();
@@ -183,7 +183,7 @@ fn pods_and_jobs_are_sent_by_label_and_the_rest_without_exception() {
 }
 
 #[test]
-fn the_api_server_its_classes_and_jobs_of_job_sets_are_exempt() {
+fn api_server_system_classes_and_child_jobs_are_exempt() {
     for webhook in webhooks(&service()) {
         let conditions = webhook["matchConditions"].as_array().unwrap();
         let names: Vec<&str> = conditions
@@ -204,7 +204,7 @@ fn the_api_server_its_classes_and_jobs_of_job_sets_are_exempt() {
 }
 
 #[test]
-fn a_service_is_named_with_path_and_port() {
+fn service_endpoint_has_path_and_port() {
     let all = webhooks(&service());
     let client = |path: &str| {
         json!({
@@ -222,7 +222,7 @@ fn a_service_is_named_with_path_and_port() {
 }
 
 #[test]
-fn a_url_gets_the_paths() {
+fn url_endpoint_has_path() {
     for base in ["https://10.0.0.1:9443", "https://10.0.0.1:9443/"] {
         let all = webhooks(&Endpoint::Url(base.to_owned()));
         let first = &all.first().unwrap()["clientConfig"];
@@ -241,7 +241,7 @@ fn check_users(kinds: &str, operations: &str, config: &Value, expected: &[&str])
          validations: [{{expression: 'true'}}]\n---\n"
     );
     let name = "a.md".to_owned();
-    let rules = crate::pages::compile(&[lockkeeper_policies::user::Source { name, text }]).unwrap();
+    let rules = crate::user_rule_dirs::compile(&[lockkeeper_policies::user_rules::Source { name, text }]).unwrap();
     let config = serde_json::from_value(config.clone()).unwrap();
     let settings = lockkeeper_policies::registry::settings_with(&config, rules).unwrap();
     let kinds = registrations(&config.webhook.foreign_kinds, &settings);
@@ -260,7 +260,7 @@ fn check_users(kinds: &str, operations: &str, config: &Value, expected: &[&str])
 }
 
 #[test]
-fn what_rules_of_users_are_about_is_sent() {
+fn webhooks_cover_kinds_of_user_rules() {
     let none = json!({});
     let deployments = "{group: apps, version: v1, kind: Deployment}";
     for (kinds, operations, expected) in [

@@ -69,7 +69,7 @@ const AWKWARD: &[&str] = &[
 ];
 
 #[test]
-fn texts_stay_texts() {
+fn yaml_strings_round_trip_as_strings() {
     for text in MISTAKEN.iter().chain(AWKWARD) {
         let object = json!({"key": text, *text: "value", "list": [text, [text]]});
         let yaml = document(&object).unwrap();
@@ -86,7 +86,7 @@ fn texts_stay_texts() {
 }
 
 #[test]
-fn keys_are_sorted_and_whole_numbers_have_no_fraction() {
+fn yaml_sorts_keys_and_prints_integers_without_fraction() {
     let yaml = document(&json!({"b": [1.0, 1.5, -3, 0.0], "a": {"d": {}, "c": []}})).unwrap();
     assert_eq!(yaml, "a:\n  c: []\n  d: {}\nb:\n- 1\n- 1.5\n- -3\n- 0\n");
 }

@@ -1,12 +1,12 @@
 //! Objects near what rules allow: the examples of their pages, changed a little, with values at a limit, below and above.
 
-use lockkeeper_policies::page::blocks;
+use lockkeeper_policies::rule_page::blocks;
 use serde_json::{Map, Value, json};
 
 /// Draws that are the same each time (`SplitMix64`).
-pub struct Draw(u64);
+pub struct Rng(u64);
 
-impl Draw {
+impl Rng {
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -28,7 +28,7 @@ impl Draw {
         self.below(number) == 0
     }
 
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }
 }
@@ -55,10 +55,10 @@ pub fn examples(page: &str, version: &str, kind: &str) -> Vec<Value> {
 }
 
 /// Changes an object in some places. `schema` says what it may have.
-pub fn changed(object: &Value, schema: &Value, draw: &mut Draw) -> Value {
+pub fn random_change(object: &Value, schema: &Value, draw: &mut Rng) -> Value {
     let mut out = object.clone();
     for _ in 0..=draw.below(3) {
-        let pool = Pool::of(&out);
+        let pool = Pool::from_object(&out);
         let spec = &schema["properties"];
         let top: Vec<&String> = spec.as_object().unwrap().keys().collect();
         let held = ["spec", "metadata"];
@@ -88,7 +88,7 @@ struct Pool {
 }
 
 impl Pool {
-    fn of(object: &Value) -> Self {
+    fn from_object(object: &Value) -> Self {
         let mut pool = Self {
             texts: Vec::new(),
             numbers: Vec::new(),
@@ -167,7 +167,7 @@ fn odd_names() -> Vec<String> {
 }
 
 /// Amounts at, just below and just above one.
-fn amounts_near(amount: &Value, draw: &mut Draw) -> Value {
+fn amounts_near(amount: &Value, draw: &mut Rng) -> Value {
     let text = amount.as_str().map_or(amount.to_string(), str::to_owned);
     let whole: Option<i64> = text.parse().ok();
     let near: Vec<Value> = match whole {
@@ -196,10 +196,10 @@ fn amounts_near(amount: &Value, draw: &mut Draw) -> Value {
             json!("1k"),
         ],
     };
-    draw.of(&near).clone()
+    draw.pick(&near).clone()
 }
 
-fn change(value: &mut Value, schema: &Value, pool: &Pool, draw: &mut Draw) {
+fn change(value: &mut Value, schema: &Value, pool: &Pool, draw: &mut Rng) {
     if schema["x-kubernetes-int-or-string"] == true {
         *value = amount(pool, draw);
         return;
@@ -207,11 +207,11 @@ fn change(value: &mut Value, schema: &Value, pool: &Pool, draw: &mut Draw) {
     match value {
         Value::Object(fields) => change_fields(fields, schema, pool, draw),
         Value::Array(items) => change_items(items, &schema["items"], pool, draw),
-        _ => *value = made(schema, pool, draw),
+        _ => *value = random_value(schema, pool, draw),
     }
 }
 
-fn amount(pool: &Pool, draw: &mut Draw) -> Value {
+fn amount(pool: &Pool, draw: &mut Rng) -> Value {
     if draw.one_in(4) || pool.amounts.is_empty() {
         let few = [
             json!(0),
@@ -223,14 +223,14 @@ fn amount(pool: &Pool, draw: &mut Draw) -> Value {
             json!("0.000000001"),
             json!(1),
         ];
-        draw.of(&few).clone()
+        draw.pick(&few).clone()
     } else {
-        let of = draw.of(&pool.amounts).clone();
+        let of = draw.pick(&pool.amounts).clone();
         amounts_near(&of, draw)
     }
 }
 
-fn change_fields(fields: &mut Map<String, Value>, schema: &Value, pool: &Pool, draw: &mut Draw) {
+fn change_fields(fields: &mut Map<String, Value>, schema: &Value, pool: &Pool, draw: &mut Rng) {
     let known: Vec<String> = schema["properties"]
         .as_object()
         .into_iter()
@@ -242,15 +242,15 @@ fn change_fields(fields: &mut Map<String, Value>, schema: &Value, pool: &Pool, d
     if values.is_object() {
         match draw.below(4) {
             0 if !present.is_empty() => {
-                fields.remove(draw.of(&present));
+                fields.remove(draw.pick(&present));
             }
             1 | 2 => {
                 let key = name(pool, draw);
-                fields.insert(key, made(values, pool, draw));
+                fields.insert(key, random_value(values, pool, draw));
             }
             _ if !present.is_empty() => {
-                let key = draw.of(&present).clone();
-                fields.insert(key, made(values, pool, draw));
+                let key = draw.pick(&present).clone();
+                fields.insert(key, random_value(values, pool, draw));
             }
             _ => {}
         }
@@ -258,15 +258,15 @@ fn change_fields(fields: &mut Map<String, Value>, schema: &Value, pool: &Pool, d
     }
     match draw.below(8) {
         0 if !present.is_empty() => {
-            fields.remove(draw.of(&present));
+            fields.remove(draw.pick(&present));
         }
         1 | 2 if !known.is_empty() => {
-            let key = draw.of(&known).clone();
-            let value = made(&schema["properties"][&key], pool, draw);
+            let key = draw.pick(&known).clone();
+            let value = random_value(&schema["properties"][&key], pool, draw);
             fields.entry(key).or_insert(value);
         }
         _ if !present.is_empty() => {
-            let key = draw.of(&present).clone();
+            let key = draw.pick(&present).clone();
             let child = schema["properties"]
                 .get(&key)
                 .unwrap_or(&schema["additionalProperties"]);
@@ -278,7 +278,7 @@ fn change_fields(fields: &mut Map<String, Value>, schema: &Value, pool: &Pool, d
     }
 }
 
-fn change_items(items: &mut Vec<Value>, schema: &Value, pool: &Pool, draw: &mut Draw) {
+fn change_items(items: &mut Vec<Value>, schema: &Value, pool: &Pool, draw: &mut Rng) {
     let at = draw.below(items.len());
     match draw.below(8) {
         0 if !items.is_empty() => {
@@ -296,28 +296,28 @@ fn change_items(items: &mut Vec<Value>, schema: &Value, pool: &Pool, draw: &mut 
                 items.swap(at, other);
             }
         }
-        4 => items.push(made(schema, pool, draw)),
+        4 => items.push(random_value(schema, pool, draw)),
         _ if !items.is_empty() => change(&mut items[at], schema, pool, draw),
         _ => {}
     }
 }
 
-fn name(pool: &Pool, draw: &mut Draw) -> String {
+fn name(pool: &Pool, draw: &mut Rng) -> String {
     if draw.one_in(3) || pool.texts.is_empty() {
         let odd = odd_names();
-        draw.of(&odd).clone()
+        draw.pick(&odd).clone()
     } else {
-        draw.of(&pool.texts).clone()
+        draw.pick(&pool.texts).clone()
     }
 }
 
 /// A value as a schema has it.
-fn made(schema: &Value, pool: &Pool, draw: &mut Draw) -> Value {
+fn random_value(schema: &Value, pool: &Pool, draw: &mut Rng) -> Value {
     if schema["x-kubernetes-int-or-string"] == true {
         return amount(pool, draw);
     }
     if let Some(values) = schema["enum"].as_array() {
-        return draw.of(values).clone();
+        return draw.pick(values).clone();
     }
     match schema["type"].as_str() {
         Some("integer") => {
@@ -327,13 +327,13 @@ fn made(schema: &Value, pool: &Pool, draw: &mut Draw) -> Value {
                 .flat_map(|it| [*it - 1, *it, *it + 1])
                 .chain([0, 1, 2])
                 .collect();
-            json!(draw.of(&near))
+            json!(draw.pick(&near))
         }
         Some("boolean") => json!(draw.one_in(2)),
         Some("array") => {
             let count = draw.below(3);
             (0..count)
-                .map(|_| made(&schema["items"], pool, draw))
+                .map(|_| random_value(&schema["items"], pool, draw))
                 .collect()
         }
         Some("object") if schema["additionalProperties"].is_object() => {
@@ -341,7 +341,7 @@ fn made(schema: &Value, pool: &Pool, draw: &mut Draw) -> Value {
             let entries = (0..count).map(|_| {
                 (
                     name(pool, draw),
-                    made(&schema["additionalProperties"], pool, draw),
+                    random_value(&schema["additionalProperties"], pool, draw),
                 )
             });
             Value::Object(entries.collect())
@@ -356,7 +356,7 @@ fn made(schema: &Value, pool: &Pool, draw: &mut Draw) -> Value {
             let mut fields = Map::new();
             for (key, child) in schema["properties"].as_object().into_iter().flatten() {
                 if required.contains(&key.as_str()) || draw.one_in(3) {
-                    fields.insert(key.clone(), made(child, pool, draw));
+                    fields.insert(key.clone(), random_value(child, pool, draw));
                 }
             }
             Value::Object(fields)

@@ -14,15 +14,15 @@
 mod generator;
 mod rules;
 
-use generator::{Draw, changed, examples};
+use generator::{Rng, random_change, examples};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context as Cel, Program, Value as Said};
-use lockkeeper_crdgen::admission::translate;
-use lockkeeper_crdgen::{definitions, expressions};
+use lockkeeper_crdgen::admission_policies::cel_rewrite;
+use lockkeeper_crdgen::{definitions, cel};
 use lockkeeper_policies::rule::RuleInfo;
 use lockkeeper_policies::settings::Settings;
-use rules::{Schema, judge, rules, said, version};
+use rules::{Schema, rule_check, rules, cel_expressions, version};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ fn cases() -> usize {
 
 /// What was tried of a rule.
 #[derive(Default)]
-struct Tried {
+struct RuleTally {
     made: usize,
     refused: usize,
     changed: usize,
@@ -51,8 +51,8 @@ struct Tried {
     disagreements: Vec<String>,
 }
 
-impl Tried {
-    fn agree(
+impl RuleTally {
+    fn record_agreement(
         &mut self,
         said: bool,
         expected: bool,
@@ -62,26 +62,26 @@ impl Tried {
     ) {
         if said != expected {
             let from = old
-                .map(|it| format!("{}\nto\n", shown(it)))
+                .map(|it| format!("{}\nto\n", to_yaml(it)))
                 .unwrap_or_default();
             let word = if said { "lets pass" } else { "refuses" };
             self.disagreements
-                .push(format!("the {layer} {word}\n{from}{}", shown(object)));
+                .push(format!("the {layer} {word}\n{from}{}", to_yaml(object)));
         }
     }
 }
 
 #[test]
-fn expressions_say_what_rules_say() {
+fn cel_expressions_agree_with_rules() {
     let mut table = BTreeMap::new();
     let all = rules();
     // Each takes a while, and most machines do two at once.
     let (even, odd): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(|(at, _)| at % 2 == 0);
-    let try_all = |rules: &[(usize, &RuleInfo)]| -> Vec<(String, Tried)> {
+    let try_all = |rules: &[(usize, &RuleInfo)]| -> Vec<(String, RuleTally)> {
         let named = |rule: &RuleInfo| format!("{} {}", rule.id, rule.kind);
         rules
             .iter()
-            .map(|(_, rule)| (named(rule), try_rule(rule)))
+            .map(|(_, rule)| (named(rule), tally_rule(rule)))
             .collect()
     };
     thread::scope(|scope| {
@@ -121,9 +121,9 @@ fn expressions_say_what_rules_say() {
     }
 }
 
-fn try_rule(rule: &RuleInfo) -> Tried {
-    let schema = Schema::of(rule);
-    let judge = judge(rule);
+fn tally_rule(rule: &RuleInfo) -> RuleTally {
+    let schema = Schema::for_rule(rule);
+    let judge = rule_check(rule);
     let seeds = examples(rule.doc, version(rule), &rule.kind);
     assert!(
         !seeds.is_empty(),
@@ -132,8 +132,8 @@ fn try_rule(rule: &RuleInfo) -> Tried {
         rule.kind
     );
     let policy = policy(rule);
-    let mut draw = Draw::new(7);
-    let mut tried = Tried::default();
+    let mut draw = Rng::new(7);
+    let mut tried = RuleTally::default();
     let mut before: Option<Value> = None;
     let mut attempts = 0;
     while tried.made < cases() {
@@ -148,27 +148,27 @@ fn try_rule(rule: &RuleInfo) -> Tried {
             Some(object) if draw.below(2) == 0 => object.clone(),
             _ => seeds[draw.below(seeds.len())].clone(),
         };
-        let mut object = changed(&seed, &schema.plain, &mut draw);
-        schema.shape.fill(&mut object);
-        if !schema.is_shaped(&object) {
+        let mut object = random_change(&seed, &schema.plain, &mut draw);
+        schema.shape.apply_defaults(&mut object);
+        if !schema.has_valid_shape(&object) {
             continue;
         }
         let Some(is_accepted) = judge(rule.id, &object, None) else {
             continue;
         };
-        let asked = Asked {
+        let asked = RuleCase {
             rule,
             schema: &schema,
             policy: &policy,
             object: &object,
         };
-        asked.when_made(is_accepted, &mut tried);
+        asked.check_create(is_accepted, &mut tried);
         let mut old = seed;
-        schema.shape.fill(&mut old);
-        if schema.is_shaped(&old)
+        schema.shape.apply_defaults(&mut old);
+        if schema.has_valid_shape(&old)
             && let Some(is_kept) = judge(rule.id, &object, Some(&old))
         {
-            asked.when_changed(&old, is_accepted, is_kept, &mut tried);
+            asked.check_update(&old, is_accepted, is_kept, &mut tried);
         }
         before = Some(object);
     }
@@ -176,15 +176,15 @@ fn try_rule(rule: &RuleInfo) -> Tried {
 }
 
 /// An object that a rule, its schema and its policy are asked about.
-struct Asked<'a> {
+struct RuleCase<'a> {
     rule: &'a RuleInfo,
     schema: &'a Schema,
     policy: &'a Policy,
     object: &'a Value,
 }
 
-impl Asked<'_> {
-    fn when_made(&self, is_accepted: bool, tried: &mut Tried) {
+impl RuleCase<'_> {
+    fn check_create(&self, is_accepted: bool, tried: &mut RuleTally) {
         let object = self.object;
         tried.made += 1;
         tried.refused += usize::from(!is_accepted);
@@ -192,13 +192,13 @@ impl Asked<'_> {
             let said = of_rule.check(object, None).is_empty();
             let is_for_policies = said && !self.schema.is_whole;
             let expected = is_accepted || is_for_policies;
-            tried.agree(said, expected, "schema", object, None);
+            tried.record_agreement(said, expected, "schema", object, None);
         }
         let said = self.policy.accepts(object, None);
-        tried.agree(said, is_accepted, "policy", object, None);
+        tried.record_agreement(said, is_accepted, "policy", object, None);
     }
 
-    fn when_changed(&self, old: &Value, is_accepted: bool, is_kept: bool, tried: &mut Tried) {
+    fn check_update(&self, old: &Value, is_accepted: bool, is_kept: bool, tried: &mut RuleTally) {
         let object = self.object;
         tried.changed += 1;
         tried.changed_refused += usize::from(!is_kept);
@@ -210,11 +210,11 @@ impl Asked<'_> {
             } else {
                 let is_for_policies = said && !self.schema.is_whole;
                 let expected = is_kept || is_for_policies;
-                tried.agree(said, expected, "schema", object, Some(old));
+                tried.record_agreement(said, expected, "schema", object, Some(old));
             }
         }
         let said = self.policy.accepts(object, Some(old));
-        let was_accepted = judge(self.rule)(self.rule.id, old, None) == Some(true);
+        let was_accepted = rule_check(self.rule)(self.rule.id, old, None) == Some(true);
         // Both judge by what an update makes worse, and differ in what is the same mistake: a policy knows neither
         // how often one stood there nor, of lists without keys, where.
         if said && !is_kept && !is_accepted && !was_accepted {
@@ -222,12 +222,12 @@ impl Asked<'_> {
         } else if !said && is_kept && !is_accepted && !was_accepted {
             tried.tighter += 1;
         } else {
-            tried.agree(said, is_kept, "policy", object, Some(old));
+            tried.record_agreement(said, is_kept, "policy", object, Some(old));
         }
     }
 }
 
-fn shown(object: &Value) -> String {
+fn to_yaml(object: &Value) -> String {
     serde_saphyr::to_string(object).unwrap()
 }
 
@@ -235,8 +235,8 @@ fn shown(object: &Value) -> String {
 struct Policy(Vec<Program>);
 
 fn policy(rule: &RuleInfo) -> Policy {
-    let all = said(rule).into_iter();
-    let asked = all.map(|it| Program::compile(&translate::of_object(&it, rule.ratchets)).unwrap());
+    let all = cel_expressions(rule).into_iter();
+    let asked = all.map(|it| Program::compile(&cel_rewrite::rewrite_for_object(&it, rule.ratchets)).unwrap());
     Policy(asked.collect())
 }
 
@@ -244,15 +244,15 @@ impl Policy {
     /// Whether it accepts. What cannot be answered is refused.
     fn accepts(&self, object: &Value, old: Option<&Value>) -> bool {
         let mut asked = Cel::default().with_all();
-        asked.add_variable_from_value("object", in_cel(object));
-        asked.add_variable_from_value("oldObject", old.map_or(Said::Null, in_cel));
+        asked.add_variable_from_value("object", to_cel(object));
+        asked.add_variable_from_value("oldObject", old.map_or(Said::Null, to_cel));
         let mut all = self.0.iter();
         all.all(|it| matches!(it.execute(&asked), Ok(Said::Bool(true))))
     }
 }
 
 /// A value as the API server shows it to expressions.
-fn in_cel(value: &Value) -> Said {
+fn to_cel(value: &Value) -> Said {
     match value {
         Value::Null => Said::Null,
         Value::Bool(it) => Said::Bool(*it),
@@ -260,11 +260,11 @@ fn in_cel(value: &Value) -> Said {
             .as_i64()
             .map_or_else(|| Said::Float(it.as_f64().unwrap()), Said::Int),
         Value::String(it) => Said::String(Arc::new(it.clone())),
-        Value::Array(items) => Said::List(Arc::new(items.iter().map(in_cel).collect())),
+        Value::Array(items) => Said::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(fields) => {
             let entries = fields
                 .iter()
-                .map(|(key, it)| (Key::String(Arc::new(key.clone())), in_cel(it)));
+                .map(|(key, it)| (Key::String(Arc::new(key.clone())), to_cel(it)));
             Said::Map(Map {
                 map: Arc::new(entries.collect()),
             })
@@ -273,17 +273,17 @@ fn in_cel(value: &Value) -> Said {
 }
 
 #[test]
-fn all_expressions_can_be_used() {
+fn cel_expressions_compile() {
     definitions(&Settings::default()).unwrap();
     for rule in rules() {
-        for expression in said(&rule) {
+        for expression in cel_expressions(&rule) {
             assert_eq!(
-                expression.is_about_updates(),
+                expression.is_transition_rule(),
                 !rule
                     .operations
                     .contains(&lockkeeper_policies::rule::Operation::Create)
             );
-            assert!(!expressions::rules_of(&rule.group, &rule.kind).is_empty());
+            assert!(!cel::rules_for_kind(&rule.group, &rule.kind).is_empty());
         }
     }
 }

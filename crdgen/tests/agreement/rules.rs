@@ -5,20 +5,20 @@ use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
-use lockkeeper_policies::engine::{Subject, review};
-use lockkeeper_policies::expression::Expression;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::engine::{ReviewSubject, review};
+use lockkeeper_policies::cel::CelRule;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context, Layer, RuleInfo};
-use lockkeeper_policies::structure::Structure;
+use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::{Value, json};
 
 /// What a rule says of an object that is made, or changed from another.
-pub type Judge = fn(&str, &Value, Option<&Value>) -> Option<bool>;
+pub type RuleCheck = fn(&str, &Value, Option<&Value>) -> Option<bool>;
 
 /// Whether a rule accepts. Nothing is said of what is no object of the kind.
-pub fn accepts<T: Guarded>(rule: &str, new: &Value, old: Option<&Value>) -> Option<bool> {
+pub fn accepts<T: ValidatedKind>(rule: &str, new: &Value, old: Option<&Value>) -> Option<bool> {
     let read = |it: &Value| serde_json::from_value::<T>(it.clone()).ok();
     let new = read(new)?;
     let old = match old {
@@ -40,17 +40,17 @@ pub fn accepts<T: Guarded>(rule: &str, new: &Value, old: Option<&Value>) -> Opti
     let settings = registry::settings(&config).unwrap();
     let index = Index::default();
     let context = Context {
-        world: &index,
+        cluster: &index,
         settings: &settings,
     };
     let verdict = match &old {
-        Some(old) => review(&Subject::Update(Change { old, new: &new }), &context),
-        None => review(&Subject::Create(&new), &context),
+        Some(old) => review(&ReviewSubject::Update(Change { old, new: &new }), &context),
+        None => review(&ReviewSubject::Create(&new), &context),
     };
     Some(!verdict.denials.iter().any(|it| it.rule == rule))
 }
 
-pub fn judge(rule: &RuleInfo) -> Judge {
+pub fn rule_check(rule: &RuleInfo) -> RuleCheck {
     match rule.kind.as_str() {
         "ClusterQueue" => accepts::<ClusterQueue>,
         "Cohort" => accepts::<Cohort>,
@@ -66,11 +66,11 @@ pub fn judge(rule: &RuleInfo) -> Judge {
 /// The rules that say something in CEL, once for each kind that they hold for; those of Kueue's kinds are the same.
 pub fn rules() -> Vec<RuleInfo> {
     let mut all = registry::all();
-    all.retain(|rule| rule.group != kueue::GROUP && !said(rule).is_empty());
+    all.retain(|rule| rule.group != kueue::GROUP && !cel_expressions(rule).is_empty());
     all
 }
 
-pub fn said(rule: &RuleInfo) -> Vec<Expression> {
+pub fn cel_expressions(rule: &RuleInfo) -> Vec<CelRule> {
     let expressions = rule.layers.iter().filter_map(|it| match it {
         Layer::Schema(all) | Layer::Policy(all) => Some(all.iter().copied()),
         _ => None,
@@ -81,15 +81,15 @@ pub fn said(rule: &RuleInfo) -> Vec<Expression> {
 /// The schema of a kind with the expressions of one rule, and what it says of shapes.
 pub struct Schema {
     pub plain: Value,
-    pub shape: Structure,
-    pub of_rule: Option<Structure>,
+    pub shape: StructuralSchema,
+    pub of_rule: Option<StructuralSchema>,
     /// Whether the schema can afford all that the rule says; policies say the rest.
     pub is_whole: bool,
 }
 
 impl Schema {
     /// That of lockkeeper's kinds; of others what the examples of a page need.
-    pub fn of(rule: &RuleInfo) -> Self {
+    pub fn for_rule(rule: &RuleInfo) -> Self {
         let all = lockkeeper_crdgen::plain_definitions();
         let own = all
             .into_iter()
@@ -103,26 +103,26 @@ impl Schema {
             };
             for it in *expressions {
                 is_in_schema = true;
-                let node = node(&mut only, it.at);
+                let node = node(&mut only, it.path);
                 let list = node
                     .entry("x-kubernetes-validations")
                     .or_insert_with(|| json!([]));
                 list.as_array_mut()
                     .unwrap()
-                    .push(json!({"rule": it.holds, "message": it.message}));
+                    .push(json!({"rule": it.expression, "message": it.message}));
             }
         }
         Self {
-            shape: Structure::new(&plain).unwrap(),
+            shape: StructuralSchema::new(&plain).unwrap(),
             is_whole: !rule.layers.iter().any(|it| matches!(it, Layer::Policy(_))),
-            of_rule: is_in_schema.then(|| Structure::new(&only).unwrap()),
+            of_rule: is_in_schema.then(|| StructuralSchema::new(&only).unwrap()),
             plain,
         }
     }
 
     /// Whether the API server would ask rules about an object at all.
-    pub fn is_shaped(&self, object: &Value) -> bool {
-        self.shape.shape(object, None).is_empty()
+    pub fn has_valid_shape(&self, object: &Value) -> bool {
+        self.shape.check_shape(object, None).is_empty()
     }
 }
 

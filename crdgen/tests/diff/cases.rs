@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub struct Case {
     pub name: String,
     #[serde(default)]
-    pub of: Of,
+    pub of: CaseScope,
     old: Value,
     new: Value,
     pub expect: Vec<String>,
@@ -17,7 +17,7 @@ pub struct Case {
 
 #[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Of {
+pub enum CaseScope {
     #[default]
     Schema,
     Definition,
@@ -43,7 +43,7 @@ fn schema() -> Value {
     json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
 }
 
-fn definition(of: Of, given: &Value) -> CustomResourceDefinition {
+fn definition(of: CaseScope, given: &Value) -> CustomResourceDefinition {
     let v1 = json!({"name": "v1", "served": true, "storage": true, "schema": schema()});
     let mut base = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -56,23 +56,23 @@ fn definition(of: Of, given: &Value) -> CustomResourceDefinition {
         },
     });
     match of {
-        Of::Schema => {
+        CaseScope::Schema => {
             let schema = json!({"type": "object", "properties": {"spec": given}});
             base["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema;
         }
-        Of::Definition => merge(&mut base, &filled(given, &v1)),
+        CaseScope::Definition => merge(&mut base, &expand(given, &v1)),
     }
     serde_json::from_value(base).unwrap()
 }
 
 /// Puts in what `$v1` and `$schema` stand for.
-fn filled(given: &Value, v1: &Value) -> Value {
+fn expand(given: &Value, v1: &Value) -> Value {
     match given {
         Value::String(text) if text == "$v1" => v1.clone(),
         Value::String(text) if text == "$schema" => schema(),
-        Value::Array(items) => items.iter().map(|it| filled(it, v1)).collect(),
+        Value::Array(items) => items.iter().map(|it| expand(it, v1)).collect(),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(key, it)| (key.clone(), filled(it, v1)));
+            let fields = fields.iter().map(|(key, it)| (key.clone(), expand(it, v1)));
             Value::Object(fields.collect())
         }
         other => other.clone(),

@@ -44,7 +44,7 @@ fn files(folder: &Path, name: &str) -> (String, String) {
 }
 
 #[test]
-fn the_answer_is_for_people_programs_and_comments() {
+fn diff_prints_human_json_and_markdown() {
     let folder = TempDir::new().unwrap();
     let (old, new) = files(folder.path(), "an enum changes a value");
     let objects = folder.path().join("objects.yaml");
@@ -65,7 +65,7 @@ fn the_answer_is_for_people_programs_and_comments() {
 }
 
 #[test]
-fn the_outcome_is_that_of_the_worst_change() {
+fn outcome_follows_worst_change() {
     let folder = TempDir::new().unwrap();
     for (name, expected) in [
         ("nothing", Outcome::Done),
@@ -80,7 +80,7 @@ fn the_outcome_is_that_of_the_worst_change() {
 
 /// An object that would fail makes a change breaking that adds nothing to what was wrong before.
 #[test]
-fn objects_that_fail_are_findings() {
+fn failing_stored_objects_are_findings() {
     let folder = TempDir::new().unwrap();
     let (old, _) = files(folder.path(), "an enum loses a value");
     let objects = folder.path().join("objects.json");
@@ -111,7 +111,7 @@ fn git(folder: &Path, words: &[&str]) {
 }
 
 #[test]
-fn a_folder_is_compared_with_what_it_was_in_git() {
+fn folder_is_compared_with_git_revision() {
     let folder = TempDir::new().unwrap();
     let crds = folder.path().join("deploy/crds");
     fs::create_dir_all(crds.join("nested")).unwrap();
@@ -163,7 +163,7 @@ fn refused(content: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_compared_is_named() {
+fn invalid_input_error_names_source() {
     let definition = |schema: &str| {
         let meta = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things.example.com}\n";
         let names = "names: {kind: Thing, plural: things}";

@@ -1,7 +1,7 @@
 //! What crdify says of the same changes, and why it is something else where it is. `docs/crd-diff.md` has the tables.
 
 use crate::cases;
-use lockkeeper_crdgen::diff::{CODES, Class, compare};
+use lockkeeper_crdgen::diff::{CODES, ChangeClass, compare};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -13,14 +13,14 @@ use tempfile::TempDir;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Recorded {
-    verdicts: Vec<Verdict>,
+struct CrdifyRecord {
+    verdicts: Vec<CrdifyVerdict>,
     why: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Verdict {
+struct CrdifyVerdict {
     case: String,
     crdify: Crdify,
     why: Option<String>,
@@ -42,27 +42,27 @@ impl Crdify {
     }
 }
 
-fn recorded() -> Recorded {
+fn read_record() -> CrdifyRecord {
     serde_saphyr::from_str(include_str!("../crdify/verdicts.yaml")).unwrap()
 }
 
-fn ours() -> BTreeMap<String, Class> {
+fn our_classes() -> BTreeMap<String, ChangeClass> {
     let cases = cases::all().into_iter();
     let classes = cases.map(|case| {
         let changes = compare(&[case.before()], &[case.after()]);
         let worst = changes.iter().map(|it| it.class).max();
-        (case.name, worst.unwrap_or(Class::Compatible))
+        (case.name, worst.unwrap_or(ChangeClass::Compatible))
     });
     classes.collect()
 }
 
 #[test]
-fn each_difference_from_crdify_has_a_reason() {
-    let (recorded, ours) = (recorded(), ours());
+fn differences_from_crdify_have_reasons() {
+    let (recorded, ours) = (read_record(), our_classes());
     let mut used = BTreeSet::new();
     for verdict in &recorded.verdicts {
         let (case, class) = (&verdict.case, ours[&verdict.case]);
-        let is_other = (class == Class::Breaking) != (verdict.crdify == Crdify::Fails);
+        let is_other = (class == ChangeClass::Breaking) != (verdict.crdify == Crdify::Fails);
         assert_eq!(
             is_other,
             verdict.why.is_some(),
@@ -84,7 +84,7 @@ fn each_difference_from_crdify_has_a_reason() {
 
 /// `tests/crdify/run` names the program.
 #[test]
-fn crdify_says_what_is_recorded() {
+fn crdify_verdicts_match_record() {
     let Some(program) = env::var_os("LOCKKEEPER_CRDIFY") else {
         println!("skipped: LOCKKEEPER_CRDIFY names no program");
         return;
@@ -95,7 +95,7 @@ fn crdify_says_what_is_recorded() {
         .map(|it| (it.name.clone(), it))
         .collect();
     let mut wrong = Vec::new();
-    for verdict in recorded().verdicts {
+    for verdict in read_record().verdicts {
         let case = &cases[&verdict.case];
         let write = |name: &str, definition| {
             let path = folder.path().join(name);
@@ -123,16 +123,16 @@ fn crdify_says_what_is_recorded() {
 }
 
 /// The part of the page below this line is made from the code and the cases.
-const MADE: &str = "<!-- Made by UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test diff -->\n";
+const PAGE_HEADER: &str = "<!-- Made by UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test diff -->\n";
 
 #[test]
-fn the_page_has_the_tables() {
+fn crdify_page_is_current() {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/crd-diff.md");
     let page = fs::read_to_string(&path).unwrap();
     let (written, _) = page
-        .split_once(MADE)
+        .split_once(PAGE_HEADER)
         .expect("the page says where the tables begin");
-    let made = format!("{written}{MADE}{}", tables());
+    let made = format!("{written}{PAGE_HEADER}{}", tables());
     if env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &made).unwrap();
     }
@@ -154,7 +154,7 @@ fn tables() -> String {
         )
         .unwrap();
     }
-    let (recorded, ours) = (recorded(), ours());
+    let (recorded, ours) = (read_record(), our_classes());
     let differing = recorded
         .verdicts
         .iter()

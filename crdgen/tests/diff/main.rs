@@ -23,7 +23,7 @@ fn shown(change: &Change) -> String {
 }
 
 #[test]
-fn each_change_is_called_what_it_is() {
+fn cases_report_expected_changes() {
     let mut wrong = Vec::new();
     for case in cases::all() {
         let (old, new) = (case.before(), case.after());
@@ -38,7 +38,7 @@ fn each_change_is_called_what_it_is() {
 }
 
 #[test]
-fn nothing_changes_from_a_definition_to_itself() {
+fn definition_compared_with_itself_has_no_changes() {
     for case in cases::all() {
         for definition in [case.before(), case.after()] {
             let same = [definition];
@@ -48,7 +48,7 @@ fn nothing_changes_from_a_definition_to_itself() {
 }
 
 #[test]
-fn each_code_has_a_case_and_an_id_of_its_own() {
+fn change_codes_have_cases_and_unique_ids() {
     let ids: BTreeSet<&str> = CODES.iter().map(|it| it.id).collect();
     let names: BTreeSet<&str> = CODES.iter().map(|it| it.name).collect();
     assert_eq!((ids.len(), names.len()), (CODES.len(), CODES.len()));
@@ -62,7 +62,7 @@ fn each_code_has_a_case_and_an_id_of_its_own() {
 }
 
 #[test]
-fn definitions_come_and_go() {
+fn definitions_added_and_removed_are_reported() {
     let case = &cases::all()[0];
     let one = [case.before()];
     let shown = |changes: Vec<Change>| changes.iter().map(shown).collect::<Vec<_>>();

@@ -1,8 +1,8 @@
 //! What is called compatible is: no object that was valid and stored is refused.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-use lockkeeper_crdgen::diff::{Class, Effect, compare_schemas};
-use lockkeeper_policies::structure::Structure;
+use lockkeeper_crdgen::diff::{ChangeClass, Effect, compare_schemas};
+use lockkeeper_policies::schema::StructuralSchema;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -17,7 +17,7 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 /// Some keywords, of those that are given.
-fn some(keywords: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Map<String, Value>> {
+fn random_subset(keywords: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Map<String, Value>> {
     let each: Vec<BoxedStrategy<Option<(String, Value)>>> = keywords
         .into_iter()
         .map(|(key, value)| {
@@ -43,7 +43,7 @@ fn number(most: i64) -> BoxedStrategy<Value> {
 
 fn scalar() -> BoxedStrategy<Value> {
     let flag = || any::<bool>().prop_map(Value::from).boxed();
-    let text = some(vec![
+    let text = random_subset(vec![
         ("minLength", number(3)),
         ("maxLength", number(5)),
         (
@@ -61,7 +61,7 @@ fn scalar() -> BoxedStrategy<Value> {
         ("nullable", flag()),
         ("default", select(&WORDS[..]).prop_map(Value::from).boxed()),
     ]);
-    let whole = some(vec![
+    let whole = random_subset(vec![
         ("minimum", number(4)),
         ("maximum", number(5)),
         ("exclusiveMinimum", flag()),
@@ -101,7 +101,7 @@ fn junctors() -> BoxedStrategy<Map<String, Value>> {
             })
             .boxed()
     };
-    some(vec![
+    random_subset(vec![
         ("anyOf", clauses()),
         ("oneOf", clauses()),
         ("allOf", clauses()),
@@ -117,7 +117,7 @@ fn schema() -> BoxedStrategy<Value> {
         .prop_recursive(3, 24, 4, |inner| {
             let object = (
                 btree_map(name(), inner.clone(), 0..4),
-                some(vec![
+                random_subset(vec![
                     (
                         "required",
                         vec(name(), 0..3).prop_map(|it| json!(it)).boxed(),
@@ -137,7 +137,7 @@ fn schema() -> BoxedStrategy<Value> {
                 let all = with(json!({"type": "object", "properties": properties}), more);
                 with(all, junctors)
             });
-            let map = (inner.clone(), some(vec![("maxProperties", number(4))]));
+            let map = (inner.clone(), random_subset(vec![("maxProperties", number(4))]));
             let map = map.prop_map(|(entry, more)| {
                 with(
                     json!({"type": "object", "additionalProperties": entry}),
@@ -146,7 +146,7 @@ fn schema() -> BoxedStrategy<Value> {
             });
             let list = (
                 inner,
-                some(vec![
+                random_subset(vec![
                     ("minItems", number(3)),
                     ("maxItems", number(4)),
                     (
@@ -181,7 +181,7 @@ fn value() -> BoxedStrategy<Value> {
 }
 
 /// A value that has the form that a schema asks for, whatever its bounds are.
-fn formed(schema: &Value, seeds: &mut impl Iterator<Item = usize>, given: &Value) -> Value {
+fn value_of_shape(schema: &Value, seeds: &mut impl Iterator<Item = usize>, given: &Value) -> Value {
     let mut pick = |most: usize| seeds.next().unwrap_or(0) % most;
     match schema["type"].as_str() {
         Some("string") => json!(WORDS[pick(4)]),
@@ -191,21 +191,21 @@ fn formed(schema: &Value, seeds: &mut impl Iterator<Item = usize>, given: &Value
         Some("array") => {
             let count = pick(4);
             (0..count)
-                .map(|_| formed(&schema["items"], seeds, given))
+                .map(|_| value_of_shape(&schema["items"], seeds, given))
                 .collect()
         }
         Some("object") => {
             let mut fields = Map::new();
             for (name, child) in schema["properties"].as_object().into_iter().flatten() {
                 match seeds.next().unwrap_or(0) % 8 {
-                    0..5 => drop(fields.insert(name.clone(), formed(child, seeds, given))),
+                    0..5 => drop(fields.insert(name.clone(), value_of_shape(child, seeds, given))),
                     5 => drop(fields.insert(name.clone(), Value::Null)),
                     _ => {}
                 }
             }
             if let Some(entry) = schema.get("additionalProperties") {
                 for name in NAMES.iter().take(seeds.next().unwrap_or(0) % 4) {
-                    fields.insert((*name).to_owned(), formed(entry, seeds, given));
+                    fields.insert((*name).to_owned(), value_of_shape(entry, seeds, given));
                 }
             }
             if schema.get("x-kubernetes-preserve-unknown-fields").is_some() {
@@ -218,21 +218,21 @@ fn formed(schema: &Value, seeds: &mut impl Iterator<Item = usize>, given: &Value
 }
 
 /// Its defaults are valid, as the API server asks, or it has none.
-fn sound(mut schema: Value) -> Value {
+fn with_valid_defaults(mut schema: Value) -> Value {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
     for (_, child) in fields.into_iter().flatten() {
-        *child = sound(child.take());
+        *child = with_valid_defaults(child.take());
     }
     for key in ["items", "additionalProperties"] {
         if let Some(child) = schema.get_mut(key) {
-            *child = sound(child.take());
+            *child = with_valid_defaults(child.take());
         }
     }
     if let Some(default) = schema.get("default").cloned() {
         let around = json!({"type": "object", "properties": {"default": schema}});
-        let structure = Structure::new(&around).unwrap();
+        let structure = StructuralSchema::new(&around).unwrap();
         if !structure
-            .shape(&json!({"default": default}), None)
+            .check_shape(&json!({"default": default}), None)
             .is_empty()
         {
             schema.as_object_mut().unwrap().remove("default");
@@ -242,7 +242,7 @@ fn sound(mut schema: Value) -> Value {
 }
 
 /// One thing that may be changed in a schema, by a number.
-fn edited(mut schema: Value, seeds: &mut impl Iterator<Item = usize>, other: &Value) -> Value {
+fn random_edit(mut schema: Value, seeds: &mut impl Iterator<Item = usize>, other: &Value) -> Value {
     let mut pick = |most: usize| seeds.next().unwrap_or(0) % most;
     let fields = schema.as_object_mut().unwrap();
     let keys: Vec<String> = fields.keys().filter(|it| *it != "type").cloned().collect();
@@ -294,11 +294,11 @@ fn edited(mut schema: Value, seeds: &mut impl Iterator<Item = usize>, other: &Va
                 .into_iter()
                 .flatten()
             {
-                *child = edited(child.take(), seeds, other);
+                *child = random_edit(child.take(), seeds, other);
             }
             for key in ["items", "additionalProperties"] {
                 if let Some(child) = fields.get_mut(key).filter(|it| it.is_object()) {
-                    *child = edited(child.take(), seeds, other);
+                    *child = random_edit(child.take(), seeds, other);
                 }
             }
         }
@@ -315,21 +315,21 @@ fn root(schema: &Value) -> Value {
 }
 
 /// An object as it is stored, or read, under a schema.
-fn stored(structure: &Structure, object: &Value) -> Value {
+fn decode_stored(structure: &StructuralSchema, object: &Value) -> Value {
     let mut object = object.clone();
     structure.prune(&mut object);
-    structure.fill(&mut object);
+    structure.apply_defaults(&mut object);
     object
 }
 
 fn is_compatible(old: &Value, new: &Value) -> bool {
     let changes = compare_schemas("things.example.com", "v1", &read(old), &read(new));
-    changes.iter().all(|it| it.class == Class::Compatible)
+    changes.iter().all(|it| it.class == ChangeClass::Compatible)
 }
 
 /// The heart of it all. It counts how often it has something to say, so that it cannot hold by saying nothing.
 #[test]
-fn whatever_is_valid_stays_so_where_a_change_is_called_compatible() {
+fn compatible_changes_keep_values_valid() {
     let (said, refused) = (Cell::new(0), Cell::new(0));
     let input = (
         schema(),
@@ -350,26 +350,26 @@ fn whatever_is_valid_stays_so_where_a_change_is_called_compatible() {
     );
     let done = runner.run(&input, |(old, other, seeds, values, is_twice)| {
         let mut seeds = seeds.into_iter();
-        let old = sound(old);
-        let mut new = edited(old.clone(), &mut seeds, &other);
+        let old = with_valid_defaults(old);
+        let mut new = random_edit(old.clone(), &mut seeds, &other);
         if is_twice {
-            new = edited(new, &mut seeds, &other);
+            new = random_edit(new, &mut seeds, &other);
         }
-        let (old, new) = (root(&old), root(&sound(new)));
-        let (Ok(before), Ok(after)) = (Structure::new(&old), Structure::new(&new)) else {
+        let (old, new) = (root(&old), root(&with_valid_defaults(new)));
+        let (Ok(before), Ok(after)) = (StructuralSchema::new(&old), StructuralSchema::new(&new)) else {
             return Ok(());
         };
         let is_compatible = is_compatible(&old, &new);
         for given in &values {
             for spec in [
                 given.clone(),
-                formed(&old["properties"]["spec"], &mut seeds, given),
+                value_of_shape(&old["properties"]["spec"], &mut seeds, given),
             ] {
-                let object = stored(&before, &json!({"spec": spec}));
-                if !before.shape(&object, None).is_empty() {
+                let object = decode_stored(&before, &json!({"spec": spec}));
+                if !before.check_shape(&object, None).is_empty() {
                     continue;
                 }
-                let found = after.shape(&stored(&after, &object), None);
+                let found = after.check_shape(&decode_stored(&after, &object), None);
                 if is_compatible {
                     said.set(said.get() + usize::from(old != new));
                     prop_assert!(found.is_empty(), "{old}\n{new}\n{object}\n{found:?}");
@@ -388,28 +388,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn nothing_changes_from_a_schema_to_itself(schema in schema()) {
+    fn schema_compared_with_itself_has_no_changes(schema in schema()) {
         let schema = read(&root(&schema));
         prop_assert_eq!(compare_schemas("things.example.com", "v1", &schema, &schema), []);
     }
 
     /// Bounds and choices that are taken away or widened, one after another.
     #[test]
-    fn what_is_only_loosened_is_never_breaking(schema in schema(), steps in vec(any::<usize>(), 24)) {
+    fn loosened_schema_is_never_breaking(schema in schema(), steps in vec(any::<usize>(), 24)) {
         let mut now = schema.clone();
         let mut steps = steps.into_iter();
         for _ in 0..4 {
-            now = loosened(now, &mut steps);
+            now = loosen(now, &mut steps);
         }
         let changes = compare_schemas("things.example.com", "v1", &read(&root(&schema)), &read(&root(&now)));
         for change in changes {
-            prop_assert_eq!(change.class, Class::Compatible, "{}: {}\n{}\n{}", change.place, change.what, schema, now);
+            prop_assert_eq!(change.class, ChangeClass::Compatible, "{}: {}\n{}\n{}", change.place, change.description, schema, now);
             prop_assert!(matches!(change.effect, Effect::Wider | Effect::Same));
         }
     }
 }
 
-fn loosened(mut schema: Value, steps: &mut impl Iterator<Item = usize>) -> Value {
+fn loosen(mut schema: Value, steps: &mut impl Iterator<Item = usize>) -> Value {
     let step = steps.next().unwrap_or(0);
     let fields = schema.as_object_mut().unwrap();
     let free = [
@@ -454,7 +454,7 @@ fn loosened(mut schema: Value, steps: &mut impl Iterator<Item = usize>) -> Value
                 .into_iter()
                 .flatten()
             {
-                *child = loosened(child.take(), steps);
+                *child = loosen(child.take(), steps);
             }
         }
     }

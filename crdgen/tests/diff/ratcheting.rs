@@ -1,6 +1,6 @@
 //! How long a stored object passes: what is said of each change, beside what the API server does.
 
-use lockkeeper_crdgen::diff::{Class, Stored, compare_schemas};
+use lockkeeper_crdgen::diff::{ChangeClass, StoredObjectsEffect, compare_schemas};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ fn pointer<'a>(place: &str, at: &'a str) -> &'a str {
 }
 
 #[test]
-fn stored_objects_pass_as_long_as_is_said() {
+fn stored_object_ratcheting_matches_api_server() {
     let cases: Vec<Case> = serde_saphyr::from_str(include_str!("ratcheting.yaml")).unwrap();
     let lines = include_str!("ratcheting.txt").lines();
     let theirs: BTreeMap<&str, bool> = lines
@@ -48,10 +48,10 @@ fn stored_objects_pass_as_long_as_is_said() {
         let [change] = changes.as_slice() else {
             panic!("{}: {changes:?}", case.name);
         };
-        let Stored::Until(place) = &change.stored else {
+        let StoredObjectsEffect::Until(place) = &change.stored else {
             panic!("{}: {}", case.name, change.stored);
         };
-        assert_eq!(change.class, Class::Breaking, "{}", case.name);
+        assert_eq!(change.class, ChangeClass::Breaking, "{}", case.name);
         let pointer = pointer(&place.to_string(), &case.at);
         let is_refused = case.old.pointer(pointer) != case.new.pointer(pointer);
         assert_eq!(

@@ -35,7 +35,7 @@ const KINDS: [(&str, &str); 5] = [
 const VERSION: &str = "v1beta2";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Verdict {
+enum FieldVerdict {
     Same,
     Wider,
     OnlyHere,
@@ -44,7 +44,7 @@ enum Verdict {
     Missing,
 }
 
-impl Verdict {
+impl FieldVerdict {
     const fn words(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -56,7 +56,7 @@ impl Verdict {
         }
     }
 
-    fn of(change: &Change) -> Self {
+    fn from_change(change: &Change) -> Self {
         match (change.code, change.effect) {
             (Code::FieldRemoved, _) => Self::Missing,
             (Code::FieldAdded | Code::RequiredFieldAdded, _) => Self::OnlyHere,
@@ -77,7 +77,7 @@ impl Verdict {
 struct Row {
     kind: &'static str,
     path: String,
-    verdict: Verdict,
+    verdict: FieldVerdict,
     what: Vec<String>,
 }
 
@@ -93,7 +93,7 @@ fn root() -> PathBuf {
 }
 
 /// Kueue's schema of a kind.
-fn theirs(plural: &str) -> JSONSchemaProps {
+fn kueue_schema(plural: &str) -> JSONSchemaProps {
     let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map(|it| root().join(it));
     let folders = given.into_iter().chain([root().join("../shared/data")]);
     let mut files = folders.map(|it| it.join(format!("crds/kueue.x-k8s.io_{plural}.yaml")));
@@ -113,7 +113,7 @@ fn theirs(plural: &str) -> JSONSchemaProps {
     serde_json::from_value(without_pods(&schema)).unwrap()
 }
 
-fn ours(kind: &str) -> JSONSchemaProps {
+fn lockkeeper_schema(kind: &str) -> JSONSchemaProps {
     let mut all = lockkeeper_crdgen::plain_definitions().into_iter();
     let definition = all.find(|it| it.spec.names.kind == kind).unwrap();
     let mut versions = definition.spec.versions.into_iter();
@@ -126,7 +126,7 @@ fn ours(kind: &str) -> JSONSchemaProps {
 /// The thousands of fields of a pod template are those of Kubernetes; here the webhook reads them.
 fn without_pods(schema: &Value) -> Value {
     match schema {
-        Value::Object(fields) if fields.contains_key("properties") && is_of_pods(schema) => {
+        Value::Object(fields) if fields.contains_key("properties") && is_pod_schema(schema) => {
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
         }
         Value::Object(fields) => {
@@ -140,7 +140,7 @@ fn without_pods(schema: &Value) -> Value {
     }
 }
 
-fn is_of_pods(schema: &Value) -> bool {
+fn is_pod_schema(schema: &Value) -> bool {
     schema
         .pointer("/properties/spec/properties/containers")
         .is_some()
@@ -170,7 +170,7 @@ fn paths(schema: &JSONSchemaProps, at: &SchemaPath, out: &mut BTreeSet<SchemaPat
 }
 
 /// Words say nothing of values, and expressions stand beside each other in the pages of the rules.
-fn is_of_values(change: &Change) -> bool {
+fn is_value_change(change: &Change) -> bool {
     !matches!(
         change.code,
         Code::DescriptionChanged
@@ -183,10 +183,10 @@ fn is_of_values(change: &Change) -> bool {
 }
 
 fn rows(kind: &'static str, plural: &str) -> Vec<Row> {
-    let (theirs, ours) = (theirs(plural), ours(kind));
+    let (theirs, ours) = (kueue_schema(plural), lockkeeper_schema(kind));
     let mut changes: BTreeMap<String, Vec<Change>> = BTreeMap::new();
     for change in compare_schemas(kind, VERSION, &theirs, &ours) {
-        if is_of_values(&change) {
+        if is_value_change(&change) {
             changes
                 .entry(change.place.field())
                 .or_default()
@@ -199,7 +199,7 @@ fn rows(kind: &'static str, plural: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for path in all.iter().map(ToString::to_string) {
         // What is below a field that only one has, only that one has.
-        let is_alone = |it: &Row| it.verdict == Verdict::Missing || it.verdict == Verdict::OnlyHere;
+        let is_alone = |it: &Row| it.verdict == FieldVerdict::Missing || it.verdict == FieldVerdict::OnlyHere;
         let is_below = |it: &Row| {
             let rest = path.strip_prefix(&it.path);
             rest.is_some_and(|rest| rest.starts_with(['.', '[']))
@@ -210,8 +210,8 @@ fn rows(kind: &'static str, plural: &str) -> Vec<Row> {
         let of_it = changes.remove(&path).unwrap_or_default();
         rows.push(Row {
             kind,
-            verdict: of_it.iter().map(Verdict::of).max().unwrap_or(Verdict::Same),
-            what: of_it.into_iter().map(|it| it.what).collect(),
+            verdict: of_it.iter().map(FieldVerdict::from_change).max().unwrap_or(FieldVerdict::Same),
+            what: of_it.into_iter().map(|it| it.description).collect(),
             path,
         });
     }
@@ -236,12 +236,12 @@ fn page(rows: &[Row], reasons: &[Reason]) -> String {
     for (kind, _) in KINDS {
         let of_kind: Vec<&Row> = rows.iter().filter(|it| it.kind == kind).collect();
         let counts = [
-            Verdict::Same,
-            Verdict::Wider,
-            Verdict::OnlyHere,
-            Verdict::Differs,
-            Verdict::Narrower,
-            Verdict::Missing,
+            FieldVerdict::Same,
+            FieldVerdict::Wider,
+            FieldVerdict::OnlyHere,
+            FieldVerdict::Differs,
+            FieldVerdict::Narrower,
+            FieldVerdict::Missing,
         ];
         let counts = counts.map(|verdict| {
             let count = of_kind.iter().filter(|it| it.verdict == verdict).count();
@@ -259,7 +259,7 @@ fn page(rows: &[Row], reasons: &[Reason]) -> String {
 }
 
 #[test]
-fn each_field_that_takes_less_has_a_reason() {
+fn narrower_fields_have_documented_reasons() {
     let rows: Vec<Row> = KINDS
         .iter()
         .flat_map(|(kind, plural)| rows(kind, plural))

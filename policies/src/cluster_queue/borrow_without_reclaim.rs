@@ -1,6 +1,6 @@
 #![doc = include_str!("borrow_without_reclaim.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::ClusterQueue;
@@ -9,7 +9,7 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
 /// A queue that is elastic reclaims by default.
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec",
     "!has(self.preemption) || !has(self.preemption.borrowWithinCohort) \
      || !has(self.preemption.borrowWithinCohort.policy) || self.preemption.borrowWithinCohort.policy == 'Never' \
@@ -17,12 +17,12 @@ const EXPRESSION: Expression = Expression::new(
     "preempting while borrowing needs reclaimWithinCohort, which is Never; set reclaimWithinCohort to LowerPriority or \
      Any, or this policy to Never",
 )
-.detailed(
+.message_expression(
     "'\"' + self.preemption.borrowWithinCohort.policy + '\": preempting while borrowing needs reclaimWithinCohort, \
      which is Never; set reclaimWithinCohort to LowerPriority or Any, or this policy to Never'",
 )
-.blaming(".preemption.borrowWithinCohort.policy")
-.kept(
+.field_path(".preemption.borrowWithinCohort.policy")
+.unchanged_when(
     "has(oldSelf.preemption) && has(oldSelf.preemption.borrowWithinCohort) \
      && has(oldSelf.preemption.borrowWithinCohort.policy) \
      && self.preemption.borrowWithinCohort.policy == oldSelf.preemption.borrowWithinCohort.policy \

@@ -2,12 +2,12 @@
 
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::standing::Standing;
+use crate::cohort_trees::queue_summary::QueueView;
 use lockkeeper_api::config::Action;
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ018",
         name: "borrowing-limit-never-reached",
@@ -20,9 +20,9 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
-    let tree = context.world.tree(T::FAMILY);
-    if !object.is_in_cohort() || !tree.has_queue_besides(object.name()) {
+fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    let tree = context.cluster.tree(T::PROJECT);
+    if !object.is_in_cohort() || !tree.has_other_queue(object.name()) {
         return;
     }
     let quotas = object.groups().iter().flat_map(|it| &it.flavors);
@@ -30,15 +30,15 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if quotas.all(|it| it.borrowing_limit.is_none()) {
         return;
     }
-    let facts = object.facts_in(tree);
-    let Some(standing) = Standing::of(tree, T::NODE, object.name(), &facts) else {
+    let facts = object.facts_from_tree(tree);
+    let Some(standing) = QueueView::for_node(tree, T::NODE, object.name(), &facts) else {
         return;
     };
-    quota::each(object.groups(), out, |place, out| {
+    quota::visit_quotas(object.groups(), out, |place, out| {
         let Some(limit) = place.quota.borrowing_limit else {
             return;
         };
-        match standing.borrowable(place.key()) {
+        match standing.max_borrowable(place.key()) {
             Some(most) if limit > most => out.invalid(
                 place.field("borrowingLimit"),
                 limit,

@@ -1,27 +1,27 @@
 #![doc = include_str!("covered_resources_mismatch.md")]
 
-use crate::expression::Expression;
-use crate::finding::{Findings, listed, quoted};
+use crate::cel::CelRule;
+use crate::finding::{Findings, join_names, quoted};
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup};
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec.resourceGroups[]",
     "self.flavors.all(flavor, flavor.resources.map(it, it.name) == self.coveredResources)",
     "each flavor must list the coveredResources of the group, in order",
 )
-.detailed("'each flavor must list the coveredResources of the group, in order: ' + self.coveredResources.join(', ')")
-.blaming(".flavors")
-.kept(
+.message_expression("'each flavor must list the coveredResources of the group, in order: ' + self.coveredResources.join(', ')")
+.field_path(".flavors")
+.unchanged_when(
     "self.coveredResources == oldSelf.coveredResources && self.flavors.all(flavor, \
      flavor.resources.map(it, it.name) == self.coveredResources \
      || oldSelf.flavors.exists(of, of.name == flavor.name \
      && of.resources.map(it, it.name) == flavor.resources.map(it, it.name)))",
 );
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ004",
         name: "covered-resources-mismatch",
@@ -37,7 +37,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
     for (group_index, group) in object.groups().iter().enumerate() {
         for (flavor_index, flavor) in group.flavors.iter().enumerate() {
             if out.is_full() {
@@ -45,7 +45,7 @@ fn check<T: HasQuota>(object: &T, out: &mut Findings) {
             }
             // The schema of Kueue's kinds counts them, at another place.
             compare(group, flavor, T::OWN, |position, seen, accepted| {
-                let place = quota::flavor(group_index, group, flavor_index, flavor);
+                let place = quota::flavor_path(group_index, group, flavor_index, flavor);
                 let field = match position {
                     Some(position) => place.field("resources").index(position).field("name"),
                     None => place.field("resources"),
@@ -72,10 +72,10 @@ fn compare(
     if counts && names.len() != covered.len() {
         report(
             None,
-            listed(names.iter().copied()),
+            join_names(names.iter().copied()),
             format!(
                 "must list the coveredResources of the group, in order: {}",
-                listed(covered.iter().map(String::as_str))
+                join_names(covered.iter().map(String::as_str))
             ),
         );
         return;

@@ -1,7 +1,7 @@
 //! What is filled in for a ClusterQueue.
 
 use crate::defaulting::Defaults;
-use crate::filling::{Field, Filling};
+use crate::cel_defaults::{FieldDefault, CelDefault};
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohortPolicy, FlavorSearch, Preemption, QueueingStrategy, StopPolicy,
@@ -11,31 +11,31 @@ use lockkeeper_api::labels;
 use serde_json::json;
 
 /// What no schema default says: it would depend on another field, or is none of the spec.
-pub(super) const FILLED: &[Filling] = &[
-    Filling::Finalizer(labels::RESOURCE_IN_USE),
-    Filling::Field(Field {
-        at: "spec.preemption.withinClusterQueue",
+pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
+    CelDefault::Finalizer(labels::RESOURCE_IN_USE),
+    CelDefault::Field(FieldDefault {
+        path: "spec.preemption.withinClusterQueue",
         when: "",
         value: "has(object.spec.elastic) ? 'LowerPriority' : 'Never'",
     }),
-    Filling::Field(Field {
-        at: "spec.preemption.reclaimWithinCohort",
+    CelDefault::Field(FieldDefault {
+        path: "spec.preemption.reclaimWithinCohort",
         when: "",
         value: "has(object.spec.elastic) ? 'LowerPriority' : 'Never'",
     }),
-    Filling::Field(Field {
-        at: "spec.preemption.borrowWithinCohort.policy",
+    CelDefault::Field(FieldDefault {
+        path: "spec.preemption.borrowWithinCohort.policy",
         when: "",
         value: "'Never'",
     }),
 ];
 
 /// The policies, and on creation the finalizer. A finalizer that was taken away stays away.
-pub(super) fn fill(queue: &ClusterQueue, old: Option<&ClusterQueue>) -> Defaults {
+pub(super) fn defaults(queue: &ClusterQueue, old: Option<&ClusterQueue>) -> Defaults {
     let mut out = Defaults::default();
     let spec = &queue.spec;
     if old.is_none() {
-        out.finalizer(queue.metadata.finalizers.as_ref());
+        out.add_finalizer(queue.metadata.finalizers.as_ref());
     }
     if spec.queueing_strategy.is_none() {
         let field = FieldPath::new("spec.queueingStrategy");

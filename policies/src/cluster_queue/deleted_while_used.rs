@@ -1,7 +1,7 @@
 #![doc = include_str!("deleted_while_used.md")]
 
 use crate::finding::Findings;
-use crate::quota::IsQueue;
+use crate::quota::QueueFields;
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -9,7 +9,7 @@ use lockkeeper_api::field_path::FieldPath;
 /// How many LocalQueues a message names.
 const NAMED_MAX: usize = 2;
 
-pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ015",
         name: "cluster-queue-deleted-while-used",
@@ -22,8 +22,8 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     }
 }
 
-fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
-    let doors = context.world.tree(T::FAMILY).doors(queue.name(), NAMED_MAX);
+fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
+    let doors = context.cluster.tree(T::PROJECT).local_queues(queue.name(), NAMED_MAX);
     let who = match doors.total {
         0 => return,
         1 => "1 LocalQueue still leads to it".to_owned(),
@@ -31,6 +31,6 @@ fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!("{who} ({}); delete them first", doors.listed()),
+        format!("{who} ({}); delete them first", doors.to_sentence_list()),
     );
 }

@@ -1,15 +1,15 @@
 #![doc = include_str!("endless_preemption.md")]
 
-use crate::endless::{Beyond, RULE, Rules, Verdict};
+use crate::preemption_loops::{CrossQueueScope, RULE, PreemptionRules, LoopVerdict};
 use crate::finding::Findings;
-use crate::quota::IsQueue;
+use crate::quota::QueueFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::Family;
-use crate::trees::standing::Standing;
+use crate::cohort_trees::Project;
+use crate::cohort_trees::queue_summary::QueueView;
 use lockkeeper_api::config::{Action, Algorithm};
 use lockkeeper_api::field_path::FieldPath;
 
-pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: RULE,
         name: "endless-preemption",
@@ -22,28 +22,28 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     }
 }
 
-fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
-    let rules = Rules {
+fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
+    let rules = PreemptionRules {
         is_fair: context.settings.algorithm == Algorithm::FairSharing,
-        is_damped: !context.settings.is_undamped && T::FAMILY == Family::Own,
+        is_damped: !context.settings.is_undamped && T::PROJECT == Project::Lockkeeper,
     };
-    let hunter = queue.hunter();
-    let is_peaceful = !hunter.takes_own && hunter.beyond == Beyond::Nobody;
+    let hunter = queue.queue_preemption();
+    let is_peaceful = !hunter.preempts_within_queue && hunter.cross_queue_scope == CrossQueueScope::Never;
     if is_peaceful || rules.is_damped {
         // Nothing is left to be looked at, as for most queues.
         return;
     }
-    let tree = context.world.tree(T::FAMILY);
-    let facts = queue.facts_in(tree);
-    let hunter = facts.hunter;
-    let Some(standing) = Standing::of(tree, T::NODE, queue.name(), &facts) else {
+    let tree = context.cluster.tree(T::PROJECT);
+    let facts = queue.facts_from_tree(tree);
+    let hunter = facts.preemption;
+    let Some(standing) = QueueView::for_node(tree, T::NODE, queue.name(), &facts) else {
         return;
     };
-    if standing.verdict(rules) == Verdict::Open {
-        let reach = match hunter.beyond {
-            Beyond::Anybody => "it preempts in other queues whatever the priority",
-            Beyond::Nobody | Beyond::Lower if hunter.may_borrow => "it preempts and borrows",
-            Beyond::Nobody | Beyond::Lower => "others of its cohort preempt and borrow",
+    if standing.loop_verdict(rules) == LoopVerdict::Unknown {
+        let reach = match hunter.cross_queue_scope {
+            CrossQueueScope::Any => "it preempts in other queues whatever the priority",
+            CrossQueueScope::Never | CrossQueueScope::LowerPriority if hunter.may_borrow => "it preempts and borrows",
+            CrossQueueScope::Never | CrossQueueScope::LowerPriority => "others of its cohort preempt and borrow",
         };
         out.invalid(
             FieldPath::new("spec.preemption"),

@@ -1,29 +1,29 @@
 #![doc = include_str!("flavor_listed_twice.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::ErrorKind;
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 use std::collections::BTreeMap;
 
 /// Each flavor is looked for in all groups: too dear for a schema, as they may have a thousand.
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec.resourceGroups",
     "self.all(group, group.flavors.all(it, \
      self.map(other, other.flavors.filter(flavor, flavor.name == it.name).size()).sum() == 1))",
     "a flavor is listed twice; list it once, with all its resources in one group",
 )
-.kept(
+.unchanged_when(
     "self.all(group, group.flavors.all(it, \
      self.map(of, of.flavors.filter(other, other.name == it.name).size()).sum() <= 1 \
      || self.map(of, of.flavors.filter(other, other.name == it.name).size()).sum() \
      <= oldSelf.map(of, of.flavors.filter(other, other.name == it.name).size()).sum()))",
 )
-.of_kind(ErrorKind::Duplicate);
+.with_kind(ErrorKind::Duplicate);
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ006",
         name: "flavor-listed-twice",
@@ -36,7 +36,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
     let mut first = BTreeMap::new();
     for (group_index, group) in object.groups().iter().enumerate() {
         for (position, flavor) in group.flavors.iter().enumerate() {
@@ -48,7 +48,7 @@ fn check<T: HasQuota>(object: &T, out: &mut Findings) {
                 continue;
             };
             out.duplicate(
-                quota::flavor(group_index, group, position, flavor).field("name"),
+                quota::flavor_path(group_index, group, position, flavor).field("name"),
                 &flavor.name,
                 format!(
                     "spec.resourceGroups[{earlier}] lists it already; list it once, with all its \

@@ -1,12 +1,12 @@
 #![doc = include_str!("invalid_fair_sharing_weight.md")]
 
-use crate::expression::{Expression, is_amount, quantity, same_amount};
+use crate::cel::{CelRule, is_amount, quantity, same_amount};
 use crate::finding::Findings;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const NEGATIVE: Expression = Expression::new(
+const NEGATIVE: CelRule = CelRule::new(
     "spec.fairSharing",
     concat!(
         "!(",
@@ -17,11 +17,11 @@ const NEGATIVE: Expression = Expression::new(
     ),
     "must be 0 or more",
 )
-.detailed("'\"' + string(self.weight) + '\": must be 0 or more'")
-.blaming(".weight")
-.kept(same_amount!("weight"));
+.message_expression("'\"' + string(self.weight) + '\": must be 0 or more'")
+.field_path(".weight")
+.unchanged_when(same_amount!("weight"));
 
-const TINY: Expression = Expression::new(
+const TINY: CelRule = CelRule::new(
     "spec.fairSharing",
     concat!(
         "!(",
@@ -34,13 +34,13 @@ const TINY: Expression = Expression::new(
     ),
     "so small a weight counts as 0; must be 0 or more than 1n",
 )
-.detailed(
+.message_expression(
     "'\"' + string(self.weight) + '\": so small a weight counts as 0; must be 0 or more than 1n'",
 )
-.blaming(".weight")
-.kept(same_amount!("weight"));
+.field_path(".weight")
+.unchanged_when(same_amount!("weight"));
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ013",
         name: "invalid-fair-sharing-weight",
@@ -56,7 +56,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
     let Some(weight) = object.weight() else {
         return;
     };

@@ -1,43 +1,43 @@
 #![doc = include_str!("invalid_namespace_selector.md")]
 
-use crate::expression::{Expression, labels_of};
+use crate::cel::{CelRule, labels_of};
 use crate::finding::Findings;
-use crate::names;
-use crate::quota::IsQueue;
+use crate::name_validation;
+use crate::quota::QueueFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const LABELS: Expression = labels_of!("spec.namespaceSelector", "matchLabels");
+const LABELS: CelRule = labels_of!("spec.namespaceSelector", "matchLabels");
 
-const KEYS: Expression = Expression::new(
+const KEYS: CelRule = CelRule::new(
     "spec.namespaceSelector.matchExpressions[]",
     "!format.qualifiedName().validate(self.key).hasValue()",
     "must be a label key",
 )
-.blaming(".key")
-.kept("self.key == oldSelf.key");
+.field_path(".key")
+.unchanged_when("self.key == oldSelf.key");
 
 /// There may be 65,536 values: too dear for a schema.
-const VALUES: Expression = Expression::new(
+const VALUES: CelRule = CelRule::new(
     "spec.namespaceSelector.matchExpressions[]",
     "!has(self.values) || self.values.all(it, !format.labelValue().validate(it).hasValue())",
     "must be label values: at most 63 alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
 )
-.blaming(".values")
-.kept("has(oldSelf.values) && self.values == oldSelf.values");
+.field_path(".values")
+.unchanged_when("has(oldSelf.values) && self.values == oldSelf.values");
 
-const COUNT: Expression = Expression::new(
+const COUNT: CelRule = CelRule::new(
     "spec.namespaceSelector.matchExpressions[]",
     "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
     "must be given for the operators In and NotIn, and for no other",
 )
-.blaming(".values")
-.kept(
+.field_path(".values")
+.unchanged_when(
     "self.operator == oldSelf.operator && has(self.values) == has(oldSelf.values) \
        && (!has(self.values) || size(self.values) == size(oldSelf.values))",
 );
 
-pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ011",
         name: "invalid-namespace-selector",
@@ -54,8 +54,8 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     }
 }
 
-fn check<T: IsQueue>(object: &T, out: &mut Findings) {
-    if let Some(selector) = object.selector() {
-        names::selector(selector, &FieldPath::new("spec.namespaceSelector"), out);
+fn check<T: QueueFields>(object: &T, out: &mut Findings) {
+    if let Some(selector) = object.namespace_selector() {
+        name_validation::selector(selector, &FieldPath::new("spec.namespaceSelector"), out);
     }
 }

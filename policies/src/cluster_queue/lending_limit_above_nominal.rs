@@ -1,12 +1,12 @@
 #![doc = include_str!("lending_limit_above_nominal.md")]
 
-use crate::expression::{Expression, is_amount, quantity, same_amount};
+use crate::cel::{CelRule, is_amount, quantity, same_amount};
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec.resourceGroups[].flavors[].resources[]",
     concat!(
         "!(",
@@ -21,17 +21,17 @@ const EXPRESSION: Expression = Expression::new(
     ),
     "must be at most the nominalQuota",
 )
-.detailed(
+.message_expression(
     "'\"' + string(self.lendingLimit) + '\": must be at most the nominalQuota, which is ' + string(self.nominalQuota)",
 )
-.blaming(".lendingLimit")
-.kept(concat!(
+.field_path(".lendingLimit")
+.unchanged_when(concat!(
     same_amount!("nominalQuota"),
     " && ",
     same_amount!("lendingLimit")
 ));
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ007",
         name: "lending-limit-above-nominal",
@@ -44,8 +44,8 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, out: &mut Findings) {
-    quota::each(object.groups(), out, |place, out| {
+fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
+    quota::visit_quotas(object.groups(), out, |place, out| {
         let nominal = place.quota.nominal_quota;
         match place.quota.lending_limit {
             Some(limit) if limit > nominal => out.invalid(

@@ -2,25 +2,25 @@
 #![doc = include_str!("borrowing_limit_without_cohort.md")]
 #![doc = include_str!("lending_limit_without_cohort.md")]
 
-use crate::expression::{Expression, limit_needs};
+use crate::cel::{CelRule, limit_needs};
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
-const BORROWING: Expression = limit_needs!(
+const BORROWING: CelRule = limit_needs!(
     "borrowingLimit",
     "cohortName",
     "a borrowingLimit is set, but there is nobody to borrow from without a cohort; set spec.cohortName or remove the limit"
 );
 
-const LENDING: Expression = limit_needs!(
+const LENDING: CelRule = limit_needs!(
     "lendingLimit",
     "cohortName",
     "a lendingLimit is set, but there is nobody to lend to without a cohort; set spec.cohortName or remove the limit"
 );
 
-pub(crate) const fn borrowing_rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn borrowing_rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ002",
         name: "borrowing-limit-without-cohort",
@@ -33,7 +33,7 @@ pub(crate) const fn borrowing_rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-pub(crate) const fn lending_rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn lending_rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ003",
         name: "lending-limit-without-cohort",
@@ -46,11 +46,11 @@ pub(crate) const fn lending_rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn borrowing<T: HasQuota>(object: &T, out: &mut Findings) {
+fn borrowing<T: QuotaFields>(object: &T, out: &mut Findings) {
     if object.is_in_cohort() {
         return;
     }
-    quota::each(object.groups(), out, |place, out| {
+    quota::visit_quotas(object.groups(), out, |place, out| {
         if let Some(limit) = place.quota.borrowing_limit {
             out.invalid(
                 place.field("borrowingLimit"),
@@ -62,11 +62,11 @@ fn borrowing<T: HasQuota>(object: &T, out: &mut Findings) {
     });
 }
 
-fn lending<T: HasQuota>(object: &T, out: &mut Findings) {
+fn lending<T: QuotaFields>(object: &T, out: &mut Findings) {
     if object.is_in_cohort() {
         return;
     }
-    quota::each(object.groups(), out, |place, out| {
+    quota::visit_quotas(object.groups(), out, |place, out| {
         if let Some(limit) = place.quota.lending_limit {
             out.invalid(
                 place.field("lendingLimit"),

@@ -12,22 +12,22 @@ pub(crate) mod invalid_namespace_selector;
 pub(crate) mod lending_limit_above_nominal;
 pub(crate) mod limit_without_cohort;
 pub(crate) mod negative_quota;
-pub(crate) mod nobody_to_lend_to;
+pub(crate) mod lending_limit_without_borrower;
 pub(crate) mod nodes_counted_twice;
 pub(crate) mod policy_under_fair_sharing;
 pub(crate) mod policy_without_cohort;
-pub(crate) mod preference_without_search;
+pub(crate) mod flavor_preference_unused;
 pub(crate) mod quota_too_large;
 pub(crate) mod resource_covered_twice;
-pub(crate) mod resource_name_no_label_key;
-pub(crate) mod strict_order_by_creation;
+pub(crate) mod invalid_resource_name;
+pub(crate) mod strict_fifo_blocked_forever;
 pub(crate) mod threshold_below_every_class;
 pub(crate) mod threshold_without_policy;
 pub(crate) mod unknown_flavor;
 
 use crate::defaulting::Defaults;
-use crate::filling::Filling;
-use crate::guarded::Guarded;
+use crate::cel_defaults::CelDefault;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::ClusterQueue;
 
@@ -67,17 +67,17 @@ pub(crate) use queue_rules;
 
 static RULES: &[Rule<ClusterQueue>] = queue_rules!([borrow_without_reclaim::RULE], []);
 
-impl Guarded for ClusterQueue {
+impl ValidatedKind for ClusterQueue {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
-    const FILLED: &'static [Filling] = defaults::FILLED;
+    const CEL_DEFAULTS: &'static [CelDefault] = defaults::CEL_DEFAULTS;
 
     fn rules() -> &'static [Rule<Self>] {
         RULES
     }
 
     fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {
-        defaults::fill(object, old)
+        defaults::defaults(object, old)
     }
 }

@@ -1,9 +1,9 @@
 #![doc = include_str!("negative_quota.md")]
 
-use crate::expression::{Expression, is_amount, quantity, same_amount};
+use crate::cel::{CelRule, is_amount, quantity, same_amount};
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
 macro_rules! not_negative {
@@ -29,11 +29,11 @@ macro_rules! not_negative {
     };
 }
 
-const NOMINAL: Expression = not_negative!("nominalQuota");
-const BORROWING: Expression = not_negative!("borrowingLimit");
-const LENDING: Expression = not_negative!("lendingLimit");
+const NOMINAL: CelRule = not_negative!("nominalQuota");
+const BORROWING: CelRule = not_negative!("borrowingLimit");
+const LENDING: CelRule = not_negative!("lendingLimit");
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ008",
         name: "negative-quota",
@@ -53,8 +53,8 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, out: &mut Findings) {
-    quota::each(object.groups(), out, |place, out| {
+fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
+    quota::visit_quotas(object.groups(), out, |place, out| {
         let amounts = [
             ("nominalQuota", Some(place.quota.nominal_quota)),
             ("borrowingLimit", place.quota.borrowing_limit),

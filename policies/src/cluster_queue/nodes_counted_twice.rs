@@ -2,13 +2,13 @@
 
 use crate::finding::{Findings, quoted};
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::{NodeKind, Tree};
+use crate::cohort_trees::{NodeKind, Tree};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::quota::FlavorQuotas;
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ016",
         name: "nodes-counted-twice",
@@ -21,18 +21,18 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
-    let tree = context.world.tree(T::FAMILY);
+fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    let tree = context.cluster.tree(T::PROJECT);
     if object.has_checks() || tree.is_ambiguous() {
         return;
     }
     let own: Vec<&FlavorQuotas> = object.groups().iter().flat_map(|it| &it.flavors).collect();
-    quota::each_flavor(object.groups(), out, |flavor, path, out| {
-        let both = tree.alike(&flavor.name).find_map(|other| {
-            let resource = counted_by(flavor, |resource| {
+    quota::visit_flavors(object.groups(), out, |flavor, path, out| {
+        let both = tree.same_node_flavors(&flavor.name).find_map(|other| {
+            let resource = counted_resource(flavor, |resource| {
                 own.iter()
-                    .any(|it| it.name == other && counted_by(it, |name| name == resource).is_some())
-                    || is_counted(tree, other, resource, (T::NODE, object.name()))
+                    .any(|it| it.name == other && counted_resource(it, |name| name == resource).is_some())
+                    || is_counted_elsewhere(tree, other, resource, (T::NODE, object.name()))
             })?;
             Some((other, resource))
         });
@@ -51,7 +51,7 @@ fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
 }
 
 /// The first resource of which a flavor has quota, and of which `holds`.
-fn counted_by(flavor: &FlavorQuotas, holds: impl Fn(&str) -> bool) -> Option<&str> {
+fn counted_resource(flavor: &FlavorQuotas, holds: impl Fn(&str) -> bool) -> Option<&str> {
     let counted = flavor
         .resources
         .iter()
@@ -61,7 +61,7 @@ fn counted_by(flavor: &FlavorQuotas, holds: impl Fn(&str) -> bool) -> Option<&st
 }
 
 /// Whether anybody else has quota of a resource of this flavor that no admission check watches.
-fn is_counted(tree: &Tree, flavor: &str, resource: &str, except: (NodeKind, &str)) -> bool {
+fn is_counted_elsewhere(tree: &Tree, flavor: &str, resource: &str, except: (NodeKind, &str)) -> bool {
     tree.users(flavor).any(|((kind, name), facts)| {
         let nominal = facts.quotas.get((flavor, resource)).map(|it| it.nominal);
         (*kind, name.as_str()) != except

@@ -1,12 +1,12 @@
 #![doc = include_str!("policy_under_fair_sharing.md")]
 
 use crate::finding::Findings;
-use crate::quota::IsQueue;
+use crate::quota::QueueFields;
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::{Action, Algorithm};
 use lockkeeper_api::field_path::FieldPath;
 
-pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ020",
         name: "policy-under-fair-sharing",
@@ -19,11 +19,11 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     }
 }
 
-fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
+fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     if context.settings.algorithm != Algorithm::FairSharing {
         return;
     }
-    if let Some(policy) = queue.preempts_while_borrowing() {
+    if let Some(policy) = queue.borrow_preemption_policy() {
         out.invalid(
             FieldPath::new("spec.preemption.borrowWithinCohort.policy"),
             policy,

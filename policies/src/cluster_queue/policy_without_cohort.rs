@@ -1,40 +1,40 @@
 #![doc = include_str!("policy_without_cohort.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
-use crate::quota::IsQueue;
+use crate::quota::QueueFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const RECLAIM: Expression = Expression::new(
+const RECLAIM: CelRule = CelRule::new(
     "spec",
     "(has(self.cohortName) && self.cohortName != '') || !has(self.preemption) \
      || !has(self.preemption.reclaimWithinCohort) || self.preemption.reclaimWithinCohort == 'Never'",
     "reclaimWithinCohort has no effect without a cohort; set spec.cohortName or remove it",
 )
-.blaming(".preemption.reclaimWithinCohort")
-.kept(
+.field_path(".preemption.reclaimWithinCohort")
+.unchanged_when(
     "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && has(oldSelf.preemption) \
      && has(oldSelf.preemption.reclaimWithinCohort) \
      && self.preemption.reclaimWithinCohort == oldSelf.preemption.reclaimWithinCohort",
 );
 
-const BORROW: Expression = Expression::new(
+const BORROW: CelRule = CelRule::new(
     "spec",
     "(has(self.cohortName) && self.cohortName != '') || !has(self.preemption) \
      || !has(self.preemption.borrowWithinCohort) || !has(self.preemption.borrowWithinCohort.policy) \
      || self.preemption.borrowWithinCohort.policy == 'Never'",
     "borrowWithinCohort.policy has no effect without a cohort; set spec.cohortName or remove it",
 )
-.blaming(".preemption.borrowWithinCohort.policy")
-.kept(
+.field_path(".preemption.borrowWithinCohort.policy")
+.unchanged_when(
     "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && has(oldSelf.preemption) \
      && has(oldSelf.preemption.borrowWithinCohort) && has(oldSelf.preemption.borrowWithinCohort.policy) \
      && self.preemption.borrowWithinCohort.policy == oldSelf.preemption.borrowWithinCohort.policy",
 );
 
-pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ022",
         name: "policy-without-cohort",
@@ -47,15 +47,15 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     }
 }
 
-fn check<T: IsQueue>(queue: &T, out: &mut Findings) {
+fn check<T: QueueFields>(queue: &T, out: &mut Findings) {
     if queue.is_in_cohort() {
         return;
     }
     let policies = [
-        ("reclaimWithinCohort", queue.reclaims()),
+        ("reclaimWithinCohort", queue.reclaim_policy()),
         (
             "borrowWithinCohort.policy",
-            queue.preempts_while_borrowing(),
+            queue.borrow_preemption_policy(),
         ),
     ];
     for (name, policy) in policies {

@@ -1,34 +1,34 @@
 #![doc = include_str!("quota_too_large.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::IsQueue;
+use crate::quota::QueueFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const FLAVORS: Expression = Expression::new(
+const FLAVORS: CelRule = CelRule::new(
     "spec.resourceGroups",
     "self.map(it, size(it.flavors)).sum() <= 256",
     "all groups together have at most 256 flavors",
 )
-.kept("self.map(it, size(it.flavors)).sum() == oldSelf.map(it, size(it.flavors)).sum()");
+.unchanged_when("self.map(it, size(it.flavors)).sum() == oldSelf.map(it, size(it.flavors)).sum()");
 
-const RESOURCES: Expression = Expression::new(
+const RESOURCES: CelRule = CelRule::new(
     "spec.resourceGroups",
     "self.map(it, size(it.coveredResources)).sum() <= 256",
     "all groups together have at most 256 covered resources",
 )
-.kept("self.map(it, size(it.coveredResources)).sum() == oldSelf.map(it, size(it.coveredResources)).sum()");
+.unchanged_when("self.map(it, size(it.coveredResources)).sum() == oldSelf.map(it, size(it.coveredResources)).sum()");
 
-const PAIRS: Expression = Expression::new(
+const PAIRS: CelRule = CelRule::new(
     "spec.resourceGroups[]",
     "size(self.flavors) * size(self.coveredResources) <= 512",
     "flavors times covered resources of a group are at most 512",
 )
-.kept("size(self.flavors) * size(self.coveredResources) == size(oldSelf.flavors) * size(oldSelf.coveredResources)");
+.unchanged_when("size(self.flavors) * size(self.coveredResources) == size(oldSelf.flavors) * size(oldSelf.coveredResources)");
 
-pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ010",
         name: "quota-too-large",
@@ -51,7 +51,7 @@ const TOTAL_MAX: usize = 256;
 /// The most pairs of flavor and resource in one group.
 const COMBINATIONS_MAX: usize = 512;
 
-fn check<T: IsQueue>(object: &T, out: &mut Findings) {
+fn check<T: QueueFields>(object: &T, out: &mut Findings) {
     let groups = object.groups();
     let flavors = groups.iter().map(|it| it.flavors.len());
     let resources = groups.iter().map(|it| it.covered_resources.len());
@@ -78,7 +78,7 @@ fn check<T: IsQueue>(object: &T, out: &mut Findings) {
             .saturating_mul(group.covered_resources.len());
         if pairs > COMBINATIONS_MAX {
             out.invalid(
-                quota::group(index, group),
+                quota::group_path(index, group),
                 pairs,
                 format!(
                     "flavors times covered resources of a group are at most {COMBINATIONS_MAX}"

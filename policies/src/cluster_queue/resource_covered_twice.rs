@@ -1,30 +1,30 @@
 #![doc = include_str!("resource_covered_twice.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::ErrorKind;
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 use std::collections::BTreeMap;
 
 /// Each resource is looked for in all groups: too dear for a schema, as they may have a thousand.
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec.resourceGroups",
     "self.all(group, group.coveredResources.all(it, self.filter(other, it in other.coveredResources).size() == 1 \
      && group.coveredResources.filter(other, other == it).size() == 1))",
     "a resource is covered twice; keep it in one group",
 )
 
-.kept(
+.unchanged_when(
     "self.all(group, group.coveredResources.all(it, \
      self.map(of, of.coveredResources.filter(other, other == it).size()).sum() <= 1 \
      || self.map(of, of.coveredResources.filter(other, other == it).size()).sum() \
      <= oldSelf.map(of, of.coveredResources.filter(other, other == it).size()).sum()))",
 )
-.of_kind(ErrorKind::Duplicate);
+.with_kind(ErrorKind::Duplicate);
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ005",
         name: "resource-covered-twice",
@@ -37,7 +37,7 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
     let mut first = BTreeMap::new();
     for (group_index, group) in object.groups().iter().enumerate() {
         for (position, name) in group.covered_resources.iter().enumerate() {
@@ -49,7 +49,7 @@ fn check<T: HasQuota>(object: &T, out: &mut Findings) {
                 continue;
             };
             out.duplicate(
-                quota::group(group_index, group)
+                quota::group_path(group_index, group)
                     .field("coveredResources")
                     .item(position, name),
                 name,

@@ -2,13 +2,13 @@
 
 use crate::finding::{Findings, quoted};
 use crate::index::IndexedKind;
-use crate::priority;
-use crate::quota::IsQueue;
+use crate::priority_admission;
+use crate::quota::QueueFields;
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ021",
         name: "threshold-below-every-class",
@@ -21,8 +21,8 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     }
 }
 
-fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
-    let (Some(threshold), Some(_)) = (queue.threshold(), queue.preempts_while_borrowing()) else {
+fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
+    let (Some(threshold), Some(_)) = (queue.max_priority_threshold(), queue.borrow_preemption_policy()) else {
         return;
     };
     let Some((value, whose)) = lowest::<T>(context) else {
@@ -38,12 +38,12 @@ fn check<T: IsQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
 }
 
 /// The lowest priority that a workload can have, and who has it; `None` if nobody knows.
-fn lowest<T: IsQueue>(context: &Context<'_>) -> Option<(i32, String)> {
-    let world = context.world;
+fn lowest<T: QueueFields>(context: &Context<'_>) -> Option<(i32, String)> {
+    let world = context.cluster;
     let of = |kind| world.lowest_class(kind, "").found();
     let pods = of(IndexedKind::PriorityClass).map(|(value, name)| (value, quoted(name)));
     // Kubernetes gives nothing where there is no default.
-    let unnamed = priority::resolve(world, "").found();
+    let unnamed = priority_admission::resolve(world, "").found();
     let unnamed = unnamed.map_or(0, |it| it.value);
     let unnamed = (unnamed, "those that name no class".to_owned());
     // Kueue's workloads may have a class of their own kind: without knowing those nothing is known.

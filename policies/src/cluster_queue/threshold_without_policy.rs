@@ -1,24 +1,24 @@
 #![doc = include_str!("threshold_without_policy.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
-use crate::quota::IsQueue;
+use crate::quota::QueueFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec.preemption.borrowWithinCohort",
     "!has(self.maxPriorityThreshold) || (has(self.policy) && self.policy != 'Never')",
     "has no effect with the policy Never; set borrowWithinCohort.policy to LowerPriority, or remove it",
 )
-.blaming(".maxPriorityThreshold")
-.kept(
+.field_path(".maxPriorityThreshold")
+.unchanged_when(
     "has(oldSelf.maxPriorityThreshold) && self.maxPriorityThreshold == oldSelf.maxPriorityThreshold \
      && !(has(oldSelf.policy) && oldSelf.policy != 'Never')",
 );
 
-pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
+pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ023",
         name: "threshold-without-policy",
@@ -31,9 +31,9 @@ pub(crate) const fn rule<T: IsQueue>() -> Rule<T> {
     }
 }
 
-fn check<T: IsQueue>(queue: &T, out: &mut Findings) {
-    if let Some(threshold) = queue.threshold()
-        && queue.preempts_while_borrowing().is_none()
+fn check<T: QueueFields>(queue: &T, out: &mut Findings) {
+    if let Some(threshold) = queue.max_priority_threshold()
+        && queue.borrow_preemption_policy().is_none()
     {
         out.invalid(
             FieldPath::new("spec.preemption.borrowWithinCohort.maxPriorityThreshold"),

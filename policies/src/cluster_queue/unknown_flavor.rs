@@ -1,14 +1,14 @@
 #![doc = include_str!("unknown_flavor.md")]
 
-use crate::finding::{Findings, listed};
+use crate::finding::{Findings, join_names};
 use crate::index::IndexedKind;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::world::Lookup;
+use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ014",
         name: "unknown-flavor",
@@ -21,14 +21,14 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, context: &Context<'_>, out: &mut Findings) {
-    let kind = IndexedKind::ResourceFlavor(T::FAMILY);
-    let known = listed(context.world.tree(T::FAMILY).flavors());
+fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    let kind = IndexedKind::ResourceFlavor(T::PROJECT);
+    let known = join_names(context.cluster.tree(T::PROJECT).flavors());
     if known.is_empty() {
         return;
     }
-    quota::each_flavor(object.groups(), out, |flavor, path, out| {
-        if context.world.exists(kind, &flavor.name) == Lookup::Absent {
+    quota::visit_flavors(object.groups(), out, |flavor, path, out| {
+        if context.cluster.exists(kind, &flavor.name) == Lookup::Absent {
             out.not_found(
                 path(),
                 &flavor.name,

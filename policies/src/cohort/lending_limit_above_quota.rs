@@ -2,12 +2,12 @@
 
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::sums::Whole;
+use crate::cohort_trees::hypothetical_tree::HypotheticalTree;
 use lockkeeper_api::config::Action;
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CO005",
         name: "lending-limit-above-quota",
@@ -20,20 +20,20 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
-    let tree = context.world.tree(T::FAMILY);
-    if !cohort.is_in_cohort() || !tree.has_queue_besides("") {
+fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
+    let tree = context.cluster.tree(T::PROJECT);
+    if !cohort.is_in_cohort() || !tree.has_other_queue("") {
         return;
     }
-    let facts = cohort.facts_in(tree);
-    let Some(whole) = Whole::of(tree, T::NODE, cohort.name(), &facts) else {
+    let facts = cohort.facts_from_tree(tree);
+    let Some(whole) = HypotheticalTree::for_node(tree, T::NODE, cohort.name(), &facts) else {
         return;
     };
-    quota::each(cohort.groups(), out, |place, out| {
+    quota::visit_quotas(cohort.groups(), out, |place, out| {
         let Some(limit) = place.quota.lending_limit else {
             return;
         };
-        match whole.sums(place.key()).map(|it| it.own()) {
+        match whole.totals(place.key()).map(|it| it.subtree_quota()) {
             Some(own) if limit > own => out.invalid(
                 place.field("lendingLimit"),
                 limit,

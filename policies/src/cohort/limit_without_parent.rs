@@ -1,24 +1,24 @@
 #![doc = include_str!("limit_without_parent.md")]
 
-use crate::expression::{Expression, limit_needs};
+use crate::cel::{CelRule, limit_needs};
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
-const BORROWING: Expression = limit_needs!(
+const BORROWING: CelRule = limit_needs!(
     "borrowingLimit",
     "parentName",
     "a borrowingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit"
 );
 
-const LENDING: Expression = limit_needs!(
+const LENDING: CelRule = limit_needs!(
     "lendingLimit",
     "parentName",
     "a lendingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit"
 );
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CO001",
         name: "limit-without-parent",
@@ -31,11 +31,11 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(object: &T, out: &mut Findings) {
+fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
     if object.is_in_cohort() {
         return;
     }
-    quota::each(object.groups(), out, |place, out| {
+    quota::visit_quotas(object.groups(), out, |place, out| {
         let limits = [
             ("borrowingLimit", place.quota.borrowing_limit),
             ("lendingLimit", place.quota.lending_limit),

@@ -1,12 +1,12 @@
 //! Cohort.
 
-pub(crate) mod below_itself;
+pub(crate) mod cohort_cycle;
 pub(crate) mod lending_limit_above_quota;
 pub(crate) mod limit_without_parent;
 pub(crate) mod quota_of_children_repeated;
 pub(crate) mod tree_too_deep;
 
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::Rule;
 use lockkeeper_api::Cohort;
 
@@ -36,7 +36,7 @@ pub(crate) use cohort_rules;
 
 static RULES: &[Rule<Cohort>] = cohort_rules!();
 
-impl Guarded for Cohort {
+impl ValidatedKind for Cohort {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
 

@@ -2,13 +2,13 @@
 
 use crate::finding::Findings;
 use crate::quota;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::sums::Whole;
+use crate::cohort_trees::hypothetical_tree::HypotheticalTree;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::quantity::Quantity;
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CO004",
         name: "quota-of-children-repeated",
@@ -21,25 +21,25 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
-    let tree = context.world.tree(T::FAMILY);
-    if tree.below(cohort.name()).next().is_none() {
+fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
+    let tree = context.cluster.tree(T::PROJECT);
+    if tree.children(cohort.name()).next().is_none() {
         return;
     }
-    let facts = cohort.facts_in(tree);
-    let Some(whole) = Whole::of(tree, T::NODE, cohort.name(), &facts) else {
+    let facts = cohort.facts_from_tree(tree);
+    let Some(whole) = HypotheticalTree::for_node(tree, T::NODE, cohort.name(), &facts) else {
         return;
     };
     let mut counted = facts.quotas.iter().filter(|(_, it)| !it.nominal.is_zero());
-    if !counted.all(|(key, it)| is_sum(&whole.nominals_below(key), it.nominal)) {
+    if !counted.all(|(key, it)| is_sum(&whole.nominal_quotas_below(key), it.nominal)) {
         return;
     }
-    quota::each(cohort.groups(), out, |place, out| {
+    quota::visit_quotas(cohort.groups(), out, |place, out| {
         let nominal = place.quota.nominal_quota;
         if nominal.is_zero() {
             return;
         }
-        let count = whole.nominals_below(place.key()).len();
+        let count = whole.nominal_quotas_below(place.key()).len();
         out.invalid(
             place.field("nominalQuota"),
             nominal,

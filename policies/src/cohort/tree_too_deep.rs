@@ -1,16 +1,16 @@
 #![doc = include_str!("tree_too_deep.md")]
 
 use crate::finding::Findings;
-use crate::quota::HasQuota;
+use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::sums::{Chain, chain};
+use crate::cohort_trees::hypothetical_tree::{CohortPath, path_to_root};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
 /// The most cohorts from one up to the root of its tree.
 const DEPTH_MAX: usize = 16;
 
-pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CO003",
         name: "cohort-tree-too-deep",
@@ -23,12 +23,12 @@ pub(crate) const fn rule<T: HasQuota>() -> Rule<T> {
     }
 }
 
-fn check<T: HasQuota>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
-    let Some(parent) = cohort.above() else {
+fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) {
+    let Some(parent) = cohort.parent() else {
         return;
     };
-    let tree = context.world.tree(T::FAMILY);
-    if let Chain::Ends(names) = chain(tree, cohort.name(), Some(parent))
+    let tree = context.cluster.tree(T::PROJECT);
+    if let CohortPath::ReachesRoot(names) = path_to_root(tree, cohort.name(), Some(parent))
         && names.len() > DEPTH_MAX
     {
         let depth = names.len();

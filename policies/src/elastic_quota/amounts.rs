@@ -1,17 +1,17 @@
 //! Arithmetic on amounts by resource; a resource that is missing counts as nothing.
 
-use lockkeeper_api::foreign::koordinator::Amounts;
+use lockkeeper_api::foreign::koordinator::ResourceQuantities;
 use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeSet;
 
 /// The amount of a resource.
-pub(super) fn of(amounts: &Amounts, resource: &str) -> Quantity {
+pub(super) fn amount_for(amounts: &ResourceQuantities, resource: &str) -> Quantity {
     amounts.get(resource).copied().unwrap_or(Quantity::ZERO)
 }
 
 /// All of them together. A sum that is too large to hold stays at what it was: far above any quota.
-pub(super) fn total<'a>(parts: impl IntoIterator<Item = &'a Amounts>) -> Amounts {
-    let mut out = Amounts::new();
+pub(super) fn total<'a>(parts: impl IntoIterator<Item = &'a ResourceQuantities>) -> ResourceQuantities {
+    let mut out = ResourceQuantities::new();
     for (resource, amount) in parts.into_iter().flatten() {
         let sum = out.entry(resource.clone()).or_insert(Quantity::ZERO);
         *sum = sum.checked_add(*amount).unwrap_or(*sum);
@@ -20,7 +20,7 @@ pub(super) fn total<'a>(parts: impl IntoIterator<Item = &'a Amounts>) -> Amounts
 }
 
 /// The larger amount of each resource that one of them has.
-pub(super) fn largest(left: &Amounts, right: &Amounts) -> Amounts {
+pub(super) fn largest(left: &ResourceQuantities, right: &ResourceQuantities) -> ResourceQuantities {
     let mut out = left.clone();
     for (resource, amount) in right {
         let kept = out.entry(resource.clone()).or_insert(*amount);
@@ -37,7 +37,7 @@ pub(super) struct Excess<'a> {
 }
 
 /// The resources of which `amounts` has more than `limits`, by name.
-pub(super) fn above<'a>(amounts: &'a Amounts, limits: &'a Amounts) -> Vec<Excess<'a>> {
+pub(super) fn excesses<'a>(amounts: &'a ResourceQuantities, limits: &'a ResourceQuantities) -> Vec<Excess<'a>> {
     let resources: BTreeSet<&str> = amounts
         .keys()
         .chain(limits.keys())
@@ -45,8 +45,8 @@ pub(super) fn above<'a>(amounts: &'a Amounts, limits: &'a Amounts) -> Vec<Excess
         .collect();
     let all = resources.into_iter().map(|resource| Excess {
         resource,
-        amount: of(amounts, resource),
-        limit: of(limits, resource),
+        amount: amount_for(amounts, resource),
+        limit: amount_for(limits, resource),
     });
     all.filter(|it| it.amount > it.limit).collect()
 }

@@ -23,7 +23,7 @@ fn check(quota: &ElasticQuota, out: &mut Findings) {
         return;
     }
     let field = tree::annotation(SHARED_WEIGHT);
-    let Ok(weights) = koordinator::amounts(text) else {
+    let Ok(weights) = koordinator::parse_quantities(text) else {
         let detail = r#"must be JSON with an amount for each resource, as in {"cpu":"10"}"#;
         out.invalid(field, text, detail);
         return;

@@ -4,7 +4,7 @@ use super::tree;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
-use lockkeeper_api::foreign::koordinator::{Amounts, ElasticQuota, ROOT_QUOTA};
+use lockkeeper_api::foreign::koordinator::{ResourceQuantities, ElasticQuota, ROOT_QUOTA};
 use lockkeeper_api::quantity::Quantity;
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
@@ -22,7 +22,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     if quota.name() == ROOT_QUOTA {
         return;
     }
-    let none = Amounts::new();
+    let none = ResourceQuantities::new();
     let own = quota.spec.max.as_ref().unwrap_or(&none);
     if let Some(parent) = tree::parent(quota, context) {
         for (resource, amount, limit) in larger(own, &parent.max) {
@@ -51,8 +51,8 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
 
 /// The resources that both have and of which the first has more. One without a max is not limited.
 fn larger<'a>(
-    amounts: &'a Amounts,
-    limits: &'a Amounts,
+    amounts: &'a ResourceQuantities,
+    limits: &'a ResourceQuantities,
 ) -> impl Iterator<Item = (&'a str, Quantity, Quantity)> {
     let both = amounts.iter().filter_map(|(resource, amount)| {
         let limit = limits.get(resource)?;

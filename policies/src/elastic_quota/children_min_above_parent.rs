@@ -4,7 +4,7 @@ use super::{amounts, tree};
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
-use lockkeeper_api::foreign::koordinator::{ALLOW_FORCE_UPDATE, Amounts, ElasticQuota, IS_ROOT};
+use lockkeeper_api::foreign::koordinator::{ALLOW_FORCE_UPDATE, ResourceQuantities, ElasticQuota, IS_ROOT};
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
     id: "EQ017",
@@ -19,7 +19,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let is_forced = quota.label(ALLOW_FORCE_UPDATE) == "true";
-    if tree::stands_alone(quota) || is_forced || quota.label(IS_ROOT) == "true" {
+    if tree::is_outside_tree(quota) || is_forced || quota.label(IS_ROOT) == "true" {
         return;
     }
     let own = quota.spec.min.clone().unwrap_or_default();
@@ -30,7 +30,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     let below = amounts::total(children.iter().map(|(_, child)| &child.min));
-    for it in amounts::above(&below, &own) {
+    for it in amounts::excesses(&below, &own) {
         let detail = format!(
             "the quotas below it have a min of {} together; must be at least that",
             it.amount
@@ -39,25 +39,25 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-fn within_parent(quota: &ElasticQuota, own: &Amounts, context: &Context<'_>, out: &mut Findings) {
+fn within_parent(quota: &ElasticQuota, own: &ResourceQuantities, context: &Context<'_>, out: &mut Findings) {
     let Some(parent) = tree::parent(quota, context) else {
         return;
     };
     let siblings = tree::siblings(quota, context);
     let others = amounts::total(siblings.iter().map(|(_, sibling)| &sibling.min));
     let all = amounts::total([&others, own]);
-    for it in amounts::above(&all, &parent.min) {
+    for it in amounts::excesses(&all, &parent.min) {
         let detail = format!(
             "with {} of the other quotas below {} it makes {}; together they must be at most that \
              quota's min of {}",
-            amounts::of(&others, it.resource),
+            amounts::amount_for(&others, it.resource),
             quoted(quota.parent()),
             it.amount,
             it.limit,
         );
         out.invalid(
             tree::min(it.resource),
-            amounts::of(own, it.resource),
+            amounts::amount_for(own, it.resource),
             detail,
         );
     }

@@ -1,7 +1,7 @@
 //! What is filled in for an ElasticQuota.
 
 use crate::defaulting::Defaults;
-use crate::world::World;
+use crate::cluster_view::ClusterView;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::{
     self, ElasticQuota, PARENT, ROOT_QUOTA, SHARED_WEIGHT, TREE_ID,
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The parent, its tree and the shared weight, as Koordinator does (`fillQuotaDefaultInformation`).
 /// What Koordinator refuses to fill in stays as it is, for the rules to refuse.
-pub(super) fn fill(quota: &ElasticQuota, world: &dyn World) -> Defaults {
+pub(super) fn defaults(quota: &ElasticQuota, world: &dyn ClusterView) -> Defaults {
     let mut out = Defaults::default();
     if quota.name() == ROOT_QUOTA {
         return out;
@@ -59,7 +59,7 @@ fn shared_weight(quota: &ElasticQuota) -> Option<String> {
     let max = quota.spec.max.as_ref();
     let given = match quota.annotation(SHARED_WEIGHT) {
         "" => return serde_json::to_string(&max).ok(),
-        given => koordinator::amounts(given).ok()?,
+        given => koordinator::parse_quantities(given).ok()?,
     };
     let max = max.cloned().unwrap_or_default();
     if given.keys().eq(max.keys()) {

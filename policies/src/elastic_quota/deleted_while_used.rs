@@ -2,7 +2,7 @@
 #![doc = include_str!("deleted_with_children.md")]
 #![doc = include_str!("deleted_with_pods.md")]
 
-use crate::finding::{Findings, listed};
+use crate::finding::{Findings, join_names};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -34,9 +34,9 @@ pub(super) const BY_PODS: Rule<ElasticQuota> = Rule {
 };
 
 fn by_quotas(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
-    let children = context.world.quota_children(quota.name());
+    let children = context.cluster.quota_children(quota.name());
     if !children.is_empty() {
-        let names = listed(children.iter().map(|(name, _)| *name));
+        let names = join_names(children.iter().map(|(name, _)| *name));
         let detail = format!(
             "is the parent of {names}; delete what is below it first, or give it another parent"
         );
@@ -45,14 +45,14 @@ fn by_quotas(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
 }
 
 fn by_pods(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
-    let pods = context.world.quota_pods(quota.name(), PODS_MAX);
+    let pods = context.cluster.quota_pods(quota.name(), PODS_MAX);
     if pods.total > 0 {
         let who = if pods.total == 1 {
             "1 pod names it".to_owned()
         } else {
             format!("{} pods name it", pods.total)
         };
-        let detail = format!("{who} ({}); delete them first", pods.listed());
+        let detail = format!("{who} ({}); delete them first", pods.to_sentence_list());
         out.forbidden(FieldPath::new("metadata.name"), detail);
     }
 }

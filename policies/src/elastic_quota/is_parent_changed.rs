@@ -1,7 +1,7 @@
 #![doc = include_str!("is_parent_changed.md")]
 
 use super::tree;
-use crate::finding::{Findings, listed, quoted};
+use crate::finding::{Findings, join_names, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, IS_PARENT};
@@ -33,8 +33,8 @@ fn check(change: &Change<'_, ElasticQuota>, context: &Context<'_>, out: &mut Fin
             )
         })
     } else {
-        let children = context.world.quota_children(new.name());
-        let names = listed(children.iter().map(|(name, _)| *name));
+        let children = context.cluster.quota_children(new.name());
+        let names = join_names(children.iter().map(|(name, _)| *name));
         (!children.is_empty()).then(|| {
             format!("there are quotas below this one ({names}); must stay \"true\" while there are")
         })
@@ -47,14 +47,14 @@ fn check(change: &Change<'_, ElasticQuota>, context: &Context<'_>, out: &mut Fin
 /// A pod that uses the quota: it names it, or is in the namespace of that name, or in one that the
 /// quota was for before the change (Koordinator, `hasQuotaBoundedPods`).
 fn bound_pod(old: &ElasticQuota, name: &str, context: &Context<'_>) -> Option<String> {
-    let named = context.world.quota_pods(name, 1);
+    let named = context.cluster.quota_pods(name, 1);
     if let Some(pod) = named.first.first() {
         return Some(pod.to_string());
     }
     let bound = old.namespaces();
     let mut namespaces = [name].into_iter().chain(bound.iter().map(String::as_str));
     namespaces.find_map(|namespace| {
-        let pod = context.world.pod_in(namespace)?;
+        let pod = context.cluster.pod_in(namespace)?;
         Some(format!("{namespace}/{pod}"))
     })
 }

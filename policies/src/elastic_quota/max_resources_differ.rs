@@ -3,9 +3,9 @@
 use super::tree;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::world::NamedQuota;
+use crate::cluster_view::NamedQuota;
 use lockkeeper_api::config::Action;
-use lockkeeper_api::foreign::koordinator::{Amounts, ElasticQuota};
+use lockkeeper_api::foreign::koordinator::{ResourceQuantities, ElasticQuota};
 
 /// Koordinator's gate: with it a quota may have fewer resources than its parent.
 const FEWER_ALLOWED: &str = "ElasticQuotaEnableUpdateResourceKey";
@@ -25,11 +25,11 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
 };
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
-    if tree::stands_alone(quota) {
+    if tree::is_outside_tree(quota) {
         return;
     }
-    let fewer_allowed = context.settings.gate(FEWER_ALLOWED, false);
-    let none = Amounts::new();
+    let fewer_allowed = context.settings.is_gate_enabled(FEWER_ALLOWED, false);
+    let none = ResourceQuantities::new();
     let own = quota.spec.max.as_ref().unwrap_or(&none);
     if let Some(parent) = tree::parent(quota, context) {
         let name = quoted(quota.parent());
@@ -53,7 +53,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-fn against_child(own: &Amounts, child: NamedQuota<'_>, fewer_allowed: bool, out: &mut Findings) {
+fn against_child(own: &ResourceQuantities, child: NamedQuota<'_>, fewer_allowed: bool, out: &mut Findings) {
     let (name, child) = (quoted(child.0), child.1);
     for resource in missing(&child.max, own) {
         let detail =
@@ -68,7 +68,7 @@ fn against_child(own: &Amounts, child: NamedQuota<'_>, fewer_allowed: bool, out:
 }
 
 /// The resources of `amounts` that are not in `others`.
-fn missing<'a>(amounts: &'a Amounts, others: &'a Amounts) -> impl Iterator<Item = &'a str> {
+fn missing<'a>(amounts: &'a ResourceQuantities, others: &'a ResourceQuantities) -> impl Iterator<Item = &'a str> {
     let resources = amounts.keys().map(String::as_str);
     resources.filter(|resource| !others.contains_key(*resource))
 }

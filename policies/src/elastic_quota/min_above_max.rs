@@ -1,21 +1,21 @@
 #![doc = include_str!("min_above_max.md")]
 
 use super::tree;
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec",
     "!has(self.min) || self.min.all(it, has(self.max) && it in self.max && (!isQuantity(string(self.min[it])) \
      || !isQuantity(string(self.max[it])) \
      || quantity(string(self.min[it])).compareTo(quantity(string(self.max[it]))) <= 0))",
     "each min needs a spec.max of the resource, and must be at most that",
 )
-.blaming(".min")
-.kept(
+.field_path(".min")
+.unchanged_when(
     "has(oldSelf.min) && self.min.all(it, (has(self.max) && it in self.max \
      && quantity(string(self.min[it])).compareTo(quantity(string(self.max[it]))) <= 0) \
      || (it in oldSelf.min && quantity(string(self.min[it])).compareTo(quantity(string(oldSelf.min[it]))) == 0 \

@@ -3,10 +3,10 @@
 use super::{amounts, tree};
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::world::Lookup;
+use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{
-    ALLOW_FORCE_UPDATE, Amounts, ElasticQuota, IS_ROOT, TREE_ID,
+    ALLOW_FORCE_UPDATE, ResourceQuantities, ElasticQuota, IS_ROOT, TREE_ID,
 };
 
 /// Koordinator's gate: without it nothing is guaranteed.
@@ -25,8 +25,8 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let is_forced = quota.label(ALLOW_FORCE_UPDATE) == "true";
-    if !context.settings.gate(GUARANTEE, false)
-        || tree::stands_alone(quota)
+    if !context.settings.is_gate_enabled(GUARANTEE, false)
+        || tree::is_outside_tree(quota)
         || is_forced
         || quota.label(IS_ROOT) == "true"
         || quota.label(TREE_ID).is_empty()
@@ -35,13 +35,13 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     }
     let own = quota.spec.min.clone().unwrap_or_default();
     let guaranteed = quota.guaranteed();
-    if amounts::above(&own, &guaranteed).is_empty() {
+    if amounts::excesses(&own, &guaranteed).is_empty() {
         return;
     }
     let Some(shortage) = shortage(quota, amounts::largest(&own, &guaranteed), context) else {
         return;
     };
-    for it in amounts::above(&shortage.wanted, &shortage.guaranteed) {
+    for it in amounts::excesses(&shortage.wanted, &shortage.guaranteed) {
         let detail = format!(
             "quota {} at the top of the tree would have to guarantee {}, and guarantees {}; lower the \
              min, or add to that quota first",
@@ -51,7 +51,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
         );
         out.invalid(
             tree::min(it.resource),
-            amounts::of(&own, it.resource),
+            amounts::amount_for(&own, it.resource),
             detail,
         );
     }
@@ -60,13 +60,13 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
 /// What the topmost quota would have to guarantee, and does not.
 struct Shortage {
     quota: String,
-    wanted: Amounts,
-    guaranteed: Amounts,
+    wanted: ResourceQuantities,
+    guaranteed: ResourceQuantities,
 }
 
 /// Goes up until some quota guarantees enough for all below it (Koordinator,
 /// `checkParentGuaranteed`); `None` if one does, or if it is not known.
-fn shortage(quota: &ElasticQuota, wanted: Amounts, context: &Context<'_>) -> Option<Shortage> {
+fn shortage(quota: &ElasticQuota, wanted: ResourceQuantities, context: &Context<'_>) -> Option<Shortage> {
     let mut last = Shortage {
         quota: quota.name().to_owned(),
         wanted,
@@ -76,12 +76,12 @@ fn shortage(quota: &ElasticQuota, wanted: Amounts, context: &Context<'_>) -> Opt
         let Lookup::Found(parent) = parent else {
             return None;
         };
-        let mut children = context.world.quota_children(&name);
+        let mut children = context.cluster.quota_children(&name);
         children.retain(|(child, _)| *child != last.quota);
         let others = children.iter().map(|(_, child)| &child.guaranteed);
         let all = amounts::total(others.chain([&last.wanted]));
         let wanted = amounts::largest(&parent.min, &all);
-        if amounts::above(&wanted, &parent.guaranteed).is_empty() {
+        if amounts::excesses(&wanted, &parent.guaranteed).is_empty() {
             return None;
         }
         last = Shortage {

@@ -4,7 +4,7 @@ use super::tree;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
-use lockkeeper_api::foreign::koordinator::{Amounts, ElasticQuota};
+use lockkeeper_api::foreign::koordinator::{ResourceQuantities, ElasticQuota};
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
     id: "EQ016",
@@ -18,10 +18,10 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
 };
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
-    if tree::stands_alone(quota) {
+    if tree::is_outside_tree(quota) {
         return;
     }
-    let none = Amounts::new();
+    let none = ResourceQuantities::new();
     let own = quota.spec.min.as_ref().unwrap_or(&none);
     if let Some(parent) = tree::parent(quota, context) {
         for resource in own.keys().filter(|it| !parent.min.contains_key(*it)) {

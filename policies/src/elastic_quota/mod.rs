@@ -15,7 +15,7 @@ mod min_resources_missing;
 mod name_taken;
 mod namespace_bound_twice;
 mod negative_amount;
-mod parent_cycle;
+mod quota_cycle;
 mod parent_missing;
 mod reserved;
 mod tree;
@@ -24,7 +24,7 @@ mod tree_id_differs;
 mod unknown;
 
 use crate::defaulting::Defaults;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::rule::{Context, Operation, Rule};
 use lockkeeper_api::config::Action;
@@ -51,13 +51,13 @@ static RULES: &[Rule<ElasticQuota>] = &[
     min_not_guaranteed::RULE,
     deleted_while_used::BY_QUOTAS,
     deleted_while_used::BY_PODS,
-    parent_cycle::RULE,
+    quota_cycle::RULE,
     child_max_above_parent::RULE,
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
 ];
 
-impl Guarded for ElasticQuota {
+impl ValidatedKind for ElasticQuota {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create];
@@ -68,7 +68,7 @@ impl Guarded for ElasticQuota {
 
     /// As in Koordinator (`quotaFieldsCopy`): its controllers write the other annotations and the
     /// status all the time.
-    fn is_untouched(old: &Self, new: &Self) -> bool {
+    fn is_unchanged(old: &Self, new: &Self) -> bool {
         let labels = [PARENT, IS_PARENT, TREE_ID];
         labels.iter().all(|key| old.label(key) == new.label(key))
             && old.annotation(NAMESPACES) == new.annotation(NAMESPACES)
@@ -77,7 +77,7 @@ impl Guarded for ElasticQuota {
 
     fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
         match old {
-            None => defaults::fill(object, context.world),
+            None => defaults::defaults(object, context.cluster),
             Some(_) => Defaults::default(),
         }
     }

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     for (position, namespace) in quota.namespaces().iter().enumerate() {
-        if let Some(other) = context.world.quota_bound_to(namespace, quota.name()) {
+        if let Some(other) = context.cluster.quota_bound_to(namespace, quota.name()) {
             let field = tree::annotation(NAMESPACES).item(position, namespace);
             let detail = format!(
                 "quota {} is for the pods of this namespace; take it out there first, or leave it out \

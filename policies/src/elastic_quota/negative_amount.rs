@@ -1,29 +1,29 @@
 #![doc = include_str!("negative_amount.md")]
 
 use super::tree;
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 
-const MAX: Expression = Expression::new(
+const MAX: CelRule = CelRule::new(
     "spec",
     "!has(self.max) || self.max.all(it, !isQuantity(string(self.max[it])) || quantity(string(self.max[it])).compareTo(quantity('0')) >= 0)",
     "must be 0 or more",
 )
-.blaming(".max")
-.kept(
+.field_path(".max")
+.unchanged_when(
     "has(oldSelf.max) && self.max.all(it, quantity(string(self.max[it])).compareTo(quantity('0')) >= 0 || (it in oldSelf.max \
      && quantity(string(self.max[it])).compareTo(quantity(string(oldSelf.max[it]))) == 0))",
 );
-const MIN: Expression = Expression::new(
+const MIN: CelRule = CelRule::new(
     "spec",
     "!has(self.min) || self.min.all(it, !isQuantity(string(self.min[it])) || quantity(string(self.min[it])).compareTo(quantity('0')) >= 0)",
     "must be 0 or more",
 )
-.blaming(".min")
-.kept(
+.field_path(".min")
+.unchanged_when(
     "has(oldSelf.min) && self.min.all(it, quantity(string(self.min[it])).compareTo(quantity('0')) >= 0 || (it in oldSelf.min \
      && quantity(string(self.min[it])).compareTo(quantity(string(oldSelf.min[it]))) == 0))",
 );

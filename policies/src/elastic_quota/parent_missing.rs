@@ -3,7 +3,7 @@
 use super::tree;
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::world::Lookup;
+use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, IS_PARENT, PARENT, ROOT_QUOTA};
 
@@ -27,7 +27,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     if quota.name() == ROOT_QUOTA || parent == ROOT_QUOTA {
         return;
     }
-    match context.world.quota(parent) {
+    match context.cluster.quota(parent) {
         Lookup::Found(facts) if !facts.is_parent => {
             let detail =
                 format!("this quota may have none below it; set its label {IS_PARENT} to \"true\"");

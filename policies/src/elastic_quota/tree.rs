@@ -1,14 +1,14 @@
 //! A quota among the other quotas.
 
 use crate::rule::Context;
-use crate::world::{Lookup, NamedQuota, QuotaFacts};
+use crate::cluster_view::{Lookup, NamedQuota, QuotaFacts};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, ROOT_QUOTA};
 use std::collections::BTreeSet;
 
 /// Whether the rules on trees say nothing of a quota: of the root, and, as in Koordinator
 /// (`validateQuotaTopology`), of one directly below it that no other quota may be below.
-pub(super) fn stands_alone(quota: &ElasticQuota) -> bool {
+pub(super) fn is_outside_tree(quota: &ElasticQuota) -> bool {
     quota.name() == ROOT_QUOTA || (quota.parent() == ROOT_QUOTA && !quota.is_parent())
 }
 
@@ -16,18 +16,18 @@ pub(super) fn stands_alone(quota: &ElasticQuota) -> bool {
 pub(super) fn parent<'a>(quota: &ElasticQuota, context: &Context<'a>) -> Option<&'a QuotaFacts> {
     match quota.parent() {
         ROOT_QUOTA => None,
-        name => context.world.quota(name).found(),
+        name => context.cluster.quota(name).found(),
     }
 }
 
 /// The quotas below it.
 pub(super) fn children<'a>(quota: &ElasticQuota, context: &Context<'a>) -> Vec<NamedQuota<'a>> {
-    context.world.quota_children(quota.name())
+    context.cluster.quota_children(quota.name())
 }
 
 /// The other quotas below its parent. The world may know the quota itself, as it was.
 pub(super) fn siblings<'a>(quota: &ElasticQuota, context: &Context<'a>) -> Vec<NamedQuota<'a>> {
-    let mut all = context.world.quota_children(quota.parent());
+    let mut all = context.cluster.quota_children(quota.parent());
     all.retain(|(name, _)| *name != quota.name());
     all
 }
@@ -42,7 +42,7 @@ pub(super) fn ancestors<'a>(
     let mut seen = BTreeSet::new();
     let mut name = parent.to_owned();
     while name != ROOT_QUOTA && seen.insert(name.clone()) {
-        let found = context.world.quota(&name);
+        let found = context.cluster.quota(&name);
         let next = match &found {
             Lookup::Found(facts) => Some(facts.parent.clone()),
             Lookup::Absent | Lookup::Unknown => None,

@@ -4,7 +4,7 @@
 
 use crate::finding::Findings;
 use crate::rule::{Change, Check, Context, Layer, Rule};
-use crate::world::Lookup;
+use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
@@ -40,7 +40,7 @@ fn deleted(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
 }
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
-    if context.world.quota(quota.name()) == Lookup::Absent {
+    if context.cluster.quota(quota.name()) == Lookup::Absent {
         out.not_found(
             FieldPath::new("metadata.name"),
             quota.name(),

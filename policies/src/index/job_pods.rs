@@ -1,14 +1,14 @@
 //! The pods of jobs, by what they say.
 
-use crate::trees::drop_from;
-use crate::world::{ObjectName, PodPriority, PodSays, PreemptibleLabel};
+use crate::cohort_trees::remove_from;
+use crate::cluster_view::{ObjectName, PodPriority, PodPreemptionLabels, PreemptibleLabel};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Namespace, job and what its pods say.
-type Key = (String, String, PodSays);
+type Key = (String, String, PodPreemptionLabels);
 
 /// What comes first in the order of what pods say.
-const FIRST: PodSays = PodSays {
+const SMALLEST: PodPreemptionLabels = PodPreemptionLabels {
     preemptible: PreemptibleLabel::Missing,
     can_preempt: false,
     priority: PodPriority::Unknown,
@@ -22,26 +22,26 @@ pub(super) struct JobPods {
 }
 
 impl JobPods {
-    pub(super) fn insert(&mut self, pod: &ObjectName, job: &str, says: &PodSays) {
+    pub(super) fn insert(&mut self, pod: &ObjectName, job: &str, says: &PodPreemptionLabels) {
         let key = (pod.namespace.clone(), job.to_owned(), says.clone());
         self.groups.entry(key).or_default().insert(pod.name.clone());
     }
 
-    pub(super) fn remove(&mut self, pod: &ObjectName, job: &str, says: &PodSays) {
+    pub(super) fn remove(&mut self, pod: &ObjectName, job: &str, says: &PodPreemptionLabels) {
         let key = (pod.namespace.clone(), job.to_owned(), says.clone());
-        drop_from(&mut self.groups, &key, &pod.name);
+        remove_from(&mut self.groups, &key, &pod.name);
     }
 
     /// The first pod by name other than `except`, of the first group of which `holds`. Costs
     /// O(log n) and the number of the job's groups.
-    pub(super) fn first_that(
+    pub(super) fn find_first(
         &self,
         namespace: &str,
         job: &str,
         except: &str,
-        holds: &dyn Fn(&PodSays) -> bool,
-    ) -> Option<(&str, &PodSays)> {
-        let from = (namespace.to_owned(), job.to_owned(), FIRST);
+        holds: &dyn Fn(&PodPreemptionLabels) -> bool,
+    ) -> Option<(&str, &PodPreemptionLabels)> {
+        let from = (namespace.to_owned(), job.to_owned(), SMALLEST);
         let mut groups = self
             .groups
             .range(from..)

@@ -1,6 +1,6 @@
 //! What kinds of objects there are in a world.
 
-use crate::trees::Family;
+use crate::cohort_trees::Project;
 
 /// The kinds of objects that an [`super::Index`] holds facts of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,13 +16,13 @@ pub enum IndexedKind {
     /// A Workload of Kubernetes (`scheduling.k8s.io`).
     Templates,
     /// A ClusterQueue.
-    ClusterQueue(Family),
+    ClusterQueue(Project),
     /// A Cohort.
-    Cohort(Family),
+    Cohort(Project),
     /// A ResourceFlavor.
-    ResourceFlavor(Family),
+    ResourceFlavor(Project),
     /// A LocalQueue.
-    LocalQueue(Family),
+    LocalQueue(Project),
     /// Kueue's `WorkloadPriorityClass`.
     WorkloadPriorityClass,
 }
@@ -35,19 +35,19 @@ impl IndexedKind {
         Self::Pod,
         Self::ElasticQuota,
         Self::Templates,
-        Self::ClusterQueue(Family::Own),
-        Self::Cohort(Family::Own),
-        Self::ResourceFlavor(Family::Own),
-        Self::LocalQueue(Family::Own),
-        Self::ClusterQueue(Family::Kueue),
-        Self::Cohort(Family::Kueue),
-        Self::ResourceFlavor(Family::Kueue),
-        Self::LocalQueue(Family::Kueue),
+        Self::ClusterQueue(Project::Lockkeeper),
+        Self::Cohort(Project::Lockkeeper),
+        Self::ResourceFlavor(Project::Lockkeeper),
+        Self::LocalQueue(Project::Lockkeeper),
+        Self::ClusterQueue(Project::Kueue),
+        Self::Cohort(Project::Kueue),
+        Self::ResourceFlavor(Project::Kueue),
+        Self::LocalQueue(Project::Kueue),
         Self::WorkloadPriorityClass,
     ];
 
     /// Whose quota trees objects of this kind belong to.
-    pub(super) fn family(self) -> Option<Family> {
+    pub(super) fn project(self) -> Option<Project> {
         match self {
             Self::ClusterQueue(family) | Self::Cohort(family) | Self::ResourceFlavor(family) => {
                 Some(family)

@@ -1,18 +1,18 @@
 //! ElasticQuotas by name, by the quota that they are below, and by the namespaces that they are for.
 
-use crate::trees::drop_from;
-use crate::world::{ObjectName, QuotaFacts};
+use crate::cohort_trees::remove_from;
+use crate::cluster_view::{ObjectName, QuotaFacts};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects by some text.
-type By = BTreeMap<String, BTreeSet<ObjectName>>;
+type ObjectNamesByKey = BTreeMap<String, BTreeSet<ObjectName>>;
 
 /// Which quotas there are. What is known of them is kept elsewhere.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quotas {
-    names: By,
-    parents: By,
-    namespaces: By,
+    names: ObjectNamesByKey,
+    parents: ObjectNamesByKey,
+    namespaces: ObjectNamesByKey,
 }
 
 impl Quotas {
@@ -25,10 +25,10 @@ impl Quotas {
     }
 
     pub(super) fn remove(&mut self, quota: &ObjectName, facts: &QuotaFacts) {
-        drop_from(&mut self.names, &quota.name, quota);
-        drop_from(&mut self.parents, &facts.parent, quota);
+        remove_from(&mut self.names, &quota.name, quota);
+        remove_from(&mut self.parents, &facts.parent, quota);
         for namespace in &facts.namespaces {
-            drop_from(&mut self.namespaces, namespace, quota);
+            remove_from(&mut self.namespaces, namespace, quota);
         }
     }
 
@@ -38,7 +38,7 @@ impl Quotas {
     }
 
     /// Those below this one.
-    pub(super) fn below(&self, parent: &str) -> impl Iterator<Item = &ObjectName> {
+    pub(super) fn children(&self, parent: &str) -> impl Iterator<Item = &ObjectName> {
         self.parents.get(parent).into_iter().flatten()
     }
 
@@ -48,6 +48,6 @@ impl Quotas {
     }
 }
 
-fn add_to(map: &mut By, key: &str, quota: &ObjectName) {
+fn add_to(map: &mut ObjectNamesByKey, key: &str, quota: &ObjectName) {
     map.entry(key.to_owned()).or_default().insert(quota.clone());
 }

@@ -1,10 +1,10 @@
 //! Jobs that name a queue.
 
 use crate::defaulting::Defaults;
-use crate::guarded::Guarded;
-use crate::labels::{misplaced_key, misspelt_key, value_not_read};
+use crate::validated_kind::ValidatedKind;
+use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
 use crate::rule::{Context, Operation, Rule};
-use crate::suspension;
+use crate::job_suspend;
 use k8s_openapi::api::batch::v1::Job;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels;
@@ -12,10 +12,10 @@ use lockkeeper_api::labels;
 static RULES: &[Rule<Job>] = &[
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
-    value_not_read::rule(),
+    unparsable_label_value::rule(),
 ];
 
-impl Guarded for Job {
+impl ValidatedKind for Job {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
     const SELECTED_BY: Option<&'static str> = Some(labels::QUEUE_NAME);
@@ -28,6 +28,6 @@ impl Guarded for Job {
     fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {
         let spec = object.spec.as_ref();
         let is_suspended = spec.map(|spec| spec.suspend == Some(true));
-        suspension::fill(&object.metadata, is_suspended, old.is_none())
+        job_suspend::default_suspend(&object.metadata, is_suspended, old.is_none())
     }
 }

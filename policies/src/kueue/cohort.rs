@@ -1,13 +1,13 @@
 //! Kueue's Cohort.
 
 use crate::cohort::cohort_rules;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::Rule;
 use lockkeeper_api::foreign::kueue::Cohort;
 
 static RULES: &[Rule<Cohort>] = cohort_rules!();
 
-impl Guarded for Cohort {
+impl ValidatedKind for Cohort {
     const NAMESPACED: bool = false;
     const OWN: bool = false;
 

@@ -1,13 +1,13 @@
 //! Kueue's ResourceFlavor.
 
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::resource_flavor::flavor_rules;
 use crate::rule::Rule;
 use lockkeeper_api::foreign::kueue::ResourceFlavor;
 
 static RULES: &[Rule<ResourceFlavor>] = flavor_rules!();
 
-impl Guarded for ResourceFlavor {
+impl ValidatedKind for ResourceFlavor {
     const NAMESPACED: bool = false;
     const OWN: bool = false;
 

@@ -1,6 +1,6 @@
 //! The schemas of Kueue's custom resources, as of Kueue ff69552e.
 
-use crate::structure::Structure;
+use crate::schema::StructuralSchema;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
@@ -23,21 +23,21 @@ const SOURCES: [(&str, &str); 6] = [
 
 /// A schema, which is made ready when it is asked for: most who look at objects see few kinds, and compiling the
 /// expressions of all of them takes a tenth of a second.
-struct Lazy {
+struct LazySchema {
     schema: Value,
-    structure: OnceLock<Option<Structure>>,
+    compiled: OnceLock<Option<StructuralSchema>>,
 }
 
-type ByKindAndVersion = BTreeMap<(&'static str, String), Lazy>;
+type ByKindAndVersion = BTreeMap<(&'static str, String), LazySchema>;
 
-static STRUCTURES: LazyLock<ByKindAndVersion> = LazyLock::new(|| {
+static SCHEMAS: LazyLock<ByKindAndVersion> = LazyLock::new(|| {
     let mut all = BTreeMap::new();
     for (kind, source) in SOURCES {
         // A test holds that all of them can be read.
         let versions: BTreeMap<String, Value> = serde_json::from_str(source).unwrap_or_default();
         for (version, schema) in versions {
             let structure = OnceLock::new();
-            all.insert((kind, version), Lazy { schema, structure });
+            all.insert((kind, version), LazySchema { schema, compiled: structure });
         }
     }
     all
@@ -45,32 +45,32 @@ static STRUCTURES: LazyLock<ByKindAndVersion> = LazyLock::new(|| {
 
 /// The kinds and versions whose schema is known.
 pub fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
-    STRUCTURES
+    SCHEMAS
         .keys()
         .map(|(kind, version)| (*kind, version.as_str()))
 }
 
 /// The schema of one of Kueue's kinds in a version; `None` if there is no such kind or version.
 #[must_use]
-pub fn structure(kind: &str, version: &str) -> Option<&'static Structure> {
+pub fn structural_schema(kind: &str, version: &str) -> Option<&'static StructuralSchema> {
     let (kind, _) = SOURCES.iter().find(|(it, _)| *it == kind)?;
-    let lazy = STRUCTURES.get(&(*kind, version.to_owned()))?;
-    let made = || Structure::new(&lazy.schema).ok();
-    lazy.structure.get_or_init(made).as_ref()
+    let lazy = SCHEMAS.get(&(*kind, version.to_owned()))?;
+    let made = || StructuralSchema::new(&lazy.schema).ok();
+    lazy.compiled.get_or_init(made).as_ref()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SOURCES, kinds, structure};
+    use super::{SOURCES, kinds, structural_schema};
 
     #[test]
-    fn all_can_be_read() {
+    fn bundled_schemas_compile() {
         assert_eq!(kinds().count(), 2 * SOURCES.len());
         for (kind, version) in kinds() {
-            assert!(structure(kind, version).is_some(), "{kind} {version}");
+            assert!(structural_schema(kind, version).is_some(), "{kind} {version}");
         }
-        assert!(structure("Workload", "v1beta1").is_some());
-        assert!(structure("Workload", "v1").is_none());
-        assert!(structure("Job", "v1").is_none());
+        assert!(structural_schema("Workload", "v1beta1").is_some());
+        assert!(structural_schema("Workload", "v1").is_none());
+        assert!(structural_schema("Job", "v1").is_none());
     }
 }

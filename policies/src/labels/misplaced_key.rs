@@ -1,13 +1,13 @@
 #![doc = include_str!("misplaced_key.md")]
 
-use super::Labelled;
-use super::known::{self, Place};
+use super::HasLabelledMetadata;
+use super::known_keys::{self, KeyLocation};
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 
 /// The rule, with the action that it has for the kind.
-pub(crate) const fn rule<T: Labelled>(action: Action) -> Rule<T> {
+pub(crate) const fn rule<T: HasLabelledMetadata>(action: Action) -> Rule<T> {
     Rule {
         id: "LA002",
         name: "misplaced-key",
@@ -20,13 +20,13 @@ pub(crate) const fn rule<T: Labelled>(action: Action) -> Rule<T> {
     }
 }
 
-fn check<T: Labelled>(object: &T, out: &mut Findings) {
+fn check<T: HasLabelledMetadata>(object: &T, out: &mut Findings) {
     object.each_metadata(&mut |holder, maps| {
-        for (field, map, other) in maps.both() {
+        for (field, map, other) in maps.with_counterparts() {
             for (key, value) in map.into_iter().flatten() {
-                let detail = match (field, known::place(key)) {
-                    ("annotations", Some(Place::Label)) => "is read as a label only; move it there",
-                    ("labels", Some(Place::Annotation)) => {
+                let detail = match (field, known_keys::location(key)) {
+                    ("annotations", Some(KeyLocation::Label)) => "is read as a label only; move it there",
+                    ("labels", Some(KeyLocation::Annotation)) => {
                         "is read as an annotation only; move it there"
                     }
                     _ => continue,

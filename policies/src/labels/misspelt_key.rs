@@ -1,6 +1,6 @@
 #![doc = include_str!("misspelt_key.md")]
 
-use super::{Labelled, known};
+use super::{HasLabelledMetadata, known_keys};
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
@@ -10,21 +10,21 @@ use lockkeeper_api::config::Action;
 const COMPARED_MAX: usize = 256;
 
 /// Names that are like each other at least so much are near.
-const LIKE: f64 = 0.92;
+const SIMILARITY_MIN: f64 = 0.92;
 
 /// A name of fewer letters may differ by one of them only, and one of up to [`SHORT_MAX`] by none.
-const LONG_MIN: usize = 8;
+const LONG_NAME_MIN: usize = 8;
 
 /// See [`LONG_MIN`]: such short names are near too many others.
-const SHORT_MAX: usize = 4;
+const SHORT_NAME_MAX: usize = 4;
 
 /// Only a name of so many letters is looked for in the other domains of Koordinator.
-const TELLING_MIN: usize = 8;
+const DISTINCTIVE_LENGTH_MIN: usize = 8;
 
 const KOORDINATOR: &str = "koordinator.sh";
 
 /// The rule, with the action that it has for the kind.
-pub(crate) const fn rule<T: Labelled>(action: Action) -> Rule<T> {
+pub(crate) const fn rule<T: HasLabelledMetadata>(action: Action) -> Rule<T> {
     Rule {
         id: "LA001",
         name: "misspelt-key",
@@ -37,12 +37,12 @@ pub(crate) const fn rule<T: Labelled>(action: Action) -> Rule<T> {
     }
 }
 
-fn check<T: Labelled>(object: &T, out: &mut Findings) {
+fn check<T: HasLabelledMetadata>(object: &T, out: &mut Findings) {
     let mut compared: usize = 0;
     object.each_metadata(&mut |holder, maps| {
-        for (field, map, _) in maps.both() {
+        for (field, map, _) in maps.with_counterparts() {
             for (key, value) in map.into_iter().flatten() {
-                if !is_like_theirs(key) || known::place(key).is_some() {
+                if !is_similar_to_known_key(key) || known_keys::location(key).is_some() {
                     continue;
                 }
                 compared = compared.saturating_add(1);
@@ -60,23 +60,23 @@ fn check<T: Labelled>(object: &T, out: &mut Findings) {
 }
 
 /// Whether a key might be one of a project's: most keys are told from them by this alone.
-fn is_like_theirs(key: &str) -> bool {
-    let (domain, _) = known::parts(key);
-    let mut domains = known::DOMAINS.iter();
+fn is_similar_to_known_key(key: &str) -> bool {
+    let (domain, _) = known_keys::split_key(key);
+    let mut domains = known_keys::DOMAINS.iter();
     domain.ends_with(KOORDINATOR) || domains.any(|known| is_near_domain(domain, known))
 }
 
 /// The most letters that are wrong in a domain.
-const SLIPS_MAX: usize = 2;
+const TYPOS_MAX: usize = 2;
 
 /// Whether a domain is that of a known key, or differs from it by a slip.
 fn is_near_domain(domain: &str, known: &str) -> bool {
     domain == known
-        || (domain.len().abs_diff(known.len()) <= SLIPS_MAX
+        || (domain.len().abs_diff(known.len()) <= TYPOS_MAX
             && odd_letters(domain.bytes(), known.bytes())
                 .iter()
-                .all(|odd| *odd <= SLIPS_MAX)
-            && strsim::osa_distance(domain, known) <= SLIPS_MAX)
+                .all(|odd| *odd <= TYPOS_MAX)
+            && strsim::osa_distance(domain, known) <= TYPOS_MAX)
 }
 
 /// How many letters the first has that the other lacks, and the other way round. A slip makes one so of each at most:
@@ -90,16 +90,16 @@ fn odd_letters(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -
 
 /// The known key that is very near to one that is not known.
 fn nearest(key: &str) -> Option<&'static str> {
-    let (domain, name) = known::parts(key);
-    let of_domains = known::by_domain().iter().filter_map(|(known, keys)| {
+    let (domain, name) = known_keys::split_key(key);
+    let of_domains = known_keys::by_domain().iter().filter_map(|(known, keys)| {
         let is_near = is_near_domain(domain, known);
-        (is_near || both_of_koordinator(domain, known)).then_some((*known, keys, is_near))
+        (is_near || are_both_koordinator(domain, known)).then_some((*known, keys, is_near))
     });
     let scored = of_domains.flat_map(|(known_domain, keys, is_near)| {
         keys.iter().filter_map(move |(known_name, (known, _))| {
-            let is_told = is_near || (name == *known_name && name.len() >= TELLING_MIN);
+            let is_told = is_near || (name == *known_name && name.len() >= DISTINCTIVE_LENGTH_MIN);
             // The domain that was written is likelier than another one.
-            let score = is_told.then(|| likeness(name, known_name))?;
+            let score = is_told.then(|| similarity(name, known_name))?;
             Some((domain == known_domain, score?, *known))
         })
     });
@@ -107,30 +107,30 @@ fn nearest(key: &str) -> Option<&'static str> {
     best.map(|(_, _, known)| known)
 }
 
-fn both_of_koordinator(domain: &str, other: &str) -> bool {
+fn are_both_koordinator(domain: &str, other: &str) -> bool {
     domain.ends_with(KOORDINATOR) && other.ends_with(KOORDINATOR)
 }
 
 /// How much two names are like each other, if they are near: as they stand, or by letters alone.
-pub(super) fn likeness(name: &str, known: &str) -> Option<f64> {
+pub(super) fn similarity(name: &str, known: &str) -> Option<f64> {
     if name == known {
         return Some(2.0);
     }
-    may_be_like(name, known).then(|| measured(name, known))?
+    may_be_similar(name, known).then(|| measure_similarity(name, known))?
 }
 
 /// The same without looking at letters first.
-fn measured(name: &str, known: &str) -> Option<f64> {
+fn measure_similarity(name: &str, known: &str) -> Option<f64> {
     let (a, b) = (letters(name), letters(known));
     let score = strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase());
     let allowed = match b.len() {
-        0..=SHORT_MAX => 0,
-        it if it < LONG_MIN => 1,
+        0..=SHORT_NAME_MAX => 0,
+        it if it < LONG_NAME_MIN => 1,
         _ => 2,
     };
     let is_slip = a.len().abs_diff(b.len()) <= allowed && strsim::osa_distance(&a, &b) <= allowed;
     // A slip is nearer than whatever begins alike.
-    match (is_slip, b.len() > SHORT_MAX && score >= LIKE) {
+    match (is_slip, b.len() > SHORT_NAME_MAX && score >= SIMILARITY_MIN) {
         (true, _) => Some(1.0 + score / 2.0),
         (false, true) => Some(score),
         (false, false) => None,
@@ -141,14 +141,14 @@ fn measured(name: &str, known: &str) -> Option<f64> {
 ///
 /// A Jaro-Winkler likeness of 0.92 takes a Jaro likeness of 0.867, as a common start makes it nearer to 1 by four
 /// tenths at most; and that takes `m/a + m/b` of 1.6, where `m` letters of `a` and `b` are in common.
-fn may_be_like(name: &str, known: &str) -> bool {
+fn may_be_similar(name: &str, known: &str) -> bool {
     let [one, other] = [name, known].map(|it| it.bytes().map(|it| it.to_ascii_lowercase()));
     let is_letter = |it: &u8| !matches!(it, b'-' | b'_' | b'.');
     let odd = odd_letters(
         one.clone().filter(is_letter),
         other.clone().filter(is_letter),
     );
-    if odd.iter().all(|it| *it <= SLIPS_MAX) {
+    if odd.iter().all(|it| *it <= TYPOS_MAX) {
         return true;
     }
     let (a, b) = (name.len(), known.len());
@@ -166,13 +166,13 @@ fn letters(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{may_be_like, measured, odd_letters};
+    use super::{may_be_similar, measure_similarity, odd_letters};
     use proptest::prelude::*;
 
     proptest! {
         /// Who is near is never told apart by letters alone.
         #[test]
-        fn slips_make_few_letters_odd(one in "[a-c.]{0,6}", other in "[a-c.]{0,6}") {
+        fn typos_change_few_letters(one in "[a-c.]{0,6}", other in "[a-c.]{0,6}") {
             let slips = strsim::osa_distance(&one, &other);
             prop_assert!(odd_letters(one.bytes(), other.bytes()).iter().all(|odd| *odd <= slips));
             prop_assert_eq!(odd_letters(one.bytes(), one.bytes()), [0, 0]);
@@ -180,9 +180,9 @@ mod tests {
 
         /// Who is like another is never told apart by letters alone.
         #[test]
-        fn names_that_are_alike_have_enough_in_common(one in "[a-dA-D-]{1,12}", other in "[a-d-]{1,12}") {
-            if measured(&one, &other).is_some() {
-                prop_assert!(may_be_like(&one, &other));
+        fn similar_names_pass_the_prefilter(one in "[a-dA-D-]{1,12}", other in "[a-d-]{1,12}") {
+            if measure_similarity(&one, &other).is_some() {
+                prop_assert!(may_be_similar(&one, &other));
             }
         }
     }

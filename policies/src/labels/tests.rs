@@ -4,9 +4,9 @@
     reason = "tests fail by panicking; cases read better with values"
 )]
 
-use super::known::{self, Place};
-use crate::engine::{Subject, review};
-use crate::guarded::Guarded;
+use super::known_keys::{self, KeyLocation};
+use crate::engine::{ReviewSubject, review};
+use crate::validated_kind::ValidatedKind;
 use crate::index::Index;
 use crate::rule::Context;
 use crate::settings::Settings;
@@ -22,16 +22,16 @@ use serde_json::{Value, json};
 
 /// What is said of an object of a kind, as the rule and the field.
 #[track_caller]
-fn check<T: Guarded>(object: Value, expected: &[&str]) {
+fn check<T: ValidatedKind>(object: Value, expected: &[&str]) {
     let mut object = object;
     object["apiVersion"] = T::api_version(&()).into();
     object["kind"] = T::kind(&()).into();
     let object: T = serde_json::from_value(object).unwrap();
     let context = Context {
-        world: &Index::default(),
+        cluster: &Index::default(),
         settings: &Settings::default(),
     };
-    let verdict = review(&Subject::Create(&object), &context);
+    let verdict = review(&ReviewSubject::Create(&object), &context);
     let seen = verdict.warnings.iter();
     let seen: Vec<String> = seen.map(|it| format!("{} {}", it.rule, it.field)).collect();
     assert_eq!(seen, expected);
@@ -50,7 +50,7 @@ const OWN: [&str; 2] = [
 ];
 
 #[test]
-fn they_hold_for_every_kind_that_carries_keys() {
+fn key_rules_cover_every_kind_with_metadata() {
     check::<Pod>(json!({"metadata": metadata()}), &OWN);
     check::<ElasticQuota>(json!({"metadata": metadata()}), &OWN);
     // Kueue makes them: they are asked only where that is wanted.
@@ -81,7 +81,7 @@ fn they_hold_for_every_kind_that_carries_keys() {
 }
 
 #[test]
-fn what_has_many_odd_keys_is_compared_up_to_a_bound() {
+fn misspelt_key_comparisons_are_bounded() {
     let key = |n: usize| {
         (
             format!("kueue.x-k8s.io/queue-name{}", n % 10),
@@ -104,25 +104,25 @@ fn what_has_many_odd_keys_is_compared_up_to_a_bound() {
 /// Known keys that would be taken for slips if they were not known: a measure of how often a new key of these
 /// projects may be taken for one.
 #[test]
-fn few_known_keys_are_near_to_each_other() {
-    let names = || known::all().filter_map(|(key, _)| key.split_once('/'));
+fn known_keys_are_rarely_similar() {
+    let names = || known_keys::all().filter_map(|(key, _)| key.split_once('/'));
     let near = names().filter(|(domain, name)| {
         let others = names().filter(|other| other != &(*domain, *name));
         let mut same = others.filter(|(other, _)| other == domain);
-        same.any(|(_, other)| super::misspelt_key::likeness(name, other).is_some())
+        same.any(|(_, other)| super::misspelt_key::similarity(name, other).is_some())
     });
-    assert!(near.count() <= known::all().count() / 6);
+    assert!(near.count() <= known_keys::all().count() / 6);
 }
 
-fn known_key() -> impl Strategy<Value = (&'static str, Place)> {
-    let keys: Vec<_> = known::all().copied().collect();
+fn known_key() -> impl Strategy<Value = (&'static str, KeyLocation)> {
+    let keys: Vec<_> = known_keys::all().copied().collect();
     select(keys)
 }
 
 proptest! {
     #[test]
-    fn a_known_key_in_its_place_is_let_alone((key, place) in known_key(), value in "[a-z]{1,9}") {
-        let field = if place == Place::Annotation { "annotations" } else { "labels" };
+    fn known_key_in_its_location_has_no_finding((key, place) in known_key(), value in "[a-z]{1,9}") {
+        let field = if place == KeyLocation::Annotation { "annotations" } else { "labels" };
         // What its value may be is for another rule.
         let value = match key {
             MAX_EXECUTION_TIME | MIN_PARALLELISM => "1".to_owned(),
@@ -133,13 +133,13 @@ proptest! {
     }
 
     #[test]
-    fn a_letter_too_few_in_a_long_name_is_found((key, _) in known_key(), at in 0_usize..64) {
+    fn long_key_with_missing_letter_is_found((key, _) in known_key(), at in 0_usize..64) {
         let name = key.split_once('/').map_or("", |(_, name)| name);
         prop_assume!(name.len() >= 10);
         let at = key.len() - name.len() + at % name.len();
         let mut slip = key.to_owned();
         slip.remove(at);
-        prop_assume!(known::place(&slip).is_none() && slip.ends_with(char::is_alphanumeric));
+        prop_assume!(known_keys::location(&slip).is_none() && slip.ends_with(char::is_alphanumeric));
         check::<Job>(
             json!({"metadata": {"labels": {slip.as_str(): "v"}}}),
             &[&format!("LA001 metadata.labels[{slip}]")],

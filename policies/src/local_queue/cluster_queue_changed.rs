@@ -1,18 +1,18 @@
 #![doc = include_str!("cluster_queue_changed.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::LocalQueue;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec.clusterQueue",
     "self == oldSelf",
     "field is immutable; make another LocalQueue",
 )
-.detailed("'\"' + self + '\": field is immutable; keep \"' + oldSelf + '\", or make another LocalQueue for it'");
+.message_expression("'\"' + self + '\": field is immutable; keep \"' + oldSelf + '\", or make another LocalQueue for it'");
 
 pub(super) const RULE: Rule<LocalQueue> = Rule {
     id: "LQ002",

@@ -3,17 +3,17 @@
 mod cluster_queue_changed;
 mod unknown_cluster_queue;
 
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::Rule;
-use crate::trees::Family;
+use crate::cohort_trees::Project;
 use lockkeeper_api::LocalQueue;
 use lockkeeper_api::foreign::kueue;
 
 static RULES: &[Rule<LocalQueue>] = &[unknown_cluster_queue::rule(), cluster_queue_changed::RULE];
 
-static RULES_OF_KUEUE: &[Rule<kueue::LocalQueue>] = &[unknown_cluster_queue::rule()];
+static KUEUE_RULES: &[Rule<kueue::LocalQueue>] = &[unknown_cluster_queue::rule()];
 
-impl Guarded for LocalQueue {
+impl ValidatedKind for LocalQueue {
     const NAMESPACED: bool = true;
     const OWN: bool = true;
 
@@ -22,34 +22,34 @@ impl Guarded for LocalQueue {
     }
 }
 
-impl Guarded for kueue::LocalQueue {
+impl ValidatedKind for kueue::LocalQueue {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
 
     fn rules() -> &'static [Rule<Self>] {
-        RULES_OF_KUEUE
+        KUEUE_RULES
     }
 }
 
 /// The door of a namespace to a ClusterQueue.
-pub(crate) trait IsLocalQueue: Guarded {
+pub(crate) trait LocalQueueFields: ValidatedKind {
     /// Whose it is.
-    const FAMILY: Family;
+    const PROJECT: Project;
 
     /// The ClusterQueue that it leads to; empty if it leads to none.
     fn cluster_queue(&self) -> &str;
 }
 
-impl IsLocalQueue for LocalQueue {
-    const FAMILY: Family = Family::Own;
+impl LocalQueueFields for LocalQueue {
+    const PROJECT: Project = Project::Lockkeeper;
 
     fn cluster_queue(&self) -> &str {
         &self.spec.cluster_queue
     }
 }
 
-impl IsLocalQueue for kueue::LocalQueue {
-    const FAMILY: Family = Family::Kueue;
+impl LocalQueueFields for kueue::LocalQueue {
+    const PROJECT: Project = Project::Kueue;
 
     fn cluster_queue(&self) -> &str {
         &self.spec.cluster_queue

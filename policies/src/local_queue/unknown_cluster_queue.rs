@@ -1,14 +1,14 @@
 #![doc = include_str!("unknown_cluster_queue.md")]
 
-use super::IsLocalQueue;
-use crate::finding::{Findings, listed};
+use super::LocalQueueFields;
+use crate::finding::{Findings, join_names};
 use crate::index::IndexedKind;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::world::Lookup;
+use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-pub(super) const fn rule<T: IsLocalQueue>() -> Rule<T> {
+pub(super) const fn rule<T: LocalQueueFields>() -> Rule<T> {
     Rule {
         id: "LQ001",
         name: "unknown-cluster-queue",
@@ -21,10 +21,10 @@ pub(super) const fn rule<T: IsLocalQueue>() -> Rule<T> {
     }
 }
 
-fn check<T: IsLocalQueue>(queue: &T, context: &Context<'_>, out: &mut Findings) {
-    let (kind, name) = (IndexedKind::ClusterQueue(T::FAMILY), queue.cluster_queue());
-    let known = listed(context.world.tree(T::FAMILY).queues());
-    if known.is_empty() || context.world.exists(kind, name) != Lookup::Absent {
+fn check<T: LocalQueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
+    let (kind, name) = (IndexedKind::ClusterQueue(T::PROJECT), queue.cluster_queue());
+    let known = join_names(context.cluster.tree(T::PROJECT).queues());
+    if known.is_empty() || context.cluster.exists(kind, name) != Lookup::Absent {
         return;
     }
     out.not_found(

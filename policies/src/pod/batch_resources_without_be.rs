@@ -23,7 +23,7 @@ fn check(pod: &Pod, out: &mut Findings) {
         return;
     }
     for resource in [BATCH_CPU, BATCH_MEMORY] {
-        let requested = requests::of(pod, resource);
+        let requested = requests::total_request(pod, resource);
         if !requested.is_zero() {
             let detail = format!(
                 "the pod requests {requested} of {resource}, which is what others leave; must be \"BE\""

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule<Pod> = Rule {
 };
 
 fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
-    let own = facts::pod_says(pod).can_preempt;
+    let own = facts::pod_preemption_labels(pod).can_preempt;
     let Some(other) = super::job_pod(pod, context, &|says| says.can_preempt != own) else {
         return;
     };
@@ -34,7 +34,7 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     );
     out.invalid(
         super::label(CAN_PREEMPT),
-        super::shown(pod, CAN_PREEMPT),
+        super::display_value(pod, CAN_PREEMPT),
         detail,
     );
 }

@@ -27,7 +27,7 @@ fn check(pod: &Pod, out: &mut Findings) {
         return;
     }
     let field = FieldPath::new("spec.containers");
-    let cpu = requests::of(pod, "cpu");
+    let cpu = requests::total_request(pod, "cpu");
     if cpu.is_zero() {
         let detail = format!(
             "a pod of class {class} gets processors of its own; its containers must request some cpu"

@@ -18,11 +18,11 @@ mod reserve_pod_annotation;
 mod scheduling_group;
 
 use crate::defaulting::Defaults;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::labels::{misplaced_key, misspelt_key};
-use crate::preemptible;
+use crate::preemptible_label;
 use crate::rule::{Context, Rule};
-use crate::world::PodSays;
+use crate::cluster_view::PodPreemptionLabels;
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -48,7 +48,7 @@ static RULES: &[Rule<Pod>] = &[
     misplaced_key::rule(Action::Warn),
 ];
 
-impl Guarded for Pod {
+impl ValidatedKind for Pod {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
     const SELECTED_BY: Option<&'static str> = Some(labels::JOB);
@@ -58,7 +58,7 @@ impl Guarded for Pod {
     }
 
     fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
-        priority::fill(object, old, context)
+        priority::defaults(object, old, context)
     }
 }
 
@@ -69,8 +69,8 @@ fn value<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
 }
 
 /// The value of a label as a message shows it.
-fn shown<'a>(pod: &'a Pod, key: &str) -> &'a str {
-    preemptible::shown(value(pod, key))
+fn display_value<'a>(pod: &'a Pod, key: &str) -> &'a str {
+    preemptible_label::display_value(value(pod, key))
 }
 
 /// The place of a label.
@@ -82,18 +82,18 @@ fn label(key: &'static str) -> FieldPath {
 struct JobPod<'a> {
     job: &'a str,
     name: &'a str,
-    says: &'a PodSays,
+    labels: &'a PodPreemptionLabels,
 }
 
 /// Another pod of the pod's job, of which `differs` holds.
 fn job_pod<'a>(
     pod: &'a Pod,
     context: &Context<'a>,
-    differs: &dyn Fn(&PodSays) -> bool,
+    differs: &dyn Fn(&PodPreemptionLabels) -> bool,
 ) -> Option<JobPod<'a>> {
     let job = value(pod, labels::JOB)?;
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let own = pod.metadata.name.as_deref().unwrap_or_default();
-    let (name, says) = context.world.job_pod_that(namespace, job, own, differs)?;
-    Some(JobPod { job, name, says })
+    let (name, says) = context.cluster.find_job_pod(namespace, job, own, differs)?;
+    Some(JobPod { job, name, labels: says })
 }

@@ -24,14 +24,14 @@ pub(super) const RULE: Rule<Pod> = Rule {
 };
 
 fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
-    if context.settings.gate(PARENTS_ALLOWED, false) {
+    if context.settings.is_gate_enabled(PARENTS_ALLOWED, false) {
         return;
     }
     let Some(quota) = quota(pod, context) else {
         return;
     };
     let is_parent = context
-        .world
+        .cluster
         .quota(quota)
         .found()
         .is_some_and(|facts| facts.is_parent);
@@ -42,7 +42,7 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
         );
         out.invalid(
             super::label(QUOTA_NAME),
-            super::shown(pod, QUOTA_NAME),
+            super::display_value(pod, QUOTA_NAME),
             detail,
         );
     }
@@ -53,10 +53,10 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
 fn quota<'a>(pod: &'a Pod, context: &Context<'a>) -> Option<&'a str> {
     match super::value(pod, QUOTA_NAME) {
         Some(name) if !name.is_empty() => Some(name),
-        _ if context.settings.gate(NO_DEFAULT, false) => None,
+        _ if context.settings.is_gate_enabled(NO_DEFAULT, false) => None,
         _ => {
             let namespace = pod.metadata.namespace.as_deref()?;
-            context.world.quota_of_namespace(namespace)
+            context.cluster.quota_of_namespace(namespace)
         }
     }
 }

@@ -1,13 +1,13 @@
 #![doc = include_str!("preemptible_label_changed.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::PREEMPTIBLE;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "metadata",
     "(has(self.labels) && 'quota.scheduling.koordinator.sh/preemptible' in self.labels \
      ? self.labels['quota.scheduling.koordinator.sh/preemptible'] : '') \
@@ -15,7 +15,7 @@ const EXPRESSION: Expression = Expression::new(
      ? oldSelf.labels['quota.scheduling.koordinator.sh/preemptible'] : '')",
     "the label must stay as the pod was made with",
 )
-.blaming(".labels");
+.field_path(".labels");
 
 pub(super) const RULE: Rule<Pod> = Rule {
     id: "PO003",
@@ -37,7 +37,7 @@ fn check(change: &Change<'_, Pod>, _: &Context<'_>, out: &mut Findings) {
             "" => "the pod was made without it, and stays so".to_owned(),
             old => format!("must stay {}", quoted(old)),
         };
-        let value = super::shown(change.new, PREEMPTIBLE);
+        let value = super::display_value(change.new, PREEMPTIBLE);
         out.invalid(super::label(PREEMPTIBLE), value, detail);
     }
 }

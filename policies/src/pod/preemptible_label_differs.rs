@@ -1,9 +1,9 @@
 #![doc = include_str!("preemptible_label_differs.md")]
 
 use crate::finding::{Findings, quoted};
-use crate::preemptible::{is_preemptible, label, remedy, shown, value, word};
+use crate::preemptible_label::{is_preemptible, label, expected_value, display_value, value, adjective};
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::world::PreemptibleLabel;
+use crate::cluster_view::PreemptibleLabel;
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -31,19 +31,19 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     let other = PreemptibleLabel::ALL
         .into_iter()
         .filter(|other| is_preemptible(*other, context.settings) != preemptible)
-        .find_map(|other| context.world.job_pod(namespace, job, other, name));
+        .find_map(|other| context.cluster.job_pod_with_label(namespace, job, other, name));
     if let Some(other) = other {
         out.invalid(
             FieldPath::new("metadata.labels").key(labels::PREEMPTIBLE),
-            shown(value(own)),
+            display_value(value(own)),
             format!(
                 "makes this pod {}, while pod {} of job {} is {}; one job's pods must agree, so \
                  set it to {}",
-                word(preemptible),
+                adjective(preemptible),
                 quoted(&other),
                 quoted(job),
-                word(!preemptible),
-                remedy(!preemptible),
+                adjective(!preemptible),
+                expected_value(!preemptible),
             ),
         );
     }

@@ -1,20 +1,20 @@
 #![doc = include_str!("preemptible_label_unread.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::PREEMPTIBLE;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "metadata",
     "!has(self.labels) || !('quota.scheduling.koordinator.sh/preemptible' in self.labels) \
      || self.labels['quota.scheduling.koordinator.sh/preemptible'] in ['true', 'false']",
     "counts as \"true\", as only the exact value \"false\" makes a pod non-preemptible; write one of the two",
 )
-.blaming(".labels")
-.kept(
+.field_path(".labels")
+.unchanged_when(
     "has(oldSelf.labels) && 'quota.scheduling.koordinator.sh/preemptible' in oldSelf.labels \
      && self.labels['quota.scheduling.koordinator.sh/preemptible'] \
      == oldSelf.labels['quota.scheduling.koordinator.sh/preemptible']",

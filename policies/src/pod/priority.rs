@@ -4,9 +4,9 @@
 
 use crate::defaulting::Defaults;
 use crate::finding::{Findings, quoted};
-use crate::priority::{known_classes, resolve};
+use crate::priority_admission::{known_classes, resolve};
 use crate::rule::{Check, Context, Rule};
-use crate::world::{Lookup, PreemptionPolicy};
+use crate::cluster_view::{Lookup, PreemptionPolicy};
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use lockkeeper_api::field_path::FieldPath;
 
@@ -40,9 +40,9 @@ fn unknown_class(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     if class.is_empty() {
         return;
     }
-    if let Lookup::Absent = resolve(context.world, class) {
+    if let Lookup::Absent = resolve(context.cluster, class) {
         let field = FieldPath::new("spec.priorityClassName");
-        out.not_found(field, class, known_classes(context.world));
+        out.not_found(field, class, known_classes(context.cluster));
     }
 }
 
@@ -51,7 +51,7 @@ fn mismatch(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     if spec.priority.is_none() && spec.preemption_policy.is_none() {
         return;
     }
-    let Some(resolved) = resolve(context.world, class(spec)).found() else {
+    let Some(resolved) = resolve(context.cluster, class(spec)).found() else {
         return;
     };
     let source = resolved.source();
@@ -75,14 +75,14 @@ fn mismatch(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
 }
 
 /// What the plugin fills in: on creation what comes of the class, on an update what the stored pod has.
-pub(super) fn fill(pod: &Pod, old: Option<&Pod>, context: &Context<'_>) -> Defaults {
+pub(super) fn defaults(pod: &Pod, old: Option<&Pod>, context: &Context<'_>) -> Defaults {
     let mut out = Defaults::default();
     let Some(spec) = &pod.spec else { return out };
     let (class, priority, policy) = if let Some(old) = old {
         let Some(old) = &old.spec else { return out };
         (None, old.priority, old.preemption_policy.clone())
     } else {
-        let Some(resolved) = resolve(context.world, class(spec)).found() else {
+        let Some(resolved) = resolve(context.cluster, class(spec)).found() else {
             return out;
         };
         let policy = resolved.policy.map(|policy| policy.as_str().to_owned());

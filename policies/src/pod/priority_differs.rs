@@ -4,7 +4,7 @@ use crate::facts;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use crate::workload::priorities;
-use crate::world::{Lookup, PodPriority, PodSays, World};
+use crate::cluster_view::{Lookup, PodPriority, PodPreemptionLabels, ClusterView};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -21,37 +21,37 @@ pub(super) const RULE: Rule<Pod> = Rule {
 };
 
 fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
-    let world = context.world;
-    let says = facts::pod_says(pod);
+    let world = context.cluster;
+    let says = facts::pod_preemption_labels(pod);
     let Some(own) = value(&says.priority, world) else {
         return;
     };
-    let differs = |says: &PodSays| value(&says.priority, world).is_some_and(|other| other != own);
+    let differs = |says: &PodPreemptionLabels| value(&says.priority, world).is_some_and(|other| other != own);
     let Some(other) = super::job_pod(pod, context, &differs) else {
         return;
     };
     let (field, seen) = match &says.priority {
         PodPriority::Class(name) => ("spec.priorityClassName", name.clone()),
         PodPriority::Value(value) => ("spec.priority", value.to_string()),
-        PodPriority::Unsaid | PodPriority::Unknown => ("spec.priority", "(none)".to_owned()),
+        PodPriority::Unset | PodPriority::Unknown => ("spec.priority", "(none)".to_owned()),
     };
     let detail = format!(
         "gives this pod priority {own}, while pod {} of job {} has {}; one job's pods are preempted \
          together, so give them one priority",
         quoted(other.name),
         quoted(other.job),
-        value(&other.says.priority, world).unwrap_or_default(),
+        value(&other.labels.priority, world).unwrap_or_default(),
     );
     out.invalid(FieldPath::new(field), seen, detail);
 }
 
 /// The priority that a pod has, or will get when it is made; `None` if nobody knows.
-fn value(priority: &PodPriority, world: &dyn World) -> Option<i32> {
+fn value(priority: &PodPriority, world: &dyn ClusterView) -> Option<i32> {
     match priority {
         PodPriority::Unknown => None,
         PodPriority::Value(value) => Some(*value),
         PodPriority::Class(name) => Some(priorities::class(world, name).found()?.value),
-        PodPriority::Unsaid => match world.global_default() {
+        PodPriority::Unset => match world.global_default() {
             Lookup::Found((_, facts)) => Some(facts.value),
             Lookup::Absent => Some(0),
             Lookup::Unknown => None,

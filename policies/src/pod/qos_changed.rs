@@ -38,7 +38,7 @@ fn check(change: &Change<'_, Pod>, context: &Context<'_>, out: &mut Findings) {
     };
     unchanged(field, [old, new].map(qos::priority_class), out);
 
-    if !context.settings.gate(PRIORITY_MAY_CHANGE, false) {
+    if !context.settings.is_gate_enabled(PRIORITY_MAY_CHANGE, false) {
         let values = [old, new].map(|pod| super::value(pod, SUB_PRIORITY).unwrap_or_default());
         unchanged(super::label(SUB_PRIORITY), values, out);
     }

@@ -6,14 +6,14 @@ use lockkeeper_api::quantity::Quantity;
 /// What a pod requests of a resource, as Kubernetes counts it: its containers together with the
 /// sidecars, or the most that an init container needs beside the sidecars before it; and the overhead.
 /// What is no quantity counts as nothing: the API server refuses it.
-pub(super) fn of(pod: &Pod, resource: &str) -> Quantity {
+pub(super) fn total_request(pod: &Pod, resource: &str) -> Quantity {
     let Some(spec) = &pod.spec else {
         return Quantity::ZERO;
     };
     let mut sidecars = Quantity::ZERO;
     let mut starting = Quantity::ZERO;
     for container in spec.init_containers.iter().flatten() {
-        let own = requested(container, resource);
+        let own = container_request(container, resource);
         if container.restart_policy.as_deref() == Some("Always") {
             sidecars = sum(sidecars, own);
             starting = starting.max(sidecars);
@@ -24,7 +24,7 @@ pub(super) fn of(pod: &Pod, resource: &str) -> Quantity {
     let running = spec
         .containers
         .iter()
-        .map(|it| requested(it, resource))
+        .map(|it| container_request(it, resource))
         .fold(sidecars, sum);
     let overhead = spec
         .overhead
@@ -33,7 +33,7 @@ pub(super) fn of(pod: &Pod, resource: &str) -> Quantity {
     sum(running.max(starting), overhead.unwrap_or(Quantity::ZERO))
 }
 
-fn requested(container: &Container, resource: &str) -> Quantity {
+fn container_request(container: &Container, resource: &str) -> Quantity {
     let resources = container.resources.as_ref();
     let amount = resources.and_then(|it| it.requests.as_ref()?.get(resource));
     amount

@@ -1,7 +1,7 @@
 #![doc = include_str!("scheduling_group.md")]
 
 use crate::finding::Findings;
-use crate::names::dns_subdomain;
+use crate::name_validation::dns_subdomain;
 use crate::rule::{Check, Context, Rule};
 use crate::scheduling::GENERIC_WORKLOAD;
 use k8s_openapi::api::core::v1::Pod;
@@ -21,7 +21,7 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
         return;
     };
     // Without the gate the field is dropped before anybody looks.
-    if !context.settings.gate(GENERIC_WORKLOAD, false) {
+    if !context.settings.is_gate_enabled(GENERIC_WORKLOAD, false) {
         return;
     }
     let field = FieldPath::new("spec.schedulingGroup.podGroupName");

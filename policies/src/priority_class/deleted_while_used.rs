@@ -22,7 +22,7 @@ pub(super) const RULE: Rule<PriorityClass> = Rule {
 
 fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     let name = class.metadata.name.as_deref().unwrap_or_default();
-    let users = context.world.priority_class_users(name, USERS_MAX);
+    let users = context.cluster.priority_class_referrers(name, USERS_MAX);
     if users.total == 0 {
         return;
     }
@@ -33,6 +33,6 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!("{who} ({})", users.listed()),
+        format!("{who} ({})", users.to_sentence_list()),
     );
 }

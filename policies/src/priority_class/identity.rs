@@ -14,5 +14,5 @@ pub(super) const RULE: Rule<PriorityClass> = Rule::mirrored(
 );
 
 fn check(change: &Change<'_, PriorityClass>, _: &Context<'_>, out: &mut Findings) {
-    metadata::changed(&change.old.metadata, &change.new.metadata, out);
+    metadata::check_on_update(&change.old.metadata, &change.new.metadata, out);
 }

@@ -1,7 +1,7 @@
 #![doc = include_str!("metadata.md")]
 
 use crate::finding::Findings;
-use crate::metadata::created;
+use crate::metadata::check_on_create;
 use crate::rule::{Check, Context, Rule};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 
@@ -14,5 +14,5 @@ pub(super) const RULE: Rule<PriorityClass> = Rule::mirrored(
 );
 
 fn check(class: &PriorityClass, _: &Context<'_>, out: &mut Findings) {
-    created(&class.metadata, false, out);
+    check_on_create(&class.metadata, false, out);
 }

@@ -11,9 +11,9 @@ mod second_global_default;
 mod value_above_maximum;
 
 use crate::defaulting::Defaults;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Context, Rule};
-use crate::world::PreemptionPolicy;
+use crate::cluster_view::PreemptionPolicy;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
 
@@ -30,7 +30,7 @@ static RULES: &[Rule<PriorityClass>] = &[
     preempts_nobody::RULE,
 ];
 
-impl Guarded for PriorityClass {
+impl ValidatedKind for PriorityClass {
     const NAMESPACED: bool = false;
     const OWN: bool = false;
 

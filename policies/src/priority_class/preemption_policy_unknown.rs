@@ -2,7 +2,7 @@
 
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Rule};
-use crate::world::PreemptionPolicy;
+use crate::cluster_view::PreemptionPolicy;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
 
@@ -22,7 +22,7 @@ fn check(class: &PriorityClass, _: &Context<'_>, out: &mut Findings) {
             field,
             "leave it out, or say \"PreemptLowerPriority\" or \"Never\"",
         ),
-        Some(policy) if PreemptionPolicy::of(policy).is_some() => {}
+        Some(policy) if PreemptionPolicy::parse(policy).is_some() => {}
         Some(policy) => out.not_supported(field, policy, &PreemptionPolicy::NAMES),
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::finding::Findings;
 use crate::index::IndexedKind;
-use crate::priority;
+use crate::priority_admission;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::trees::Family;
-use crate::world::PreemptionPolicy;
+use crate::cohort_trees::Project;
+use crate::cluster_view::PreemptionPolicy;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -26,9 +26,9 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     if class.preemption_policy.as_deref() != Some(policy) {
         return;
     }
-    let world = context.world;
-    let families = [Family::Own, Family::Kueue];
-    if families.iter().any(|it| world.tree(*it).takes_equals()) {
+    let world = context.cluster;
+    let families = [Project::Lockkeeper, Project::Kueue];
+    if families.iter().any(|it| world.tree(*it).preempts_equals()) {
         return;
     }
     let value = class.value.unwrap_or_default();
@@ -38,7 +38,7 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     let unnamed = if class.global_default == Some(true) {
         Some(value)
     } else {
-        priority::resolve(world, "").found().map(|it| it.value)
+        priority_admission::resolve(world, "").found().map(|it| it.value)
     };
     let (Some((lowest, _)), Some(unnamed)) = (others, unnamed) else {
         return;

@@ -1,7 +1,7 @@
 #![doc = include_str!("reserved_name.md")]
 
 use crate::finding::Findings;
-use crate::priority::system_class;
+use crate::priority_admission::system_class;
 use crate::rule::{Check, Context, Rule};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;

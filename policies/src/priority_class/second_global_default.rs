@@ -21,7 +21,7 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     if class.global_default != Some(true) {
         return;
     }
-    match context.world.global_default().found() {
+    match context.cluster.global_default().found() {
         Some((other, _)) if class.metadata.name.as_ref() != Some(&other) => out.forbidden(
             FieldPath::new("globalDefault"),
             format!(

@@ -33,13 +33,13 @@ const DOORS: &str = "kueue.x-k8s.io/v1beta2 localqueues CREATE,UPDATE";
 const QUOTAS: &str = "scheduling.sigs.k8s.io/v1alpha1 elasticquotas CREATE,UPDATE";
 
 #[test]
-fn nothing_of_others_is_sent_unless_it_is_wanted() {
+fn foreign_kinds_are_registered_only_on_request() {
     check(&[], &json!({}), &[]);
     check(&[], &json!({"actions": {"KL001": "enforce"}}), &[]);
 }
 
 #[test]
-fn only_what_a_rule_is_on_for_is_sent() {
+fn only_kinds_with_enabled_rules_are_registered() {
     use ForeignKinds::{Koordinator, Kueue};
     let both = [QUEUES, COHORTS, FLAVORS, DOORS, QUOTAS];
     check(&[Koordinator, Kueue], &json!({}), &both);
@@ -73,8 +73,8 @@ fn only_what_a_rule_is_on_for_is_sent() {
 }
 
 #[test]
-fn every_kind_that_may_be_sent_is_known() {
-    let guarded = guarded();
+fn known_registrations_cover_every_kind() {
+    let guarded = known_registrations();
     let names: BTreeSet<_> = guarded.iter().map(|it| (&it.group, &it.plural)).collect();
     assert_eq!(names.len(), guarded.len());
     let every_rule = all()
@@ -89,10 +89,10 @@ fn every_kind_that_may_be_sent_is_known() {
 }
 
 #[test]
-fn what_a_schema_holds_cannot_be_softened() {
+fn enforced_by_schema_lists_relaxed_rules() {
     let held = |yaml: &str| {
         let config: Config = serde_saphyr::from_str(yaml).unwrap();
-        held_by_schemas(&settings(&config).unwrap())
+        enforced_by_schema(&settings(&config).unwrap())
     };
     assert_eq!(held("{}"), BTreeSet::new());
     // CQ005 is in no schema, and a rule may be refused by as well as before.

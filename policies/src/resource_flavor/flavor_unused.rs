@@ -1,12 +1,12 @@
 #![doc = include_str!("flavor_unused.md")]
 
-use super::IsFlavor;
+use super::FlavorFields;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
+pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
     Rule {
         id: "RF004",
         name: "flavor-unused",
@@ -19,13 +19,13 @@ pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
     }
 }
 
-fn check<T: IsFlavor>(flavor: &T, context: &Context<'_>, out: &mut Findings) {
-    let tree = context.world.tree(T::FAMILY);
+fn check<T: FlavorFields>(flavor: &T, context: &Context<'_>, out: &mut Findings) {
+    let tree = context.cluster.tree(T::FAMILY);
     let name = flavor.meta().name.as_deref().unwrap_or_default();
     if tree.is_ambiguous() {
         return;
     }
-    if tree.has_queue_besides("") && tree.users(name).next().is_none() {
+    if tree.has_other_queue("") && tree.users(name).next().is_none() {
         out.forbidden(
             FieldPath::new("metadata.name"),
             format!(

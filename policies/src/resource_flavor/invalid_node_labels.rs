@@ -1,15 +1,15 @@
 #![doc = include_str!("invalid_node_labels.md")]
 
-use crate::expression::{Expression, labels_of};
+use crate::cel::{CelRule, labels_of};
 use crate::finding::Findings;
-use crate::names;
-use crate::resource_flavor::IsFlavor;
+use crate::name_validation;
+use crate::resource_flavor::FlavorFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: Expression = labels_of!("spec", "nodeLabels");
+const EXPRESSION: CelRule = labels_of!("spec", "nodeLabels");
 
-pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
+pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
     Rule {
         id: "RF001",
         name: "invalid-node-labels",
@@ -22,8 +22,8 @@ pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
     }
 }
 
-fn check<T: IsFlavor>(object: &T, out: &mut Findings) {
-    names::labels(
+fn check<T: FlavorFields>(object: &T, out: &mut Findings) {
+    name_validation::labels(
         object.node_labels(),
         &FieldPath::new("spec.nodeLabels"),
         out,

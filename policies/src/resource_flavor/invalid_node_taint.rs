@@ -1,49 +1,49 @@
 #![doc = include_str!("invalid_node_taint.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
-use crate::names;
-use crate::resource_flavor::IsFlavor;
+use crate::name_validation;
+use crate::resource_flavor::FlavorFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use std::collections::BTreeSet;
 
-const KEY: Expression = Expression::new(
+const KEY: CelRule = CelRule::new(
     "spec.nodeTaints[]",
     "!format.qualifiedName().validate(self.key).hasValue()",
     "must be a label key",
 )
-.detailed("'\"' + self.key + '\": must be a label key'")
-.blaming(".key")
-.kept("self.key == oldSelf.key");
+.message_expression("'\"' + self.key + '\": must be a label key'")
+.field_path(".key")
+.unchanged_when("self.key == oldSelf.key");
 
-const VALUE: Expression = Expression::new(
+const VALUE: CelRule = CelRule::new(
     "spec.nodeTaints[]",
     "!has(self.value) || !format.labelValue().validate(self.value).hasValue()",
     "must be a label value: alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
 )
-.detailed(
+.message_expression(
     "'\"' + self.value + '\": must be a label value: alphanumeric characters, - and _ and ., with an alphanumeric one \
      first and last'",
 )
-.blaming(".value")
-.kept("has(oldSelf.value) && self.value == oldSelf.value");
+.field_path(".value")
+.unchanged_when("has(oldSelf.value) && self.value == oldSelf.value");
 
-const TWICE: Expression = Expression::new(
+const TWICE: CelRule = CelRule::new(
     "spec",
     "!has(self.nodeTaints) || self.nodeTaints.all(it, \
      self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() == 1)",
     "a key has each effect at most once",
 )
-.blaming(".nodeTaints")
-.kept(
+.field_path(".nodeTaints")
+.unchanged_when(
     "has(oldSelf.nodeTaints) && self.nodeTaints.all(it, \
      self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() <= 1 \
      || self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() \
      <= oldSelf.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size())",
 );
 
-pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
+pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
     Rule {
         id: "RF002",
         name: "invalid-node-taint",
@@ -60,15 +60,15 @@ pub(crate) const fn rule<T: IsFlavor>() -> Rule<T> {
     }
 }
 
-fn check<T: IsFlavor>(object: &T, out: &mut Findings) {
+fn check<T: FlavorFields>(object: &T, out: &mut Findings) {
     let mut seen = BTreeSet::new();
     for (at, taint) in object.node_taints().iter().enumerate() {
         let field = FieldPath::new("spec.nodeTaints").index(at);
-        for fault in names::label_key(&taint.key) {
+        for fault in name_validation::label_key(&taint.key) {
             out.invalid(field.clone().field("key"), &taint.key, fault);
         }
         let value = taint.value.as_deref().unwrap_or_default();
-        for fault in names::label_value(value) {
+        for fault in name_validation::label_value(value) {
             out.invalid(field.clone().field("value"), value, fault);
         }
         if !seen.insert((&taint.key, &taint.effect)) {

@@ -1,8 +1,8 @@
 #![doc = include_str!("malformed_toleration.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
-use crate::names;
+use crate::name_validation;
 use crate::rule::{Check, Layer, Rule};
 use k8s_openapi::api::core::v1::Toleration;
 use lockkeeper_api::ResourceFlavor;
@@ -12,59 +12,59 @@ use lockkeeper_api::field_path::FieldPath;
 const EXISTS: &str = "Exists";
 const NO_EXECUTE: &str = "NoExecute";
 
-const KEY: Expression = Expression::new(
+const KEY: CelRule = CelRule::new(
     "spec.tolerations[]",
     "(has(self.key) && self.key != '') || (has(self.operator) && self.operator == 'Exists')",
     "must be Exists without a key, which tolerates all keys; or give a key",
 )
-.detailed(
+.message_expression(
     "'\"' + (has(self.operator) ? self.operator : '') + '\": must be Exists without a key, which tolerates all keys; or \
      give a key'",
 )
-.blaming(".operator")
-.kept(
+.field_path(".operator")
+.unchanged_when(
     "!(has(oldSelf.key) && oldSelf.key != '') && has(self.operator) == has(oldSelf.operator) \
      && (!has(self.operator) || self.operator == oldSelf.operator)",
 );
 
-const SECONDS: Expression = Expression::new(
+const SECONDS: CelRule = CelRule::new(
     "spec.tolerations[]",
     "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
     "must be NoExecute with tolerationSeconds; or leave out tolerationSeconds",
 )
-.detailed(
+.message_expression(
     "'\"' + (has(self.effect) ? self.effect : '') + '\": must be NoExecute with tolerationSeconds; or leave out \
      tolerationSeconds'",
 )
-.blaming(".effect")
-.kept(
+.field_path(".effect")
+.unchanged_when(
     "has(oldSelf.tolerationSeconds) && has(self.effect) == has(oldSelf.effect) \
      && (!has(self.effect) || self.effect == oldSelf.effect)",
 );
 
-const NO_VALUE: Expression = Expression::new(
+const NO_VALUE: CelRule = CelRule::new(
     "spec.tolerations[]",
     "!has(self.value) || self.value == '' || !has(self.operator) || self.operator != 'Exists'",
     "must be left out with the operator Exists; with Equal it is compared",
 )
-.detailed("'\"' + self.value + '\": must be left out with the operator Exists; with Equal it is compared'")
-.blaming(".value")
-.kept(
+.message_expression("'\"' + self.value + '\": must be left out with the operator Exists; with Equal it is compared'")
+.field_path(".value")
+.unchanged_when(
     "has(oldSelf.operator) && oldSelf.operator == 'Exists' && has(oldSelf.value) && self.value == oldSelf.value",
 );
 
-const VALUE: Expression = Expression::new(
+const VALUE: CelRule = CelRule::new(
     "spec.tolerations[]",
     "!has(self.value) || (has(self.operator) && self.operator == 'Exists') \
      || !format.labelValue().validate(self.value).hasValue()",
     "must be a label value: alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
 )
-.detailed(
+.message_expression(
     "'\"' + self.value + '\": must be a label value: alphanumeric characters, - and _ and ., with an alphanumeric one \
      first and last'",
 )
-.blaming(".value")
-.kept(
+.field_path(".value")
+.unchanged_when(
     "!(has(oldSelf.operator) && oldSelf.operator == 'Exists') && has(oldSelf.value) && self.value == oldSelf.value",
 );
 
@@ -119,7 +119,7 @@ fn check(flavor: &ResourceFlavor, out: &mut Findings) {
 fn faults_of_value(toleration: &Toleration) -> Vec<&'static str> {
     let value = toleration.value.as_deref().unwrap_or_default();
     if toleration.operator.as_deref() != Some(EXISTS) {
-        names::label_value(value)
+        name_validation::label_value(value)
     } else if value.is_empty() {
         Vec::new()
     } else {

@@ -7,10 +7,10 @@ pub(crate) mod invalid_toleration_key;
 mod malformed_toleration;
 
 use crate::defaulting::Defaults;
-use crate::filling::Filling;
-use crate::guarded::Guarded;
+use crate::cel_defaults::CelDefault;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Context, Operation, Rule};
-use crate::trees::{Family, FlavorFacts};
+use crate::cohort_trees::{Project, FlavorFacts};
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use lockkeeper_api::ResourceFlavor;
 use lockkeeper_api::foreign::kueue;
@@ -34,11 +34,11 @@ pub(crate) use flavor_rules;
 
 static RULES: &[Rule<ResourceFlavor>] = flavor_rules!(malformed_toleration::RULE);
 
-impl Guarded for ResourceFlavor {
+impl ValidatedKind for ResourceFlavor {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
-    const FILLED: &'static [Filling] = &[Filling::Finalizer(labels::RESOURCE_IN_USE)];
+    const CEL_DEFAULTS: &'static [CelDefault] = &[CelDefault::Finalizer(labels::RESOURCE_IN_USE)];
 
     fn rules() -> &'static [Rule<Self>] {
         RULES
@@ -48,16 +48,16 @@ impl Guarded for ResourceFlavor {
     fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {
         let mut out = Defaults::default();
         if old.is_none() {
-            out.finalizer(object.metadata.finalizers.as_ref());
+            out.add_finalizer(object.metadata.finalizers.as_ref());
         }
         out
     }
 }
 
 /// Nodes of one kind.
-pub(crate) trait IsFlavor: Guarded {
+pub(crate) trait FlavorFields: ValidatedKind {
     /// Whose it is.
-    const FAMILY: Family;
+    const FAMILY: Project;
 
     /// The labels of the nodes.
     fn node_labels(&self) -> &BTreeMap<String, String>;
@@ -93,7 +93,7 @@ fn sorted<T: Debug>(items: &[T]) -> Vec<String> {
     out
 }
 
-macro_rules! is_flavor {
+macro_rules! impl_flavor_fields {
     ($type:ty, $family:ident, $flavor:ident => $topology:expr) => {
         impl IsFlavor for $type {
             const FAMILY: Family = Family::$family;
@@ -118,5 +118,5 @@ macro_rules! is_flavor {
     };
 }
 
-is_flavor!(ResourceFlavor, Own, _flavor => None);
-is_flavor!(kueue::ResourceFlavor, Kueue, flavor => flavor.spec.topology_name.as_deref());
+impl_flavor_fields!(ResourceFlavor, Lockkeeper, _flavor => None);
+impl_flavor_fields!(kueue::ResourceFlavor, Kueue, flavor => flavor.spec.topology_name.as_deref());

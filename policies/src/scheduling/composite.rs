@@ -1,7 +1,7 @@
 //! Templates of groups of groups.
 #![doc = include_str!("composite_malformed.md")]
 
-use super::group::{composite_path, each_list};
+use super::pod_group_view::{composite_path, visit_template_lists};
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
@@ -29,7 +29,7 @@ fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
             out.invalid(field, template.name.as_str(), detail);
         }
     }
-    each_list(templates, &mut |above, templates| {
+    visit_template_lists(templates, &mut |above, templates| {
         let composite = templates.composite_pod_group_templates.iter();
         for (at, template) in composite.enumerate() {
             let below = &template.templates;

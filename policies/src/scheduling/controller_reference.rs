@@ -1,8 +1,8 @@
 #![doc = include_str!("controller_reference.md")]
 
-use super::group::{HasController, named, required_name};
+use super::pod_group_view::{HasController, check_name, required_name};
 use crate::finding::Findings;
-use crate::names::{dns_subdomain, path_segment};
+use crate::name_validation::{dns_subdomain, path_segment};
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
@@ -27,7 +27,7 @@ fn check<T: HasController>(workload: &T, _: &Context<'_>, out: &mut Findings) {
     if !controller.api_group.is_empty() {
         let faults = dns_subdomain(&controller.api_group);
         let field = field.clone().field("apiGroup");
-        named(&field, &controller.api_group, faults, out);
+        check_name(&field, &controller.api_group, faults, out);
     }
     for (name, value) in [("kind", &controller.kind), ("name", &controller.name)] {
         required_name(&field.clone().field(name), value, path_segment, out);

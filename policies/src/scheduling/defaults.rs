@@ -1,10 +1,10 @@
 //! What is filled in for a PodGroup.
 
-use super::gates::{GENERIC_WORKLOAD, PREEMPTION, PREEMPTION_POLICY, is_on};
+use super::feature_gates::{GENERIC_WORKLOAD, PREEMPTION, PREEMPTION_POLICY, is_enabled};
 use crate::defaulting::Defaults;
-use crate::priority::resolve;
+use crate::priority_admission::resolve;
 use crate::rule::Context;
-use crate::world::PreemptionPolicy;
+use crate::cluster_view::PreemptionPolicy;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 
 /// The schema's default, what the plugin Priority fills in, and the finalizer of `PodGroupProtection`. The
 /// disruption mode is filled in without its gate too, and dropped again: it is left out then.
-pub(super) fn first(group: &PodGroup, old: Option<&PodGroup>, context: &Context<'_>) -> Defaults {
+pub(super) fn defaults_v1alpha2(group: &PodGroup, old: Option<&PodGroup>, context: &Context<'_>) -> Defaults {
     let mut out = Defaults::default();
     let spec = &group.spec;
     // A specification in which nothing stands may not be there at all, and nothing can be added to it.
-    if is_on(PREEMPTION, context) && *spec != PodGroupSpec::default() {
+    if is_enabled(PREEMPTION, context) && *spec != PodGroupSpec::default() {
         if spec.group.disruption_mode.is_none() {
             out.set(FieldPath::new("spec.disruptionMode"), DISRUPTION_MODE_POD);
         }
@@ -26,14 +26,14 @@ pub(super) fn first(group: &PodGroup, old: Option<&PodGroup>, context: &Context<
             priority(&spec.group, context, &mut out);
         }
     }
-    if old.is_none() && is_on(GENERIC_WORKLOAD, context) {
-        out.finalizer_named(POD_GROUP_PROTECTION, group.metadata.finalizers.as_ref());
+    if old.is_none() && is_enabled(GENERIC_WORKLOAD, context) {
+        out.add_named_finalizer(POD_GROUP_PROTECTION, group.metadata.finalizers.as_ref());
     }
     out
 }
 
 /// The same from `v1alpha3` on.
-pub(super) fn later(
+pub(super) fn defaults_v1beta1(
     group: &v1beta1::PodGroup,
     old: Option<&v1beta1::PodGroup>,
     context: &Context<'_>,
@@ -45,7 +45,7 @@ pub(super) fn later(
             let single = BTreeMap::from([("single", BTreeMap::<&str, &str>::new())]);
             out.set(FieldPath::new("spec.disruptionMode"), single);
         }
-        if is_on(PREEMPTION_POLICY, context) && spec.group.preemption_policy.is_none() {
+        if is_enabled(PREEMPTION_POLICY, context) && spec.group.preemption_policy.is_none() {
             let field = FieldPath::new("spec.preemptionPolicy");
             out.set(field, PreemptionPolicy::PreemptLowerPriority.as_str());
         }
@@ -53,15 +53,15 @@ pub(super) fn later(
             priority(&spec.group.base, context, &mut out);
         }
     }
-    if old.is_none() && is_on(GENERIC_WORKLOAD, context) {
-        out.finalizer_named(POD_GROUP_PROTECTION, group.metadata.finalizers.as_ref());
+    if old.is_none() && is_enabled(GENERIC_WORKLOAD, context) {
+        out.add_named_finalizer(POD_GROUP_PROTECTION, group.metadata.finalizers.as_ref());
     }
     out
 }
 
 fn priority(group: &Group, context: &Context<'_>, out: &mut Defaults) {
     let given = &group.priority_class_name;
-    let Some(priority) = resolve(context.world, given).found() else {
+    let Some(priority) = resolve(context.cluster, given).found() else {
         return;
     };
     if let Some(class) = priority.class.filter(|_| given.is_empty()) {

@@ -2,8 +2,8 @@
 #![doc = include_str!("template_disruption_mode.md")]
 #![doc = include_str!("pod_group_disruption_mode.md")]
 
-use super::group::{Grouped, Modes};
-use crate::finding::{Findings, listed};
+use super::pod_group_view::{PodGroupFields, DisruptionModeFormat};
+use crate::finding::{Findings, join_names};
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::{
@@ -12,7 +12,7 @@ use lockkeeper_api::foreign::scheduling::{
 
 const MODES: [&str; 2] = [DISRUPTION_MODE_POD, DISRUPTION_MODE_POD_GROUP];
 
-pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+pub(super) const fn workload<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "KW009",
         "template-disruption-mode-unknown",
@@ -22,7 +22,7 @@ pub(super) const fn workload<T: Grouped>() -> Rule<T> {
     )
 }
 
-pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+pub(super) const fn pod_group<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "PG009",
         "pod-group-disruption-mode-unknown",
@@ -37,25 +37,25 @@ pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
     )
 }
 
-fn check<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
+fn check<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if !T::has_priorities(context) {
         return;
     }
     for group in object.groups() {
         let field = group.path.field("disruptionMode");
-        match group.mode {
-            None if !T::ARE_TEMPLATES => missing::<T>(field, out),
+        match group.disruption_mode {
+            None if !T::ARE_TEMPLATES => report_missing::<T>(field, out),
             None => {}
-            Some(mode) => known::<T>(field, mode, out),
+            Some(mode) => check_supported::<T>(field, mode, out),
         }
     }
 }
 
-fn known<T: Grouped>(field: FieldPath, mode: &DisruptionMode, out: &mut Findings) {
-    match (T::MODES, mode) {
-        (Modes::Text, DisruptionMode::Text(mode)) if MODES.contains(&mode.as_str()) => {}
-        (Modes::Text, mode) => out.not_supported(field, &shown(mode), &MODES),
-        (Modes::OneOf, DisruptionMode::Text(mode)) => {
+fn check_supported<T: PodGroupFields>(field: FieldPath, mode: &DisruptionMode, out: &mut Findings) {
+    match (T::DISRUPTION_MODE_FORMAT, mode) {
+        (DisruptionModeFormat::Text, DisruptionMode::Text(mode)) if MODES.contains(&mode.as_str()) => {}
+        (DisruptionModeFormat::Text, mode) => out.not_supported(field, &mode_text(mode), &MODES),
+        (DisruptionModeFormat::OneOf, DisruptionMode::Text(mode)) => {
             let member = if mode == DISRUPTION_MODE_POD_GROUP {
                 "all"
             } else {
@@ -64,7 +64,7 @@ fn known<T: Grouped>(field: FieldPath, mode: &DisruptionMode, out: &mut Findings
             let detail = format!("from v1alpha3 on this is an object; write {{{member}: {{}}}}");
             out.invalid(field, mode, detail);
         }
-        (Modes::OneOf, DisruptionMode::OneOf(members)) => {
+        (DisruptionModeFormat::OneOf, DisruptionMode::OneOf(members)) => {
             match (members.single.is_some(), members.all.is_some()) {
                 (false, false) => out.invalid(field, "", "give one of single and all"),
                 (true, true) => out.invalid(field, "all, single", "give only one of them"),
@@ -75,22 +75,22 @@ fn known<T: Grouped>(field: FieldPath, mode: &DisruptionMode, out: &mut Findings
 }
 
 /// Tells that a group has no disruption mode.
-pub(super) fn missing<T: Grouped>(field: FieldPath, out: &mut Findings) {
-    let detail = match T::MODES {
-        Modes::Text => "must be \"Pod\" or \"PodGroup\"; an API server fills in \"Pod\"",
-        Modes::OneOf => "give one of single and all; an API server fills in single",
+pub(super) fn report_missing<T: PodGroupFields>(field: FieldPath, out: &mut Findings) {
+    let detail = match T::DISRUPTION_MODE_FORMAT {
+        DisruptionModeFormat::Text => "must be \"Pod\" or \"PodGroup\"; an API server fills in \"Pod\"",
+        DisruptionModeFormat::OneOf => "give one of single and all; an API server fills in single",
     };
     out.required(field, detail);
 }
 
 /// How messages name a disruption mode.
-pub(super) fn shown(mode: &DisruptionMode) -> String {
+pub(super) fn mode_text(mode: &DisruptionMode) -> String {
     match mode {
         DisruptionMode::Text(mode) => mode.clone(),
         DisruptionMode::OneOf(members) => {
             let single = members.single.as_ref().map(|_| "single");
             let all = members.all.as_ref().map(|_| "all");
-            listed(single.into_iter().chain(all))
+            join_names(single.into_iter().chain(all))
         }
     }
 }

@@ -2,8 +2,8 @@
 #![doc = include_str!("template_field_without_gate.md")]
 #![doc = include_str!("pod_group_field_without_gate.md")]
 
-use super::gates::is_on;
-use super::group::Grouped;
+use super::feature_gates::is_enabled;
+use super::pod_group_view::PodGroupFields;
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
@@ -15,7 +15,7 @@ const COVERS: &[&str] = &[
     "pg-priority-gate",
 ];
 
-pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+pub(super) const fn workload<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "KW011",
         "template-field-without-gate",
@@ -25,7 +25,7 @@ pub(super) const fn workload<T: Grouped>() -> Rule<T> {
     )
 }
 
-pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+pub(super) const fn pod_group<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "PG011",
         "pod-group-field-without-gate",
@@ -35,16 +35,16 @@ pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
     )
 }
 
-fn check<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
+fn check<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
     for (field, gate) in object.gated() {
-        if !is_on(gate, context) {
-            closed(field, gate, out);
+        if !is_enabled(gate, context) {
+            report_disabled_gate(field, gate, out);
         }
     }
 }
 
 /// Tells that a field needs a gate that is off.
-pub(super) fn closed(field: FieldPath, gate: &str, out: &mut Findings) {
+pub(super) fn report_disabled_gate(field: FieldPath, gate: &str, out: &mut Findings) {
     let detail = format!("leave it out, or switch on the feature gate {gate}");
     out.forbidden(field, detail);
 }

@@ -3,13 +3,13 @@
 #![doc = include_str!("pod_group_identity_changed.md")]
 
 use crate::finding::Findings;
-use crate::guarded::Guarded;
-use crate::metadata::changed;
+use crate::validated_kind::ValidatedKind;
+use crate::metadata::check_on_update;
 use crate::rule::{Change, Check, Context, Rule};
 
 const COVERS: &[&str] = &["kwl-metadata-immutable"];
 
-pub(super) const fn workload<T: Guarded>() -> Rule<T> {
+pub(super) const fn workload<T: ValidatedKind>() -> Rule<T> {
     Rule::mirrored(
         "KW002",
         "workload-identity-changed",
@@ -19,7 +19,7 @@ pub(super) const fn workload<T: Guarded>() -> Rule<T> {
     )
 }
 
-pub(super) const fn pod_group<T: Guarded>() -> Rule<T> {
+pub(super) const fn pod_group<T: ValidatedKind>() -> Rule<T> {
     Rule::mirrored(
         "PG002",
         "pod-group-identity-changed",
@@ -29,6 +29,6 @@ pub(super) const fn pod_group<T: Guarded>() -> Rule<T> {
     )
 }
 
-fn check<T: Guarded>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findings) {
-    changed(change.old.meta(), change.new.meta(), out);
+fn check<T: ValidatedKind>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findings) {
+    check_on_update(change.old.meta(), change.new.meta(), out);
 }

@@ -3,13 +3,13 @@
 #![doc = include_str!("pod_group_metadata_malformed.md")]
 
 use crate::finding::Findings;
-use crate::guarded::Guarded;
-use crate::metadata::created;
+use crate::validated_kind::ValidatedKind;
+use crate::metadata::check_on_create;
 use crate::rule::{Check, Context, Rule};
 
 const COVERS: &[&str] = &["kwl-metadata-name", "kwl-metadata-namespace"];
 
-pub(super) const fn workload<T: Guarded>() -> Rule<T> {
+pub(super) const fn workload<T: ValidatedKind>() -> Rule<T> {
     Rule::mirrored(
         "KW001",
         "workload-metadata-malformed",
@@ -19,7 +19,7 @@ pub(super) const fn workload<T: Guarded>() -> Rule<T> {
     )
 }
 
-pub(super) const fn pod_group<T: Guarded>() -> Rule<T> {
+pub(super) const fn pod_group<T: ValidatedKind>() -> Rule<T> {
     Rule::mirrored(
         "PG001",
         "pod-group-metadata-malformed",
@@ -29,6 +29,6 @@ pub(super) const fn pod_group<T: Guarded>() -> Rule<T> {
     )
 }
 
-fn check<T: Guarded>(object: &T, _: &Context<'_>, out: &mut Findings) {
-    created(object.meta(), T::NAMESPACED, out);
+fn check<T: ValidatedKind>(object: &T, _: &Context<'_>, out: &mut Findings) {
+    check_on_create(object.meta(), T::NAMESPACED, out);
 }

@@ -10,10 +10,10 @@ mod controller_reference;
 mod defaults;
 mod disruption_mode;
 mod field_without_gate;
-mod gates;
-mod group;
+mod feature_gates;
+mod pod_group_view;
 mod identity;
-mod kept;
+mod immutable_fields;
 mod metadata;
 mod pod_group_changed;
 mod pod_group_priority;
@@ -29,10 +29,10 @@ mod templates;
 mod topology;
 mod workload_changed;
 
-pub(crate) use gates::GENERIC_WORKLOAD;
+pub(crate) use feature_gates::GENERIC_WORKLOAD;
 
 use crate::defaulting::Defaults;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Context, Rule};
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
@@ -40,8 +40,8 @@ use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 static WORKLOAD: &[Rule<Workload>] = &[
     metadata::workload(),
     identity::workload(),
-    workload_changed::FIRST,
-    templates::FIRST,
+    workload_changed::V1ALPHA2,
+    templates::V1ALPHA2,
     controller_reference::workload(),
     scheduling_policy::workload(),
     topology::workload(),
@@ -51,11 +51,11 @@ static WORKLOAD: &[Rule<Workload>] = &[
     field_without_gate::workload(),
 ];
 
-static LATER_WORKLOAD: &[Rule<v1beta1::Workload>] = &[
+static WORKLOAD_V1BETA1: &[Rule<v1beta1::Workload>] = &[
     metadata::workload(),
     identity::workload(),
-    workload_changed::LATER,
-    templates::LATER,
+    workload_changed::V1BETA1,
+    templates::V1BETA1,
     controller_reference::workload(),
     scheduling_policy::workload(),
     topology::workload(),
@@ -71,8 +71,8 @@ static LATER_WORKLOAD: &[Rule<v1beta1::Workload>] = &[
 static POD_GROUP: &[Rule<PodGroup>] = &[
     metadata::pod_group(),
     identity::pod_group(),
-    pod_group_changed::FIRST,
-    template_reference::MALFORMED_FIRST,
+    pod_group_changed::V1ALPHA2,
+    template_reference::MALFORMED_V1ALPHA2,
     template_reference::DANGLING,
     scheduling_policy::pod_group(),
     topology::pod_group(),
@@ -87,12 +87,12 @@ static POD_GROUP: &[Rule<PodGroup>] = &[
     status::unknown_claim(),
 ];
 
-static LATER_POD_GROUP: &[Rule<v1beta1::PodGroup>] = &[
+static POD_GROUP_V1BETA1: &[Rule<v1beta1::PodGroup>] = &[
     metadata::pod_group(),
     identity::pod_group(),
-    pod_group_changed::LATER,
-    template_reference::MALFORMED_LATER,
-    template_reference::DANGLING_LATER,
+    pod_group_changed::V1BETA1,
+    template_reference::MALFORMED_V1BETA1,
+    template_reference::DANGLING_V1BETA1,
     scheduling_policy::pod_group(),
     topology::pod_group(),
     resource_claims::pod_group(),
@@ -107,7 +107,7 @@ static LATER_POD_GROUP: &[Rule<v1beta1::PodGroup>] = &[
     preemption_policy::POD_GROUP,
 ];
 
-impl Guarded for Workload {
+impl ValidatedKind for Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
 
@@ -116,7 +116,7 @@ impl Guarded for Workload {
     }
 }
 
-impl Guarded for PodGroup {
+impl ValidatedKind for PodGroup {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
 
@@ -125,28 +125,28 @@ impl Guarded for PodGroup {
     }
 
     fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
-        defaults::first(object, old, context)
+        defaults::defaults_v1alpha2(object, old, context)
     }
 }
 
-impl Guarded for v1beta1::Workload {
+impl ValidatedKind for v1beta1::Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
 
     fn rules() -> &'static [Rule<Self>] {
-        LATER_WORKLOAD
+        WORKLOAD_V1BETA1
     }
 }
 
-impl Guarded for v1beta1::PodGroup {
+impl ValidatedKind for v1beta1::PodGroup {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
 
     fn rules() -> &'static [Rule<Self>] {
-        LATER_POD_GROUP
+        POD_GROUP_V1BETA1
     }
 
     fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
-        defaults::later(object, old, context)
+        defaults::defaults_v1beta1(object, old, context)
     }
 }

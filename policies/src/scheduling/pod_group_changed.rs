@@ -1,9 +1,9 @@
 #![doc = include_str!("pod_group_changed.md")]
 
-use super::field_without_gate::closed;
-use super::gates::{COMPOSITE, is_on};
-use super::group::Grouped;
-use super::kept;
+use super::field_without_gate::report_disabled_gate;
+use super::feature_gates::{COMPOSITE, is_enabled};
+use super::pod_group_view::PodGroupFields;
+use super::immutable_fields;
 use crate::finding::Findings;
 use crate::rule::{Change, Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
@@ -13,10 +13,10 @@ use lockkeeper_api::foreign::scheduling::{
 };
 
 /// The rule for `v1alpha2`.
-pub(super) const FIRST: Rule<PodGroup> = rule(Check::Change(first));
+pub(super) const V1ALPHA2: Rule<PodGroup> = rule(Check::Change(check_v1alpha2));
 
 /// The rule for `v1beta1`.
-pub(super) const LATER: Rule<v1beta1::PodGroup> = rule(Check::Change(later));
+pub(super) const V1BETA1: Rule<v1beta1::PodGroup> = rule(Check::Change(check_v1beta1));
 
 const fn rule<T>(check: Check<T>) -> Rule<T> {
     Rule::mirrored(
@@ -41,52 +41,52 @@ const fn rule<T>(check: Check<T>) -> Rule<T> {
     )
 }
 
-fn first(change: &Change<'_, PodGroup>, context: &Context<'_>, out: &mut Findings) {
+fn check_v1alpha2(change: &Change<'_, PodGroup>, context: &Context<'_>, out: &mut Findings) {
     let (old, new) = (&change.old.spec, &change.new.spec);
     if old.template_ref != new.template_ref {
         let field = FieldPath::new("spec.podGroupTemplateRef");
-        let shown = |spec: &PodGroupSpec| spec.template_ref.as_ref().map(template);
-        kept::immutable::<PodGroup>(field, shown(old), shown(new), out);
+        let shown = |spec: &PodGroupSpec| spec.template_ref.as_ref().map(template_text);
+        immutable_fields::report_immutable::<PodGroup>(field, shown(old), shown(new), out);
     }
     let (old, new) = (&old.group.scheduling_policy, &new.group.scheduling_policy);
     if old != new {
         let field = FieldPath::new("spec.schedulingPolicy");
-        kept::immutable::<PodGroup>(field, Some(policy(old)), Some(policy(new)), out);
+        immutable_fields::report_immutable::<PodGroup>(field, Some(policy_text(old)), Some(policy_text(new)), out);
     }
-    fields(change, context, out);
+    check_fields(change, context, out);
 }
 
-fn later(change: &Change<'_, v1beta1::PodGroup>, context: &Context<'_>, out: &mut Findings) {
+fn check_v1beta1(change: &Change<'_, v1beta1::PodGroup>, context: &Context<'_>, out: &mut Findings) {
     let (old, new) = (&change.old.spec, &change.new.spec);
     let parents = [old, new].map(|it| it.parent_composite_pod_group_name.clone());
     let [before, after] = parents;
     if before != after {
         let field = FieldPath::new("spec.parentCompositePodGroupName");
-        if after.is_some() && !is_on(COMPOSITE, context) {
-            closed(field.clone(), COMPOSITE, out);
+        if after.is_some() && !is_enabled(COMPOSITE, context) {
+            report_disabled_gate(field.clone(), COMPOSITE, out);
         }
-        kept::immutable::<v1beta1::PodGroup>(field, before, after, out);
+        immutable_fields::report_immutable::<v1beta1::PodGroup>(field, before, after, out);
     }
     if old.workload_ref != new.workload_ref {
         let field = FieldPath::new("spec.workloadRef");
-        let [before, after] = [old, new].map(|it| it.workload_ref.as_ref().map(reference));
-        kept::immutable::<v1beta1::PodGroup>(field, before, after, out);
+        let [before, after] = [old, new].map(|it| it.workload_ref.as_ref().map(reference_text));
+        immutable_fields::report_immutable::<v1beta1::PodGroup>(field, before, after, out);
     }
     for (old, new) in change.old.groups().iter().zip(&change.new.groups()) {
-        kept::policy::<v1beta1::PodGroup>(old, new, out);
+        immutable_fields::check_policy::<v1beta1::PodGroup>(old, new, out);
     }
-    fields(change, context, out);
+    check_fields(change, context, out);
 }
 
-fn fields<T: Grouped>(change: &Change<'_, T>, context: &Context<'_>, out: &mut Findings) {
+fn check_fields<T: PodGroupFields>(change: &Change<'_, T>, context: &Context<'_>, out: &mut Findings) {
     for (old, new) in change.old.groups().iter().zip(&change.new.groups()) {
-        kept::fields::<T>(old, new, context, out);
+        immutable_fields::check_fields::<T>(old, new, context, out);
     }
 }
 
 // How messages name the values.
 
-fn template(reference: &TemplateReference) -> String {
+fn template_text(reference: &TemplateReference) -> String {
     let workload = reference.workload.as_ref();
     let name = |it: &WorkloadTemplateReference| {
         format!("{} of {}", it.pod_group_template_name, it.workload_name)
@@ -94,11 +94,11 @@ fn template(reference: &TemplateReference) -> String {
     workload.map(name).unwrap_or_default()
 }
 
-fn reference(reference: &WorkloadReference) -> String {
+fn reference_text(reference: &WorkloadReference) -> String {
     format!("{} of {}", reference.template_name, reference.workload_name)
 }
 
-fn policy(policy: &SchedulingPolicy) -> String {
+fn policy_text(policy: &SchedulingPolicy) -> String {
     let gang = policy.gang.as_ref();
     let gang = gang.map(|gang| format!("gang of {}", gang.min_count));
     let basic = policy.basic.as_ref().map(|_| "basic".to_owned());

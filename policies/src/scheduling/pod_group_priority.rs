@@ -2,13 +2,13 @@
 #![doc = include_str!("pod_group_priority_class_unknown.md")]
 #![doc = include_str!("pod_group_priority_mismatch.md")]
 
-use super::group::Grouped;
+use super::pod_group_view::PodGroupFields;
 use crate::finding::Findings;
-use crate::priority::{known_classes, resolve};
+use crate::priority_admission::{known_classes, resolve};
 use crate::rule::{Check, Context, Rule};
-use crate::world::Lookup;
+use crate::cluster_view::Lookup;
 
-pub(super) const fn unknown_class<T: Grouped>() -> Rule<T> {
+pub(super) const fn unknown_class<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "PG012",
         "pod-group-priority-class-unknown",
@@ -18,7 +18,7 @@ pub(super) const fn unknown_class<T: Grouped>() -> Rule<T> {
     )
 }
 
-pub(super) const fn mismatch<T: Grouped>() -> Rule<T> {
+pub(super) const fn mismatch<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "PG013",
         "pod-group-priority-mismatch",
@@ -28,24 +28,24 @@ pub(super) const fn mismatch<T: Grouped>() -> Rule<T> {
     )
 }
 
-fn check_class<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
+fn check_class<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if !T::has_priorities(context) {
         return;
     }
-    for group in object.groups().iter().filter(|it| !it.class.is_empty()) {
-        if let Lookup::Absent = resolve(context.world, group.class) {
+    for group in object.groups().iter().filter(|it| !it.priority_class.is_empty()) {
+        if let Lookup::Absent = resolve(context.cluster, group.priority_class) {
             let field = group.path.clone().field("priorityClassName");
-            out.not_found(field, group.class, known_classes(context.world));
+            out.not_found(field, group.priority_class, known_classes(context.cluster));
         }
     }
 }
 
-fn check_priority<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
+fn check_priority<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if !T::has_priorities(context) {
         return;
     }
     for group in object.groups() {
-        let resolved = resolve(context.world, group.class).found();
+        let resolved = resolve(context.cluster, group.priority_class).found();
         let Some((given, priority)) = group.priority.zip(resolved) else {
             continue;
         };

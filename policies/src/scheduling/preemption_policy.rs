@@ -2,12 +2,12 @@
 #![doc = include_str!("template_preemption_policy.md")]
 #![doc = include_str!("pod_group_preemption_policy.md")]
 
-use super::gates::{PREEMPTION_POLICY, is_on};
-use super::group::Grouped;
+use super::feature_gates::{PREEMPTION_POLICY, is_enabled};
+use super::pod_group_view::PodGroupFields;
 use crate::finding::Findings;
-use crate::priority::resolve;
+use crate::priority_admission::resolve;
 use crate::rule::{Check, Context, Rule};
-use crate::world::PreemptionPolicy;
+use crate::cluster_view::PreemptionPolicy;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::v1beta1::{PodGroup, Workload};
 
@@ -27,13 +27,13 @@ pub(super) const POD_GROUP: Rule<PodGroup> = Rule::mirrored(
     Check::Create(pod_group),
 );
 
-fn unknown<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
-    if !is_on(PREEMPTION_POLICY, context) {
+fn unknown<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    if !is_enabled(PREEMPTION_POLICY, context) {
         return;
     }
     for group in object.groups() {
         if let Some(given) = group.preemption_policy
-            && PreemptionPolicy::of(given).is_none()
+            && PreemptionPolicy::parse(given).is_none()
         {
             let field = group.path.clone().field("preemptionPolicy");
             out.not_supported(field, given, &PreemptionPolicy::NAMES);
@@ -43,17 +43,17 @@ fn unknown<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
 
 fn pod_group(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
     unknown(group, context, out);
-    if !is_on(PREEMPTION_POLICY, context) {
+    if !is_enabled(PREEMPTION_POLICY, context) {
         return;
     }
     let (group, field) = (&group.spec.group, FieldPath::new("spec.preemptionPolicy"));
     // The schema's default is there before the class is asked.
     let default = PreemptionPolicy::PreemptLowerPriority;
     let given = group.preemption_policy.as_deref();
-    let Some(policy) = given.map_or(Some(default), PreemptionPolicy::of) else {
+    let Some(policy) = given.map_or(Some(default), PreemptionPolicy::parse) else {
         return;
     };
-    let resolved = resolve(context.world, &group.base.priority_class_name).found();
+    let resolved = resolve(context.cluster, &group.base.priority_class_name).found();
     let asked = resolved.and_then(|it| it.policy.zip(Some(it)));
     if let Some((of_class, priority)) = asked.filter(|(of_class, _)| *of_class != policy) {
         let (policy, of_class) = (policy.as_str(), of_class.as_str());

@@ -2,13 +2,13 @@
 #![doc = include_str!("template_priority.md")]
 #![doc = include_str!("pod_group_priority_malformed.md")]
 
-use super::group::{Grouped, named};
+use super::pod_group_view::{PodGroupFields, check_name};
 use crate::finding::Findings;
-use crate::names::dns_subdomain;
+use crate::name_validation::dns_subdomain;
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::foreign::scheduling::USER_PRIORITY_MAX;
 
-pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+pub(super) const fn workload<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "KW010",
         "template-priority-malformed",
@@ -23,7 +23,7 @@ pub(super) const fn workload<T: Grouped>() -> Rule<T> {
     )
 }
 
-pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+pub(super) const fn pod_group<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "PG010",
         "pod-group-priority-malformed",
@@ -33,15 +33,15 @@ pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
     )
 }
 
-fn check<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
+fn check<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
     if !T::has_priorities(context) {
         return;
     }
     for group in object.groups() {
-        let class = group.class;
+        let class = group.priority_class;
         if !class.is_empty() {
             let field = group.path.clone().field("priorityClassName");
-            named(&field, class, dns_subdomain(class), out);
+            check_name(&field, class, dns_subdomain(class), out);
         }
         if let Some(priority) = group.priority.filter(|it| *it > USER_PRIORITY_MAX) {
             let detail = format!("must be at most {USER_PRIORITY_MAX}");

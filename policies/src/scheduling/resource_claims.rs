@@ -2,9 +2,9 @@
 #![doc = include_str!("template_resource_claims.md")]
 #![doc = include_str!("pod_group_resource_claims.md")]
 
-use super::group::{Grouped, named, repeated, required_name};
+use super::pod_group_view::{PodGroupFields, check_name, duplicates, required_name};
 use crate::finding::Findings;
-use crate::names::{dns_label, dns_subdomain};
+use crate::name_validation::{dns_label, dns_subdomain};
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::ResourceClaim;
@@ -18,7 +18,7 @@ const COVERS: &[&str] = &[
 /// The most claims of a group.
 pub(super) const CLAIMS_MAX: usize = 4;
 
-pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+pub(super) const fn workload<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "KW008",
         "template-resource-claims-malformed",
@@ -28,7 +28,7 @@ pub(super) const fn workload<T: Grouped>() -> Rule<T> {
     )
 }
 
-pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+pub(super) const fn pod_group<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "PG008",
         "pod-group-resource-claims-malformed",
@@ -38,15 +38,15 @@ pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
     )
 }
 
-fn check<T: Grouped>(object: &T, _: &Context<'_>, out: &mut Findings) {
+fn check<T: PodGroupFields>(object: &T, _: &Context<'_>, out: &mut Findings) {
     for group in object.groups() {
-        let claims = group.claims;
+        let claims = group.resource_claims;
         let field = group.path.field("resourceClaims");
         if claims.len() > CLAIMS_MAX {
             out.too_many(field, claims.len(), CLAIMS_MAX);
             continue;
         }
-        for (position, name) in repeated(claims.iter().map(|claim| claim.name.as_str())) {
+        for (position, name) in duplicates(claims.iter().map(|claim| claim.name.as_str())) {
             let detail = "each claim needs a name of its own";
             out.duplicate(field.clone().item(position, name), name, detail);
         }
@@ -76,7 +76,7 @@ fn claim(field: &FieldPath, claim: &ResourceClaim, out: &mut Findings) {
         ("resourceClaimTemplateName", template),
     ] {
         if let Some(value) = value {
-            named(&field.clone().field(name), value, dns_subdomain(value), out);
+            check_name(&field.clone().field(name), value, dns_subdomain(value), out);
         }
     }
 }

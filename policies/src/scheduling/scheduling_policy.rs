@@ -2,14 +2,14 @@
 #![doc = include_str!("template_scheduling_policy.md")]
 #![doc = include_str!("pod_group_scheduling_policy.md")]
 
-use super::group::{Grouped, View};
+use super::pod_group_view::{PodGroupFields, PodGroupView};
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
 const COVERS: &[&str] = &["pg-scheduling-policy-one-of", "pg-gang-min-count"];
 
-pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+pub(super) const fn workload<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "KW006",
         "template-scheduling-policy-malformed",
@@ -19,7 +19,7 @@ pub(super) const fn workload<T: Grouped>() -> Rule<T> {
     )
 }
 
-pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+pub(super) const fn pod_group<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "PG006",
         "pod-group-scheduling-policy-malformed",
@@ -29,16 +29,16 @@ pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
     )
 }
 
-fn check<T: Grouped>(object: &T, _: &Context<'_>, out: &mut Findings) {
+fn check<T: PodGroupFields>(object: &T, _: &Context<'_>, out: &mut Findings) {
     for group in object.groups() {
         let field = group.path.clone().field("schedulingPolicy");
-        one_of(&field, &group, out);
-        least(&field, &group, out);
+        check_one_of(&field, &group, out);
+        check_min_count(&field, &group, out);
     }
 }
 
 /// Tells unless a policy is exactly one of the two.
-pub(super) fn one_of(field: &FieldPath, group: &View<'_>, out: &mut Findings) {
+pub(super) fn check_one_of(field: &FieldPath, group: &PodGroupView<'_>, out: &mut Findings) {
     match (group.is_basic, group.gang.is_some()) {
         (false, false) => out.invalid(field.clone(), "", "give one of basic and gang"),
         (true, true) => {
@@ -50,7 +50,7 @@ pub(super) fn one_of(field: &FieldPath, group: &View<'_>, out: &mut Findings) {
 }
 
 /// Tells of a gang of nobody.
-pub(super) fn least(field: &FieldPath, group: &View<'_>, out: &mut Findings) {
+pub(super) fn check_min_count(field: &FieldPath, group: &PodGroupView<'_>, out: &mut Findings) {
     let Some((name, least)) = group.gang else {
         return;
     };

@@ -3,10 +3,10 @@
 #![doc = include_str!("claim_status.md")]
 #![doc = include_str!("claim_status_unknown.md")]
 
-use super::group::{named, repeated};
+use super::pod_group_view::{check_name, duplicates};
 use super::resource_claims::CLAIMS_MAX;
 use crate::finding::Findings;
-use crate::names::{dns_subdomain, is_condition_reason, label_key};
+use crate::name_validation::{dns_subdomain, is_condition_reason, label_key};
 use crate::rule::{Change, Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::v1beta1;
@@ -105,7 +105,7 @@ fn check_conditions<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: 
 fn condition(field: &FieldPath, condition: &Condition, out: &mut Findings) {
     let child = |name| field.clone().field(name);
     let faults = label_key(&condition.kind);
-    named(&child("type"), &condition.kind, faults, out);
+    check_name(&child("type"), &condition.kind, faults, out);
     if !STATUSES.contains(&condition.status.as_str()) {
         out.not_supported(child("status"), &condition.status, &STATUSES);
     }
@@ -161,7 +161,7 @@ fn check_claims<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: &mut
         out.too_many(field, statuses.len(), CLAIMS_MAX);
         return;
     }
-    for (position, name) in repeated(statuses.iter().map(|status| status.name.as_str())) {
+    for (position, name) in duplicates(statuses.iter().map(|status| status.name.as_str())) {
         let detail = "each claim has one status";
         out.duplicate(field.clone().item(position, name), name, detail);
     }
@@ -170,7 +170,7 @@ fn check_claims<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: &mut
         if let Some(claim) = claim.filter(|_| !stood(before, status)) {
             let field = field.clone().item(position, &status.name);
             let field = field.field("resourceClaimName");
-            named(&field, claim, dns_subdomain(claim), out);
+            check_name(&field, claim, dns_subdomain(claim), out);
         }
     }
 }

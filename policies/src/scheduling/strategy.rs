@@ -1,7 +1,7 @@
 //! What an API server drops of a Workload or PodGroup before it looks at it (Kubernetes
 //! `pkg/registry/scheduling`): fields without their feature gate, and what a request may not set.
 
-use super::gates::{PREEMPTION, RESOURCE_CLAIMS, TOPOLOGY, is_set};
+use super::feature_gates::{PREEMPTION, RESOURCE_CLAIMS, TOPOLOGY, is_enabled_in};
 use crate::settings::Settings;
 use lockkeeper_api::foreign::scheduling::{Group, PodGroup, PodGroupStatus, Workload};
 
@@ -43,7 +43,7 @@ pub fn prepare_pod_group_status(new: &mut PodGroup, old: &PodGroup, settings: &S
         .owner_references
         .clone_from(&before.owner_references);
     let in_use = !old.spec.group.resource_claims.is_empty();
-    if !is_set(RESOURCE_CLAIMS, settings) && !in_use {
+    if !is_enabled_in(RESOURCE_CLAIMS, settings) && !in_use {
         new.status.resource_claim_statuses.clear();
     }
 }
@@ -51,13 +51,13 @@ pub fn prepare_pod_group_status(new: &mut PodGroup, old: &PodGroup, settings: &S
 /// Drops the fields whose gate is off, but not those that were used before.
 fn drop_disabled(group: &mut Group, old: Option<&Group>, settings: &Settings) {
     let used = |is_used: fn(&Group) -> bool| old.is_some_and(is_used);
-    if !is_set(TOPOLOGY, settings) && !used(|old| old.scheduling_constraints.is_some()) {
+    if !is_enabled_in(TOPOLOGY, settings) && !used(|old| old.scheduling_constraints.is_some()) {
         group.scheduling_constraints = None;
     }
-    if !is_set(RESOURCE_CLAIMS, settings) && !used(|old| !old.resource_claims.is_empty()) {
+    if !is_enabled_in(RESOURCE_CLAIMS, settings) && !used(|old| !old.resource_claims.is_empty()) {
         group.resource_claims.clear();
     }
-    if is_set(PREEMPTION, settings) {
+    if is_enabled_in(PREEMPTION, settings) {
         return;
     }
     if !used(|old| old.disruption_mode.is_some()) {

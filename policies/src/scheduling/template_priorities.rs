@@ -1,6 +1,6 @@
 #![doc = include_str!("template_priorities.md")]
 
-use super::group::Grouped;
+use super::pod_group_view::PodGroupFields;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
@@ -21,21 +21,21 @@ fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
     };
     let other = rest
         .iter()
-        .find(|it| (it.class, it.priority) != (first.class, first.priority));
+        .find(|it| (it.priority_class, it.priority) != (first.priority_class, first.priority));
     if let Some(other) = other {
         let detail = format!(
             "all templates of a Workload have the same priorityClassName and priority; {} has {}, and {} has {}",
             first.path.text(),
-            said(first.class, first.priority),
+            priority_text(first.priority_class, first.priority),
             other.path.text(),
-            said(other.class, other.priority),
+            priority_text(other.priority_class, other.priority),
         );
         out.invalid(FieldPath::new("spec"), "", detail);
     }
 }
 
 /// How a message names a priority.
-fn said(class: &str, priority: Option<i32>) -> String {
+fn priority_text(class: &str, priority: Option<i32>) -> String {
     match (class, priority) {
         ("", None) => "none".to_owned(),
         ("", Some(priority)) => priority.to_string(),

@@ -1,10 +1,10 @@
 #![doc = include_str!("templates.md")]
 
-use super::group::{
-    TEMPLATES_MAX, composite_path, each_list, repeated, required_name, template_path,
+use super::pod_group_view::{
+    TEMPLATES_MAX, composite_path, visit_template_lists, duplicates, required_name, template_path,
 };
 use crate::finding::Findings;
-use crate::names::dns_label;
+use crate::name_validation::dns_label;
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::v1beta1;
@@ -12,10 +12,10 @@ use lockkeeper_api::foreign::scheduling::{Workload, WorkloadSpec};
 use std::collections::BTreeSet;
 
 /// The rule for `v1alpha2`.
-pub(super) const FIRST: Rule<Workload> = rule(Check::Create(first));
+pub(super) const V1ALPHA2: Rule<Workload> = rule(Check::Create(check_v1alpha2));
 
 /// The rule for `v1beta1`.
-pub(super) const LATER: Rule<v1beta1::Workload> = rule(Check::Create(later));
+pub(super) const V1BETA1: Rule<v1beta1::Workload> = rule(Check::Create(check_v1beta1));
 
 const fn rule<T>(check: Check<T>) -> Rule<T> {
     Rule::mirrored(
@@ -32,16 +32,16 @@ const fn rule<T>(check: Check<T>) -> Rule<T> {
     )
 }
 
-fn first(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
-    if count(&workload.spec, out) {
+fn check_v1alpha2(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
+    if check_count(&workload.spec, out) {
         let templates = workload.spec.pod_group_templates.iter();
         let names: Vec<&str> = templates.map(|it| it.name.as_str()).collect();
-        listed(&FieldPath::new("spec"), template_path, &names, out);
+        check_names(&FieldPath::new("spec"), template_path, &names, out);
     }
 }
 
 /// Whether there is a good number of templates.
-pub(super) fn count(spec: &WorkloadSpec, out: &mut Findings) -> bool {
+pub(super) fn check_count(spec: &WorkloadSpec, out: &mut Findings) -> bool {
     let field = FieldPath::new("spec.podGroupTemplates");
     match spec.pod_group_templates.len() {
         0 => out.required(field, "give at least one template"),
@@ -51,14 +51,14 @@ pub(super) fn count(spec: &WorkloadSpec, out: &mut Findings) -> bool {
     false
 }
 
-fn later(workload: &v1beta1::Workload, _: &Context<'_>, out: &mut Findings) {
+fn check_v1beta1(workload: &v1beta1::Workload, _: &Context<'_>, out: &mut Findings) {
     let templates = &workload.spec.templates;
-    one_of(templates, out);
+    check_one_of(templates, out);
     let mut seen = BTreeSet::new();
-    each_list(templates, &mut |above, templates| {
+    visit_template_lists(templates, &mut |above, templates| {
         let pods = templates.pod_group_templates.iter();
         let pods: Vec<&str> = pods.map(|it| it.name.as_str()).collect();
-        list(
+        check_list(
             above,
             ("podGroupTemplates", template_path),
             &pods,
@@ -67,13 +67,13 @@ fn later(workload: &v1beta1::Workload, _: &Context<'_>, out: &mut Findings) {
         );
         let groups = templates.composite_pod_group_templates.iter();
         let groups: Vec<&str> = groups.map(|it| it.name.as_str()).collect();
-        let place: Place = ("compositePodGroupTemplates", composite_path);
-        list(above, place, &groups, &mut seen, out);
+        let place: TemplateList = ("compositePodGroupTemplates", composite_path);
+        check_list(above, place, &groups, &mut seen, out);
     });
 }
 
 /// Tells unless exactly one of the two lists of a Workload is given.
-pub(super) fn one_of(templates: &v1beta1::Templates, out: &mut Findings) {
+pub(super) fn check_one_of(templates: &v1beta1::Templates, out: &mut Findings) {
     let pods = !templates.pod_group_templates.is_empty();
     let groups = !templates.composite_pod_group_templates.is_empty();
     let field = FieldPath::new("spec");
@@ -90,11 +90,11 @@ pub(super) fn one_of(templates: &v1beta1::Templates, out: &mut Findings) {
 type ItemPath = fn(&FieldPath, usize, &str) -> FieldPath;
 
 /// The name of a list, and where its items stand.
-type Place = (&'static str, ItemPath);
+type TemplateList = (&'static str, ItemPath);
 
-fn list<'a>(
+fn check_list<'a>(
     above: &FieldPath,
-    (field, path): Place,
+    (field, path): TemplateList,
     names: &[&'a str],
     seen: &mut BTreeSet<&'a str>,
     out: &mut Findings,
@@ -103,7 +103,7 @@ fn list<'a>(
         out.too_many(above.clone().field(field), names.len(), TEMPLATES_MAX);
         return;
     }
-    listed(above, path, names, out);
+    check_names(above, path, names, out);
     for (position, name) in names.iter().enumerate() {
         if seen.contains(name) {
             let field = path(above, position, name).field("name");
@@ -115,8 +115,8 @@ fn list<'a>(
 }
 
 /// Tells what is wrong with the names in one list.
-fn listed(above: &FieldPath, path: ItemPath, names: &[&str], out: &mut Findings) {
-    for (position, name) in repeated(names.iter().copied()) {
+fn check_names(above: &FieldPath, path: ItemPath, names: &[&str], out: &mut Findings) {
+    for (position, name) in duplicates(names.iter().copied()) {
         let detail = "each template needs a name of its own";
         out.duplicate(path(above, position, name), name, detail);
     }

@@ -2,10 +2,10 @@
 #![doc = include_str!("template_topology.md")]
 #![doc = include_str!("pod_group_topology.md")]
 
-use super::gates::{TOPOLOGY, is_on};
-use super::group::{Grouped, required_name};
+use super::feature_gates::{TOPOLOGY, is_enabled};
+use super::pod_group_view::{PodGroupFields, required_name};
 use crate::finding::Findings;
-use crate::names::label_key;
+use crate::name_validation::label_key;
 use crate::rule::{Check, Context, Rule};
 
 const COVERS: &[&str] = &["pg-topology-max-one", "pg-topology-key"];
@@ -13,7 +13,7 @@ const COVERS: &[&str] = &["pg-topology-max-one", "pg-topology-key"];
 /// The most topology constraints of a group.
 const TOPOLOGY_MAX: usize = 1;
 
-pub(super) const fn workload<T: Grouped>() -> Rule<T> {
+pub(super) const fn workload<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "KW007",
         "template-topology-malformed",
@@ -23,7 +23,7 @@ pub(super) const fn workload<T: Grouped>() -> Rule<T> {
     )
 }
 
-pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
+pub(super) const fn pod_group<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
         "PG007",
         "pod-group-topology-malformed",
@@ -33,8 +33,8 @@ pub(super) const fn pod_group<T: Grouped>() -> Rule<T> {
     )
 }
 
-fn check<T: Grouped>(object: &T, context: &Context<'_>, out: &mut Findings) {
-    if !is_on(TOPOLOGY, context) {
+fn check<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    if !is_enabled(TOPOLOGY, context) {
         return;
     }
     for group in object.groups() {

@@ -1,18 +1,18 @@
 #![doc = include_str!("workload_changed.md")]
 
-use super::group::{HasController, TEMPLATES_MAX, View, composite_path, template_path};
-use super::{kept, templates};
-use crate::finding::{Findings, listed, quoted};
+use super::pod_group_view::{HasController, TEMPLATES_MAX, PodGroupView, composite_path, template_path};
+use super::{immutable_fields, templates};
+use crate::finding::{Findings, join_names, quoted};
 use crate::rule::{Change, Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::Workload;
 use lockkeeper_api::foreign::scheduling::v1beta1::{self, Templates};
 
 /// The rule for `v1alpha2`.
-pub(super) const FIRST: Rule<Workload> = rule(Check::Change(first));
+pub(super) const V1ALPHA2: Rule<Workload> = rule(Check::Change(check_v1alpha2));
 
 /// The rule for `v1beta1`.
-pub(super) const LATER: Rule<v1beta1::Workload> = rule(Check::Change(later));
+pub(super) const V1BETA1: Rule<v1beta1::Workload> = rule(Check::Change(check_v1beta1));
 
 const fn rule<T>(check: Check<T>) -> Rule<T> {
     Rule::mirrored(
@@ -24,16 +24,16 @@ const fn rule<T>(check: Check<T>) -> Rule<T> {
     )
 }
 
-fn first(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+fn check_v1alpha2(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     controller(change, out);
     let (old, new) = (&change.old.spec, &change.new.spec);
     if old.pod_group_templates != new.pod_group_templates {
         out.invalid(
             FieldPath::new("spec.podGroupTemplates"),
-            listed(new.pod_group_templates.iter().map(|it| it.name.as_str())),
+            join_names(new.pod_group_templates.iter().map(|it| it.name.as_str())),
             "field is immutable, with all that is in it; delete the Workload and make a new one",
         );
-        templates::count(new, out);
+        templates::check_count(new, out);
     }
 }
 
@@ -54,7 +54,7 @@ fn controller<T: HasController>(change: &Change<'_, T>, out: &mut Findings) {
     out.invalid(FieldPath::new("spec.controllerRef"), name, kept);
 }
 
-fn later(change: &Change<'_, v1beta1::Workload>, context: &Context<'_>, out: &mut Findings) {
+fn check_v1beta1(change: &Change<'_, v1beta1::Workload>, context: &Context<'_>, out: &mut Findings) {
     controller(change, out);
     let (old, new) = (&change.old.spec.templates, &change.new.spec.templates);
     let given = |it: &Templates| {
@@ -64,30 +64,30 @@ fn later(change: &Change<'_, v1beta1::Workload>, context: &Context<'_>, out: &mu
         ]
     };
     if given(old) != given(new) {
-        templates::one_of(new, out);
+        templates::check_one_of(new, out);
     }
-    lists(
+    compare_lists(
         &FieldPath::new("spec"),
         old,
         new,
         &mut |change| match change {
-            Member::Added(field) => out.forbidden(field, "no template can be added to a Workload"),
-            Member::Removed(field, name) => {
+            TemplateDiff::Added(field) => out.forbidden(field, "no template can be added to a Workload"),
+            TemplateDiff::Removed(field, name) => {
                 let name = quoted(name);
                 out.forbidden(field, format!("no template can be taken away; keep {name}"));
             }
-            Member::TooMany(field, count) => out.too_many(field, count, TEMPLATES_MAX),
-            Member::Kept(both) => {
+            TemplateDiff::TooMany(field, count) => out.too_many(field, count, TEMPLATES_MAX),
+            TemplateDiff::Retained(both) => {
                 let [old, new] = &*both;
-                kept::policy::<v1beta1::Workload>(old, new, out);
-                kept::fields::<v1beta1::Workload>(old, new, context, out);
+                immutable_fields::check_policy::<v1beta1::Workload>(old, new, out);
+                immutable_fields::check_fields::<v1beta1::Workload>(old, new, context, out);
             }
         },
     );
 }
 
 /// What became of a template.
-enum Member<'a> {
+enum TemplateDiff<'a> {
     /// It was not there.
     Added(FieldPath),
     /// It is not there any more.
@@ -95,25 +95,25 @@ enum Member<'a> {
     /// There are so many in its list.
     TooMany(FieldPath, usize),
     /// It is there still.
-    Kept(Box<[View<'a>; 2]>),
+    Retained(Box<[PodGroupView<'a>; 2]>),
 }
 
 /// Compares the templates in both lists, and those below. Where one was added or taken away that is all there is
 /// to say of its list.
-fn lists<'a>(
+fn compare_lists<'a>(
     above: &FieldPath,
     old: &'a Templates,
     new: &'a Templates,
-    tell: &mut dyn FnMut(Member<'a>),
+    tell: &mut dyn FnMut(TemplateDiff<'a>),
 ) {
     let pods = [&old.pod_group_templates, &new.pod_group_templates];
     let field = above.clone().field("podGroupTemplates");
-    if pods[0] != pods[1] && are_kept(&field, pods.map(|it| names(it, |it| &it.name)), tell) {
+    if pods[0] != pods[1] && compare_names(&field, pods.map(|it| names(it, |it| &it.name)), tell) {
         for (at, after) in pods[1].iter().enumerate() {
             if let Some(before) = pods[0].iter().find(|it| it.name == after.name) {
                 let place = || template_path(above, at, &after.name);
-                let both = [before, after].map(|it| View::later(place(), &it.group));
-                tell(Member::Kept(Box::new(both)));
+                let both = [before, after].map(|it| PodGroupView::from_v1beta1(place(), &it.group));
+                tell(TemplateDiff::Retained(Box::new(both)));
             }
         }
     }
@@ -122,13 +122,13 @@ fn lists<'a>(
         &new.composite_pod_group_templates,
     ];
     let field = above.clone().field("compositePodGroupTemplates");
-    if groups[0] != groups[1] && are_kept(&field, groups.map(|it| names(it, |it| &it.name)), tell) {
+    if groups[0] != groups[1] && compare_names(&field, groups.map(|it| names(it, |it| &it.name)), tell) {
         for (at, after) in groups[1].iter().enumerate() {
             if let Some(before) = groups[0].iter().find(|it| it.name == after.name) {
                 let place = composite_path(above, at, &after.name);
-                let both = [before, after].map(|it| View::composite(place.clone(), it));
-                tell(Member::Kept(Box::new(both)));
-                lists(&place, &before.templates, &after.templates, tell);
+                let both = [before, after].map(|it| PodGroupView::from_composite(place.clone(), it));
+                tell(TemplateDiff::Retained(Box::new(both)));
+                compare_lists(&place, &before.templates, &after.templates, tell);
             }
         }
     }
@@ -139,24 +139,24 @@ fn names<T>(items: &[T], name: fn(&T) -> &String) -> Vec<&str> {
 }
 
 /// Whether both lists have the same names, and not too many.
-fn are_kept<'a>(
+fn compare_names<'a>(
     field: &FieldPath,
     [old, new]: [Vec<&'a str>; 2],
-    tell: &mut dyn FnMut(Member<'a>),
+    tell: &mut dyn FnMut(TemplateDiff<'a>),
 ) -> bool {
     let mut is_kept = new.len() <= TEMPLATES_MAX;
     if !is_kept {
-        tell(Member::TooMany(field.clone(), new.len()));
+        tell(TemplateDiff::TooMany(field.clone(), new.len()));
     }
     for (at, name) in new.iter().enumerate() {
         if !old.contains(name) {
-            tell(Member::Added(field.clone().item(at, name)));
+            tell(TemplateDiff::Added(field.clone().item(at, name)));
             is_kept = false;
         }
     }
     for name in old {
         if !new.contains(&name) {
-            tell(Member::Removed(field.clone(), name));
+            tell(TemplateDiff::Removed(field.clone(), name));
             is_kept = false;
         }
     }

@@ -1,8 +1,8 @@
 #![doc = include_str!("admission_of_other_pod_sets.md")]
 
-use super::standing::{has_condition, is_reserved, reserved};
-use crate::expression::Expression;
-use crate::finding::{Findings, listed};
+use super::quota_status::{has_condition, has_quota_reserved, reserved};
+use crate::cel::CelRule;
+use crate::finding::{Findings, join_names};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
@@ -23,7 +23,7 @@ macro_rules! is_whole {
 }
 
 /// It is whole, holds no quota, or held quota before without being whole. What is so for most is asked first.
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "",
     concat!(
         is_whole!("self"),
@@ -37,7 +37,7 @@ const EXPRESSION: Expression = Expression::new(
     ),
     "must have one item for each pod set of the workload while quota is reserved",
 )
-.blaming(".status.admission.podSetAssignments");
+.field_path(".status.admission.podSetAssignments");
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL019",
@@ -62,7 +62,7 @@ fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     for (position, it) in assignments(change.new).iter().enumerate() {
         if !pod_sets.contains(it.name.as_str()) {
             let field = list.clone().item(position, &it.name).field("name");
-            let known = listed(pod_sets.iter().copied());
+            let known = join_names(pod_sets.iter().copied());
             out.not_found(
                 field,
                 &it.name,
@@ -73,7 +73,7 @@ fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     let given = assignments(change.new).iter().map(|it| it.name.as_str());
     let given: BTreeSet<&str> = given.collect();
     let missing = pod_sets.difference(&given).copied();
-    let missing = listed(missing);
+    let missing = join_names(missing);
     if !missing.is_empty() {
         out.required(
             list,
@@ -83,7 +83,7 @@ fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
 }
 
 fn fits(workload: &Workload) -> bool {
-    if !is_reserved(workload) {
+    if !has_quota_reserved(workload) {
         return true;
     }
     let given = assignments(workload);

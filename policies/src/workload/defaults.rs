@@ -1,21 +1,21 @@
 //! What is filled in for a Workload (KEP-5710, Workload priorities).
 
 use crate::defaulting::Defaults;
-use crate::filling::{Field, Filling};
+use crate::cel_defaults::{FieldDefault, CelDefault};
 use crate::rule::Context;
 use lockkeeper_api::Workload;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{DisruptionMode, POD_SET_NAME_DEFAULT};
 
 /// The classes, as far as the object and what is stored say them: which class is the global default only other objects say.
-pub(super) const FILLED: &[Filling] = &[
-    Filling::Field(Field {
-        at: "spec.priorityClassName",
+pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
+    CelDefault::Field(FieldDefault {
+        path: "spec.priorityClassName",
         when: "oldObject != null && has(oldObject.spec.priorityClassName)",
         value: "oldObject.spec.priorityClassName",
     }),
-    Filling::Field(Field {
-        at: "spec.preemptionPriorityClassName",
+    CelDefault::Field(FieldDefault {
+        path: "spec.preemptionPriorityClassName",
         when: "oldObject == null ? has(object.spec.priorityClassName) : has(oldObject.spec.preemptionPriorityClassName)",
         value: "oldObject == null ? object.spec.priorityClassName : oldObject.spec.preemptionPriorityClassName",
     }),
@@ -24,7 +24,7 @@ pub(super) const FILLED: &[Filling] = &[
 /// On creation the classes: the global default for scheduling, and that of scheduling for
 /// preemption. On an update the classes that the stored object has, as they are immutable: who
 /// replaces an object without naming them does not mean to change them. The rest always.
-pub(super) fn fill(workload: &Workload, old: Option<&Workload>, context: &Context<'_>) -> Defaults {
+pub(super) fn defaults(workload: &Workload, old: Option<&Workload>, context: &Context<'_>) -> Defaults {
     let mut out = Defaults::default();
     classes(workload, old, context, &mut out);
     if workload.spec.active.is_none() {
@@ -53,7 +53,7 @@ pub(super) fn fill(workload: &Workload, old: Option<&Workload>, context: &Contex
 
 fn classes(workload: &Workload, old: Option<&Workload>, context: &Context<'_>, out: &mut Defaults) {
     let spec = &workload.spec;
-    let global_default = || context.world.global_default().found().map(|(name, _)| name);
+    let global_default = || context.cluster.global_default().found().map(|(name, _)| name);
     let scheduling = match (&spec.priority_class_name, old) {
         (Some(_), _) => None,
         (None, Some(old)) => old.spec.priority_class_name.clone(),

@@ -1,14 +1,14 @@
 #![doc = include_str!("execution_time_changed_while_admitted.md")]
 
-use super::standing::{has_condition, is_admitted, reserved, while_admitted};
-use crate::expression::{Expression, same_field};
+use super::quota_status::{has_condition, is_admitted, reserved, while_admitted};
+use crate::cel::{CelRule, same_field};
 use crate::finding::Findings;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "",
     while_admitted!(
         "[self.spec].all(it, [oldSelf.spec].all(was, ",
@@ -17,7 +17,7 @@ const EXPRESSION: Expression = Expression::new(
     ),
     "field is immutable while the workload is admitted; deactivate it first",
 )
-.blaming(".spec.maximumExecutionTimeSeconds");
+.field_path(".spec.maximumExecutionTimeSeconds");
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL016",

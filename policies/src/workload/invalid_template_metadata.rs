@@ -1,7 +1,7 @@
 #![doc = include_str!("invalid_template_metadata.md")]
 
 use crate::finding::Findings;
-use crate::names;
+use crate::name_validation;
 use crate::pod_sets::PodSets;
 use crate::rule::{Check, Context, Layer, Rule};
 
@@ -22,7 +22,7 @@ pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
 }
 
 fn check<T: PodSets>(workload: &T, context: &Context<'_>, out: &mut Findings) {
-    if !T::is_asked(GATE, context.settings) {
+    if !T::is_gate_enabled(GATE, context.settings) {
         return;
     }
     for pod_set in workload.pod_sets() {
@@ -31,10 +31,10 @@ fn check<T: PodSets>(workload: &T, context: &Context<'_>, out: &mut Findings) {
         };
         let field = pod_set.path().field("template.metadata");
         if let Some(map) = &metadata.labels {
-            names::labels(map, &field.clone().field("labels"), out);
+            name_validation::labels(map, &field.clone().field("labels"), out);
         }
         if let Some(map) = &metadata.annotations {
-            names::annotations(map, &field.field("annotations"), out);
+            name_validation::annotations(map, &field.field("annotations"), out);
         }
     }
 }

@@ -1,19 +1,19 @@
 #![doc = include_str!("min_count_above_count.md")]
 
 use super::pod_groups::{count, path};
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec.podSets[]",
     "!has(self.minCount) || self.minCount <= (has(self.count) ? self.count : 1)",
     "must be at most the count of the pod set; leave it out if all pods are needed",
 )
-.blaming(".minCount")
-.kept(
+.field_path(".minCount")
+.unchanged_when(
     "has(oldSelf.minCount) && self.minCount == oldSelf.minCount \
      && (has(self.count) ? self.count : 1) == (has(oldSelf.count) ? oldSelf.count : 1)",
 );

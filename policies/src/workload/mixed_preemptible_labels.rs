@@ -1,7 +1,7 @@
 #![doc = include_str!("mixed_preemptible_labels.md")]
 
 use crate::finding::{Findings, quoted};
-use crate::preemptible::{is_preemptible, label, remedy, shown, value, word};
+use crate::preemptible_label::{is_preemptible, label, expected_value, display_value, value, adjective};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -40,14 +40,14 @@ fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
                     .item(position, pod_set.name())
                     .field("template.metadata.labels")
                     .key(labels::PREEMPTIBLE),
-                shown(value(labels_of(pod_set))),
+                display_value(value(labels_of(pod_set))),
                 format!(
                     "makes these pods {}, while those of pod set {} are {}; one job's pods must \
                      agree, so set it to {} here, or change the others",
-                    word(!expected),
+                    adjective(!expected),
                     quoted(first.name()),
-                    word(expected),
-                    remedy(expected),
+                    adjective(expected),
+                    expected_value(expected),
                 ),
             );
         }

@@ -15,12 +15,12 @@ mod priority_class_changed;
 mod queue_changed_while_reserved;
 pub(crate) mod reserved_resource;
 pub(crate) mod several_min_counts;
-mod standing;
+mod quota_status;
 mod unknown_priority_class;
 
 use crate::defaulting::Defaults;
-use crate::filling::Filling;
-use crate::guarded::Guarded;
+use crate::cel_defaults::CelDefault;
+use crate::validated_kind::ValidatedKind;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::{Context, Operation, Rule};
@@ -51,18 +51,18 @@ static RULES: &[Rule<Workload>] = &[
     misplaced_key::rule(Action::Warn),
 ];
 
-impl Guarded for Workload {
+impl ValidatedKind for Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
-    const FILLED: &'static [Filling] = defaults::FILLED;
+    const CEL_DEFAULTS: &'static [CelDefault] = defaults::CEL_DEFAULTS;
 
     fn rules() -> &'static [Rule<Self>] {
         RULES
     }
 
     fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
-        defaults::fill(object, old, context)
+        defaults::defaults(object, old, context)
     }
 }
 

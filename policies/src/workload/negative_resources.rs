@@ -1,7 +1,7 @@
 #![doc = include_str!("negative_resources.md")]
 
 use crate::finding::Findings;
-use crate::pod_sets::{PodSets, each_amount};
+use crate::pod_sets::{PodSets, visit_amounts};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::quantity::Quantity;
 
@@ -22,10 +22,10 @@ pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
 }
 
 fn check<T: PodSets>(workload: &T, context: &Context<'_>, out: &mut Findings) {
-    if !T::is_asked(GATE, context.settings) {
+    if !T::is_gate_enabled(GATE, context.settings) {
         return;
     }
-    each_amount(workload, out, |amount, out| {
+    visit_amounts(workload, out, |amount, out| {
         let text = amount.quantity.0.as_str();
         let is_negative = text.parse::<Quantity>().is_ok_and(Quantity::is_negative);
         if is_negative {

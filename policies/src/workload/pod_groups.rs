@@ -2,7 +2,7 @@
 //!
 //! Source: KEP-5710, Preemption unit: a replica of a pod group is what is preempted as one.
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::ErrorKind;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Layer, Rule};
@@ -11,15 +11,15 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{PodGroup, PodSet};
 
-const IS_KNOWN: Expression = Expression::new(
+const IS_KNOWN: CelRule = CelRule::new(
     "spec",
     "self.podSets.all(set, !has(set.podGroupName) \
      || (has(self.podGroups) && self.podGroups.exists(it, it.name == set.podGroupName)))",
     "a pod set names a pod group that is not there; add it to spec.podGroups, or name one that is there",
 )
 
-.blaming(".podSets")
-.of_kind(ErrorKind::NotFound).kept(
+.field_path(".podSets")
+.with_kind(ErrorKind::NotFound).unchanged_when(
     "self.podSets.all(set, !has(set.podGroupName) \
      || (has(self.podGroups) && self.podGroups.exists(it, it.name == set.podGroupName)) \
      || (oldSelf.podSets.exists(was, was.name == set.name && has(was.podGroupName) \
@@ -27,7 +27,7 @@ const IS_KNOWN: Expression = Expression::new(
      && !(has(oldSelf.podGroups) && oldSelf.podGroups.exists(it, it.name == set.podGroupName))))",
 );
 
-const IS_EVEN: Expression = Expression::new(
+const IS_EVEN: CelRule = CelRule::new(
     "spec",
     "!has(self.podGroups) || self.podSets.all(set, !has(set.podGroupName) \
      || self.podGroups.all(it, it.name != set.podGroupName \
@@ -35,7 +35,7 @@ const IS_EVEN: Expression = Expression::new(
     "the count of a pod set must be a multiple of the replicas of its pod group, which have equally many of its pods",
 )
 
-.blaming(".podSets").kept(
+.field_path(".podSets").unchanged_when(
     "self.podSets.all(set, !has(set.podGroupName) || self.podGroups.all(it, it.name != set.podGroupName \
      || (has(set.count) ? set.count : 1) % (has(it.replicas) ? it.replicas : 1) == 0 \
      || (oldSelf.podSets.exists(was, was.name == set.name && has(was.podGroupName) \
@@ -45,7 +45,7 @@ const IS_EVEN: Expression = Expression::new(
      && (has(was.replicas) ? was.replicas : 1) == (has(it.replicas) ? it.replicas : 1)))))",
 );
 
-const IS_REACHED: Expression = Expression::new(
+const IS_REACHED: CelRule = CelRule::new(
     "spec",
     "!has(self.podGroups) || self.podGroups.all(it, !has(it.minCount) \
      || [self.podSets.filter(set, has(set.podGroupName) && set.podGroupName == it.name)\
@@ -54,7 +54,7 @@ const IS_REACHED: Expression = Expression::new(
     "the minCount of a pod group must be at most the pods of one replica; with more it can never run",
 )
 
-.blaming(".podGroups").kept(
+.field_path(".podGroups").unchanged_when(
     "self.podGroups.all(it, !has(it.minCount) || [self.podSets.filter(set, has(set.podGroupName) && set.podGroupName == it.name)\
      .map(set, has(set.count) ? set.count : 1).sum() / (has(it.replicas) ? it.replicas : 1)]\
      .all(pods, pods == 0 || it.minCount <= pods \

@@ -3,18 +3,18 @@
 //! The schema knows nothing of templates, so what is said of them is a rule of its own.
 
 use super::pod_groups::{count, path, replicas};
-use super::standing::{has_condition, is_reserved, reserved, while_reserved};
-use crate::expression::{Expression, same_field};
-use crate::finding::{Findings, listed};
+use super::quota_status::{has_condition, has_quota_reserved, reserved, while_reserved};
+use crate::cel::{CelRule, same_field};
+use crate::finding::{Findings, join_names};
 use crate::rule::{Change, Check, Context, Layer, Rule};
-use crate::same;
+use crate::semantic_equality;
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{DisruptionMode, PodGroup, PodSet};
 use std::collections::BTreeMap;
 
-const POD_SETS: Expression = Expression::new(
+const POD_SETS: CelRule = CelRule::new(
     "",
     while_reserved!(
         "[self.spec.podSets].all(after, [oldSelf.spec.podSets].all(before, after.size() == before.size() \
@@ -27,9 +27,9 @@ const POD_SETS: Expression = Expression::new(
     ),
     "pod sets are immutable while quota is reserved; keep them, or deactivate the workload first",
 )
-.blaming(".spec.podSets");
+.field_path(".spec.podSets");
 
-const POD_GROUPS: Expression = Expression::new(
+const POD_GROUPS: CelRule = CelRule::new(
     "",
     while_reserved!(
         "(!has(self.spec.podGroups) && !has(oldSelf.spec.podGroups)) \
@@ -45,7 +45,7 @@ const POD_GROUPS: Expression = Expression::new(
     ),
     "pod groups are immutable while quota is reserved; keep them, or deactivate the workload first",
 )
-.blaming(".spec.podGroups");
+.field_path(".spec.podGroups");
 
 /// Numbers, names and groups.
 pub(super) const RULE: Rule<Workload> = Rule {
@@ -72,7 +72,7 @@ pub(super) const TEMPLATE: Rule<Workload> = Rule {
 };
 
 fn pods(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
-    if is_reserved(change.old) && is_reserved(change.new) {
+    if has_quota_reserved(change.old) && has_quota_reserved(change.new) {
         let (old, new) = (&change.old.spec, &change.new.spec);
         pod_sets(&old.pod_sets, &new.pod_sets, out);
         pod_groups(&old.pod_groups, &new.pod_groups, out);
@@ -119,13 +119,13 @@ fn pod_groups(old: &[PodGroup], new: &[PodGroup], out: &mut Findings) {
 }
 
 fn template(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
-    if !is_reserved(change.old) || !is_reserved(change.new) {
+    if !has_quota_reserved(change.old) || !has_quota_reserved(change.new) {
         return;
     }
     let old = by_name(&change.old.spec.pod_sets);
     for (position, it) in change.new.spec.pod_sets.iter().enumerate() {
         let was = old.get(it.name());
-        if was.is_some_and(|was| !same::template(&was.template, &it.template)) {
+        if was.is_some_and(|was| !semantic_equality::templates_equal(&was.template, &it.template)) {
             out.invalid(
                 path(position, it).field("template"),
                 it.name(),
@@ -149,11 +149,11 @@ fn is_other_list(
     if is_other {
         let kept = match old.as_slice() {
             [] => "none".to_owned(),
-            names => listed(names.iter().copied()),
+            names => join_names(names.iter().copied()),
         };
         out.invalid(
             FieldPath::new(list),
-            listed(new.iter().copied()),
+            join_names(new.iter().copied()),
             format!(
                 "nothing can be added or removed while quota is reserved; keep {kept}, or deactivate the workload first"
             ),

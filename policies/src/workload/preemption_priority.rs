@@ -3,7 +3,7 @@
 #![doc = include_str!("preemption_priority_too_far_above.md")]
 #![doc = include_str!("separate_preemption_priority_not_allowed.md")]
 
-use super::priorities::separate;
+use super::priorities::separate_priorities;
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
@@ -48,7 +48,7 @@ fn place() -> FieldPath {
 }
 
 fn below_scheduling(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
-    let Some(both) = separate(workload, context.world) else {
+    let Some(both) = separate_priorities(workload, context.cluster) else {
         return;
     };
     if both.preemption < both.scheduling {
@@ -59,7 +59,7 @@ fn below_scheduling(workload: &Workload, context: &Context<'_>, out: &mut Findin
                 "its value {} is below the {}, so two such workloads could preempt each other \
                  without end; name a class with a value of at least {}",
                 both.preemption,
-                both.scheduling_words(),
+                both.scheduling_priority_text(),
                 both.scheduling,
             ),
         );
@@ -70,7 +70,7 @@ fn too_far_above(workload: &Workload, context: &Context<'_>, out: &mut Findings)
     let Some(most) = context.settings.priority.max_preemption_above_scheduling else {
         return;
     };
-    let Some(both) = separate(workload, context.world) else {
+    let Some(both) = separate_priorities(workload, context.cluster) else {
         return;
     };
     let highest = i64::from(both.scheduling).saturating_add(i64::from(most));
@@ -82,7 +82,7 @@ fn too_far_above(workload: &Workload, context: &Context<'_>, out: &mut Findings)
                 "its value {} is more than {most} above the {}; the administrator allows at most \
                  {highest}",
                 both.preemption,
-                both.scheduling_words(),
+                both.scheduling_priority_text(),
             ),
         );
     }
@@ -92,7 +92,7 @@ fn not_allowed(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
     let Some(allowed) = &context.settings.priority.separate_preemption_allowed_for else {
         return;
     };
-    let Some(both) = separate(workload, context.world) else {
+    let Some(both) = separate_priorities(workload, context.cluster) else {
         return;
     };
     let exempt = both

@@ -1,11 +1,11 @@
 //! The two priorities of a workload (KEP-5710, Workload priorities).
 
-use crate::priority::system_class;
-use crate::world::{Lookup, PriorityClassFacts, World};
+use crate::priority_admission::system_class;
+use crate::cluster_view::{Lookup, PriorityClassFacts, ClusterView};
 use lockkeeper_api::Workload;
 
 /// The PriorityClass of this name; the two system classes always exist.
-pub(crate) fn class(world: &dyn World, name: &str) -> Lookup<PriorityClassFacts> {
+pub(crate) fn class(world: &dyn ClusterView, name: &str) -> Lookup<PriorityClassFacts> {
     match system_class(name) {
         None => world.priority_class(name),
         Some(facts) => Lookup::Found(facts),
@@ -13,7 +13,7 @@ pub(crate) fn class(world: &dyn World, name: &str) -> Lookup<PriorityClassFacts>
 }
 
 /// The priorities of a workload whose preemption priority class is named and known.
-pub(super) struct Separate<'a> {
+pub(super) struct SeparatePriorities<'a> {
     /// The scheduling class; `None` is priority 0, as there was no default when it was made.
     pub(super) scheduling_class: Option<&'a str>,
     /// The scheduling priority.
@@ -24,9 +24,9 @@ pub(super) struct Separate<'a> {
     pub(super) preemption: i32,
 }
 
-impl Separate<'_> {
+impl SeparatePriorities<'_> {
     /// How a message names the scheduling priority.
-    pub(super) fn scheduling_words(&self) -> String {
+    pub(super) fn scheduling_priority_text(&self) -> String {
         match self.scheduling_class {
             Some(name) => format!("{} of priorityClassName {name:?}", self.scheduling),
             None => "0 of a workload without priorityClassName".to_owned(),
@@ -36,7 +36,7 @@ impl Separate<'_> {
 
 /// The priorities of a workload; `None` when it has one priority for both, or a class that is not
 /// known.
-pub(super) fn separate<'a>(workload: &'a Workload, world: &dyn World) -> Option<Separate<'a>> {
+pub(super) fn separate_priorities<'a>(workload: &'a Workload, world: &dyn ClusterView) -> Option<SeparatePriorities<'a>> {
     let spec = &workload.spec;
     let scheduling_class = spec.priority_class_name.as_deref();
     let preemption_class = spec.preemption_priority_class_name.as_deref()?;
@@ -46,7 +46,7 @@ pub(super) fn separate<'a>(workload: &'a Workload, world: &dyn World) -> Option<
     // Both are asked for before either is missed, so that whoever fetches them fetches both.
     let scheduling = scheduling_class.map(|name| class(world, name).found());
     let preemption = class(world, preemption_class).found()?;
-    Some(Separate {
+    Some(SeparatePriorities {
         scheduling_class,
         scheduling: match scheduling {
             None => 0,

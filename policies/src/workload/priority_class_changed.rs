@@ -1,34 +1,34 @@
 #![doc = include_str!("priority_class_changed.md")]
 
-use crate::expression::{Expression, same_field};
+use crate::cel::{CelRule, same_field};
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const SCHEDULING: Expression = Expression::new(
+const SCHEDULING: CelRule = CelRule::new(
     "spec",
     same_field!("self", "oldSelf", "priorityClassName"),
     "field is immutable; delete the workload and make a new one",
 )
-.detailed(
+.message_expression(
     "'\"' + (has(self.priorityClassName) ? self.priorityClassName : '') + '\": field is immutable; ' \
      + (has(oldSelf.priorityClassName) ? 'keep \"' + oldSelf.priorityClassName + '\"' : 'leave it out') \
      + ', or delete the workload and make a new one'",
 )
-.blaming(".priorityClassName");
-const PREEMPTION: Expression = Expression::new(
+.field_path(".priorityClassName");
+const PREEMPTION: CelRule = CelRule::new(
     "spec",
     same_field!("self", "oldSelf", "preemptionPriorityClassName"),
     "field is immutable; delete the workload and make a new one",
 )
-.detailed(
+.message_expression(
     "'\"' + (has(self.preemptionPriorityClassName) ? self.preemptionPriorityClassName : '') + '\": field is immutable; ' \
      + (has(oldSelf.preemptionPriorityClassName) ? 'keep \"' + oldSelf.preemptionPriorityClassName + '\"' : 'leave it out') \
      + ', or delete the workload and make a new one'",
 )
-.blaming(".preemptionPriorityClassName");
+.field_path(".preemptionPriorityClassName");
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL005",

@@ -1,24 +1,24 @@
 #![doc = include_str!("queue_changed_while_reserved.md")]
 
-use super::standing::{has_condition, is_reserved, reserved, while_reserved};
-use crate::expression::{Expression, same_field};
+use super::quota_status::{has_condition, has_quota_reserved, reserved, while_reserved};
+use crate::cel::{CelRule, same_field};
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "",
     while_reserved!(same_field!("self.spec", "oldSelf.spec", "queueName")),
     "field is immutable while quota is reserved; deactivate the workload first",
 )
-.detailed(
+.message_expression(
     "'\"' + (has(self.spec.queueName) ? self.spec.queueName : '') + '\": field is immutable while quota is reserved; ' \
      + (has(oldSelf.spec.queueName) ? 'keep \"' + oldSelf.spec.queueName + '\"' : 'leave it out') \
      + ', or deactivate the workload first'",
 )
-.blaming(".spec.queueName");
+.field_path(".spec.queueName");
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL015",
@@ -34,7 +34,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
 fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     let before = &change.old.spec.queue_name;
     let after = &change.new.spec.queue_name;
-    if before == after || !is_reserved(change.old) || !is_reserved(change.new) {
+    if before == after || !has_quota_reserved(change.old) || !has_quota_reserved(change.new) {
         return;
     }
     let kept = match before {

@@ -1,7 +1,7 @@
 #![doc = include_str!("reserved_resource.md")]
 
 use crate::finding::Findings;
-use crate::pod_sets::{PodSets, each_amount};
+use crate::pod_sets::{PodSets, visit_amounts};
 use crate::rule::{Check, Layer, Rule};
 
 /// The resource that pods are counted in.
@@ -21,7 +21,7 @@ pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
 }
 
 fn check<T: PodSets>(workload: &T, out: &mut Findings) {
-    each_amount(workload, out, |amount, out| {
+    visit_amounts(workload, out, |amount, out| {
         if amount.resource == PODS {
             out.invalid(
                 amount.path(),

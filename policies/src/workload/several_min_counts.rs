@@ -1,17 +1,17 @@
 #![doc = include_str!("several_min_counts.md")]
 
-use crate::expression::Expression;
+use crate::cel::CelRule;
 use crate::finding::Findings;
 use crate::pod_sets::PodSets;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: Expression = Expression::new(
+const EXPRESSION: CelRule = CelRule::new(
     "spec.podSets",
     "self.filter(it, has(it.minCount)).size() <= 1",
     "several pod sets have a minCount; at most one may, so keep it on one of them",
 )
-.kept("self.filter(it, has(it.minCount)).size() == oldSelf.filter(it, has(it.minCount)).size()");
+.unchanged_when("self.filter(it, has(it.minCount)).size() == oldSelf.filter(it, has(it.minCount)).size()");
 
 pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
     Rule {

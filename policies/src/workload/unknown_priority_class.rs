@@ -2,9 +2,9 @@
 
 use super::priorities::class;
 use crate::finding::Findings;
-use crate::priority::known_classes;
+use crate::priority_admission::known_classes;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::world::Lookup;
+use crate::cluster_view::Lookup;
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -32,8 +32,8 @@ fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
     ];
     for (field, name) in fields {
         let Some(name) = name else { continue };
-        if class(context.world, name) == Lookup::Absent {
-            out.not_found(FieldPath::new(field), name, known_classes(context.world));
+        if class(context.cluster, name) == Lookup::Absent {
+            out.not_found(FieldPath::new(field), name, known_classes(context.cluster));
         }
     }
 }

@@ -12,8 +12,8 @@
 )]
 
 mod objects;
-mod pages;
-mod scenes;
+mod rule_pages;
+mod scenarios;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -22,10 +22,10 @@ use lockkeeper_api::config::Config;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
 use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
-use lockkeeper_policies::engine::{FINDINGS_MAX, Subject, Verdict, review};
+use lockkeeper_policies::engine::{FINDINGS_MAX, ReviewSubject, Verdict, review};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context, Operation};
@@ -36,19 +36,19 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{TestCaseError, TestCaseResult, TestRunner};
-use scenes::{plain, scene, wild};
+use scenarios::{well_formed, scenario, malformed};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Kubernetes' later version of its kinds.
-const LATER: &str = "scheduling.k8s.io/v1beta1";
+const V1BETA1: &str = "scheduling.k8s.io/v1beta1";
 
 // ---- Scenes ------------------------------------------------------------------------------------
 
 /// One object as it is stored and as it would be, in a world, under a configuration.
 #[derive(Clone, Debug)]
-struct Scene {
+struct Scenario {
     config: Value,
     /// The other objects.
     world: Vec<Value>,
@@ -62,54 +62,54 @@ struct Scene {
     order: Vec<u8>,
 }
 
-impl Scene {
+impl Scenario {
     fn create(&self, object: &Value) -> Verdict {
-        self.judge(Operation::Create, object, object)
+        self.review(Operation::Create, object, object)
     }
 
     fn update(&self, old: &Value, new: &Value) -> Verdict {
-        self.judge(Operation::Update, old, new)
+        self.review(Operation::Update, old, new)
     }
 
-    fn judge(&self, operation: Operation, old: &Value, new: &Value) -> Verdict {
+    fn review(&self, operation: Operation, old: &Value, new: &Value) -> Verdict {
         let version = new["apiVersion"].as_str().unwrap_or_default();
         let kind = new["kind"].as_str().unwrap();
         let judge = match kind {
-            "Workload" if version == LATER => judge_typed::<v1beta1::Workload>,
-            "PodGroup" if version == LATER => judge_typed::<v1beta1::PodGroup>,
+            "Workload" if version == V1BETA1 => review_typed::<v1beta1::Workload>,
+            "PodGroup" if version == V1BETA1 => review_typed::<v1beta1::PodGroup>,
             "Workload" if version.starts_with(scheduling::GROUP) => {
-                judge_typed::<scheduling::Workload>
+                review_typed::<scheduling::Workload>
             }
-            "PodGroup" => judge_typed::<scheduling::PodGroup>,
-            "ClusterQueue" => judge_typed::<ClusterQueue>,
-            "Cohort" => judge_typed::<Cohort>,
-            "ResourceFlavor" => judge_typed::<ResourceFlavor>,
-            "LocalQueue" => judge_typed::<LocalQueue>,
-            "Workload" => judge_typed::<Workload>,
-            "PriorityClass" => judge_typed::<PriorityClass>,
-            "Job" => judge_typed::<Job>,
-            "Pod" => judge_typed::<Pod>,
-            "ElasticQuota" => judge_typed::<ElasticQuota>,
+            "PodGroup" => review_typed::<scheduling::PodGroup>,
+            "ClusterQueue" => review_typed::<ClusterQueue>,
+            "Cohort" => review_typed::<Cohort>,
+            "ResourceFlavor" => review_typed::<ResourceFlavor>,
+            "LocalQueue" => review_typed::<LocalQueue>,
+            "Workload" => review_typed::<Workload>,
+            "PriorityClass" => review_typed::<PriorityClass>,
+            "Job" => review_typed::<Job>,
+            "Pod" => review_typed::<Pod>,
+            "ElasticQuota" => review_typed::<ElasticQuota>,
             other => panic!("no judge for {other}"),
         };
         judge(self, operation, old, new)
     }
 
     /// Whether the update leaves all that rules look at, so that it is not judged.
-    fn is_untouched(&self) -> bool {
+    fn is_unchanged(&self) -> bool {
         let [old, new] = [&self.old, &self.new].map(ElasticQuota::deserialize);
         self.new["kind"] == "ElasticQuota"
-            && ElasticQuota::is_untouched(&old.unwrap(), &new.unwrap())
+            && ElasticQuota::is_unchanged(&old.unwrap(), &new.unwrap())
     }
 
     fn index(&self) -> Index {
         let mut index = Index::default();
         if self.known {
-            index.declare_known(IndexedKind::PriorityClass);
-            index.declare_known(IndexedKind::ElasticQuota);
+            index.mark_complete(IndexedKind::PriorityClass);
+            index.mark_complete(IndexedKind::ElasticQuota);
         }
         for object in &self.world {
-            facts::observe(&mut index, object).unwrap();
+            facts::ingest(&mut index, object).unwrap();
         }
         index
     }
@@ -120,8 +120,8 @@ impl Scene {
     }
 }
 
-fn judge_typed<T: Guarded>(
-    scene: &Scene,
+fn review_typed<T: ValidatedKind>(
+    scene: &Scenario,
     operation: Operation,
     old: &Value,
     new: &Value,
@@ -129,16 +129,16 @@ fn judge_typed<T: Guarded>(
     let [old, new]: [T; 2] = [old, new].map(|object| T::deserialize(object).unwrap());
     let (index, settings) = (scene.index(), scene.settings());
     let context = Context {
-        world: &index,
+        cluster: &index,
         settings: &settings,
     };
     let subject = match operation {
-        Operation::Create => Subject::Create(&new),
-        Operation::Update => Subject::Update(Change {
+        Operation::Create => ReviewSubject::Create(&new),
+        Operation::Update => ReviewSubject::Update(Change {
             old: &old,
             new: &new,
         }),
-        Operation::Delete => Subject::Delete(&new),
+        Operation::Delete => ReviewSubject::Delete(&new),
     };
     review(&subject, &context)
 }
@@ -150,14 +150,14 @@ fn all(verdict: &Verdict) -> impl Iterator<Item = &Finding> {
 
 /// Holds a property against every pair of examples of every page, and against generated scenes.
 #[track_caller]
-fn check(property: impl Fn(&Scene) -> TestCaseResult) {
-    for scene in pages::scenes() {
+fn check(property: impl Fn(&Scenario) -> TestCaseResult) {
+    for scene in rule_pages::scenarios() {
         match property(&scene) {
             Ok(()) | Err(TestCaseError::Reject(_)) => {}
             Err(error) => panic!("{error}\n{scene:#?}"),
         }
     }
-    check_generated(scene(&plain()), property);
+    check_generated(scenario(&well_formed()), property);
 }
 
 #[track_caller]
@@ -175,7 +175,7 @@ fn check_generated<S: Strategy>(strategy: S, property: impl Fn(&S::Value) -> Tes
 // ---- Properties --------------------------------------------------------------------------------
 
 #[test]
-fn what_does_not_change_is_never_found() {
+fn unchanged_object_has_no_findings() {
     check(|scene| {
         let verdict = scene.update(&scene.old, &scene.old);
         prop_assert_eq!(verdict, Verdict::default());
@@ -184,9 +184,9 @@ fn what_does_not_change_is_never_found() {
 }
 
 #[test]
-fn metadata_that_no_rule_reads_can_change() {
+fn unrelated_metadata_change_has_no_findings() {
     check(|scene| {
-        let new = touched(&scene.old, &scene.metadata);
+        let new = with_metadata(&scene.old, &scene.metadata);
         let verdict = scene.update(&scene.old, &new);
         prop_assert_eq!(verdict, Verdict::default());
         Ok(())
@@ -194,7 +194,7 @@ fn metadata_that_no_rule_reads_can_change() {
 }
 
 /// The object with other labels, annotations and finalizers; it keeps those that rules read.
-fn touched(object: &Value, metadata: &Value) -> Value {
+fn with_metadata(object: &Value, metadata: &Value) -> Value {
     let mut new = object.clone();
     for (key, value) in metadata.as_object().unwrap() {
         new["metadata"][key] = value.clone();
@@ -211,7 +211,7 @@ fn touched(object: &Value, metadata: &Value) -> Value {
 }
 
 #[test]
-fn items_of_lists_can_change_places() {
+fn list_reordering_has_no_findings() {
     check(|scene| {
         let new = permuted(&scene.old, &scene.order);
         let verdict = scene.update(&scene.old, &new);
@@ -247,10 +247,10 @@ fn permute(items: &mut [Value], order: &[u8]) {
 }
 
 #[test]
-fn an_update_of_a_clean_object_is_judged_like_a_new_object() {
+fn update_of_valid_object_is_reviewed_like_create() {
     check(|scene| {
         prop_assume!(scene.create(&scene.old) == Verdict::default());
-        prop_assume!(!scene.is_untouched());
+        prop_assume!(!scene.is_unchanged());
         let mut verdict = scene.update(&scene.old, &scene.new);
         let lists = [
             &mut verdict.denials,
@@ -282,12 +282,12 @@ fn is_about_creation(finding: &Finding) -> bool {
 }
 
 #[test]
-fn an_update_is_judged_by_what_the_old_object_does_not_give() {
+fn update_reports_only_new_findings() {
     check(|scene| {
         let before = scene.create(&scene.old);
         let after = scene.create(&scene.new);
         let verdict = scene.update(&scene.old, &scene.new);
-        if scene.is_untouched() {
+        if scene.is_unchanged() {
             prop_assert_eq!(verdict, Verdict::default());
             return Ok(());
         }
@@ -318,14 +318,14 @@ fn identity(finding: &Finding) -> (&str, String, &Option<String>, &str) {
 }
 
 #[test]
-fn no_object_makes_a_review_panic_or_waver() {
-    let property = |scene: &Scene| {
+fn review_never_panics_and_is_deterministic() {
+    let property = |scene: &Scenario| {
         let mut reversed = scene.clone();
         reversed.world.reverse();
         for operation in [Operation::Create, Operation::Update, Operation::Delete] {
-            let verdict = scene.judge(operation, &scene.old, &scene.new);
+            let verdict = scene.review(operation, &scene.old, &scene.new);
             // The order in which the world was learned does not matter.
-            let again = reversed.judge(operation, &scene.old, &scene.new);
+            let again = reversed.review(operation, &scene.old, &scene.new);
             prop_assert_eq!(&verdict, &again);
             for finding in all(&verdict) {
                 prop_assert!(finding.to_string().ends_with(&finding.message()));
@@ -334,7 +334,7 @@ fn no_object_makes_a_review_panic_or_waver() {
         Ok(())
     };
     check(property);
-    check_generated(scene(&wild()), property);
+    check_generated(scenario(&malformed()), property);
 }
 
 /// A queue each of whose `count` flavors breaks these rules once.
@@ -349,7 +349,7 @@ fn broken(count: usize, actions: [&str; 4]) -> Verdict {
         .collect();
     let groups = json!([{"coveredResources": ["cpu"], "flavors": flavors}]);
     let actions: BTreeMap<&str, &str> = BROKEN.into_iter().zip(actions).collect();
-    let mut scene = pages::scene(json!({"rules": {"actions": actions}}), Vec::new());
+    let mut scene = rule_pages::scenario(json!({"rules": {"actions": actions}}), Vec::new());
     scene.new = object::<ClusterQueue>("q", json!({"spec": {"resourceGroups": groups}}));
     scene.create(&scene.new)
 }
@@ -374,7 +374,7 @@ fn findings_past_the_bound_are_counted() {
 }
 
 #[test]
-fn a_denial_is_never_lost() {
+fn review_over_finding_limit_keeps_a_denial() {
     let action = || select(vec!["enforce", "warn", "audit", "off"]);
     let actions = [action(), action(), action(), action()];
     check_generated((0..=60_usize, actions), |(count, actions)| {

@@ -1,10 +1,10 @@
 //! Generated objects.
 
-use super::scenes::{Leaves, classes};
+use super::scenarios::{LeafStrategies, classes};
 use super::*;
 
 /// An object of kind `T`, with these fields and this name.
-pub(super) fn object<T: Guarded>(name: &str, fields: Value) -> Value {
+pub(super) fn object<T: ValidatedKind>(name: &str, fields: Value) -> Value {
     let mut object = fields;
     object["apiVersion"] = T::api_version(&()).into();
     object["kind"] = T::kind(&()).into();
@@ -15,7 +15,7 @@ pub(super) fn object<T: Guarded>(name: &str, fields: Value) -> Value {
     object
 }
 
-pub(super) fn queue(leaves: &Leaves) -> BoxedStrategy<Value> {
+pub(super) fn queue(leaves: &LeafStrategies) -> BoxedStrategy<Value> {
     let reclaim = option::of(select(vec!["Never", "LowerPriority", "Any"]));
     let borrow = option::of(select(vec!["Never", "LowerPriority"]));
     let preemption = (reclaim, borrow).prop_map(|(reclaim, borrow)| {
@@ -35,7 +35,7 @@ pub(super) fn queue(leaves: &Leaves) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-pub(super) fn cohort(leaves: &Leaves) -> BoxedStrategy<Value> {
+pub(super) fn cohort(leaves: &LeafStrategies) -> BoxedStrategy<Value> {
     let parent = option::of(leaves.names.clone());
     (parent, groups(leaves))
         .prop_map(|(parent, groups)| {
@@ -45,7 +45,7 @@ pub(super) fn cohort(leaves: &Leaves) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-pub(super) fn groups(leaves: &Leaves) -> impl Strategy<Value = Vec<Value>> + use<> {
+pub(super) fn groups(leaves: &LeafStrategies) -> impl Strategy<Value = Vec<Value>> + use<> {
     let amount = || leaves.amounts.clone();
     let amounts = (amount(), option::of(amount()), option::of(amount()));
     let resources = vec(leaves.names.clone(), 1..3);
@@ -71,14 +71,14 @@ pub(super) fn groups(leaves: &Leaves) -> impl Strategy<Value = Vec<Value>> + use
     vec(group, 0..3)
 }
 
-pub(super) fn flavor(leaves: &Leaves) -> BoxedStrategy<Value> {
+pub(super) fn flavor(leaves: &LeafStrategies) -> BoxedStrategy<Value> {
     let labels = btree_map(leaves.names.clone(), leaves.names.clone(), 0..2);
     let spec = labels.prop_map(|labels| json!({"spec": {"nodeLabels": labels}}));
     spec.prop_map(|spec| object::<ResourceFlavor>("f", spec))
         .boxed()
 }
 
-pub(super) fn workload(leaves: &Leaves) -> BoxedStrategy<Value> {
+pub(super) fn workload(leaves: &LeafStrategies) -> BoxedStrategy<Value> {
     let template = prop_oneof![
         Just(json!({})),
         pod_labels(leaves).prop_map(|labels| json!({"metadata": {"labels": labels}})),
@@ -99,7 +99,7 @@ pub(super) fn workload(leaves: &Leaves) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-pub(super) fn pod_labels(leaves: &Leaves) -> impl Strategy<Value = Value> + use<> {
+pub(super) fn pod_labels(leaves: &LeafStrategies) -> impl Strategy<Value = Value> + use<> {
     let preemptible = option::of(select(vec!["true", "false", "yes"]));
     let job = option::weighted(0.8, leaves.names.clone());
     (job, preemptible).prop_map(|(job, preemptible)| {
@@ -114,7 +114,7 @@ pub(super) fn pod_labels(leaves: &Leaves) -> impl Strategy<Value = Value> + use<
     })
 }
 
-pub(super) fn class(leaves: &Leaves) -> BoxedStrategy<Value> {
+pub(super) fn class(leaves: &LeafStrategies) -> BoxedStrategy<Value> {
     let name = prop_oneof![
         select(vec!["low", "high"]).prop_map(str::to_owned),
         leaves.names.clone()
@@ -127,13 +127,13 @@ pub(super) fn class(leaves: &Leaves) -> BoxedStrategy<Value> {
         .boxed()
 }
 
-pub(super) fn pod(leaves: &Leaves) -> BoxedStrategy<Value> {
+pub(super) fn pod(leaves: &LeafStrategies) -> BoxedStrategy<Value> {
     (leaves.names.clone(), pod_labels(leaves))
         .prop_map(|(name, labels)| object::<Pod>(&name, json!({"metadata": {"labels": labels}})))
         .boxed()
 }
 
-pub(super) fn quota(leaves: &Leaves) -> BoxedStrategy<Value> {
+pub(super) fn quota(leaves: &LeafStrategies) -> BoxedStrategy<Value> {
     let name = || leaves.names.clone();
     let flag = || option::of(select(vec!["true", "false"]).prop_map(str::to_owned));
     let labels = (

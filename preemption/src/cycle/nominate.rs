@@ -2,76 +2,76 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
-use crate::elastic::{Fixed, Gate};
-use crate::flavors::{Applicant, Oracle, Searching, assign};
-use crate::names::{FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::elastic::{NonPreemptibleUsage, ElasticGate};
+use crate::flavor_assigner::{AssignmentRequest, Oracle, VictimSearchOracle, assign};
+use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
-use crate::queue::{Queue, Settings};
+use crate::queue::{Queue, QueueSettings};
 use crate::quota::View;
-use crate::records::Record;
+use crate::workload_table::WorkloadRow;
 use crate::state::State;
 use crate::trace::{Step, Trace};
 use crate::victim::Victim;
-use crate::victims::{self, Demand, World};
+use crate::victims::{self, Demand, SearchContext};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// A head with what it would get.
 #[derive(Debug)]
-pub(crate) struct Nominee {
+pub(crate) struct NominatedEntry {
     pub(crate) workload: WorkloadId,
     pub(crate) queue: NodeId,
     pub(crate) assignment: Assignment,
     pub(crate) victims: Vec<Victim>,
     /// Where its next search for flavors would go on.
-    pub(crate) tried: Vec<(usize, ResourceId, usize)>,
+    pub(crate) tried_flavors: Vec<(usize, ResourceId, usize)>,
     /// Preemptors whose held quota it takes.
     pub(crate) displaced: Vec<WorkloadId>,
     /// When somebody may be taken who may not now, in seconds.
-    pub(crate) soonest_s: Option<i64>,
+    pub(crate) next_candidate_at_s: Option<i64>,
     pub(crate) trace: Trace,
 }
 
-impl Nominee {
+impl NominatedEntry {
     /// Whether it fits, now or when its victims are gone.
-    pub(super) fn gets_something(&self) -> bool {
-        is_good(&self.assignment, &self.victims)
+    pub(super) fn fits_or_preempts(&self) -> bool {
+        is_sufficient(&self.assignment, &self.victims)
     }
 }
 
 /// Nominates one workload.
-pub(crate) struct Nominator<'a> {
+pub(crate) struct NominationContext<'a> {
     state: &'a State,
     id: WorkloadId,
-    record: &'a Record,
+    row: &'a WorkloadRow,
     queue: &'a Queue,
     /// Preemptors whose held quota counts as free.
     displaced: &'a [WorkloadId],
     /// When somebody may be taken who may not now, since he has not run for long enough.
-    soonest_s: Cell<Option<i64>>,
+    next_candidate_at_s: Cell<Option<i64>>,
 }
 
-impl<'a> Nominator<'a> {
-    pub(crate) fn of(state: &'a State, id: WorkloadId) -> Option<Self> {
-        let record = state.records.get(id)?;
+impl<'a> NominationContext<'a> {
+    pub(crate) fn for_workload(state: &'a State, id: WorkloadId) -> Option<Self> {
+        let record = state.workloads.get(id)?;
         Some(Self {
             state,
             id,
-            record,
-            queue: state.pending(record.queue)?,
+            row: record,
+            queue: state.pending_queue(record.queue)?,
             displaced: &[],
-            soonest_s: Cell::new(None),
+            next_candidate_at_s: Cell::new(None),
         })
     }
 
     /// The same, taking what is held for these.
-    pub(super) fn displacing<'b>(&self, displaced: &'b [WorkloadId]) -> Nominator<'b>
+    pub(super) fn displacing<'b>(&self, displaced: &'b [WorkloadId]) -> NominationContext<'b>
     where
         'a: 'b,
     {
-        Nominator {
+        NominationContext {
             displaced,
-            soonest_s: self.soonest_s.clone(),
+            next_candidate_at_s: self.next_candidate_at_s.clone(),
             ..*self
         }
     }
@@ -81,11 +81,11 @@ impl<'a> Nominator<'a> {
     }
 
     pub(super) fn queue(&self) -> NodeId {
-        self.record.queue
+        self.row.queue
     }
 
     pub(super) fn priority(&self) -> i32 {
-        self.record.priority
+        self.row.priority
     }
 
     pub(super) fn is_strict(&self) -> bool {
@@ -106,47 +106,47 @@ impl<'a> Nominator<'a> {
         gone: &BTreeSet<WorkloadId>,
         only: Option<&Assignment>,
         mut trace: Trace,
-    ) -> Nominee {
-        let tried = if only.is_none() { self.tried() } else { &[] };
+    ) -> NominatedEntry {
+        let tried = if only.is_none() { self.last_tried_flavors() } else { &[] };
         let attempt = |view: &mut View<'_>, counts: &[i64], trace: &mut Trace| {
             self.attempt(view, gone, only, tried, counts, trace)
         };
-        let pod_sets = self.record.pod_sets.iter();
+        let pod_sets = self.row.pod_sets.iter();
         let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
         let full = attempt(view, &counts, &mut trace);
-        let found = if is_good(&full.0, &full.1) {
+        let found = if is_sufficient(&full.0, &full.1) {
             full
         } else {
             let fewer = |counts: &[i64]| {
-                trace.note(|| Step::FewerPods {
+                trace.record(|| Step::FewerPods {
                     counts: counts.to_vec(),
                 });
                 attempt(view, counts, &mut trace)
             };
-            self.fewer(fewer).unwrap_or((full.0, Vec::new()))
+            self.reduce_pods(fewer).unwrap_or((full.0, Vec::new()))
         };
         let (assignment, victims) = found;
-        Nominee {
+        NominatedEntry {
             workload: self.id,
-            queue: self.record.queue,
-            tried: assignment.tried(),
+            queue: self.row.queue,
+            tried_flavors: assignment.last_tried_flavors(),
             assignment,
             victims,
             displaced: Vec::new(),
-            soonest_s: self.soonest_s.get(),
+            next_candidate_at_s: self.next_candidate_at_s.get(),
             trace,
         }
     }
 
     /// The least reduction of the pods with which it is good (Kueue `PodSetReducer`).
-    fn fewer(
+    fn reduce_pods(
         &self,
         mut attempt: impl FnMut(&[i64]) -> (Assignment, Vec<Victim>),
     ) -> Option<(Assignment, Vec<Victim>)> {
         if self.state.options.disable_partial_admission {
             return None;
         }
-        let pod_sets = &self.record.pod_sets;
+        let pod_sets = &self.row.pod_sets;
         let spare = |count: i64, least: Option<i64>| {
             least.map_or(0, |least| count.saturating_sub(least).max(0))
         };
@@ -173,7 +173,7 @@ impl<'a> Nominator<'a> {
         while low < high {
             let middle = low.midpoint(high);
             let found = attempt(&counts(middle));
-            if is_good(&found.0, &found.1) {
+            if is_sufficient(&found.0, &found.1) {
                 best = Some((middle, found));
                 high = middle;
             } else {
@@ -192,17 +192,17 @@ impl<'a> Nominator<'a> {
         counts: &[i64],
         trace: &mut Trace,
     ) -> (Assignment, Vec<Victim>) {
-        let world = self.world(gone);
-        let mut applicant = self.applicant(counts);
-        applicant.only = only;
-        applicant.tried = tried;
-        let mut oracle = Searching { world: &world };
+        let world = self.search_context(gone);
+        let mut applicant = self.assignment_request(counts);
+        applicant.allowed_flavors = only;
+        applicant.last_tried_flavors = tried;
+        let mut oracle = VictimSearchOracle { context: &world };
         let assignment = assign(view, &mut oracle, &applicant, trace);
         if assignment.mode != Mode::Preempt {
             return (assignment, Vec::new());
         }
         let needs = assignment.needs();
-        let request = demands(view, &assignment.usage, self.record.queue);
+        let request = demands(view, &assignment.usage, self.row.queue);
         let preemptor = applicant.preemptor(&needs, &request);
         let victims = victims::search(view, &world, &preemptor, trace);
         (assignment, victims)
@@ -216,13 +216,13 @@ impl<'a> Nominator<'a> {
         trace: &mut Trace,
     ) -> Assignment {
         let gone = BTreeSet::new();
-        let world = self.world(&gone);
-        let pod_sets = self.record.pod_sets.iter();
+        let world = self.search_context(&gone);
+        let pod_sets = self.row.pod_sets.iter();
         let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
-        let applicant = self.applicant(&counts);
+        let applicant = self.assignment_request(&counts);
         match oracle {
             Some(oracle) => assign(view, oracle, &applicant, trace),
-            None => assign(view, &mut Searching { world: &world }, &applicant, trace),
+            None => assign(view, &mut VictimSearchOracle { context: &world }, &applicant, trace),
         }
     }
 
@@ -235,72 +235,72 @@ impl<'a> Nominator<'a> {
         request: &[Demand],
         trace: &mut Trace,
     ) -> Vec<Victim> {
-        let applicant = self.applicant(&[]);
+        let applicant = self.assignment_request(&[]);
         let preemptor = applicant.preemptor(needs, request);
-        victims::search(view, &self.world(gone), &preemptor, trace)
+        victims::search(view, &self.search_context(gone), &preemptor, trace)
     }
 
-    fn world<'b>(&'b self, gone: &'b BTreeSet<WorkloadId>) -> World<'b>
+    fn search_context<'b>(&'b self, gone: &'b BTreeSet<WorkloadId>) -> SearchContext<'b>
     where
         'a: 'b,
     {
-        World {
-            index: &self.state.index,
-            running: &self.state.records,
+        SearchContext {
+            index: &self.state.admitted_index,
+            admitted: &self.state.workloads,
             algorithm: &self.state.options.algorithm,
-            former: self.state.options.former,
-            gone,
-            guard: self.state.guard(self.id, self.displaced, &self.soonest_s),
+            kueue_bugs: self.state.options.kueue_bugs,
+            removed: gone,
+            protection: self.state.victim_protection(self.id, self.displaced, &self.next_candidate_at_s),
         }
     }
 
-    fn applicant<'b>(&self, counts: &'b [i64]) -> Applicant<'b>
+    fn assignment_request<'b>(&self, counts: &'b [i64]) -> AssignmentRequest<'b>
     where
         'a: 'b,
     {
         let options = &self.state.options;
-        Applicant {
-            queue: self.record.queue,
+        AssignmentRequest {
+            queue: self.row.queue,
             settings: self.settings(),
-            priority: self.record.priority,
-            order_time: self.record.order_time,
-            pod_sets: &self.record.pod_sets,
+            priority: self.row.priority,
+            order_time: self.row.order_time,
+            pod_sets: &self.row.pod_sets,
             counts,
-            tried: &[],
-            only: None,
+            last_tried_flavors: &[],
+            allowed_flavors: None,
             compatibility: options.compatibility,
             is_fair: matches!(options.algorithm, Algorithm::FairSharing(_)),
-            may_trigger: self.settings().lets_preempt(self.record.says),
-            gate: self.gate(),
+            may_preempt: self.settings().may_preempt(self.row.preemption_labels),
+            elastic_gate: self.elastic_gate(),
         }
     }
 
-    fn gate(&self) -> Option<Gate<'a>> {
-        static NOTHING: Fixed = Fixed::NOTHING;
-        let class = self.settings().elastic?.class(self.record.says);
-        Some(Gate {
-            class,
-            queue: self.record.queue,
+    fn elastic_gate(&self) -> Option<ElasticGate<'a>> {
+        static NOTHING: NonPreemptibleUsage = NonPreemptibleUsage::EMPTY;
+        let class = self.settings().elastic?.preemptibility(self.row.preemption_labels);
+        Some(ElasticGate {
+            preemptibility: class,
+            queue: self.row.queue,
             settings: self.settings(),
-            fixed: self.queue.fixed.as_deref().unwrap_or(&NOTHING),
+            non_preemptible: self.queue.non_preemptible.as_deref().unwrap_or(&NOTHING),
             tree: &self.state.tree,
             usage: &self.state.usage,
         })
     }
 
-    fn settings(&self) -> &'a Settings {
+    fn settings(&self) -> &'a QueueSettings {
         &self.queue.settings
     }
 
     /// Where the search for flavors goes on, unless that is out of date.
-    fn tried(&self) -> &'a [(usize, ResourceId, usize)] {
-        let Some(progress) = &self.record.progress else {
+    fn last_tried_flavors(&self) -> &'a [(usize, ResourceId, usize)] {
+        let Some(progress) = &self.row.last_assignment else {
             return &[];
         };
         // What was found in the last cycle holds whatever happened since.
         let is_fresh = progress.cycle.saturating_add(1) >= self.state.cycle;
         if is_fresh || progress.generation >= self.queue.generation {
-            &progress.tried
+            &progress.tried_flavors
         } else {
             &[]
         }
@@ -327,7 +327,7 @@ pub(crate) fn demands(
         .collect()
 }
 
-fn is_good(assignment: &Assignment, victims: &[Victim]) -> bool {
+fn is_sufficient(assignment: &Assignment, victims: &[Victim]) -> bool {
     match assignment.mode {
         Mode::Fit => true,
         Mode::Preempt => !victims.is_empty(),

@@ -1,11 +1,11 @@
 //! In which order the entries of a cycle are decided.
 
-use super::nominate::Nominee;
+use super::nominate::NominatedEntry;
 use crate::amount::Amount;
-use crate::names::{FlavorResource, NodeId};
+use crate::ids::{FlavorResource, NodeId};
 use crate::policy::Algorithm;
-use crate::quota::{Usage, View};
-use crate::share::Share;
+use crate::quota::{UsageStore, View};
+use crate::dominant_share::DominantShare;
 use crate::spec::Options;
 use crate::state::State;
 use std::cmp::{Ordering, Reverse};
@@ -17,25 +17,25 @@ pub(super) fn is_fair(options: &Options) -> bool {
 
 /// First those who take over held quota, then those for whom it is held, then all others: what is held
 /// must not be kept from its preemptor by somebody who cannot have it.
-fn turn(state: &State, nominee: &Nominee) -> u8 {
+fn hold_precedence(state: &State, nominee: &NominatedEntry) -> u8 {
     match nominee {
         it if !it.displaced.is_empty() => 0,
-        it if state.holds.has(it.workload) => 1,
+        it if state.holds.contains(it.workload) => 1,
         _ => 2,
     }
 }
 
 /// The classical order: who borrows less far, then higher priority, then earlier in queue order. Ties
 /// go to the queue that comes first by name.
-pub(super) fn sort(state: &State, nominees: &mut [Nominee]) {
+pub(super) fn sort(state: &State, nominees: &mut [NominatedEntry]) {
     if !is_fair(&state.options) {
         nominees.sort_by_cached_key(|nominee| {
-            let record = state.records.get(nominee.workload);
-            let is_ignored = state.options.former.ignores_priority_in_cycle;
+            let record = state.workloads.get(nominee.workload);
+            let is_ignored = state.options.kueue_bugs.ignores_priority_in_cycle;
             let priority = record.filter(|_| !is_ignored).map_or(0, |it| it.priority);
             let time = record.map_or(0, |it| it.order_time);
             let level = nominee.assignment.borrowing_level;
-            (turn(state, nominee), level, Reverse(priority), time)
+            (hold_precedence(state, nominee), level, Reverse(priority), time)
         });
     }
 }
@@ -44,8 +44,8 @@ pub(super) fn sort(state: &State, nominees: &mut [Nominee]) {
 ///
 /// Each pick is a tournament in the tree of the first queue by name, on the quota as
 /// it is by then.
-pub(super) fn next(state: &State, view: &mut View<'_>, waiting: &[Nominee]) -> Option<usize> {
-    let turns = waiting.iter().map(|it| turn(state, it));
+pub(super) fn next(state: &State, view: &mut View<'_>, waiting: &[NominatedEntry]) -> Option<usize> {
+    let turns = waiting.iter().map(|it| hold_precedence(state, it));
     let turns: Vec<u8> = turns.collect();
     let turn = turns.iter().min()?;
     let its_turn = |at: &usize| turns.get(*at) == Some(turn);
@@ -55,50 +55,50 @@ pub(super) fn next(state: &State, view: &mut View<'_>, waiting: &[Nominee]) -> O
     let root_of = |at: usize| waiting.get(at).map(|it| view.tree.node(it.queue).root);
     let root = root_of(first)?;
     let entries: Vec<usize> = of_turn.filter(|at| root_of(*at) == Some(root)).collect();
-    Some(Tournament::of(state, view, waiting, &entries).winner(root, first))
+    Some(Tournament::new(state, view, waiting, &entries).winner(root, first))
 }
 
 /// An entry at one node on its way up.
-struct Standing {
-    share: Share,
+struct EntryShare {
+    share: DominantShare,
     /// Whether the node is over its quota for anything that the entry asks for.
-    is_over: bool,
+    exceeds_quota: bool,
 }
 
 struct Tournament<'a> {
     state: &'a State,
-    waiting: &'a [Nominee],
+    pending: &'a [NominatedEntry],
     /// By entry, the nodes from its queue to below the root.
-    standings: BTreeMap<(usize, NodeId), Standing>,
+    entry_shares: BTreeMap<(usize, NodeId), EntryShare>,
     /// The entries that came as far as a node.
-    at: BTreeMap<NodeId, Vec<usize>>,
+    contenders: BTreeMap<NodeId, Vec<usize>>,
     /// The nodes on the way, by their distance from the root.
     path: BTreeMap<NodeId, (usize, Option<NodeId>)>,
 }
 
 impl<'a> Tournament<'a> {
-    fn of(
+    fn new(
         state: &'a State,
         view: &mut View<'_>,
-        waiting: &'a [Nominee],
+        waiting: &'a [NominatedEntry],
         entries: &[usize],
     ) -> Self {
         let mut tournament = Self {
             state,
-            waiting,
-            standings: BTreeMap::new(),
-            at: BTreeMap::new(),
+            pending: waiting,
+            entry_shares: BTreeMap::new(),
+            contenders: BTreeMap::new(),
             path: BTreeMap::new(),
         };
         for entry in entries {
             if let Some(nominee) = waiting.get(*entry) {
-                tournament.enter(view, *entry, nominee);
+                tournament.add_entry(view, *entry, nominee);
             }
         }
         tournament
     }
 
-    fn enter(&mut self, view: &mut View<'_>, entry: usize, nominee: &Nominee) {
+    fn add_entry(&mut self, view: &mut View<'_>, entry: usize, nominee: &NominatedEntry) {
         let mark = view.mark();
         let asked: Vec<_> = super::cells(view, nominee).collect();
         for (_, cell, amount) in &asked {
@@ -112,14 +112,14 @@ impl<'a> Tournament<'a> {
                 cell.is_some_and(|cell| view.usage(cell) > view.tree.cell(cell).subtree)
             };
             let mut asked = asked.iter().filter(|(_, _, amount)| *amount > Amount::ZERO);
-            let standing = Standing {
-                share: Share::of(view, *id),
-                is_over: asked.any(|(of, _, _)| is_over(of)),
+            let standing = EntryShare {
+                share: DominantShare::for_node(view, *id),
+                exceeds_quota: asked.any(|(of, _, _)| is_over(of)),
             };
-            self.standings.insert((entry, *id), standing);
+            self.entry_shares.insert((entry, *id), standing);
             self.path.insert(*id, (distance, up(id)));
         }
-        self.at.entry(nominee.queue).or_default().push(entry);
+        self.contenders.entry(nominee.queue).or_default().push(entry);
         view.roll_back(mark);
     }
 
@@ -133,7 +133,7 @@ impl<'a> Tournament<'a> {
         nodes.sort_unstable_by_key(|(distance, id, _)| (Reverse(*distance), *id));
         let mut below: BTreeMap<NodeId, NodeId> = BTreeMap::new();
         for (_, id, parent) in nodes {
-            let came = self.at.remove(&id).unwrap_or_default();
+            let came = self.contenders.remove(&id).unwrap_or_default();
             let best = came
                 .into_iter()
                 .reduce(|a, b| if self.is_better(id, b, a) { b } else { a });
@@ -142,7 +142,7 @@ impl<'a> Tournament<'a> {
             };
             below.insert(id, id);
             match parent {
-                Some(parent) => self.at.entry(parent).or_default().push(best),
+                Some(parent) => self.contenders.entry(parent).or_default().push(best),
                 None if id == root => return best,
                 None => {}
             }
@@ -156,17 +156,17 @@ impl<'a> Tournament<'a> {
     }
 
     fn compare(&self, cohort: NodeId, a: usize, b: usize) -> Ordering {
-        let standing = |entry| self.standings.get(&(entry, self.child(cohort, entry)?));
+        let standing = |entry| self.entry_shares.get(&(entry, self.child(cohort, entry)?));
         let by_share = match (standing(a), standing(b)) {
             (Some(a), Some(b)) => a
-                .is_over
-                .cmp(&b.is_over)
+                .exceeds_quota
+                .cmp(&b.exceeds_quota)
                 .then_with(|| a.share.cmp(&b.share)),
             _ => Ordering::Equal,
         };
         let key = |entry: usize| {
-            let nominee = self.waiting.get(entry)?;
-            let record = self.state.records.get(nominee.workload)?;
+            let nominee = self.pending.get(entry)?;
+            let record = self.state.workloads.get(nominee.workload)?;
             let name = self.state.node_name(nominee.queue);
             Some((Reverse(record.priority), record.order_time, name))
         };
@@ -175,7 +175,7 @@ impl<'a> Tournament<'a> {
 
     /// The child of a cohort on an entry's way.
     fn child(&self, cohort: NodeId, entry: usize) -> Option<NodeId> {
-        let mut at = self.waiting.get(entry)?.queue;
+        let mut at = self.pending.get(entry)?.queue;
         while let Some((_, Some(parent))) = self.path.get(&at) {
             if *parent == cohort {
                 return Some(at);

@@ -1,128 +1,128 @@
 //! Who was preempted, by whom, and how often.
 
-use super::Thrash;
-use crate::names::WorkloadId;
+use super::ThrashStats;
+use crate::ids::WorkloadId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is remembered of a workload that was preempted, or that preempted others.
 #[derive(Clone, Debug, Default)]
 struct History {
     /// Who has told it to go, while it has not gone.
-    told_by: Option<WorkloadId>,
+    evicting_preemptor: Option<WorkloadId>,
     /// Who took its place, while that one is there.
     preempted_by: Option<WorkloadId>,
-    preemptions: u32,
+    preemption_count: u32,
     /// Whether it was preempted, and has not been admitted since.
-    is_out: bool,
+    is_preempted: bool,
     /// Whether it was admitted again after a preemption.
-    is_back: bool,
+    is_readmitted: bool,
     /// Whom it took.
-    took: BTreeSet<WorkloadId>,
+    victims: BTreeSet<WorkloadId>,
     /// The reverse of `told_by`, `preempted_by` and `took`.
-    tells: BTreeSet<WorkloadId>,
+    evicting_victims: BTreeSet<WorkloadId>,
     replaced: BTreeSet<WorkloadId>,
-    taken_by: BTreeSet<WorkloadId>,
+    past_preemptors: BTreeSet<WorkloadId>,
 }
 
 /// Of all workloads that were preempted or preempted others, and are still there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histories {
-    of: BTreeMap<WorkloadId, History>,
-    thrash: Thrash,
+    by_workload: BTreeMap<WorkloadId, History>,
+    thrash_stats: ThrashStats,
 }
 
 impl Histories {
     pub(crate) fn is_empty(&self) -> bool {
-        self.of.is_empty()
+        self.by_workload.is_empty()
     }
 
-    pub(crate) fn thrash(&self) -> Thrash {
-        self.thrash
+    pub(crate) fn thrash_stats(&self) -> ThrashStats {
+        self.thrash_stats
     }
 
-    pub(crate) fn preemptions(&self, id: WorkloadId) -> u32 {
-        self.of.get(&id).map_or(0, |it| it.preemptions)
+    pub(crate) fn preemption_count(&self, id: WorkloadId) -> u32 {
+        self.by_workload.get(&id).map_or(0, |it| it.preemption_count)
     }
 
-    pub(crate) fn told_by(&self, id: WorkloadId) -> Option<WorkloadId> {
-        self.of.get(&id)?.told_by
+    pub(crate) fn evicting_preemptor(&self, id: WorkloadId) -> Option<WorkloadId> {
+        self.by_workload.get(&id)?.evicting_preemptor
     }
 
     /// Whether it took the other before, and that still counts.
-    pub(crate) fn has_taken(&self, preemptor: WorkloadId, id: WorkloadId) -> bool {
-        self.of
+    pub(crate) fn has_preempted(&self, preemptor: WorkloadId, id: WorkloadId) -> bool {
+        self.by_workload
             .get(&preemptor)
-            .is_some_and(|it| it.took.contains(&id))
+            .is_some_and(|it| it.victims.contains(&id))
     }
 
     /// A preemptor tells a running workload to go. It may say so more than once.
-    pub(crate) fn tell(&mut self, preemptor: WorkloadId, id: WorkloadId) {
-        let before = self.of.entry(id).or_default().told_by.replace(preemptor);
+    pub(crate) fn record_preemption(&mut self, preemptor: WorkloadId, id: WorkloadId) {
+        let before = self.by_workload.entry(id).or_default().evicting_preemptor.replace(preemptor);
         if before == Some(preemptor) {
             return;
         }
         if let Some(before) = before {
-            self.edit(before, |it| it.tells.remove(&id));
+            self.edit(before, |it| it.evicting_victims.remove(&id));
         }
-        self.of.entry(preemptor).or_default().tells.insert(id);
+        self.by_workload.entry(preemptor).or_default().evicting_victims.insert(id);
     }
 
-    pub(crate) fn admitted(&mut self, id: WorkloadId) {
-        if let Some(it) = self.of.get_mut(&id)
-            && it.is_out
+    pub(crate) fn record_admission(&mut self, id: WorkloadId) {
+        if let Some(it) = self.by_workload.get_mut(&id)
+            && it.is_preempted
         {
-            (it.is_out, it.is_back) = (false, true);
-            self.thrash.readmitted = self.thrash.readmitted.saturating_add(1);
+            (it.is_preempted, it.is_readmitted) = (false, true);
+            self.thrash_stats.readmitted = self.thrash_stats.readmitted.saturating_add(1);
         }
     }
 
     /// A running workload gave its quota back and is still there.
-    pub(crate) fn left(&mut self, id: WorkloadId) {
-        let Some(it) = self.of.get_mut(&id) else {
+    pub(crate) fn record_release(&mut self, id: WorkloadId) {
+        let Some(it) = self.by_workload.get_mut(&id) else {
             return;
         };
-        let Some(preemptor) = it.told_by.take() else {
+        let Some(preemptor) = it.evicting_preemptor.take() else {
             // Not preempted. What it does from here on is not what went round.
-            (it.is_out, it.is_back) = (false, false);
-            self.replace(id, None);
+            (it.is_preempted, it.is_readmitted) = (false, false);
+            self.set_preempted_by(id, None);
             self.forget(id);
             return;
         };
-        it.preemptions = it.preemptions.saturating_add(1);
-        let thrash = &mut self.thrash;
+        it.preemption_count = it.preemption_count.saturating_add(1);
+        let thrash = &mut self.thrash_stats;
         thrash.preempted = thrash.preempted.saturating_add(1);
-        if it.is_back {
+        if it.is_readmitted {
             thrash.preempted_again = thrash.preempted_again.saturating_add(1);
         }
-        (it.is_out, it.is_back) = (true, false);
-        it.taken_by.insert(preemptor);
-        let taker = self.of.entry(preemptor).or_default();
-        taker.tells.remove(&id);
-        taker.took.insert(id);
-        self.replace(id, Some(preemptor));
+        (it.is_preempted, it.is_readmitted) = (true, false);
+        it.past_preemptors.insert(preemptor);
+        let taker = self.by_workload.entry(preemptor).or_default();
+        taker.evicting_victims.remove(&id);
+        taker.victims.insert(id);
+        self.set_preempted_by(id, Some(preemptor));
     }
 
     /// Another took what it waited for.
-    pub(crate) fn displaced(&mut self, id: WorkloadId, by: WorkloadId) {
-        self.of.entry(id).or_default();
-        self.replace(id, Some(by));
+    pub(crate) fn record_displacement(&mut self, id: WorkloadId, by: WorkloadId) {
+        self.by_workload.entry(id).or_default();
+        self.set_preempted_by(id, Some(by));
     }
 
     /// A workload is no longer there. Who it preempted may go on as if it had not been.
-    pub(crate) fn gone(&mut self, id: WorkloadId) {
+    pub(crate) fn remove_workload(&mut self, id: WorkloadId) {
         self.forget(id);
-        self.replace(id, None);
-        let Some(it) = self.of.remove(&id) else {
+        self.set_preempted_by(id, None);
+        let Some(it) = self.by_workload.remove(&id) else {
             return;
         };
-        for other in it.taken_by {
-            self.edit(other, |other| other.took.remove(&id));
+        for other in it.past_preemptors {
+            self.edit(other, |other| other.victims.remove(&id));
         }
-        for other in it.tells {
-            self.edit(other, |other| other.told_by.take());
+        for other in it.evicting_victims {
+            self.edit(other, |other| other.evicting_preemptor.take());
         }
-        if let Some(by) = it.told_by {
-            self.edit(by, |by| by.tells.remove(&id));
+        if let Some(by) = it.evicting_preemptor {
+            self.edit(by, |by| by.evicting_victims.remove(&id));
         }
         for other in it.replaced {
             self.edit(other, |other| other.preempted_by.take());
@@ -132,7 +132,7 @@ impl Histories {
 
     /// Whoever it says so of may take whom it took before.
     pub(crate) fn forget_where(&mut self, mut is_out_of_date: impl FnMut(WorkloadId) -> bool) {
-        let ids: Vec<WorkloadId> = self.of.keys().copied().collect();
+        let ids: Vec<WorkloadId> = self.by_workload.keys().copied().collect();
         for id in ids {
             if is_out_of_date(id) {
                 self.forget(id);
@@ -141,26 +141,26 @@ impl Histories {
     }
 
     fn forget(&mut self, id: WorkloadId) {
-        let took = self.of.get_mut(&id).map(|it| std::mem::take(&mut it.took));
+        let took = self.by_workload.get_mut(&id).map(|it| std::mem::take(&mut it.victims));
         for other in took.into_iter().flatten() {
-            self.edit(other, |other| other.taken_by.remove(&id));
+            self.edit(other, |other| other.past_preemptors.remove(&id));
         }
     }
 
-    fn replace(&mut self, id: WorkloadId, by: Option<WorkloadId>) {
-        let Some(it) = self.of.get_mut(&id) else {
+    fn set_preempted_by(&mut self, id: WorkloadId, by: Option<WorkloadId>) {
+        let Some(it) = self.by_workload.get_mut(&id) else {
             return;
         };
         if let Some(before) = std::mem::replace(&mut it.preempted_by, by) {
             self.edit(before, |it| it.replaced.remove(&id));
         }
         if let Some(by) = by {
-            self.of.entry(by).or_default().replaced.insert(id);
+            self.by_workload.entry(by).or_default().replaced.insert(id);
         }
     }
 
     fn edit<T>(&mut self, id: WorkloadId, edit: impl FnOnce(&mut History) -> T) {
-        if let Some(it) = self.of.get_mut(&id) {
+        if let Some(it) = self.by_workload.get_mut(&id) {
             edit(it);
         }
     }
@@ -175,66 +175,66 @@ mod tests {
     const C: WorkloadId = WorkloadId(3);
 
     fn preempt(histories: &mut Histories, preemptor: WorkloadId, id: WorkloadId) {
-        histories.tell(preemptor, id);
-        histories.tell(preemptor, id);
-        histories.left(id);
-        histories.admitted(preemptor);
+        histories.record_preemption(preemptor, id);
+        histories.record_preemption(preemptor, id);
+        histories.record_release(id);
+        histories.record_admission(preemptor);
     }
 
     #[test]
-    fn what_is_undone_again_is_counted() {
+    fn thrash_stats_after_readmission_count_repeats() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
-        assert!(it.has_taken(A, B) && !it.has_taken(B, A));
+        assert!(it.has_preempted(A, B) && !it.has_preempted(B, A));
         preempt(&mut it, B, A);
         preempt(&mut it, C, B);
-        let thrash = Thrash {
+        let thrash = ThrashStats {
             preempted: 3,
             readmitted: 1,
             preempted_again: 1,
         };
-        assert_eq!(it.thrash(), thrash);
-        assert_eq!((it.preemptions(A), it.preemptions(B)), (1, 2));
+        assert_eq!(it.thrash_stats(), thrash);
+        assert_eq!((it.preemption_count(A), it.preemption_count(B)), (1, 2));
     }
 
     #[test]
-    fn it_is_forgotten_when_one_of_them_is_gone() {
+    fn history_after_workload_removal_is_forgotten() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
-        it.gone(B);
-        assert!(!it.has_taken(A, B));
+        it.remove_workload(B);
+        assert!(!it.has_preempted(A, B));
         preempt(&mut it, A, B);
-        it.gone(A);
-        assert!(!it.has_taken(A, B));
-        it.gone(B);
+        it.remove_workload(A);
+        assert!(!it.has_preempted(A, B));
+        it.remove_workload(B);
         assert!(it.is_empty(), "{it:?}");
     }
 
     #[test]
-    fn it_is_forgotten_when_who_took_the_place_is_gone() {
+    fn history_after_replacement_removal_is_forgotten() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
         preempt(&mut it, C, A);
-        assert!(it.has_taken(A, B));
-        it.gone(C);
-        assert!(!it.has_taken(A, B));
+        assert!(it.has_preempted(A, B));
+        it.remove_workload(C);
+        assert!(!it.has_preempted(A, B));
     }
 
     #[test]
-    fn it_is_forgotten_when_the_preemptor_is_evicted_for_another_reason() {
+    fn history_after_other_eviction_of_preemptor_is_forgotten() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
-        it.left(A);
-        assert!(!it.has_taken(A, B));
-        assert_eq!(it.preemptions(A), 0);
+        it.record_release(A);
+        assert!(!it.has_preempted(A, B));
+        assert_eq!(it.preemption_count(A), 0);
     }
 
     #[test]
-    fn the_last_preemptor_who_told_it_counts() {
+    fn history_with_two_preemptors_keeps_the_last() {
         let mut it = Histories::default();
-        it.tell(A, C);
-        it.tell(B, C);
-        it.left(C);
-        assert!(!it.has_taken(A, C) && it.has_taken(B, C));
+        it.record_preemption(A, C);
+        it.record_preemption(B, C);
+        it.record_release(C);
+        assert!(!it.has_preempted(A, C) && it.has_preempted(B, C));
     }
 }

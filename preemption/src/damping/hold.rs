@@ -3,10 +3,10 @@
 use super::Histories;
 use crate::amount::Amount;
 use crate::assignment::Assignment;
-use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::quota::View;
-use crate::running::Index;
-use crate::running::Workloads;
+use crate::admitted::AdmittedIndex;
+use crate::admitted::AdmittedLookup;
 use crate::victim::Victim;
 use std::collections::BTreeMap;
 
@@ -23,43 +23,43 @@ pub(crate) struct Hold {
 /// All of them, by preemptor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holds {
-    of: BTreeMap<WorkloadId, Hold>,
+    by_preemptor: BTreeMap<WorkloadId, Hold>,
     /// Queues of holds that have ended since somebody asked.
-    ended: Vec<NodeId>,
+    ended_queues: Vec<NodeId>,
 }
 
 impl Holds {
     pub(crate) fn is_empty(&self) -> bool {
-        self.of.is_empty()
+        self.by_preemptor.is_empty()
     }
 
-    pub(crate) fn has(&self, preemptor: WorkloadId) -> bool {
-        self.of.contains_key(&preemptor)
+    pub(crate) fn contains(&self, preemptor: WorkloadId) -> bool {
+        self.by_preemptor.contains_key(&preemptor)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkloadId, &Hold)> {
-        self.of.iter().map(|(id, hold)| (*id, hold))
+        self.by_preemptor.iter().map(|(id, hold)| (*id, hold))
     }
 
     pub(crate) fn get(&self, preemptor: WorkloadId) -> Option<&Hold> {
-        self.of.get(&preemptor)
+        self.by_preemptor.get(&preemptor)
     }
 
     pub(crate) fn begin(&mut self, preemptor: WorkloadId, hold: Hold) {
-        self.of.insert(preemptor, hold);
+        self.by_preemptor.insert(preemptor, hold);
     }
 
     pub(crate) fn end(&mut self, preemptor: WorkloadId) {
-        if let Some(hold) = self.of.remove(&preemptor) {
-            self.ended.push(hold.queue);
+        if let Some(hold) = self.by_preemptor.remove(&preemptor) {
+            self.ended_queues.push(hold.queue);
         }
     }
 
     pub(crate) fn end_where(&mut self, mut is_over: impl FnMut(&Hold) -> bool) {
-        self.of.retain(|_, hold| {
+        self.by_preemptor.retain(|_, hold| {
             let is_over = is_over(hold);
             if is_over {
-                self.ended.push(hold.queue);
+                self.ended_queues.push(hold.queue);
             }
             !is_over
         });
@@ -67,18 +67,18 @@ impl Holds {
 
     /// The queues of holds that have ended since this was asked the last time.
     pub(crate) fn take_ended(&mut self) -> Vec<NodeId> {
-        std::mem::take(&mut self.ended)
+        std::mem::take(&mut self.ended_queues)
     }
 }
 
 impl Hold {
     /// The victims that have not gone yet.
-    pub(crate) fn leaving(
+    pub(crate) fn remaining_victims(
         &self,
         preemptor: WorkloadId,
         histories: &Histories,
     ) -> impl Iterator<Item = &Victim> {
-        let told = move |it: &&Victim| histories.told_by(it.workload) == Some(preemptor);
+        let told = move |it: &&Victim| histories.evicting_preemptor(it.workload) == Some(preemptor);
         self.victims.iter().filter(told)
     }
 
@@ -87,14 +87,14 @@ impl Hold {
         &self,
         preemptor: WorkloadId,
         histories: &Histories,
-        index: &Index,
-        workloads: &dyn Workloads,
+        index: &AdmittedIndex,
+        workloads: &dyn AdmittedLookup,
     ) -> Vec<(FlavorResource, Amount)> {
         let mut amounts = self.assignment.usage.clone();
-        let leaving = self.leaving(preemptor, histories);
-        for running in leaving.filter_map(|it| workloads.running(it.workload)) {
-            let group = index.group(running.queue, running.group);
-            for (of, amount) in group.of.iter().zip(running.amounts.as_slice()) {
+        let leaving = self.remaining_victims(preemptor, histories);
+        for running in leaving.filter_map(|it| workloads.admitted(it.workload)) {
+            let group = index.group(running.queue, running.usage_group);
+            for (of, amount) in group.flavor_resources.iter().zip(running.amounts.as_slice()) {
                 for (_, held) in amounts.iter_mut().filter(|(it, _)| it == of) {
                     *held = held.minus(*amount);
                 }
@@ -105,7 +105,7 @@ impl Hold {
     }
 
     /// The same at the cells of its queue.
-    pub(crate) fn at_cells(
+    pub(crate) fn cell_amounts(
         &self,
         view: &View<'_>,
         amounts: &[(FlavorResource, Amount)],

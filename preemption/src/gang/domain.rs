@@ -1,7 +1,7 @@
 //! Domains: sets of nodes, in one of which a preemptor is put.
 
-use super::world::World;
-use crate::names::{HostId, UnitId};
+use super::cluster::GangCluster;
+use crate::ids::{HostId, UnitId};
 
 /// A set of nodes. A pod is put on a single one; a gang into the whole cluster, until there is topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,13 +11,13 @@ pub enum Domain {
     /// All nodes that are there, by position and name.
     Cluster(Vec<HostId>),
     /// Some nodes, in the order in which they are tried: a rack, a zone.
-    Part(Vec<HostId>),
+    Subset(Vec<HostId>),
 }
 
 impl Domain {
     /// All nodes that are there.
     #[must_use]
-    pub fn cluster(world: &World) -> Self {
+    pub fn whole_cluster(world: &GangCluster) -> Self {
         Self::Cluster(world.cluster.hosts().collect())
     }
 
@@ -26,22 +26,22 @@ impl Domain {
     pub fn hosts(&self) -> &[HostId] {
         match self {
             Self::Host(host) => std::slice::from_ref(host),
-            Self::Cluster(hosts) | Self::Part(hosts) => hosts,
+            Self::Cluster(hosts) | Self::Subset(hosts) => hosts,
         }
     }
 
     /// The priorities of units with pods in it, below a bound; the lowest first.
-    pub(super) fn priorities_below(&self, world: &World, bound: i32) -> Vec<i32> {
+    pub(super) fn priorities_below(&self, world: &GangCluster, bound: i32) -> Vec<i32> {
         if let Self::Cluster(_) = self {
             return world.priorities_below(bound);
         }
-        let of_hosts = self.hosts().iter().filter_map(|it| world.index.of(*it));
+        let of_hosts = self.hosts().iter().filter_map(|it| world.index.node(*it));
         let mut priorities = Vec::new();
         for of_host in of_hosts {
             priorities.extend(of_host.priorities_below(bound));
         }
         // Those of one node are in order.
-        if let Self::Part(_) = self {
+        if let Self::Subset(_) = self {
             priorities.sort_unstable();
             priorities.dedup();
         }
@@ -50,15 +50,15 @@ impl Domain {
 
     /// The units of a lower priority with pods on some nodes, the most important first. It is asked for few nodes
     /// only.
-    pub(super) fn units_below(world: &World, hosts: &[HostId], bound: i32) -> Vec<UnitId> {
+    pub(super) fn units_below(world: &GangCluster, hosts: &[HostId], bound: i32) -> Vec<UnitId> {
         let Some(most) = bound.checked_sub(1) else {
             return Vec::new();
         };
-        let of_hosts = hosts.iter().filter_map(|it| world.index.of(*it));
+        let of_hosts = hosts.iter().filter_map(|it| world.index.node(*it));
         let mut units: Vec<UnitId> = of_hosts.flat_map(|it| it.units(most)).collect();
         units.sort_unstable();
         units.dedup();
-        world.sort(&mut units);
+        world.sort_by_importance(&mut units);
         units
     }
 }

@@ -1,7 +1,7 @@
 //! Groups of pods, and what is above them.
 
-use super::spec::{DisruptionMode, GroupKey, GroupSpec, Kind};
-use crate::names::{GroupId, PodId};
+use super::spec::{DisruptionMode, GroupKey, GroupSpec, PreemptionUnitKind};
+use crate::ids::{GroupId, PodId};
 use crate::placement::PodPreemption;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 4;
 /// A group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
-    pub(super) kind: Kind,
+    pub(super) kind: PreemptionUnitKind,
     /// With its namespace.
     pub(super) name: Arc<str>,
     /// False for one that is only spoken of.
@@ -32,14 +32,14 @@ pub(super) struct Group {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
     all: Vec<Group>,
-    ids: BTreeMap<(Kind, Arc<str>), GroupId>,
+    ids: BTreeMap<(PreemptionUnitKind, Arc<str>), GroupId>,
     /// Whether groups have parents.
     pub(super) has_parents: bool,
 }
 
 impl Groups {
     /// The number of a group, there or not.
-    pub(super) fn id(&mut self, key: GroupKey<'_>) -> GroupId {
+    pub(super) fn intern(&mut self, key: GroupKey<'_>) -> GroupId {
         let name: Arc<str> = super::unit::full_name(key.namespace, key.name).into();
         let full = (key.kind, Arc::clone(&name));
         if let Some(id) = self.ids.get(&full) {
@@ -72,7 +72,7 @@ impl Groups {
     }
 
     pub(super) fn set(&mut self, id: GroupId, spec: &GroupSpec<'_>) {
-        self.put_below(id, spec.parent);
+        self.set_parent(id, spec.parent);
         if let Some(group) = self.get_mut(id) {
             group.is_present = true;
             group.mode = spec.mode;
@@ -84,13 +84,13 @@ impl Groups {
     }
 
     pub(super) fn remove(&mut self, id: GroupId) {
-        self.put_below(id, None);
+        self.set_parent(id, None);
         if let Some(group) = self.get_mut(id) {
             group.is_present = false;
         }
     }
 
-    fn put_below(&mut self, id: GroupId, parent: Option<GroupId>) {
+    fn set_parent(&mut self, id: GroupId, parent: Option<GroupId>) {
         let before = self.get(id).and_then(|it| it.parent);
         if let Some(before) = before.and_then(|it| self.get_mut(it)) {
             before.children.remove(&id);
@@ -106,7 +106,7 @@ impl Groups {
     /// The group and those above it, from below, as far as they are there.
     ///
     /// Source: kube-scheduler v1.37, `TraverseHierarchyUp`.
-    pub(super) fn upwards(&self, id: GroupId) -> impl Iterator<Item = (GroupId, &Group)> {
+    pub(super) fn ancestors(&self, id: GroupId) -> impl Iterator<Item = (GroupId, &Group)> {
         let present = move |id: GroupId| {
             let group = self.get(id).filter(|it| it.is_present)?;
             Some((id, group))
@@ -120,14 +120,14 @@ impl Groups {
 
     /// The topmost group that is there.
     pub(super) fn root(&self, id: GroupId) -> Option<(GroupId, &Group)> {
-        self.upwards(id).last()
+        self.ancestors(id).last()
     }
 
     /// The topmost group whose pods all go together, if there is one.
     ///
     /// Source: kube-scheduler v1.37, `getHighestAllAncestor`.
-    pub(super) fn disrupted(&self, id: GroupId) -> Option<(GroupId, &Group)> {
-        let all = self.upwards(id);
+    pub(super) fn disruption_root(&self, id: GroupId) -> Option<(GroupId, &Group)> {
+        let all = self.ancestors(id);
         all.filter(|(_, it)| it.mode == DisruptionMode::PodGroup)
             .last()
     }

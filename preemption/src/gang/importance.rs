@@ -1,7 +1,7 @@
 //! Who is more important.
 
-use super::spec::Kind;
-use crate::names::{PodId, UnitId};
+use super::spec::PreemptionUnitKind;
+use crate::ids::{PodId, UnitId};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -14,24 +14,24 @@ use std::sync::Arc;
 /// the next two. It leaves the rest to the order of its input, so what follows it takes ties in the order in which pods
 /// were told.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Rank {
+pub struct Importance {
     /// The priority that it is preempted by.
     pub priority: Reverse<i32>,
     /// What it is.
-    pub kind: Reverse<Kind>,
+    pub kind: Reverse<PreemptionUnitKind>,
     /// How many pods it has.
     pub pods: Reverse<usize>,
     /// When the first of them started, in nanoseconds since 1970.
     pub started_at_ns: i64,
     /// With [`super::Compatibility::KubeScheduler`] the number of the first of its pods that was told, else 0.
-    pub told: PodId,
+    pub first_pod: PodId,
     /// Its name, with its namespace.
     pub name: Arc<str>,
     /// The unit.
     pub unit: UnitId,
 }
 
-impl Rank {
+impl Importance {
     /// Whether this one is more important, and not by its name alone.
     #[must_use]
     pub fn is_more_important(&self, other: &Self) -> bool {

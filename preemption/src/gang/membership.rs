@@ -1,22 +1,22 @@
 //! Which unit each pod is of, kept up to date.
 
-use super::spec::{Compatibility, Kind};
+use super::spec::{SchedulerCompatibility, PreemptionUnitKind};
 use super::unit::{Unit, UnitKey};
-use super::world::World;
-use crate::names::{BudgetId, GroupId, HostId, PodId, UnitId};
+use super::cluster::GangCluster;
+use crate::ids::{BudgetId, GroupId, HostId, PodId, UnitId};
 use crate::placement::Pod;
 
 /// What a world knows of a pod beside the cluster.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Member {
+pub(super) struct Membership {
     pub(super) group: Option<GroupId>,
     pub(super) nominated: Option<HostId>,
     pub(super) is_preempted: bool,
     pub(super) unit: Option<UnitId>,
-    pub(super) protecting: Box<[BudgetId]>,
+    pub(super) budgets: Box<[BudgetId]>,
 }
 
-impl World {
+impl GangCluster {
     pub(super) fn root_of(&self, pod: PodId) -> Option<(GroupId, &super::group::Group)> {
         let group = self.group_of(pod).filter(|_| self.has_groups());
         group.and_then(|it| self.groups.root(it))
@@ -24,30 +24,30 @@ impl World {
 
     pub(super) const fn has_groups(&self) -> bool {
         match self.options.compatibility {
-            Compatibility::Lockkeeper => true,
-            Compatibility::KubeScheduler => self.options.gates.generic_workload,
+            SchedulerCompatibility::Lockkeeper => true,
+            SchedulerCompatibility::KubeScheduler => self.options.gates.generic_workload,
         }
     }
 
-    pub(super) fn protecting(&self, id: PodId) -> Box<[BudgetId]> {
+    pub(super) fn budgets_protecting(&self, id: PodId) -> Box<[BudgetId]> {
         let pod = self.cluster.pod(id);
         pod.map_or_else(Box::default, |pod| {
-            self.budgets.protecting(pod, self.cluster.words())
+            self.budgets.budgets_protecting(pod, self.cluster.symbols())
         })
     }
 
     /// What changes a budget may change for every pod.
-    pub(super) fn protect_anew(&mut self) {
+    pub(super) fn refresh_budgets(&mut self) {
         let pods: Vec<PodId> = self.cluster.pods().map(|(id, _)| id).collect();
         for id in pods {
-            let protecting = self.protecting(id);
+            let protecting = self.budgets_protecting(id);
             let member = self.members.get(id.index());
-            if member.is_some_and(|it| it.protecting == protecting) {
+            if member.is_some_and(|it| it.budgets == protecting) {
                 continue;
             }
             self.detach(id);
             if let Some(member) = self.members.get_mut(id.index()) {
-                member.protecting = protecting;
+                member.budgets = protecting;
             }
             self.attach(id);
         }
@@ -65,7 +65,7 @@ impl World {
     }
 
     /// Drops what is known of a pod beside the cluster.
-    pub(super) fn forget(&mut self, id: PodId) {
+    pub(super) fn remove_membership(&mut self, id: PodId) {
         self.nominated.remove(&id);
         let group = self.group_of(id);
         if let Some(group) = group.and_then(|it| self.groups.get_mut(it)) {
@@ -74,15 +74,15 @@ impl World {
     }
 
     /// Which unit a pod is of, and what that is.
-    fn key(&self, id: PodId) -> (UnitKey, Kind) {
+    fn unit_key(&self, id: PodId) -> (UnitKey, PreemptionUnitKind) {
         let group = self.group_of(id).filter(|_| self.has_groups());
         let Some(group) = group else {
-            return (UnitKey::Pod(id), Kind::Pod);
+            return (UnitKey::Pod(id), PreemptionUnitKind::Pod);
         };
-        match self.groups.disrupted(group) {
+        match self.groups.disruption_root(group) {
             Some((all, it)) => (UnitKey::Group(all), it.kind),
             // It is of a workload all the same.
-            None => (UnitKey::Pod(id), Kind::PodGroup),
+            None => (UnitKey::Pod(id), PreemptionUnitKind::PodGroup),
         }
     }
 
@@ -91,14 +91,14 @@ impl World {
         let Some(host) = self.cluster.pod(id).and_then(Pod::host) else {
             return;
         };
-        let (key, kind) = self.key(id);
+        let (key, kind) = self.unit_key(id);
         let unit_id = match self.unit_ids.get(&key) {
             Some(unit) => *unit,
             None => self.new_unit(id, key, kind),
         };
-        self.uncover(unit_id);
+        self.remove_protected_unit(unit_id);
         let started_at_ns = self.started_at_ns(id);
-        let is_covered = self.member(id).is_some_and(|it| !it.protecting.is_empty());
+        let is_covered = self.membership(id).is_some_and(|it| !it.budgets.is_empty());
         let cluster = &self.cluster;
         let Some(unit) = self.units.get_mut(unit_id.index()).and_then(Option::as_mut) else {
             return;
@@ -107,20 +107,20 @@ impl World {
         let at = unit.pods.partition_point(|it| name(*it) < name(id));
         unit.pods.insert(at, id);
         unit.started_at_ns = unit.started_at_ns.min(started_at_ns);
-        unit.covered = unit.covered.saturating_add(usize::from(is_covered));
+        unit.protected_pods = unit.protected_pods.saturating_add(usize::from(is_covered));
         let priority = unit.priority;
-        self.cover(unit_id);
+        self.add_protected_unit(unit_id);
         if let Some(member) = self.members.get_mut(id.index()) {
             member.unit = Some(unit_id);
         }
-        if let Some(of_host) = self.index.of_mut(host) {
+        if let Some(of_host) = self.index.node_mut(host) {
             of_host.insert(priority, unit_id, id);
-            of_host.settle(|pod| self.cluster.requests(pod));
+            of_host.rebuild_levels(|pod| self.cluster.requests(pod));
         }
     }
 
-    fn new_unit(&mut self, pod: PodId, key: UnitKey, kind: Kind) -> UnitId {
-        let id = match self.units_free.pop() {
+    fn new_unit(&mut self, pod: PodId, key: UnitKey, kind: PreemptionUnitKind) -> UnitId {
+        let id = match self.free_unit_ids.pop() {
             Some(id) => id,
             None => UnitId::of(self.units.len()),
         };
@@ -139,10 +139,10 @@ impl World {
             scheduling_priority: self.scheduling_priority(pod),
             pods: Vec::new(),
             started_at_ns: i64::MAX,
-            is_told_in_order: self.options.compatibility == Compatibility::KubeScheduler,
+            ties_by_pod_id: self.options.compatibility == SchedulerCompatibility::KubeScheduler,
             name: name.into(),
             group,
-            covered: 0,
+            protected_pods: 0,
         };
         if let Some(slot) = self.units.get_mut(id.index()) {
             *slot = Some(unit);
@@ -162,35 +162,35 @@ impl World {
         else {
             return;
         };
-        self.uncover(unit_id);
-        let is_covered = self.member(id).is_some_and(|it| !it.protecting.is_empty());
+        self.remove_protected_unit(unit_id);
+        let is_covered = self.membership(id).is_some_and(|it| !it.budgets.is_empty());
         let Some(unit) = self.units.get_mut(unit_id.index()).and_then(Option::as_mut) else {
             return;
         };
         unit.pods.retain(|it| *it != id);
-        unit.covered = unit.covered.saturating_sub(usize::from(is_covered));
+        unit.protected_pods = unit.protected_pods.saturating_sub(usize::from(is_covered));
         let (priority, rest) = (unit.priority, unit.pods.clone());
         let first = rest.iter().map(|it| self.started_at_ns(*it)).min();
         if let Some(unit) = self.units.get_mut(unit_id.index()).and_then(Option::as_mut) {
             unit.started_at_ns = first.unwrap_or(i64::MAX);
         }
         if rest.is_empty() {
-            self.drop_unit(unit_id, priority);
+            self.remove_unit(unit_id, priority);
         } else {
-            self.cover(unit_id);
+            self.add_protected_unit(unit_id);
         }
         let host = self.cluster.pod(id).and_then(Pod::host);
-        if let Some(of_host) = host.and_then(|it| self.index.of_mut(it)) {
+        if let Some(of_host) = host.and_then(|it| self.index.node_mut(it)) {
             of_host.remove(priority, unit_id, id);
-            of_host.settle(|pod| self.cluster.requests(pod));
+            of_host.rebuild_levels(|pod| self.cluster.requests(pod));
         }
     }
 
-    fn drop_unit(&mut self, id: UnitId, priority: i32) {
+    fn remove_unit(&mut self, id: UnitId, priority: i32) {
         let slot = self.units.get_mut(id.index());
         if let Some(unit) = slot.and_then(Option::take) {
             self.unit_ids.remove(&unit.key);
-            self.units_free.push(id);
+            self.free_unit_ids.push(id);
         }
         if let Some(count) = self.priorities.get_mut(&priority) {
             *count = count.saturating_sub(1);
@@ -200,21 +200,21 @@ impl World {
         }
     }
 
-    fn cover(&mut self, id: UnitId) {
-        let rank = self.unit(id).filter(|it| it.covered > 0);
-        if let Some(rank) = rank.map(|it| it.rank(id)) {
-            self.covered.insert(rank);
+    fn add_protected_unit(&mut self, id: UnitId) {
+        let rank = self.unit(id).filter(|it| it.protected_pods > 0);
+        if let Some(rank) = rank.map(|it| it.importance(id)) {
+            self.protected_units.insert(rank);
         }
     }
 
-    fn uncover(&mut self, id: UnitId) {
-        let rank = self.unit(id).filter(|it| it.covered > 0);
-        if let Some(rank) = rank.map(|it| it.rank(id)) {
-            self.covered.remove(&rank);
+    fn remove_protected_unit(&mut self, id: UnitId) {
+        let rank = self.unit(id).filter(|it| it.protected_pods > 0);
+        if let Some(rank) = rank.map(|it| it.importance(id)) {
+            self.protected_units.remove(&rank);
         }
     }
 
-    fn member(&self, id: PodId) -> Option<&Member> {
+    fn membership(&self, id: PodId) -> Option<&Membership> {
         self.members.get(id.index())
     }
 

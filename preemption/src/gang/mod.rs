@@ -100,34 +100,34 @@
 //! assert_eq!((victim.name(), victim.pods().len()), ("team/replica-0", 2));
 //! ```
 
-mod budgets;
+mod disruption_budgets;
 mod domain;
 mod group;
 mod importance;
-mod index;
-mod legacy;
+mod reclaimable;
+mod pod_by_pod;
 mod membership;
-mod nominated;
-mod plan;
-mod pods;
+mod nomination;
+mod decide;
+mod single_pod;
 mod reprieve;
-mod room;
+mod hypothetical;
 mod score;
 mod search;
 mod spec;
 mod trace;
 mod unit;
-mod world;
+mod cluster;
 
 pub use domain::Domain;
-pub use importance::Rank;
-pub use plan::{Ask, Decision, Dropped, Ineligible, Outcome, Plan, Sample, Why};
-pub use pods::DryRun;
+pub use importance::Importance;
+pub use decide::{PreemptionRequest, GangDecision, DroppedNomination, IneligibleReason, GangOutcome, GangPlan, NodeSample, InfeasibleReason};
+pub use single_pod::DryRun;
 pub use score::Score;
 pub use spec::{
-    BudgetSpec, Compatibility, DisruptionMode, Gates, GroupKey, GroupSpec, Kind, MemberSpec,
-    Options,
+    BudgetSpec, SchedulerCompatibility, DisruptionMode, FeatureGates, GroupKey, GroupSpec, PreemptionUnitKind, MemberSpec,
+    GangOptions,
 };
-pub use trace::{Step, Trace};
+pub use trace::{GangStep, GangTrace};
 pub use unit::Unit;
-pub use world::World;
+pub use cluster::GangCluster;

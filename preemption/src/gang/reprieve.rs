@@ -1,48 +1,48 @@
 //! Letting units stay where they are, as far as the preemptor keeps its place.
 
-use super::room::Cut;
-use super::world::World;
+use super::hypothetical::PriorityCutoff;
+use super::cluster::GangCluster;
 use crate::amount::Amount;
-use crate::names::{HostId, ResourceId, ShapeId, UnitId};
-use crate::placement::{Overlay, Pod, Room};
+use crate::ids::{HostId, ResourceId, ShapeId, UnitId};
+use crate::placement::{Overlay, Pod, FreeResources};
 
 /// The room with all who may go gone, the preemptor in its place, and those let off back in theirs.
 pub(super) struct Reprieve<'a> {
-    world: &'a World,
-    overlay: Overlay<'a, Cut<'a>>,
+    state: &'a GangCluster,
+    overlay: Overlay<'a, PriorityCutoff<'a>>,
     /// What the preemptor asks for on each of its nodes, sorted. Elsewhere nobody is in its way.
-    asked: Vec<(HostId, ResourceId)>,
+    requested: Vec<(HostId, ResourceId)>,
 }
 
 impl<'a> Reprieve<'a> {
     /// The overlay has the room without the preemptor; this puts it in its place.
     pub(super) fn new(
-        world: &'a World,
-        mut overlay: Overlay<'a, Cut<'a>>,
+        state: &'a GangCluster,
+        mut overlay: Overlay<'a, PriorityCutoff<'a>>,
         shapes: &[ShapeId],
         placement: &[Option<HostId>],
     ) -> Self {
-        let mut asked: Vec<(HostId, ResourceId)> = Vec::new();
+        let mut requested: Vec<(HostId, ResourceId)> = Vec::new();
         for (shape, host) in shapes.iter().zip(placement) {
             let Some(host) = host else {
                 continue;
             };
-            let requests = &world.cluster.shape_of(*shape).requests;
-            overlay.take(*host, requests);
-            asked.extend(requests.iter().map(|(resource, _)| (*host, *resource)));
+            let requests = &state.cluster.shape_of(*shape).requests;
+            overlay.reserve(*host, requests);
+            requested.extend(requests.iter().map(|(resource, _)| (*host, *resource)));
         }
-        asked.sort_unstable();
-        asked.dedup();
+        requested.sort_unstable();
+        requested.dedup();
         Self {
-            world,
+            state,
             overlay,
-            asked,
+            requested,
         }
     }
 
     /// The nodes that the preemptor is put on.
     pub(super) fn hosts(&self) -> Vec<HostId> {
-        let mut hosts: Vec<HostId> = self.asked.iter().map(|(host, _)| *host).collect();
+        let mut hosts: Vec<HostId> = self.requested.iter().map(|(host, _)| *host).collect();
         hosts.dedup();
         hosts
     }
@@ -52,21 +52,21 @@ impl<'a> Reprieve<'a> {
     ///
     /// Source: KEP-5710, Preemption algorithm; kube-scheduler v1.37, `reprieveVictim` of
     /// `selectVictimsOnDomain` and of `SelectVictimsOnNode`.
-    pub(super) fn let_off(&mut self, unit: UnitId) -> Result<(), (HostId, ResourceId)> {
-        let world = self.world;
+    pub(super) fn try_reprieve(&mut self, unit: UnitId) -> Result<(), (HostId, ResourceId)> {
+        let world = self.state;
         let mark = self.overlay.mark();
         let pods = world.unit(unit).map_or(&[][..], |it| &it.pods);
         for pod in pods {
             let Some(host) = world.cluster.pod(*pod).and_then(Pod::host) else {
                 continue;
             };
-            let from = self.asked.partition_point(|(it, _)| *it < host);
-            let asked = self.asked.get(from..).unwrap_or_default();
+            let from = self.requested.partition_point(|(it, _)| *it < host);
+            let asked = self.requested.get(from..).unwrap_or_default();
             if asked.first().is_none_or(|(it, _)| *it != host) {
                 continue;
             }
             let requests = world.cluster.requests(*pod);
-            self.overlay.take(host, requests);
+            self.overlay.reserve(host, requests);
             let overlay = &self.overlay;
             let mut asked = asked.iter().take_while(|(it, _)| *it == host);
             let is_short = |resource| overlay.free(host, resource) < Amount::ZERO;

@@ -1,9 +1,9 @@
 //! What the victims of a domain cost.
 
-use super::room::{Cut, Ground};
-use super::spec::Compatibility;
-use super::world::World;
-use crate::names::{ShapeId, UnitId};
+use super::hypothetical::{PriorityCutoff, SearchBaseline};
+use super::spec::SchedulerCompatibility;
+use super::cluster::GangCluster;
+use crate::ids::{ShapeId, UnitId};
 use crate::placement::{Overlay, Pod, place};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -22,9 +22,9 @@ pub struct Score {
     /// How many pods go though a budget protects them.
     pub violations: u32,
     /// The priority of the most important victim; the least there is without victims.
-    pub highest: i32,
+    pub highest_priority: i32,
     /// The priorities of all pods that go, each as much above the least there is.
-    pub sum: u64,
+    pub priority_sum: u64,
     /// How many pods go.
     pub pods: u32,
     /// When the first of those of the highest priority started, in nanoseconds since 1970; later is better.
@@ -32,17 +32,17 @@ pub struct Score {
 }
 
 /// What is added to a priority so that none is negative.
-const OFFSET: i64 = 1 << 31;
+const PRIORITY_OFFSET: i64 = 1 << 31;
 
 impl Score {
     /// Of these victims, the most important first.
-    pub(super) fn of(world: &World, victims: &[UnitId], violations: u32, cascades: u32) -> Self {
-        let is_ours = world.options.compatibility == Compatibility::Lockkeeper;
+    pub(super) fn for_victims(world: &GangCluster, victims: &[UnitId], violations: u32, cascades: u32) -> Self {
+        let is_ours = world.options.compatibility == SchedulerCompatibility::Lockkeeper;
         let mut score = Self {
             cascades,
             violations,
-            highest: i32::MIN,
-            sum: 0,
+            highest_priority: i32::MIN,
+            priority_sum: 0,
             pods: 0,
             started_at_ns: Reverse(i64::MAX),
         };
@@ -60,12 +60,12 @@ impl Score {
             };
             let started_at_ns = pod.started_at_ns().unwrap_or(i64::MAX);
             if score.pods == 0 {
-                score.highest = priority;
+                score.highest_priority = priority;
             }
             score.pods = score.pods.saturating_add(1);
-            let above = OFFSET.saturating_add(i64::from(priority));
-            score.sum = score
-                .sum
+            let above = PRIORITY_OFFSET.saturating_add(i64::from(priority));
+            score.priority_sum = score
+                .priority_sum
                 .saturating_add(u64::try_from(above).unwrap_or_default());
             if top.is_none_or(|it| priority > it) {
                 top = Some(priority);
@@ -85,37 +85,37 @@ impl Score {
 /// the pods that it has, finds the room that is free now, and preempts if that is not enough and those that are below
 /// it would make enough. What the preemptor leaves of the room of its victims, and that several victims may want the
 /// same room, is not seen.
-pub(super) struct Cascades<'a> {
-    world: &'a World,
-    ground: &'a Ground,
-    hosts: Vec<crate::names::HostId>,
+pub(super) struct CascadeEstimator<'a> {
+    state: &'a GangCluster,
+    baseline: &'a SearchBaseline,
+    hosts: Vec<crate::ids::HostId>,
     /// By scheduling priority and shapes; most units have one pod.
-    known: BTreeMap<(i32, Vec<ShapeId>), bool>,
-    known_one: BTreeMap<(i32, ShapeId), bool>,
+    cache: BTreeMap<(i32, Vec<ShapeId>), bool>,
+    single_pod_cache: BTreeMap<(i32, ShapeId), bool>,
 }
 
-impl<'a> Cascades<'a> {
-    pub(super) fn new(world: &'a World, ground: &'a Ground) -> Self {
+impl<'a> CascadeEstimator<'a> {
+    pub(super) fn new(state: &'a GangCluster, baseline: &'a SearchBaseline) -> Self {
         Self {
-            world,
-            ground,
-            hosts: world.cluster.hosts().collect(),
-            known: BTreeMap::new(),
-            known_one: BTreeMap::new(),
+            state,
+            baseline,
+            hosts: state.cluster.hosts().collect(),
+            cache: BTreeMap::new(),
+            single_pod_cache: BTreeMap::new(),
         }
     }
 
     /// How many of these would. Costs the nodes once for units that are alike.
     pub(super) fn count(&mut self, victims: &[UnitId]) -> u32 {
-        if self.world.options.compatibility == Compatibility::KubeScheduler {
+        if self.state.options.compatibility == SchedulerCompatibility::KubeScheduler {
             return 0;
         }
-        let count = victims.iter().filter(|it| self.is_expected(**it)).count();
+        let count = victims.iter().filter(|it| self.is_cascade_expected(**it)).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
-    fn is_expected(&mut self, unit: UnitId) -> bool {
-        let world = self.world;
+    fn is_cascade_expected(&mut self, unit: UnitId) -> bool {
+        let world = self.state;
         let Some(unit) = world.unit(unit) else {
             return false;
         };
@@ -127,34 +127,34 @@ impl<'a> Cascades<'a> {
         if unit.pods.len() == 1 {
             let shape = shapes.next().unwrap_or_default();
             let key = (unit.scheduling_priority, shape);
-            if let Some(known) = self.known_one.get(&key) {
+            if let Some(known) = self.single_pod_cache.get(&key) {
                 return *known;
             }
-            let is_expected = self.preempts(key.0, &[shape]);
-            self.known_one.insert(key, is_expected);
+            let is_expected = self.would_preempt(key.0, &[shape]);
+            self.single_pod_cache.insert(key, is_expected);
             return is_expected;
         }
         let key = (unit.scheduling_priority, shapes.collect::<Vec<ShapeId>>());
-        if let Some(known) = self.known.get(&key) {
+        if let Some(known) = self.cache.get(&key) {
             return *known;
         }
-        let is_expected = self.preempts(key.0, &key.1);
-        self.known.insert(key, is_expected);
+        let is_expected = self.would_preempt(key.0, &key.1);
+        self.cache.insert(key, is_expected);
         is_expected
     }
 
     /// Whether pods that are scheduled with a priority have no room, and would have it if those below went.
-    fn preempts(&self, priority: i32, shapes: &[ShapeId]) -> bool {
+    fn would_preempt(&self, priority: i32, shapes: &[ShapeId]) -> bool {
         let fits = |most| self.fits(most, shapes);
         let below = priority.checked_sub(1);
         !fits(None) && below.is_some_and(|it| fits(Some(it)))
     }
 
     fn fits(&self, most: Option<i32>, shapes: &[ShapeId]) -> bool {
-        let world = self.world;
-        let cut = Cut { world, most };
+        let world = self.state;
+        let cut = PriorityCutoff { state: world, max_priority: most };
         let mut overlay = Overlay::new(&cut);
-        self.ground.put_on(&mut overlay, &cut, &self.hosts);
+        self.baseline.apply_to(&mut overlay, &cut, &self.hosts);
         let strategy = world.options.strategy;
         let placement = place(&world.cluster, &mut overlay, &self.hosts, shapes, strategy);
         placement.iter().all(Option::is_some)

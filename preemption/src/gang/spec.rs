@@ -1,26 +1,26 @@
 //! What a world of gangs is told: settings, groups, budgets, members.
 
-use crate::names::{GroupId, HostId};
+use crate::ids::{GroupId, HostId};
 use crate::placement::{PodPreemption, PodSpec, Selector, Strategy};
 
 /// What holds for every decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct GangOptions {
     /// Whose algorithm is followed.
-    pub compatibility: Compatibility,
+    pub compatibility: SchedulerCompatibility,
     /// Which of the nodes that fit a pod of the preemptor gets. kube-scheduler's own scores are not known here,
     /// so this holds under [`Compatibility::KubeScheduler`] too.
     pub strategy: Strategy,
     /// Whether a gang is placed by both strategies, and what costs less is taken. It never costs more than without, and
     /// takes as long as both.
-    pub is_thorough: bool,
+    pub tries_both_strategies: bool,
     /// Only with [`Compatibility::KubeScheduler`].
-    pub gates: Gates,
+    pub gates: FeatureGates,
 }
 
 /// Whose algorithm is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compatibility {
+pub enum SchedulerCompatibility {
     /// That of KEP-5710: a search for the lowest priority that will do, preemption priorities, cascades counted.
     #[default]
     Lockkeeper,
@@ -30,7 +30,7 @@ pub enum Compatibility {
 
 /// Feature gates of kube-scheduler. All on by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gates {
+pub struct FeatureGates {
     /// `GenericWorkload`: there are groups at all.
     pub generic_workload: bool,
     /// `CompositePodGroup`: groups have parents.
@@ -39,7 +39,7 @@ pub struct Gates {
     pub pod_group_preemption_policy: bool,
 }
 
-impl Default for Gates {
+impl Default for FeatureGates {
     fn default() -> Self {
         Self {
             generic_workload: true,
@@ -51,7 +51,7 @@ impl Default for Gates {
 
 /// What a unit or a group is. Later ones are the more important of equal priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum PreemptionUnitKind {
     /// A pod that is in no group.
     Pod,
     /// A pod group, or one pod of it.
@@ -74,7 +74,7 @@ pub enum DisruptionMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupKey<'a> {
     /// Whether it is composite; a pod is never meant.
-    pub kind: Kind,
+    pub kind: PreemptionUnitKind,
     /// Its namespace.
     pub namespace: &'a str,
     /// Its name.

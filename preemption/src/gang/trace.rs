@@ -1,45 +1,45 @@
 //! What was considered, in order.
 
-use super::plan::Why;
+use super::decide::InfeasibleReason;
 use super::score::Score;
-use crate::names::{BudgetId, HostId, PodId, ResourceId, UnitId};
+use crate::ids::{BudgetId, HostId, PodId, ResourceId, UnitId};
 
 /// The story of a decision.
-pub type Trace = crate::trace::Trace<Step>;
+pub type GangTrace = crate::trace::Trace<GangStep>;
 
 /// One step of a decision. What is said of units and nodes is about the domain that was begun last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Step {
+pub enum GangStep {
     /// A pod of the preemptor is placed next, for itself (delayed preemption without workloads).
     Pod {
         /// Which one.
         pod: PodId,
     },
     /// It was nominated to nodes before, and may still go there: nobody else has to go.
-    Stands,
+    NominationStands,
     /// It was nominated to nodes before, and cannot go there any more.
-    Dropped {
+    NominationDropped {
         /// The pod that cannot.
         pod: PodId,
         /// The node.
         host: HostId,
         /// Why not.
-        why: Why,
+        reason: InfeasibleReason,
     },
     /// Without preemption there is no room.
-    NoRoom,
+    DoesNotFit,
     /// A domain is looked at: a node, or the cluster.
     Domain {
         /// The node; `None` is the cluster.
         host: Option<HostId>,
     },
     /// The same domain once more, with the other way to place pods.
-    Again,
+    RetriedDomain,
     /// The domain is infeasible.
     Infeasible {
         /// Why.
-        why: Why,
+        reason: InfeasibleReason,
     },
     /// All who may go are gone, and the preemptor has its place.
     Placed {
@@ -54,19 +54,19 @@ pub enum Step {
         breaks: Vec<(PodId, BudgetId)>,
     },
     /// It was tried whether it is enough that all up to a priority go.
-    Tried {
+    CutoffTried {
         /// The priority.
-        most: i32,
+        max_priority: i32,
         /// Whether it was.
         is_enough: bool,
     },
     /// Nobody above this priority has to go.
-    Bound {
+    CutoffFound {
         /// The priority.
-        most: i32,
+        max_priority: i32,
     },
     /// The preemptor has another place than before, now that only those up to the bound are gone.
-    PlacedAnew {
+    PlacedAgain {
         /// Where each pod goes.
         placement: Vec<(PodId, Option<HostId>)>,
     },
@@ -78,7 +78,7 @@ pub enum Step {
         by_budget: bool,
     },
     /// A unit cannot stay.
-    Taken {
+    NotReprieved {
         /// The unit.
         unit: UnitId,
         /// Where it is in the way.

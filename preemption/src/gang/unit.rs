@@ -1,8 +1,8 @@
 //! Units: what is preempted as one.
 
-use super::importance::Rank;
-use super::spec::Kind;
-use crate::names::{GroupId, PodId, UnitId};
+use super::importance::Importance;
+use super::spec::PreemptionUnitKind;
+use crate::ids::{GroupId, PodId, UnitId};
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Unit {
     pub(super) key: UnitKey,
-    pub(super) kind: Kind,
+    pub(super) kind: PreemptionUnitKind,
     pub(super) priority: i32,
     pub(super) scheduling_priority: i32,
     /// By name.
@@ -20,9 +20,9 @@ pub struct Unit {
     pub(super) name: Arc<str>,
     pub(super) group: Option<GroupId>,
     /// Whether ties are broken by the order in which pods were told.
-    pub(super) is_told_in_order: bool,
+    pub(super) ties_by_pod_id: bool,
     /// How many of its pods a budget protects.
-    pub(super) covered: usize,
+    pub(super) protected_pods: usize,
 }
 
 /// Which pods are one unit.
@@ -35,7 +35,7 @@ pub(super) enum UnitKey {
 impl Unit {
     /// What it is: of a pod in a group that is disrupted by pods still [`Kind::PodGroup`].
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> PreemptionUnitKind {
         self.kind
     }
 
@@ -76,25 +76,25 @@ impl Unit {
             .then_with(|| other.kind.cmp(&self.kind))
             .then_with(|| other.pods.len().cmp(&self.pods.len()))
             .then_with(|| self.started_at_ns.cmp(&other.started_at_ns))
-            .then_with(|| self.told().cmp(&other.told()))
+            .then_with(|| self.first_pod().cmp(&other.first_pod()))
             .then_with(|| self.name.cmp(&other.name))
             .then_with(|| id.cmp(&other_id))
     }
 
-    fn told(&self) -> PodId {
-        let first = self.pods.iter().filter(|_| self.is_told_in_order).min();
+    fn first_pod(&self) -> PodId {
+        let first = self.pods.iter().filter(|_| self.ties_by_pod_id).min();
         first.copied().unwrap_or_default()
     }
 
     /// Its place in the order of importance.
     #[must_use]
-    pub fn rank(&self, id: UnitId) -> Rank {
-        Rank {
+    pub fn importance(&self, id: UnitId) -> Importance {
+        Importance {
             priority: Reverse(self.priority),
             kind: Reverse(self.kind),
             pods: Reverse(self.pods.len()),
             started_at_ns: self.started_at_ns,
-            told: self.told(),
+            first_pod: self.first_pod(),
             name: Arc::clone(&self.name),
             unit: id,
         }

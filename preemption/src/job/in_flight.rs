@@ -7,8 +7,8 @@
 //! blocks nobody for ever; there are only so many rounds at once, and beyond that none begins; after a restart
 //! rounds are read off the labels of victims and the nominations of preemptors.
 
-use super::world::{JobId, World};
-use crate::names::PodId;
+use super::cluster::{JobId, JobCluster};
+use crate::ids::PodId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long rounds last, and how many there are.
@@ -32,24 +32,24 @@ impl Default for RoundLimits {
 
 /// The rounds in flight.
 #[derive(Clone, Debug, Default)]
-pub struct InFlight {
+pub struct RoundsInFlight {
     limits: RoundLimits,
-    rounds: BTreeMap<JobId, Round>,
+    rounds: BTreeMap<JobId, InFlightRound>,
     /// By victim, the jobs that wait for it.
-    waiting: BTreeMap<PodId, BTreeSet<JobId>>,
+    jobs_by_victim: BTreeMap<PodId, BTreeSet<JobId>>,
 }
 
 /// A round of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Round {
-    since_s: i64,
+struct InFlightRound {
+    started_at_s: i64,
     /// Those that have not gone. Never empty.
     victims: BTreeSet<PodId>,
 }
 
 /// Why no round may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blocked {
+pub enum BlockedReason {
     /// Victims of the job's last round have not gone.
     Unfinished {
         /// How many.
@@ -62,7 +62,7 @@ pub enum Blocked {
     },
 }
 
-impl InFlight {
+impl RoundsInFlight {
     /// No rounds yet.
     #[must_use]
     pub fn new(limits: RoundLimits) -> Self {
@@ -74,17 +74,17 @@ impl InFlight {
 
     /// Whether a job may begin a round at a time, in seconds.
     #[must_use]
-    pub fn blocked(&self, job: JobId, now_s: i64) -> Option<Blocked> {
-        let is_live = |round: &&Round| !self.has_expired(round, now_s);
+    pub fn blocked_reason(&self, job: JobId, now_s: i64) -> Option<BlockedReason> {
+        let is_live = |round: &&InFlightRound| !self.has_expired(round, now_s);
         if let Some(round) = self.rounds.get(&job).filter(is_live) {
             let victims = round.victims.len();
-            return Some(Blocked::Unfinished { victims });
+            return Some(BlockedReason::Unfinished { victims });
         }
         let rounds_max = self.limits.rounds_max;
         // Only a full cache is counted through.
         let is_full = self.rounds.len() >= rounds_max
             && self.rounds.values().filter(is_live).count() >= rounds_max;
-        is_full.then_some(Blocked::TooMany { rounds_max })
+        is_full.then_some(BlockedReason::TooMany { rounds_max })
     }
 
     /// A round begins: the job waits for these to go. Without any there is nothing to wait for.
@@ -98,17 +98,17 @@ impl InFlight {
             return;
         }
         for victim in &victims {
-            self.waiting.entry(*victim).or_default().insert(job);
+            self.jobs_by_victim.entry(*victim).or_default().insert(job);
         }
         let since_s = now_s;
-        self.rounds.insert(job, Round { since_s, victims });
+        self.rounds.insert(job, InFlightRound { started_at_s: since_s, victims });
     }
 
     /// A pod has gone: rounds that waited for it alone end, and that of a job that it was by itself. To be told
     /// before its number is given to another. Costs the jobs that wait for it.
-    pub fn gone(&mut self, pod: PodId) {
+    pub fn pod_removed(&mut self, pod: PodId) {
         self.end(JobId::Pod(pod));
-        for job in self.waiting.remove(&pod).into_iter().flatten() {
+        for job in self.jobs_by_victim.remove(&pod).into_iter().flatten() {
             if let Some(round) = self.rounds.get_mut(&job) {
                 round.victims.remove(&pod);
                 if round.victims.is_empty() {
@@ -122,10 +122,10 @@ impl InFlight {
     pub fn end(&mut self, job: JobId) {
         let round = self.rounds.remove(&job);
         for victim in round.into_iter().flat_map(|it| it.victims) {
-            if let Some(jobs) = self.waiting.get_mut(&victim) {
+            if let Some(jobs) = self.jobs_by_victim.get_mut(&victim) {
                 jobs.remove(&job);
                 if jobs.is_empty() {
-                    self.waiting.remove(&victim);
+                    self.jobs_by_victim.remove(&victim);
                 }
             }
         }
@@ -155,9 +155,9 @@ impl InFlight {
     /// The rounds after a restart, as if they began now: a job waits for the pods whose label names it
     /// (`marked`), and for those that leave a node which is held for one of its pods.
     #[must_use]
-    pub fn rebuilt(
+    pub fn restore(
         limits: RoundLimits,
-        world: &World,
+        world: &JobCluster,
         marked: &[(PodId, JobId)],
         now_s: i64,
     ) -> Self {
@@ -180,68 +180,68 @@ impl InFlight {
         rounds
     }
 
-    fn has_expired(&self, round: &Round, now_s: i64) -> bool {
-        now_s.saturating_sub(round.since_s) >= self.limits.expires_after_s
+    fn has_expired(&self, round: &InFlightRound, now_s: i64) -> bool {
+        now_s.saturating_sub(round.started_at_s) >= self.limits.expires_after_s
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Blocked, InFlight, JobId, RoundLimits};
-    use crate::names::PodId;
+    use super::{BlockedReason, RoundsInFlight, JobId, RoundLimits};
+    use crate::ids::PodId;
 
     const fn job(number: u32) -> JobId {
         JobId::Pod(PodId(number))
     }
 
-    fn rounds(rounds_max: usize) -> InFlight {
-        InFlight::new(RoundLimits {
+    fn in_flight_with_max(rounds_max: usize) -> RoundsInFlight {
+        RoundsInFlight::new(RoundLimits {
             expires_after_s: 60,
             rounds_max,
         })
     }
 
     #[test]
-    fn a_job_waits_until_its_victims_have_gone() {
-        let mut rounds = rounds(9);
+    fn round_with_remaining_victims_blocks_next() {
+        let mut rounds = in_flight_with_max(9);
         rounds.begin(job(1), [PodId(7), PodId(8)], 100);
         rounds.begin(job(2), [PodId(8)], 100);
-        let left = |rounds: &InFlight, of| match rounds.blocked(job(of), 100) {
-            Some(Blocked::Unfinished { victims }) => victims,
-            Some(Blocked::TooMany { .. }) => usize::MAX,
+        let left = |rounds: &RoundsInFlight, of| match rounds.blocked_reason(job(of), 100) {
+            Some(BlockedReason::Unfinished { victims }) => victims,
+            Some(BlockedReason::TooMany { .. }) => usize::MAX,
             None => 0,
         };
         assert_eq!([1, 2, 3].map(|it| left(&rounds, it)), [2, 1, 0]);
-        rounds.gone(PodId(8));
+        rounds.pod_removed(PodId(8));
         assert_eq!([1, 2].map(|it| left(&rounds, it)), [1, 0]);
-        rounds.gone(PodId(7));
-        assert!(rounds.is_empty() && rounds.waiting.is_empty());
+        rounds.pod_removed(PodId(7));
+        assert!(rounds.is_empty() && rounds.jobs_by_victim.is_empty());
     }
 
     #[test]
-    fn a_round_expires() {
-        let mut rounds = rounds(9);
+    fn round_past_expiry_no_longer_blocks() {
+        let mut rounds = in_flight_with_max(9);
         rounds.begin(job(1), [PodId(7)], 100);
-        assert!(rounds.blocked(job(1), 159).is_some());
-        assert_eq!(rounds.blocked(job(1), 160), None);
+        assert!(rounds.blocked_reason(job(1), 159).is_some());
+        assert_eq!(rounds.blocked_reason(job(1), 160), None);
         rounds.expire(159);
         assert_eq!(rounds.len(), 1);
         rounds.expire(160);
-        assert!(rounds.is_empty() && rounds.waiting.is_empty());
+        assert!(rounds.is_empty() && rounds.jobs_by_victim.is_empty());
     }
 
     #[test]
-    fn there_are_only_so_many() {
-        let mut rounds = rounds(2);
+    fn begin_at_rounds_max_is_blocked() {
+        let mut rounds = in_flight_with_max(2);
         for number in 1..=3 {
             rounds.begin(job(number), [PodId(7)], 100);
         }
         assert_eq!(rounds.len(), 2);
-        let too_many = Some(Blocked::TooMany { rounds_max: 2 });
-        assert_eq!(rounds.blocked(job(3), 159), too_many);
-        assert_eq!(rounds.blocked(job(3), 160), None);
+        let too_many = Some(BlockedReason::TooMany { rounds_max: 2 });
+        assert_eq!(rounds.blocked_reason(job(3), 159), too_many);
+        assert_eq!(rounds.blocked_reason(job(3), 160), None);
         // Those that have expired make room.
         rounds.begin(job(3), [PodId(7)], 160);
-        assert!(rounds.blocked(job(3), 160).is_some());
+        assert!(rounds.blocked_reason(job(3), 160).is_some());
     }
 }

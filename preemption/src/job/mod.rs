@@ -16,25 +16,25 @@
 //!
 //! Everything is a function of what is passed in; names are numbers.
 
-pub mod admission;
+pub mod quota_check;
 mod assign_back;
-pub mod class;
-mod emptied;
+pub mod preemptibility;
+mod simulated_removal;
 pub mod in_flight;
 pub mod per_pod;
 pub mod preempt;
 pub mod quota;
-pub mod resources;
+pub mod resource_list;
 pub mod revoke;
-pub mod runtime;
+pub mod runtime_quota;
 pub mod trace;
-pub mod world;
+pub mod cluster;
 
-pub use admission::{Admission, Level, Sums, admission};
-pub use class::{Class, Label, Says, Switches, VictimAction};
-pub use in_flight::{Blocked, InFlight, RoundLimits};
-pub use preempt::{Outcome, Plan, Refusal, plan};
-pub use quota::{Figures, Limits, QuotaId, QuotaTree, Stage};
-pub use resources::Resources;
-pub use trace::{InTheWay, Removal, Step};
-pub use world::{Gang, JobId, PodTraits, World};
+pub use quota_check::{QuotaCheck, QuotaCheckLevel, CheckedUsage, check_quota};
+pub use preemptibility::{Preemptibility, LabelValue, PreemptionLabels, ElasticDefaults, VictimAction};
+pub use in_flight::{BlockedReason, RoundsInFlight, RoundLimits};
+pub use preempt::{JobOutcome, JobPlan, JobRejection, plan_round};
+pub use quota::{QuotaUsage, QuotaLimits, QuotaId, QuotaTree, PodStage};
+pub use resource_list::ResourceList;
+pub use trace::{AssignBackFailure, RemovalReason, JobStep};
+pub use cluster::{GangSize, JobId, JobPodSpec, JobCluster};

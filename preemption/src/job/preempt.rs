@@ -16,32 +16,32 @@
 //! gone, and need not be told again; a node that is held for a pod of another job counts as used if that job is
 //! not of a lower priority. Pods of a quota above are taken only where that one would pass its max.
 
-use super::admission::{Admission, admission};
-use super::assign_back::{Returned, assign_back};
-use super::class::{Class, VictimAction};
-use super::emptied::{Emptied, may_be_taken};
-use super::in_flight::{Blocked, InFlight};
+use super::quota_check::{QuotaCheck, check_quota};
+use super::assign_back::{AssignBack, assign_back};
+use super::preemptibility::{Preemptibility, VictimAction};
+use super::simulated_removal::{SimulatedRemoval, is_candidate};
+use super::in_flight::{BlockedReason, RoundsInFlight};
 use super::quota::QuotaId;
-use super::resources::Resources;
-use super::trace::{Removal, Step};
-use super::world::{Gang, JobId, Member, World};
-use crate::names::{HostId, PodId, ResourceId, ShapeId};
+use super::resource_list::ResourceList;
+use super::trace::{RemovalReason, JobStep};
+use super::cluster::{GangSize, JobId, JobPod, JobCluster};
+use crate::ids::{HostId, PodId, ResourceId, ShapeId};
 use crate::placement::{Overlay, Pod, Strategy, place};
 use crate::trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What comes of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum JobOutcome {
     /// The job gets places. Only now does anything happen.
-    Preempt(Plan),
+    Preempt(JobPlan),
     /// It gets none, and nothing happens to anybody.
-    Refused(Refusal),
+    Rejected(JobRejection),
 }
 
 /// What is to be done, all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct JobPlan {
     /// The node of each pod that had none, by name of the pod.
     pub nominations: Vec<(PodId, HostId)>,
     /// Who goes, by name. There may be nobody: then the job fits as things are.
@@ -52,7 +52,7 @@ pub struct Plan {
     pub leaving: Vec<PodId>,
 }
 
-impl Plan {
+impl JobPlan {
     /// All that the job waits for, as [`InFlight::begin`] wants it.
     pub fn awaited(&self) -> impl Iterator<Item = PodId> {
         self.victims.iter().chain(&self.leaving).copied()
@@ -61,44 +61,44 @@ impl Plan {
 
 /// Why a job gets no places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum JobRejection {
     /// Rounds are in flight.
-    Blocked(Blocked),
+    Blocked(BlockedReason),
     /// It has no pods, or its pods differ in quota, class or priority.
-    Mixed,
+    MixedPods,
     /// It may run with fewer pods than it has, or some of its pods are not there yet.
-    NotWhole {
+    IncompleteGang {
         /// How its owner declares it.
-        gang: Gang,
+        gang: GangSize,
         /// How many pods are there.
         pods: usize,
     },
     /// Labels or policy forbid it to trigger preemption.
-    MayNotTrigger,
+    TriggerNotAllowed,
     /// Its quota or one above forbids it.
-    Quota(Admission),
+    Quota(QuotaCheck),
     /// With all gone that may be taken a quota would still pass its max.
     OverMax {
         /// The quota.
         quota: QuotaId,
     },
     /// With all gone that may be taken one of its pods fits nowhere.
-    NoPlace {
+    NoPlacement {
         /// The first such pod.
         pod: PodId,
     },
 }
 
 /// What the pods of a job agree on.
-struct Job {
+struct JobSummary {
     quota: Option<QuotaId>,
-    class: Class,
+    preemptibility: Preemptibility,
     priority: i32,
     may_trigger: bool,
     /// Those without a place, by name.
     pending: Vec<(PodId, ShapeId)>,
     /// What pods ask for that the quota does not count yet.
-    uncounted: Resources,
+    uncounted: ResourceList,
 }
 
 /// Plans a round for a job at a time, in seconds. `excluded` are nodes where it cannot go whoever leaves
@@ -107,204 +107,204 @@ struct Job {
 /// Nodes are tried in the order of the cluster. Costs the pods of all nodes, and for each different shape of the
 /// job's pods the nodes.
 #[must_use]
-pub fn plan(
-    world: &World,
-    rounds: &InFlight,
+pub fn plan_round(
+    world: &JobCluster,
+    rounds: &RoundsInFlight,
     job: JobId,
     excluded: &BTreeSet<HostId>,
     now_s: i64,
-    trace: &mut Trace<Step>,
-) -> Outcome {
-    let planned = Round { world, excluded }.plan(rounds, job, now_s, trace);
-    planned.map_or_else(Outcome::Refused, Outcome::Preempt)
+    trace: &mut Trace<JobStep>,
+) -> JobOutcome {
+    let planned = RoundPlanner { state: world, excluded }.plan(rounds, job, now_s, trace);
+    planned.map_or_else(JobOutcome::Rejected, JobOutcome::Preempt)
 }
 
 /// By node, the resources that pods of the job ask for there.
-pub(super) type Asked = BTreeMap<HostId, BTreeSet<ResourceId>>;
+pub(super) type NodeRequests = BTreeMap<HostId, BTreeSet<ResourceId>>;
 
 /// A quota that would pass its max, and what is used of it in the round.
 #[derive(Clone, Debug)]
-pub(super) struct Over {
+pub(super) struct QuotaOveruse {
     pub(super) quota: QuotaId,
-    pub(super) used: Resources,
+    pub(super) used: ResourceList,
 }
 
-struct Round<'a> {
-    world: &'a World,
+struct RoundPlanner<'a> {
+    state: &'a JobCluster,
     excluded: &'a BTreeSet<HostId>,
 }
 
-impl Round<'_> {
+impl RoundPlanner<'_> {
     fn plan(
         &self,
-        rounds: &InFlight,
+        rounds: &RoundsInFlight,
         id: JobId,
         now_s: i64,
-        trace: &mut Trace<Step>,
-    ) -> Result<Plan, Refusal> {
-        if let Some(blocked) = rounds.blocked(id, now_s) {
-            trace.note(|| Step::Blocked(blocked));
-            return Err(Refusal::Blocked(blocked));
+        trace: &mut Trace<JobStep>,
+    ) -> Result<JobPlan, JobRejection> {
+        if let Some(blocked) = rounds.blocked_reason(id, now_s) {
+            trace.record(|| JobStep::Blocked(blocked));
+            return Err(JobRejection::Blocked(blocked));
         }
-        let job = self.job(id, trace)?;
+        let job = self.summarize_job(id, trace)?;
         let may = job.may_trigger;
-        trace.note(|| Step::Trigger { may });
+        trace.record(|| JobStep::Trigger { may });
         if !may {
-            return Err(Refusal::MayNotTrigger);
+            return Err(JobRejection::TriggerNotAllowed);
         }
-        self.gate(&job, trace)?;
+        self.check_quota_gate(&job, trace)?;
         let mut over = self.over_max(&job, trace);
-        let recycled = self.recycled(&job, &mut over, trace)?;
+        let recycled = self.remove_for_quota(&job, &mut over, trace)?;
         let hosts = self.hosts(trace);
-        let emptied = Emptied {
-            world: self.world,
+        let emptied = SimulatedRemoval {
+            state: self.state,
             job: id,
             priority: job.priority,
-            recycled: &recycled,
+            removed_for_quota: &recycled,
         };
         let shapes: Vec<ShapeId> = job.pending.iter().map(|(_, shape)| *shape).collect();
-        let cluster = self.world.cluster();
-        let as_it_is = emptied.free(&hosts, false);
+        let cluster = self.state.cluster();
+        let as_it_is = emptied.free_after_removal(&hosts, false);
         let mut room = Overlay::new(&as_it_is);
         let mut placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
         let fits = placement.iter().all(Option::is_some);
-        trace.note(|| Step::AsItIs { fits });
+        trace.record(|| JobStep::PlacedWithoutVictims { fits });
         let without_victims;
         if !fits {
-            without_victims = emptied.free(&hosts, true);
+            without_victims = emptied.free_after_removal(&hosts, true);
             room = Overlay::new(&without_victims);
             placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
         }
         let nominations = nominations(&job, placement, trace)?;
-        let used = self.asked_of(&nominations);
+        let used = self.node_requests(&nominations);
         let mut removed = Vec::new();
         if !fits {
-            removed = emptied.removed(&used, trace);
+            removed = emptied.removed_pods(&used, trace);
         }
         removed.extend(recycled.iter().map(|(pod, host)| (*pod, *host)));
-        let returned = Returned {
-            world: self.world,
-            used: &used,
-            over,
+        let returned = AssignBack {
+            state: self.state,
+            requests: &used,
+            overused: over,
         };
         let victims = assign_back(returned, &mut room, removed, trace);
-        Ok(Plan {
+        Ok(JobPlan {
             leaving: self.leaving_on(&used),
             nominations,
             victims,
-            action: self.world.switches().victim_action(),
+            action: self.state.elastic_defaults().victim_action(),
         })
     }
 
     /// What its pods agree on, and who of them has a place.
-    fn job(&self, id: JobId, trace: &mut Trace<Step>) -> Result<Job, Refusal> {
-        let pods = self.world.pods_of(id);
-        if let Some(gang) = self.world.gang(id)
+    fn summarize_job(&self, id: JobId, trace: &mut Trace<JobStep>) -> Result<JobSummary, JobRejection> {
+        let pods = self.state.pods_of(id);
+        if let Some(gang) = self.state.gang(id)
             && (gang.minimum != gang.total || usize::try_from(gang.total) != Ok(pods.len()))
         {
             let pods = pods.len();
-            return Err(Refusal::NotWhole { gang, pods });
+            return Err(JobRejection::IncompleteGang { gang, pods });
         }
-        let switches = self.world.switches();
-        let mut job: Option<Job> = None;
+        let switches = self.state.elastic_defaults();
+        let mut job: Option<JobSummary> = None;
         for pod in pods {
-            let Some((member, known)) = self.known(pod) else {
+            let Some((member, known)) = self.member_and_pod(pod) else {
                 continue;
             };
-            let job = job.get_or_insert_with(|| Job {
+            let job = job.get_or_insert_with(|| JobSummary {
                 quota: member.quota,
-                class: member.class,
+                preemptibility: member.preemptibility,
                 priority: known.priority(),
                 may_trigger: true,
                 pending: Vec::new(),
-                uncounted: Resources::default(),
+                uncounted: ResourceList::default(),
             });
-            if (member.quota, member.class, known.priority())
-                != (job.quota, job.class, job.priority)
+            if (member.quota, member.preemptibility, known.priority())
+                != (job.quota, job.preemptibility, job.priority)
             {
-                return Err(Refusal::Mixed);
+                return Err(JobRejection::MixedPods);
             }
-            job.may_trigger &= switches.may_trigger(member.says);
+            job.may_trigger &= switches.may_trigger_preemption(member.preemption_labels);
             if let Some(host) = known.host() {
-                trace.note(|| Step::Placed { pod, host });
+                trace.record(|| JobStep::Placed { pod, host });
                 continue;
             }
             job.pending.push((pod, known.shape()));
             if member.nominated.is_none() {
-                job.uncounted.add(&self.world.request(pod));
+                job.uncounted.add(&self.state.request(pod));
             }
         }
-        job.ok_or(Refusal::Mixed)
+        job.ok_or(JobRejection::MixedPods)
     }
 
-    fn known(&self, pod: PodId) -> Option<(&Member, &Pod)> {
-        Some((self.world.member(pod)?, self.world.cluster().pod(pod)?))
+    fn member_and_pod(&self, pod: PodId) -> Option<(&JobPod, &Pod)> {
+        Some((self.state.member(pod)?, self.state.cluster().pod(pod)?))
     }
 
-    fn gate(&self, job: &Job, trace: &mut Trace<Step>) -> Result<(), Refusal> {
+    fn check_quota_gate(&self, job: &JobSummary, trace: &mut Trace<JobStep>) -> Result<(), JobRejection> {
         let Some(quota) = job.quota else {
             return Ok(());
         };
-        let told = admission(self.world.quotas(), quota, job.class, job.uncounted.clone());
-        trace.note(|| Step::Gate(told.clone()));
+        let told = check_quota(self.state.quotas(), quota, job.preemptibility, job.uncounted.clone());
+        trace.record(|| JobStep::QuotaGate(told.clone()));
         if told.may_preempt() {
             return Ok(());
         }
-        Err(Refusal::Quota(told))
+        Err(JobRejection::Quota(told))
     }
 
     /// The quotas on the job's path that would pass their max with it, those that leave not counted.
-    fn over_max(&self, job: &Job, trace: &mut Trace<Step>) -> Vec<Over> {
-        let quotas = self.world.quotas();
+    fn over_max(&self, job: &JobSummary, trace: &mut Trace<JobStep>) -> Vec<QuotaOveruse> {
+        let quotas = self.state.quotas();
         let mut all = Vec::new();
         for quota in job.quota.iter().flat_map(|it| quotas.path(*it)) {
-            let mut used = quotas.figures(quota).used().plus(&job.uncounted);
+            let mut used = quotas.usage(quota).used().plus(&job.uncounted);
             let max = &quotas.limits(quota).max;
             if used.fits(max) {
                 continue;
             }
-            for pod in self.world.leaving() {
-                if self.world.counts_at(pod, quota) {
-                    used.subtract(&self.world.request(pod));
+            for pod in self.state.leaving() {
+                if self.state.counts_at(pod, quota) {
+                    used.subtract(&self.state.request(pod));
                 }
             }
-            let over = used.beyond(max);
+            let over = used.exceeding(max);
             if !over.is_empty() {
-                trace.note(|| Step::OverMax { quota, over });
-                all.push(Over { quota, used });
+                trace.record(|| JobStep::OverMax { quota, over });
+                all.push(QuotaOveruse { quota, used });
             }
         }
         all
     }
 
     /// All that count against those quotas and may be taken, off their use. They must make room.
-    fn recycled(
+    fn remove_for_quota(
         &self,
-        job: &Job,
-        over: &mut [Over],
-        trace: &mut Trace<Step>,
-    ) -> Result<BTreeMap<PodId, HostId>, Refusal> {
+        job: &JobSummary,
+        over: &mut [QuotaOveruse],
+        trace: &mut Trace<JobStep>,
+    ) -> Result<BTreeMap<PodId, HostId>, JobRejection> {
         let mut recycled = BTreeMap::new();
         if over.is_empty() {
             return Ok(recycled);
         }
-        for (id, pod) in self.world.cluster().pods() {
-            let Some((member, host)) = self.world.member(id).zip(pod.host()) else {
+        for (id, pod) in self.state.cluster().pods() {
+            let Some((member, host)) = self.state.member(id).zip(pod.host()) else {
                 continue;
             };
-            if !may_be_taken(member, pod, job.priority) {
+            if !is_candidate(member, pod, job.priority) {
                 continue;
             }
             let mut is_counted = false;
             for it in &mut *over {
-                if self.world.counts_at(id, it.quota) {
-                    it.used.subtract(&self.world.request(id));
+                if self.state.counts_at(id, it.quota) {
+                    it.used.subtract(&self.state.request(id));
                     is_counted = true;
                 }
             }
             if is_counted {
-                let reason = Removal::Quota;
-                trace.note(|| Step::Removed {
+                let reason = RemovalReason::Quota;
+                trace.record(|| JobStep::Removed {
                     pod: id,
                     host,
                     reason,
@@ -312,18 +312,18 @@ impl Round<'_> {
                 recycled.insert(id, host);
             }
         }
-        let max = |it: &Over| &self.world.quotas().limits(it.quota).max;
+        let max = |it: &QuotaOveruse| &self.state.quotas().limits(it.quota).max;
         match over.iter().find(|it| !it.used.fits(max(it))) {
-            Some(it) => Err(Refusal::OverMax { quota: it.quota }),
+            Some(it) => Err(JobRejection::OverMax { quota: it.quota }),
             None => Ok(recycled),
         }
     }
 
-    fn hosts(&self, trace: &mut Trace<Step>) -> Vec<HostId> {
-        let mut hosts = Vec::with_capacity(self.world.cluster().hosts_len());
-        for host in self.world.cluster().hosts() {
+    fn hosts(&self, trace: &mut Trace<JobStep>) -> Vec<HostId> {
+        let mut hosts = Vec::with_capacity(self.state.cluster().hosts_len());
+        for host in self.state.cluster().hosts() {
             if self.excluded.contains(&host) {
-                trace.note(|| Step::Excluded { host });
+                trace.record(|| JobStep::Excluded { host });
             } else {
                 hosts.push(host);
             }
@@ -332,42 +332,42 @@ impl Round<'_> {
     }
 
     /// The nodes where pods go, and what they ask for there.
-    fn asked_of(&self, nominations: &[(PodId, HostId)]) -> Asked {
-        let mut asked = Asked::new();
+    fn node_requests(&self, nominations: &[(PodId, HostId)]) -> NodeRequests {
+        let mut asked = NodeRequests::new();
         for (pod, host) in nominations {
-            let requests = self.world.cluster().requests(*pod).iter();
+            let requests = self.state.cluster().requests(*pod).iter();
             let of_host = asked.entry(*host).or_default();
             of_host.extend(requests.map(|(resource, _)| *resource));
         }
         asked
     }
 
-    fn leaving_on(&self, used: &Asked) -> Vec<PodId> {
-        let host = |pod: &PodId| self.world.cluster().pod(*pod)?.host();
+    fn leaving_on(&self, used: &NodeRequests) -> Vec<PodId> {
+        let host = |pod: &PodId| self.state.cluster().pod(*pod)?.host();
         let is_there = |pod: &PodId| host(pod).is_some_and(|it| used.contains_key(&it));
-        self.world.leaving().filter(is_there).collect()
+        self.state.leaving().filter(is_there).collect()
     }
 }
 
 fn nominations(
-    job: &Job,
+    job: &JobSummary,
     placement: Vec<Option<HostId>>,
-    trace: &mut Trace<Step>,
-) -> Result<Vec<(PodId, HostId)>, Refusal> {
+    trace: &mut Trace<JobStep>,
+) -> Result<Vec<(PodId, HostId)>, JobRejection> {
     let mut nominations = Vec::with_capacity(placement.len());
     let mut missing = None;
     for ((pod, _), host) in job.pending.iter().zip(placement) {
         let pod = *pod;
         if let Some(host) = host {
-            trace.note(|| Step::Nominated { pod, host });
+            trace.record(|| JobStep::Nominated { pod, host });
             nominations.push((pod, host));
         } else {
-            trace.note(|| Step::Unplaced { pod });
+            trace.record(|| JobStep::Unplaced { pod });
             missing = missing.or(Some(pod));
         }
     }
     match missing {
-        Some(pod) => Err(Refusal::NoPlace { pod }),
+        Some(pod) => Err(JobRejection::NoPlacement { pod }),
         None => Ok(nominations),
     }
 }

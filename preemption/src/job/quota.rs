@@ -4,8 +4,8 @@
 //! Assignment"; Koordinator's proposal 20220722-multi-hierarchy-elastic-quota-management for the tree: what
 //! is used of a quota is used of all above it (`core/group_quota_manager.go`).
 
-use super::class::Class;
-use super::resources::Resources;
+use super::preemptibility::Preemptibility;
+use super::resource_list::ResourceList;
 
 /// A quota of a [`QuotaTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,28 +13,28 @@ pub struct QuotaId(u32);
 
 /// What a quota has. A resource that a limit does not name is not limited by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct QuotaLimits {
     /// What the non-preemptible may use.
-    pub min: Resources,
+    pub min: ResourceList,
     /// What all together may use.
-    pub max: Resources,
+    pub max: ResourceList,
 }
 
 /// What is used and asked for of a quota, those below it included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct QuotaUsage {
     /// What non-preemptible pods use that have a place: bound, or assumed and waiting.
-    pub non_preemptible_used: Resources,
+    pub non_preemptible_used: ResourceList,
     /// What preemptible pods use that have a place.
-    pub preemptible_used: Resources,
+    pub preemptible_used: ResourceList,
     /// What all non-preemptible pods ask for, those without a place too.
-    pub non_preemptible_request: Resources,
+    pub non_preemptible_request: ResourceList,
 }
 
-impl Figures {
+impl QuotaUsage {
     /// What all pods use together.
     #[must_use]
-    pub fn used(&self) -> Resources {
+    pub fn used(&self) -> ResourceList {
         self.non_preemptible_used.plus(&self.preemptible_used)
     }
 }
@@ -42,8 +42,8 @@ impl Figures {
 #[derive(Clone, Debug)]
 struct Quota {
     parent: Option<QuotaId>,
-    limits: Limits,
-    figures: Figures,
+    limits: QuotaLimits,
+    usage: QuotaUsage,
 }
 
 /// Elastic quotas, children below parents, of any depth.
@@ -54,22 +54,22 @@ pub struct QuotaTree {
     quotas: Vec<Quota>,
 }
 
-static NOTHING: Quota = Quota {
+static ABSENT_QUOTA: Quota = Quota {
     parent: None,
-    limits: Limits {
-        min: Resources::NONE,
-        max: Resources::NONE,
+    limits: QuotaLimits {
+        min: ResourceList::NONE,
+        max: ResourceList::NONE,
     },
-    figures: Figures {
-        non_preemptible_used: Resources::NONE,
-        preemptible_used: Resources::NONE,
-        non_preemptible_request: Resources::NONE,
+    usage: QuotaUsage {
+        non_preemptible_used: ResourceList::NONE,
+        preemptible_used: ResourceList::NONE,
+        non_preemptible_request: ResourceList::NONE,
     },
 };
 
 /// What a pod does to the figures of its quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum PodStage {
     /// It asks for a place.
     Pending,
     /// It has one.
@@ -78,36 +78,36 @@ pub enum Stage {
 
 impl QuotaTree {
     /// Adds a quota.
-    pub fn add(&mut self, parent: Option<QuotaId>, limits: Limits) -> QuotaId {
+    pub fn add(&mut self, parent: Option<QuotaId>, limits: QuotaLimits) -> QuotaId {
         let id = QuotaId(u32::try_from(self.quotas.len()).unwrap_or(u32::MAX));
         self.quotas.push(Quota {
             parent: parent.filter(|it| self.get(*it).is_some()),
             limits,
-            figures: Figures::default(),
+            usage: QuotaUsage::default(),
         });
         id
     }
 
     /// Counts a pod at its quota and at all above it.
-    pub fn count(&mut self, quota: QuotaId, class: Class, request: &Resources, stage: Stage) {
+    pub fn add_pod(&mut self, quota: QuotaId, class: Preemptibility, request: &ResourceList, stage: PodStage) {
         self.change(quota, class, stage, |sum| sum.add(request));
     }
 
     /// Takes back what [`Self::count`] did.
-    pub fn uncount(&mut self, quota: QuotaId, class: Class, request: &Resources, stage: Stage) {
+    pub fn remove_pod(&mut self, quota: QuotaId, class: Preemptibility, request: &ResourceList, stage: PodStage) {
         self.change(quota, class, stage, |sum| sum.subtract(request));
     }
 
     /// What a quota has.
     #[must_use]
-    pub fn limits(&self, quota: QuotaId) -> &Limits {
-        &self.get(quota).unwrap_or(&NOTHING).limits
+    pub fn limits(&self, quota: QuotaId) -> &QuotaLimits {
+        &self.get(quota).unwrap_or(&ABSENT_QUOTA).limits
     }
 
     /// What is used of it.
     #[must_use]
-    pub fn figures(&self, quota: QuotaId) -> &Figures {
-        &self.get(quota).unwrap_or(&NOTHING).figures
+    pub fn usage(&self, quota: QuotaId) -> &QuotaUsage {
+        &self.get(quota).unwrap_or(&ABSENT_QUOTA).usage
     }
 
     /// A quota and all above it, upwards.
@@ -129,24 +129,24 @@ impl QuotaTree {
     fn change(
         &mut self,
         quota: QuotaId,
-        class: Class,
-        stage: Stage,
-        change: impl Fn(&mut Resources),
+        class: Preemptibility,
+        stage: PodStage,
+        change: impl Fn(&mut ResourceList),
     ) {
         let mut at = Some(quota);
         while let Some(it) = at.and_then(|it| self.quotas.get_mut(usize::try_from(it.0).ok()?)) {
-            let figures = &mut it.figures;
+            let figures = &mut it.usage;
             match class {
-                Class::NonPreemptible => {
+                Preemptibility::NonPreemptible => {
                     change(&mut figures.non_preemptible_request);
-                    if stage == Stage::Placed {
+                    if stage == PodStage::Placed {
                         change(&mut figures.non_preemptible_used);
                     }
                 }
-                Class::Preemptible if stage == Stage::Placed => {
+                Preemptibility::Preemptible if stage == PodStage::Placed => {
                     change(&mut figures.preemptible_used);
                 }
-                Class::Preemptible => {}
+                Preemptibility::Preemptible => {}
             }
             at = it.parent;
         }

@@ -6,21 +6,21 @@
 //!
 //! What differs: pods that are equal in both are told apart by their place; Koordinator leaves it open.
 
-use super::class::Class;
-use super::resources::Resources;
+use super::preemptibility::Preemptibility;
+use super::resource_list::ResourceList;
 use std::cmp::Reverse;
 
 /// A pod that has a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assigned {
+pub struct AssignedPod {
     /// Its priority.
     pub priority: i32,
     /// Since when it runs, in seconds.
-    pub started_s: i64,
+    pub started_at_s: i64,
     /// Whether it may go.
-    pub class: Class,
+    pub preemptibility: Preemptibility,
     /// What it asks for.
-    pub request: Resources,
+    pub request: ResourceList,
 }
 
 /// Which pods go, by their place in the list.
@@ -31,10 +31,10 @@ pub struct Assigned {
 ///
 /// As in Koordinator, once a pod is taken or put back only the resources that it asks for are looked at.
 #[must_use]
-pub fn revoked(used: &Resources, runtime: &Resources, pods: &[Assigned]) -> Vec<usize> {
-    let mut order: Vec<(usize, &Assigned)> = pods.iter().enumerate().collect();
-    order.retain(|(_, pod)| pod.class == Class::Preemptible);
-    order.sort_by_key(|(at, pod)| (pod.priority, Reverse(pod.started_s), Reverse(*at)));
+pub fn pods_to_revoke(used: &ResourceList, runtime: &ResourceList, pods: &[AssignedPod]) -> Vec<usize> {
+    let mut order: Vec<(usize, &AssignedPod)> = pods.iter().enumerate().collect();
+    order.retain(|(_, pod)| pod.preemptibility == Preemptibility::Preemptible);
+    order.sort_by_key(|(at, pod)| (pod.priority, Reverse(pod.started_at_s), Reverse(*at)));
     let mut used = used.clone();
     let mut taken = Vec::new();
     for (at, pod) in order {
@@ -62,15 +62,15 @@ pub fn revoked(used: &Resources, runtime: &Resources, pods: &[Assigned]) -> Vec<
 
 /// Since when a quota has used more than its runtime quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OverUse {
+pub struct OveruseTimer {
     /// When it last did not, in seconds.
     since_s: i64,
 }
 
-impl OverUse {
+impl OveruseTimer {
     /// A quota that is looked at from now on.
     #[must_use]
-    pub const fn from(now_s: i64) -> Self {
+    pub const fn starting_at(now_s: i64) -> Self {
         Self { since_s: now_s }
     }
 
@@ -78,8 +78,8 @@ impl OverUse {
     /// time begins anew.
     pub fn is_due(
         &mut self,
-        used: &Resources,
-        runtime: &Resources,
+        used: &ResourceList,
+        runtime: &ResourceList,
         now_s: i64,
         delay_s: i64,
     ) -> bool {
@@ -94,27 +94,27 @@ impl OverUse {
 
 #[cfg(test)]
 mod tests {
-    use super::{Assigned, Class, OverUse, Resources, revoked};
+    use super::{AssignedPod, Preemptibility, OveruseTimer, ResourceList, pods_to_revoke};
     use crate::amount::Amount;
-    use crate::names::ResourceId;
+    use crate::ids::ResourceId;
 
-    fn cpu(amount: i64) -> Resources {
-        Resources::of([(ResourceId(1), Amount::new(amount))])
+    fn cpu(amount: i64) -> ResourceList {
+        ResourceList::from_pairs([(ResourceId(1), Amount::new(amount))])
     }
 
-    fn pod(priority: i32, started_s: i64, amount: i64) -> Assigned {
-        Assigned {
+    fn pod(priority: i32, started_s: i64, amount: i64) -> AssignedPod {
+        AssignedPod {
             priority,
-            started_s,
-            class: Class::Preemptible,
+            started_at_s: started_s,
+            preemptibility: Preemptibility::Preemptible,
             request: cpu(amount),
         }
     }
 
     #[test]
-    fn the_least_important_go_and_who_fits_comes_back() {
-        let fixed = Assigned {
-            class: Class::NonPreemptible,
+    fn pods_to_revoke_takes_least_important_first() {
+        let fixed = AssignedPod {
+            preemptibility: Preemptibility::NonPreemptible,
             ..pod(0, 0, 9)
         };
         for (used, runtime, pods, expected) in [
@@ -129,7 +129,7 @@ mod tests {
             (13, 3, vec![pod(2, 0, 2), fixed, pod(1, 0, 2)], vec![2, 0]),
         ] {
             assert_eq!(
-                revoked(&cpu(used), &cpu(runtime), &pods),
+                pods_to_revoke(&cpu(used), &cpu(runtime), &pods),
                 expected,
                 "{pods:?}"
             );
@@ -137,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn over_use_must_last_longer_than_the_delay() {
-        let mut over = OverUse::from(0);
+    fn overuse_within_delay_is_not_due() {
+        let mut over = OveruseTimer::starting_at(0);
         let (low, high, runtime) = (cpu(1), cpu(3), cpu(2));
         assert!(!over.is_due(&high, &runtime, 120, 120));
         assert!(over.is_due(&high, &runtime, 121, 120));

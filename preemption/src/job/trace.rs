@@ -1,23 +1,23 @@
 //! What was considered in a round, in order. Numbers, not text: who prints it asks the [`super::World`] for names.
 
-use super::admission::Admission;
-use super::in_flight::Blocked;
+use super::quota_check::QuotaCheck;
+use super::in_flight::BlockedReason;
 use super::quota::QuotaId;
-use crate::names::{HostId, PodId, ResourceId};
+use crate::ids::{HostId, PodId, ResourceId};
 
 /// One step of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Step {
+pub enum JobStep {
     /// Rounds are in flight, and none may begin.
-    Blocked(Blocked),
+    Blocked(BlockedReason),
     /// Whether its labels and policy let the job trigger preemption.
     Trigger {
         /// Whether they do.
         may: bool,
     },
     /// Its quota and those above were asked.
-    Gate(Admission),
+    QuotaGate(QuotaCheck),
     /// The pods of a job that have a place already.
     Placed {
         /// The pod.
@@ -38,7 +38,7 @@ pub enum Step {
         over: Vec<ResourceId>,
     },
     /// Places were looked for without taking anybody for room.
-    AsItIs {
+    PlacedWithoutVictims {
         /// Whether all pods of the job have found one.
         fits: bool,
     },
@@ -49,7 +49,7 @@ pub enum Step {
         /// From where.
         host: HostId,
         /// For what.
-        reason: Removal,
+        reason: RemovalReason,
     },
     /// A pod of the job found a place.
     Nominated {
@@ -73,13 +73,13 @@ pub enum Step {
         /// The pod.
         pod: PodId,
         /// Why it cannot stay.
-        why: InTheWay,
+        reason: AssignBackFailure,
     },
 }
 
 /// For what a pod was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removal {
+pub enum RemovalReason {
     /// Room on its node.
     Node,
     /// The max of its quota, or of one above.
@@ -88,14 +88,14 @@ pub enum Removal {
 
 /// Why a pod cannot stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InTheWay {
+pub enum AssignBackFailure {
     /// Its node has not enough left.
-    NoRoom {
+    NodeFull {
         /// Of this resource, the first of several.
         resource: ResourceId,
     },
     /// The max of a quota would be passed.
-    NoQuota {
+    QuotaFull {
         /// The quota.
         quota: QuotaId,
     },

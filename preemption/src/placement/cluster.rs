@@ -1,33 +1,33 @@
 //! The nodes with what is free on them, and the pods.
 
 use super::host::{Host, HostSpec};
-use super::labels::{Labels, Words};
-use super::overlay::Room;
+use super::labels::{Labels, SymbolTable};
+use super::overlay::FreeResources;
 use super::pod::{Pod, PodSpec, Shape};
-use super::row::Row;
+use super::resource_vec::ResourceVec;
 use crate::amount::Amount;
-use crate::names::{HostId, Names, PodId, ResourceId, ShapeId, WordId};
+use crate::ids::{HostId, Interner, PodId, ResourceId, ShapeId, SymbolId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The nodes and pods of a cluster. An event costs O(log n) and the pods of the node that it is about.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    words: Words,
-    resources: Names,
+    symbols: SymbolTable,
+    resources: Interner,
     hosts: Vec<Host>,
     host_ids: BTreeMap<Arc<str>, HostId>,
     /// The nodes that are there, in the order in which they are tried.
     order: BTreeSet<(u32, Arc<str>, HostId)>,
     pods: Vec<Option<Pod>>,
     /// Numbers of pods that are gone, to be given again.
-    pods_free: Vec<PodId>,
-    pod_ids: BTreeMap<(WordId, Arc<str>), PodId>,
+    free_pod_ids: Vec<PodId>,
+    pod_ids: BTreeMap<(SymbolId, Arc<str>), PodId>,
     shapes: Vec<Arc<Shape>>,
     shape_ids: BTreeMap<Arc<Shape>, ShapeId>,
-    name_field: WordId,
+    name_field: SymbolId,
     /// What a number that was never given stands for.
-    nothing: Shape,
+    empty_shape: Shape,
 }
 
 impl Default for Cluster {
@@ -40,35 +40,35 @@ impl Cluster {
     /// One without nodes.
     #[must_use]
     pub fn new() -> Self {
-        let mut words = Words::default();
-        let name_field = words.intern("metadata.name");
-        let mut resources = Names::default();
+        let mut symbols = SymbolTable::default();
+        let name_field = symbols.intern("metadata.name");
+        let mut resources = Interner::default();
         resources.intern("pods");
         Self {
-            words,
+            symbols,
             resources,
             hosts: Vec::new(),
             host_ids: BTreeMap::new(),
             order: BTreeSet::new(),
             pods: Vec::new(),
-            pods_free: Vec::new(),
+            free_pod_ids: Vec::new(),
             pod_ids: BTreeMap::new(),
             shapes: Vec::new(),
             shape_ids: BTreeMap::new(),
             name_field,
-            nothing: Shape::default(),
+            empty_shape: Shape::default(),
         }
     }
 
     /// The number of a word.
-    pub fn word(&mut self, word: &str) -> WordId {
-        self.words.intern(word)
+    pub fn symbol(&mut self, word: &str) -> SymbolId {
+        self.symbols.intern(word)
     }
 
     /// The words.
     #[must_use]
-    pub const fn words(&self) -> &Words {
-        &self.words
+    pub const fn symbols(&self) -> &SymbolTable {
+        &self.symbols
     }
 
     /// The number of a resource.
@@ -85,7 +85,7 @@ impl Cluster {
     /// The number of a shape. Requests are sorted and added up, those of nothing dropped, and each pod asks for
     /// one of [`ResourceId::PODS`].
     pub fn shape(&mut self, mut shape: Shape) -> ShapeId {
-        let mut requests = Row::of(&shape.requests);
+        let mut requests = ResourceVec::from_amounts(&shape.requests);
         requests.set(ResourceId::PODS, Amount::new(1));
         shape.requests = requests
             .iter()
@@ -106,7 +106,7 @@ impl Cluster {
     #[must_use]
     pub fn shape_of(&self, shape: ShapeId) -> &Shape {
         let shape = self.shapes.get(shape.index());
-        shape.map_or(&self.nothing, |it| &**it)
+        shape.map_or(&self.empty_shape, |it| &**it)
     }
 
     /// The number of a node. One that is not there yet, or is gone, holds pods but takes none.
@@ -115,15 +115,15 @@ impl Cluster {
             return *id;
         }
         let (id, name): (_, Arc<str>) = (HostId::of(self.hosts.len()), name.into());
-        let field = (self.name_field, self.words.intern(&name));
+        let field = (self.name_field, self.symbols.intern(&name));
         self.hosts.push(Host {
             name: Arc::clone(&name),
             position: 0,
             is_present: false,
-            allocatable: Row::new(),
-            free: Row::new(),
+            allocatable: ResourceVec::new(),
+            free: ResourceVec::new(),
             labels: Labels::default(),
-            fields: Labels::of([field]),
+            fields: Labels::from_pairs([field]),
             taints: Box::new([]),
             is_unschedulable: false,
             pods: Vec::new(),
@@ -135,7 +135,7 @@ impl Cluster {
     /// A node is there, or has changed.
     pub fn set_host(&mut self, spec: HostSpec<'_>) -> HostId {
         let id = self.host_id(spec.name);
-        let mut allocatable = Row::of(&spec.allocatable);
+        let mut allocatable = ResourceVec::from_amounts(&spec.allocatable);
         let mut given = spec.allocatable.iter();
         if !given.any(|(resource, _)| *resource == ResourceId::PODS) {
             allocatable.set(ResourceId::PODS, Amount::UNLIMITED);
@@ -148,7 +148,7 @@ impl Cluster {
         for pod in &host.pods {
             let pod = self.pods.get(pod.index()).and_then(Option::as_ref);
             let shape = pod.and_then(|pod| self.shapes.get(pod.shape.index()));
-            free.take(shape.map_or(&[], |it| &it.requests));
+            free.subtract(shape.map_or(&[], |it| &it.requests));
         }
         host.position = spec.position;
         host.is_present = true;
@@ -203,18 +203,18 @@ impl Cluster {
     /// The number of a pod that is known.
     #[must_use]
     pub fn pod_id(&self, namespace: &str, name: &str) -> Option<PodId> {
-        let namespace = self.words.known(namespace)?;
+        let namespace = self.symbols.lookup(namespace)?;
         self.pod_ids.get(&(namespace, name.into())).copied()
     }
 
     /// A pod is there, or has changed. Its number stays the same as long as it is there.
     pub fn set_pod(&mut self, spec: PodSpec<'_>) -> PodId {
-        let namespace = self.words.intern(spec.namespace);
+        let namespace = self.symbols.intern(spec.namespace);
         let name: Arc<str> = spec.name.into();
         let key = (namespace, Arc::clone(&name));
         let id = match self.pod_ids.get(&key) {
             Some(id) => *id,
-            None => match self.pods_free.pop() {
+            None => match self.free_pod_ids.pop() {
                 Some(id) => id,
                 None => PodId::of(self.pods.len()),
             },
@@ -246,7 +246,7 @@ impl Cluster {
         self.unbind(id);
         if let Some(pod) = self.pods.get_mut(id.index()).and_then(Option::take) {
             self.pod_ids.remove(&(pod.namespace, pod.name));
-            self.pods_free.push(id);
+            self.free_pod_ids.push(id);
         }
     }
 
@@ -270,8 +270,8 @@ impl Cluster {
     }
 
     fn bind(&mut self, id: PodId) {
-        self.moved(id, |host, requests| {
-            host.free.take(requests);
+        self.update_host(id, |host, requests| {
+            host.free.subtract(requests);
             if let Err(at) = host.pods.binary_search(&id) {
                 host.pods.insert(at, id);
             }
@@ -279,13 +279,13 @@ impl Cluster {
     }
 
     fn unbind(&mut self, id: PodId) {
-        self.moved(id, |host, requests| {
+        self.update_host(id, |host, requests| {
             host.free.add(requests);
             host.pods.retain(|it| *it != id);
         });
     }
 
-    fn moved(&mut self, id: PodId, change: impl FnOnce(&mut Host, &[(ResourceId, Amount)])) {
+    fn update_host(&mut self, id: PodId, change: impl FnOnce(&mut Host, &[(ResourceId, Amount)])) {
         let pod = self.pods.get(id.index()).and_then(Option::as_ref);
         let Some((host, shape)) = pod.and_then(|pod| Some((pod.host?, pod.shape))) else {
             return;
@@ -297,13 +297,13 @@ impl Cluster {
     }
 }
 
-impl Room for Cluster {
+impl FreeResources for Cluster {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
         let host = self.host(host);
         host.map_or(Amount::ZERO, |it| it.free.get(resource))
     }
 
-    fn fill(&self, host: HostId, out: &mut [Amount]) {
+    fn fill_free(&self, host: HostId, out: &mut [Amount]) {
         let free = self.host(host).map_or(&[][..], |it| it.free.amounts());
         for (slot, amount) in out.iter_mut().zip(free) {
             *slot = *amount;

@@ -1,32 +1,32 @@
 //! Where a pod cannot go, whoever leaves.
 
-use super::host::{Effect, Host, Taint};
-use super::labels::Words;
+use super::host::{TaintEffect, Host, Taint};
+use super::labels::SymbolTable;
 use super::pod::Shape;
 use crate::amount::Amount;
-use crate::names::{ResourceId, WordId};
+use crate::ids::{ResourceId, SymbolId};
 
 /// Why a node is nothing for a pod, whoever leaves it. kube-scheduler calls it `UnschedulableAndUnresolvable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum FilterRejection {
     /// There is no such node.
-    Absent,
+    NodeNotFound,
     /// It is cordoned.
     Unschedulable,
     /// It does not have the labels that the pod wants.
-    Unselected,
+    SelectorMismatch,
     /// It has a taint that the pod does not tolerate.
-    Tainted {
+    UntoleratedTaint {
         /// The key of the taint.
-        key: WordId,
+        key: SymbolId,
     },
     /// The pod asks for more than the node has in all.
-    TooSmall {
+    InsufficientAllocatable {
         /// Of which resource.
         resource: ResourceId,
         /// How much it asks for.
-        asked: Amount,
+        requested: Amount,
         /// How much the node has.
         allocatable: Amount,
     },
@@ -39,36 +39,36 @@ impl Shape {
     /// Source: kube-scheduler v1.37, plugins `NodeUnschedulable`, `NodeAffinity`, `TaintToleration`,
     /// `NodeResourcesFit` (`Fits` with nothing requested).
     #[must_use]
-    pub fn refused_by(&self, host: &Host, words: &Words) -> Option<Refusal> {
+    pub fn rejection_by(&self, host: &Host, words: &SymbolTable) -> Option<FilterRejection> {
         if !host.is_present {
-            return Some(Refusal::Absent);
+            return Some(FilterRejection::NodeNotFound);
         }
         if host.is_unschedulable && !self.tolerates_cordon(words) {
-            return Some(Refusal::Unschedulable);
+            return Some(FilterRejection::Unschedulable);
         }
-        if !self.is_selected(host, words) {
-            return Some(Refusal::Unselected);
+        if !self.selects(host, words) {
+            return Some(FilterRejection::SelectorMismatch);
         }
         let is_refused = |taint: &&Taint| {
-            taint.effect != Effect::PreferNoSchedule
+            taint.effect != TaintEffect::PreferNoSchedule
                 && !self.tolerations.iter().any(|it| it.tolerates(taint))
         };
         if let Some(taint) = host.taints.iter().find(is_refused) {
-            return Some(Refusal::Tainted { key: taint.key });
+            return Some(FilterRejection::UntoleratedTaint { key: taint.key });
         }
         let mut requests = self.requests.iter();
         requests.find_map(|(resource, asked)| {
             let allocatable = host.allocatable.get(*resource);
             let (resource, asked) = (*resource, *asked);
-            (asked > allocatable).then_some(Refusal::TooSmall {
+            (asked > allocatable).then_some(FilterRejection::InsufficientAllocatable {
                 resource,
-                asked,
+                requested: asked,
                 allocatable,
             })
         })
     }
 
-    fn is_selected(&self, host: &Host, words: &Words) -> bool {
+    fn selects(&self, host: &Host, words: &SymbolTable) -> bool {
         let is_affine = self.affinity.as_ref().is_none_or(|affinity| {
             let mut terms = affinity.0.iter();
             terms.any(|it| it.matches(&host.labels, &host.fields, words))
@@ -77,7 +77,7 @@ impl Shape {
     }
 
     /// A cordoned node is as good as one with the taint `node.kubernetes.io/unschedulable:NoSchedule`.
-    fn tolerates_cordon(&self, words: &Words) -> bool {
+    fn tolerates_cordon(&self, words: &SymbolTable) -> bool {
         self.tolerations.iter().any(|it| {
             let is_key = it
                 .key
@@ -86,7 +86,7 @@ impl Shape {
                 super::pod::TolerationCondition::Exists => true,
                 super::pod::TolerationCondition::Equal(value) => words.text(value).is_empty(),
             };
-            is_key && is_value && it.effect.is_none_or(|it| it == Effect::NoSchedule)
+            is_key && is_value && it.effect.is_none_or(|it| it == TaintEffect::NoSchedule)
         })
     }
 }

@@ -1,9 +1,9 @@
 //! Nodes.
 
 use super::labels::Labels;
-use super::row::Row;
+use super::resource_vec::ResourceVec;
 use crate::amount::Amount;
-use crate::names::{PodId, ResourceId, WordId};
+use crate::ids::{PodId, ResourceId, SymbolId};
 use std::sync::Arc;
 
 /// A node as it is told to the cluster.
@@ -28,16 +28,16 @@ pub struct HostSpec<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Taint {
     /// Its key.
-    pub key: WordId,
+    pub key: SymbolId,
     /// Its value; the empty word if it has none.
-    pub value: WordId,
+    pub value: SymbolId,
     /// What it does.
-    pub effect: Effect,
+    pub effect: TaintEffect,
 }
 
 /// What a taint does to pods that do not tolerate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effect {
+pub enum TaintEffect {
     /// They are not put there.
     NoSchedule,
     /// They rather go elsewhere; it keeps nobody out.
@@ -53,9 +53,9 @@ pub struct Host {
     pub(super) position: u32,
     /// False for a name that pods speak of, and a node that is gone.
     pub(super) is_present: bool,
-    pub(super) allocatable: Row,
+    pub(super) allocatable: ResourceVec,
     /// What its pods leave; negative where more runs than there is room.
-    pub(super) free: Row,
+    pub(super) free: ResourceVec,
     pub(super) labels: Labels,
     /// `metadata.name`, as affinity on fields sees it.
     pub(super) fields: Labels,
@@ -80,13 +80,13 @@ impl Host {
 
     /// What pods can have of it.
     #[must_use]
-    pub const fn allocatable(&self) -> &Row {
+    pub const fn allocatable(&self) -> &ResourceVec {
         &self.allocatable
     }
 
     /// What its pods leave of that; negative where more runs than there is room.
     #[must_use]
-    pub const fn free(&self) -> &Row {
+    pub const fn free(&self) -> &ResourceVec {
         &self.free
     }
 

@@ -18,17 +18,17 @@ mod filter;
 mod host;
 mod labels;
 mod overlay;
-mod place;
+mod fit;
 mod pod;
-mod row;
+mod resource_vec;
 
 pub use cluster::Cluster;
-pub use filter::Refusal;
-pub use host::{Effect, Host, HostSpec, Taint};
-pub use labels::{Condition, Labels, Requirement, Selector, Words};
-pub use overlay::{Mark, Overlay, Room};
-pub use place::{Placement, Strategy, place};
+pub use filter::FilterRejection;
+pub use host::{TaintEffect, Host, HostSpec, Taint};
+pub use labels::{LabelCondition, Labels, Requirement, Selector, SymbolTable};
+pub use overlay::{Mark, Overlay, FreeResources};
+pub use fit::{Placement, Strategy, place};
 pub use pod::{
-    Affinity, Pod, PodPreemption, PodSpec, Shape, Term, Toleration, TolerationCondition,
+    Affinity, Pod, PodPreemption, PodSpec, Shape, AffinityTerm, Toleration, TolerationCondition,
 };
-pub use row::Row;
+pub use resource_vec::ResourceVec;

@@ -1,17 +1,17 @@
 //! Room as it would be.
 
 use super::pod::Shape;
-use super::row::Row;
+use super::resource_vec::ResourceVec;
 use crate::amount::Amount;
-use crate::names::{HostId, ResourceId};
+use crate::ids::{HostId, ResourceId};
 
 /// Says what is free.
-pub trait Room {
+pub trait FreeResources {
     /// How much of a resource is free on a node; it may be negative.
     fn free(&self, host: HostId, resource: ResourceId) -> Amount;
 
     /// How much of each resource is free on a node, for as many resources as there is place.
-    fn fill(&self, host: HostId, out: &mut [Amount]) {
+    fn fill_free(&self, host: HostId, out: &mut [Amount]) {
         for (at, amount) in out.iter_mut().enumerate() {
             *amount = self.free(host, ResourceId::of(at));
         }
@@ -21,31 +21,31 @@ pub trait Room {
 /// What was taken and given back on top of a room. The room is never edited.
 #[derive(Debug)]
 pub struct Overlay<'a, R: ?Sized> {
-    room: &'a R,
-    changed: Changed,
+    base: &'a R,
+    changed: OverlayChanges,
     /// What stood there before each change, in order.
     journal: Vec<(HostId, ResourceId, Amount)>,
 }
 
 #[derive(Debug)]
-enum Changed {
+enum OverlayChanges {
     /// Of few nodes, sorted, what is free there now.
-    Few(Vec<(HostId, Row)>),
+    Sparse(Vec<(HostId, ResourceVec)>),
     /// Of all nodes and as many resources for each.
-    All { resources: usize, free: Vec<Amount> },
+    Dense { resources: usize, free: Vec<Amount> },
 }
 
 /// A point to go back to.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(usize);
 
-impl<'a, R: Room + ?Sized> Overlay<'a, R> {
+impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
     /// On top of a room, with nothing changed: for a few nodes.
     #[must_use]
-    pub const fn new(room: &'a R) -> Self {
+    pub const fn new(base: &'a R) -> Self {
         Self {
-            room,
-            changed: Changed::Few(Vec::new()),
+            base,
+            changed: OverlayChanges::Sparse(Vec::new()),
             journal: Vec::new(),
         }
     }
@@ -53,15 +53,15 @@ impl<'a, R: Room + ?Sized> Overlay<'a, R> {
     /// On top of a room, with nothing changed: for many of its nodes. Costs all of them once; afterwards it is quicker
     /// to ask. `hosts_len` and `resources_len` are how many have a number.
     #[must_use]
-    pub fn dense(room: &'a R, hosts_len: usize, resources_len: usize) -> Self {
+    pub fn dense(base: &'a R, hosts_len: usize, resources_len: usize) -> Self {
         let mut free = vec![Amount::ZERO; hosts_len.saturating_mul(resources_len)];
         let rows = free.chunks_exact_mut(resources_len.max(1));
         for (at, row) in rows.enumerate() {
-            room.fill(HostId::of(at), row);
+            base.fill_free(HostId::of(at), row);
         }
         Self {
-            room,
-            changed: Changed::All {
+            base,
+            changed: OverlayChanges::Dense {
                 resources: resources_len,
                 free,
             },
@@ -72,9 +72,9 @@ impl<'a, R: Room + ?Sized> Overlay<'a, R> {
     /// Whether a pod of this shape finds enough on a node now. It says nothing about
     /// [`Shape::refused_by`].
     #[must_use]
-    pub fn has_room(&self, host: HostId, shape: &Shape) -> bool {
+    pub fn fits(&self, host: HostId, shape: &Shape) -> bool {
         let mut requests = shape.requests.iter();
-        if let Changed::All { resources, free } = &self.changed {
+        if let OverlayChanges::Dense { resources, free } = &self.changed {
             let from = host.index().saturating_mul(*resources);
             let row = free.get(from..).unwrap_or_default();
             return requests.all(|(resource, asked)| {
@@ -87,12 +87,12 @@ impl<'a, R: Room + ?Sized> Overlay<'a, R> {
     }
 
     /// Takes amounts on a node.
-    pub fn take(&mut self, host: HostId, amounts: &[(ResourceId, Amount)]) {
+    pub fn reserve(&mut self, host: HostId, amounts: &[(ResourceId, Amount)]) {
         self.change(host, amounts, Amount::minus);
     }
 
     /// Gives amounts back on a node.
-    pub fn give(&mut self, host: HostId, amounts: &[(ResourceId, Amount)]) {
+    pub fn release(&mut self, host: HostId, amounts: &[(ResourceId, Amount)]) {
         self.change(host, amounts, Amount::plus);
     }
 
@@ -127,24 +127,24 @@ impl<'a, R: Room + ?Sized> Overlay<'a, R> {
 
     fn set(&mut self, host: HostId, resource: ResourceId, amount: Amount) {
         match &mut self.changed {
-            Changed::All { resources, free } => {
+            OverlayChanges::Dense { resources, free } => {
                 let from = host.index().saturating_mul(*resources);
                 let at = from.saturating_add(resource.index());
                 if let Some(slot) = free.get_mut(at).filter(|_| resource.index() < *resources) {
                     *slot = amount;
                 }
             }
-            Changed::Few(rows) => {
+            OverlayChanges::Sparse(rows) => {
                 let at = match rows.binary_search_by_key(&host, |it| it.0) {
                     Ok(at) => at,
                     Err(at) => {
-                        let room = self.room;
-                        rows.insert(at, (host, Row::read(|it| room.free(host, it), resource)));
+                        let room = self.base;
+                        rows.insert(at, (host, ResourceVec::from_fn(|it| room.free(host, it), resource)));
                         at
                     }
                 };
                 if let Some((_, row)) = rows.get_mut(at) {
-                    row.fill_up(resource, |it| self.room.free(host, it));
+                    row.extend_with(resource, |it| self.base.free(host, it));
                     row.set(resource, amount);
                 }
             }
@@ -152,20 +152,20 @@ impl<'a, R: Room + ?Sized> Overlay<'a, R> {
     }
 }
 
-impl<R: Room + ?Sized> Room for Overlay<'_, R> {
+impl<R: FreeResources + ?Sized> FreeResources for Overlay<'_, R> {
     fn free(&self, host: HostId, resource: ResourceId) -> Amount {
         match &self.changed {
-            Changed::All { resources, free } => {
+            OverlayChanges::Dense { resources, free } => {
                 let from = host.index().saturating_mul(*resources);
                 let at = from.saturating_add(resource.index());
                 let amount = free.get(at).filter(|_| resource.index() < *resources);
                 amount.copied().unwrap_or_default()
             }
-            Changed::Few(rows) => {
+            OverlayChanges::Sparse(rows) => {
                 let at = rows.binary_search_by_key(&host, |it| it.0).ok();
                 let row = at.and_then(|at| rows.get(at));
-                let known = row.and_then(|(_, row)| row.known(resource));
-                known.unwrap_or_else(|| self.room.free(host, resource))
+                let known = row.and_then(|(_, row)| row.get_stored(resource));
+                known.unwrap_or_else(|| self.base.free(host, resource))
             }
         }
     }

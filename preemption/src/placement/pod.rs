@@ -1,9 +1,9 @@
 //! Pods.
 
-use super::host::{Effect, Taint};
-use super::labels::{Labels, Requirement, Selector, Words};
+use super::host::{TaintEffect, Taint};
+use super::labels::{Labels, Requirement, Selector, SymbolTable};
 use crate::amount::Amount;
-use crate::names::{HostId, ResourceId, ShapeId, WordId};
+use crate::ids::{HostId, ResourceId, ShapeId, SymbolId};
 use std::sync::Arc;
 
 /// A pod as it is told to the cluster.
@@ -42,7 +42,7 @@ pub enum PodPreemption {
 /// A pod.
 #[derive(Clone, Debug)]
 pub struct Pod {
-    pub(super) namespace: WordId,
+    pub(super) namespace: SymbolId,
     pub(super) name: Arc<str>,
     pub(super) host: Option<HostId>,
     pub(super) shape: ShapeId,
@@ -56,7 +56,7 @@ pub struct Pod {
 impl Pod {
     /// Its namespace.
     #[must_use]
-    pub const fn namespace(&self) -> WordId {
+    pub const fn namespace(&self) -> SymbolId {
         self.namespace
     }
 
@@ -125,19 +125,19 @@ pub struct Shape {
 
 /// Terms, one of which must be met; none of them is nowhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Affinity(pub Box<[Term]>);
+pub struct Affinity(pub Box<[AffinityTerm]>);
 
 /// A term of an affinity: all of its requirements must be met, and one without any meets nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Term {
+pub struct AffinityTerm {
     /// On the node's labels.
     pub labels: Box<[Requirement]>,
     /// On its fields, of which there is only `metadata.name`.
     pub fields: Box<[Requirement]>,
 }
 
-impl Term {
-    pub(super) fn matches(&self, labels: &Labels, fields: &Labels, words: &Words) -> bool {
+impl AffinityTerm {
+    pub(super) fn matches(&self, labels: &Labels, fields: &Labels, words: &SymbolTable) -> bool {
         let of_labels = self.labels.iter().all(|it| it.matches(labels, words));
         let is_empty = self.labels.is_empty() && self.fields.is_empty();
         !is_empty && of_labels && self.fields.iter().all(|it| it.matches(fields, words))
@@ -148,11 +148,11 @@ impl Term {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Toleration {
     /// The key of the taint; `None` is every key.
-    pub key: Option<WordId>,
+    pub key: Option<SymbolId>,
     /// The value of the taint.
     pub condition: TolerationCondition,
     /// The effect of the taint; `None` is every effect.
-    pub effect: Option<Effect>,
+    pub effect: Option<TaintEffect>,
 }
 
 /// What the value of a tolerated taint is.
@@ -161,7 +161,7 @@ pub enum TolerationCondition {
     /// Whatever.
     Exists,
     /// This one.
-    Equal(WordId),
+    Equal(SymbolId),
 }
 
 impl Toleration {

@@ -18,10 +18,10 @@ mod overlay;
 mod tree;
 
 pub(crate) use overlay::{Overlay, View};
-pub(crate) use tree::{Tree, Usage};
+pub(crate) use tree::{Tree, UsageStore};
 
 use crate::amount::Amount;
-use crate::names::{FlavorId, ResourceId};
+use crate::ids::{FlavorId, ResourceId};
 
 /// Quota of one flavor and resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

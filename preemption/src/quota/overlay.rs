@@ -3,9 +3,9 @@
 //! A decision tries things out here. The usage underneath is borrowed and never written, so nothing
 //! has to be put back.
 
-use super::tree::{Tree, Usage};
+use super::tree::{Tree, UsageStore};
 use crate::amount::Amount;
-use crate::names::{CellId, FlavorResource, NodeId};
+use crate::ids::{CellId, FlavorResource, NodeId};
 
 /// The cells that were changed. Kept between decisions for its memory.
 #[derive(Clone, Debug, Default)]
@@ -21,16 +21,16 @@ pub(crate) struct Overlay {
 
 impl Overlay {
     /// Makes room for so many cells, of which none is changed.
-    pub(crate) fn fit(&mut self, cells: usize) {
+    pub(crate) fn resize(&mut self, cells: usize) {
         if self.epochs.len() != cells {
             self.usages.resize(cells, Amount::ZERO);
             self.epochs.resize(cells, 0);
-            self.forget();
+            self.clear();
         }
     }
 
     /// No cell counts as changed.
-    fn forget(&mut self) {
+    fn clear(&mut self) {
         self.epochs.fill(0);
         self.epoch = 0;
     }
@@ -60,34 +60,34 @@ pub(crate) struct Mark(usize);
 pub(crate) struct View<'a> {
     pub(crate) tree: &'a Tree,
     base: &'a Vec<Amount>,
-    over: &'a mut Overlay,
+    overlay: &'a mut Overlay,
 }
 
 impl<'a> View<'a> {
     /// The usage as it is.
-    pub(crate) fn new(tree: &'a Tree, base: &'a Vec<Amount>, over: &'a mut Overlay) -> Self {
-        over.log.clear();
-        over.fit(base.len());
-        if over.epoch == u32::MAX {
+    pub(crate) fn new(tree: &'a Tree, base: &'a Vec<Amount>, overlay: &'a mut Overlay) -> Self {
+        overlay.log.clear();
+        overlay.resize(base.len());
+        if overlay.epoch == u32::MAX {
             // Old epochs must not be taken for new ones.
-            over.forget();
+            overlay.clear();
         }
-        over.epoch = over.epoch.saturating_add(1);
-        Self { tree, base, over }
+        overlay.epoch = overlay.epoch.saturating_add(1);
+        Self { tree, base, overlay }
     }
 
     pub(crate) fn mark(&self) -> Mark {
-        Mark(self.over.log.len())
+        Mark(self.overlay.log.len())
     }
 
     /// Takes back all changes since the mark.
     pub(crate) fn roll_back(&mut self, mark: Mark) {
-        while self.over.log.len() > mark.0 {
-            let Some((cell, before)) = self.over.log.pop() else {
+        while self.overlay.log.len() > mark.0 {
+            let Some((cell, before)) = self.overlay.log.pop() else {
                 return;
             };
             // It was changed in this epoch.
-            self.over.set(cell, before);
+            self.overlay.set(cell, before);
         }
     }
 
@@ -154,14 +154,14 @@ impl<'a> View<'a> {
     }
 }
 
-impl Usage for View<'_> {
+impl UsageStore for View<'_> {
     fn usage(&self, cell: CellId) -> Amount {
-        let changed = self.over.usage(cell);
+        let changed = self.overlay.usage(cell);
         changed.unwrap_or_else(|| self.base.usage(cell))
     }
 
     fn change(&mut self, cell: CellId, from: Amount, to: Amount) {
-        self.over.log.push((cell, from));
-        self.over.set(cell, to);
+        self.overlay.log.push((cell, from));
+        self.overlay.set(cell, to);
     }
 }

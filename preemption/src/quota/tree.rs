@@ -2,7 +2,7 @@
 
 use super::Quota;
 use crate::amount::Amount;
-use crate::names::{CellId, FlavorResource, NodeId, ResourceId};
+use crate::ids::{CellId, FlavorResource, NodeId, ResourceId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -53,10 +53,10 @@ pub(crate) struct Node {
     name: Option<Arc<str>>,
     pub(crate) is_queue: bool,
     /// The parent that was declared. On a circle of cohorts it is not the parent that counts.
-    declared: Option<NodeId>,
+    declared_parent: Option<NodeId>,
     quotas: Vec<(FlavorResource, Quota)>,
     /// Used without being in the quotas.
-    extra: BTreeSet<FlavorResource>,
+    without_quota: BTreeSet<FlavorResource>,
     pub(crate) parent: Option<NodeId>,
     pub(crate) children: Vec<NodeId>,
     /// 0 for a queue or a cohort without children, 1 above queues only, and so on.
@@ -77,9 +77,9 @@ impl Node {
         Self {
             name,
             is_queue,
-            declared: None,
+            declared_parent: None,
             quotas: Vec::new(),
-            extra: BTreeSet::new(),
+            without_quota: BTreeSet::new(),
             parent: None,
             children: Vec::new(),
             height: 0,
@@ -105,13 +105,13 @@ impl Node {
 static NO_NODE: Node = Node::new(None, true, NodeId(u32::MAX));
 
 /// Something that knows the usage of cells.
-pub(crate) trait Usage {
+pub(crate) trait UsageStore {
     fn usage(&self, cell: CellId) -> Amount;
     /// `from` is what it was: whoever changes it has just read it.
     fn change(&mut self, cell: CellId, from: Amount, to: Amount);
 }
 
-impl Usage for Vec<Amount> {
+impl UsageStore for Vec<Amount> {
     fn usage(&self, cell: CellId) -> Amount {
         self.get(cell.index()).copied().unwrap_or_default()
     }
@@ -149,7 +149,7 @@ impl Tree {
         weight: f64,
     ) {
         if let Some(node) = self.nodes.get_mut(node.index()) {
-            node.declared = parent;
+            node.declared_parent = parent;
             node.quotas = quotas;
             node.weight = weight;
             self.is_dirty = true;
@@ -157,9 +157,9 @@ impl Tree {
     }
 
     /// Makes sure that usage of this flavor and resource, which is in no quota, can be booked on the queue.
-    pub(crate) fn require(&mut self, node: NodeId, of: FlavorResource) {
+    pub(crate) fn ensure_cell(&mut self, node: NodeId, of: FlavorResource) {
         if let Some(node) = self.nodes.get_mut(node.index())
-            && node.extra.insert(of)
+            && node.without_quota.insert(of)
         {
             self.is_dirty = true;
         }
@@ -183,7 +183,7 @@ impl Tree {
     }
 
     /// Books usage on a cell: what does not fit into its local part is its parent's too.
-    pub(crate) fn add_usage(&self, usage: &mut impl Usage, cell: CellId, amount: Amount) {
+    pub(crate) fn add_usage(&self, usage: &mut impl UsageStore, cell: CellId, amount: Amount) {
         let (mut cell, mut amount) = (cell, amount);
         loop {
             let it = self.cell(cell);
@@ -201,7 +201,7 @@ impl Tree {
     }
 
     /// Takes usage off again.
-    pub(crate) fn remove_usage(&self, usage: &mut impl Usage, cell: CellId, amount: Amount) {
+    pub(crate) fn remove_usage(&self, usage: &mut impl UsageStore, cell: CellId, amount: Amount) {
         let (mut cell, mut amount) = (cell, amount);
         loop {
             let it = self.cell(cell);
@@ -221,7 +221,7 @@ impl Tree {
     /// Takes effect of what was declared. The usage of queues stays; that of cohorts follows.
     ///
     /// Costs the size of the tree; nothing if nothing was declared.
-    pub(crate) fn settle(&mut self, usage: &mut Vec<Amount>) {
+    pub(crate) fn rebuild(&mut self, usage: &mut Vec<Amount>) {
         if !self.is_dirty {
             return;
         }
@@ -238,15 +238,15 @@ impl Tree {
         // What is used keeps its cell, whatever became of the quota.
         for (id, of, _) in &used {
             if let Some(node) = self.nodes.get_mut(id.index()) {
-                node.extra.insert(*of);
+                node.without_quota.insert(*of);
             }
         }
         self.link();
         let order = self.top_down();
-        self.measure_heights(&order);
-        self.make_cells(&order);
-        self.measure_cells(&order);
-        self.measure_lendable();
+        self.compute_heights(&order);
+        self.build_cells(&order);
+        self.compute_cells(&order);
+        self.compute_lendable();
         usage.clear();
         usage.resize(self.cells.len(), Amount::ZERO);
         for (node, of, amount) in used {
@@ -258,7 +258,7 @@ impl Tree {
 
     /// Sets parents and children, and leaves out the arrows of circles and of those below them.
     fn link(&mut self) {
-        let parents: Vec<Option<NodeId>> = self.nodes.iter().map(|it| it.declared).collect();
+        let parents: Vec<Option<NodeId>> = self.nodes.iter().map(|it| it.declared_parent).collect();
         for node in &mut self.nodes {
             node.children.clear();
         }
@@ -280,7 +280,7 @@ impl Tree {
         }
         for (node, is_found) in self.nodes.iter_mut().zip(is_found) {
             node.is_misconfigured = !is_found;
-            node.parent = node.declared.filter(|_| is_found);
+            node.parent = node.declared_parent.filter(|_| is_found);
             if !is_found {
                 node.children.clear();
             }
@@ -305,7 +305,7 @@ impl Tree {
         order
     }
 
-    fn measure_heights(&mut self, top_down: &[NodeId]) {
+    fn compute_heights(&mut self, top_down: &[NodeId]) {
         for id in top_down.iter().rev() {
             let node = self.node(*id);
             let below = node.children.iter().map(|child| self.node(*child).height);
@@ -318,12 +318,12 @@ impl Tree {
 
     /// A cell for all that a node or one below it has quota of or uses; at a cohort also for what the
     /// cohorts above it have, since that counts as what it could lend.
-    fn make_cells(&mut self, top_down: &[NodeId]) {
+    fn build_cells(&mut self, top_down: &[NodeId]) {
         let mut of: Vec<BTreeSet<FlavorResource>> = vec![BTreeSet::new(); self.nodes.len()];
         for id in top_down.iter().rev() {
             let node = self.node(*id);
             let own = node.quotas.iter().map(|(of, _)| *of);
-            let own: Vec<_> = own.chain(node.extra.iter().copied()).collect();
+            let own: Vec<_> = own.chain(node.without_quota.iter().copied()).collect();
             let mut all = of
                 .get_mut(id.index())
                 .map(std::mem::take)
@@ -365,7 +365,7 @@ impl Tree {
     }
 
     /// Subtree and local quota from the leaves up, the potential from the roots down.
-    fn measure_cells(&mut self, top_down: &[NodeId]) {
+    fn compute_cells(&mut self, top_down: &[NodeId]) {
         let mut lent: Vec<Amount> = vec![Amount::ZERO; self.cells.len()];
         for id in top_down.iter().rev() {
             for (of, cell) in self.node(*id).cells.clone() {
@@ -417,7 +417,7 @@ impl Tree {
         quotas.find(|(it, _)| *it == of).map(|(_, quota)| *quota)
     }
 
-    fn measure_lendable(&mut self) {
+    fn compute_lendable(&mut self) {
         for index in 0..self.nodes.len() {
             let node = self.node(NodeId::of(index));
             let mut lendable: Vec<(ResourceId, Amount)> = Vec::new();
@@ -438,10 +438,10 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::{Amount, FlavorResource, Quota, ResourceId, Tree};
-    use crate::names::FlavorId;
+    use crate::ids::FlavorId;
 
     #[test]
-    fn what_only_those_above_have_a_cohort_could_lend_and_a_queue_has_no_cell_of() {
+    fn tree_quota_only_at_ancestors_is_lendable_without_queue_cell() {
         let of = |flavor| FlavorResource {
             flavor: FlavorId(flavor),
             resource: ResourceId(0),
@@ -456,7 +456,7 @@ mod tests {
         tree.declare(root, None, vec![(of(0), quota(5))], 1.0);
         tree.declare(cohort, Some(root), Vec::new(), 1.0);
         tree.declare(queue, Some(cohort), vec![(of(1), quota(2))], 1.0);
-        tree.settle(&mut Vec::new());
+        tree.rebuild(&mut Vec::new());
         let lendable = [(ResourceId(0), Amount::new(7))];
         assert_eq!(tree.node(cohort).lendable, lendable);
         assert_eq!(tree.node(root).lendable, lendable);

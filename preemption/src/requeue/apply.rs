@@ -1,35 +1,35 @@
 //! What a step does to a workload.
 
-use super::instant;
+use super::time;
 use super::reason::EvictionReason;
-use super::standing::{Checks, Evicted, Standing};
-use super::step::Step;
+use super::lifecycle::{AdmissionCheckStates, EvictedCondition, LifecycleState};
+use super::step::LifecycleStep;
 
-impl Standing {
+impl LifecycleState {
     /// What a step writes, and what the API server holds after it.
-    pub fn apply(&mut self, step: &Step, now_ms: i64) {
+    pub fn apply(&mut self, step: &LifecycleStep, now_ms: i64) {
         match *step {
-            Step::Rest | Step::Wait(_) => {}
-            Step::Record(state) => self.state = state,
-            Step::Target(target) => self.target = Some(target.cause()),
-            Step::Deactivate => self.is_active = false,
-            Step::Evict(eviction) => {
-                let at_s = instant::second(now_ms);
+            LifecycleStep::Idle | LifecycleStep::Wait(_) => {}
+            LifecycleStep::SetRequeueState(state) => self.requeue_state = state,
+            LifecycleStep::SetDeactivationTarget(target) => self.deactivation_target = Some(target.cause()),
+            LifecycleStep::Deactivate => self.is_active = false,
+            LifecycleStep::Evict(eviction) => {
+                let at_s = time::to_second(now_ms);
                 let reason = eviction.reason;
-                self.evicted = Some(Evicted { reason, at_s });
-                self.state = eviction.state;
-                self.checks = Checks::default();
+                self.evicted = Some(EvictedCondition { reason, at_s });
+                self.requeue_state = eviction.requeue_state;
+                self.admission_checks = AdmissionCheckStates::default();
                 if matches!(reason, EvictionReason::Deactivated(_)) {
-                    self.target = None;
+                    self.deactivation_target = None;
                 }
             }
-            Step::Forget => {
-                self.state = None;
-                self.target = None;
+            LifecycleStep::ClearRequeueState => {
+                self.requeue_state = None;
+                self.deactivation_target = None;
             }
-            Step::Requeue(requeue) => {
-                self.held_for = None;
-                self.state = requeue.state;
+            LifecycleStep::Requeue(requeue) => {
+                self.not_requeued_reason = None;
+                self.requeue_state = requeue.requeue_state;
             }
         }
     }

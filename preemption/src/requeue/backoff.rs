@@ -4,7 +4,7 @@ use crate::policy::Compatibility;
 use std::time::Duration;
 
 /// The longest delay there is, also without a cap: 2^62 ns, about 146 years. Kueue has the same.
-const LONGEST_NS: u128 = 1 << 62;
+const DELAY_MAX_NS: u128 = 1 << 62;
 
 /// After so many evictions the delay grows no more. Only a factor very close to 1 gets that far.
 const GROWTH_STEPS_MAX: u32 = 4_096;
@@ -118,11 +118,11 @@ impl Backoff {
     }
 
     fn without_jitter_ns(&self, count: u32, compatibility: Compatibility) -> u128 {
-        let cap_ns = self.cap.map_or(LONGEST_NS, |cap| cap.as_nanos());
-        let cap_ns = cap_ns.min(LONGEST_NS);
+        let cap_ns = self.cap.map_or(DELAY_MAX_NS, |cap| cap.as_nanos());
+        let cap_ns = cap_ns.min(DELAY_MAX_NS);
         let first_max_ns = match compatibility {
             Compatibility::Lockkeeper => cap_ns,
-            Compatibility::Kueue => LONGEST_NS,
+            Compatibility::Kueue => DELAY_MAX_NS,
         };
         let mut delay_ns = self.base.as_nanos().min(first_max_ns);
         for _ in 1..count.min(GROWTH_STEPS_MAX) {
@@ -166,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn todays_delays_double_up_to_an_hour() {
+    fn default_backoff_doubles_up_to_one_hour() {
         let delays = seconds(&Backoff::default(), Compatibility::Lockkeeper);
         assert_eq!(delays, [60, 120, 240, 480, 960, 1920, 3600, 3600]);
     }
 
     #[test]
-    fn the_cap_holds_for_the_first_delay_unless_it_is_kueues() {
+    fn first_delay_is_capped_except_like_kueue() {
         let backoff = Backoff {
             cap: Some(Duration::from_secs(30)),
             ..Backoff::default()
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn no_base_is_no_delay() {
+    fn zero_base_gives_zero_delay() {
         let backoff = Backoff {
             base: Duration::ZERO,
             ..Backoff::default()
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_comes_on_top_of_the_cap_too() {
+    fn jitter_is_added_above_the_cap() {
         let delay = Backoff::default().delay(9, MOST, Compatibility::Lockkeeper);
         assert!(delay > Duration::from_millis(3_600_359));
         assert!(delay < Duration::from_millis(3_600_360));
@@ -203,7 +203,7 @@ mod tests {
     /// The table in KEP-1282: until a workload that is never ready is deactivated, with a timeout of
     /// 300 s, it takes 300·(n+1) s and all the delays.
     #[test]
-    fn the_preset_gives_the_table_of_the_kep() {
+    fn kep_1282_preset_matches_kep_table() {
         let table = [
             (1, 601),
             (2, 902),
@@ -224,7 +224,7 @@ mod tests {
 
     /// 1.41284738^(n−1) seconds in milliseconds, computed with 60 digits.
     #[test]
-    fn the_powers_are_exact_to_the_millisecond() {
+    fn kep_1282_delays_are_exact_to_the_millisecond() {
         let table = [(2, 1_412), (10, 22_431), (20, 710_902), (30, 22_530_055)];
         for (count, expected_ms) in table {
             let delay = Backoff::kep_1282().delay(count, Jitter::NONE, Compatibility::Lockkeeper);
@@ -233,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cap_it_ends_at_the_longest_delay() {
+    fn uncapped_delay_stops_at_delay_max() {
         let delay = Backoff::kep_1282().delay(u32::MAX, MOST, Compatibility::Lockkeeper);
         assert!(delay > Duration::from_secs(4_611_686_018));
     }
 
     #[test]
-    fn a_factor_below_one_does_not_shrink_delays() {
+    fn factor_below_one_counts_as_one() {
         assert_eq!(Factor::new(0), Factor::ONE);
         assert_eq!(Factor::new(250_000_000).hundred_millionths(), 250_000_000);
     }

@@ -72,7 +72,7 @@ impl DeactivationCause {
 
     /// The cause that a condition's reason names.
     #[must_use]
-    pub fn of(reason: &str) -> Self {
+    pub fn from_reason(reason: &str) -> Self {
         let known = [
             Self::RequeuingLimitExceeded,
             Self::MaximumExecutionTimeExceeded,
@@ -100,7 +100,7 @@ impl EvictionReason {
 
     /// The reason that a condition names.
     #[must_use]
-    pub fn of(reason: &str) -> Self {
+    pub fn from_reason(reason: &str) -> Self {
         let known = Self::KNOWN.into_iter().find(|it| it.as_str() == reason);
         let other = if reason.starts_with("DeactivatedDueTo") {
             Self::Deactivated(Some(DeactivationCause::Other))
@@ -173,7 +173,7 @@ impl EvictionReason {
 /// What the pods of a workload still have to do: the reason of `PodsReady=False`, and the underlying
 /// cause by which timeouts are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NotReady {
+pub enum NotReadyReason {
     /// They were never all ready since the workload was admitted.
     WaitForStart,
     /// They were, and one failed.
@@ -182,7 +182,7 @@ pub enum NotReady {
     Other,
 }
 
-impl NotReady {
+impl NotReadyReason {
     /// The reason as it stands in the condition.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -195,7 +195,7 @@ impl NotReady {
 
     /// What a condition's reason says. Kueue's `PodsReady` of old is `WaitForStart`.
     #[must_use]
-    pub fn of(reason: &str) -> Self {
+    pub fn from_reason(reason: &str) -> Self {
         match reason {
             "WaitForStart" | "PodsReady" => Self::WaitForStart,
             "WaitForRecovery" => Self::WaitForRecovery,
@@ -206,7 +206,7 @@ impl NotReady {
 
 /// Which limit of requeueing was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Limit {
+pub enum RequeuingLimit {
     /// `backoffLimitCount`.
     Count,
     /// `backoffLimitSeconds`.
@@ -215,14 +215,14 @@ pub enum Limit {
 
 /// Why a workload is going to be deactivated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Target {
+pub enum DeactivationTarget {
     /// It was put back too often or for too long.
-    RequeuingLimit(Limit),
+    RequeuingLimit(RequeuingLimit),
     /// An admission check rejected it. Only Kueue has these.
     RejectedChecks,
 }
 
-impl Target {
+impl DeactivationTarget {
     /// The cause: the reason of the condition.
     #[must_use]
     pub const fn cause(self) -> DeactivationCause {
@@ -236,10 +236,10 @@ impl Target {
     #[must_use]
     pub fn message(self, about: &str) -> String {
         let text = match self {
-            Self::RequeuingLimit(Limit::Count) => {
+            Self::RequeuingLimit(RequeuingLimit::Count) => {
                 "exceeding the maximum number of re-queuing retries"
             }
-            Self::RequeuingLimit(Limit::Time) => "exceeding the maximum time of re-queuing",
+            Self::RequeuingLimit(RequeuingLimit::Time) => "exceeding the maximum time of re-queuing",
             Self::RejectedChecks => about,
         };
         text.to_owned()
@@ -292,40 +292,40 @@ impl RequeuedReason {
 
 #[cfg(test)]
 mod tests {
-    use super::{DeactivationCause, EvictionReason, Limit, NotReady, Target};
+    use super::{DeactivationCause, EvictionReason, RequeuingLimit, NotReadyReason, DeactivationTarget};
 
     #[test]
-    fn every_word_is_understood_again() {
+    fn reasons_round_trip_through_strings() {
         for reason in EvictionReason::KNOWN {
-            assert_eq!(EvictionReason::of(reason.as_str()), reason);
+            assert_eq!(EvictionReason::from_reason(reason.as_str()), reason);
             assert_eq!(reason.event(), format!("EvictedDueTo{}", reason.as_str()));
             if let EvictionReason::Deactivated(Some(cause)) = reason {
-                assert_eq!(DeactivationCause::of(cause.as_str()), cause);
+                assert_eq!(DeactivationCause::from_reason(cause.as_str()), cause);
                 let ending = reason.as_str().strip_prefix("DeactivatedDueTo");
                 assert_eq!(ending, Some(cause.as_str()));
             }
         }
-        for reason in [NotReady::WaitForStart, NotReady::WaitForRecovery] {
-            assert_eq!(NotReady::of(reason.as_str()), reason);
+        for reason in [NotReadyReason::WaitForStart, NotReadyReason::WaitForRecovery] {
+            assert_eq!(NotReadyReason::from_reason(reason.as_str()), reason);
         }
-        assert_eq!(NotReady::of("PodsReady"), NotReady::WaitForStart);
+        assert_eq!(NotReadyReason::from_reason("PodsReady"), NotReadyReason::WaitForStart);
     }
 
     #[test]
-    fn other_words_are_kept_apart() {
-        assert_eq!(EvictionReason::of("Weather"), EvictionReason::Other);
+    fn unknown_reasons_become_other() {
+        assert_eq!(EvictionReason::from_reason("Weather"), EvictionReason::Other);
         let cause = Some(DeactivationCause::Other);
-        let found = EvictionReason::of("DeactivatedDueToWeather");
+        let found = EvictionReason::from_reason("DeactivatedDueToWeather");
         assert_eq!(found, EvictionReason::Deactivated(cause));
-        assert_eq!(DeactivationCause::of("Weather"), DeactivationCause::Other);
-        assert_eq!(NotReady::of("Weather"), NotReady::Other);
+        assert_eq!(DeactivationCause::from_reason("Weather"), DeactivationCause::Other);
+        assert_eq!(NotReadyReason::from_reason("Weather"), NotReadyReason::Other);
     }
 
     #[test]
-    fn only_rejected_checks_are_an_event_before_the_deactivation() {
-        let (reason, message) = Target::RejectedChecks.event("a check").expect("an event");
+    fn deactivation_event_only_for_rejected_checks() {
+        let (reason, message) = DeactivationTarget::RejectedChecks.event("a check").expect("an event");
         assert_eq!(reason, "AdmissionCheckRejected");
         assert_eq!(message, "Deactivated due to a check");
-        assert_eq!(Target::RequeuingLimit(Limit::Count).event(""), None);
+        assert_eq!(DeactivationTarget::RequeuingLimit(RequeuingLimit::Count).event(""), None);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// By which time a workload takes its place in the queue after its pods were not ready in time
 /// (`requeuingStrategy.timestamp`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Timestamp {
+pub enum QueueOrderTimestamp {
     /// By its eviction: behind those of equal priority that came before.
     #[default]
     Eviction,
@@ -17,7 +17,7 @@ pub enum Timestamp {
 
 /// `waitForPodsReady` of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct RequeueSettings {
     /// Whether anybody is evicted because pods are not ready (`enable`). The rest of the life cycle does
     /// not depend on it.
     pub is_enabled: bool,
@@ -28,7 +28,7 @@ pub struct Settings {
     /// Whether nobody is admitted until the pods of all who are admitted are ready (`blockAdmission`).
     pub block_admission: bool,
     /// The place in the queue of who comes back.
-    pub timestamp: Timestamp,
+    pub timestamp: QueueOrderTimestamp,
     /// How often a workload is put back before it is deactivated (`backoffLimitCount`); `None` is no
     /// limit, 0 is never.
     pub backoff_limit_count: Option<u32>,
@@ -44,7 +44,7 @@ pub struct Settings {
     pub compatibility: Compatibility,
 }
 
-impl Default for Settings {
+impl Default for RequeueSettings {
     /// Off. If it is turned on, both timeouts are 300 s as in KEP-1282, and the delays are those of Kueue
     /// today.
     fn default() -> Self {
@@ -54,7 +54,7 @@ impl Default for Settings {
             timeout,
             recovery_timeout: Some(timeout),
             block_admission: false,
-            timestamp: Timestamp::default(),
+            timestamp: QueueOrderTimestamp::default(),
             backoff_limit_count: None,
             backoff_limit: None,
             backoff: Backoff::default(),
@@ -64,8 +64,8 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
-    pub(super) fn is_like_kueue(&self) -> bool {
+impl RequeueSettings {
+    pub(super) fn is_kueue_compatible(&self) -> bool {
         self.compatibility == Compatibility::Kueue
     }
 }

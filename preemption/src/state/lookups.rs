@@ -3,9 +3,9 @@
 use super::State;
 use crate::amount::Amount;
 use crate::assignment::PodSet;
-use crate::names::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::queue::Queue;
-use crate::quota::Usage;
+use crate::quota::UsageStore;
 use std::sync::Arc;
 
 impl State {
@@ -40,33 +40,33 @@ impl State {
     /// The name of a workload; empty if it is gone.
     #[must_use]
     pub fn workload_name(&self, id: WorkloadId) -> &str {
-        self.records.get(id).map_or("", |record| &record.name)
+        self.workloads.get(id).map_or("", |record| &record.name)
     }
 
     /// The queue of a workload.
     #[must_use]
     pub fn queue_of(&self, id: WorkloadId) -> Option<NodeId> {
-        self.records.get(id).map(|record| record.queue)
+        self.workloads.get(id).map(|record| record.queue)
     }
 
     /// The priority of a workload.
     #[must_use]
     pub fn priority(&self, id: WorkloadId) -> i32 {
-        self.records.get(id).map_or(0, |record| record.priority)
+        self.workloads.get(id).map_or(0, |record| record.priority)
     }
 
     /// The pod sets of a workload.
     #[must_use]
     pub fn pod_sets(&self, id: WorkloadId) -> &[PodSet] {
-        self.records.get(id).map_or(&[], |it| &*it.pod_sets)
+        self.workloads.get(id).map_or(&[], |it| &*it.pod_sets)
     }
 
     /// Whether the search for flavors of a workload that waits has stopped before the last one: the next cycle
     /// goes on there.
     #[must_use]
-    pub fn has_flavors_left(&self, id: WorkloadId) -> bool {
-        let record = self.records.get(id);
-        record.is_some_and(|it| it.progress.is_some() && it.running.is_none())
+    pub fn has_untried_flavors(&self, id: WorkloadId) -> bool {
+        let record = self.workloads.get(id);
+        record.is_some_and(|it| it.last_assignment.is_some() && it.admitted.is_none())
     }
 
     /// A workload by its name.
@@ -84,34 +84,34 @@ impl State {
     /// All ClusterQueues, by name.
     pub fn queues(&self) -> impl Iterator<Item = (&str, NodeId)> {
         let named = self.queue_names.iter().map(|(name, id)| (&**name, *id));
-        named.filter(|(_, id)| self.pending(*id).is_some_and(|it| it.settings.is_declared))
+        named.filter(|(_, id)| self.pending_queue(*id).is_some_and(|it| it.settings.is_declared))
     }
 
     /// The active workloads of a queue in queue order.
     #[must_use]
     pub fn active(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending(queue).map(Queue::active).unwrap_or_default()
+        self.pending_queue(queue).map(Queue::active).unwrap_or_default()
     }
 
     /// Whether a workload waits and is not parked.
     #[must_use]
     pub fn is_active(&self, id: WorkloadId) -> bool {
-        let record = self.records.get(id);
-        let queue = record.and_then(|it| Some((it, self.pending(it.queue)?)));
-        queue.is_some_and(|(it, queue)| queue.is_active(&it.place(id), it.class()))
+        let record = self.workloads.get(id);
+        let queue = record.and_then(|it| Some((it, self.pending_queue(it.queue)?)));
+        queue.is_some_and(|(it, queue)| queue.is_active(&it.queue_key(id), it.equivalence_class()))
     }
 
     /// The parked workloads of a queue in queue order.
     #[must_use]
-    pub fn parked(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending(queue).map(Queue::parked).unwrap_or_default()
+    pub fn inadmissible(&self, queue: NodeId) -> Vec<WorkloadId> {
+        self.pending_queue(queue).map(Queue::inadmissible).unwrap_or_default()
     }
 
     /// The held workloads of a queue, those first that are held the shortest. Kueue counts them among the
     /// inadmissible ones.
     #[must_use]
-    pub fn held(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending(queue).map(Queue::held).unwrap_or_default()
+    pub fn backing_off(&self, queue: NodeId) -> Vec<WorkloadId> {
+        self.pending_queue(queue).map(Queue::backing_off).unwrap_or_default()
     }
 
     /// The usage of a ClusterQueue or a cohort. Sorted by flavor and resource.

@@ -19,73 +19,73 @@
 //! for what needs preemption only, and of every cohort on the way; `borrowWithinCohort` and its threshold
 //! bind in `Priority` only.
 
-use super::fit::{fill_back, fits, remove, told};
+use super::fit::{fill_back, fits, remove, into_victims};
 use super::merge::Merge;
-use super::{Preemptor, Reach, Reason, Victim, World, is_in_vain, note_in_vain};
+use super::{Preemptor, CandidateScope, PreemptionReason, Victim, SearchContext, cannot_succeed, trace_cannot_succeed};
 use crate::amount::Amount;
-use crate::names::{CellId, NodeId, WorkloadId};
+use crate::ids::{CellId, NodeId, WorkloadId};
 use crate::policy::BorrowWithinCohort;
-use crate::quota::{Usage, View};
-use crate::ranked::{Rank, Ranked};
-use crate::running::{Group, Running};
+use crate::quota::{UsageStore, View};
+use crate::candidate_list::{CandidateKey, CandidateList};
+use crate::admitted::{UsageGroup, AdmittedWorkload};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
 
 /// From which list a candidate is, in the order in which the lists are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum CandidateKind {
     Hierarchy,
     Priority,
-    Same,
+    SameQueue,
 }
 
 /// The candidates of one group of a queue.
-struct List<'a> {
-    part: Part,
+struct CandidateGroup<'a> {
+    kind: CandidateKind,
     queue: NodeId,
     /// The lowest common ancestor with the preemptor.
     ancestor: NodeId,
-    group: &'a Group,
+    group: &'a UsageGroup,
 }
 
 pub(super) fn search(
     view: &mut View<'_>,
-    world: &World<'_>,
+    world: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> Vec<Victim> {
-    trace.note(|| Step::Search {
+    trace.record(|| Step::Search {
         needs: preemptor.needs.to_vec(),
     });
-    if is_in_vain(view, world, preemptor) {
-        note_in_vain(view, world, preemptor, trace);
+    if cannot_succeed(view, world, preemptor) {
+        trace_cannot_succeed(view, world, preemptor, trace);
         return Vec::new();
     }
     let lists = collect(view, world, preemptor, trace);
     if lists.is_empty() {
-        trace.note(|| Step::Searched { found: false });
+        trace.record(|| Step::SearchEnded { found: false });
         return Vec::new();
     }
     for may_borrow in attempts(view, preemptor, &lists).into_iter().flatten() {
-        trace.note(|| Step::Attempt { may_borrow });
+        trace.record(|| Step::Attempt { may_borrow });
         let mark = view.mark();
         let victims = attempt(view, world, preemptor, &lists, may_borrow, trace);
         view.roll_back(mark);
         if let Some(victims) = victims {
-            trace.note(|| Step::Searched { found: true });
-            return told(victims);
+            trace.record(|| Step::SearchEnded { found: true });
+            return into_victims(victims);
         }
     }
-    trace.note(|| Step::Searched { found: false });
+    trace.record(|| Step::SearchEnded { found: false });
     Vec::new()
 }
 
 /// The lists with candidates: workloads that use what is needed and may be taken.
 fn collect<'a>(
     view: &View<'_>,
-    world: &World<'a>,
+    world: &SearchContext<'a>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
-) -> Vec<List<'a>> {
+) -> Vec<CandidateGroup<'a>> {
     let mut lists = Vec::new();
     let mut add = |part, queue, ancestor, reach| {
         let groups = world.index.groups(queue).iter();
@@ -95,37 +95,37 @@ fn collect<'a>(
             }
             let is_useful = has_candidate(world, preemptor, group, reach);
             if !is_useful {
-                note_spared(world, preemptor, group, reach, trace);
+                trace_protected(world, preemptor, group, reach, trace);
             }
             is_useful
         });
-        lists.extend(useful.map(|group| List {
-            part,
+        lists.extend(useful.map(|group| CandidateGroup {
+            kind: part,
             queue,
             ancestor,
             group,
         }));
     };
     add(
-        Part::Same,
+        CandidateKind::SameQueue,
         preemptor.queue,
         preemptor.queue,
-        Reach::within(preemptor),
+        CandidateScope::for_own_queue(preemptor),
     );
-    let beyond = Reach::beyond(preemptor);
-    if beyond == Reach::Nobody {
+    let beyond = CandidateScope::for_other_queues(preemptor);
+    if beyond == CandidateScope::Empty {
         return lists;
     }
     let request = preemptor.request.iter();
     let mut request: Vec<(CellId, Amount)> = request.map(|it| (it.cell, it.amount)).collect();
-    let mut has_quota = climb(view, &mut request);
+    let mut has_quota = fits_at_node(view, &mut request);
     let mut below = preemptor.queue;
     let mut open = Vec::new();
     while let Some(ancestor) = view.tree.node(below).parent {
         let part = if has_quota {
-            Part::Hierarchy
+            CandidateKind::Hierarchy
         } else {
-            Part::Priority
+            CandidateKind::Priority
         };
         let siblings = view.tree.node(ancestor).children.iter();
         open.extend(siblings.filter(|it| **it != below));
@@ -140,14 +140,14 @@ fn collect<'a>(
                 open.extend(&node.children);
             }
         }
-        has_quota |= climb(view, &mut request);
+        has_quota |= fits_at_node(view, &mut request);
         below = ancestor;
     }
     lists
 }
 
 /// Whether the node has quota for the request; and what of the request is left for its parent.
-fn climb(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
+fn fits_at_node(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
     let mut has_quota = true;
     for (cell, amount) in request {
         let it = view.tree.cell(*cell);
@@ -160,14 +160,14 @@ fn climb(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
 }
 
 /// Whether to try with borrowing and without, in order.
-fn attempts(view: &View<'_>, preemptor: &Preemptor<'_>, lists: &[List<'_>]) -> [Option<bool>; 2] {
-    let has = |part| lists.iter().any(|list| list.part == part);
-    let has_hierarchy = has(Part::Hierarchy);
+fn attempts(view: &View<'_>, preemptor: &Preemptor<'_>, lists: &[CandidateGroup<'_>]) -> [Option<bool>; 2] {
+    let has = |part| lists.iter().any(|list| list.kind == part);
+    let has_hierarchy = has(CandidateKind::Hierarchy);
     let never_while_borrowing = preemptor.policy.borrow_within_cohort == BorrowWithinCohort::Never;
     let node = view.tree.node(preemptor.queue);
     let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
     let mut is_below_nominal = || needed.all(|it| view.usage(it) < view.tree.cell(it).nominal);
-    if !has_hierarchy && !has(Part::Priority) || never_while_borrowing && !is_below_nominal() {
+    if !has_hierarchy && !has(CandidateKind::Priority) || never_while_borrowing && !is_below_nominal() {
         [Some(true), None]
     } else if never_while_borrowing && !has_hierarchy {
         [Some(false), Some(true)]
@@ -179,24 +179,24 @@ fn attempts(view: &View<'_>, preemptor: &Preemptor<'_>, lists: &[List<'_>]) -> [
 /// Whether a group has anybody who may be taken. Costs those before him in candidate order: of
 /// equal priority, or gone.
 fn has_candidate(
-    world: &World<'_>,
+    world: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
-    group: &Group,
-    reach: Reach,
+    group: &UsageGroup,
+    reach: CandidateScope,
 ) -> bool {
-    let guard = &world.guard;
-    let may_go = |Rank { priority, id, .. }: Rank| {
-        if world.gone.contains(&id) {
+    let guard = &world.protection;
+    let may_go = |CandidateKey { priority, id, .. }: CandidateKey| {
+        if world.removed.contains(&id) {
             return false;
         }
-        if reach.takes_all_of(priority) && !guard.has_limits {
+        if reach.includes_all_of(priority) && !guard.has_limits {
             // Nearly always: the workload itself need not be looked at.
-            return guard.damps(preemptor.priority, id, priority).is_none();
+            return guard.damping_protection(preemptor.priority, id, priority).is_none();
         }
-        let may_go = |it| reach.takes(it) && world.spares(preemptor, id, it).is_none();
-        world.running.running(id).is_some_and(may_go)
+        let may_go = |it| reach.includes(it) && world.protection(preemptor, id, it).is_none();
+        world.admitted.admitted(id).is_some_and(may_go)
     };
-    [&group.evicted, &group.others].into_iter().any(|ranked| {
+    [&group.evicted, &group.not_evicted].into_iter().any(|ranked| {
         let mut near = ranked
             .iter()
             .take_while(|rank| !reach.ends_at(rank.priority));
@@ -205,25 +205,25 @@ fn has_candidate(
 }
 
 /// Says why nobody of a group may be taken, where that is not the policy.
-fn note_spared(
-    world: &World<'_>,
+fn trace_protected(
+    world: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
-    group: &Group,
-    reach: Reach,
+    group: &UsageGroup,
+    reach: CandidateScope,
     trace: &mut Trace,
 ) {
     if !trace.is_on() {
         return;
     }
-    for ranked in [&group.evicted, &group.others] {
+    for ranked in [&group.evicted, &group.not_evicted] {
         let near = ranked.iter();
-        for Rank { id, .. } in near.take_while(|rank| !reach.ends_at(rank.priority)) {
-            let running = world.running.running(id).filter(|it| reach.takes(it));
-            if let Some(why) = running.and_then(|it| world.spares(preemptor, id, it))
-                && !world.gone.contains(&id)
+        for CandidateKey { id, .. } in near.take_while(|rank| !reach.ends_at(rank.priority)) {
+            let running = world.admitted.admitted(id).filter(|it| reach.includes(it));
+            if let Some(why) = running.and_then(|it| world.protection(preemptor, id, it))
+                && !world.removed.contains(&id)
             {
                 let workload = id;
-                trace.note(|| Step::Spared { workload, why });
+                trace.record(|| Step::Protected { workload, protection: why });
             }
         }
     }
@@ -232,25 +232,25 @@ fn note_spared(
 /// Takes candidates until the preemptor fits; `None` if it never does.
 fn attempt(
     view: &mut View<'_>,
-    world: &World<'_>,
+    world: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
-    lists: &[List<'_>],
+    lists: &[CandidateGroup<'_>],
     may_borrow: bool,
     trace: &mut Trace,
-) -> Option<Vec<(WorkloadId, Reason)>> {
+) -> Option<Vec<(WorkloadId, PreemptionReason)>> {
     let mut victims = Vec::new();
     for is_evicted in [true, false] {
-        for part in [Part::Hierarchy, Part::Priority, Part::Same] {
+        for part in [CandidateKind::Hierarchy, CandidateKind::Priority, CandidateKind::SameQueue] {
             let section = Section {
-                part,
+                kind: part,
                 may_borrow,
                 reach: match part {
-                    Part::Same => Reach::within(preemptor),
-                    Part::Hierarchy | Part::Priority => Reach::beyond(preemptor),
+                    CandidateKind::SameQueue => CandidateScope::for_own_queue(preemptor),
+                    CandidateKind::Hierarchy | CandidateKind::Priority => CandidateScope::for_other_queues(preemptor),
                 },
                 lists,
             };
-            if section.take(view, world, preemptor, is_evicted, &mut victims, trace) {
+            if section.take_until_fit(view, world, preemptor, is_evicted, &mut victims, trace) {
                 fill_back(
                     view,
                     world,
@@ -258,7 +258,7 @@ fn attempt(
                     may_borrow,
                     &mut victims,
                     |workload| {
-                        trace.note(|| Step::FilledBack { workload });
+                        trace.record(|| Step::FilledBack { workload });
                     },
                 );
                 return Some(victims);
@@ -270,78 +270,78 @@ fn attempt(
 
 /// The lists of one part.
 struct Section<'a> {
-    part: Part,
+    kind: CandidateKind,
     may_borrow: bool,
-    reach: Reach,
-    lists: &'a [List<'a>],
+    reach: CandidateScope,
+    lists: &'a [CandidateGroup<'a>],
 }
 
 impl<'a> Section<'a> {
     /// Takes candidates of this part in order; true as soon as the preemptor fits.
-    fn take(
+    fn take_until_fit(
         &self,
         view: &mut View<'_>,
-        world: &World<'a>,
+        world: &SearchContext<'a>,
         preemptor: &Preemptor<'_>,
         is_evicted: bool,
-        victims: &mut Vec<(WorkloadId, Reason)>,
+        victims: &mut Vec<(WorkloadId, PreemptionReason)>,
         trace: &mut Trace,
     ) -> bool {
-        let ranked = |list: &List<'a>| -> &'a Ranked {
+        let ranked = |list: &CandidateGroup<'a>| -> &'a CandidateList {
             if is_evicted {
                 &list.group.evicted
             } else {
-                &list.group.others
+                &list.group.not_evicted
             }
         };
         let lists = self.lists.iter().enumerate();
-        let of_part = lists.filter(|(_, list)| list.part == self.part);
+        let of_part = lists.filter(|(_, list)| list.kind == self.kind);
         let of_part = of_part.map(|(at, list)| (at, ranked(list)));
-        let mut merge = Merge::of(world.running, of_part);
+        let mut merge = Merge::new(world.admitted, of_part);
         while let Some(next) = merge.next() {
-            let rank = next.rank;
-            let Some(list) = self.lists.get(next.at) else {
+            let rank = next.key;
+            let Some(list) = self.lists.get(next.list_position) else {
                 continue;
             };
-            if let Some(verdict) = self.passes_over(view, preemptor, list, rank.priority) {
+            if let Some(verdict) = self.skip_verdict(view, preemptor, list, rank.priority) {
                 let queue = list.queue;
-                trace.note(|| Step::Queue { queue, verdict });
+                trace.record(|| Step::Queue { queue, verdict });
                 continue;
             }
-            let Some(running) = world.running.running(rank.id) else {
-                merge.go_on(&next);
+            let Some(running) = world.admitted.admitted(rank.id) else {
+                merge.advance_past(&next);
                 continue;
             };
             let reason = self.reason(preemptor, running);
             let workload = rank.id;
             let mut verdict = |verdict| {
-                trace.note(|| Step::Candidate {
+                trace.record(|| Step::Candidate {
                     workload,
                     reason,
                     verdict,
                 });
             };
-            if reason == Reason::InCohortReclamation
-                && self.part == Part::Priority
+            if reason == PreemptionReason::InCohortReclamation
+                && self.kind == CandidateKind::Priority
                 && self.may_borrow
             {
                 // Those after it in the list have as high a priority: none of them may go either.
                 verdict(CandidateVerdict::NotWhileBorrowing);
                 continue;
             }
-            merge.go_on(&next);
-            if world.gone.contains(&workload) {
+            merge.advance_past(&next);
+            if world.removed.contains(&workload) {
                 continue;
             }
-            if !self.reach.takes(running) {
+            if !self.reach.includes(running) {
                 verdict(CandidateVerdict::NotNewer);
                 continue;
             }
-            if let Some(why) = world.spares(preemptor, workload, running) {
-                trace.note(|| Step::Spared { workload, why });
+            if let Some(why) = world.protection(preemptor, workload, running) {
+                trace.record(|| Step::Protected { workload, protection: why });
                 continue;
             }
-            verdict(CandidateVerdict::Taken);
+            verdict(CandidateVerdict::Selected);
             remove(view, world, workload);
             victims.push((workload, reason));
             if fits(view, preemptor, self.may_borrow) {
@@ -352,17 +352,17 @@ impl<'a> Section<'a> {
     }
 
     /// Why no more candidates of a list come into question.
-    fn passes_over(
+    fn skip_verdict(
         &self,
         view: &View<'_>,
         preemptor: &Preemptor<'_>,
-        list: &List<'_>,
+        list: &CandidateGroup<'_>,
         priority: i32,
     ) -> Option<QueueVerdict> {
         if self.reach.ends_at(priority) {
-            return Some(self.too_high(preemptor, priority));
+            return Some(self.priority_verdict(preemptor, priority));
         }
-        if self.part == Part::Same {
+        if self.kind == CandidateKind::SameQueue {
             return None;
         }
         let mut at = list.queue;
@@ -378,13 +378,13 @@ impl<'a> Section<'a> {
     }
 
     /// What ends a list: the policy, or a threshold below it.
-    fn too_high(&self, preemptor: &Preemptor<'_>, priority: i32) -> QueueVerdict {
+    fn priority_verdict(&self, preemptor: &Preemptor<'_>, priority: i32) -> QueueVerdict {
         let mut unlimited = *preemptor;
         let limits = std::mem::take(&mut unlimited.policy.limits);
-        let (reach, threshold_max) = match self.part {
-            Part::Same => (Reach::within(&unlimited), limits.within_threshold_max),
-            Part::Hierarchy | Part::Priority => {
-                (Reach::beyond(&unlimited), limits.reclaim_threshold_max)
+        let (reach, threshold_max) = match self.kind {
+            CandidateKind::SameQueue => (CandidateScope::for_own_queue(&unlimited), limits.within_threshold_max),
+            CandidateKind::Hierarchy | CandidateKind::Priority => {
+                (CandidateScope::for_other_queues(&unlimited), limits.reclaim_threshold_max)
             }
         };
         match threshold_max {
@@ -396,18 +396,18 @@ impl<'a> Section<'a> {
     }
 
     /// As what a candidate would go.
-    fn reason(&self, preemptor: &Preemptor<'_>, running: &Running) -> Reason {
-        match self.part {
-            Part::Same => Reason::InClusterQueue,
-            Part::Hierarchy => Reason::InCohortReclamation,
-            Part::Priority => match preemptor.policy.borrow_within_cohort {
+    fn reason(&self, preemptor: &Preemptor<'_>, running: &AdmittedWorkload) -> PreemptionReason {
+        match self.kind {
+            CandidateKind::SameQueue => PreemptionReason::InClusterQueue,
+            CandidateKind::Hierarchy => PreemptionReason::InCohortReclamation,
+            CandidateKind::Priority => match preemptor.policy.borrow_within_cohort {
                 BorrowWithinCohort::LowerPriority { threshold_max }
                     if running.priority < preemptor.priority
                         && threshold_max.is_none_or(|most| running.priority <= most) =>
                 {
-                    Reason::InCohortReclaimWhileBorrowing
+                    PreemptionReason::InCohortReclaimWhileBorrowing
                 }
-                _ => Reason::InCohortReclamation,
+                _ => PreemptionReason::InCohortReclamation,
             },
         }
     }

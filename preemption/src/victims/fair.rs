@@ -11,43 +11,43 @@
 //! the preemptor's own nominal quota only, not at its cohorts'; there is no "smallest first".
 //! `borrowWithinCohort` plays no part.
 
-use super::fit::{fill_back, fits, remove, told};
+use super::fit::{fill_back, fits, remove, into_victims};
 use super::merge::Merge;
-use super::{Demand, Preemptor, Reach, Reason, Victim, World, is_in_vain, note_in_vain};
-use crate::names::{NodeId, WorkloadId};
+use super::{Demand, Preemptor, CandidateScope, PreemptionReason, Victim, SearchContext, cannot_succeed, trace_cannot_succeed};
+use crate::ids::{NodeId, WorkloadId};
 use crate::policy::FairStrategy;
-use crate::quota::{Tree, Usage, View};
-use crate::ranked::{Rank, Ranked};
-use crate::running::Group;
-use crate::share::Share;
+use crate::quota::{Tree, UsageStore, View};
+use crate::candidate_list::{CandidateKey, CandidateList};
+use crate::admitted::UsageGroup;
+use crate::dominant_share::DominantShare;
 use crate::trace::{CandidateVerdict, Step, Trace};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn search(
     view: &mut View<'_>,
-    world: &World<'_>,
+    world: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     strategies: &[FairStrategy],
     trace: &mut Trace,
 ) -> Vec<Victim> {
-    trace.note(|| Step::Search {
+    trace.record(|| Step::Search {
         needs: preemptor.needs.to_vec(),
     });
-    if is_in_vain(view, world, preemptor) {
-        note_in_vain(view, world, preemptor, trace);
+    if cannot_succeed(view, world, preemptor) {
+        trace_cannot_succeed(view, world, preemptor, trace);
         return Vec::new();
     }
-    trace.note(|| Step::Attempt { may_borrow: true });
+    trace.record(|| Step::Attempt { may_borrow: true });
     let mut queues = collect(view, world, preemptor, trace);
-    put(view, preemptor.request);
-    let mut contest = Contest {
-        world,
+    add_request(view, preemptor.request);
+    let mut contest = FairSearch {
+        context: world,
         preemptor,
         within_nominal: is_within_nominal(view, preemptor),
         victims: Vec::new(),
         retry: BTreeMap::new(),
-        standings: Standings::of(view.tree),
+        tournament: TournamentState::new(view.tree),
         trace,
     };
     let (first, second) = (strategies.first().copied(), strategies.get(1));
@@ -58,24 +58,24 @@ pub(super) fn search(
     }
     let mut victims = contest.victims;
     if !found {
-        trace.note(|| Step::Searched { found: false });
+        trace.record(|| Step::SearchEnded { found: false });
         return Vec::new();
     }
-    take_off(view, preemptor.request);
+    remove_request(view, preemptor.request);
     fill_back(view, world, preemptor, true, &mut victims, |workload| {
-        trace.note(|| Step::FilledBack { workload });
+        trace.record(|| Step::FilledBack { workload });
     });
-    trace.note(|| Step::Searched { found: true });
-    told(victims)
+    trace.record(|| Step::SearchEnded { found: true });
+    into_victims(victims)
 }
 
-fn put(view: &mut View<'_>, request: &[Demand]) {
+fn add_request(view: &mut View<'_>, request: &[Demand]) {
     for demand in request {
         view.add(demand.cell, demand.amount);
     }
 }
 
-fn take_off(view: &mut View<'_>, request: &[Demand]) {
+fn remove_request(view: &mut View<'_>, request: &[Demand]) {
     for demand in request {
         view.remove(demand.cell, demand.amount);
     }
@@ -89,22 +89,22 @@ fn is_within_nominal(view: &View<'_>, preemptor: &Preemptor<'_>) -> bool {
 }
 
 /// The candidates of one queue, read from the front.
-struct Candidates<'a> {
-    reach: Reach,
+struct QueueCandidates<'a> {
+    reach: CandidateScope,
     evicted: Merge<'a>,
     others: Merge<'a>,
-    front: Option<Front>,
+    next: Option<NextCandidate>,
 }
 
 /// The candidate that is next.
 #[derive(Clone, Copy)]
-struct Front {
-    rank: Rank,
+struct NextCandidate {
+    key: CandidateKey,
     is_evicted: bool,
 }
 
-impl Candidates<'_> {
-    fn advance(&mut self, world: &World<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
+impl QueueCandidates<'_> {
+    fn advance(&mut self, world: &SearchContext<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
         for is_evicted in [true, false] {
             let merge = if is_evicted {
                 &mut self.evicted
@@ -112,37 +112,37 @@ impl Candidates<'_> {
                 &mut self.others
             };
             while let Some(next) = merge.next() {
-                let rank = next.rank;
+                let rank = next.key;
                 if self.reach.ends_at(rank.priority) {
                     continue;
                 }
-                merge.go_on(&next);
-                let running = world.running.running(rank.id);
-                let Some(running) = running.filter(|it| self.reach.takes(it)) else {
+                merge.advance_past(&next);
+                let running = world.admitted.admitted(rank.id);
+                let Some(running) = running.filter(|it| self.reach.includes(it)) else {
                     continue;
                 };
-                if world.gone.contains(&rank.id) {
+                if world.removed.contains(&rank.id) {
                     continue;
                 }
-                if let Some(why) = world.spares(preemptor, rank.id, running) {
+                if let Some(why) = world.protection(preemptor, rank.id, running) {
                     let workload = rank.id;
-                    trace.note(|| Step::Spared { workload, why });
+                    trace.record(|| Step::Protected { workload, protection: why });
                     continue;
                 }
-                self.front = Some(Front { rank, is_evicted });
+                self.next = Some(NextCandidate { key: rank, is_evicted });
                 return;
             }
         }
-        self.front = None;
+        self.next = None;
     }
 
     fn pop(
         &mut self,
-        world: &World<'_>,
+        world: &SearchContext<'_>,
         preemptor: &Preemptor<'_>,
         trace: &mut Trace,
-    ) -> Option<Front> {
-        let front = self.front;
+    ) -> Option<NextCandidate> {
+        let front = self.next;
         self.advance(world, preemptor, trace);
         front
     }
@@ -151,34 +151,34 @@ impl Candidates<'_> {
 /// The candidates of every queue that may have to give.
 fn collect<'a>(
     view: &View<'_>,
-    world: &World<'a>,
+    world: &SearchContext<'a>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
-) -> BTreeMap<NodeId, Candidates<'a>> {
+) -> BTreeMap<NodeId, QueueCandidates<'a>> {
     let mut found = BTreeMap::new();
     let mut add = |queue, reach| {
         let groups = world.index.groups(queue).iter();
         let groups: Vec<_> = groups
             .filter(|group| !group.is_empty() && group.uses_any(preemptor.needs))
             .collect();
-        let merge = |of: fn(&Group) -> &Ranked| {
+        let merge = |of: fn(&UsageGroup) -> &CandidateList| {
             let lists = groups.iter().map(|group| of(group)).enumerate();
-            Merge::of(world.running, lists)
+            Merge::new(world.admitted, lists)
         };
-        let mut candidates = Candidates {
+        let mut candidates = QueueCandidates {
             reach,
             evicted: merge(|it| &it.evicted),
-            others: merge(|it| &it.others),
-            front: None,
+            others: merge(|it| &it.not_evicted),
+            next: None,
         };
         candidates.advance(world, preemptor, trace);
-        if candidates.front.is_some() {
+        if candidates.next.is_some() {
             found.insert(queue, candidates);
         }
     };
-    add(preemptor.queue, Reach::within(preemptor));
-    let reach = Reach::beyond(preemptor);
-    if reach == Reach::Nobody {
+    add(preemptor.queue, CandidateScope::for_own_queue(preemptor));
+    let reach = CandidateScope::for_other_queues(preemptor);
+    if reach == CandidateScope::Empty {
         return found;
     }
     let mut open = vec![view.tree.node(preemptor.queue).root];
@@ -197,59 +197,59 @@ fn collect<'a>(
 /// Whether candidates of `a` come before those of `b`, which are of another queue. Among equals those
 /// of the preemptor's own queue come last.
 fn cmp_across(
-    world: &World<'_>,
+    world: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
-    a: (NodeId, Front),
-    b: (NodeId, Front),
+    a: (NodeId, NextCandidate),
+    b: (NodeId, NextCandidate),
 ) -> Ordering {
-    let key = |(queue, front): (NodeId, Front)| (!front.is_evicted, queue == preemptor.queue);
+    let key = |(queue, front): (NodeId, NextCandidate)| (!front.is_evicted, queue == preemptor.queue);
     key(a)
         .cmp(&key(b))
-        .then_with(|| a.1.rank.cmp(&b.1.rank, world.running))
+        .then_with(|| a.1.key.cmp(&b.1.key, world.admitted))
 }
 
 /// How the nodes stand in the tournaments, kept from one to the next.
-struct Standings {
+struct TournamentState {
     /// By node: its share, unless it has changed; and if it is a queue, its next candidate.
-    nodes: Vec<(Option<Share>, Option<Front>)>,
+    nodes: Vec<(Option<DominantShare>, Option<NextCandidate>)>,
 }
 
-impl Standings {
-    fn of(tree: &Tree) -> Self {
+impl TournamentState {
+    fn new(tree: &Tree) -> Self {
         Self {
             nodes: vec![(None, None); tree.nodes().count()],
         }
     }
 
-    fn front(&self, queue: NodeId) -> Option<Front> {
+    fn next_candidate(&self, queue: NodeId) -> Option<NextCandidate> {
         self.nodes.get(queue.index())?.1
     }
 
     /// Says which it was.
-    fn set_front(&mut self, queue: NodeId, front: Option<Front>) -> Option<Front> {
+    fn set_next_candidate(&mut self, queue: NodeId, front: Option<NextCandidate>) -> Option<NextCandidate> {
         let (_, slot) = self.nodes.get_mut(queue.index())?;
         std::mem::replace(slot, front)
     }
 
     /// These, and no others.
-    fn set_fronts(&mut self, fronts: impl Iterator<Item = (NodeId, Front)>) {
+    fn set_next_candidates(&mut self, fronts: impl Iterator<Item = (NodeId, NextCandidate)>) {
         for (_, front) in &mut self.nodes {
             *front = None;
         }
         for (queue, front) in fronts {
-            self.set_front(queue, Some(front));
+            self.set_next_candidate(queue, Some(front));
         }
     }
 
-    fn share(&mut self, view: &View<'_>, id: NodeId) -> Share {
+    fn share(&mut self, view: &View<'_>, id: NodeId) -> DominantShare {
         let Some((share, _)) = self.nodes.get_mut(id.index()) else {
-            return Share::of(view, id);
+            return DominantShare::for_node(view, id);
         };
-        *share.get_or_insert_with(|| Share::of(view, id))
+        *share.get_or_insert_with(|| DominantShare::for_node(view, id))
     }
 
     /// Usage of a queue has changed, and with it that of all above it.
-    fn forget_shares(&mut self, tree: &Tree, queue: NodeId) {
+    fn invalidate_shares(&mut self, tree: &Tree, queue: NodeId) {
         let up = |id: &NodeId| tree.node(*id).parent;
         for id in std::iter::successors(Some(queue), up) {
             if let Some((share, _)) = self.nodes.get_mut(id.index()) {
@@ -260,27 +260,27 @@ impl Standings {
 }
 
 /// The search, between tournaments.
-struct Contest<'a, 'b> {
-    world: &'b World<'a>,
+struct FairSearch<'a, 'b> {
+    context: &'b SearchContext<'a>,
     preemptor: &'b Preemptor<'b>,
     within_nominal: bool,
-    victims: Vec<(WorkloadId, Reason)>,
+    victims: Vec<(WorkloadId, PreemptionReason)>,
     /// The first of each queue that the first pass rejected.
-    retry: BTreeMap<NodeId, Front>,
-    standings: Standings,
+    retry: BTreeMap<NodeId, NextCandidate>,
+    tournament: TournamentState,
     trace: &'b mut Trace,
 }
 
-impl<'a> Contest<'a, '_> {
+impl<'a> FairSearch<'a, '_> {
     fn first_pass(
         &mut self,
         view: &mut View<'_>,
-        queues: &mut BTreeMap<NodeId, Candidates<'a>>,
+        queues: &mut BTreeMap<NodeId, QueueCandidates<'a>>,
         strategy: FairStrategy,
     ) -> bool {
         let fronts = queues.iter();
-        let fronts = fronts.filter_map(|(queue, candidates)| Some((*queue, candidates.front?)));
-        self.standings.set_fronts(fronts);
+        let fronts = fronts.filter_map(|(queue, candidates)| Some((*queue, candidates.next?)));
+        self.tournament.set_next_candidates(fronts);
         loop {
             let Some(queue) = self.next_queue(view) else {
                 return false;
@@ -289,48 +289,48 @@ impl<'a> Contest<'a, '_> {
                 return false;
             };
             let taken = if queue == self.preemptor.queue {
-                let front = candidates.pop(self.world, self.preemptor, self.trace);
-                front.map(|front| (front, Reason::InClusterQueue))
+                let front = candidates.pop(self.context, self.preemptor, self.trace);
+                front.map(|front| (front, PreemptionReason::InClusterQueue))
             } else if self.within_nominal {
-                let front = candidates.pop(self.world, self.preemptor, self.trace);
-                front.map(|front| (front, Reason::InCohortReclamation))
+                let front = candidates.pop(self.context, self.preemptor, self.trace);
+                front.map(|front| (front, PreemptionReason::InCohortReclamation))
             } else {
-                self.first_that_passes(view, queue, candidates, strategy)
+                self.first_allowed(view, queue, candidates, strategy)
             };
-            self.standings.set_front(queue, candidates.front);
+            self.tournament.set_next_candidate(queue, candidates.next);
             if let Some((front, reason)) = taken
-                && self.take(view, queue, front, reason)
+                && self.take_victim(view, queue, front, reason)
             {
                 return true;
             }
         }
     }
 
-    fn first_that_passes(
+    fn first_allowed(
         &mut self,
         view: &mut View<'_>,
         queue: NodeId,
-        candidates: &mut Candidates<'a>,
+        candidates: &mut QueueCandidates<'a>,
         strategy: FairStrategy,
-    ) -> Option<(Front, Reason)> {
+    ) -> Option<(NextCandidate, PreemptionReason)> {
         let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
-        let new = Share::of(view, ours);
-        let old = Share::of(view, theirs);
-        while let Some(front) = candidates.pop(self.world, self.preemptor, self.trace) {
-            let passes = self.world.former.borrows_under_fair_sharing
-                && self.preemptor.borrows_from(front.rank.priority)
+        let new = DominantShare::for_node(view, ours);
+        let old = DominantShare::for_node(view, theirs);
+        while let Some(front) = candidates.pop(self.context, self.preemptor, self.trace) {
+            let passes = self.context.kueue_bugs.borrows_under_fair_sharing
+                && self.preemptor.may_borrow_from(front.key.priority)
                 || match strategy {
                     FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
                     FairStrategy::LessThanOrEqualToFinalShare => {
                         let mark = view.mark();
-                        remove(view, self.world, front.rank.id);
-                        let after = Share::of(view, theirs);
+                        remove(view, self.context, front.key.id);
+                        let after = DominantShare::for_node(view, theirs);
                         view.roll_back(mark);
                         new.cmp(&after).is_le()
                     }
                 };
             if passes {
-                return Some((front, Reason::InCohortFairSharing));
+                return Some((front, PreemptionReason::InCohortFairSharing));
             }
             self.reject(front);
             self.retry.entry(queue).or_insert(front);
@@ -341,17 +341,17 @@ impl<'a> Contest<'a, '_> {
     /// Looks again at what was rejected, at most one workload of each queue.
     fn second_pass(&mut self, view: &mut View<'_>) -> bool {
         let retry = std::mem::take(&mut self.retry);
-        self.standings.set_fronts(retry.into_iter());
+        self.tournament.set_next_candidates(retry.into_iter());
         loop {
             let Some(queue) = self.next_queue(view) else {
                 return false;
             };
-            let Some(front) = self.standings.set_front(queue, None) else {
+            let Some(front) = self.tournament.set_next_candidate(queue, None) else {
                 return false;
             };
             let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
-            if Share::of(view, ours).cmp(&Share::of(view, theirs)).is_lt() {
-                if self.take(view, queue, front, Reason::InCohortFairSharing) {
+            if DominantShare::for_node(view, ours).cmp(&DominantShare::for_node(view, theirs)).is_lt() {
+                if self.take_victim(view, queue, front, PreemptionReason::InCohortFairSharing) {
                     return true;
                 }
             } else {
@@ -360,29 +360,29 @@ impl<'a> Contest<'a, '_> {
         }
     }
 
-    fn reject(&mut self, front: Front) {
-        let workload = front.rank.id;
-        self.trace.note(|| Step::Candidate {
+    fn reject(&mut self, front: NextCandidate) {
+        let workload = front.key.id;
+        self.trace.record(|| Step::Candidate {
             workload,
-            reason: Reason::InCohortFairSharing,
+            reason: PreemptionReason::InCohortFairSharing,
             verdict: CandidateVerdict::ShareTooLarge,
         });
     }
 
     /// True if the preemptor fits without it.
-    fn take(&mut self, view: &mut View<'_>, queue: NodeId, front: Front, reason: Reason) -> bool {
-        let workload = front.rank.id;
-        self.trace.note(|| Step::Candidate {
+    fn take_victim(&mut self, view: &mut View<'_>, queue: NodeId, front: NextCandidate, reason: PreemptionReason) -> bool {
+        let workload = front.key.id;
+        self.trace.record(|| Step::Candidate {
             workload,
             reason,
-            verdict: CandidateVerdict::Taken,
+            verdict: CandidateVerdict::Selected,
         });
-        remove(view, self.world, workload);
+        remove(view, self.context, workload);
         self.victims.push((workload, reason));
-        self.standings.forget_shares(view.tree, queue);
-        take_off(view, self.preemptor.request);
+        self.tournament.invalidate_shares(view.tree, queue);
+        remove_request(view, self.preemptor.request);
         let fits = fits(view, self.preemptor, true);
-        put(view, self.preemptor.request);
+        add_request(view, self.preemptor.request);
         fits
     }
 
@@ -391,7 +391,7 @@ impl<'a> Contest<'a, '_> {
         let own = self.preemptor.queue;
         let root = view.tree.node(own).root;
         if root == own {
-            return self.standings.front(own).map(|_| own);
+            return self.tournament.next_candidate(own).map(|_| own);
         }
         let path = ancestors(view, own);
         let mut dead = BTreeSet::new();
@@ -426,16 +426,16 @@ impl<'a> Contest<'a, '_> {
         cohort: NodeId,
         path: &BTreeSet<NodeId>,
         dead: &BTreeSet<NodeId>,
-    ) -> (Option<(NodeId, Share)>, Option<(NodeId, Share)>) {
-        let mut best_queue: Option<(NodeId, Share)> = None;
-        let mut best_cohort: Option<(NodeId, Share)> = None;
+    ) -> (Option<(NodeId, DominantShare)>, Option<(NodeId, DominantShare)>) {
+        let mut best_queue: Option<(NodeId, DominantShare)> = None;
+        let mut best_cohort: Option<(NodeId, DominantShare)> = None;
         for child in &view.tree.node(cohort).children {
             let node = view.tree.node(*child);
-            let front = self.standings.front(*child);
+            let front = self.tournament.next_candidate(*child);
             if node.is_queue && front.is_none() || dead.contains(child) {
                 continue;
             }
-            let share = self.standings.share(view, *child);
+            let share = self.tournament.share(view, *child);
             let is_ours = *child == self.preemptor.queue || path.contains(child);
             if !share.is_borrowing && !is_ours {
                 continue;
@@ -447,9 +447,9 @@ impl<'a> Contest<'a, '_> {
             };
             let is_better = best.is_none_or(|(than, least)| {
                 share.cmp(&least).then_with(|| {
-                    match (front, self.standings.front(than)) {
+                    match (front, self.tournament.next_candidate(than)) {
                         (Some(a), Some(b)) => {
-                            cmp_across(self.world, self.preemptor, (*child, a), (than, b)).reverse()
+                            cmp_across(self.context, self.preemptor, (*child, a), (than, b)).reverse()
                         }
                         // Kueue takes any of several cohorts; here it is the first by name.
                         _ => view.tree.node(than).name().cmp(node.name()),

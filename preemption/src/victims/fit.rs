@@ -1,8 +1,8 @@
 //! Whether a preemptor fits, and who can be let off when it does.
 
-use super::{Demand, Preemptor, Reason, Victim, World};
-use crate::names::WorkloadId;
-use crate::quota::{Usage, View};
+use super::{Demand, Preemptor, PreemptionReason, Victim, SearchContext};
+use crate::ids::WorkloadId;
+use crate::quota::{UsageStore, View};
 
 /// Whether the request fits as things are. Without borrowing, only within nominal quota.
 pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool) -> bool {
@@ -13,8 +13,8 @@ pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool)
 }
 
 /// Takes all usage of a running workload off.
-pub(super) fn remove(view: &mut View<'_>, world: &World<'_>, workload: WorkloadId) {
-    if let Some(running) = world.running.running(workload) {
+pub(super) fn remove(view: &mut View<'_>, world: &SearchContext<'_>, workload: WorkloadId) {
+    if let Some(running) = world.admitted.admitted(workload) {
         for (cell, amount) in world.index.usage(running) {
             view.remove(cell, amount);
         }
@@ -22,8 +22,8 @@ pub(super) fn remove(view: &mut View<'_>, world: &World<'_>, workload: WorkloadI
 }
 
 /// Puts it back.
-pub(super) fn restore(view: &mut View<'_>, world: &World<'_>, workload: WorkloadId) {
-    if let Some(running) = world.running.running(workload) {
+pub(super) fn restore(view: &mut View<'_>, world: &SearchContext<'_>, workload: WorkloadId) {
+    if let Some(running) = world.admitted.admitted(workload) {
         for (cell, amount) in world.index.usage(running) {
             view.add(cell, amount);
         }
@@ -34,10 +34,10 @@ pub(super) fn restore(view: &mut View<'_>, world: &World<'_>, workload: Workload
 /// Kueue's `fillBackWorkloads`: whoever is let off has the last victim put into its place.
 pub(super) fn fill_back(
     view: &mut View<'_>,
-    world: &World<'_>,
+    world: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     may_borrow: bool,
-    victims: &mut Vec<(WorkloadId, Reason)>,
+    victims: &mut Vec<(WorkloadId, PreemptionReason)>,
     mut let_off: impl FnMut(WorkloadId),
 ) {
     for at in (0..victims.len().saturating_sub(1)).rev() {
@@ -55,7 +55,7 @@ pub(super) fn fill_back(
 }
 
 /// The victims as they are told.
-pub(super) fn told(victims: Vec<(WorkloadId, Reason)>) -> Vec<Victim> {
+pub(super) fn into_victims(victims: Vec<(WorkloadId, PreemptionReason)>) -> Vec<Victim> {
     victims
         .into_iter()
         .map(|(workload, reason)| Victim { workload, reason })

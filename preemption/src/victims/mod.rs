@@ -15,17 +15,17 @@ mod fit;
 mod merge;
 
 use crate::amount::Amount;
-use crate::guard::Guard;
-use crate::names::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::victim_protection::VictimProtection;
+use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::policy::{
     Algorithm, BorrowWithinCohort, Preemption, ReclaimWithinCohort, WithinClusterQueue,
 };
 use crate::quota::View;
-use crate::running::Workloads;
-use crate::running::{Index, Running};
-use crate::spec::FormerKueue;
+use crate::admitted::AdmittedLookup;
+use crate::admitted::{AdmittedIndex, AdmittedWorkload};
+use crate::spec::KueueBugs;
 use crate::trace::{Step, Trace};
-use crate::victim::{Reason, Spared, Victim};
+use crate::victim::{PreemptionReason, Protection, Victim};
 use std::collections::BTreeSet;
 
 /// Who wants room, and for what.
@@ -37,7 +37,7 @@ pub(crate) struct Preemptor<'a> {
     pub(crate) order_time: i64,
     pub(crate) policy: Preemption,
     /// False if it may take nobody, whatever the policy.
-    pub(crate) may_trigger: bool,
+    pub(crate) may_preempt: bool,
     /// What does not fit without preemption. Sorted.
     pub(crate) needs: &'a [FlavorResource],
     /// All that it asks for. Nothing is asked for twice, and nothing of zero.
@@ -46,7 +46,7 @@ pub(crate) struct Preemptor<'a> {
 
 impl Preemptor<'_> {
     /// Whether `borrowWithinCohort` lets it take a workload of this priority.
-    fn borrows_from(&self, priority: i32) -> bool {
+    fn may_borrow_from(&self, priority: i32) -> bool {
         match self.policy.borrow_within_cohort {
             BorrowWithinCohort::Never => false,
             BorrowWithinCohort::LowerPriority { threshold_max } => {
@@ -67,40 +67,40 @@ pub(crate) struct Demand {
 
 /// What a search reads.
 #[derive(Clone, Copy)]
-pub(crate) struct World<'a> {
-    pub(crate) index: &'a Index,
-    pub(crate) running: &'a dyn Workloads,
+pub(crate) struct SearchContext<'a> {
+    pub(crate) index: &'a AdmittedIndex,
+    pub(crate) admitted: &'a dyn AdmittedLookup,
     pub(crate) algorithm: &'a Algorithm,
-    pub(crate) former: FormerKueue,
+    pub(crate) kueue_bugs: KueueBugs,
     /// Workloads that count as gone: victims of earlier entries of the cycle.
-    pub(crate) gone: &'a BTreeSet<WorkloadId>,
+    pub(crate) removed: &'a BTreeSet<WorkloadId>,
     /// Says whom the preemptor spares.
-    pub(crate) guard: Guard<'a>,
+    pub(crate) protection: VictimProtection<'a>,
 }
 
-impl World<'_> {
+impl SearchContext<'_> {
     /// Why the preemptor spares a candidate that its policy lets it take, if it does.
-    fn spares(
+    fn protection(
         &self,
         preemptor: &Preemptor<'_>,
         id: WorkloadId,
-        running: &Running,
-    ) -> Option<Spared> {
+        running: &AdmittedWorkload,
+    ) -> Option<Protection> {
         let is_own_queue = running.queue == preemptor.queue;
-        let guard = &self.guard;
-        guard.spares(preemptor.priority, is_own_queue, id, running)
+        let guard = &self.protection;
+        guard.protection(preemptor.priority, is_own_queue, id, running)
     }
 }
 
 /// The victims; empty if there is no permitted set that makes room. The view is left as it was.
 pub(crate) fn search(
     view: &mut View<'_>,
-    world: &World<'_>,
+    world: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> Vec<Victim> {
-    if !preemptor.may_trigger {
-        trace.note(|| Step::MayNotTrigger);
+    if !preemptor.may_preempt {
+        trace.record(|| Step::MayNotPreempt);
         return Vec::new();
     }
     let mark = view.mark();
@@ -116,22 +116,22 @@ pub(crate) fn search(
 
 /// Which workloads a policy lets a preemptor take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum CandidateScope {
     /// None.
-    Nobody,
+    Empty,
     /// Those of a lower priority than this.
     Below(i32),
     /// Those, and those of this priority that came into the queue after this time.
     BelowOrNewer(i32, i64),
     /// All.
-    Anybody,
+    All,
 }
 
-impl Reach {
+impl CandidateScope {
     /// In the preemptor's own queue.
-    pub(crate) fn within(preemptor: &Preemptor<'_>) -> Self {
+    pub(crate) fn for_own_queue(preemptor: &Preemptor<'_>) -> Self {
         let reach = match preemptor.policy.within_cluster_queue {
-            WithinClusterQueue::Never => Self::Nobody,
+            WithinClusterQueue::Never => Self::Empty,
             WithinClusterQueue::LowerPriority => Self::Below(preemptor.priority),
             WithinClusterQueue::LowerOrNewerEqualPriority => {
                 Self::BelowOrNewer(preemptor.priority, preemptor.order_time)
@@ -141,11 +141,11 @@ impl Reach {
     }
 
     /// In other queues.
-    pub(crate) fn beyond(preemptor: &Preemptor<'_>) -> Self {
+    pub(crate) fn for_other_queues(preemptor: &Preemptor<'_>) -> Self {
         let reach = match preemptor.policy.reclaim_within_cohort {
-            ReclaimWithinCohort::Never => Self::Nobody,
+            ReclaimWithinCohort::Never => Self::Empty,
             ReclaimWithinCohort::LowerPriority => Self::Below(preemptor.priority),
-            ReclaimWithinCohort::Any => Self::Anybody,
+            ReclaimWithinCohort::Any => Self::All,
         };
         reach.limited(preemptor.policy.limits.reclaim_threshold_max)
     }
@@ -156,51 +156,51 @@ impl Reach {
             return self;
         };
         match self {
-            Self::Nobody => Self::Nobody,
+            Self::Empty => Self::Empty,
             Self::Below(limit) => Self::Below(limit.min(end)),
             Self::BelowOrNewer(limit, _) if end <= limit => Self::Below(end),
             Self::BelowOrNewer(..) => self,
-            Self::Anybody => Self::Below(end),
+            Self::All => Self::Below(end),
         }
     }
 
     /// Whether nobody of this priority or a higher one can be taken: the end of a sorted list.
     pub(crate) fn ends_at(self, priority: i32) -> bool {
         match self {
-            Self::Nobody => true,
+            Self::Empty => true,
             Self::Below(limit) => priority >= limit,
             Self::BelowOrNewer(limit, _) => priority > limit,
-            Self::Anybody => false,
+            Self::All => false,
         }
     }
 
     /// Whether everybody of this priority can be taken.
-    pub(crate) fn takes_all_of(self, priority: i32) -> bool {
+    pub(crate) fn includes_all_of(self, priority: i32) -> bool {
         match self {
-            Self::Nobody => false,
+            Self::Empty => false,
             Self::Below(limit) | Self::BelowOrNewer(limit, _) => priority < limit,
-            Self::Anybody => true,
+            Self::All => true,
         }
     }
 
-    pub(crate) fn takes(self, running: &Running) -> bool {
+    pub(crate) fn includes(self, running: &AdmittedWorkload) -> bool {
         match self {
-            Self::Nobody => false,
+            Self::Empty => false,
             Self::Below(limit) => running.priority < limit,
             Self::BelowOrNewer(limit, time) => {
                 running.priority < limit || (running.priority == limit && time < running.order_time)
             }
-            Self::Anybody => true,
+            Self::All => true,
         }
     }
 
     /// The priority below which all are that it takes; `None` is no bound.
-    fn bound(self) -> Option<i32> {
+    fn priority_bound(self) -> Option<i32> {
         match self {
-            Self::Nobody => Some(i32::MIN),
+            Self::Empty => Some(i32::MIN),
             Self::Below(limit) => Some(limit),
             Self::BelowOrNewer(limit, _) => limit.checked_add(1),
-            Self::Anybody => None,
+            Self::All => None,
         }
     }
 }
@@ -209,9 +209,9 @@ impl Reach {
 /// never says so of a search that would succeed.
 ///
 /// Freeing an amount anywhere in the tree makes at most that much more available at a queue.
-pub(crate) fn is_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preemptor<'_>) -> bool {
+pub(crate) fn cannot_succeed(view: &View<'_>, world: &SearchContext<'_>, preemptor: &Preemptor<'_>) -> bool {
     let node = view.tree.node(preemptor.queue);
-    let (within, beyond) = (Reach::within(preemptor), Reach::beyond(preemptor));
+    let (within, beyond) = (CandidateScope::for_own_queue(preemptor), CandidateScope::for_other_queues(preemptor));
     preemptor.request.iter().any(|demand| {
         let available = view.available(demand.cell);
         if demand.amount <= available.or_zero() {
@@ -219,22 +219,22 @@ pub(crate) fn is_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preempt
         }
         let own = |bound| world.index.used_by_queue(preemptor.queue, demand.of, bound);
         let all = |bound| world.index.used_by_tree(node.root, demand.of, bound);
-        let others = all(beyond.bound()).minus(own(beyond.bound()));
-        let freed = own(within.bound()).plus(others);
+        let others = all(beyond.priority_bound()).minus(own(beyond.priority_bound()));
+        let freed = own(within.priority_bound()).plus(others);
         demand.amount > available.plus(freed)
     })
 }
 
 /// Says that a search is in vain, and whether that is because of thresholds.
-fn note_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
+fn trace_cannot_succeed(view: &View<'_>, world: &SearchContext<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
     if !trace.is_on() {
         return;
     }
-    trace.note(|| Step::InVain);
+    trace.record(|| Step::CannotSucceed);
     let mut unlimited = *preemptor;
     let limits = std::mem::take(&mut unlimited.policy.limits);
-    if !is_in_vain(view, world, &unlimited) {
-        trace.note(|| Step::Thresholds {
+    if !cannot_succeed(view, world, &unlimited) {
+        trace.record(|| Step::Thresholds {
             within_max: limits.within_threshold_max,
             reclaim_max: limits.reclaim_threshold_max,
         });
@@ -243,39 +243,39 @@ fn note_in_vain(view: &View<'_>, world: &World<'_>, preemptor: &Preemptor<'_>, t
 
 #[cfg(test)]
 mod tests {
-    use super::{NodeId, Reach, Running};
-    use crate::amounts::Amounts;
-    use crate::job::Says;
+    use super::{NodeId, CandidateScope, AdmittedWorkload};
+    use crate::small_amounts::SmallAmounts;
+    use crate::job::PreemptionLabels;
 
-    fn running(priority: i32, order_time: i64) -> Running {
-        Running {
+    fn running(priority: i32, order_time: i64) -> AdmittedWorkload {
+        AdmittedWorkload {
             queue: NodeId(0),
-            group: 0,
-            amounts: Amounts::of([].into_iter()),
+            usage_group: 0,
+            amounts: SmallAmounts::new([].into_iter()),
             priority,
             order_time,
             reserved_at_s: 0,
             is_evicted: false,
-            says: Says::default(),
+            preemption_labels: PreemptionLabels::default(),
         }
     }
 
     #[test]
-    fn a_reach_says_of_a_priority_what_it_says_of_each_in_it() {
+    fn candidate_scope_of_priority_agrees_with_each_workload() {
         for (reach, taken_at_5) in [
-            (Reach::Nobody, [false; 3]),
-            (Reach::Below(5), [false; 3]),
-            (Reach::Below(6), [true; 3]),
-            (Reach::BelowOrNewer(4, 20), [false; 3]),
-            (Reach::BelowOrNewer(5, 20), [false, false, true]),
-            (Reach::BelowOrNewer(6, 20), [true; 3]),
-            (Reach::Anybody, [true; 3]),
+            (CandidateScope::Empty, [false; 3]),
+            (CandidateScope::Below(5), [false; 3]),
+            (CandidateScope::Below(6), [true; 3]),
+            (CandidateScope::BelowOrNewer(4, 20), [false; 3]),
+            (CandidateScope::BelowOrNewer(5, 20), [false, false, true]),
+            (CandidateScope::BelowOrNewer(6, 20), [true; 3]),
+            (CandidateScope::All, [true; 3]),
         ] {
-            let taken = [19, 20, 21].map(|time| reach.takes(&running(5, time)));
+            let taken = [19, 20, 21].map(|time| reach.includes(&running(5, time)));
             assert_eq!(taken, taken_at_5, "{reach:?}");
-            assert_eq!(reach.takes_all_of(5), taken == [true; 3], "{reach:?}");
+            assert_eq!(reach.includes_all_of(5), taken == [true; 3], "{reach:?}");
             assert_eq!(reach.ends_at(5), taken == [false; 3], "{reach:?}");
-            let is_in_bound = reach.bound().is_none_or(|bound| 5 < bound);
+            let is_in_bound = reach.priority_bound().is_none_or(|bound| 5 < bound);
             assert_eq!(is_in_bound, !reach.ends_at(5), "{reach:?}");
         }
     }

@@ -9,8 +9,8 @@
 )]
 
 use lockkeeper_preemption::placement::{
-    Affinity, Cluster, Condition, Effect, HostSpec, Labels, Overlay, PodPreemption, PodSpec,
-    Refusal, Requirement, Room, Selector, Shape, Strategy, Taint, Term, Toleration,
+    Affinity, Cluster, LabelCondition, TaintEffect, HostSpec, Labels, Overlay, PodPreemption, PodSpec,
+    FilterRejection, Requirement, FreeResources, Selector, Shape, Strategy, Taint, AffinityTerm, Toleration,
     TolerationCondition, place,
 };
 use lockkeeper_preemption::{Amount, HostId, ResourceId, ShapeId};
@@ -42,7 +42,7 @@ fn shape_of(cluster: &mut Cluster, cpu: i64) -> ShapeId {
     })
 }
 
-fn run(cluster: &mut Cluster, name: &str, host: HostId, shape: ShapeId) {
+fn add_running_pod(cluster: &mut Cluster, name: &str, host: HostId, shape: ShapeId) {
     cluster.set_pod(PodSpec {
         namespace: "",
         name,
@@ -62,7 +62,7 @@ fn check(strategy: Strategy, free: &[i64], pods: &[i64], expected: &[Option<usiz
     let hosts = nodes(&mut cluster, &[10; 4][..free.len()]);
     for (at, (host, free)) in hosts.iter().zip(free).enumerate() {
         let shape = shape_of(&mut cluster, 10 - free);
-        run(&mut cluster, &at.to_string(), *host, shape);
+        add_running_pod(&mut cluster, &at.to_string(), *host, shape);
     }
     let pods: Vec<ShapeId> = pods.iter().map(|it| shape_of(&mut cluster, *it)).collect();
     let mut overlay = Overlay::new(&cluster);
@@ -81,7 +81,7 @@ fn check(strategy: Strategy, free: &[i64], pods: &[i64], expected: &[Option<usiz
 }
 
 #[test]
-fn the_first_node_that_fits_is_taken() {
+fn first_fit_takes_first_node_that_fits() {
     let first = |free, pods, expected| check(Strategy::FirstFit, free, pods, expected);
     first(&[2, 5, 9], &[3, 3, 3], &[Some(1), Some(2), Some(2)]);
     first(
@@ -97,7 +97,7 @@ fn the_first_node_that_fits_is_taken() {
 }
 
 #[test]
-fn the_node_that_is_left_fullest_is_taken() {
+fn best_fit_takes_node_with_least_left() {
     let best = |free, pods, expected| check(Strategy::BestFit, free, pods, expected);
     best(
         &[9, 5, 5],
@@ -113,7 +113,7 @@ fn the_node_that_is_left_fullest_is_taken() {
 }
 
 #[test]
-fn more_room_may_place_fewer() {
+fn greedy_placement_with_more_room_may_place_fewer() {
     // Half the room more on the first node, and the pod that only it can take finds it taken.
     check(Strategy::FirstFit, &[4, 5], &[5, 4], &[Some(1), Some(0)]);
     check(Strategy::FirstFit, &[5, 3], &[5, 4], &[Some(0), None]);
@@ -126,7 +126,7 @@ fn more_room_may_place_fewer() {
 }
 
 #[test]
-fn a_node_has_as_many_pods_as_it_may() {
+fn node_pod_limit_is_enforced() {
     let mut cluster = Cluster::new();
     let host = cluster.set_host(HostSpec {
         name: "a",
@@ -137,7 +137,7 @@ fn a_node_has_as_many_pods_as_it_may() {
         is_unschedulable: false,
     });
     let nothing = cluster.shape(Shape::default());
-    run(&mut cluster, "one", host, nothing);
+    add_running_pod(&mut cluster, "one", host, nothing);
     let mut overlay = Overlay::new(&cluster);
     let placement = place(
         &cluster,
@@ -150,7 +150,7 @@ fn a_node_has_as_many_pods_as_it_may() {
 }
 
 #[test]
-fn events_keep_what_is_free() {
+fn pod_events_update_free_resources() {
     let mut cluster = Cluster::new();
     let hosts = nodes(&mut cluster, &[10, 10]);
     let cpu = cluster.resource("cpu");
@@ -161,10 +161,10 @@ fn events_keep_what_is_free() {
             .map(|it| cluster.free(*it, cpu).get())
             .collect::<Vec<_>>()
     };
-    run(&mut cluster, "x", hosts[0], shape);
-    run(&mut cluster, "y", hosts[0], shape);
+    add_running_pod(&mut cluster, "x", hosts[0], shape);
+    add_running_pod(&mut cluster, "y", hosts[0], shape);
     assert_eq!(free(&cluster), [2, 10]);
-    run(&mut cluster, "y", hosts[1], shape);
+    add_running_pod(&mut cluster, "y", hosts[1], shape);
     assert_eq!(free(&cluster), [6, 6]);
     // The node grows, and its pod is still there.
     nodes(&mut cluster, &[20, 10]);
@@ -179,19 +179,19 @@ fn events_keep_what_is_free() {
 
 /// The node has the label `zone=a` and `rank=7`, and what else is said; what does it say to the shape?
 #[track_caller]
-fn refused(
+fn rejection(
     change: impl FnOnce(&mut Cluster, &mut HostSpec<'_>),
     shape: impl FnOnce(&mut Cluster, &mut Shape),
-) -> Option<Refusal> {
+) -> Option<FilterRejection> {
     let mut cluster = Cluster::new();
     let labels = [("zone", "a"), ("rank", "7")];
-    let labels = labels.map(|(key, value)| (cluster.word(key), cluster.word(value)));
+    let labels = labels.map(|(key, value)| (cluster.symbol(key), cluster.symbol(value)));
     let cpu = cluster.resource("cpu");
     let mut spec = HostSpec {
         name: "node",
         position: 0,
         allocatable: vec![(cpu, Amount::new(10))],
-        labels: Labels::of(labels),
+        labels: Labels::from_pairs(labels),
         taints: vec![],
         is_unschedulable: false,
     };
@@ -202,59 +202,59 @@ fn refused(
     let wanted = cluster.shape(wanted);
     cluster
         .shape_of(wanted)
-        .refused_by(cluster.host(host).unwrap(), cluster.words())
+        .rejection_by(cluster.host(host).unwrap(), cluster.symbols())
 }
 
-fn is(cluster: &mut Cluster, key: &str, values: &[&str]) -> Requirement {
-    let key = cluster.word(key);
-    let values = values.iter().map(|it| cluster.word(it)).collect();
+fn requirement(cluster: &mut Cluster, key: &str, values: &[&str]) -> Requirement {
+    let key = cluster.symbol(key);
+    let values = values.iter().map(|it| cluster.symbol(it)).collect();
     Requirement {
         key,
-        condition: Condition::In(values),
+        condition: LabelCondition::In(values),
     }
 }
 
 #[test]
-fn labels_select_nodes() {
+fn node_selector_matches_labels() {
     let selects = |values: &'static [&'static str]| {
-        refused(
+        rejection(
             |_, _| {},
-            |cluster, shape| shape.selector = Selector(Box::new([is(cluster, "zone", values)])),
+            |cluster, shape| shape.selector = Selector(Box::new([requirement(cluster, "zone", values)])),
         )
     };
     assert_eq!(selects(&["a"]), None);
-    assert_eq!(selects(&["b"]), Some(Refusal::Unselected));
+    assert_eq!(selects(&["b"]), Some(FilterRejection::SelectorMismatch));
 
-    let rank = |condition: fn() -> Condition| {
-        refused(
+    let rank = |condition: fn() -> LabelCondition| {
+        rejection(
             |_, _| {},
             |cluster, shape| {
-                let key = cluster.word("rank");
+                let key = cluster.symbol("rank");
                 let condition = condition();
                 shape.selector = Selector(Box::new([Requirement { key, condition }]));
             },
         )
     };
-    assert_eq!(rank(|| Condition::Above(6)), None);
-    assert_eq!(rank(|| Condition::Above(7)), Some(Refusal::Unselected));
-    assert_eq!(rank(|| Condition::Below(8)), None);
-    assert_eq!(rank(|| Condition::Below(7)), Some(Refusal::Unselected));
-    assert_eq!(rank(|| Condition::Exists), None);
-    assert_eq!(rank(|| Condition::DoesNotExist), Some(Refusal::Unselected));
-    assert_eq!(rank(|| Condition::NotIn(Box::new([]))), None);
+    assert_eq!(rank(|| LabelCondition::GreaterThan(6)), None);
+    assert_eq!(rank(|| LabelCondition::GreaterThan(7)), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(rank(|| LabelCondition::LessThan(8)), None);
+    assert_eq!(rank(|| LabelCondition::LessThan(7)), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(rank(|| LabelCondition::Exists), None);
+    assert_eq!(rank(|| LabelCondition::DoesNotExist), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(rank(|| LabelCondition::NotIn(Box::new([]))), None);
 }
 
 #[test]
-fn one_term_of_an_affinity_is_enough_and_an_empty_one_meets_nothing() {
+fn affinity_needs_one_term_and_empty_term_matches_nothing() {
     let affine = |terms: &'static [(&'static [&'static str], &'static [&'static str])]| {
-        refused(
+        rejection(
             |_, _| {},
             |cluster, shape| {
                 let mut requirements = |key, values: &[&str]| match values {
                     [] => Box::default(),
-                    values => Box::new([is(cluster, key, values)]) as Box<[Requirement]>,
+                    values => Box::new([requirement(cluster, key, values)]) as Box<[Requirement]>,
                 };
-                let terms = terms.iter().map(|(zones, names)| Term {
+                let terms = terms.iter().map(|(zones, names)| AffinityTerm {
                     labels: requirements("zone", zones),
                     fields: requirements("metadata.name", names),
                 });
@@ -264,70 +264,70 @@ fn one_term_of_an_affinity_is_enough_and_an_empty_one_meets_nothing() {
     };
     assert_eq!(affine(&[(&["b"], &[]), (&["a"], &[])]), None);
     assert_eq!(affine(&[(&["a"], &["node"])]), None);
-    assert_eq!(affine(&[(&["a"], &["other"])]), Some(Refusal::Unselected));
-    assert_eq!(affine(&[(&[], &[])]), Some(Refusal::Unselected));
-    assert_eq!(affine(&[]), Some(Refusal::Unselected));
+    assert_eq!(affine(&[(&["a"], &["other"])]), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(affine(&[(&[], &[])]), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(affine(&[]), Some(FilterRejection::SelectorMismatch));
 }
 
 #[test]
-fn taints_keep_out_who_does_not_tolerate_them() {
-    let tolerates = |taint: Effect, toleration: Option<(&'static str, Option<Effect>)>| {
-        refused(
+fn untolerated_taints_reject_pods() {
+    let tolerates = |taint: TaintEffect, toleration: Option<(&'static str, Option<TaintEffect>)>| {
+        rejection(
             |cluster, host| {
-                let (key, value) = (cluster.word("dedicated"), cluster.word("team"));
+                let (key, value) = (cluster.symbol("dedicated"), cluster.symbol("team"));
                 let effect = taint;
                 host.taints.push(Taint { key, value, effect });
             },
             |cluster, shape| {
-                let key = Some(cluster.word("dedicated"));
+                let key = Some(cluster.symbol("dedicated"));
                 shape
                     .tolerations
                     .extend(toleration.map(|(value, effect)| Toleration {
                         key,
-                        condition: TolerationCondition::Equal(cluster.word(value)),
+                        condition: TolerationCondition::Equal(cluster.symbol(value)),
                         effect,
                     }));
             },
         )
         .is_none()
     };
-    assert!(!tolerates(Effect::NoSchedule, None));
-    assert!(!tolerates(Effect::NoExecute, None));
-    assert!(tolerates(Effect::PreferNoSchedule, None));
-    assert!(tolerates(Effect::NoSchedule, Some(("team", None))));
+    assert!(!tolerates(TaintEffect::NoSchedule, None));
+    assert!(!tolerates(TaintEffect::NoExecute, None));
+    assert!(tolerates(TaintEffect::PreferNoSchedule, None));
+    assert!(tolerates(TaintEffect::NoSchedule, Some(("team", None))));
     assert!(tolerates(
-        Effect::NoSchedule,
-        Some(("team", Some(Effect::NoSchedule)))
+        TaintEffect::NoSchedule,
+        Some(("team", Some(TaintEffect::NoSchedule)))
     ));
     assert!(!tolerates(
-        Effect::NoExecute,
-        Some(("team", Some(Effect::NoSchedule)))
+        TaintEffect::NoExecute,
+        Some(("team", Some(TaintEffect::NoSchedule)))
     ));
-    assert!(!tolerates(Effect::NoSchedule, Some(("other", None))));
+    assert!(!tolerates(TaintEffect::NoSchedule, Some(("other", None))));
 }
 
 #[test]
-fn a_cordoned_node_is_tolerated_by_its_taint() {
+fn cordoned_node_accepts_pod_tolerating_its_taint() {
     let cordon = |_: &mut Cluster, host: &mut HostSpec<'_>| host.is_unschedulable = true;
-    assert_eq!(refused(cordon, |_, _| {}), Some(Refusal::Unschedulable));
+    assert_eq!(rejection(cordon, |_, _| {}), Some(FilterRejection::Unschedulable));
     let tolerant = |cluster: &mut Cluster, shape: &mut Shape| {
         shape.tolerations.push(Toleration {
-            key: Some(cluster.word("node.kubernetes.io/unschedulable")),
+            key: Some(cluster.symbol("node.kubernetes.io/unschedulable")),
             condition: TolerationCondition::Exists,
             effect: None,
         });
     };
-    assert_eq!(refused(cordon, tolerant), None);
+    assert_eq!(rejection(cordon, tolerant), None);
 }
 
 #[test]
-fn a_node_that_is_too_small_stays_too_small() {
+fn node_smaller_than_request_is_rejected() {
     let asks = |cpu: i64| {
-        refused(
+        rejection(
             |_, _| {},
             |cluster, shape| shape.requests = vec![(cluster.resource("cpu"), Amount::new(cpu))],
         )
     };
     assert_eq!(asks(10), None);
-    assert!(matches!(asks(11), Some(Refusal::TooSmall { asked, .. }) if asked.get() == 11));
+    assert!(matches!(asks(11), Some(FilterRejection::InsufficientAllocatable { requested, .. }) if asked.get() == 11));
 }

@@ -1,8 +1,8 @@
 //! The incremental `State` against the plain reference, over random events.
 
-use crate::model::dice::{asked_cases, check, tapes};
-use crate::model::events::{Answers, Both};
-use crate::model::generate::Kind;
+use crate::model::choices::{cases_from_env, check, tapes};
+use crate::model::events::{ComparedAnswers, Comparison};
+use crate::model::generate::GeneratorOptions;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use std::fmt::Debug;
 const CASES: u32 = 1000;
 
 /// What has to be among the decisions, or the worlds are too tame.
-const KINDS: &[&str] = &[
+const REQUIRED_KINDS: &[&str] = &[
     "Admit",
     "DeferredFit",
     "FailedAfterNomination Active",
@@ -38,9 +38,9 @@ const KINDS: &[&str] = &[
 ];
 
 /// Fails where the two have answered differently.
-fn same<T: Debug>(both: &Both, what: &str, answers: &Answers<T>) -> TestCaseResult {
-    if let Answers::Differ { live, plain } = answers {
-        let story = both.story.join("\n");
+fn check_same<T: Debug>(both: &Comparison, what: &str, answers: &ComparedAnswers<T>) -> TestCaseResult {
+    if let ComparedAnswers::Differ { live, reference: plain } = answers {
+        let story = both.event_log.join("\n");
         return Err(TestCaseError::fail(format!(
             "{story}\n{what} differs\n state     {live:#?}\n reference {plain:#?}"
         )));
@@ -49,26 +49,26 @@ fn same<T: Debug>(both: &Both, what: &str, answers: &Answers<T>) -> TestCaseResu
 }
 
 #[test]
-fn the_state_decides_as_the_plain_reference() {
+fn state_decisions_match_the_reference() {
     let seen = RefCell::new(BTreeSet::new());
     check(CASES, &tapes(24), |tapes| {
-        let mut both = Both::new(&tapes.world, Kind::ANY);
+        let mut both = Comparison::new(&tapes.world, GeneratorOptions::ANY);
         for tape in &tapes.events {
             let answers = both.step(tape);
-            same(&both, "the cycle", &answers)?;
-            let answers = both.ask();
-            same(&both, "a nomination", &answers)?;
-            let answers = both.search(&tape[14..]);
-            same(&both, "a search", &answers)?;
-            let answers = both.usage();
-            same(&both, "the usage", &answers)?;
-            same(&both, "the place of a workload", &both.places())?;
+            check_same(&both, "the cycle", &answers)?;
+            let answers = both.compare_nominations();
+            check_same(&both, "a nomination", &answers)?;
+            let answers = both.compare_search(&tape[14..]);
+            check_same(&both, "a search", &answers)?;
+            let answers = both.compare_usage();
+            check_same(&both, "the usage", &answers)?;
+            check_same(&both, "the place of a workload", &both.compare_queue_contents())?;
         }
-        seen.borrow_mut().append(&mut both.seen);
+        seen.borrow_mut().append(&mut both.compared_kinds);
         Ok(())
     });
     let seen = seen.into_inner();
-    if asked_cases().is_none() {
-        assert_eq!(seen.iter().collect::<Vec<_>>(), KINDS);
+    if cases_from_env().is_none() {
+        assert_eq!(seen.iter().collect::<Vec<_>>(), REQUIRED_KINDS);
     }
 }

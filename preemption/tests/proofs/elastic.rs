@@ -1,7 +1,7 @@
 //! Elastic queues in cycles: their gates, recomputed from a mirror of the state, hold in every decision.
 
-use crate::model::dice::{Dice, Tapes, asked_cases, check, tapes};
-use lockkeeper_preemption::job::{Class, Label, Says, Switches};
+use crate::model::choices::{Choices, Tapes, cases_from_env, check, tapes};
+use lockkeeper_preemption::job::{Preemptibility, LabelValue, PreemptionLabels, ElasticDefaults};
 use lockkeeper_preemption::{
     Amount, Decision, Entry, FlavorFungibility, FlavorId, FlavorQuotas, FlavorVerdict, Options,
     PodSet, Preemption, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, ResourceGroup,
@@ -18,14 +18,14 @@ const QUEUES: usize = 2;
 
 #[derive(Clone, Debug)]
 struct Queue {
-    elastic: Option<Switches>,
+    elastic: Option<ElasticDefaults>,
     has_cohort: bool,
     /// By flavor: nominal quota and borrowing limit.
     quotas: Vec<(i64, Option<i64>)>,
 }
 
 impl Queue {
-    fn of(dice: &mut Dice<'_>, flavors: usize, has_cohort: bool) -> Self {
+    fn random(dice: &mut Choices<'_>, flavors: usize, has_cohort: bool) -> Self {
         let quotas = (0..flavors).map(|_| {
             let limit = has_cohort && dice.one_in(2);
             (dice.amount(0, 6), limit.then(|| dice.amount(0, 4)))
@@ -33,7 +33,7 @@ impl Queue {
         Self {
             quotas: quotas.collect(),
             has_cohort,
-            elastic: (!dice.one_in(4)).then(|| Switches {
+            elastic: (!dice.one_in(4)).then(|| ElasticDefaults {
                 disable_default_preemptible: dice.one_in(3),
                 disable_default_trigger: dice.one_in(3),
                 delete_victims: false,
@@ -51,37 +51,37 @@ impl Queue {
 }
 
 #[derive(Clone, Debug)]
-struct Work {
+struct TestWorkload {
     queue: usize,
     priority: i32,
-    says: Says,
+    preemption_labels: PreemptionLabels,
     amount: i64,
     /// The flavor that it runs on.
-    runs: Option<usize>,
+    admitted_flavor: Option<usize>,
 }
 
-struct Mirror {
+struct ElasticModel {
     state: State,
     flavors: Vec<FlavorId>,
     queues: Vec<Queue>,
-    work: BTreeMap<String, Work>,
-    next: usize,
+    workloads: BTreeMap<String, TestWorkload>,
+    next_number: usize,
 }
 
-impl Mirror {
-    fn of(dice: &mut Dice<'_>) -> Self {
+impl ElasticModel {
+    fn random(dice: &mut Choices<'_>) -> Self {
         let mut state = State::new(Options::default());
         let flavors = 1 + dice.below(2);
         let has_cohort = !dice.one_in(3);
-        let queues = (0..QUEUES).map(|_| Queue::of(dice, flavors, has_cohort));
+        let queues = (0..QUEUES).map(|_| Queue::random(dice, flavors, has_cohort));
         let queues: Vec<Queue> = queues.collect();
         let flavors = (0..flavors).map(|at| state.flavor(&format!("f{at}")));
         let mut mirror = Self {
             flavors: flavors.collect(),
             state,
             queues,
-            work: BTreeMap::new(),
-            next: 0,
+            workloads: BTreeMap::new(),
+            next_number: 0,
         };
         for at in 0..QUEUES {
             mirror.set_queue(at);
@@ -124,7 +124,7 @@ impl Mirror {
         });
     }
 
-    fn spec<'a>(&mut self, name: &'a str, queue: &'a str, work: &Work) -> WorkloadSpec<'a> {
+    fn spec<'a>(&mut self, name: &'a str, queue: &'a str, work: &TestWorkload) -> WorkloadSpec<'a> {
         let cpu = self.state.resource("cpu");
         WorkloadSpec {
             name,
@@ -138,64 +138,64 @@ impl Mirror {
                 count_min: None,
                 requests: Box::new([(cpu, Amount::new(work.amount))]),
                 ineligible: Box::new([]),
-                shape: 0,
+                template_hash: 0,
             }],
             is_in_scope: true,
-            says: work.says,
+            preemption_labels: work.preemption_labels,
         }
     }
 
-    fn any_work(dice: &mut Dice<'_>) -> Work {
-        let labels = [Label::Missing, Label::Yes, Label::No];
-        Work {
+    fn random_workload(dice: &mut Choices<'_>) -> TestWorkload {
+        let labels = [LabelValue::Missing, LabelValue::Yes, LabelValue::No];
+        TestWorkload {
             queue: dice.below(QUEUES),
             priority: i32::try_from(dice.below(5)).unwrap(),
-            says: Says {
+            preemption_labels: PreemptionLabels {
                 preemptible: dice.pick(&labels),
                 can_preempt: dice.pick(&labels),
                 never_preempts: dice.one_in(8),
             },
             amount: dice.amount(1, 4),
-            runs: None,
+            admitted_flavor: None,
         }
     }
 
-    fn event(&mut self, dice: &mut Dice<'_>) -> TestCaseResult {
-        let names: Vec<String> = self.work.keys().cloned().collect();
+    fn apply_random_event(&mut self, dice: &mut Choices<'_>) -> TestCaseResult {
+        let names: Vec<String> = self.workloads.keys().cloned().collect();
         match dice.below(8) {
             0..=2 => {
-                let work = Self::any_work(dice);
-                let (name, queue) = (format!("w{:02}", self.next), format!("q{}", work.queue));
-                self.next += 1;
+                let work = Self::random_workload(dice);
+                let (name, queue) = (format!("w{:02}", self.next_number), format!("q{}", work.queue));
+                self.next_number += 1;
                 let spec = self.spec(&name, &queue, &work);
                 self.state.add_pending(spec);
-                self.work.insert(name, work);
+                self.workloads.insert(name, work);
             }
             3 if !names.is_empty() => {
                 let name = dice.pick(&names);
                 let id = self.state.workload(&name).unwrap();
                 self.state.remove(id);
-                self.work.remove(&name);
+                self.workloads.remove(&name);
             }
             4 if !names.is_empty() => {
                 let name = dice.pick(&names);
-                let (runs, mut work) = (self.work[&name].runs, Self::any_work(dice));
+                let (runs, mut work) = (self.workloads[&name].admitted_flavor, Self::random_workload(dice));
                 // What it uses stays what it was.
-                work.runs = runs;
+                work.admitted_flavor = runs;
                 if runs.is_some() {
-                    work.amount = self.work[&name].amount;
-                    work.queue = self.work[&name].queue;
+                    work.amount = self.workloads[&name].amount;
+                    work.queue = self.workloads[&name].queue;
                 }
                 let queue = format!("q{}", work.queue);
                 let spec = self.spec(&name, &queue, &work);
                 let id = self.state.workload(&name).unwrap();
-                self.state.change(id, spec);
-                self.work.insert(name, work);
+                self.state.update_workload(id, spec);
+                self.workloads.insert(name, work);
             }
             5 => {
                 let at = dice.below(QUEUES);
                 let flavors = self.flavors.len();
-                self.queues[at] = Queue::of(dice, flavors, self.queues[at].has_cohort);
+                self.queues[at] = Queue::random(dice, flavors, self.queues[at].has_cohort);
                 self.set_queue(at);
             }
             _ => self.cycle()?,
@@ -206,7 +206,7 @@ impl Mirror {
     fn cycle(&mut self) -> TestCaseResult {
         let cycle = self.state.next_cycle(0, true);
         for entry in &cycle.entries {
-            self.judge(entry)?;
+            self.check_entry(entry)?;
         }
         for entry in &cycle.entries {
             let name = self.state.workload_name(entry.workload).to_owned();
@@ -214,13 +214,13 @@ impl Mirror {
                 Decision::Admit => {
                     let flavor = entry.assignment().usage[0].0.flavor;
                     let at = self.flavors.iter().position(|it| *it == flavor);
-                    self.work.get_mut(&name).unwrap().runs = at;
+                    self.workloads.get_mut(&name).unwrap().admitted_flavor = at;
                 }
                 Decision::Preempt(victims) => {
                     for victim in victims {
                         let name = self.state.workload_name(victim.workload).to_owned();
                         self.state.release(victim.workload);
-                        self.work.get_mut(&name).unwrap().runs = None;
+                        self.workloads.get_mut(&name).unwrap().admitted_flavor = None;
                     }
                 }
                 _ => {}
@@ -229,24 +229,24 @@ impl Mirror {
         Ok(())
     }
 
-    fn class(&self, work: &Work) -> Option<Class> {
-        Some(self.queues[work.queue].elastic?.class(work.says))
+    fn preemptibility(&self, work: &TestWorkload) -> Option<Preemptibility> {
+        Some(self.queues[work.queue].elastic?.preemptibility(work.preemption_labels))
     }
 
     /// What those of a class use of a flavor, or ask for without one.
-    fn sum(&self, queue: usize, class: Class, runs: Option<usize>) -> i64 {
-        let all = self.work.values();
-        let counted = all.filter(|it| it.queue == queue && it.runs == runs);
-        let counted = counted.filter(|it| self.class(it) == Some(class));
+    fn sum(&self, queue: usize, class: Preemptibility, runs: Option<usize>) -> i64 {
+        let all = self.workloads.values();
+        let counted = all.filter(|it| it.queue == queue && it.admitted_flavor == runs);
+        let counted = counted.filter(|it| self.preemptibility(it) == Some(class));
         counted.map(|it| it.amount).sum()
     }
 
-    fn kept(&self, queue: usize, flavor: usize) -> i64 {
-        let mut rest = self.sum(queue, Class::NonPreemptible, None);
+    fn reserved_for_non_preemptible(&self, queue: usize, flavor: usize) -> i64 {
+        let mut rest = self.sum(queue, Preemptibility::NonPreemptible, None);
         let mut kept = 0;
         for at in 0..=flavor {
             let min = self.queues[queue].quotas[at].0;
-            let used = self.sum(queue, Class::NonPreemptible, Some(at));
+            let used = self.sum(queue, Preemptibility::NonPreemptible, Some(at));
             kept = min.min(used + rest);
             rest -= rest.min((min - used).max(0));
         }
@@ -254,25 +254,25 @@ impl Mirror {
     }
 
     /// What the gate of a workload's queue says of a flavor: the sum, what is kept, the limit.
-    fn gate(&self, work: &Work, flavor: usize) -> Option<(i64, i64, i64)> {
+    fn gate(&self, work: &TestWorkload, flavor: usize) -> Option<(i64, i64, i64)> {
         let queue = &self.queues[work.queue];
         let used = |class| self.sum(work.queue, class, Some(flavor));
-        match self.class(work)? {
-            Class::NonPreemptible => {
-                let sum = used(Class::NonPreemptible) + work.amount;
+        match self.preemptibility(work)? {
+            Preemptibility::NonPreemptible => {
+                let sum = used(Preemptibility::NonPreemptible) + work.amount;
                 Some((sum, 0, queue.quotas[flavor].0))
             }
-            Class::Preemptible => {
-                let kept = self.kept(work.queue, flavor);
-                let sum = kept + used(Class::Preemptible) + work.amount;
+            Preemptibility::Preemptible => {
+                let kept = self.reserved_for_non_preemptible(work.queue, flavor);
+                let sum = kept + used(Preemptibility::Preemptible) + work.amount;
                 Some((sum, kept, queue.max(flavor)))
             }
         }
     }
 
-    fn judge(&self, entry: &Entry) -> TestCaseResult {
+    fn check_entry(&self, entry: &Entry) -> TestCaseResult {
         let name = self.state.workload_name(entry.workload);
-        let work = &self.work[name];
+        let work = &self.workloads[name];
         let queue = &self.queues[work.queue];
         for step in entry.trace.steps() {
             let Step::Flavor {
@@ -285,8 +285,8 @@ impl Mirror {
             let gate = self.gate(work, at);
             let number = |it: Amount| it.get();
             let told = match verdict {
-                FlavorVerdict::BeyondMin { sum, min, .. } => Some((number(*sum), 0, number(*min))),
-                FlavorVerdict::BeyondMax { sum, kept, max, .. } => {
+                FlavorVerdict::ExceedsMin { sum, min, .. } => Some((number(*sum), 0, number(*min))),
+                FlavorVerdict::ExceedsMax { sum, reserved: kept, max, .. } => {
                     Some((number(*sum), number(*kept), number(*max)))
                 }
                 FlavorVerdict::ExceedsMaxQuota { .. } => continue,
@@ -307,11 +307,11 @@ impl Mirror {
             );
         }
         if let Decision::Preempt(victims) = &entry.decision {
-            let may = queue.elastic.is_none_or(|it| it.may_trigger(work.says));
+            let may = queue.elastic.is_none_or(|it| it.may_trigger_preemption(work.preemption_labels));
             prop_assert!(may, "{} may not trigger", name);
             for victim in victims {
-                let victim = &self.work[self.state.workload_name(victim.workload)];
-                prop_assert_ne!(self.class(victim), Some(Class::NonPreemptible));
+                let victim = &self.workloads[self.state.workload_name(victim.workload)];
+                prop_assert_ne!(self.preemptibility(victim), Some(Preemptibility::NonPreemptible));
                 prop_assert!(victim.priority < work.priority);
             }
         }
@@ -320,21 +320,21 @@ impl Mirror {
 }
 
 #[test]
-fn elastic_queues_keep_their_gates() {
+fn elastic_queues_respect_min_and_max() {
     let preemptions = Cell::new(0);
     check(CASES, &tapes(EVENTS_MAX), |Tapes { world, events }| {
-        let mut mirror = Mirror::of(&mut Dice::of(&world));
+        let mut mirror = ElasticModel::random(&mut Choices::new(&world));
         for event in &events {
-            mirror.event(&mut Dice::of(event))?;
+            mirror.apply_random_event(&mut Choices::new(event))?;
         }
         mirror.cycle()?;
-        let more = mirror.work.keys().map(|name| {
+        let more = mirror.workloads.keys().map(|name| {
             let id = mirror.state.workload(name).unwrap();
-            mirror.state.preemptions(id)
+            mirror.state.preemption_count(id)
         });
         preemptions.set(preemptions.get() + more.sum::<u32>());
         Ok(())
     });
     println!("{} preemptions", preemptions.get());
-    assert!(asked_cases().is_some() || preemptions.get() > 50);
+    assert!(cases_from_env().is_some() || preemptions.get() > 50);
 }

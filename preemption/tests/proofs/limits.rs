@@ -1,11 +1,11 @@
 //! The limits of preemption that users ask for, each at its border.
 
-use crate::model::live::Live;
-use crate::model::told::Gone;
-use crate::model::world::{Group, Held, Limits, Pods, Queue, Workload, World};
+use crate::model::live::LiveState;
+use crate::model::named_decisions::NamedVictim;
+use crate::model::cluster_model::{Group, ModelReservation, Limits, Pods, Queue, Workload, ClusterModel};
 use lockkeeper_preemption::{
-    FlavorFungibility, Preemption, PreemptionLimits, QueueingStrategy, Reason, ReclaimWithinCohort,
-    Spared, Step, Trace, WithinClusterQueue,
+    FlavorFungibility, Preemption, PreemptionLimits, QueueingStrategy, PreemptionReason, ReclaimWithinCohort,
+    Protection, Step, Trace, WithinClusterQueue,
 };
 use std::collections::BTreeMap;
 
@@ -41,12 +41,12 @@ fn workload(name: &str, queue: &str, priority: i32, reserved_at_s: Option<i64>) 
         order_time: 5,
         pods: vec![Pods {
             count: 1,
-            least: None,
+            count_min: None,
             requests: vec![(1, 1)],
             ineligible: Vec::new(),
         }],
         is_in_scope: true,
-        held: reserved_at_s.map(|reserved_at_s| Held {
+        reservation: reserved_at_s.map(|reserved_at_s| ModelReservation {
             usage: BTreeMap::from([((0, 1), 1)]),
             reserved_at_s,
             is_evicted: false,
@@ -54,7 +54,7 @@ fn workload(name: &str, queue: &str, priority: i32, reserved_at_s: Option<i64>) 
     }
 }
 
-fn takes_equals(limits: PreemptionLimits) -> Preemption {
+fn preempts_equals(limits: PreemptionLimits) -> Preemption {
     Preemption {
         within_cluster_queue: WithinClusterQueue::LowerOrNewerEqualPriority,
         reclaim_within_cohort: ReclaimWithinCohort::Any,
@@ -70,7 +70,7 @@ fn victims(
     priority: i32,
     asks: PreemptionLimits,
     runs: PreemptionLimits,
-) -> (Vec<Gone>, Trace) {
+) -> (Vec<NamedVictim>, Trace) {
     // Newer than who asks.
     victims_since(9, runs_in, priority, asks, runs)
 }
@@ -81,11 +81,11 @@ fn victims_since(
     priority: i32,
     asks: PreemptionLimits,
     runs: PreemptionLimits,
-) -> (Vec<Gone>, Trace) {
-    let mut world = World::default();
+) -> (Vec<NamedVictim>, Trace) {
+    let mut world = ClusterModel::default();
     let own = if runs_in == "q0" { asks } else { runs };
     for (name, nominal, limits) in [("q0", 1, asks), ("q1", 0, own)] {
-        let queue = queue(name, nominal, takes_equals(limits));
+        let queue = queue(name, nominal, preempts_equals(limits));
         world.queues.insert(name.to_owned(), queue);
     }
     let mut runs = workload("runs", runs_in, priority, Some(NOW_S - 100));
@@ -93,29 +93,29 @@ fn victims_since(
     world.workloads.insert("runs".to_owned(), runs);
     let asks = workload("asks", "q0", 5, None);
     world.workloads.insert("asks".to_owned(), asks);
-    let mut live = Live::of(&world);
+    let mut live = LiveState::from_model(&world);
     live.state.set_now(NOW_S);
     let (nominated, trace) = live.nominate("asks", Trace::on());
     (nominated.victims, trace)
 }
 
-fn gone(reason: Reason) -> Vec<Gone> {
+fn only_victim(reason: PreemptionReason) -> Vec<NamedVictim> {
     vec![("runs".to_owned(), reason)]
 }
 
 #[test]
-fn without_limits_it_is_taken() {
+fn search_without_limits_takes_the_candidate() {
     let none = PreemptionLimits::default();
-    let own = gone(Reason::InClusterQueue);
+    let own = only_victim(PreemptionReason::InClusterQueue);
     assert_eq!(victims("q0", 5, none, none).0, own);
     assert_eq!(victims("q0", 4, none, none).0, own);
     assert_eq!(victims("q0", 6, none, none).0, []);
-    let other = gone(Reason::InCohortReclamation);
+    let other = only_victim(PreemptionReason::InCohortReclamation);
     assert_eq!(victims("q1", 9, none, none).0, other);
 }
 
 #[test]
-fn a_threshold_spares_those_above_it() {
+fn threshold_protects_higher_priorities() {
     let none = PreemptionLimits::default();
     for (priority, most, is_taken) in [
         (5, 5, true),
@@ -149,7 +149,7 @@ fn a_threshold_spares_those_above_it() {
 
 /// It has run for 100 s.
 #[test]
-fn who_runs_for_too_short_is_spared() {
+fn min_runtime_protects_recently_admitted_workload() {
     let none = PreemptionLimits::default();
     for (least_s, is_taken) in [(100, true), (101, false), (0, true)] {
         let within = PreemptionLimits {
@@ -172,42 +172,42 @@ fn who_runs_for_too_short_is_spared() {
 
 /// At a bound, before anybody is looked at.
 #[test]
-fn a_search_in_vain_is_told() {
+fn trace_of_impossible_search_contains_cannot_succeed() {
     let none = PreemptionLimits::default();
     for (priority, is_in_vain) in [(6, true), (5, false), (4, false)] {
         let (_, trace) = victims("q0", priority, none, none);
-        let is_told = trace.steps().contains(&Step::InVain);
+        let is_told = trace.steps().contains(&Step::CannotSucceed);
         assert_eq!(is_told, is_in_vain, "{priority}: {trace:?}");
     }
 }
 
 #[test]
-fn who_is_spared_is_told() {
+fn trace_of_protected_candidate_contains_protection() {
     let none = PreemptionLimits::default();
     let limits = PreemptionLimits {
         min_run_within_s: Some(101),
         ..none
     };
     let (_, trace) = victims("q0", 4, limits, none);
-    let spared = Spared::RunsTooShort {
-        for_s: 100,
-        least_s: 101,
+    let spared = Protection::BelowMinRuntime {
+        runtime_s: 100,
+        min_runtime_s: 101,
     };
     let mut steps = trace.steps().iter();
-    let is_told = steps.any(|it| matches!(it, Step::Spared { why, .. } if *why == spared));
+    let is_told = steps.any(|it| matches!(it, Step::Protected { protection, .. } if *why == spared));
     assert!(is_told, "{trace:?}");
 }
 
 #[test]
-fn reasons_are_told_in_the_words_of_kueue() {
+fn preemption_reasons_match_kueue() {
     let words = [
-        (Reason::InClusterQueue, "InClusterQueue"),
-        (Reason::InCohortReclamation, "InCohortReclamation"),
+        (PreemptionReason::InClusterQueue, "InClusterQueue"),
+        (PreemptionReason::InCohortReclamation, "InCohortReclamation"),
         (
-            Reason::InCohortReclaimWhileBorrowing,
+            PreemptionReason::InCohortReclaimWhileBorrowing,
             "InCohortReclaimWhileBorrowing",
         ),
-        (Reason::InCohortFairSharing, "InCohortFairSharing"),
+        (PreemptionReason::InCohortFairSharing, "InCohortFairSharing"),
     ];
     for (reason, word) in words {
         assert_eq!(reason.as_str(), word);

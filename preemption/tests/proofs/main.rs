@@ -11,7 +11,7 @@
     reason = "tests fail by panicking, count what they saw, and have small amounts"
 )]
 
-mod damped;
+mod damping;
 mod differential;
 mod elastic;
 mod gangs;
@@ -19,8 +19,8 @@ mod job;
 mod limits;
 mod loops;
 mod model;
-mod nonsense;
+mod invalid_input;
 mod plain;
 mod properties;
-mod small;
+mod exhaustive;
 mod trace;

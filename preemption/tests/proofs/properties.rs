@@ -1,16 +1,16 @@
 //! What every decision keeps to, whatever the world.
 
-use crate::model::dice::{Dice, WORLD_BYTES, asked_cases, check, tapes};
-use crate::model::events::{Answers, Both};
-use crate::model::generate::{Kind, crowded};
-use crate::model::live::Live;
-use crate::model::told::{Cycle, Gone, Nominated};
-use crate::model::world::World;
+use crate::model::choices::{Choices, WORLD_BYTES, cases_from_env, check, tapes};
+use crate::model::events::{ComparedAnswers, Comparison};
+use crate::model::generate::{GeneratorOptions, with_pending_workloads};
+use crate::model::live::LiveState;
+use crate::model::named_decisions::{NamedCycle, NamedVictim, NamedNomination};
+use crate::model::cluster_model::ClusterModel;
 use crate::plain::Preemptor;
 use crate::plain::nominate::needs;
 use crate::plain::tree::Tree;
 use crate::trace::{check_trace, may_borrow};
-use lockkeeper_preemption::{Algorithm, BorrowWithinCohort, Damping, Mode, Reason, Trace};
+use lockkeeper_preemption::{Algorithm, BorrowWithinCohort, Damping, Mode, PreemptionReason, Trace};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -20,29 +20,29 @@ use std::cell::Cell;
 const CASES: u32 = 500;
 
 /// A workload that asked, and what it was told.
-pub struct Asked {
-    pub world: World,
+pub struct NominationCase {
+    pub world: ClusterModel,
     tree: Tree,
     preemptor: Preemptor,
-    pub nominated: Nominated,
+    pub nominated: NamedNomination,
     trace: Trace,
-    live: Live,
+    live: LiveState,
 }
 
-impl Asked {
+impl NominationCase {
     /// All that wait in a world ask, each alone.
     fn all(tape: &[u8]) -> Vec<Self> {
-        let world = crowded(&mut Dice::of(tape), Kind::ANY);
+        let world = with_pending_workloads(&mut Choices::new(tape), GeneratorOptions::ANY);
         let names = world.names(false);
         let asked = names
             .iter()
-            .map(|it| Self::of(&world, Live::of(&world), it));
+            .map(|it| Self::new(&world, LiveState::from_model(&world), it));
         asked.collect()
     }
 
     /// One asks, of a state with all of a world.
-    pub fn of(world: &World, mut live: Live, name: &str) -> Self {
-        let tree = Tree::of(world);
+    pub fn new(world: &ClusterModel, mut live: LiveState, name: &str) -> Self {
+        let tree = Tree::new(world);
         let (nominated, trace) = live.nominate(name, Trace::on());
         let workload = &world.workloads[name];
         let preemptor = Preemptor {
@@ -64,13 +64,13 @@ impl Asked {
     }
 
     /// Whether it fits when these are gone.
-    fn fits_without(&self, gone: &[&Gone], may_borrow: bool) -> bool {
+    fn fits_without(&self, gone: &[&NamedVictim], may_borrow: bool) -> bool {
         let mut world = self.world.clone();
         for (name, _) in gone {
             world.workloads.remove(name);
         }
         // The queues that only workloads name are no longer there: positions stay those of the queues.
-        let tree = Tree::of(&world);
+        let tree = Tree::new(&world);
         let name = &self.tree.nodes[self.preemptor.queue].name;
         let preemptor = Preemptor {
             queue: tree.index(name, true),
@@ -82,28 +82,28 @@ impl Asked {
 
 /// Runs a property on all nominations of many worlds; there have to be enough with victims, unless only
 /// a few worlds are asked for.
-fn on_nominations(property: impl Fn(&Asked) -> TestCaseResult) {
+fn on_nominations(property: impl Fn(&NominationCase) -> TestCaseResult) {
     let with_victims = Cell::new(0_u32);
     check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
-        for asked in Asked::all(&tape) {
+        for asked in NominationCase::all(&tape) {
             let found = !asked.nominated.victims.is_empty();
             with_victims.set(with_victims.get() + u32::from(found));
             property(&asked).map_err(|e| TestCaseError::fail(format!("{:?}\n{e}", asked.world)))?;
         }
         Ok(())
     });
-    let cases = asked_cases().unwrap_or(CASES);
+    let cases = cases_from_env().unwrap_or(CASES);
     let enough = if cases < CASES { 0 } else { cases / 10 };
     assert!(with_victims.get() > enough, "{}", with_victims.get());
 }
 
 #[test]
-fn the_victims_are_enough() {
-    on_nominations(are_enough);
+fn victims_make_the_preemptor_fit() {
+    on_nominations(check_victims_suffice);
 }
 
-pub fn are_enough(asked: &Asked) -> TestCaseResult {
-    let victims: Vec<&Gone> = asked.nominated.victims.iter().collect();
+pub fn check_victims_suffice(asked: &NominationCase) -> TestCaseResult {
+    let victims: Vec<&NamedVictim> = asked.nominated.victims.iter().collect();
     match asked.nominated.plan.mode {
         Mode::Fit => {
             prop_assert!(victims.is_empty());
@@ -121,54 +121,54 @@ pub fn are_enough(asked: &Asked) -> TestCaseResult {
 }
 
 #[test]
-fn no_victim_can_be_let_off() {
-    on_nominations(are_all_needed);
+fn victims_are_all_needed() {
+    on_nominations(check_victims_are_needed);
 }
 
-pub fn are_all_needed(asked: &Asked) -> TestCaseResult {
+pub fn check_victims_are_needed(asked: &NominationCase) -> TestCaseResult {
     let victims = &asked.nominated.victims;
     let may_borrow = may_borrow(&asked.live, &asked.trace, &asked.nominated);
     let Some(may_borrow) = may_borrow.filter(|_| !victims.is_empty()) else {
         return Ok(());
     };
-    let all: Vec<&Gone> = victims.iter().collect();
+    let all: Vec<&NamedVictim> = victims.iter().collect();
     prop_assert!(asked.fits_without(&all, may_borrow));
     for spared in victims {
-        let others: Vec<&Gone> = victims.iter().filter(|it| *it != spared).collect();
+        let others: Vec<&NamedVictim> = victims.iter().filter(|it| *it != spared).collect();
         prop_assert!(!asked.fits_without(&others, may_borrow), "{spared:?}");
     }
     Ok(())
 }
 
 #[test]
-fn the_victims_are_within_the_policy() {
-    on_nominations(are_within_policy);
+fn victims_are_within_the_policy() {
+    on_nominations(check_victims_within_policy);
 }
 
-pub fn are_within_policy(asked: &Asked) -> TestCaseResult {
+pub fn check_victims_within_policy(asked: &NominationCase) -> TestCaseResult {
     let mut victims = asked.nominated.victims.iter();
     victims.try_for_each(|it| is_within_policy(asked, it))
 }
 
-fn is_within_policy(asked: &Asked, (name, reason): &Gone) -> TestCaseResult {
+fn is_within_policy(asked: &NominationCase, (name, reason): &NamedVictim) -> TestCaseResult {
     let (tree, preemptor) = (&asked.tree, &asked.preemptor);
     let victim = &asked.world.workloads[name];
-    let held = victim.held.as_ref();
+    let held = victim.reservation.as_ref();
     let queue = tree.index(&victim.queue, true);
     let is_own = queue == preemptor.queue;
     let is_fair = asked.world.options.algorithm != Algorithm::Classical;
     prop_assert!(held.is_some(), "{} does not run", name);
-    prop_assert!(preemptor.may_take(victim, is_own), "{victim:?}");
+    prop_assert!(preemptor.may_preempt(victim, is_own), "{victim:?}");
     let mut needs = preemptor.needs.iter();
     prop_assert!(needs.any(|it| held.is_some_and(|held| held.usage.contains_key(it))));
-    prop_assert_eq!(is_own, *reason == Reason::InClusterQueue);
+    prop_assert_eq!(is_own, *reason == PreemptionReason::InClusterQueue);
     if !is_own {
         prop_assert_eq!(tree.root(queue), tree.root(preemptor.queue));
         let mut needs = preemptor.needs.iter();
         prop_assert!(needs.any(|it| tree.usage(queue, *it) > tree.nominal(queue, *it)));
     }
     match reason {
-        Reason::InCohortReclaimWhileBorrowing => {
+        PreemptionReason::InCohortReclaimWhileBorrowing => {
             prop_assert!(!is_fair && victim.priority < preemptor.priority);
             let BorrowWithinCohort::LowerPriority { threshold_max } =
                 preemptor.policy.borrow_within_cohort
@@ -177,19 +177,19 @@ fn is_within_policy(asked: &Asked, (name, reason): &Gone) -> TestCaseResult {
             };
             prop_assert!(threshold_max.is_none_or(|most| victim.priority <= most));
         }
-        Reason::InCohortFairSharing => prop_assert!(is_fair),
-        Reason::InClusterQueue | Reason::InCohortReclamation => {}
+        PreemptionReason::InCohortFairSharing => prop_assert!(is_fair),
+        PreemptionReason::InClusterQueue | PreemptionReason::InCohortReclamation => {}
     }
     Ok(())
 }
 
 #[test]
-fn a_trace_tells_the_decision() {
+fn trace_matches_the_decision() {
     on_nominations(|asked| check_trace(&asked.live, &asked.trace, &asked.nominated));
 }
 
 #[test]
-fn a_question_has_one_answer() {
+fn nomination_repeated_is_equal() {
     on_nominations(|asked| {
         let name = asked.world.names(false);
         for name in name {
@@ -207,7 +207,7 @@ fn a_question_has_one_answer() {
 }
 
 /// Nominations of all, then cycles whose victims go at once.
-fn decisions(mut live: Live, world: &World) -> (Vec<Nominated>, Vec<Cycle>) {
+fn decisions(mut live: LiveState, world: &ClusterModel) -> (Vec<NamedNomination>, Vec<NamedCycle>) {
     let names = world.names(false);
     let nominate = |it: &String| live.nominate(it, Trace::off()).0;
     let nominated = names.iter().map(nominate).collect();
@@ -224,15 +224,15 @@ fn decisions(mut live: Live, world: &World) -> (Vec<Nominated>, Vec<Cycle>) {
 }
 
 #[test]
-fn the_order_of_the_input_does_not_matter() {
+fn decisions_with_shuffled_input_are_equal() {
     let tapes = (vec(any::<u8>(), WORLD_BYTES), vec(any::<u8>(), 30));
     check(CASES, &tapes, |(tape, order)| {
-        let mut world = crowded(&mut Dice::of(&tape), Kind::ANY);
+        let mut world = with_pending_workloads(&mut Choices::new(&tape), GeneratorOptions::ANY);
         if order[0] % 2 == 1 {
             world.options.damping = Damping::On;
         }
-        let (nominated, cycles) = decisions(Live::of(&world), &world);
-        let (other, others) = decisions(Live::in_order(&world, &order), &world);
+        let (nominated, cycles) = decisions(LiveState::from_model(&world), &world);
+        let (other, others) = decisions(LiveState::from_model_in_order(&world, &order), &world);
         prop_assert_eq!(nominated, other, "{:?}", world);
         prop_assert_eq!(cycles, others, "{:?}", world);
         Ok(())
@@ -240,44 +240,44 @@ fn the_order_of_the_input_does_not_matter() {
 }
 
 #[test]
-fn the_same_input_gets_the_same_decisions() {
+fn decisions_with_same_input_are_equal() {
     check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
-        let mut world = crowded(&mut Dice::of(&tape), Kind::ANY);
+        let mut world = with_pending_workloads(&mut Choices::new(&tape), GeneratorOptions::ANY);
         world.options.damping = Damping::On;
-        let live = Live::of(&world);
+        let live = LiveState::from_model(&world);
         let first = decisions(live.clone(), &world);
         prop_assert_eq!(&first, &decisions(live, &world), "{:?}", world);
-        prop_assert_eq!(&first, &decisions(Live::of(&world), &world), "{:?}", world);
+        prop_assert_eq!(&first, &decisions(LiveState::from_model(&world), &world), "{:?}", world);
         Ok(())
     });
 }
 
 #[test]
-fn the_limits_hold_after_every_step() {
-    let kind = Kind {
+fn quota_limits_hold_after_every_event() {
+    let kind = GeneratorOptions {
         may_overcommit: false,
-        is_calm: true,
-        ..Kind::ANY
+        has_fixed_queues: true,
+        ..GeneratorOptions::ANY
     };
     check(CASES / 8, &tapes(24), |tapes| {
-        let mut both = Both::new(&tapes.world, kind);
+        let mut both = Comparison::new(&tapes.world, kind);
         for tape in &tapes.events {
             both.step(tape);
-            let used = both.usage();
-            let is_same = matches!(used, Answers::Same);
-            prop_assert!(is_same, "{}\n{used:?}", both.story.join("\n"));
-            within_all_limits(&Tree::of(both.world()))
-                .map_err(|e| TestCaseError::fail(format!("{}\n{e}", both.story.join("\n"))))?;
+            let used = both.compare_usage();
+            let is_same = matches!(used, ComparedAnswers::Same);
+            prop_assert!(is_same, "{}\n{used:?}", both.event_log.join("\n"));
+            check_all_limits(&Tree::new(both.world()))
+                .map_err(|e| TestCaseError::fail(format!("{}\n{e}", both.event_log.join("\n"))))?;
         }
         Ok(())
     });
 }
 
-pub fn within_all_limits(tree: &Tree) -> TestCaseResult {
-    (0..tree.nodes.len()).try_for_each(|node| within_limits(tree, node))
+pub fn check_all_limits(tree: &Tree) -> TestCaseResult {
+    (0..tree.nodes.len()).try_for_each(|node| check_limits(tree, node))
 }
 
-fn within_limits(tree: &Tree, node: usize) -> TestCaseResult {
+fn check_limits(tree: &Tree, node: usize) -> TestCaseResult {
     for pair in (0..3).flat_map(|flavor| (0..3).map(move |it| (flavor, it))) {
         let (usage, subtree) = (tree.usage(node, pair), tree.subtree(node, pair));
         prop_assert!(usage >= 0);

@@ -1,32 +1,32 @@
 //! Whether a trace and its decision tell the same.
 
-use crate::model::live::Live;
-use crate::model::told::{Gone, Nominated};
+use crate::model::live::LiveState;
+use crate::model::named_decisions::{NamedVictim, NamedNomination};
 use lockkeeper_preemption::{CandidateVerdict, Mode, Step, Trace, WorkloadId};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 /// One search for victims, as it was told.
 #[derive(Debug, Default)]
-struct Told {
+struct SearchTrace {
     /// With fewer pods: how many of each pod set.
     counts: Option<Vec<i64>>,
     attempts: usize,
     may_borrow: Option<bool>,
     /// Taken and not let off, in the last attempt.
-    taken: Vec<Gone>,
+    selected: Vec<NamedVictim>,
     /// How it ended, if it did.
     found: Option<bool>,
 }
 
 /// The search that the decision comes from: the last with as many pods.
-fn decisive(searches: Vec<Told>, nominated: &Nominated) -> Option<Told> {
+fn decisive(searches: Vec<SearchTrace>, nominated: &NamedNomination) -> Option<SearchTrace> {
     let pod_sets = nominated.plan.pod_sets.iter();
     let counts: Vec<i64> = pod_sets.map(|it| it.count).collect();
     let has_fewer = searches
         .iter()
         .any(|it| it.counts.as_ref() == Some(&counts));
-    let of_it = |it: &Told| match &it.counts {
+    let of_it = |it: &SearchTrace| match &it.counts {
         Some(fewer) => *fewer == counts,
         None => !has_fewer,
     };
@@ -34,21 +34,21 @@ fn decisive(searches: Vec<Told>, nominated: &Nominated) -> Option<Told> {
 }
 
 /// Whether the victims were found while the preemptor might borrow.
-pub fn may_borrow(live: &Live, trace: &Trace, nominated: &Nominated) -> Option<bool> {
+pub fn may_borrow(live: &LiveState, trace: &Trace, nominated: &NamedNomination) -> Option<bool> {
     decisive(searches(live, trace).ok()?, nominated)?.may_borrow
 }
 
 /// Reads all searches; every step must stand where it makes sense.
-fn searches(live: &Live, trace: &Trace) -> Result<Vec<Told>, TestCaseError> {
-    let mut all: Vec<Told> = Vec::new();
-    let mut open: Option<Told> = None;
+fn searches(live: &LiveState, trace: &Trace) -> Result<Vec<SearchTrace>, TestCaseError> {
+    let mut all: Vec<SearchTrace> = Vec::new();
+    let mut open: Option<SearchTrace> = None;
     let mut counts = None;
     for step in trace.steps() {
         if let Step::Search { .. } = step {
             prop_assert!(open.is_none(), "a search in a search");
-            open = Some(Told {
+            open = Some(SearchTrace {
                 counts: counts.clone(),
-                ..Told::default()
+                ..SearchTrace::default()
             });
             continue;
         }
@@ -65,7 +65,7 @@ fn searches(live: &Live, trace: &Trace) -> Result<Vec<Told>, TestCaseError> {
             Step::Attempt { may_borrow } => {
                 told.attempts += 1;
                 told.may_borrow = Some(*may_borrow);
-                told.taken.clear();
+                told.selected.clear();
             }
             Step::Candidate {
                 workload,
@@ -73,19 +73,19 @@ fn searches(live: &Live, trace: &Trace) -> Result<Vec<Told>, TestCaseError> {
                 verdict,
             } => {
                 prop_assert!(told.attempts > 0);
-                if *verdict == CandidateVerdict::Taken {
+                if *verdict == CandidateVerdict::Selected {
                     let name = live.name(*workload);
-                    let is_new = told.taken.iter().all(|(it, _)| *it != name);
+                    let is_new = told.selected.iter().all(|(it, _)| *it != name);
                     prop_assert!(is_new, "{} is taken twice", name);
-                    told.taken.push((name, *reason));
+                    told.selected.push((name, *reason));
                 }
             }
             Step::Queue { .. } => prop_assert!(told.attempts > 0),
-            Step::FilledBack { workload } => let_off(live, told, *workload)?,
-            Step::InVain | Step::Searched { .. } => {
-                let is_vain = *step == Step::InVain;
+            Step::FilledBack { workload } => fill_back(live, told, *workload)?,
+            Step::CannotSucceed | Step::SearchEnded { .. } => {
+                let is_vain = *step == Step::CannotSucceed;
                 prop_assert!(!is_vain || told.attempts == 0);
-                told.found = Some(*step == Step::Searched { found: true });
+                told.found = Some(*step == Step::SearchEnded { found: true });
                 all.extend(open.take());
             }
             other => return Err(TestCaseError::fail(format!("{other:?} in a search"))),
@@ -95,22 +95,22 @@ fn searches(live: &Live, trace: &Trace) -> Result<Vec<Told>, TestCaseError> {
     Ok(all)
 }
 
-fn let_off(live: &Live, told: &mut Told, workload: WorkloadId) -> TestCaseResult {
+fn fill_back(live: &LiveState, told: &mut SearchTrace, workload: WorkloadId) -> TestCaseResult {
     let name = live.name(workload);
-    let last = told.taken.last().map(|(it, _)| it.clone());
+    let last = told.selected.last().map(|(it, _)| it.clone());
     prop_assert_ne!(Some(&name), last.as_ref(), "the last victim is needed");
-    let before = told.taken.len();
-    told.taken.retain(|(it, _)| *it != name);
-    prop_assert_eq!(told.taken.len() + 1, before, "{} was not taken", name);
+    let before = told.selected.len();
+    told.selected.retain(|(it, _)| *it != name);
+    prop_assert_eq!(told.selected.len() + 1, before, "{} was not taken", name);
     Ok(())
 }
 
 /// The victims are those taken and not let off; who finds nobody says so.
-pub fn check_trace(live: &Live, trace: &Trace, nominated: &Nominated) -> TestCaseResult {
+pub fn check_trace(live: &LiveState, trace: &Trace, nominated: &NamedNomination) -> TestCaseResult {
     let searches = searches(live, trace)?;
     for search in &searches {
         let found = search.found == Some(true);
-        prop_assert!(!found || !search.taken.is_empty());
+        prop_assert!(!found || !search.selected.is_empty());
     }
     if nominated.plan.mode == Mode::Preempt {
         let last = decisive(searches, nominated);
@@ -120,7 +120,7 @@ pub fn check_trace(live: &Live, trace: &Trace, nominated: &Nominated) -> TestCas
             return Ok(());
         }
         prop_assert_eq!(last.found, Some(true));
-        let mut told = last.taken.clone();
+        let mut told = last.selected.clone();
         let mut victims = nominated.victims.clone();
         told.sort();
         victims.sort();

@@ -8,48 +8,48 @@
     reason = "tests fail by panicking"
 )]
 
-mod differences;
-mod life;
+mod kueue_differences;
+mod lifecycle;
 mod properties;
 mod queue;
 
-use lockkeeper_preemption::requeue::{Jitter, PodsReady, Settings, Standing, Step, next_step};
+use lockkeeper_preemption::requeue::{Jitter, PodsReady, RequeueSettings, LifecycleState, LifecycleStep, next_step};
 
 /// Enabled, with what is asked for.
-fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
-    let mut settings = Settings {
+fn settings(change: impl FnOnce(&mut RequeueSettings)) -> RequeueSettings {
+    let mut settings = RequeueSettings {
         is_enabled: true,
-        ..Settings::default()
+        ..RequeueSettings::default()
     };
     change(&mut settings);
     settings
 }
 
 /// A workload that was admitted at a second.
-fn admitted(at_s: i64) -> Standing {
-    Standing {
+fn admitted(at_s: i64) -> LifecycleState {
+    LifecycleState {
         has_quota: true,
         admitted_at_s: Some(at_s),
-        ..Standing::default()
+        ..LifecycleState::default()
     }
 }
 
 /// The next step at a second.
-fn step(settings: &Settings, standing: &Standing, now_s: i64) -> Step {
+fn step(settings: &RequeueSettings, standing: &LifecycleState, now_s: i64) -> LifecycleStep {
     next_step(settings, standing, now_s * 1_000, Jitter::NONE)
 }
 
 /// Takes the next step and says which.
-fn take(settings: &Settings, standing: &mut Standing, now_s: i64) -> Step {
+fn apply_step(settings: &RequeueSettings, standing: &mut LifecycleState, now_s: i64) -> LifecycleStep {
     let step = step(settings, standing, now_s);
     standing.apply(&step, now_s * 1_000);
     step
 }
 
 /// Admits a pending workload.
-fn admit(standing: &mut Standing, now_s: i64) {
+fn admit(standing: &mut LifecycleState, now_s: i64) {
     assert!(standing.is_pending() && standing.is_backoff_over(now_s * 1_000));
-    standing.quota_reserved();
+    standing.on_quota_reserved();
     standing.admitted_at_s = Some(now_s);
     standing.pods_ready = PodsReady::Unknown;
 }

@@ -2,8 +2,8 @@
 
 use lockkeeper_preemption::Compatibility;
 use lockkeeper_preemption::requeue::{
-    Backoff, Checks, DeactivationCause, Evicted, EvictionReason, Factor, Jitter, NotReady,
-    PodsReady, RequeueState, Settings, Standing, Step, StopPolicy, Timestamp, next_step,
+    Backoff, AdmissionCheckStates, DeactivationCause, EvictedCondition, EvictionReason, Factor, Jitter, NotReadyReason,
+    PodsReady, RequeueState, RequeueSettings, LifecycleState, LifecycleStep, StopPolicy, QueueOrderTimestamp, next_step,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -63,17 +63,17 @@ prop_compose! {
         backoff_limit in proptest::option::of(durations()),
         backoff in backoffs(),
         compatibility in compatibilities(),
-    ) -> Settings {
-        Settings {
+    ) -> RequeueSettings {
+        RequeueSettings {
             is_enabled: true,
             timeout,
             recovery_timeout,
-            timestamp: if is_by_creation { Timestamp::Creation } else { Timestamp::Eviction },
+            timestamp: if is_by_creation { QueueOrderTimestamp::Creation } else { QueueOrderTimestamp::Eviction },
             backoff_limit_count,
             backoff_limit,
             backoff,
             compatibility,
-            ..Settings::default()
+            ..RequeueSettings::default()
         }
     }
 }
@@ -91,14 +91,14 @@ fn reasons() -> impl Strategy<Value = EvictionReason> {
         "DeactivatedDueToWeather",
         "Inadmissible",
     ];
-    select(names.to_vec()).prop_map(EvictionReason::of)
+    select(names.to_vec()).prop_map(EvictionReason::from_reason)
 }
 
 fn pods() -> impl Strategy<Value = PodsReady> {
     let reasons = vec![
-        NotReady::WaitForStart,
-        NotReady::WaitForRecovery,
-        NotReady::Other,
+        NotReadyReason::WaitForStart,
+        NotReadyReason::WaitForRecovery,
+        NotReadyReason::Other,
     ];
     let not = (select(reasons), instants());
     let not = not.prop_map(|(reason, since_s)| PodsReady::No { reason, since_s });
@@ -118,7 +118,7 @@ fn states() -> impl Strategy<Value = Option<RequeueState>> {
 }
 
 prop_compose! {
-    fn standings()(
+    fn lifecycle_states()(
         (is_active, has_quota) in any::<(bool, bool)>(),
         admitted_at_s in proptest::option::of(instants()),
         pods_ready in pods(),
@@ -128,28 +128,28 @@ prop_compose! {
         state in states(),
         retry_at_s in proptest::option::of(instants()),
         (is_rejected, is_retry, is_stopped) in any::<(bool, bool, bool)>(),
-    ) -> Standing {
-        Standing {
+    ) -> LifecycleState {
+        LifecycleState {
             is_active,
             has_quota,
             admitted_at_s: admitted_at_s.filter(|_| has_quota),
             pods_ready,
-            evicted: evicted.map(|(reason, at_s)| Evicted { reason, at_s }),
-            held_for,
-            target: is_target.then_some(DeactivationCause::RequeuingLimitExceeded),
-            state,
-            checks: Checks { is_rejected, is_retry, retry_at_s },
+            evicted: evicted.map(|(reason, at_s)| EvictedCondition { reason, at_s }),
+            not_requeued_reason,
+            deactivation_target: is_target.then_some(DeactivationCause::RequeuingLimitExceeded),
+            requeue_state,
+            admission_checks: AdmissionCheckStates { is_rejected, is_retry, retry_at_s },
             cluster_queue: if is_stopped { StopPolicy::HoldAndDrain } else { StopPolicy::None },
-            ..Standing::default()
+            ..LifecycleState::default()
         }
     }
 }
 
 /// Takes steps until nothing is left to write; says how many.
-fn settle(settings: &Settings, standing: &mut Standing, now_ms: i64) -> usize {
+fn steps_until_idle(settings: &RequeueSettings, standing: &mut LifecycleState, now_ms: i64) -> usize {
     for taken in 0..=STEPS_MAX {
         let step = next_step(settings, standing, now_ms, Jitter::NONE);
-        if matches!(step, Step::Rest | Step::Wait(_)) {
+        if matches!(step, LifecycleStep::Idle | LifecycleStep::Wait(_)) {
             return taken;
         }
         let before = standing.clone();
@@ -161,7 +161,7 @@ fn settle(settings: &Settings, standing: &mut Standing, now_ms: i64) -> usize {
 
 proptest! {
     #[test]
-    fn delays_never_decrease(
+    fn delays_never_decrease_with_count(
         backoff in backoffs(), count in 1..u32::MAX, bits in any::<u32>(), more in any::<u32>(),
     ) {
         let delay = |count, bits| {
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn without_jitter_doubling_is_a_shift(base_s in 1..1_000_u64, count in 1..20_u32) {
+    fn factor_two_without_jitter_doubles_delay(base_s in 1..1_000_u64, count in 1..20_u32) {
         let base = Duration::from_secs(base_s);
         let backoff = Backoff { base, cap: None, ..Backoff::default() };
         let delay = backoff.delay(count, Jitter::NONE, Compatibility::Lockkeeper);
@@ -197,99 +197,99 @@ proptest! {
     }
 
     #[test]
-    fn the_time_only_moves_forward_and_the_count_up(
+    fn requeue_state_never_moves_back(
         state in states(), until_s in instants(), is_counted in any::<bool>(),
     ) {
         let before = state.unwrap_or_default();
         let mut after = before;
-        let changed = after.set(until_s, is_counted);
+        let changed = after.defer_until(until_s, is_counted);
         prop_assert!(after.requeue_at_s >= before.requeue_at_s);
         prop_assert!(after.requeue_at_s >= Some(until_s));
-        prop_assert!(after.times() >= before.times().min(i32::MAX as u32));
-        prop_assert!(i32::try_from(after.times()).is_ok() || !is_counted);
+        prop_assert!(after.requeue_count() >= before.requeue_count().min(i32::MAX as u32));
+        prop_assert!(i32::try_from(after.requeue_count()).is_ok() || !is_counted);
         prop_assert_eq!(changed, is_counted || after != before);
     }
 
     #[test]
-    fn no_step_panics_and_all_come_to_rest(
-        settings in all_settings(), standing in standings(), now_ms in instants(),
+    fn next_step_never_panics_and_becomes_idle(
+        settings in all_settings(), standing in lifecycle_states(), now_ms in instants(),
         bits in any::<u32>(),
     ) {
         let mut once = standing.clone();
         once.apply(&next_step(&settings, &standing, now_ms, Jitter::new(bits)), now_ms);
-        let _ = (once.order_time_ms(&settings), once.held_until_s(now_ms));
+        let _ = (once.order_time_ms(&settings), once.hold_until_s(now_ms));
         let mut standing = standing;
         if settings.compatibility == Compatibility::Kueue {
             // Its writes for checks and for a deactivation undo each other; differences.rs has that.
-            standing.checks.retry_at_s = None;
+            standing.admission_checks.retry_at_s = None;
         }
-        settle(&settings, &mut standing, now_ms);
+        steps_until_idle(&settings, &mut standing, now_ms);
     }
 
     #[test]
-    fn an_eviction_puts_off_and_counts_up_to_the_limit(
-        settings in all_settings(), standing in standings(), now_ms in 0..10_000_000_i64,
+    fn timeout_eviction_defers_and_counts_up_to_limit(
+        settings in all_settings(), standing in lifecycle_states(), now_ms in 0..10_000_000_i64,
     ) {
         let step = next_step(&settings, &standing, now_ms, Jitter::NONE);
-        if let Step::Evict(eviction) = step
+        if let LifecycleStep::Evict(eviction) = step
             && eviction.reason == EvictionReason::PodsReadyTimeout
         {
-            let before = standing.state.unwrap_or_default();
-            let after = eviction.state.expect("a state");
+            let before = standing.requeue_state.unwrap_or_default();
+            let after = eviction.requeue_state.expect("a state");
             prop_assert!(after.requeue_at_s >= before.requeue_at_s);
             prop_assert!(after.requeue_at_s >= Some(now_ms.div_euclid(1_000)));
-            prop_assert!(settings.backoff_limit_count.is_none_or(|it| before.times() < it));
+            prop_assert!(settings.backoff_limit_count.is_none_or(|it| before.requeue_count() < it));
         }
     }
 
     /// Whatever happened to it, once it was made inactive and has stopped, and is made active again.
     #[test]
-    fn a_reactivated_workload_always_comes_back(
-        mut settings in all_settings(), standing in standings(), now_ms in 0..10_000_000_i64,
+    fn reactivated_workload_always_becomes_pending(
+        mut settings in all_settings(), standing in lifecycle_states(), now_ms in 0..10_000_000_i64,
     ) {
         settings.compatibility = Compatibility::Lockkeeper;
         let mut standing = standing;
         standing.is_active = false;
-        settle(&settings, &mut standing, now_ms);
-        prop_assert_eq!(standing.state, None);
+        steps_until_idle(&settings, &mut standing, now_ms);
+        prop_assert_eq!(standing.requeue_state, None);
         prop_assert!(standing.evicted.is_some());
-        standing.job_stopped();
-        settle(&settings, &mut standing, now_ms);
+        standing.on_job_stopped();
+        steps_until_idle(&settings, &mut standing, now_ms);
 
         standing.is_active = true;
-        standing.checks = Checks::default();
+        standing.admission_checks = AdmissionCheckStates::default();
         standing.cluster_queue = StopPolicy::None;
-        settle(&settings, &mut standing, now_ms);
+        steps_until_idle(&settings, &mut standing, now_ms);
         prop_assert!(standing.is_active);
-        prop_assert_eq!(standing.held_until_s(now_ms), None);
+        prop_assert_eq!(standing.hold_until_s(now_ms), None);
         prop_assert!(standing.is_pending());
-        prop_assert_eq!(standing.state.map_or(0, |it| it.times()), 0);
+        prop_assert_eq!(standing.requeue_state.map_or(0, |it| it.requeue_count()), 0);
     }
 
     /// Nobody waits for longer than `requeueAt` says.
     #[test]
-    fn a_backoff_ends_at_its_time(
+    fn backoff_ends_at_requeue_at(
         settings in all_settings(), at_s in 0..10_000_i64, count in counts(),
         early_ms in 1..5_000_i64,
     ) {
-        let mut standing = Standing {
-            held_for: Some(EvictionReason::PodsReadyTimeout),
-            state: Some(RequeueState {
+        let mut standing = LifecycleState {
+            not_requeued_reason: Some(EvictionReason::PodsReadyTimeout),
+            requeue_state: Some(RequeueState {
                 count: Some(count),
                 requeue_at_s: Some(at_s),
                 first_evicted_at_s: None,
             }),
-            ..Standing::default()
+            ..LifecycleState::default()
         };
         let now_ms = at_s * 1_000 - early_ms;
         let wait = Duration::from_millis(early_ms.unsigned_abs());
         prop_assert_eq!(
             next_step(&settings, &standing, now_ms, Jitter::NONE),
-            Step::Wait(wait)
+            LifecycleStep::Wait(wait)
         );
-        prop_assert_eq!(standing.held_until_s(now_ms), Some(at_s));
-        settle(&settings, &mut standing, at_s * 1_000);
-        prop_assert_eq!(standing.held_until_s(at_s * 1_000), None);
-        prop_assert_eq!(standing.state.unwrap().count, Some(count));
+        prop_assert_eq!(standing.hold_until_s(now_ms), Some(at_s));
+        steps_until_idle(&settings, &mut standing, at_s * 1_000);
+        prop_assert_eq!(standing.hold_until_s(at_s * 1_000), None);
+        prop_assert_eq!(standing.requeue_state.unwrap().count, Some(count));
     }
 }

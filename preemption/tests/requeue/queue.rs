@@ -2,7 +2,7 @@
 
 use crate::{admitted, settings};
 use lockkeeper_preemption::requeue::{
-    Evicted, EvictionReason, PodsReady, Settings, Standing, Timestamp, may_admit,
+    EvictedCondition, EvictionReason, PodsReady, RequeueSettings, LifecycleState, QueueOrderTimestamp, may_admit,
 };
 use lockkeeper_preemption::{
     Amount, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, NodeId, Options, PodSet,
@@ -12,10 +12,10 @@ use lockkeeper_preemption::{
 
 /// A queue with one cpu.
 fn queue() -> (State, NodeId) {
-    queue_of(1_000, Preemption::default())
+    queue_with(1_000, Preemption::default())
 }
 
-fn queue_of(milli_cpu: i64, preemption: Preemption) -> (State, NodeId) {
+fn queue_with(milli_cpu: i64, preemption: Preemption) -> (State, NodeId) {
     let mut state = State::new(Options::default());
     let cpu = state.resource("cpu");
     let flavor = state.flavor("default");
@@ -58,10 +58,10 @@ fn add(state: &mut State, name: &str, priority: i32) -> WorkloadId {
             count_min: None,
             requests: [(cpu, Amount::new(1_000))].into(),
             ineligible: [].into(),
-            shape: 0,
+            template_hash: 0,
         }],
         is_in_scope: true,
-        says: lockkeeper_preemption::job::Says::default(),
+        preemption_labels: lockkeeper_preemption::job::PreemptionLabels::default(),
     })
 }
 
@@ -78,7 +78,7 @@ fn reservation(state: &mut State) -> Reservation {
 }
 
 /// Who was admitted in a cycle.
-fn winners(state: &mut State, now_s: i64) -> Vec<WorkloadId> {
+fn admitted_in_cycle(state: &mut State, now_s: i64) -> Vec<WorkloadId> {
     let cycle = state.next_cycle(now_s, false);
     let admitted = cycle.entries.iter();
     let admitted = admitted.filter(|it| it.decision == Decision::Admit);
@@ -86,129 +86,129 @@ fn winners(state: &mut State, now_s: i64) -> Vec<WorkloadId> {
 }
 
 #[test]
-fn a_held_workload_is_looked_at_when_its_time_has_come() {
+fn held_workload_is_considered_after_hold_ends() {
     let (mut state, queue) = queue();
     let job = add(&mut state, "job", 0);
-    state.hold(job, 60);
-    assert_eq!(state.held(queue), [job]);
-    assert!(state.active(queue).is_empty() && state.parked(queue).is_empty());
+    state.set_backoff(job, 60);
+    assert_eq!(state.backing_off(queue), [job]);
+    assert!(state.active(queue).is_empty() && state.inadmissible(queue).is_empty());
     let cycle = state.next_cycle(59, false);
     assert!(cycle.heads.is_empty());
-    assert_eq!(winners(&mut state, 60), [job]);
-    assert!(state.held(queue).is_empty());
+    assert_eq!(admitted_in_cycle(&mut state, 60), [job]);
+    assert!(state.backing_off(queue).is_empty());
 }
 
 #[test]
-fn others_have_their_chance_meanwhile() {
+fn other_workloads_are_admitted_during_hold() {
     let (mut state, queue) = queue();
     let first = add(&mut state, "first", 9);
     let second = add(&mut state, "second", 0);
-    state.hold(first, 60);
-    assert_eq!(winners(&mut state, 0), [second]);
+    state.set_backoff(first, 60);
+    assert_eq!(admitted_in_cycle(&mut state, 0), [second]);
     // It is in its place when it is back.
     let third = add(&mut state, "third", 5);
     state.release(second);
-    assert_eq!(winners(&mut state, 60), [first]);
+    assert_eq!(admitted_in_cycle(&mut state, 60), [first]);
     assert_eq!(state.active(queue), [third, second]);
 }
 
 #[test]
-fn quota_that_becomes_free_does_not_end_a_backoff() {
+fn freed_quota_does_not_end_backoff() {
     let (mut state, queue) = queue();
     let running = add(&mut state, "running", 0);
-    assert_eq!(winners(&mut state, 0), [running]);
+    assert_eq!(admitted_in_cycle(&mut state, 0), [running]);
     let parked = add(&mut state, "parked", 1);
     let held = add(&mut state, "held", 2);
-    state.hold(held, 60);
-    assert!(winners(&mut state, 1).is_empty());
-    assert_eq!(state.parked(queue), [parked]);
+    state.set_backoff(held, 60);
+    assert!(admitted_in_cycle(&mut state, 1).is_empty());
+    assert_eq!(state.inadmissible(queue), [parked]);
     state.remove(running);
-    assert!(state.parked(queue).is_empty());
-    assert_eq!(state.held(queue), [held]);
+    assert!(state.inadmissible(queue).is_empty());
+    assert_eq!(state.backing_off(queue), [held]);
     assert_eq!(state.active(queue), [parked]);
 }
 
 #[test]
-fn a_parked_workload_can_be_held() {
+fn inadmissible_workload_can_be_held() {
     let (mut state, queue) = queue();
     let running = add(&mut state, "running", 9);
     let parked = add(&mut state, "parked", 0);
-    assert_eq!(winners(&mut state, 0), [running]);
+    assert_eq!(admitted_in_cycle(&mut state, 0), [running]);
     state.next_cycle(1, false);
-    assert_eq!(state.parked(queue), [parked]);
-    state.hold(parked, 60);
-    assert!(state.parked(queue).is_empty());
+    assert_eq!(state.inadmissible(queue), [parked]);
+    state.set_backoff(parked, 60);
+    assert!(state.inadmissible(queue).is_empty());
     state.remove(running);
     assert!(state.active(queue).is_empty());
-    assert_eq!(winners(&mut state, 60), [parked]);
+    assert_eq!(admitted_in_cycle(&mut state, 60), [parked]);
 }
 
 #[test]
-fn a_running_workload_is_held_when_it_is_released() {
+fn released_workload_is_held() {
     let (mut state, queue) = queue();
     let job = add(&mut state, "job", 0);
-    assert_eq!(winners(&mut state, 0), [job]);
+    assert_eq!(admitted_in_cycle(&mut state, 0), [job]);
     state.mark_evicted(job);
-    state.hold(job, 60);
-    assert!(state.held(queue).is_empty() && state.active(queue).is_empty());
+    state.set_backoff(job, 60);
+    assert!(state.backing_off(queue).is_empty() && state.active(queue).is_empty());
     assert!(state.next_cycle(100, false).heads.is_empty());
-    state.hold(job, 200);
+    state.set_backoff(job, 200);
     state.release(job);
-    assert_eq!(state.held(queue), [job]);
-    assert!(winners(&mut state, 199).is_empty());
-    assert_eq!(winners(&mut state, 200), [job]);
+    assert_eq!(state.backing_off(queue), [job]);
+    assert!(admitted_in_cycle(&mut state, 199).is_empty());
+    assert_eq!(admitted_in_cycle(&mut state, 200), [job]);
 }
 
 #[test]
-fn the_last_hold_counts() {
+fn last_hold_replaces_earlier_hold() {
     let (mut state, queue) = queue();
     let job = add(&mut state, "job", 0);
-    state.hold(job, i64::MAX);
-    assert!(winners(&mut state, 1_000_000).is_empty());
-    state.hold(job, 30);
-    assert_eq!(state.held(queue), [job]);
-    assert_eq!(winners(&mut state, 30), [job]);
+    state.set_backoff(job, i64::MAX);
+    assert!(admitted_in_cycle(&mut state, 1_000_000).is_empty());
+    state.set_backoff(job, 30);
+    assert_eq!(state.backing_off(queue), [job]);
+    assert_eq!(admitted_in_cycle(&mut state, 30), [job]);
 }
 
 #[test]
-fn those_that_are_held_the_shortest_come_first() {
+fn expired_holds_are_ordered_by_hold_end() {
     let (mut state, queue) = queue();
     let long = add(&mut state, "long", 9);
     let short = add(&mut state, "short", 0);
-    state.hold(long, 90);
-    state.hold(short, 60);
-    assert_eq!(state.held(queue), [short, long]);
+    state.set_backoff(long, 90);
+    state.set_backoff(short, 60);
+    assert_eq!(state.backing_off(queue), [short, long]);
 }
 
 #[test]
-fn whoever_leaves_is_held_no_more() {
+fn removed_workload_is_no_longer_held() {
     let (mut state, queue) = queue();
     let gone = add(&mut state, "gone", 0);
     let reserved = add(&mut state, "reserved", 0);
-    state.hold(gone, 60);
-    state.hold(reserved, 60);
+    state.set_backoff(gone, 60);
+    state.set_backoff(reserved, 60);
     state.remove(gone);
     let quota = reservation(&mut state);
     state.reserve(reserved, &quota);
-    assert!(state.held(queue).is_empty());
+    assert!(state.backing_off(queue).is_empty());
     assert!(state.next_cycle(60, false).heads.is_empty());
     // An old hold does not come back.
     state.release(reserved);
-    assert_eq!(winners(&mut state, 61), [reserved]);
+    assert_eq!(admitted_in_cycle(&mut state, 61), [reserved]);
 }
 
 #[test]
-fn places_in_the_queue() {
-    let mut job = Standing {
+fn order_time_depends_on_requeuing_timestamp() {
+    let mut job = LifecycleState {
         created_at_s: 5,
-        ..Standing::default()
+        ..LifecycleState::default()
     };
-    let by_eviction = Settings::default();
-    let by_creation = settings(|it| it.timestamp = Timestamp::Creation);
-    let times = |job: &Standing| [&by_eviction, &by_creation].map(|it| job.order_time_ms(it));
+    let by_eviction = RequeueSettings::default();
+    let by_creation = settings(|it| it.timestamp = QueueOrderTimestamp::Creation);
+    let times = |job: &LifecycleState| [&by_eviction, &by_creation].map(|it| job.order_time_ms(it));
     assert_eq!(times(&job), [5_000, 5_000]);
     let mut evicted = |reason| {
-        job.evicted = Some(Evicted { reason, at_s: 90 });
+        job.evicted = Some(EvictedCondition { reason, at_s: 90 });
         times(&job)
     };
     assert_eq!(evicted(EvictionReason::PodsReadyTimeout), [90_000, 5_000]);
@@ -221,7 +221,7 @@ fn places_in_the_queue() {
 }
 
 #[test]
-fn admission_is_blocked_until_all_pods_are_ready() {
+fn block_admission_waits_until_all_pods_are_ready() {
     let on = settings(|it| it.block_admission = true);
     let mut holders = [admitted(0), admitted(1)];
     assert!(!may_admit(&on, &holders));
@@ -231,7 +231,7 @@ fn admission_is_blocked_until_all_pods_are_ready() {
     assert!(may_admit(&on, &holders));
     holders[1].is_finished = false;
     assert!(!may_admit(&on, &holders));
-    holders[1].job_stopped();
+    holders[1].on_job_stopped();
     assert!(may_admit(&on, &holders));
     assert!(may_admit(&on, []));
 }
@@ -243,15 +243,15 @@ fn victim(is_newest: bool) -> String {
         within_cluster_queue: WithinClusterQueue::LowerPriority,
         ..Preemption::default()
     };
-    let (mut state, _) = queue_of(2_000, preemption);
+    let (mut state, _) = queue_with(2_000, preemption);
     if is_newest {
-        state.count_new_as_newest();
+        state.treat_new_as_newest();
     }
     let told = add(&mut state, "told", 0);
     let held = reservation(&mut state);
     state.reserve(told, &held);
     let untold = add(&mut state, "untold", 0);
-    assert_eq!(winners(&mut state, 0), [untold]);
+    assert_eq!(admitted_in_cycle(&mut state, 0), [untold]);
     add(&mut state, "high", 9);
     let cycle = state.next_cycle(0, false);
     let Decision::Preempt(victims) = &cycle.entries[0].decision else {
@@ -261,7 +261,7 @@ fn victim(is_newest: bool) -> String {
 }
 
 #[test]
-fn who_was_admitted_just_now_is_the_newest_if_it_is_told_so() {
+fn workload_admitted_this_cycle_counts_as_newest() {
     assert_eq!(victim(false), "told", "of one second, and by uid");
     assert_eq!(victim(true), "untold");
 }

@@ -5,8 +5,8 @@
     reason = "tests fail by panicking"
 )]
 
-use super::{Guest, Run};
-use crate::field::{Field, trees};
+use super::{SimWorkload, SimulationRun};
+use crate::queue_tree::{SimulatedCluster, cohort_trees};
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_preemption::{Damping, Options};
 use proptest::prelude::*;
@@ -14,10 +14,10 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 /// More than any of these runs takes to come to rest.
-const ROUNDS_MAX: usize = 200;
+const CYCLES_MAX: usize = 200;
 
 /// More than it takes to try all flavors twice.
-const ROUNDS_AFTER: usize = 12;
+const CYCLES_AFTER_QUIESCENCE: usize = 12;
 
 fn queue() -> impl Strategy<Value = Value> {
     let policies = (
@@ -62,7 +62,7 @@ proptest! {
 
     /// Who is said to be at rest is, whatever more rounds there are.
     #[test]
-    fn nothing_happens_after_a_run_has_come_to_rest(
+    fn quiescent_run_has_no_further_events(
         specs in prop::collection::vec(queue(), 1..3),
         wishes in prop::collection::vec((0..4_usize, 0..3_i32, 1..7_i64, any::<bool>()), 1..9),
     ) {
@@ -74,29 +74,29 @@ proptest! {
                 serde_json::from_value(json!({"metadata": name, "spec": spec})).unwrap()
             })
             .collect();
-        let trees = trees(&queues, &[]);
+        let trees = cohort_trees(&queues, &[]);
         let options = Options { damping: Damping::Off, ..Options::default() };
-        let mut field = Field::new(&trees[0], options).unwrap();
+        let mut field = SimulatedCluster::new(&trees[0], options).unwrap();
         let cpu = field.resource("cpu");
-        let guests: Vec<Guest> = wishes
+        let guests: Vec<SimWorkload> = wishes
             .iter()
-            .map(|(queue, priority, halves, is_late)| Guest {
+            .map(|(queue, priority, halves, is_late)| SimWorkload {
                 queue: format!("q{}", queue % queues.len()),
                 priority: *priority,
                 requests: [(cpu, halves * 500)].into(),
-                is_late: *is_late,
+                arrives_when_idle: *is_late,
             })
             .collect();
-        let mut run = Run::new(&field, &guests);
-        let found = run.find(ROUNDS_MAX);
+        let mut run = SimulationRun::new(&field, &guests);
+        let found = run.find_loop(CYCLES_MAX);
         prop_assume!(found.is_none() && run.ids.len() == guests.len());
-        prop_assert!(run.rounds.len() < ROUNDS_MAX);
-        let rested = run.rounds.len();
-        for _ in 0..ROUNDS_AFTER {
-            let now = run.standing();
-            run.round(now);
+        prop_assert!(run.cycles.len() < CYCLES_MAX);
+        let rested = run.cycles.len();
+        for _ in 0..CYCLES_AFTER_QUIESCENCE {
+            let now = run.snapshot();
+            run.run_cycle(now);
         }
-        for round in &run.rounds[rested..] {
+        for round in &run.cycles[rested..] {
             prop_assert!(round.admitted.is_empty() && round.preempted.is_empty(), "{round:?}");
         }
     }

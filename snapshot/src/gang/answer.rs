@@ -1,20 +1,20 @@
 //! What is answered to a scenario.
 
-use super::build::Loaded;
-use super::written::{Kind, Scenario, Status};
-use lockkeeper_preemption::gang::{Decision, DryRun, Ineligible, Outcome, Trace};
+use super::build::LoadedGangScenario;
+use super::scenario::{Kind, GangScenario, FilterStatus};
+use lockkeeper_preemption::gang::{GangDecision, DryRun, IneligibleReason, GangOutcome, GangTrace};
 use lockkeeper_preemption::placement::PodPreemption;
 use lockkeeper_preemption::{BudgetId, PodId, UnitId};
 
 /// What is answered to a scenario.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum ScenarioAnswer {
     /// What becomes of the preemptor, and why.
-    Decision(Decision, Trace),
+    Decision(GangDecision, GangTrace),
     /// Whom it would preempt on each node, and why.
-    DryRun(DryRun, Trace),
+    DryRun(DryRun, GangTrace),
     /// Whether it may preempt.
-    MayPreempt(Result<(), Ineligible>),
+    MayPreempt(Result<(), IneligibleReason>),
     /// Whether a group preempts.
     Policy(PodPreemption),
     /// By which priorities a pod is scheduled and preempted.
@@ -37,63 +37,63 @@ pub enum Answer {
 /// Answers a scenario. Without a preemptor, and of no kind that asks for something else, it is what would be preempted
 /// as one.
 #[must_use]
-pub fn answer(scenario: &Scenario, loaded: &Loaded) -> Answer {
-    let world = &loaded.world;
+pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> ScenarioAnswer {
+    let world = &loaded.gang_cluster;
     match scenario.kind {
-        Some(Kind::PdbSplit) => Answer::Budgets(world.split(&loaded.victims)),
+        Some(Kind::PdbSplit) => ScenarioAnswer::Budgets(world.budget_violations(&loaded.victims)),
         Some(Kind::MoreImportant) => {
             let mut ranks = loaded.ranks.iter();
             let both = ranks.next().zip(ranks.next());
-            Answer::IsMoreImportant(both.is_some_and(|(a, b)| a.is_more_important(b)))
+            ScenarioAnswer::IsMoreImportant(both.is_some_and(|(a, b)| a.is_more_important(b)))
         }
         Some(Kind::EffectivePriority) => {
             let pod = loaded.pod.unwrap_or_default();
-            Answer::Priorities {
+            ScenarioAnswer::Priorities {
                 pod,
                 scheduling: world.scheduling_priority(pod),
                 preemption: world.preemption_priority(pod),
             }
         }
-        Some(Kind::ResolvePreemptionPolicy) => Answer::Policy(policy(scenario, loaded)),
+        Some(Kind::ResolvePreemptionPolicy) => ScenarioAnswer::Policy(group_policy(scenario, loaded)),
         Some(Kind::EligibleToPreempt) => {
-            let refused = Some(Status::UnschedulableAndUnresolvable);
+            let refused = Some(FilterStatus::UnschedulableAndUnresolvable);
             let is_refused = scenario.nominated_node_status == refused;
             let pod = loaded.pods.first().copied().unwrap_or_default();
-            Answer::MayPreempt(world.may_preempt(pod, is_refused))
+            ScenarioAnswer::MayPreempt(world.check_eligibility(pod, is_refused))
         }
         Some(Kind::DryRun | Kind::SelectBest) => {
-            let mut trace = Trace::on();
-            let run = world.dry_run(&loaded.ask(), &mut trace);
-            Answer::DryRun(run, trace)
+            let mut trace = GangTrace::on();
+            let run = world.dry_run(&loaded.preemption_request(), &mut trace);
+            ScenarioAnswer::DryRun(run, trace)
         }
-        _ if loaded.pods.is_empty() => Answer::Units(units(loaded)),
-        _ => Answer::decided(scenario, loaded),
+        _ if loaded.pods.is_empty() => ScenarioAnswer::Units(units_by_importance(loaded)),
+        _ => ScenarioAnswer::decide(scenario, loaded),
     }
 }
 
-impl Answer {
-    fn decided(scenario: &Scenario, loaded: &Loaded) -> Self {
-        let mut trace = Trace::on();
-        let (world, ask) = (&loaded.world, loaded.ask());
+impl ScenarioAnswer {
+    fn decide(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Self {
+        let mut trace = GangTrace::on();
+        let (world, ask) = (&loaded.gang_cluster, loaded.preemption_request());
         if !scenario.pod_by_pod {
             let decision = world.decide(&ask, &mut trace);
             return Self::Decision(decision, trace);
         }
-        let outcome: Outcome = world.decide_pod_by_pod(&ask, &mut trace);
-        let not_matching = loaded.group.map(|it| world.pods_not_matching(it));
-        let decision = Decision {
+        let outcome: GangOutcome = world.decide_pod_by_pod(&ask, &mut trace);
+        let not_matching = loaded.group.map(|it| world.pods_not_matching_priority(it));
+        let decision = GangDecision {
             outcome,
             dropped: None,
-            not_matching: not_matching.unwrap_or_default(),
+            pods_not_matching_priority: not_matching.unwrap_or_default(),
         };
         Self::Decision(decision, trace)
     }
 }
 
 /// The policy of the group that is asked about. Its pods need not name it.
-fn policy(scenario: &Scenario, loaded: &Loaded) -> PodPreemption {
-    use lockkeeper_preemption::gang::{GroupKey, Kind as CoreKind};
-    let mut world = loaded.world.clone();
+fn group_policy(scenario: &GangScenario, loaded: &LoadedGangScenario) -> PodPreemption {
+    use lockkeeper_preemption::gang::{GroupKey, PreemptionUnitKind as CoreKind};
+    let mut world = loaded.gang_cluster.clone();
     let kinds = [
         (CoreKind::PodGroup, &scenario.pod_group),
         (CoreKind::Composite, &scenario.composite_pod_group),
@@ -107,15 +107,15 @@ fn policy(scenario: &Scenario, loaded: &Loaded) -> PodPreemption {
         }))
     });
     let pods: Vec<PodId> = world.cluster().pods().map(|(id, _)| id).collect();
-    world.preemption(group.unwrap_or_default(), &pods)
+    world.group_preemption_policy(group.unwrap_or_default(), &pods)
 }
 
-fn units(loaded: &Loaded) -> Vec<UnitId> {
-    let world = &loaded.world;
+fn units_by_importance(loaded: &LoadedGangScenario) -> Vec<UnitId> {
+    let world = &loaded.gang_cluster;
     let mut units: Vec<UnitId> = match &loaded.hosts {
         Some(hosts) => hosts.iter().flat_map(|it| world.units_on(*it)).collect(),
         None => world.units().map(|(id, _)| id).collect(),
     };
-    units.sort_by_cached_key(|id| world.unit(*id).map(|it| it.rank(*id)));
+    units.sort_by_cached_key(|id| world.unit(*id).map(|it| it.importance(*id)));
     units
 }

@@ -1,17 +1,17 @@
 //! The world that a scenario describes.
 
-use super::door::{GangError, check};
-use super::shapes::{selector, shape, taint};
-use super::written::{
-    Group, Kind, Mode, Node, Pod, Policy, Preemptor, Scenario, Status, UnitKind, Victim, Whose,
+use super::validate::{GangError, validate};
+use super::pod_shape::{selector, pod_shape, taint};
+use super::scenario::{
+    Group, Kind, Mode, Node, Pod, Policy, Preemptor, GangScenario, FilterStatus, UnitKind, Victim, SchedulerBehavior,
 };
 use crate::objects::pod_requests;
 use crate::scenario::AmountText;
 use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_preemption::gang::{
-    Ask, BudgetSpec, Compatibility, DisruptionMode, Gates, GroupKey, GroupSpec, Kind as CoreKind,
-    MemberSpec, Options, Rank, Sample, World,
+    PreemptionRequest, BudgetSpec, SchedulerCompatibility, DisruptionMode, FeatureGates, GroupKey, GroupSpec, PreemptionUnitKind as CoreKind,
+    MemberSpec, GangOptions, Importance, NodeSample, GangCluster,
 };
 use lockkeeper_preemption::placement::{
     HostSpec, Labels, PodPreemption, PodSpec as CorePod, Shape, Strategy,
@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 
 /// A world, and what is asked about it.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedGangScenario {
     /// The world.
-    pub world: World,
+    pub gang_cluster: GangCluster,
     /// The preemptor's pods, in order.
     pub pods: Vec<PodId>,
     /// The preemptor's group.
@@ -31,26 +31,26 @@ pub struct Loaded {
     /// The nodes that count, if not all do.
     pub hosts: Option<Vec<HostId>>,
     /// Where its pods go, decided elsewhere.
-    pub given: Option<Vec<Option<HostId>>>,
+    pub fixed_placement: Option<Vec<Option<HostId>>>,
     /// How many nodes are looked at.
-    pub sample: Option<Sample>,
+    pub sample: Option<NodeSample>,
     /// The pod that is asked about.
     pub pod: Option<PodId>,
     /// The units that are asked about, in order.
     pub victims: Vec<UnitId>,
     /// What is compared, in order.
-    pub ranks: Vec<Rank>,
+    pub ranks: Vec<Importance>,
 }
 
-impl Loaded {
+impl LoadedGangScenario {
     /// The question about the preemptor.
     #[must_use]
-    pub fn ask(&self) -> Ask<'_> {
-        Ask {
+    pub fn preemption_request(&self) -> PreemptionRequest<'_> {
+        PreemptionRequest {
             pods: &self.pods,
             group: self.group,
             hosts: self.hosts.as_deref(),
-            given: self.given.as_deref(),
+            fixed_placement: self.fixed_placement.as_deref(),
             sample: self.sample,
         }
     }
@@ -59,34 +59,34 @@ impl Loaded {
 /// What holds for a scenario: one with a kind was recorded from kube-scheduler, whose gates are off unless it says
 /// otherwise. `compatibility` overrides what the scenario says.
 #[must_use]
-pub fn options(scenario: &Scenario, compatibility: Option<Compatibility>) -> Options {
+pub fn options(scenario: &GangScenario, compatibility: Option<SchedulerCompatibility>) -> GangOptions {
     let written = scenario.compatibility.map(|it| match it {
-        Whose::Lockkeeper => Compatibility::Lockkeeper,
-        Whose::KubeScheduler => Compatibility::KubeScheduler,
+        SchedulerBehavior::Lockkeeper => SchedulerCompatibility::Lockkeeper,
+        SchedulerBehavior::KubeScheduler => SchedulerCompatibility::KubeScheduler,
     });
-    let recorded = scenario.kind.map(|_| Compatibility::KubeScheduler);
+    let recorded = scenario.kind.map(|_| SchedulerCompatibility::KubeScheduler);
     let features = match (scenario.features, scenario.kind) {
         (Some(features), _) => Some(features),
-        (None, Some(_)) => Some(super::written::Features::default()),
+        (None, Some(_)) => Some(super::scenario::Features::default()),
         (None, None) => None,
     };
     let policy = scenario.preemptor.as_ref();
     let policy = policy.and_then(|it| it.preemption_policy).is_some();
-    let gates = features.map(|it| Gates {
+    let gates = features.map(|it| FeatureGates {
         // The victims that are spoken of are units whatever the gates.
         generic_workload: it.generic_workload || scenario.kind == Some(Kind::PdbSplit),
         composite_pod_group: it.composite_pod_group,
         pod_group_preemption_policy: it.pod_group_preemption_policy || policy,
     });
     let strategy = scenario.placement_strategy.as_deref().unwrap_or_default();
-    Options {
+    GangOptions {
         compatibility: compatibility.or(written).or(recorded).unwrap_or_default(),
         strategy: if strategy.starts_with("best_fit") {
             Strategy::BestFit
         } else {
             Strategy::FirstFit
         },
-        is_thorough: strategy.starts_with("both"),
+        tries_both_strategies: strategy.starts_with("both"),
         gates: gates.unwrap_or_default(),
     }
 }
@@ -96,32 +96,32 @@ pub fn options(scenario: &Scenario, compatibility: Option<Compatibility>) -> Opt
 /// # Errors
 ///
 /// When it is none: a name stands twice or is missing, an amount makes no sense.
-pub fn load(scenario: &Scenario, options: Options) -> Result<Loaded, GangError> {
-    check(scenario)?;
-    let mut loaded = Loaded {
-        world: World::new(options),
+pub fn load(scenario: &GangScenario, options: GangOptions) -> Result<LoadedGangScenario, GangError> {
+    validate(scenario)?;
+    let mut loaded = LoadedGangScenario {
+        gang_cluster: GangCluster::new(options),
         pods: Vec::new(),
         group: None,
         hosts: None,
-        given: None,
+        fixed_placement: None,
         sample: None,
         pod: None,
         victims: Vec::new(),
         ranks: Vec::new(),
     };
-    let world = &mut loaded.world;
-    for (at, node) in scenario.each_node() {
-        set_host(world, node, at)?;
+    let world = &mut loaded.gang_cluster;
+    for (at, node) in scenario.nodes_without_duplicates() {
+        add_host(world, node, at)?;
     }
     for it in scenario
         .composite_pod_groups
         .iter()
         .chain(&scenario.composite_pod_group)
     {
-        set_group(world, CoreKind::Composite, it, None);
+        add_group(world, CoreKind::Composite, it, None);
     }
     for it in scenario.pod_groups.iter().chain(&scenario.pod_group) {
-        set_group(world, CoreKind::PodGroup, it, None);
+        add_group(world, CoreKind::PodGroup, it, None);
     }
     for (at, budget) in scenario.pdbs.iter().enumerate() {
         let path = format!("pdbs[{at}].selector");
@@ -140,7 +140,7 @@ pub fn load(scenario: &Scenario, options: Options) -> Result<Loaded, GangError> 
     let group = scenario.pod_group.as_ref().map(|it| it.name.as_str());
     for (at, pod) in scenario.pods.iter().enumerate() {
         let group = pod.pod_group.as_deref().or(group);
-        set_pod(
+        add_pod(
             world,
             pod,
             group,
@@ -150,17 +150,17 @@ pub fn load(scenario: &Scenario, options: Options) -> Result<Loaded, GangError> 
     }
     if let Some(pod) = &scenario.pod {
         let group = pod.pod_group.as_deref();
-        loaded.pod = Some(set_pod(world, pod, group, pod.node.as_deref(), "pod")?);
+        loaded.pod = Some(add_pod(world, pod, group, pod.node.as_deref(), "pod")?);
     }
     if let Some(preemptor) = &scenario.preemptor {
         set_preemptor(&mut loaded, preemptor)?;
     }
     set_victims(&mut loaded, &scenario.victims)?;
-    narrow(&mut loaded, scenario)?;
+    restrict_nodes(&mut loaded, scenario)?;
     Ok(loaded)
 }
 
-fn set_host(world: &mut World, node: &Node, at: usize) -> Result<HostId, GangError> {
+fn add_host(world: &mut GangCluster, node: &Node, at: usize) -> Result<HostId, GangError> {
     let allocatable = amounts(world, &node.allocatable);
     let labels = labels(world, &node.labels);
     let mut taints = Vec::new();
@@ -180,8 +180,8 @@ fn set_host(world: &mut World, node: &Node, at: usize) -> Result<HostId, GangErr
     }))
 }
 
-fn set_group(
-    world: &mut World,
+fn add_group(
+    world: &mut GangCluster,
     kind: CoreKind,
     group: &Group,
     preemption: Option<Policy>,
@@ -203,25 +203,25 @@ fn set_group(
         },
         priority: group.priority,
         preemption_priority: group.preemption_priority,
-        preemption: preemption.or(group.preemption_policy).map(policy),
+        preemption: preemption.or(group.preemption_policy).map(preemption_policy),
         count_min: gang.and_then(|it| it.min_count),
     })
 }
 
-fn set_pod(
-    world: &mut World,
+fn add_pod(
+    world: &mut GangCluster,
     pod: &Pod,
     group: Option<&str>,
     node: Option<&str>,
     path: &str,
 ) -> Result<PodId, GangError> {
     let mut shape = match &pod.spec {
-        Some(spec) => shape(world, spec),
+        Some(spec) => pod_shape(world, spec),
         None => Shape::default(),
     };
     shape.requests = amounts(world, &pod.requests);
     if let Some(spec) = &pod.spec {
-        for (resource, amount) in requests_of(pod, spec, path)? {
+        for (resource, amount) in pod_spec_requests(pod, spec, path)? {
             shape.requests.push((world.resource(&resource), amount));
         }
     }
@@ -248,7 +248,7 @@ fn set_pod(
             shape,
             labels,
             priority: pod.priority.unwrap_or_default(),
-            preemption: pod.preemption_policy.map(policy).unwrap_or_default(),
+            preemption: pod.preemption_policy.map(preemption_policy).unwrap_or_default(),
             started_at_ns: pod.start_time_ns,
             is_terminating: pod.terminating,
         },
@@ -258,35 +258,35 @@ fn set_pod(
     }))
 }
 
-fn set_preemptor(loaded: &mut Loaded, preemptor: &Preemptor) -> Result<(), GangError> {
-    let world = &mut loaded.world;
+fn set_preemptor(loaded: &mut LoadedGangScenario, preemptor: &Preemptor) -> Result<(), GangError> {
+    let world = &mut loaded.gang_cluster;
     let policy = preemptor.preemption_policy;
     if let Some(group) = &preemptor.pod_group {
-        loaded.group = Some(set_group(world, CoreKind::PodGroup, group, policy));
+        loaded.group = Some(add_group(world, CoreKind::PodGroup, group, policy));
     }
     if let Some(group) = &preemptor.composite_pod_group {
-        loaded.group = Some(set_group(world, CoreKind::Composite, group, policy));
+        loaded.group = Some(add_group(world, CoreKind::Composite, group, policy));
     }
     let own = preemptor.pod_group.as_ref().map(|it| it.name.as_str());
     for (at, pod) in preemptor.pods.iter().enumerate() {
         let group = pod.pod_group.as_deref().or(own);
         let path = format!("preemptor.pods[{at}]");
-        loaded.pods.push(set_pod(world, pod, group, None, &path)?);
+        loaded.pods.push(add_pod(world, pod, group, None, &path)?);
     }
     if let Some(pod) = &preemptor.pod {
         let group = pod.pod_group.as_deref();
         // One that runs already wants more where it is: what it has there counts as free.
         let host = pod.node.as_deref().map(|it| world.host_id(it));
         loaded.hosts = host.map(|it| vec![it]);
-        let pod = set_pod(world, pod, group, None, "preemptor.pod")?;
+        let pod = add_pod(world, pod, group, None, "preemptor.pod")?;
         loaded.pods.push(pod);
     }
     Ok(())
 }
 
 /// Victims that are only spoken of: those with pods that have names run on a node of their own.
-fn set_victims(loaded: &mut Loaded, victims: &[Victim]) -> Result<(), GangError> {
-    let world = &mut loaded.world;
+fn set_victims(loaded: &mut LoadedGangScenario, victims: &[Victim]) -> Result<(), GangError> {
+    let world = &mut loaded.gang_cluster;
     for (at, victim) in victims.iter().enumerate() {
         let name = format!("victims[{at}]");
         let kind = match victim.kind {
@@ -294,12 +294,12 @@ fn set_victims(loaded: &mut Loaded, victims: &[Victim]) -> Result<(), GangError>
             UnitKind::PodGroup => CoreKind::PodGroup,
             UnitKind::CompositePodGroup => CoreKind::Composite,
         };
-        loaded.ranks.push(Rank {
+        loaded.ranks.push(Importance {
             priority: std::cmp::Reverse(victim.priority),
             kind: std::cmp::Reverse(kind),
             pods: std::cmp::Reverse(victim.pods.len()),
             started_at_ns: victim.earliest_start_time_ns.unwrap_or(i64::MAX),
-            told: PodId::default(),
+            first_pod: PodId::default(),
             name: name.as_str().into(),
             unit: UnitId::default(),
         });
@@ -313,11 +313,11 @@ fn set_victims(loaded: &mut Loaded, victims: &[Victim]) -> Result<(), GangError>
             priority: Some(victim.priority),
             ..Group::default()
         };
-        set_group(world, CoreKind::PodGroup, &group, None);
+        add_group(world, CoreKind::PodGroup, &group, None);
         let mut unit = None;
         for (pod_at, pod) in victim.pods.iter().enumerate() {
             let path = format!("{name}.pods[{pod_at}]");
-            let pod = set_pod(world, pod, Some(&name), Some("somewhere"), &path)?;
+            let pod = add_pod(world, pod, Some(&name), Some("somewhere"), &path)?;
             unit = world.unit_of(pod);
         }
         loaded.victims.extend(unit);
@@ -326,23 +326,23 @@ fn set_victims(loaded: &mut Loaded, victims: &[Victim]) -> Result<(), GangError>
 }
 
 /// Which nodes count, where the pods go, and how many nodes are looked at.
-fn narrow(loaded: &mut Loaded, scenario: &Scenario) -> Result<(), GangError> {
+fn restrict_nodes(loaded: &mut LoadedGangScenario, scenario: &GangScenario) -> Result<(), GangError> {
     let recorded = scenario.expected.get("filter_status").cloned();
     let recorded = recorded.and_then(|it| serde_json::from_value(it).ok());
-    let statuses: Option<BTreeMap<String, Status>> =
+    let statuses: Option<BTreeMap<String, FilterStatus>> =
         scenario.filtered_node_status.clone().or(recorded);
-    let is_kube = loaded.world.options().compatibility == Compatibility::KubeScheduler;
+    let is_kube = loaded.gang_cluster.options().compatibility == SchedulerCompatibility::KubeScheduler;
     if let Some(statuses) = statuses.filter(|_| is_kube) {
-        let helps = |name: &str| statuses.get(name) == Some(&Status::Unschedulable);
+        let helps = |name: &str| statuses.get(name) == Some(&FilterStatus::Unschedulable);
         let nodes = scenario.nodes.iter().filter(|it| helps(&it.name));
-        loaded.hosts = Some(nodes.map(|it| loaded.world.host_id(&it.name)).collect());
+        loaded.hosts = Some(nodes.map(|it| loaded.gang_cluster.host_id(&it.name)).collect());
     }
     if let Some(node) = scenario
         .main_node
         .as_ref()
         .or(scenario.target_node.as_ref())
     {
-        loaded.hosts = Some(vec![known_host(loaded, scenario, node, "main_node")?]);
+        loaded.hosts = Some(vec![find_host(loaded, scenario, node, "main_node")?]);
     }
     if let Some(given) = scenario.placement.as_ref().filter(|it| it.called) {
         let mut seats = BTreeMap::new();
@@ -350,17 +350,17 @@ fn narrow(loaded: &mut Loaded, scenario: &Scenario) -> Result<(), GangError> {
             let at = format!("placement.with_all_victims_removed[{at}].node");
             seats.insert(
                 seat.pod.as_str(),
-                known_host(loaded, scenario, &seat.node, &at)?,
+                find_host(loaded, scenario, &seat.node, &at)?,
             );
         }
         let pods = scenario.preemptor.iter().flat_map(|it| &it.pods);
-        loaded.given = Some(
+        loaded.fixed_placement = Some(
             pods.map(|it| seats.get(it.name.as_str()).copied())
                 .collect(),
         );
     }
     let sequential = scenario.params.as_ref().filter(|it| it.sequential);
-    loaded.sample = sequential.map(|it| Sample {
+    loaded.sample = sequential.map(|it| NodeSample {
         offset: it.offset,
         count: it.num_candidates,
     });
@@ -373,14 +373,14 @@ fn narrow(loaded: &mut Loaded, scenario: &Scenario) -> Result<(), GangError> {
     Ok(())
 }
 
-fn known_host(
-    loaded: &mut Loaded,
-    scenario: &Scenario,
+fn find_host(
+    loaded: &mut LoadedGangScenario,
+    scenario: &GangScenario,
     name: &str,
     at: &str,
 ) -> Result<HostId, GangError> {
     if scenario.nodes.iter().any(|it| it.name == name) {
-        return Ok(loaded.world.host_id(name));
+        return Ok(loaded.gang_cluster.host_id(name));
     }
     Err(GangError::Unknown {
         at: at.to_owned(),
@@ -389,36 +389,36 @@ fn known_host(
     })
 }
 
-fn policy(policy: Policy) -> PodPreemption {
+fn preemption_policy(policy: Policy) -> PodPreemption {
     match policy {
         Policy::PreemptLowerPriority => PodPreemption::LowerPriority,
         Policy::Never => PodPreemption::Never,
     }
 }
 
-fn labels(world: &mut World, labels: &BTreeMap<String, String>) -> Labels {
+fn labels(world: &mut GangCluster, labels: &BTreeMap<String, String>) -> Labels {
     let pairs = labels.iter();
-    Labels::of(pairs.map(|(key, value)| (world.word(key), world.word(value))))
+    Labels::from_pairs(pairs.map(|(key, value)| (world.symbol(key), world.symbol(value))))
 }
 
-fn amounts(world: &mut World, amounts: &BTreeMap<String, AmountText>) -> Vec<(ResourceId, Amount)> {
-    let all = amounts.iter().map(|(key, text)| amount(key, *text));
+fn amounts(world: &mut GangCluster, amounts: &BTreeMap<String, AmountText>) -> Vec<(ResourceId, Amount)> {
+    let all = amounts.iter().map(|(key, text)| parse_amount(key, *text));
     all.filter_map(|(resource, number)| Some((world.resource(resource), Amount::new(number?))))
         .collect()
 }
 
 /// The resource that a key stands for, and the amount in the unit of the core.
-pub(super) fn amount(key: &str, text: AmountText) -> (&str, Option<i64>) {
+pub(super) fn parse_amount(key: &str, text: AmountText) -> (&str, Option<i64>) {
     let resource = match key {
         "cpu_milli" => "cpu",
         "memory_bytes" => "memory",
         key => key,
     };
-    (resource, text.of(resource))
+    (resource, text.in_core_units(resource))
 }
 
 /// What a pod asks for by its spec.
-pub(super) fn requests_of(
+pub(super) fn pod_spec_requests(
     pod: &Pod,
     spec: &PodSpec,
     path: &str,

@@ -1,35 +1,35 @@
 //! Answers as JSON.
 
-use super::answer::Answer;
-use super::build::Loaded;
+use super::answer::ScenarioAnswer;
+use super::build::LoadedGangScenario;
 use lockkeeper_preemption::gang::{
-    Decision, DryRun, Ineligible, Kind, Outcome, Plan, Score, Step, Why, World,
+    GangDecision, DryRun, IneligibleReason, PreemptionUnitKind, GangOutcome, GangPlan, Score, GangStep, InfeasibleReason, GangCluster,
 };
-use lockkeeper_preemption::placement::{PodPreemption, Refusal};
+use lockkeeper_preemption::placement::{PodPreemption, FilterRejection};
 use lockkeeper_preemption::{BudgetId, HostId, PodId, UnitId};
 use serde_json::{Value, json};
 
 /// An answer, with names in place of numbers.
 #[must_use]
-pub fn told(loaded: &Loaded, answer: &Answer) -> Value {
-    let world = &loaded.world;
+pub fn to_json(loaded: &LoadedGangScenario, answer: &ScenarioAnswer) -> Value {
+    let world = &loaded.gang_cluster;
     match answer {
-        Answer::Decision(it, trace) => {
-            let mut told = decision(world, loaded, it);
-            insert(&mut told, "trace", steps(world, trace.steps()));
+        ScenarioAnswer::Decision(it, trace) => {
+            let mut told = decision_json(world, loaded, it);
+            insert_key(&mut told, "trace", steps_json(world, trace.steps()));
             told
         }
-        Answer::DryRun(run, trace) => {
-            let mut told = dry_run(world, run);
-            insert(&mut told, "trace", steps(world, trace.steps()));
+        ScenarioAnswer::DryRun(run, trace) => {
+            let mut told = dry_run_json(world, run);
+            insert_key(&mut told, "trace", steps_json(world, trace.steps()));
             told
         }
-        Answer::MayPreempt(may) => json!({
+        ScenarioAnswer::MayPreempt(may) => json!({
             "mayPreempt": may.is_ok(),
-            "reason": may.err().map(ineligible),
+            "reason": may.err().map(ineligible_name),
         }),
-        Answer::Policy(it) => json!({"preemptionPolicy": policy(*it)}),
-        Answer::Priorities {
+        ScenarioAnswer::Policy(it) => json!({"preemptionPolicy": policy_name(*it)}),
+        ScenarioAnswer::Priorities {
             pod,
             scheduling,
             preemption,
@@ -38,19 +38,19 @@ pub fn told(loaded: &Loaded, answer: &Answer) -> Value {
             "priority": scheduling,
             "preemptionPriority": preemption,
         }),
-        Answer::Units(units) => {
-            let all = units.iter().map(|it| unit(world, *it));
+        ScenarioAnswer::Units(units) => {
+            let all = units.iter().map(|it| unit_json(world, *it));
             json!({"units": all.collect::<Vec<_>>()})
         }
-        Answer::Budgets(victims) => {
-            let each = victims.iter().map(|it| breaks(world, it));
+        ScenarioAnswer::Budgets(victims) => {
+            let each = victims.iter().map(|it| budget_violations(world, it));
             json!({"victims": each.collect::<Vec<_>>()})
         }
-        Answer::IsMoreImportant(is) => json!({"firstIsMoreImportant": is}),
+        ScenarioAnswer::IsMoreImportant(is) => json!({"firstIsMoreImportant": is}),
     }
 }
 
-fn decision(world: &World, loaded: &Loaded, decision: &Decision) -> Value {
+fn decision_json(world: &GangCluster, loaded: &LoadedGangScenario, decision: &GangDecision) -> Value {
     let preemptor = match loaded.group {
         Some(group) => world.group_name(group).to_owned(),
         None => loaded
@@ -64,105 +64,105 @@ fn decision(world: &World, loaded: &Loaded, decision: &Decision) -> Value {
         "outcome": outcome_name(&decision.outcome),
     });
     match &decision.outcome {
-        Outcome::Fits { placement: it } | Outcome::Waits { placement: it } => {
-            insert(&mut told, "placement", placement(world, it));
+        GangOutcome::Fits { placement: it } | GangOutcome::AwaitingVictims { placement: it } => {
+            insert_key(&mut told, "placement", placement_json(world, it));
         }
-        Outcome::Preempt(it) => {
-            if let (Some(told), Value::Object(plan)) = (told.as_object_mut(), plan(world, it)) {
+        GangOutcome::Preempt(it) => {
+            if let (Some(told), Value::Object(plan)) = (told.as_object_mut(), plan_json(world, it)) {
                 told.extend(plan);
             }
         }
-        Outcome::Refused(it) => insert(&mut told, "reason", ineligible(*it).into()),
-        Outcome::Infeasible { domains } => {
-            let all = domains.iter().map(|(host, it)| domain(world, *host, it));
-            insert(&mut told, "domains", all.collect());
+        GangOutcome::Ineligible(it) => insert_key(&mut told, "reason", ineligible_name(*it).into()),
+        GangOutcome::Infeasible { domains } => {
+            let all = domains.iter().map(|(host, it)| domain_json(world, *host, it));
+            insert_key(&mut told, "domains", all.collect());
         }
     }
     if let Some(it) = &decision.dropped {
         let dropped = json!({
             "pod": world.pod_name(it.pod),
             "node": world.cluster().host_name(it.host),
-            "why": why(world, &it.why),
+            "why": infeasible_json(world, &it.reason),
         });
-        insert(&mut told, "droppedNomination", dropped);
+        insert_key(&mut told, "droppedNomination", dropped);
     }
-    if !decision.not_matching.is_empty() {
-        let names = decision.not_matching.iter().map(|it| world.pod_name(*it));
-        insert(&mut told, "podsNotMatchingPriority", names.collect());
+    if !decision.pods_not_matching_priority.is_empty() {
+        let names = decision.pods_not_matching_priority.iter().map(|it| world.pod_name(*it));
+        insert_key(&mut told, "podsNotMatchingPriority", names.collect());
     }
     told
 }
 
-fn dry_run(world: &World, run: &DryRun) -> Value {
+fn dry_run_json(world: &GangCluster, run: &DryRun) -> Value {
     let infeasible = run.infeasible.iter();
     json!({
-        "candidates": run.candidates.iter().map(|it| plan(world, it)).collect::<Vec<_>>(),
-        "domains": infeasible.map(|(host, it)| domain(world, *host, it)).collect::<Vec<_>>(),
+        "candidates": run.candidates.iter().map(|it| plan_json(world, it)).collect::<Vec<_>>(),
+        "domains": infeasible.map(|(host, it)| domain_json(world, *host, it)).collect::<Vec<_>>(),
     })
 }
 
-fn insert(told: &mut Value, key: &str, value: Value) {
+fn insert_key(told: &mut Value, key: &str, value: Value) {
     if let Some(fields) = told.as_object_mut() {
         fields.insert(key.to_owned(), value);
     }
 }
 
-pub(super) fn outcome_name(outcome: &Outcome) -> &'static str {
+pub(super) fn outcome_name(outcome: &GangOutcome) -> &'static str {
     match outcome {
-        Outcome::Fits { .. } => "fits",
-        Outcome::Preempt(_) => "preempts",
-        Outcome::Waits { .. } => "waits",
-        Outcome::Refused(_) => "mayNotPreempt",
-        Outcome::Infeasible { .. } => "infeasible",
+        GangOutcome::Fits { .. } => "fits",
+        GangOutcome::Preempt(_) => "preempts",
+        GangOutcome::AwaitingVictims { .. } => "waits",
+        GangOutcome::Ineligible(_) => "mayNotPreempt",
+        GangOutcome::Infeasible { .. } => "infeasible",
     }
 }
 
-fn ineligible(reason: Ineligible) -> &'static str {
+fn ineligible_name(reason: IneligibleReason) -> &'static str {
     match reason {
-        Ineligible::Never => "policyNever",
+        IneligibleReason::PolicyNever => "policyNever",
         _ => "victimsStillGoing",
     }
 }
 
-fn policy(policy: PodPreemption) -> &'static str {
+fn policy_name(policy: PodPreemption) -> &'static str {
     match policy {
         PodPreemption::LowerPriority => "PreemptLowerPriority",
         PodPreemption::Never => "Never",
     }
 }
 
-pub(super) fn kind(kind: Kind) -> &'static str {
+pub(super) fn kind_name(kind: PreemptionUnitKind) -> &'static str {
     match kind {
-        Kind::Pod => "Pod",
-        Kind::PodGroup => "PodGroup",
-        Kind::Composite => "CompositePodGroup",
+        PreemptionUnitKind::Pod => "Pod",
+        PreemptionUnitKind::PodGroup => "PodGroup",
+        PreemptionUnitKind::Composite => "CompositePodGroup",
     }
 }
 
-fn plan(world: &World, plan: &Plan) -> Value {
+fn plan_json(world: &GangCluster, plan: &GangPlan) -> Value {
     json!({
         "node": plan.host.map(|it| world.cluster().host_name(it)),
-        "placement": placement(world, &plan.placement),
-        "victims": plan.victims.iter().map(|it| unit(world, *it)).collect::<Vec<_>>(),
+        "placement": placement_json(world, &plan.placement),
+        "victims": plan.victims.iter().map(|it| unit_json(world, *it)).collect::<Vec<_>>(),
         "budgetViolations": plan.violations,
         "groupDisruptions": plan.group_disruptions,
-        "upToPriority": plan.most,
-        "score": score(&plan.score),
+        "upToPriority": plan.max_priority,
+        "score": score_json(&plan.score),
     })
 }
 
-fn score(score: &Score) -> Value {
+fn score_json(score: &Score) -> Value {
     json!({
         "expectedCascades": score.cascades,
         "budgetViolations": score.violations,
-        "highestPriority": score.highest,
-        "prioritySum": score.sum,
+        "highestPriority": score.highest_priority,
+        "prioritySum": score.priority_sum,
         "pods": score.pods,
         "startedAtNs": score.started_at_ns.0,
     })
 }
 
-fn placement(world: &World, placement: &[(PodId, Option<HostId>)]) -> Value {
+fn placement_json(world: &GangCluster, placement: &[(PodId, Option<HostId>)]) -> Value {
     let each = placement.iter().map(|(pod, host)| {
         let node = host.map(|it| world.cluster().host_name(it));
         json!({"pod": world.pod_name(*pod), "node": node})
@@ -170,7 +170,7 @@ fn placement(world: &World, placement: &[(PodId, Option<HostId>)]) -> Value {
     each.collect()
 }
 
-fn unit(world: &World, id: UnitId) -> Value {
+fn unit_json(world: &GangCluster, id: UnitId) -> Value {
     let Some(unit) = world.unit(id) else {
         return Value::Null;
     };
@@ -184,37 +184,37 @@ fn unit(world: &World, id: UnitId) -> Value {
     });
     json!({
         "unit": unit.name(),
-        "kind": kind(unit.kind()),
+        "kind": kind_name(unit.kind()),
         "priority": unit.priority(),
         "pods": pods.collect::<Vec<_>>(),
     })
 }
 
-fn breaks(world: &World, breaks: &[(PodId, BudgetId)]) -> Value {
+fn budget_violations(world: &GangCluster, breaks: &[(PodId, BudgetId)]) -> Value {
     let each = breaks.iter().map(
         |(pod, budget)| json!({"pod": world.pod_name(*pod), "budget": world.budget_name(*budget)}),
     );
     each.collect()
 }
 
-fn domain(world: &World, host: Option<HostId>, reason: &Why) -> Value {
+fn domain_json(world: &GangCluster, host: Option<HostId>, reason: &InfeasibleReason) -> Value {
     let node = host.map(|it| world.cluster().host_name(it));
-    json!({"node": node, "why": why(world, reason)})
+    json!({"node": node, "why": infeasible_json(world, reason)})
 }
 
-fn why(world: &World, why: &Why) -> Value {
+fn infeasible_json(world: &GangCluster, why: &InfeasibleReason) -> Value {
     let cluster = world.cluster();
     match why {
-        Why::Refused(refusal) => match refusal {
-            Refusal::Absent => json!({"reason": "noSuchNode"}),
-            Refusal::Unschedulable => json!({"reason": "unschedulable"}),
-            Refusal::Unselected => json!({"reason": "notSelected"}),
-            Refusal::Tainted { key } => {
-                json!({"reason": "tainted", "taint": cluster.words().text(*key)})
+        InfeasibleReason::Rejected(refusal) => match refusal {
+            FilterRejection::NodeNotFound => json!({"reason": "noSuchNode"}),
+            FilterRejection::Unschedulable => json!({"reason": "unschedulable"}),
+            FilterRejection::SelectorMismatch => json!({"reason": "notSelected"}),
+            FilterRejection::UntoleratedTaint { key } => {
+                json!({"reason": "tainted", "taint": cluster.symbols().text(*key)})
             }
-            Refusal::TooSmall {
+            FilterRejection::InsufficientAllocatable {
                 resource,
-                asked,
+                requested: asked,
                 allocatable,
             } => json!({
                 "reason": "tooSmall",
@@ -224,12 +224,12 @@ fn why(world: &World, why: &Why) -> Value {
             }),
             _ => json!({"reason": "refused"}),
         },
-        Why::NoVictims => json!({"reason": "nobodyOfLowerPriority"}),
-        Why::NoRoom { short } => {
+        InfeasibleReason::NoLowerPriority => json!({"reason": "nobodyOfLowerPriority"}),
+        InfeasibleReason::InsufficientResources { resources: short } => {
             let names = short.iter().map(|it| cluster.resource_name(*it));
             json!({"reason": "noRoom", "short": names.collect::<Vec<_>>()})
         }
-        Why::NoPlacement {
+        InfeasibleReason::NoPlacement {
             pod,
             placed,
             count_min,
@@ -243,54 +243,54 @@ fn why(world: &World, why: &Why) -> Value {
     }
 }
 
-fn steps(world: &World, steps: &[Step]) -> Value {
-    steps.iter().map(|it| step(world, it)).collect()
+fn steps_json(world: &GangCluster, steps: &[GangStep]) -> Value {
+    steps.iter().map(|it| step_json(world, it)).collect()
 }
 
-fn step(world: &World, step: &Step) -> Value {
+fn step_json(world: &GangCluster, step: &GangStep) -> Value {
     let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
     let name = |id: &UnitId| world.unit(*id).map(|it| it.name().to_owned());
     match step {
-        Step::Pod { pod } => json!({"step": "pod", "pod": world.pod_name(*pod)}),
-        Step::Stands => json!({"step": "stands"}),
-        Step::Dropped {
+        GangStep::Pod { pod } => json!({"step": "pod", "pod": world.pod_name(*pod)}),
+        GangStep::NominationStands => json!({"step": "stands"}),
+        GangStep::NominationDropped {
             pod,
             host,
-            why: reason,
+            reason,
         } => json!({
             "step": "dropped",
             "pod": world.pod_name(*pod),
             "node": node(host),
-            "why": why(world, reason),
+            "why": infeasible_json(world, reason),
         }),
-        Step::Again => json!({"step": "again"}),
-        Step::NoRoom => json!({"step": "noRoom"}),
-        Step::Domain { host } => json!({"step": "domain", "node": host.as_ref().map(node)}),
-        Step::Infeasible { why: reason } => {
-            json!({"step": "infeasible", "why": why(world, reason)})
+        GangStep::RetriedDomain => json!({"step": "again"}),
+        GangStep::DoesNotFit => json!({"step": "noRoom"}),
+        GangStep::Domain { host } => json!({"step": "domain", "node": host.as_ref().map(node)}),
+        GangStep::Infeasible { reason } => {
+            json!({"step": "infeasible", "why": infeasible_json(world, reason)})
         }
-        Step::Placed { placement: it } => {
-            json!({"step": "placed", "placement": placement(world, it)})
+        GangStep::Placed { placement: it } => {
+            json!({"step": "placed", "placement": placement_json(world, it)})
         }
-        Step::PlacedAnew { placement: it } => {
-            json!({"step": "placedAnew", "placement": placement(world, it)})
+        GangStep::PlacedAgain { placement: it } => {
+            json!({"step": "placedAnew", "placement": placement_json(world, it)})
         }
-        Step::Protected {
+        GangStep::Protected {
             unit,
             breaks: broken,
         } => json!({
             "step": "protected",
             "unit": name(unit),
-            "breaks": breaks(world, broken),
+            "breaks": budget_violations(world, broken),
         }),
-        Step::Tried { most, is_enough } => {
+        GangStep::CutoffTried { max_priority: most, is_enough } => {
             json!({"step": "tried", "upToPriority": most, "isEnough": is_enough})
         }
-        Step::Bound { most } => json!({"step": "bound", "upToPriority": most}),
-        Step::Reprieved { unit, by_budget } => {
+        GangStep::CutoffFound { max_priority: most } => json!({"step": "bound", "upToPriority": most}),
+        GangStep::Reprieved { unit, by_budget } => {
             json!({"step": "reprieved", "unit": name(unit), "byBudget": by_budget})
         }
-        Step::Taken {
+        GangStep::NotReprieved {
             unit,
             host,
             resource,
@@ -300,8 +300,8 @@ fn step(world: &World, step: &Step) -> Value {
             "node": node(host),
             "short": world.cluster().resource_name(*resource),
         }),
-        Step::Scored { score: it } => json!({"step": "scored", "score": score(it)}),
-        Step::Chosen { host } => json!({"step": "chosen", "node": host.as_ref().map(node)}),
+        GangStep::Scored { score: it } => json!({"step": "scored", "score": score_json(it)}),
+        GangStep::Chosen { host } => json!({"step": "chosen", "node": host.as_ref().map(node)}),
         _ => Value::Null,
     }
 }

@@ -1,12 +1,12 @@
 //! Answers for a person who asks why.
 
-use super::answer::Answer;
-use super::build::Loaded;
-use super::message::message;
+use super::answer::ScenarioAnswer;
+use super::build::LoadedGangScenario;
+use super::scheduler_message::scheduler_message;
 use lockkeeper_preemption::gang::{
-    Compatibility, Decision, DryRun, Ineligible, Kind, Outcome, Plan, Score, Step, Why, World,
+    SchedulerCompatibility, GangDecision, DryRun, IneligibleReason, PreemptionUnitKind, GangOutcome, GangPlan, Score, GangStep, InfeasibleReason, GangCluster,
 };
-use lockkeeper_preemption::placement::{PodPreemption, Refusal};
+use lockkeeper_preemption::placement::{PodPreemption, FilterRejection};
 use lockkeeper_preemption::{BudgetId, HostId, PodId, UnitId};
 use std::fmt::{self, Write};
 
@@ -15,22 +15,22 @@ use std::fmt::{self, Write};
 /// # Errors
 ///
 /// When the writer fails.
-pub fn tell(out: &mut impl Write, loaded: &Loaded, answer: &Answer) -> fmt::Result {
-    let world = &loaded.world;
+pub fn write_text(out: &mut impl Write, loaded: &LoadedGangScenario, answer: &ScenarioAnswer) -> fmt::Result {
+    let world = &loaded.gang_cluster;
     match answer {
-        Answer::Decision(it, trace) => {
-            decision(out, loaded, it)?;
-            steps(out, world, trace.steps())
+        ScenarioAnswer::Decision(it, trace) => {
+            write_decision(out, loaded, it)?;
+            write_steps(out, world, trace.steps())
         }
-        Answer::DryRun(it, trace) => {
-            dry_run(out, world, it)?;
-            steps(out, world, trace.steps())
+        ScenarioAnswer::DryRun(it, trace) => {
+            write_dry_run(out, world, it)?;
+            write_steps(out, world, trace.steps())
         }
-        Answer::MayPreempt(Ok(())) => writeln!(out, "it may preempt"),
-        Answer::MayPreempt(Err(it)) => writeln!(out, "it may not preempt: {}", ineligible(*it)),
-        Answer::Policy(PodPreemption::Never) => writeln!(out, "it never preempts"),
-        Answer::Policy(_) => writeln!(out, "it preempts who is of a lower priority"),
-        Answer::Priorities {
+        ScenarioAnswer::MayPreempt(Ok(())) => writeln!(out, "it may preempt"),
+        ScenarioAnswer::MayPreempt(Err(it)) => writeln!(out, "it may not preempt: {}", ineligible_text(*it)),
+        ScenarioAnswer::Policy(PodPreemption::Never) => writeln!(out, "it never preempts"),
+        ScenarioAnswer::Policy(_) => writeln!(out, "it preempts who is of a lower priority"),
+        ScenarioAnswer::Priorities {
             pod,
             scheduling,
             preemption,
@@ -39,37 +39,37 @@ pub fn tell(out: &mut impl Write, loaded: &Loaded, answer: &Answer) -> fmt::Resu
             "{} is scheduled with priority {scheduling} and preempted by priority {preemption}",
             world.pod_name(*pod)
         ),
-        Answer::Units(units) => {
+        ScenarioAnswer::Units(units) => {
             writeln!(out, "What is preempted as one, the most important first")?;
             for id in units {
-                writeln!(out, "  {}", unit(world, *id))?;
+                writeln!(out, "  {}", unit_text(world, *id))?;
             }
             Ok(())
         }
-        Answer::Budgets(victims) if victims.is_empty() => {
+        ScenarioAnswer::Budgets(victims) if victims.is_empty() => {
             writeln!(out, "nobody is to go, so no budget is broken")
         }
-        Answer::Budgets(victims) => {
+        ScenarioAnswer::Budgets(victims) => {
             for (at, it) in victims.iter().enumerate() {
                 match it.as_slice() {
                     [] => writeln!(out, "victim {at} breaks no budget")?,
-                    broken => writeln!(out, "victim {at} breaks {}", breaks(world, broken))?,
+                    broken => writeln!(out, "victim {at} breaks {}", budget_violations(world, broken))?,
                 }
             }
             Ok(())
         }
-        Answer::IsMoreImportant(true) => writeln!(out, "the first is more important"),
-        Answer::IsMoreImportant(false) => writeln!(out, "the first is not more important"),
+        ScenarioAnswer::IsMoreImportant(true) => writeln!(out, "the first is more important"),
+        ScenarioAnswer::IsMoreImportant(false) => writeln!(out, "the first is not more important"),
     }
 }
 
-fn decision(out: &mut impl Write, loaded: &Loaded, decision: &Decision) -> fmt::Result {
-    let world = &loaded.world;
+fn write_decision(out: &mut impl Write, loaded: &LoadedGangScenario, decision: &GangDecision) -> fmt::Result {
+    let world = &loaded.gang_cluster;
     let first = loaded.pods.first();
     let (name, what, priority) = match (loaded.group, first) {
         (Some(group), _) => (
             world.group_name(group).to_owned(),
-            count(loaded.pods.len(), "pod waits", "pods wait"),
+            count_noun(loaded.pods.len(), "pod waits", "pods wait"),
             world.group_priority(group),
         ),
         (None, Some(pod)) => (
@@ -80,90 +80,90 @@ fn decision(out: &mut impl Write, loaded: &Loaded, decision: &Decision) -> fmt::
         (None, None) => return writeln!(out, "nobody wants in"),
     };
     let verdict = match &decision.outcome {
-        Outcome::Fits { .. } => "fits, and nobody has to go".to_owned(),
-        Outcome::Preempt(plan) => match plan.victims.len() {
+        GangOutcome::Fits { .. } => "fits, and nobody has to go".to_owned(),
+        GangOutcome::Preempt(plan) => match plan.victims.len() {
             0 => "has a place, and nobody is in its way".to_owned(),
-            victims => format!("fits once {} gone", count(victims, "unit is", "units are")),
+            victims => format!("fits once {} gone", count_noun(victims, "unit is", "units are")),
         },
-        Outcome::Waits { .. } => "waits for those that it preempted before to go".to_owned(),
-        Outcome::Refused(it) => format!("may not preempt: {}", ineligible(*it)),
-        Outcome::Infeasible { .. } => "does not fit, whoever may go".to_owned(),
+        GangOutcome::AwaitingVictims { .. } => "waits for those that it preempted before to go".to_owned(),
+        GangOutcome::Ineligible(it) => format!("may not preempt: {}", ineligible_text(*it)),
+        GangOutcome::Infeasible { .. } => "does not fit, whoever may go".to_owned(),
     };
     writeln!(out, "{name} ({what}, priority {priority}) {verdict}")?;
     match &decision.outcome {
-        Outcome::Fits { placement: it } | Outcome::Waits { placement: it } => {
-            placement(out, world, it)?;
+        GangOutcome::Fits { placement: it } | GangOutcome::AwaitingVictims { placement: it } => {
+            write_placement(out, world, it)?;
         }
-        Outcome::Preempt(it) => plan(out, world, it)?,
-        Outcome::Refused(_) => {}
-        Outcome::Infeasible { domains } => {
+        GangOutcome::Preempt(it) => write_plan(out, world, it)?,
+        GangOutcome::Ineligible(_) => {}
+        GangOutcome::Infeasible { domains } => {
             for (host, it) in domains {
-                writeln!(out, "  {}: {}", domain(world, *host), why(world, it))?;
+                writeln!(out, "  {}: {}", domain_text(world, *host), infeasible_text(world, it))?;
             }
         }
     }
     if let Some(it) = &decision.dropped {
         let node = world.cluster().host_name(it.host);
-        let (pod, why) = (world.pod_name(it.pod), lost(world, &it.why));
+        let (pod, why) = (world.pod_name(it.pod), dropped_nomination(world, &it.reason));
         writeln!(
             out,
             "  It was nominated before, but {pod} cannot go to {node} any more: {why}"
         )?;
     }
-    if !decision.not_matching.is_empty() {
+    if !decision.pods_not_matching_priority.is_empty() {
         let names: Vec<String> = decision
-            .not_matching
+            .pods_not_matching_priority
             .iter()
             .map(|it| world.pod_name(*it))
             .collect();
         writeln!(out, "  PodsNotMatchingPriority: {}", names.join(", "))?;
     }
-    if world.options().compatibility == Compatibility::KubeScheduler {
-        let said = message(world, loaded.group.is_some(), &decision.outcome);
+    if world.options().compatibility == SchedulerCompatibility::KubeScheduler {
+        let said = scheduler_message(world, loaded.group.is_some(), &decision.outcome);
         writeln!(out, "  kube-scheduler says: {said}")?;
     }
     Ok(())
 }
 
-fn dry_run(out: &mut impl Write, world: &World, run: &DryRun) -> fmt::Result {
-    let candidates = count(run.candidates.len(), "node will do", "nodes will do");
+fn write_dry_run(out: &mut impl Write, world: &GangCluster, run: &DryRun) -> fmt::Result {
+    let candidates = count_noun(run.candidates.len(), "node will do", "nodes will do");
     writeln!(out, "{candidates}")?;
     for it in &run.candidates {
-        writeln!(out, "\n{}", domain(world, it.host))?;
-        plan(out, world, it)?;
+        writeln!(out, "\n{}", domain_text(world, it.host))?;
+        write_plan(out, world, it)?;
     }
     for (host, it) in &run.infeasible {
-        writeln!(out, "\n{}: {}", domain(world, *host), why(world, it))?;
+        writeln!(out, "\n{}: {}", domain_text(world, *host), infeasible_text(world, it))?;
     }
     Ok(())
 }
 
-fn count(number: usize, one: &str, more: &str) -> String {
+fn count_noun(number: usize, one: &str, more: &str) -> String {
     match number {
         1 => format!("1 {one}"),
         _ => format!("{number} {more}"),
     }
 }
 
-fn ineligible(reason: Ineligible) -> &'static str {
+fn ineligible_text(reason: IneligibleReason) -> &'static str {
     match reason {
-        Ineligible::Never => "its preemption policy is Never",
+        IneligibleReason::PolicyNever => "its preemption policy is Never",
         _ => "a pod that it preempted is still going, on the node it was nominated to",
     }
 }
 
-fn plan(out: &mut impl Write, world: &World, plan: &Plan) -> fmt::Result {
-    placement(out, world, &plan.placement)?;
+fn write_plan(out: &mut impl Write, world: &GangCluster, plan: &GangPlan) -> fmt::Result {
+    write_placement(out, world, &plan.placement)?;
     if plan.victims.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nWho has to go")?;
     for id in &plan.victims {
-        writeln!(out, "  {}", unit(world, *id))?;
+        writeln!(out, "  {}", unit_text(world, *id))?;
     }
-    writeln!(out, "  Nobody above priority {} was asked to.", plan.most)?;
+    writeln!(out, "  Nobody above priority {} was asked to.", plan.max_priority)?;
     if plan.violations > 0 {
-        let pods = count(plan.violations as usize, "pod is", "pods are");
+        let pods = count_noun(plan.violations as usize, "pod is", "pods are");
         writeln!(
             out,
             "  {pods} protected by a disruption budget that this breaks."
@@ -172,9 +172,9 @@ fn plan(out: &mut impl Write, world: &World, plan: &Plan) -> fmt::Result {
     Ok(())
 }
 
-fn placement(
+fn write_placement(
     out: &mut impl Write,
-    world: &World,
+    world: &GangCluster,
     placement: &[(PodId, Option<HostId>)],
 ) -> fmt::Result {
     for (pod, host) in placement {
@@ -187,7 +187,7 @@ fn placement(
     Ok(())
 }
 
-fn unit(world: &World, id: UnitId) -> String {
+fn unit_text(world: &GangCluster, id: UnitId) -> String {
     let Some(unit) = world.unit(id) else {
         return "a unit that is gone".to_owned();
     };
@@ -203,15 +203,15 @@ fn unit(world: &World, id: UnitId) -> String {
         }
     }
     let what = match (unit.kind(), unit.group()) {
-        (Kind::Pod, _) => "pod".to_owned(),
+        (PreemptionUnitKind::Pod, _) => "pod".to_owned(),
         (_, None) => "pod of a group".to_owned(),
-        (Kind::Composite, _) => {
+        (PreemptionUnitKind::Composite, _) => {
             format!(
                 "composite group, {}",
-                count(unit.pods().len(), "pod", "pods")
+                count_noun(unit.pods().len(), "pod", "pods")
             )
         }
-        _ => format!("group, {}", count(unit.pods().len(), "pod", "pods")),
+        _ => format!("group, {}", count_noun(unit.pods().len(), "pod", "pods")),
     };
     let (name, priority) = (unit.name(), unit.priority());
     format!(
@@ -220,34 +220,34 @@ fn unit(world: &World, id: UnitId) -> String {
     )
 }
 
-fn breaks(world: &World, breaks: &[(PodId, BudgetId)]) -> String {
+fn budget_violations(world: &GangCluster, breaks: &[(PodId, BudgetId)]) -> String {
     let each = breaks
         .iter()
         .map(|(pod, budget)| format!("{} by {}", world.budget_name(*budget), world.pod_name(*pod)));
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn domain(world: &World, host: Option<HostId>) -> String {
+fn domain_text(world: &GangCluster, host: Option<HostId>) -> String {
     match host {
         Some(host) => format!("node {}", world.cluster().host_name(host)),
         None => "the cluster".to_owned(),
     }
 }
 
-fn why(world: &World, why: &Why) -> String {
+fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
     let cluster = world.cluster();
     match why {
-        Why::Refused(refusal) => match refusal {
-            Refusal::Absent => "there is no such node".to_owned(),
-            Refusal::Unschedulable => "it is cordoned".to_owned(),
-            Refusal::Unselected => "it does not have the labels that are asked for".to_owned(),
-            Refusal::Tainted { key } => {
-                let key = cluster.words().text(*key);
+        InfeasibleReason::Rejected(refusal) => match refusal {
+            FilterRejection::NodeNotFound => "there is no such node".to_owned(),
+            FilterRejection::Unschedulable => "it is cordoned".to_owned(),
+            FilterRejection::SelectorMismatch => "it does not have the labels that are asked for".to_owned(),
+            FilterRejection::UntoleratedTaint { key } => {
+                let key = cluster.symbols().text(*key);
                 format!("its taint {key} is not tolerated")
             }
-            Refusal::TooSmall {
+            FilterRejection::InsufficientAllocatable {
                 resource,
-                asked,
+                requested: asked,
                 allocatable,
             } => format!(
                 "it has {allocatable} of {} in all, and {asked} is asked for",
@@ -255,15 +255,15 @@ fn why(world: &World, why: &Why) -> String {
             ),
             _ => "it is nothing for the pod".to_owned(),
         },
-        Why::NoVictims => "nobody of a lower priority is there".to_owned(),
-        Why::NoRoom { short } => {
+        InfeasibleReason::NoLowerPriority => "nobody of a lower priority is there".to_owned(),
+        InfeasibleReason::InsufficientResources { resources: short } => {
             let names: Vec<&str> = short.iter().map(|it| cluster.resource_name(*it)).collect();
             format!(
                 "too little of {}, even if all who may go are gone",
                 names.join(", ")
             )
         }
-        Why::NoPlacement {
+        InfeasibleReason::NoPlacement {
             pod,
             placed,
             count_min,
@@ -279,9 +279,9 @@ fn why(world: &World, why: &Why) -> String {
 }
 
 /// Why a node that a pod was nominated to will not do.
-fn lost(world: &World, reason: &Why) -> String {
-    let Why::NoRoom { short } = reason else {
-        return why(world, reason);
+fn dropped_nomination(world: &GangCluster, reason: &InfeasibleReason) -> String {
+    let InfeasibleReason::InsufficientResources { resources: short } = reason else {
+        return infeasible_text(world, reason);
     };
     let names: Vec<&str> = short
         .iter()
@@ -293,34 +293,34 @@ fn lost(world: &World, reason: &Why) -> String {
     )
 }
 
-fn score(score: &Score) -> String {
+fn score_text(score: &Score) -> String {
     format!(
         "{}, {} against a budget, highest priority {}, priorities {} in all, {}",
-        count(
+        count_noun(
             score.cascades as usize,
             "cascade expected",
             "cascades expected"
         ),
-        count(score.violations as usize, "pod", "pods"),
-        score.highest,
-        score.sum,
-        count(score.pods as usize, "pod", "pods"),
+        count_noun(score.violations as usize, "pod", "pods"),
+        score.highest_priority,
+        score.priority_sum,
+        count_noun(score.pods as usize, "pod", "pods"),
     )
 }
 
-fn steps(out: &mut impl Write, world: &World, steps: &[Step]) -> fmt::Result {
+fn write_steps(out: &mut impl Write, world: &GangCluster, steps: &[GangStep]) -> fmt::Result {
     if steps.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nWhat was considered")?;
     for it in steps {
-        let told = step(world, it);
+        let told = step_text(world, it);
         match it {
-            Step::Domain { .. }
-            | Step::Again
-            | Step::Chosen { .. }
-            | Step::Pod { .. }
-            | Step::NoRoom => {
+            GangStep::Domain { .. }
+            | GangStep::RetriedDomain
+            | GangStep::Chosen { .. }
+            | GangStep::Pod { .. }
+            | GangStep::DoesNotFit => {
                 writeln!(out, "  {told}")?;
             }
             _ => writeln!(out, "    {told}")?,
@@ -329,7 +329,7 @@ fn steps(out: &mut impl Write, world: &World, steps: &[Step]) -> fmt::Result {
     Ok(())
 }
 
-fn step(world: &World, step: &Step) -> String {
+fn step_text(world: &GangCluster, step: &GangStep) -> String {
     let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
     let name = |id: &UnitId| {
         world
@@ -345,45 +345,45 @@ fn step(world: &World, step: &Step) -> String {
         each.collect::<Vec<_>>().join(", ")
     };
     match step {
-        Step::Pod { pod } => format!("{} is next", world.pod_name(*pod)),
-        Step::Stands => {
+        GangStep::Pod { pod } => format!("{} is next", world.pod_name(*pod)),
+        GangStep::NominationStands => {
             "the nodes that it was nominated to will do, so nobody else goes".to_owned()
         }
-        Step::Dropped {
+        GangStep::NominationDropped {
             pod,
             host,
-            why: reason,
+            reason,
         } => format!(
             "{} cannot go to {} any more: {}",
             world.pod_name(*pod),
             node(host),
-            lost(world, reason)
+            dropped_nomination(world, reason)
         ),
-        Step::Again => "the same, with the other way to place pods".to_owned(),
-        Step::NoRoom => "it does not fit as things are".to_owned(),
-        Step::Domain { host } => domain(world, *host),
-        Step::Infeasible { why: reason } => format!("infeasible: {}", why(world, reason)),
-        Step::Placed { placement } => {
+        GangStep::RetriedDomain => "the same, with the other way to place pods".to_owned(),
+        GangStep::DoesNotFit => "it does not fit as things are".to_owned(),
+        GangStep::Domain { host } => domain_text(world, *host),
+        GangStep::Infeasible { reason } => format!("infeasible: {}", infeasible_text(world, reason)),
+        GangStep::Placed { placement } => {
             format!(
                 "with all who may go gone it is placed: {}",
                 places(placement)
             )
         }
-        Step::PlacedAnew { placement } => format!("it is placed anew: {}", places(placement)),
-        Step::Protected {
+        GangStep::PlacedAgain { placement } => format!("it is placed anew: {}", places(placement)),
+        GangStep::Protected {
             unit,
             breaks: broken,
-        } => format!("{} is protected: {}", name(unit), breaks(world, broken)),
-        Step::Tried { most, is_enough } => match is_enough {
+        } => format!("{} is protected: {}", name(unit), budget_violations(world, broken)),
+        GangStep::CutoffTried { max_priority: most, is_enough } => match is_enough {
             true => format!("it is enough that all up to priority {most} go"),
             false => format!("it is not enough that all up to priority {most} go"),
         },
-        Step::Bound { most } => format!("nobody above priority {most} has to go"),
-        Step::Reprieved { unit, by_budget } => match by_budget {
+        GangStep::CutoffFound { max_priority: most } => format!("nobody above priority {most} has to go"),
+        GangStep::Reprieved { unit, by_budget } => match by_budget {
             true => format!("{} stays, since a budget protects it", name(unit)),
             false => format!("{} stays, since it is not in the way", name(unit)),
         },
-        Step::Taken {
+        GangStep::NotReprieved {
             unit,
             host,
             resource,
@@ -393,8 +393,8 @@ fn step(world: &World, step: &Step) -> String {
             world.cluster().resource_name(*resource),
             node(host)
         ),
-        Step::Scored { score: it } => score(it),
-        Step::Chosen { host } => format!("{} is the best", domain(world, *host)),
+        GangStep::Scored { score: it } => score_text(it),
+        GangStep::Chosen { host } => format!("{} is the best", domain_text(world, *host)),
         _ => String::new(),
     }
 }

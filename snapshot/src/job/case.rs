@@ -2,7 +2,7 @@
 //! plain as in other scenarios.
 
 use crate::scenario::AmountText;
-use lockkeeper_preemption::job::{Label, Says, Switches};
+use lockkeeper_preemption::job::{LabelValue, PreemptionLabels, ElasticDefaults};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -14,15 +14,15 @@ pub(super) type Labels = BTreeMap<String, String>;
 /// The three switches.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub(super) struct Args {
+pub(super) struct PluginArgs {
     disable_default_preemptiable: bool,
     disable_default_trigger_preemption: bool,
     pod_should_be_deleted_when_preempted: bool,
 }
 
-impl Args {
-    pub(super) const fn switches(self) -> Switches {
-        Switches {
+impl PluginArgs {
+    pub(super) const fn elastic_defaults(self) -> ElasticDefaults {
+        ElasticDefaults {
             disable_default_preemptible: self.disable_default_preemptiable,
             disable_default_trigger: self.disable_default_trigger_preemption,
             delete_victims: self.pod_should_be_deleted_when_preempted,
@@ -31,20 +31,20 @@ impl Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(super) enum Policy {
+pub(super) enum PodPreemptionPolicy {
     PreemptLowerPriority,
     Never,
 }
 
-pub(super) fn says(
+pub(super) fn preemption_labels(
     preemptible: Option<&str>,
     can_preempt: Option<&str>,
-    policy: Option<Policy>,
-) -> Says {
-    Says {
-        preemptible: Label::of(preemptible),
-        can_preempt: Label::of(can_preempt),
-        never_preempts: policy == Some(Policy::Never),
+    policy: Option<PodPreemptionPolicy>,
+) -> PreemptionLabels {
+    PreemptionLabels {
+        preemptible: LabelValue::from_value(preemptible),
+        can_preempt: LabelValue::from_value(can_preempt),
+        never_preempts: policy == Some(PodPreemptionPolicy::Never),
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Job {
     #[serde(default)]
     pub(super) can_preempt: Option<String>,
     #[serde(default, rename = "preemptionPolicy")]
-    pub(super) policy: Option<Policy>,
+    pub(super) policy: Option<PodPreemptionPolicy>,
     #[serde(default)]
     pub(super) priority: i32,
     /// The least number of pods, if its owner says one.
@@ -108,8 +108,8 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn says(&self) -> Says {
-        says(
+    pub(super) fn preemption_labels(&self) -> PreemptionLabels {
+        preemption_labels(
             self.preemptible.as_deref(),
             self.can_preempt.as_deref(),
             self.policy,
@@ -120,9 +120,9 @@ impl Job {
 /// `job_admission` and `preemption_quota_gate`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Admission {
+pub(super) struct JobAdmissionCase {
     #[serde(default)]
-    pub(super) args: Args,
+    pub(super) args: PluginArgs,
     pub(super) quota: Quota,
     /// Quotas above, and beside it.
     #[serde(default)]
@@ -135,9 +135,9 @@ pub(super) struct Admission {
 /// `may_trigger_preemption`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Trigger {
+pub(super) struct TriggerCase {
     #[serde(default)]
-    pub(super) args: Args,
+    pub(super) args: PluginArgs,
     pub(super) pod: TriggerPod,
 }
 
@@ -145,7 +145,7 @@ pub(super) struct Trigger {
 #[serde(deny_unknown_fields)]
 pub(super) struct TriggerPod {
     #[serde(default, rename = "preemptionPolicy")]
-    pub(super) policy: Option<Policy>,
+    pub(super) policy: Option<PodPreemptionPolicy>,
     #[serde(default)]
     pub(super) can_preempt: Option<String>,
 }
@@ -194,9 +194,9 @@ pub(super) struct RunningPod {
 /// `job_preemption`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Round {
+pub(super) struct JobPreemptionCase {
     #[serde(default)]
-    pub(super) args: Args,
+    pub(super) args: PluginArgs,
     pub(super) quota: Quota,
     /// Quotas above, and beside it.
     #[serde(default)]
@@ -245,7 +245,7 @@ pub(super) struct PrefilterArgs {
 /// A quota as the check of a pod sees it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SeenQuota {
+pub(super) struct QuotaStatus {
     pub(super) name: String,
     pub(super) runtime: Amounts,
     #[serde(default)]
@@ -265,10 +265,10 @@ pub(super) struct SeenQuota {
 /// `prefilter`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Prefilter {
+pub(super) struct PrefilterCase {
     pub(super) args: PrefilterArgs,
     pub(super) pod: LabelledPod,
-    pub(super) quota: SeenQuota,
+    pub(super) quota: QuotaStatus,
     /// From what `used` and `runtime` came.
     #[serde(default, rename = "running_pods")]
     pub(super) _running: Vec<LabelledPod>,
@@ -285,10 +285,10 @@ pub(super) struct ParentArgs {
 /// `prefilter_parent`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PrefilterParent {
+pub(super) struct PrefilterParentCase {
     pub(super) args: ParentArgs,
     /// The pod's quota first, then upwards.
-    pub(super) chain: Vec<SeenQuota>,
+    pub(super) chain: Vec<QuotaStatus>,
     pub(super) pod: LabelledPod,
 }
 
@@ -301,7 +301,7 @@ pub(super) struct CanPreemptArgs {
 /// `can_preempt`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CanPreempt {
+pub(super) struct CanPreemptCase {
     pub(super) args: CanPreemptArgs,
     pub(super) preemptor: LabelledPod,
     pub(super) preemptor_quota: String,
@@ -311,7 +311,7 @@ pub(super) struct CanPreempt {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct UsedQuota {
+pub(super) struct QuotaUsageLimit {
     pub(super) used: Amounts,
     pub(super) used_limit: Amounts,
 }
@@ -319,10 +319,10 @@ pub(super) struct UsedQuota {
 /// `select_victims_on_node`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SelectVictims {
+pub(super) struct SelectVictimsCase {
     pub(super) pods_on_node: Vec<LabelledPod>,
     pub(super) preemptor: LabelledPod,
-    pub(super) quota: UsedQuota,
+    pub(super) quota: QuotaUsageLimit,
     /// What the node has; what it does not name is not limited.
     #[serde(default)]
     pub(super) allocatable: Amounts,
@@ -331,7 +331,7 @@ pub(super) struct SelectVictims {
 /// A quota among its siblings, in one resource.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SharedQuota {
+pub(super) struct QuotaShare {
     pub(super) name: String,
     pub(super) min: i64,
     #[serde(default)]
@@ -344,14 +344,14 @@ pub(super) struct SharedQuota {
 /// `runtime_quota`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Runtime {
+pub(super) struct RuntimeQuotaCase {
     pub(super) total: i64,
-    pub(super) quotas: Vec<SharedQuota>,
+    pub(super) quotas: Vec<QuotaShare>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RuntimeUsed {
+pub(super) struct RuntimeUsage {
     pub(super) runtime: Amounts,
     pub(super) used: Amounts,
 }
@@ -359,7 +359,7 @@ pub(super) struct RuntimeUsed {
 /// `overuse_revoke`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Revoke {
+pub(super) struct RevokeCase {
     pub(super) pods: Vec<LabelledPod>,
-    pub(super) quota: RuntimeUsed,
+    pub(super) quota: RuntimeUsage,
 }

@@ -4,22 +4,22 @@
 //! A case says in `kind` what it asks. A field that is not known is refused, so that nothing is passed over.
 
 mod case;
-mod door;
-mod marks;
+mod resolve;
+mod soft_eviction;
 mod per_pod;
-mod quota;
-mod round;
-mod shares;
-mod story;
+mod quota_check;
+mod job_preemption;
+mod runtime_quota;
+mod explanation;
 
-pub use door::CaseError;
-pub use marks::Preemptor;
+pub use resolve::CaseError;
+pub use soft_eviction::PreemptorRef;
 
 use serde_json::Value;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum CaseKind {
     JobAdmission,
     MayTriggerPreemption,
     PreemptionQuotaGate,
@@ -32,34 +32,34 @@ enum Kind {
     OveruseRevoke,
 }
 
-const KINDS: [(&str, Kind); 10] = [
-    ("job_admission", Kind::JobAdmission),
-    ("may_trigger_preemption", Kind::MayTriggerPreemption),
-    ("preemption_quota_gate", Kind::PreemptionQuotaGate),
-    ("job_preemption", Kind::JobPreemption),
-    ("prefilter", Kind::Prefilter),
-    ("prefilter_parent", Kind::PrefilterParent),
-    ("can_preempt", Kind::CanPreempt),
-    ("select_victims_on_node", Kind::SelectVictimsOnNode),
-    ("runtime_quota", Kind::RuntimeQuota),
-    ("overuse_revoke", Kind::OveruseRevoke),
+const CASE_KINDS: [(&str, CaseKind); 10] = [
+    ("job_admission", CaseKind::JobAdmission),
+    ("may_trigger_preemption", CaseKind::MayTriggerPreemption),
+    ("preemption_quota_gate", CaseKind::PreemptionQuotaGate),
+    ("job_preemption", CaseKind::JobPreemption),
+    ("prefilter", CaseKind::Prefilter),
+    ("prefilter_parent", CaseKind::PrefilterParent),
+    ("can_preempt", CaseKind::CanPreempt),
+    ("select_victims_on_node", CaseKind::SelectVictimsOnNode),
+    ("runtime_quota", CaseKind::RuntimeQuota),
+    ("overuse_revoke", CaseKind::OveruseRevoke),
 ];
 
 /// What a case says about itself, and what somebody found for it.
-const REMARKS: [&str; 8] = [
+const COMMENT_FIELDS: [&str; 8] = [
     "id", "kind", "origin", "rule", "title", "note", "source", "expected",
 ];
 
 /// A case that was read.
 #[derive(Clone, Debug)]
 pub struct Case {
-    kind: Kind,
-    asked: Value,
+    kind: CaseKind,
+    fields: Value,
 }
 
 /// A decision told.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct CaseAnswer {
     /// The decision, in the field names of the cases.
     pub decision: Value,
     /// What was considered, in order; empty where there is nothing to consider.
@@ -71,8 +71,8 @@ pub struct Told {
 impl Case {
     /// Whether a scenario is such a case.
     #[must_use]
-    pub fn is_one(scenario: &Value) -> bool {
-        kind_of(scenario).is_some()
+    pub fn is_job_case(scenario: &Value) -> bool {
+        case_kind(scenario).is_some()
     }
 
     /// Takes a case.
@@ -80,16 +80,16 @@ impl Case {
     /// # Errors
     ///
     /// [`CaseError::Kind`] if it is none.
-    pub fn of(mut scenario: Value) -> Result<Self, CaseError> {
-        let kind = kind_of(&scenario).ok_or_else(|| CaseError::Kind {
+    pub fn parse(mut scenario: Value) -> Result<Self, CaseError> {
+        let kind = case_kind(&scenario).ok_or_else(|| CaseError::Kind {
             kind: scenario.get("kind").unwrap_or(&Value::Null).to_string(),
         })?;
         if let Some(fields) = scenario.as_object_mut() {
-            fields.retain(|field, _| !REMARKS.contains(&field.as_str()));
+            fields.retain(|field, _| !COMMENT_FIELDS.contains(&field.as_str()));
         }
         Ok(Self {
             kind,
-            asked: scenario,
+            fields: scenario,
         })
     }
 
@@ -99,27 +99,27 @@ impl Case {
     ///
     /// A [`CaseError`] with the place of what cannot be: a field that is not known or missing, an amount that is
     /// negative or too large, a name twice, a name that nothing has.
-    pub fn decide(&self) -> Result<Told, CaseError> {
-        let asked = &self.asked;
+    pub fn decide(&self) -> Result<CaseAnswer, CaseError> {
+        let asked = &self.fields;
         match self.kind {
-            Kind::JobAdmission => quota::admission(asked),
-            Kind::MayTriggerPreemption => quota::trigger(asked),
-            Kind::PreemptionQuotaGate => quota::gate(asked),
-            Kind::JobPreemption => round::decide(asked),
-            Kind::Prefilter => per_pod::prefilter(asked),
-            Kind::PrefilterParent => per_pod::prefilter_parent(asked),
-            Kind::CanPreempt => per_pod::can_preempt(asked),
-            Kind::SelectVictimsOnNode => per_pod::victims_on_node(asked),
-            Kind::RuntimeQuota => shares::runtime(asked),
-            Kind::OveruseRevoke => shares::revoke(asked),
+            CaseKind::JobAdmission => quota_check::admission(asked),
+            CaseKind::MayTriggerPreemption => quota_check::trigger(asked),
+            CaseKind::PreemptionQuotaGate => quota_check::gate(asked),
+            CaseKind::JobPreemption => job_preemption::decide(asked),
+            CaseKind::Prefilter => per_pod::prefilter(asked),
+            CaseKind::PrefilterParent => per_pod::prefilter_parent(asked),
+            CaseKind::CanPreempt => per_pod::can_preempt(asked),
+            CaseKind::SelectVictimsOnNode => per_pod::victims_on_node(asked),
+            CaseKind::RuntimeQuota => runtime_quota::runtime(asked),
+            CaseKind::OveruseRevoke => runtime_quota::revoke(asked),
         }
     }
 }
 
-fn kind_of(scenario: &Value) -> Option<Kind> {
+fn case_kind(scenario: &Value) -> Option<CaseKind> {
     let kind = scenario.get("kind")?.as_str()?;
-    let (_, kind) = KINDS.iter().find(|(name, _)| *name == kind)?;
+    let (_, kind) = CASE_KINDS.iter().find(|(name, _)| *name == kind)?;
     // Cases of kube-scheduler's own plugin go by the same name, and know no quota.
-    let is_of_quota = *kind != Kind::SelectVictimsOnNode || scenario.get("quota").is_some();
+    let is_of_quota = *kind != CaseKind::SelectVictimsOnNode || scenario.get("quota").is_some();
     is_of_quota.then_some(*kind)
 }

@@ -1,26 +1,26 @@
 //! Koordinator's checks of single pods.
 
-use super::Told;
-use super::case::{CanPreempt, LabelledPod, Prefilter, PrefilterParent, SeenQuota, SelectVictims};
-use super::door::{CaseError, Door, read};
+use super::CaseAnswer;
+use super::case::{CanPreemptCase, LabelledPod, PrefilterCase, PrefilterParentCase, QuotaStatus, SelectVictimsCase};
+use super::resolve::{CaseError, NameResolver, parse_case};
 use lockkeeper_api::foreign::koordinator::{DEFAULT_QUOTA, QUOTA_NAME};
 use lockkeeper_api::labels::PREEMPTIBLE;
 use lockkeeper_preemption::job::per_pod::{
-    self, NoQuota, NodeAndQuota, OnNode, PodQuota, QuotaPod, check,
+    self, QuotaExceeded, NodeAndQuota, NodeVictims, PodQuota, QuotaPod, check_pod_quota,
 };
-use lockkeeper_preemption::job::{Class, Label, Resources, Says, Switches};
+use lockkeeper_preemption::job::{Preemptibility, LabelValue, ResourceList, PreemptionLabels, ElasticDefaults};
 use lockkeeper_preemption::{Amount, ResourceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-fn class(pod: &LabelledPod) -> Class {
-    Switches::default().class(Says {
-        preemptible: Label::of(pod.label(PREEMPTIBLE)),
-        ..Says::default()
+fn preemptibility(pod: &LabelledPod) -> Preemptibility {
+    ElasticDefaults::default().preemptibility(PreemptionLabels {
+        preemptible: LabelValue::from_value(pod.label(PREEMPTIBLE)),
+        ..PreemptionLabels::default()
     })
 }
 
-fn seen(door: &mut Door, quota: &SeenQuota, has_runtime: bool) -> Result<PodQuota, CaseError> {
+fn pod_quota(door: &mut NameResolver, quota: &QuotaStatus, has_runtime: bool) -> Result<PodQuota, CaseError> {
     let runtime = door.limit(&quota.runtime, "quota.runtime")?;
     let max = quota.max.as_ref();
     let max = max.map(|it| door.limit(it, "quota.max")).transpose()?;
@@ -37,27 +37,27 @@ fn seen(door: &mut Door, quota: &SeenQuota, has_runtime: bool) -> Result<PodQuot
     })
 }
 
-pub(super) fn prefilter(asked: &Value) -> Result<Told, CaseError> {
-    let case: Prefilter = read(asked)?;
-    let mut door = Door::default();
-    let quota = seen(&mut door, &case.quota, case.args.enable_runtime_quota)?;
+pub(super) fn prefilter(asked: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: PrefilterCase = parse_case(asked)?;
+    let mut door = NameResolver::default();
+    let quota = pod_quota(&mut door, &case.quota, case.args.enable_runtime_quota)?;
     let names = door.limit(
         case.quota.max.as_ref().unwrap_or(&case.quota.runtime),
         "quota.max",
     )?;
     let request = door.resources(&case.pod.requests, "pod.requests")?;
     let request = request.masked(&names);
-    let refused = check(&request, class(&case.pod), std::slice::from_ref(&quota)).err();
-    let message = refused.map(|it| message(&door, &request, &[(&case.quota.name, &quota)], &it));
-    Ok(verdict(message))
+    let refused = check_pod_quota(&request, preemptibility(&case.pod), std::slice::from_ref(&quota)).err();
+    let message = refused.map(|it| quota_message(&door, &request, &[(&case.quota.name, &quota)], &it));
+    Ok(prefilter_answer(message))
 }
 
-pub(super) fn prefilter_parent(asked: &Value) -> Result<Told, CaseError> {
-    let case: PrefilterParent = read(asked)?;
-    let mut door = Door::default();
+pub(super) fn prefilter_parent(asked: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: PrefilterParentCase = parse_case(asked)?;
+    let mut door = NameResolver::default();
     let mut path = Vec::with_capacity(case.chain.len());
     for quota in &case.chain {
-        path.push(seen(&mut door, quota, true)?);
+        path.push(pod_quota(&mut door, quota, true)?);
     }
     if !case.args.enable_check_parent_quota {
         path.truncate(1);
@@ -66,14 +66,14 @@ pub(super) fn prefilter_parent(asked: &Value) -> Result<Told, CaseError> {
     if let Some(max) = case.chain.first().and_then(|it| it.max.as_ref()) {
         request = request.masked(&door.limit(max, "chain[0].max")?);
     }
-    let refused = check(&request, class(&case.pod), &path).err();
+    let refused = check_pod_quota(&request, preemptibility(&case.pod), &path).err();
     let seen = case.chain.iter().map(|it| &it.name).zip(&path);
     let seen: Vec<_> = seen.collect();
-    let message = refused.map(|it| message(&door, &request, &seen, &it));
-    Ok(verdict(message))
+    let message = refused.map(|it| quota_message(&door, &request, &seen, &it));
+    Ok(prefilter_answer(message))
 }
 
-fn verdict(message: Option<String>) -> Told {
+fn prefilter_answer(message: Option<String>) -> CaseAnswer {
     let code = match message {
         Some(_) => "Unschedulable",
         None => "Success",
@@ -83,7 +83,7 @@ fn verdict(message: Option<String>) -> Told {
         "" => format!("{code}: there is quota for the pod\n"),
         message => format!("{code}: {message}\n"),
     };
-    Told {
+    CaseAnswer {
         decision: json!({"code": code, "message": message}),
         trace: Vec::new(),
         text,
@@ -91,13 +91,13 @@ fn verdict(message: Option<String>) -> Told {
 }
 
 /// In Koordinator's words (`elasticquota/plugin.go`, `plugin_helper.go`).
-fn message(
-    door: &Door,
-    request: &Resources,
+fn quota_message(
+    door: &NameResolver,
+    request: &ResourceList,
     path: &[(&String, &PodQuota)],
-    refused: &NoQuota,
+    refused: &QuotaExceeded,
 ) -> String {
-    let list = |it: &Resources| listed(door, it);
+    let list = |it: &ResourceList| resource_list_text(door, it);
     let asked = list(request);
     let over = |over: &[ResourceId]| {
         let mut names: Vec<&str> = over.iter().map(|it| door.name(*it)).collect();
@@ -106,7 +106,7 @@ fn message(
     };
     let nowhere = (&String::new(), &PodQuota::default());
     match refused {
-        NoQuota::Limit { level, over: of } => {
+        QuotaExceeded::Limit { level, over: of } => {
             let (name, quota) = path.get(*level).unwrap_or(&nowhere);
             let place = if *level == 0 {
                 format!("quotaName: {name}")
@@ -123,7 +123,7 @@ fn message(
                 over(of)
             )
         }
-        NoQuota::Min { over: of } => {
+        QuotaExceeded::Min { over: of } => {
             let (name, quota) = path.first().unwrap_or(&nowhere);
             format!(
                 "Insufficient non-preemptible quotas, quotaName: {name}, min: {}, \
@@ -137,7 +137,7 @@ fn message(
 }
 
 /// `cpu:1,memory:2`, by name; cpu in cores, or in thousandths if it is no whole number.
-fn listed(door: &Door, amounts: &Resources) -> String {
+fn resource_list_text(door: &NameResolver, amounts: &ResourceList) -> String {
     if amounts.is_empty() {
         return "<empty>".to_owned();
     }
@@ -162,53 +162,53 @@ fn listed(door: &Door, amounts: &Resources) -> String {
 
 /// Numbers of quotas.
 #[derive(Default)]
-struct Numbers(BTreeMap<String, u32>);
+struct QuotaNumbers(BTreeMap<String, u32>);
 
-impl Numbers {
-    fn of(&mut self, name: &str) -> u32 {
+impl QuotaNumbers {
+    fn number_for(&mut self, name: &str) -> u32 {
         let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         *self.0.entry(name.to_owned()).or_insert(next)
     }
 }
 
 fn quota_pod(
-    door: &mut Door,
+    door: &mut NameResolver,
     pod: &LabelledPod,
     quota: u32,
     at: &str,
 ) -> Result<QuotaPod, CaseError> {
     Ok(QuotaPod {
         quota,
-        class: class(pod),
+        preemptibility: preemptibility(pod),
         priority: pod.priority,
-        started_s: 0,
+        started_at_s: 0,
         request: door.resources(&pod.requests, at)?,
         violates_budget: false,
     })
 }
 
-pub(super) fn can_preempt(asked: &Value) -> Result<Told, CaseError> {
-    let case: CanPreempt = read(asked)?;
-    let (mut door, mut numbers) = (Door::default(), Numbers::default());
-    let [own, other] = [&case.preemptor_quota, &case.victim_quota].map(|it| numbers.of(it));
+pub(super) fn can_preempt(asked: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: CanPreemptCase = parse_case(asked)?;
+    let (mut door, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
+    let [own, other] = [&case.preemptor_quota, &case.victim_quota].map(|it| numbers.number_for(it));
     let exempt = case.args.disable_default_quota_preemption;
-    let exempt = exempt.then(|| numbers.of(DEFAULT_QUOTA));
+    let exempt = exempt.then(|| numbers.number_for(DEFAULT_QUOTA));
     let preemptor = quota_pod(&mut door, &case.preemptor, own, "preemptor.requests")?;
     let victim = quota_pod(&mut door, &case.victim, other, "victim.requests")?;
-    let may = per_pod::may_take(&preemptor, &victim, exempt);
+    let may = per_pod::may_preempt_pod(&preemptor, &victim, exempt);
     let verb = if may { "may" } else { "may not" };
     let (who, whom) = (&case.preemptor.name, &case.victim.name);
-    Ok(Told {
+    Ok(CaseAnswer {
         decision: may.into(),
         trace: Vec::new(),
         text: format!("{who} {verb} take {whom}\n"),
     })
 }
 
-pub(super) fn victims_on_node(asked: &Value) -> Result<Told, CaseError> {
-    let case: SelectVictims = read(asked)?;
-    let (mut door, mut numbers) = (Door::default(), Numbers::default());
-    let mut number = |pod: &LabelledPod| numbers.of(pod.label(QUOTA_NAME).unwrap_or(DEFAULT_QUOTA));
+pub(super) fn victims_on_node(asked: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: SelectVictimsCase = parse_case(asked)?;
+    let (mut door, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
+    let mut number = |pod: &LabelledPod| numbers.number_for(pod.label(QUOTA_NAME).unwrap_or(DEFAULT_QUOTA));
     let mut pods = Vec::with_capacity(case.pods_on_node.len());
     for (at, pod) in case.pods_on_node.iter().enumerate() {
         let at = format!("pods_on_node[{at}].requests");
@@ -224,13 +224,13 @@ pub(super) fn victims_on_node(asked: &Value) -> Result<Told, CaseError> {
     };
     let found = per_pod::victims_on_node(on, &preemptor, None);
     let (code, victims, violations) = match &found {
-        OnNode::Fits {
+        NodeVictims::Fits {
             victims,
             violations,
         } => ("Success", victims.as_slice(), *violations),
-        OnNode::NobodyMayGo => ("UnschedulableAndUnresolvable", &[][..], 0),
-        OnNode::DoesNotFit => ("Unschedulable", &[][..], 0),
-        OnNode::TakenTwice => ("Error", &[][..], 0),
+        NodeVictims::NoCandidates => ("UnschedulableAndUnresolvable", &[][..], 0),
+        NodeVictims::DoesNotFit => ("Unschedulable", &[][..], 0),
+        NodeVictims::RemovedTwice => ("Error", &[][..], 0),
     };
     let names = victims.iter().filter_map(|at| case.pods_on_node.get(*at));
     let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
@@ -242,7 +242,7 @@ pub(super) fn victims_on_node(asked: &Value) -> Result<Told, CaseError> {
     let decision = json!({
         "code": code, "victim_count": names.len(), "victims": names, "pdb_violations": violations,
     });
-    Ok(Told {
+    Ok(CaseAnswer {
         decision,
         trace: Vec::new(),
         text,

@@ -15,13 +15,13 @@ pub struct ObjectError {
     /// Where in it, as Kubernetes prints it.
     pub field: String,
     /// What is wrong there.
-    pub problem: Problem,
+    pub problem: ObjectProblem,
 }
 
 /// What is wrong with a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum ObjectProblem {
     /// When a quota, a limit, a weight or a request is below zero.
     #[error("{0} is negative; give zero or more")]
     Negative(Quantity),
@@ -65,10 +65,10 @@ impl<'a> Subject<'a> {
         Self { kind, metadata }
     }
 
-    pub(super) fn error(self, field: &FieldPath, problem: Problem) -> ObjectError {
+    pub(super) fn error(self, field: &FieldPath, problem: ObjectProblem) -> ObjectError {
         ObjectError {
             kind: self.kind,
-            name: key(self.metadata),
+            name: object_key(self.metadata),
             field: field.text(),
             problem,
         }
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The name of an object among all of its kind: `namespace/name`, or the name alone.
-pub(super) fn key(metadata: &ObjectMeta) -> String {
+pub(super) fn object_key(metadata: &ObjectMeta) -> String {
     let name = metadata.name.as_deref().unwrap_or_default();
     match metadata.namespace.as_deref() {
         Some(namespace) => format!("{namespace}/{name}"),

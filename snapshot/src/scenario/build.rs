@@ -2,13 +2,13 @@
 
 use super::{
     AmountText, ClusterQueue, FairStrategy, Preemption, PreemptionPolicy, Quota, ResourceGroup,
-    Scenario, ScenarioError, Selector, Used, Workload, door,
+    Scenario, ScenarioError, Selector, UsageAmount, Workload, validate,
 };
-use crate::labels::selects;
-use crate::policies;
+use crate::label_selector::matches;
+use crate::queue_policies;
 use lockkeeper_api::cluster_queue::{ReclaimWithinCohort, WithinClusterQueue};
 use lockkeeper_preemption as core;
-use lockkeeper_preemption::job::{Label, Says};
+use lockkeeper_preemption::job::{LabelValue, PreemptionLabels};
 use lockkeeper_preemption::{
     Algorithm, Amount, CohortSpec, Compatibility, Damping, FlavorResource, NodeId, Nomination,
     Options, QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// A state made of a scenario.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedScenario {
     /// The state.
     pub state: State,
     /// The workload that wants in.
@@ -34,8 +34,8 @@ pub struct Loaded {
 ///
 /// A [`ScenarioError`] with the place of what cannot be: a name twice, an amount that is negative or too
 /// large, a circle of cohorts, a count that makes no sense.
-pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded, ScenarioError> {
-    door::check(scenario)?;
+pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<LoadedScenario, ScenarioError> {
+    validate::validate(scenario)?;
     let gate = |name: &str| scenario.feature_gates.get(name) == Some(&false);
     let mut state = State::new(Options {
         algorithm: algorithm(scenario),
@@ -54,7 +54,7 @@ pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded,
     for cohort in &scenario.cohorts {
         let quotas = cohort.quotas.iter();
         let quotas = quotas
-            .map(|it| (pair(&mut state, &it.flavor, &it.resource), quota(it)))
+            .map(|it| (flavor_resource(&mut state, &it.flavor, &it.resource), quota(it)))
             .collect();
         state.set_cohort(CohortSpec {
             name: &cohort.name,
@@ -68,7 +68,7 @@ pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded,
     }
     let selectors = scenario.cluster_queues.iter();
     let selectors = selectors.map(|it| (it.name.clone(), it.namespace_selector.clone()));
-    let mut loaded = Loaded {
+    let mut loaded = LoadedScenario {
         state,
         incoming: None,
         late: BTreeMap::new(),
@@ -76,7 +76,7 @@ pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded,
         namespaces: scenario.namespaces.clone(),
     };
     for workload in &scenario.admitted {
-        loaded.add_running(workload, scenario.now);
+        loaded.add_admitted(workload, scenario.now);
     }
     for workload in &scenario.pending {
         if workload.late {
@@ -89,18 +89,18 @@ pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<Loaded,
     Ok(loaded)
 }
 
-impl Loaded {
+impl LoadedScenario {
     /// Adds a workload that waits.
     pub fn add_pending(&mut self, workload: &Workload) -> WorkloadId {
         let pod_sets = pod_sets(&mut self.state, workload);
         let spec = WorkloadSpec {
             is_in_scope: self.is_in_scope(workload),
-            ..spec(workload, pod_sets)
+            ..workload_spec(workload, pod_sets)
         };
         self.state.add_pending(spec)
     }
 
-    fn add_running(&mut self, workload: &Workload, now_s: i64) {
+    fn add_admitted(&mut self, workload: &Workload, now_s: i64) {
         let pod_sets = pod_sets(&mut self.state, workload);
         let mut usage: BTreeMap<FlavorResource, Amount> = BTreeMap::new();
         for pod_set in &workload.pod_sets {
@@ -108,28 +108,28 @@ impl Loaded {
                 let Some(flavor) = pod_set.flavors.get(resource) else {
                     continue;
                 };
-                let of = pair(&mut self.state, flavor, resource);
+                let of = flavor_resource(&mut self.state, flavor, resource);
                 let sum = usage.entry(of).or_default();
-                *sum = sum.plus(amount_of(*amount, resource));
+                *sum = sum.plus(core_amount(*amount, resource));
             }
             if !pod_set.requests.contains_key("pods")
                 && let Some(flavor) = pod_set.flavors.get("pods")
             {
-                let of = pair(&mut self.state, flavor, "pods");
+                let of = flavor_resource(&mut self.state, flavor, "pods");
                 let sum = usage.entry(of).or_default();
                 *sum = sum.plus(Amount::new(pod_set.count));
             }
         }
         let spec = WorkloadSpec {
             is_in_scope: self.is_in_scope(workload),
-            ..spec(workload, pod_sets)
+            ..workload_spec(workload, pod_sets)
         };
         let held = Reservation {
             usage: usage.into_iter().collect(),
             reserved_at_s: workload.quota_reserved_time.unwrap_or(now_s),
             is_evicted: workload.evicted,
         };
-        self.state.add_running(spec, &held);
+        self.state.add_admitted(spec, &held);
     }
 
     fn is_in_scope(&self, workload: &Workload) -> bool {
@@ -138,7 +138,7 @@ impl Loaded {
         };
         let none = BTreeMap::new();
         let labels = self.namespaces.get(&workload.namespace).unwrap_or(&none);
-        selects(selector, labels)
+        matches(selector, labels)
     }
 
     /// What the incoming workload would get. With flavors that were given, the victims for those.
@@ -150,13 +150,13 @@ impl Loaded {
         if let Some(given) = given.filter(|it| it.source == "given") {
             let needs = given.need_preemption.iter();
             let needs: Vec<_> = needs
-                .map(|it| pair(state, &it.flavor, &it.resource))
+                .map(|it| flavor_resource(state, &it.flavor, &it.resource))
                 .collect();
             let asked = given.total_requests.iter();
             let asked: Vec<_> = asked
                 .map(|it| {
                     (
-                        pair(state, &it.flavor, &it.resource),
+                        flavor_resource(state, &it.flavor, &it.resource),
                         Amount::new(it.amount),
                     )
                 })
@@ -179,10 +179,10 @@ impl Loaded {
 
     /// The usage of a node, without what is nothing.
     #[must_use]
-    pub fn usage(&self, node: NodeId) -> Vec<Used> {
+    pub fn usage(&self, node: NodeId) -> Vec<UsageAmount> {
         let used = self.state.usage(node).into_iter();
         let used = used.filter(|(_, amount)| *amount != Amount::ZERO);
-        named(&self.state, used)
+        named_usage(&self.state, used)
     }
 }
 
@@ -198,13 +198,13 @@ pub fn compatibility(scenario: &Scenario) -> Compatibility {
 
 /// Amounts with the names of their flavors and resources, sorted by those.
 #[must_use]
-pub fn quota_pairs(state: &State, amounts: &[(FlavorResource, Amount)]) -> Vec<Used> {
-    named(state, amounts.iter().copied())
+pub fn quota_pairs(state: &State, amounts: &[(FlavorResource, Amount)]) -> Vec<UsageAmount> {
+    named_usage(state, amounts.iter().copied())
 }
 
-fn named(state: &State, amounts: impl Iterator<Item = (FlavorResource, Amount)>) -> Vec<Used> {
-    let mut named: Vec<Used> = amounts
-        .map(|(of, amount)| Used {
+fn named_usage(state: &State, amounts: impl Iterator<Item = (FlavorResource, Amount)>) -> Vec<UsageAmount> {
+    let mut named: Vec<UsageAmount> = amounts
+        .map(|(of, amount)| UsageAmount {
             flavor: state.flavor_name(of.flavor).to_owned(),
             resource: state.resource_name(of.resource).to_owned(),
             amount: amount.get(),
@@ -231,24 +231,24 @@ fn algorithm(scenario: &Scenario) -> Algorithm {
 
 fn set_queue(state: &mut State, queue: &ClusterQueue) {
     let groups = queue.resource_groups.iter();
-    let groups = groups.map(|it| group(state, it)).collect();
+    let groups = groups.map(|it| resource_group(state, it)).collect();
     let id = state.set_queue(QueueSpec {
         name: &queue.name,
         cohort: queue.cohort.as_deref(),
         groups,
         preemption: preemption(&queue.preemption, queue.elastic.is_some()),
-        fungibility: policies::fungibility(&queue.flavor_fungibility),
-        strategy: policies::strategy(queue.queueing_strategy),
+        fungibility: queue_policies::flavor_fungibility(&queue.flavor_fungibility),
+        strategy: queue_policies::queueing_strategy(queue.queueing_strategy),
         weight: queue.fair_weight,
         is_active: !queue.inactive,
-        elastic: queue.elastic.as_ref().map(policies::elastic),
+        elastic: queue.elastic.as_ref().map(queue_policies::elastic_defaults),
     });
     if !queue.usage.is_empty() {
         set_usage(state, id, &queue.usage);
     }
 }
 
-fn group(state: &mut State, group: &ResourceGroup) -> core::ResourceGroup {
+fn resource_group(state: &mut State, group: &ResourceGroup) -> core::ResourceGroup {
     let resources = group.resources.iter().map(|it| state.resource(it));
     let resources = resources.collect();
     let flavors = group.flavors.iter().map(|flavor| {
@@ -273,9 +273,9 @@ fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
         reclaim = ReclaimWithinCohort::LowerPriority;
     }
     core::Preemption {
-        within_cluster_queue: policies::within(policy.within_cluster_queue.unwrap_or(within)),
-        reclaim_within_cohort: policies::reclaim(policy.reclaim_within_cohort.unwrap_or(reclaim)),
-        borrow_within_cohort: policies::borrow(policy.borrow_within_cohort.as_ref()),
+        within_cluster_queue: queue_policies::within_cluster_queue(policy.within_cluster_queue.unwrap_or(within)),
+        reclaim_within_cohort: queue_policies::reclaim_within_cohort(policy.reclaim_within_cohort.unwrap_or(reclaim)),
+        borrow_within_cohort: queue_policies::borrow_within_cohort(policy.borrow_within_cohort.as_ref()),
         limits: core::PreemptionLimits {
             within_threshold_max: policy.limits.within_max_priority_threshold,
             reclaim_threshold_max: policy.limits.reclaim_max_priority_threshold,
@@ -288,9 +288,9 @@ fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
 }
 
 /// Usage that no workload of the scenario accounts for.
-fn set_usage(state: &mut State, queue: NodeId, usage: &[Used]) {
+fn set_usage(state: &mut State, queue: NodeId, usage: &[UsageAmount]) {
     let usage = usage.iter().map(|it| {
-        let of = pair(state, &it.flavor, &it.resource);
+        let of = flavor_resource(state, &it.flavor, &it.resource);
         (of, Amount::new(it.amount))
     });
     let held = Reservation {
@@ -307,12 +307,12 @@ fn set_usage(state: &mut State, queue: NodeId, usage: &[Used]) {
         order_time: 0,
         pod_sets: Vec::new(),
         is_in_scope: true,
-        says: Says::default(),
+        preemption_labels: PreemptionLabels::default(),
     };
-    state.add_running(spec, &held);
+    state.add_admitted(spec, &held);
 }
 
-fn spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
+fn workload_spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
     WorkloadSpec {
         name: &workload.name,
         uid: &workload.uid,
@@ -321,9 +321,9 @@ fn spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
         order_time: workload.queue_order_time,
         pod_sets,
         is_in_scope: true,
-        says: Says {
-            preemptible: Label::of(workload.preemptible.as_deref()),
-            can_preempt: Label::of(workload.can_preempt.as_deref()),
+        preemption_labels: PreemptionLabels {
+            preemptible: LabelValue::from_value(workload.preemptible.as_deref()),
+            can_preempt: LabelValue::from_value(workload.can_preempt.as_deref()),
             never_preempts: workload.preemption_policy == Some(PreemptionPolicy::Never),
         },
     }
@@ -332,7 +332,7 @@ fn spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
 fn pod_sets(state: &mut State, workload: &Workload) -> Vec<core::PodSet> {
     let pod_sets = workload.pod_sets.iter().map(|pod_set| {
         let requests = pod_set.requests.iter();
-        let requests = requests.map(|(name, it)| (state.resource(name), amount_of(*it, name)));
+        let requests = requests.map(|(name, it)| (state.resource(name), core_amount(*it, name)));
         let requests = requests.collect();
         let ineligible = pod_set.ineligible_flavors.iter();
         core::PodSet {
@@ -341,13 +341,13 @@ fn pod_sets(state: &mut State, workload: &Workload) -> Vec<core::PodSet> {
             count_min: pod_set.min_count,
             requests,
             ineligible: ineligible.map(|name| state.flavor(name)).collect(),
-            shape: 0,
+            template_hash: 0,
         }
     });
     pod_sets.collect()
 }
 
-fn pair(state: &mut State, flavor: &str, resource: &str) -> FlavorResource {
+fn flavor_resource(state: &mut State, flavor: &str, resource: &str) -> FlavorResource {
     FlavorResource {
         flavor: state.flavor(flavor),
         resource: state.resource(resource),
@@ -355,15 +355,15 @@ fn pair(state: &mut State, flavor: &str, resource: &str) -> FlavorResource {
 }
 
 fn quota(quota: &Quota) -> core::Quota {
-    let limit = |limit: Option<AmountText>| limit.map(|it| amount_of(it, &quota.resource));
+    let limit = |limit: Option<AmountText>| limit.map(|it| core_amount(it, &quota.resource));
     core::Quota {
-        nominal: amount_of(quota.nominal, &quota.resource),
+        nominal: core_amount(quota.nominal, &quota.resource),
         borrowing_limit: limit(quota.borrowing_limit),
         lending_limit: limit(quota.lending_limit),
     }
 }
 
 /// The door has looked at it: it is a number.
-fn amount_of(amount: AmountText, resource: &str) -> Amount {
-    amount.of(resource).map_or(Amount::ZERO, Amount::new)
+fn core_amount(amount: AmountText, resource: &str) -> Amount {
+    amount.in_core_units(resource).map_or(Amount::ZERO, Amount::new)
 }

@@ -6,21 +6,21 @@
     reason = "tests fail by panicking"
 )]
 
-mod refused;
-mod told;
+mod validation;
+mod explanation;
 
-use lockkeeper_preemption::gang::Compatibility;
-use lockkeeper_snapshot::gang::{Answer, GangError, Loaded, Scenario, answer, load, options};
+use lockkeeper_preemption::gang::SchedulerCompatibility;
+use lockkeeper_snapshot::gang::{ScenarioAnswer, GangError, LoadedGangScenario, GangScenario, evaluate, load, options};
 
 /// A scenario in YAML, and what is answered to it.
-fn answered(yaml: &str, compatibility: Option<Compatibility>) -> (Loaded, Answer) {
-    let scenario: Scenario = serde_saphyr::from_str(yaml).unwrap();
+fn evaluate_yaml(yaml: &str, compatibility: Option<SchedulerCompatibility>) -> (LoadedGangScenario, ScenarioAnswer) {
+    let scenario: GangScenario = serde_saphyr::from_str(yaml).unwrap();
     let loaded = load(&scenario, options(&scenario, compatibility)).unwrap();
-    let answer = answer(&scenario, &loaded);
+    let answer = evaluate(&scenario, &loaded);
     (loaded, answer)
 }
 
 fn error(yaml: &str) -> GangError {
-    let scenario: Scenario = serde_saphyr::from_str(yaml).unwrap();
+    let scenario: GangScenario = serde_saphyr::from_str(yaml).unwrap();
     load(&scenario, options(&scenario, None)).unwrap_err()
 }

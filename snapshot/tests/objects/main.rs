@@ -8,9 +8,9 @@
     reason = "tests fail by panicking"
 )]
 
-mod answers;
+mod admission_status;
 mod events;
-mod order;
+mod event_order;
 
 mod quotas;
 mod workloads;
@@ -27,7 +27,7 @@ fn object<T: DeserializeOwned>(value: &Value) -> T {
 }
 
 /// An object of ours.
-fn ours(kind: &str, namespace: Option<&str>, name: &str, spec: &Value) -> Value {
+fn lockkeeper_object(kind: &str, namespace: Option<&str>, name: &str, spec: &Value) -> Value {
     let mut metadata = json!({"name": name});
     if let Some(namespace) = namespace {
         metadata["namespace"] = namespace.into();

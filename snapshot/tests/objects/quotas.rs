@@ -1,4 +1,4 @@
-use crate::{object, ours, yaml};
+use crate::{object, lockkeeper_object, yaml};
 use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_preemption::{
     Amount, BorrowWithinCohort, FlavorFungibility, Fungibility, Preference, QueueingStrategy,
@@ -8,11 +8,11 @@ use lockkeeper_snapshot::objects::{cohort_spec, queue_spec, selector};
 use serde_json::{Value, json};
 
 fn queue(spec: &str) -> ClusterQueue {
-    object(&ours("ClusterQueue", None, "team", &yaml::<Value>(spec)))
+    object(&lockkeeper_object("ClusterQueue", None, "team", &yaml::<Value>(spec)))
 }
 
 #[test]
-fn all_of_a_queue_arrives() {
+fn queue_spec_maps_every_field() {
     let queue = queue(
         "
 cohortName: all
@@ -69,7 +69,7 @@ resourceGroups:
 }
 
 #[test]
-fn what_is_not_said_has_its_default() {
+fn queue_spec_absent_fields_use_defaults() {
     let mut state = State::default();
     let plain = queue("{}");
     let spec = queue_spec(&plain, &mut state, false).unwrap();
@@ -94,7 +94,7 @@ fn what_is_not_said_has_its_default() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_place() {
+fn queue_spec_invalid_values_rejected_with_path() {
     let group = |quota: &str| {
         format!(
             "resourceGroups: [{{coveredResources: [cpu], flavors: [{{name: f, resources: [{quota}]}}]}}]"
@@ -138,21 +138,21 @@ fn what_makes_no_sense_is_refused_with_its_place() {
 }
 
 #[test]
-fn no_selector_takes_nobody_and_an_empty_one_everybody() {
+fn selector_absent_matches_none_and_empty_matches_all() {
     assert!(selector(&queue("{}")).unwrap().is_none());
     let all = selector(&queue("namespaceSelector: {}")).unwrap().unwrap();
     assert!(all.match_labels.is_empty() && all.match_expressions.is_empty());
 }
 
 #[test]
-fn a_cohort_has_quota_of_its_own() {
+fn cohort_spec_maps_quota() {
     let spec = json!({
         "parentName": "up",
         "resourceGroups": [{"coveredResources": ["gpu"], "flavors": [
             {"name": "f", "resources": [{"name": "gpu", "nominalQuota": "2500m"}]},
         ]}],
     });
-    let cohort: Cohort = object(&ours("Cohort", None, "team", &spec));
+    let cohort: Cohort = object(&lockkeeper_object("Cohort", None, "team", &spec));
     let mut state = State::default();
     let spec = cohort_spec(&cohort, &mut state).unwrap();
     assert_eq!((spec.name, spec.parent), ("team", Some("up")));

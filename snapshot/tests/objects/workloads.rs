@@ -1,23 +1,23 @@
-use crate::{object, ours, yaml};
+use crate::{object, lockkeeper_object, yaml};
 use lockkeeper_api::Workload;
 use lockkeeper_api::quota::ResourceGroup;
 use lockkeeper_preemption::requeue::{
-    DeactivationCause, Evicted, EvictionReason, NotReady, PodsReady, RequeueState, Settings,
-    Standing, StopPolicy, Timestamp,
+    DeactivationCause, EvictedCondition, EvictionReason, NotReadyReason, PodsReady, RequeueState, RequeueSettings,
+    LifecycleState, StopPolicy, QueueOrderTimestamp,
 };
 use lockkeeper_preemption::{Amount, State};
-use lockkeeper_snapshot::objects::{Flavors, pod_sets, reservation, standing};
+use lockkeeper_snapshot::objects::{Flavors, pod_sets, reservation, lifecycle_state};
 use serde_json::{Value, json};
 
 fn workload(spec: &Value, status: &Value) -> Workload {
-    let mut value = ours("Workload", Some("ns"), "job", spec);
+    let mut value = lockkeeper_object("Workload", Some("ns"), "job", spec);
     value["metadata"]["creationTimestamp"] = "1970-01-01T00:00:09Z".into();
     value["status"] = status.clone();
     object(&value)
 }
 
 /// With one pod set whose pods have this spec.
-fn of_pod(pod: &str) -> Workload {
+fn workload_with_pod(pod: &str) -> Workload {
     let spec = json!({"podSets": [{"count": 3, "template": {"spec": yaml::<Value>(pod)}}]});
     workload(&spec, &json!({}))
 }
@@ -34,7 +34,7 @@ fn requests(workload: &Workload) -> Result<Vec<(String, i64)>, String> {
 }
 
 #[test]
-fn pods_ask_for_what_the_scheduler_counts() {
+fn pod_requests_match_scheduler() {
     let cases: &[(&str, &[(&str, i64)])] = &[
         ("containers: []", &[]),
         (
@@ -69,7 +69,7 @@ containers: [{name: a, resources: {requests: {cpu: 1, gpu: 1}}}]",
         ),
     ];
     for (pod, expected) in cases {
-        let got = requests(&of_pod(pod)).unwrap();
+        let got = requests(&workload_with_pod(pod)).unwrap();
         let expected: Vec<_> = expected
             .iter()
             .map(|(n, a)| ((*n).to_owned(), *a))
@@ -79,9 +79,9 @@ containers: [{name: a, resources: {requests: {cpu: 1, gpu: 1}}}]",
 }
 
 #[test]
-fn what_no_pod_can_ask_for_is_refused_with_its_place() {
+fn pod_sets_invalid_requests_rejected_with_path() {
     let container = |requests: &str| {
-        of_pod(&format!(
+        workload_with_pod(&format!(
             "containers: [{{name: a, resources: {{requests: {requests}}}}}]"
         ))
     };
@@ -135,7 +135,7 @@ fn what_no_pod_can_ask_for_is_refused_with_its_place() {
     );
 }
 
-fn nodes() -> (Vec<ResourceGroup>, Flavors) {
+fn groups_and_flavors() -> (Vec<ResourceGroup>, Flavors) {
     let groups: Vec<ResourceGroup> = yaml(
         "[{coveredResources: [cpu], flavors: [{name: spot, resources: []}, {name: gpu, resources: []},
            {name: plain, resources: []}]}]",
@@ -156,8 +156,8 @@ plain: {}
 }
 
 #[test]
-fn flavors_that_pods_cannot_run_on_are_left_out() {
-    let (groups, flavors) = nodes();
+fn pod_sets_exclude_ineligible_flavors() {
+    let (groups, flavors) = groups_and_flavors();
     let terms = |terms: &str| {
         format!(
             "affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: \
@@ -205,7 +205,7 @@ fn flavors_that_pods_cannot_run_on_are_left_out() {
         ),
     ];
     for (pod, expected) in cases {
-        let workload = of_pod(&format!("containers: []\n{pod}"));
+        let workload = workload_with_pod(&format!("containers: []\n{pod}"));
         let mut state = State::default();
         let got = pod_sets(&workload, &mut state, &groups, &flavors).unwrap();
         let got = got[0].ineligible.iter().map(|id| state.flavor_name(*id));
@@ -222,22 +222,22 @@ fn condition(type_: &str, status: &str, reason: &str, second: u32) -> Value {
     json!({"type": type_, "status": status, "reason": reason, "message": "", "lastTransitionTime": time})
 }
 
-fn of_conditions(conditions: &[Value]) -> Workload {
+fn workload_with_conditions(conditions: &[Value]) -> Workload {
     workload(&json!({"podSets": []}), &json!({"conditions": conditions}))
 }
 
 #[test]
-fn conditions_say_where_a_workload_stands() {
-    let new = Standing {
+fn lifecycle_state_reads_conditions() {
+    let new = LifecycleState {
         created_at_s: 9,
-        ..Standing::default()
+        ..LifecycleState::default()
     };
     let cases = [
         (vec![], new.clone()),
         (
             vec![condition("Evicted", "True", "PodsReadyTimeout", 20)],
-            Standing {
-                evicted: Some(Evicted {
+            LifecycleState {
+                evicted: Some(EvictedCondition {
                     reason: EvictionReason::PodsReadyTimeout,
                     at_s: 20,
                 }),
@@ -254,10 +254,10 @@ fn conditions_say_where_a_workload_stands() {
                 condition("Requeued", "False", "PodsReadyTimeout", 22),
                 condition("DeactivationTarget", "True", "RequeuingLimitExceeded", 23),
             ],
-            Standing {
+            LifecycleState {
                 reclaimed_while_borrowing_at_s: Some(21),
-                held_for: Some(EvictionReason::PodsReadyTimeout),
-                target: Some(DeactivationCause::RequeuingLimitExceeded),
+                not_requeued_reason: Some(EvictionReason::PodsReadyTimeout),
+                deactivation_target: Some(DeactivationCause::RequeuingLimitExceeded),
                 ..new.clone()
             },
         ),
@@ -268,10 +268,10 @@ fn conditions_say_where_a_workload_stands() {
                 condition("Admitted", "True", "Admitted", 24),
                 condition("PodsReady", "False", "WaitForRecovery", 25),
             ],
-            Standing {
+            LifecycleState {
                 admitted_at_s: Some(24),
                 pods_ready: PodsReady::No {
-                    reason: NotReady::WaitForRecovery,
+                    reason: NotReadyReason::WaitForRecovery,
                     since_s: 25,
                 },
                 ..new.clone()
@@ -282,7 +282,7 @@ fn conditions_say_where_a_workload_stands() {
                 condition("Finished", "True", "Done", 30),
                 condition("PodsReady", "True", "", 29),
             ],
-            Standing {
+            LifecycleState {
                 is_finished: true,
                 pods_ready: PodsReady::Yes,
                 ..new.clone()
@@ -290,8 +290,8 @@ fn conditions_say_where_a_workload_stands() {
         ),
     ];
     for (conditions, expected) in cases {
-        let got = standing(
-            &of_conditions(&conditions),
+        let got = lifecycle_state(
+            &workload_with_conditions(&conditions),
             StopPolicy::None,
             StopPolicy::None,
         );
@@ -300,51 +300,51 @@ fn conditions_say_where_a_workload_stands() {
 }
 
 #[test]
-fn the_rest_of_the_object_says_so_too() {
+fn lifecycle_state_reads_other_fields() {
     let state = json!({"requeueState": {
         "count": 2,
         "requeueAt": "1970-01-01T00:01:00Z",
         "firstEvictedAt": "1970-01-01T00:00:07Z",
     }});
     let put_back = workload(&json!({"podSets": [], "active": false}), &state);
-    let expected = Standing {
+    let expected = LifecycleState {
         is_active: false,
-        state: Some(RequeueState {
+        requeue_state: Some(RequeueState {
             count: Some(2),
             requeue_at_s: Some(60),
             first_evicted_at_s: Some(7),
         }),
         cluster_queue: StopPolicy::Hold,
         created_at_s: 9,
-        ..Standing::default()
+        ..LifecycleState::default()
     };
     assert_eq!(
-        standing(&put_back, StopPolicy::Hold, StopPolicy::None),
+        lifecycle_state(&put_back, StopPolicy::Hold, StopPolicy::None),
         expected
     );
 }
 
 #[test]
-fn the_place_in_the_queue_goes_by_the_strategy() {
-    let workload = of_conditions(&[condition("Evicted", "True", "PodsReadyTimeout", 20)]);
-    let standing = standing(&workload, StopPolicy::None, StopPolicy::None);
+fn order_time_follows_timestamp_strategy() {
+    let workload = workload_with_conditions(&[condition("Evicted", "True", "PodsReadyTimeout", 20)]);
+    let standing = lifecycle_state(&workload, StopPolicy::None, StopPolicy::None);
     let by = |timestamp| {
-        standing.order_time_ms(&Settings {
+        standing.order_time_ms(&RequeueSettings {
             timestamp,
-            ..Settings::default()
+            ..RequeueSettings::default()
         })
     };
     assert_eq!(
-        (by(Timestamp::Eviction), by(Timestamp::Creation)),
+        (by(QueueOrderTimestamp::Eviction), by(QueueOrderTimestamp::Creation)),
         (20_000, 9_000)
     );
 }
 
 /// Flavor, resource and amount; since when; whether it is evicted.
-type Held = (Vec<(String, String, Amount)>, i64, bool);
+type ReservationFields = (Vec<(String, String, Amount)>, i64, bool);
 
 /// What a workload with the pod sets `main` and `b` holds.
-fn read(admission: &Value, conditions: &[Value]) -> Result<Option<Held>, String> {
+fn read_reservation(admission: &Value, conditions: &[Value]) -> Result<Option<ReservationFields>, String> {
     let spec = json!({"podSets": [{"template": {}}, {"name": "b", "template": {}}]});
     let status = json!({"admission": admission, "conditions": conditions});
     let mut state = State::default();
@@ -358,62 +358,62 @@ fn read(admission: &Value, conditions: &[Value]) -> Result<Option<Held>, String>
     }))
 }
 
-fn given(name: &str, flavors: &Value, usage: &Value) -> Value {
+fn pod_set_assignment(name: &str, flavors: &Value, usage: &Value) -> Value {
     json!({"name": name, "count": 1, "flavors": flavors, "resourceUsage": usage})
 }
 
-fn of(assignments: &[Value]) -> Value {
+fn admission(assignments: &[Value]) -> Value {
     json!({"clusterQueue": "q", "podSetAssignments": assignments})
 }
 
 #[test]
-fn quota_that_is_held_is_read_from_the_admission() {
+fn reservation_reads_admission() {
     let cpu = json!({"cpu": "f"});
-    let one = given("main", &cpu, &json!({"cpu": "1500m", "gone": "0"}));
-    let both = of(&[one, given("b", &cpu, &json!({"cpu": 1}))]);
+    let one = pod_set_assignment("main", &cpu, &json!({"cpu": "1500m", "gone": "0"}));
+    let both = admission(&[one, pod_set_assignment("b", &cpu, &json!({"cpu": 1}))]);
     let usage = vec![("f".to_owned(), "cpu".to_owned(), Amount::new(2500))];
-    assert_eq!(read(&both, &[]), Ok(Some((usage.clone(), 9, false))));
+    assert_eq!(read_reservation(&both, &[]), Ok(Some((usage.clone(), 9, false))));
     let reserved = condition("QuotaReserved", "True", "QuotaReserved", 11);
     let evicted = condition("Evicted", "True", "Preempted", 12);
     assert_eq!(
-        read(&both, &[reserved, evicted]),
+        read_reservation(&both, &[reserved, evicted]),
         Ok(Some((usage, 11, true)))
     );
-    assert_eq!(read(&Value::Null, &[]), Ok(None));
+    assert_eq!(read_reservation(&Value::Null, &[]), Ok(None));
     let back = condition("QuotaReserved", "False", "Pending", 13);
-    assert_eq!(read(&both, &[back]), Ok(None));
+    assert_eq!(read_reservation(&both, &[back]), Ok(None));
 }
 
 #[test]
-fn an_admission_that_makes_no_sense_is_refused_with_its_place() {
+fn reservation_invalid_admission_rejected_with_path() {
     let at = "Workload ns/job: status.admission.podSetAssignments";
     let (cpu, none, one) = (json!({"cpu": "f"}), json!({}), json!({"cpu": 1}));
-    let first = given("main", &cpu, &one);
+    let first = pod_set_assignment("main", &cpu, &one);
     let bad = [
         (
-            of(&[first.clone(), first]),
+            admission(&[first.clone(), first]),
             format!("{at}[1].name: \"main\" stands twice; give each a name of its own"),
         ),
         (
-            of(&[given("c", &none, &none)]),
+            admission(&[pod_set_assignment("c", &none, &none)]),
             format!(
                 "{at}[0].name: there is no pod set \"c\"; name one of spec.podSets, or clear \
                  status.admission"
             ),
         ),
         (
-            of(&[given("b", &none, &one)]),
+            admission(&[pod_set_assignment("b", &none, &one)]),
             format!(
                 "{at}[0].resourceUsage[cpu]: no flavor of \"cpu\" is given; name it in flavors, or \
                  clear status.admission"
             ),
         ),
         (
-            of(&[given("b", &cpu, &json!({"cpu": -1}))]),
+            admission(&[pod_set_assignment("b", &cpu, &json!({"cpu": -1}))]),
             format!("{at}[0].resourceUsage[cpu]: -1 is negative; give zero or more"),
         ),
         (
-            of(&[given("b", &json!({"x": "f"}), &json!({"x": i64::MAX}))]),
+            admission(&[pod_set_assignment("b", &json!({"x": "f"}), &json!({"x": i64::MAX}))]),
             format!(
                 "{at}[0].resourceUsage[x]: the amount is too large; keep all of a resource together \
                  below 2^63 of its unit"
@@ -421,6 +421,6 @@ fn an_admission_that_makes_no_sense_is_refused_with_its_place() {
         ),
     ];
     for (admission, expected) in bad {
-        assert_eq!(read(&admission, &[]), Err(expected));
+        assert_eq!(read_reservation(&admission, &[]), Err(expected));
     }
 }

@@ -1,7 +1,7 @@
 //! Whole cycles: thirty queues in six flat cohorts, two flavors of cpu and memory.
 
 use crate::measure::{allocations, median, us};
-use crate::worlds::{GIB, Random, pod_set, uid};
+use crate::clusters::{GIB, Random, pod_set, uid};
 use lockkeeper_preemption::{
     Amount, Cycle, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet,
     Preemption, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation,
@@ -18,11 +18,11 @@ pub enum Heads {
     Blocked,
     Preempting,
     /// Those who preempted in the cycle before, while their victims are still there.
-    Waiting,
+    WaitingForVictims,
 }
 
 /// A state in which `running` workloads use up the quota exactly, and a head in each queue.
-pub fn world(running: usize, heads: Heads) -> State {
+pub fn cluster_state(running: usize, heads: Heads) -> State {
     let mut state = State::new(Options::default());
     let each = running / QUEUES / 2;
     // Room for one more of one cpu and one GiB in each queue.
@@ -38,7 +38,7 @@ pub fn world(running: usize, heads: Heads) -> State {
         } else {
             "b"
         };
-        let mut held = held(&mut state, flavor);
+        let mut held = reservation(&mut state, flavor);
         held.reserved_at_s = i64::try_from(random.below(1_000_000)).unwrap();
         let priority = i32::try_from(random.below(3)).unwrap();
         let spec = spec(queue, priority, vec![pod_set(&mut state, 1)]);
@@ -48,12 +48,12 @@ pub fn world(running: usize, heads: Heads) -> State {
             uid: &uid,
             ..spec
         };
-        state.add_running(spec, &held);
+        state.add_admitted(spec, &held);
     }
     for queue in 0..QUEUES {
         let (priority, units) = match heads {
             Heads::Admitted | Heads::Blocked => (0, 1),
-            Heads::Preempting | Heads::Waiting => (10, 3),
+            Heads::Preempting | Heads::WaitingForVictims => (10, 3),
         };
         let name = format!("head-{queue}");
         push(&mut state, queue, priority, units, &name, 0);
@@ -75,7 +75,7 @@ pub fn full_queues(pending: usize, a_second: usize) -> State {
 }
 
 /// What a workload of one cpu and one GiB holds.
-pub fn held(state: &mut State, flavor: &str) -> Reservation {
+pub fn reservation(state: &mut State, flavor: &str) -> Reservation {
     let flavor = state.flavor(flavor);
     let units = [("cpu", 1000), ("memory", GIB)];
     let usage = units.map(|(name, unit)| {
@@ -100,21 +100,21 @@ pub fn print() {
         if running > 0 {
             cycle("all blocked", running, Heads::Blocked);
             cycle("each preempts three", running, Heads::Preempting);
-            cycle("each waits for its three", running, Heads::Waiting);
+            cycle("each waits for its three", running, Heads::WaitingForVictims);
         }
     }
     drain(50_000);
 }
 
 fn cycle(what: &str, running: usize, heads: Heads) {
-    let state = world(running, heads);
+    let state = cluster_state(running, heads);
     let mut times = [Vec::new(), Vec::new()];
     let mut count = 0;
     // Traced and not, in turn.
     for round in 0..42 {
         let is_traced = round % 2 == 1;
         let mut state = state.clone();
-        if matches!(heads, Heads::Waiting) {
+        if matches!(heads, Heads::WaitingForVictims) {
             state.next_cycle(2_000_000, false);
         }
         let mut cycle = Cycle::default();
@@ -129,7 +129,7 @@ fn cycle(what: &str, running: usize, heads: Heads) {
         assert!(cycle.entries.iter().all(|entry| match heads {
             Heads::Admitted => entry.decision == Decision::Admit,
             Heads::Blocked => entry.decision == Decision::NoCandidates,
-            Heads::Preempting | Heads::Waiting =>
+            Heads::Preempting | Heads::WaitingForVictims =>
                 matches!(&entry.decision, Decision::Preempt(victims) if victims.len() == 3),
         }));
     }
@@ -218,6 +218,6 @@ fn spec(queue: usize, priority: i32, pod_sets: Vec<PodSet>) -> WorkloadSpec<'sta
         order_time: 0,
         pod_sets,
         is_in_scope: true,
-        says: lockkeeper_preemption::job::Says::default(),
+        preemption_labels: lockkeeper_preemption::job::PreemptionLabels::default(),
     }
 }

@@ -1,8 +1,8 @@
 //! Events: admit, evict, finish.
 
-use crate::cycles::{full_queues, held};
+use crate::cycles::{full_queues, reservation};
 use crate::measure::{allocations, median_us, us};
-use crate::worlds::{Borrowing, Random};
+use crate::clusters::{BorrowingCluster, Random};
 use lockkeeper_preemption::{Reservation, State, WorkloadId};
 
 const RUNNING: usize = 100_000;
@@ -22,15 +22,15 @@ pub fn print() {
             let now_s = i64::try_from(admitted / a_second).unwrap();
             admitted += state.next_cycle(now_s, false).entries.len();
         }
-        let of = held(&mut state, "a");
+        let of = reservation(&mut state, "a");
         events(what, &mut state, &of, |at| {
             format!("default/pending-{at:06}")
         });
     }
-    let world = Borrowing::new(1_000, RUNNING);
-    let mut state = world.empty();
+    let world = BorrowingCluster::new(1_000, RUNNING);
+    let mut state = world.empty_state();
     world.fill(&mut state);
-    let of = held(&mut state, "default");
+    let of = reservation(&mut state, "default");
     changes(&world, &mut state);
     events("1000 queues", &mut state, &of, |at| {
         format!("default/running-{at:07}")
@@ -38,11 +38,11 @@ pub fn print() {
 }
 
 /// A queue is changed, and takes effect.
-fn changes(world: &Borrowing, state: &mut State) {
+fn changes(world: &BorrowingCluster, state: &mut State) {
     let root = state.queue("queue-0000").unwrap();
     let mut change = || {
         world.touch(state, 500);
-        state.revive(root);
+        state.reactivate(root);
     };
     let time = median_us(11, &mut change);
     let count = allocations(change);

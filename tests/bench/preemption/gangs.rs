@@ -1,13 +1,13 @@
 //! Gangs and pods that preempt on nodes.
 
 use crate::measure::{allocations, bytes, median_us};
-use crate::worlds::{GIB, Random};
+use crate::clusters::{GIB, Random};
 use lockkeeper_preemption::gang::{
-    Ask, BudgetSpec, DisruptionMode, GroupKey, GroupSpec, Kind, MemberSpec, Options, Outcome,
-    Trace, World,
+    PreemptionRequest, BudgetSpec, DisruptionMode, GroupKey, GroupSpec, PreemptionUnitKind, MemberSpec, GangOptions, GangOutcome,
+    GangTrace, GangCluster,
 };
 use lockkeeper_preemption::placement::{
-    Condition, HostSpec, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape, Strategy,
+    LabelCondition, HostSpec, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape, Strategy,
 };
 use lockkeeper_preemption::{Amount, GroupId, PodId, ResourceId, ShapeId};
 
@@ -18,27 +18,27 @@ const CPU_MILLI: i64 = 32_000;
 const PRIORITY: i32 = 100;
 
 /// What runs: the nodes are full, of pods of ten priorities; a fifth are in replicas of eight that go together.
-struct Full {
-    world: World,
+struct FullNodes {
+    cluster: GangCluster,
     cpu: ResourceId,
     memory: ResourceId,
 }
 
-impl Full {
+impl FullNodes {
     fn new(nodes: usize, strategy: Strategy, is_protected: bool) -> Self {
-        let mut world = World::new(Options {
+        let mut world = GangCluster::new(GangOptions {
             strategy,
-            ..Options::default()
+            ..GangOptions::default()
         });
         let (cpu, memory) = (world.resource("cpu"), world.resource("memory"));
-        let mut full = Self { world, cpu, memory };
+        let mut full = Self { cluster: world, cpu, memory };
         if is_protected {
             full.protect();
         }
         let mut random = Random(7);
-        let shape = full.shape(CPU_MILLI / 10);
-        let app = full.world.word("app");
-        let values = ["a", "b", "c", "d"].map(|it| full.world.word(it));
+        let shape = full.pod_template(CPU_MILLI / 10);
+        let app = full.cluster.symbol("app");
+        let values = ["a", "b", "c", "d"].map(|it| full.cluster.symbol(it));
         let hosts: Vec<_> = (0..nodes).map(|at| full.host(at)).collect();
         for at in 0..nodes * PODS_A_NODE {
             let priority = i32::try_from(random.below(10)).unwrap();
@@ -46,13 +46,13 @@ impl Full {
             let replica = at / 8;
             let group = (replica % 5 == 0).then(|| full.group(&format!("replica-{replica}"), 8, 5));
             let label = values[usize::try_from(random.below(4)).unwrap()];
-            full.world.set_pod(MemberSpec {
+            full.cluster.set_pod(MemberSpec {
                 pod: PodSpec {
                     namespace: "default",
                     name: &format!("running-{at:07}"),
                     host: Some(hosts[(at * 7919) % nodes]),
                     shape,
-                    labels: Labels::of([(app, label)]),
+                    labels: Labels::from_pairs([(app, label)]),
                     priority,
                     preemption: PodPreemption::LowerPriority,
                     started_at_ns: Some(i64::try_from(random.below(1_000_000)).unwrap()),
@@ -67,11 +67,11 @@ impl Full {
     }
 
     fn protect(&mut self) {
-        let key = self.world.word("app");
+        let key = self.cluster.symbol("app");
         for name in ["a", "b"] {
-            let value = self.world.word(name);
-            let condition = Condition::In(Box::new([value]));
-            self.world.set_budget(BudgetSpec {
+            let value = self.cluster.symbol(name);
+            let condition = LabelCondition::In(Box::new([value]));
+            self.cluster.set_budget(BudgetSpec {
                 namespace: "default",
                 name,
                 selector: Selector(Box::new([Requirement { key, condition }])),
@@ -87,7 +87,7 @@ impl Full {
             (self.memory, Amount::new(128 * GIB)),
             (ResourceId::PODS, Amount::new(110)),
         ];
-        self.world.set_host(HostSpec {
+        self.cluster.set_host(HostSpec {
             name: &format!("node-{at:05}"),
             position: u32::try_from(at).unwrap(),
             allocatable,
@@ -97,12 +97,12 @@ impl Full {
         })
     }
 
-    fn shape(&mut self, cpu_milli: i64) -> ShapeId {
+    fn pod_template(&mut self, cpu_milli: i64) -> ShapeId {
         let requests = vec![
             (self.cpu, Amount::new(cpu_milli)),
             (self.memory, Amount::new(GIB)),
         ];
-        self.world.shape(Shape {
+        self.cluster.shape(Shape {
             requests,
             ..Shape::default()
         })
@@ -110,11 +110,11 @@ impl Full {
 
     fn group(&mut self, name: &str, count: u32, priority: i32) -> GroupId {
         let key = GroupKey {
-            kind: Kind::PodGroup,
+            kind: PreemptionUnitKind::PodGroup,
             namespace: "default",
             name,
         };
-        self.world.set_group(&GroupSpec {
+        self.cluster.set_group(&GroupSpec {
             key,
             parent: None,
             mode: DisruptionMode::PodGroup,
@@ -126,8 +126,8 @@ impl Full {
     }
 
     fn pending(&mut self, name: &str, cpu_milli: i64, group: Option<GroupId>) -> PodId {
-        let shape = self.shape(cpu_milli);
-        self.world.set_pod(MemberSpec {
+        let shape = self.pod_template(cpu_milli);
+        self.cluster.set_pod(MemberSpec {
             pod: PodSpec {
                 namespace: "default",
                 name,
@@ -155,14 +155,14 @@ impl Full {
     }
 }
 
-fn decide(world: &World, ask: &Ask<'_>) -> usize {
-    match world.decide(ask, &mut Trace::off()).outcome {
-        Outcome::Preempt(plan) => plan.victims.len(),
+fn decide(world: &GangCluster, ask: &PreemptionRequest<'_>) -> usize {
+    match world.decide(ask, &mut GangTrace::off()).outcome {
+        GangOutcome::Preempt(plan) => plan.victims.len(),
         outcome => panic!("{outcome:?}"),
     }
 }
 
-pub fn print() {
+pub fn print_table() {
     println!();
     println!(
         "{:24} {:>7} {:>9} {:>10} {:>12} {:>8} {:>6}",
@@ -182,15 +182,15 @@ pub fn print() {
 
 fn gang(what: &str, nodes: usize, strategy: Strategy, is_protected: bool, is_mixed: bool) {
     let mut full = None;
-    let memory = bytes(|| full = Some(Full::new(nodes, strategy, is_protected)));
+    let memory = bytes(|| full = Some(FullNodes::new(nodes, strategy, is_protected)));
     let mut full = full.unwrap();
     let (group, pods) = full.gang(is_mixed);
-    let ask = Ask {
+    let ask = PreemptionRequest {
         pods: &pods,
         group: Some(group),
-        ..Ask::default()
+        ..PreemptionRequest::default()
     };
-    let world = &full.world;
+    let world = &full.cluster;
     let victims = decide(world, &ask);
     let us = median_us(11, || {
         assert_eq!(decide(world, &ask), victims);
@@ -204,7 +204,7 @@ fn gang(what: &str, nodes: usize, strategy: Strategy, is_protected: bool, is_mix
 /// A hundred pods, one after the other, each for itself.
 fn pods(nodes: usize, is_protected: bool) {
     const PREEMPTORS: usize = 100;
-    let mut full = Full::new(nodes, Strategy::FirstFit, is_protected);
+    let mut full = FullNodes::new(nodes, Strategy::FirstFit, is_protected);
     let memory = 0;
     let pods: Vec<PodId> = (0..PREEMPTORS)
         .map(|at| {
@@ -215,11 +215,11 @@ fn pods(nodes: usize, is_protected: bool) {
             )
         })
         .collect();
-    let world = &full.world;
+    let world = &full.cluster;
     let each = |pods: &[PodId]| {
-        let asks = pods.chunks(1).map(|pods| Ask {
+        let asks = pods.chunks(1).map(|pods| PreemptionRequest {
             pods,
-            ..Ask::default()
+            ..PreemptionRequest::default()
         });
         asks.map(|ask| decide(world, &ask)).sum::<usize>()
     };
@@ -253,15 +253,15 @@ fn row(what: &str, nodes: usize, us: f64, victims: usize, memory: usize, count: 
 }
 
 /// Only decides on a gang, this many times: for a counter of instructions.
-pub fn only(nodes: usize, times: usize) {
-    let mut full = Full::new(nodes, Strategy::FirstFit, false);
+pub fn run_only(nodes: usize, times: usize) {
+    let mut full = FullNodes::new(nodes, Strategy::FirstFit, false);
     let (group, pods) = full.gang(false);
-    let ask = Ask {
+    let ask = PreemptionRequest {
         pods: &pods,
         group: Some(group),
-        ..Ask::default()
+        ..PreemptionRequest::default()
     };
     for _ in 0..times {
-        decide(&full.world, &ask);
+        decide(&full.cluster, &ask);
     }
 }

@@ -1,10 +1,10 @@
 //! Rounds of job preemption on many nodes.
 
 use crate::measure::{allocations, median_us, us};
-use crate::worlds::GIB;
+use crate::clusters::GIB;
 use lockkeeper_preemption::job::{
-    InFlight, JobId, Label, Limits, Outcome, PodTraits, QuotaId, Resources, Says, Step, Switches,
-    World, plan,
+    RoundsInFlight, JobId, LabelValue, QuotaLimits, JobOutcome, JobPodSpec, QuotaId, ResourceList, PreemptionLabels, JobStep, ElasticDefaults,
+    JobCluster, plan_round,
 };
 use lockkeeper_preemption::placement::{HostSpec, Labels, PodPreemption, PodSpec, Shape};
 use lockkeeper_preemption::{Amount, HostId, ResourceId, ShapeId, Trace};
@@ -17,16 +17,16 @@ const ROUNDS: usize = 31;
 
 /// Every node is full of pods of one cpu and one GiB. Half of them are of the job's own quota, all are
 /// preemptible, and their priorities are 0 to 4.
-struct Full {
-    world: World,
+struct FullHosts {
+    cluster: JobCluster,
     own: QuotaId,
     cpu: ResourceId,
     memory: ResourceId,
 }
 
-impl Full {
+impl FullHosts {
     fn new(hosts: usize) -> Self {
-        let mut world = World::new(Switches::default());
+        let mut world = JobCluster::new(ElasticDefaults::default());
         let [cpu, memory] = ["cpu", "memory"].map(|name| world.resource(name));
         let amounts = |units: usize| {
             let units = i64::try_from(units).unwrap();
@@ -38,22 +38,22 @@ impl Full {
         let all = hosts * PODS_PER_HOST;
         // Half of what there is: already used to the last.
         let [own, other] = [all / 2, all].map(|most| {
-            let limits = Limits {
-                min: Resources::of(amounts(most)),
-                max: Resources::of(amounts(most)),
+            let limits = QuotaLimits {
+                min: ResourceList::from_pairs(amounts(most)),
+                max: ResourceList::from_pairs(amounts(most)),
             };
             world.add_quota(None, limits)
         });
         let mut full = Self {
-            world,
+            cluster: world,
             own,
             cpu,
             memory,
         };
-        let one = full.shape(1);
+        let one = full.pod_template(1);
         for at in 0..hosts {
             let name = format!("node-{at:04}");
-            let host = full.world.set_host(HostSpec {
+            let host = full.cluster.set_host(HostSpec {
                 name: &name,
                 position: u32::try_from(at).unwrap(),
                 allocatable: amounts(PODS_PER_HOST).to_vec(),
@@ -64,9 +64,9 @@ impl Full {
             for pod in 0..PODS_PER_HOST {
                 let quota = if pod % 2 == 0 { own } else { other };
                 let priority = i32::try_from((at + pod) % 5).unwrap();
-                let traits = PodTraits {
+                let traits = JobPodSpec {
                     quota: Some(quota),
-                    ..PodTraits::default()
+                    ..JobPodSpec::default()
                 };
                 full.pod(
                     &format!("pod-{at:04}-{pod}"),
@@ -80,8 +80,8 @@ impl Full {
         full
     }
 
-    fn shape(&mut self, units: i64) -> ShapeId {
-        self.world.shape(Shape {
+    fn pod_template(&mut self, units: i64) -> ShapeId {
+        self.cluster.shape(Shape {
             requests: vec![
                 (self.cpu, Amount::new(units * 1000)),
                 (self.memory, Amount::new(units * GIB)),
@@ -96,7 +96,7 @@ impl Full {
         host: Option<HostId>,
         shape: ShapeId,
         priority: i32,
-        traits: PodTraits,
+        traits: JobPodSpec,
     ) {
         let spec = PodSpec {
             namespace: "default",
@@ -109,23 +109,23 @@ impl Full {
             started_at_ns: None,
             is_terminating: false,
         };
-        self.world.set_pod(spec, traits);
+        self.cluster.set_pod(spec, traits);
     }
 
     /// A job whose pods ask for so many units each, in turn.
-    fn job(&mut self, name: &str, quota: Option<QuotaId>, label: Label, units: &[i64]) -> JobId {
-        let word = self.world.word(name);
-        let namespace = self.world.word("default");
+    fn job(&mut self, name: &str, quota: Option<QuotaId>, label: LabelValue, units: &[i64]) -> JobId {
+        let word = self.cluster.symbol(name);
+        let namespace = self.cluster.symbol("default");
         for at in 0..JOB {
-            let shape = self.shape(units[at % units.len()]);
-            let traits = PodTraits {
+            let shape = self.pod_template(units[at % units.len()]);
+            let traits = JobPodSpec {
                 quota,
                 job: Some(word),
-                says: Says {
+                preemption_labels: PreemptionLabels {
                     preemptible: label,
-                    ..Says::default()
+                    ..PreemptionLabels::default()
                 },
-                ..PodTraits::default()
+                ..JobPodSpec::default()
             };
             self.pod(&format!("{name}-{at:03}"), None, shape, 10, traits);
         }
@@ -135,10 +135,10 @@ impl Full {
         }
     }
 
-    fn plan(&self, job: JobId, trace: &mut Trace<Step>) -> Outcome {
-        plan(
-            &self.world,
-            &InFlight::default(),
+    fn plan(&self, job: JobId, trace: &mut Trace<JobStep>) -> JobOutcome {
+        plan_round(
+            &self.cluster,
+            &RoundsInFlight::default(),
             job,
             &BTreeSet::new(),
             0,
@@ -148,10 +148,10 @@ impl Full {
 }
 
 /// How many go; `None` if the job gets no places.
-fn victims(outcome: &Outcome) -> Option<usize> {
+fn victims(outcome: &JobOutcome) -> Option<usize> {
     match outcome {
-        Outcome::Preempt(plan) => Some(plan.victims.len()),
-        Outcome::Refused(_) => None,
+        JobOutcome::Preempt(plan) => Some(plan.victims.len()),
+        JobOutcome::Rejected(_) => None,
     }
 }
 
@@ -161,20 +161,20 @@ pub fn print() {
         "{:34} {:>7} {:>10} {:>10} {:>8}",
         "a round for 256 pods", "victims", "core ms", "traced ms", "alloc"
     );
-    let mut full = Full::new(HOSTS);
+    let mut full = FullHosts::new(HOSTS);
     let own = Some(full.own);
     let different: Vec<i64> = (1..=8).collect();
     let jobs = [
         (
             "room on nodes",
-            full.job("room", None, Label::Missing, &[2]),
+            full.job("room", None, LabelValue::Missing, &[2]),
         ),
         (
             "room, of eight sizes",
-            full.job("sizes", None, Label::Missing, &different),
+            full.job("sizes", None, LabelValue::Missing, &different),
         ),
-        ("room and quota", full.job("quota", own, Label::No, &[2])),
-        ("in vain", full.job("vain", None, Label::Missing, &[11])),
+        ("room and quota", full.job("quota", own, LabelValue::No, &[2])),
+        ("in vain", full.job("vain", None, LabelValue::Missing, &[11])),
     ];
     for (what, job) in jobs {
         let found = victims(&full.plan(job, &mut Trace::off()));
@@ -193,9 +193,9 @@ pub fn print() {
 }
 
 /// Only plans, this many times: for a counter of instructions.
-pub fn only(hosts: usize, times: usize) {
-    let mut full = Full::new(hosts);
-    let job = full.job("room", None, Label::Missing, &[2]);
+pub fn run_only(hosts: usize, times: usize) {
+    let mut full = FullHosts::new(hosts);
+    let job = full.job("room", None, LabelValue::Missing, &[2]);
     for _ in 0..times {
         assert!(victims(&full.plan(job, &mut Trace::off())).is_some());
     }

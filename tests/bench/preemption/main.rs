@@ -20,9 +20,9 @@ mod events;
 mod gangs;
 mod jobs;
 mod measure;
-mod plain;
+mod reference;
 mod searches;
-mod worlds;
+mod clusters;
 
 use measure::{calibration_ms, load_average};
 
@@ -32,33 +32,33 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["decide", running, times, ..] = words[..] {
-        return searches::decide(running.parse().unwrap(), times.parse().unwrap());
+        return searches::run_only(running.parse().unwrap(), times.parse().unwrap());
     }
     if let ["gang", nodes, times, ..] = words[..] {
-        return gangs::only(nodes.parse().unwrap(), times.parse().unwrap());
+        return gangs::run_only(nodes.parse().unwrap(), times.parse().unwrap());
     }
     if let ["round", nodes, times, ..] = words[..] {
-        return jobs::only(nodes.parse().unwrap(), times.parse().unwrap());
+        return jobs::run_only(nodes.parse().unwrap(), times.parse().unwrap());
     }
     let parts: [(&str, fn()); 6] = [
         ("searches", searches::print),
-        ("growth", searches::growth),
+        ("growth", searches::print_growth),
         ("cycles", cycles::print),
         ("events", events::print),
-        ("gangs", gangs::print),
+        ("gangs", gangs::print_table),
         ("jobs", jobs::print),
     ];
     let named = |name| words.contains(&name);
     let all = !parts.iter().any(|(name, _)| named(name));
-    told();
+    print_machine_info();
     for (_, print) in parts.iter().filter(|(name, _)| all || named(name)) {
         print();
     }
     println!();
-    told();
+    print_machine_info();
 }
 
-fn told() {
+fn print_machine_info() {
     println!(
         "a million numbers are sorted in {:.1} ms; load average {}",
         calibration_ms(),

@@ -4,7 +4,7 @@
     reason = "the core is pure, its bench is not"
 )]
 
-use crate::worlds::Random;
+use crate::clusters::Random;
 use rustix::time::{ClockId, clock_gettime};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Stats, StatsAlloc};
 use std::alloc::System;

@@ -1,8 +1,8 @@
 //! Searches for victims, beside the plain reference.
 
 use crate::measure::{allocations, bytes, median_us, resident, us};
-use crate::plain::Plain;
-use crate::worlds::{Borrowing, PREEMPTOR, pending};
+use crate::reference::ReferenceSearch;
+use crate::clusters::{BorrowingCluster, PREEMPTOR, pending};
 use lockkeeper_preemption::{Algorithm, FairStrategy, FlavorResource, State, Trace, WorkloadId};
 
 const SIZES: [(usize, usize); 4] = [
@@ -19,14 +19,14 @@ pub fn print() {
         "search", "queues", "running", "core us", "plain us", "ratio", "alloc"
     );
     for (queues, running) in SIZES {
-        let world = Borrowing::new(queues, running);
-        let mut state = world.empty();
+        let world = BorrowingCluster::new(queues, running);
+        let mut state = world.empty_state();
         let before = resident();
         let asked = bytes(|| world.fill(&mut state)) / world.jobs.len();
         let resident = (resident() - before) / world.jobs.len();
-        let mut plain = world.plain();
+        let mut plain = world.reference_search();
         let at = format!("{queues:7} {running:9}");
-        for (what, asks) in [("50 victims", PREEMPTOR), ("in vain", world.in_vain())] {
+        for (what, asks) in [("50 victims", PREEMPTOR), ("in vain", world.infeasible_preemptor())] {
             let id = pending(&mut state, what, asks);
             let (core_us, count) = search(&mut state, &mut plain, id, asks);
             let plain_us = median_us(3, || {
@@ -50,12 +50,12 @@ pub fn print() {
 
 /// Fair sharing in the same states. What is searched for fits into nominal quota, so every tournament of
 /// the shares has all queues in it.
-fn fair(world: &Borrowing, at: &str) {
+fn fair(world: &BorrowingCluster, at: &str) {
     let strategies = vec![
         FairStrategy::LessThanOrEqualToFinalShare,
         FairStrategy::LessThanInitialShare,
     ];
-    let mut state = world.with(Algorithm::FairSharing(strategies));
+    let mut state = world.empty_state_with(Algorithm::FairSharing(strategies));
     world.fill(&mut state);
     let id = pending(&mut state, "preemptor", PREEMPTOR);
     let assignment = state.assign(id, &mut Trace::off()).unwrap();
@@ -75,7 +75,7 @@ fn fair(world: &Borrowing, at: &str) {
 /// CPU time and allocations of the core, once its victims are those of the reference.
 fn search(
     state: &mut State,
-    plain: &mut Plain<'_>,
+    plain: &mut ReferenceSearch<'_>,
     id: WorkloadId,
     (priority, units): (i32, i64),
 ) -> (f64, usize) {
@@ -126,14 +126,14 @@ fn nominate(state: &mut State, id: WorkloadId, at: &str) {
 }
 
 /// How one decision grows with what runs, with as many queues and the same number of victims.
-pub fn growth() {
+pub fn print_growth() {
     println!();
     println!(
         "{:24} {:>7} {:>9} {:>10} {:>12} {:>8} {:>6}",
         "growth", "queues", "running", "core us", "", "", "alloc"
     );
     for running in [1_000, 10_000, 100_000, 1_000_000] {
-        let (mut state, id, needs) = growing(running);
+        let (mut state, id, needs) = state_with_running(running);
         let (needs, request) = needs;
         let search = |state: &mut State| {
             let victims = state.search(id, &needs, &request, &mut Trace::off());
@@ -148,14 +148,14 @@ pub fn growth() {
     }
 }
 
-type Asked = (
+type SearchInput = (
     Vec<FlavorResource>,
     Vec<(FlavorResource, lockkeeper_preemption::Amount)>,
 );
 
-fn growing(running: usize) -> (State, WorkloadId, Asked) {
-    let world = Borrowing::new(100, running);
-    let mut state = world.empty();
+fn state_with_running(running: usize) -> (State, WorkloadId, SearchInput) {
+    let world = BorrowingCluster::new(100, running);
+    let mut state = world.empty_state();
     world.fill(&mut state);
     let id = pending(&mut state, "preemptor", PREEMPTOR);
     let assignment = state.assign(id, &mut Trace::off()).unwrap();
@@ -164,8 +164,8 @@ fn growing(running: usize) -> (State, WorkloadId, Asked) {
 }
 
 /// Only decides, this many times: for a counter of instructions.
-pub fn decide(running: usize, times: usize) {
-    let (mut state, id, (needs, request)) = growing(running);
+pub fn run_only(running: usize, times: usize) {
+    let (mut state, id, (needs, request)) = state_with_running(running);
     for _ in 0..times {
         let victims = state.search(id, &needs, &request, &mut Trace::off());
         assert_eq!(victims.len(), 50);

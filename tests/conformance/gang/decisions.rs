@@ -1,17 +1,17 @@
 //! Whom pods and groups preempt.
 
-use super::{Read, sorted, sorted_field};
-use lockkeeper_preemption::gang::{DryRun, Ineligible, Outcome, Plan, Trace, Why};
+use super::{CaseComparison, sorted, sorted_field};
+use lockkeeper_preemption::gang::{DryRun, IneligibleReason, GangOutcome, GangPlan, GangTrace, InfeasibleReason};
 use lockkeeper_preemption::{HostId, PodId, UnitId};
-use lockkeeper_snapshot::gang::{message, reasons_of};
+use lockkeeper_snapshot::gang::{scheduler_message, node_reasons};
 use serde_json::{Map, Value, json};
 
 const UNRESOLVABLE: &str = "UnschedulableAndUnresolvable";
 
-impl Read<'_> {
+impl CaseComparison<'_> {
     pub fn group_in_domain(&mut self) {
         let run = self.run();
-        self.skip(&["victims_observed_order"]);
+        self.ignore(&["victims_observed_order"]);
         self.domain(&run, None);
         let expected = sorted_field(self.expected, "victims_set");
         let got = sorted(self.victims(run.candidates.first()));
@@ -20,7 +20,7 @@ impl Read<'_> {
 
     pub fn on_node(&mut self) {
         let run = self.run();
-        self.skip(&["victims_observed_order"]);
+        self.ignore(&["victims_observed_order"]);
         let violations = run.candidates.first().map_or(0, |it| it.violations);
         self.expect("pdb_violations", violations);
         let why = run.infeasible.first().map(|(_, why)| why);
@@ -28,8 +28,8 @@ impl Read<'_> {
             "status",
             match why {
                 // Nobody is in the way: the function answers with success and without victims.
-                None | Some(Why::NobodyInTheWay) => "Success",
-                Some(Why::NoVictims) => UNRESOLVABLE,
+                None | Some(InfeasibleReason::PreemptionNotHelpful) => "Success",
+                Some(InfeasibleReason::NoLowerPriority) => UNRESOLVABLE,
                 Some(_) => "Unschedulable",
             },
         );
@@ -42,15 +42,15 @@ impl Read<'_> {
     pub fn group(&mut self) {
         let decision = self
             .loaded
-            .world
-            .decide(&self.loaded.ask(), &mut Trace::off());
+            .gang_cluster
+            .decide(&self.loaded.preemption_request(), &mut GangTrace::off());
         let outcome = decision.outcome;
-        let said = message(&self.loaded.world, true, &outcome);
-        self.skip(&["pdb_violations", "pod_group_disruptions", "placement_calls"]);
-        let is_search = matches!(outcome, Outcome::Preempt(_));
+        let said = scheduler_message(&self.loaded.gang_cluster, true, &outcome);
+        self.ignore(&["pdb_violations", "pod_group_disruptions", "placement_calls"]);
+        let is_search = matches!(outcome, GangOutcome::Preempt(_));
         let is_vain = matches!(
             &outcome,
-            Outcome::Infeasible { domains } if !matches!(domains[0].1, Why::NoVictims)
+            GangOutcome::Infeasible { domains } if !matches!(domains[0].1, InfeasibleReason::NoLowerPriority)
         );
         self.expect("placement_called", is_search || is_vain);
         if self.expected.get("placement_calls").is_some() {
@@ -60,23 +60,23 @@ impl Read<'_> {
         self.expect(
             "status",
             match &outcome {
-                Outcome::Preempt(_) | Outcome::Waits { .. } | Outcome::Fits { .. } => "Success",
-                Outcome::Infeasible { domains } if matches!(domains[0].1, Why::NoVictims) => {
+                GangOutcome::Preempt(_) | GangOutcome::AwaitingVictims { .. } | GangOutcome::Fits { .. } => "Success",
+                GangOutcome::Infeasible { domains } if matches!(domains[0].1, InfeasibleReason::NoLowerPriority) => {
                     UNRESOLVABLE
                 }
                 _ => "Unschedulable",
             },
         );
         let placement = match &outcome {
-            Outcome::Preempt(plan) => plan.placement.clone(),
-            Outcome::Waits { placement } => placement.clone(),
+            GangOutcome::Preempt(plan) => plan.placement.clone(),
+            GangOutcome::AwaitingVictims { placement } => placement.clone(),
             _ => Vec::new(),
         };
-        let is_waiting = matches!(outcome, Outcome::Waits { .. });
+        let is_waiting = matches!(outcome, GangOutcome::AwaitingVictims { .. });
         let placed = placement
             .iter()
             .filter(|(_, host)| is_waiting || host.is_some());
-        let placed: Vec<(String, String)> = placed.map(|it| self.seat(*it)).collect();
+        let placed: Vec<(String, String)> = placed.map(|it| self.node_assignment(*it)).collect();
         let each = placed
             .iter()
             .map(|(pod, node)| json!({"pod": pod, "node": node}));
@@ -86,7 +86,7 @@ impl Read<'_> {
             .map(|(pod, node)| (pod, Value::from(node)));
         self.expect("nominations", nominations.collect::<Map<_, _>>());
         let plan = match &outcome {
-            Outcome::Preempt(plan) => Some(plan),
+            GangOutcome::Preempt(plan) => Some(plan),
             _ => None,
         };
         let units = self.victim_units(plan);
@@ -101,13 +101,13 @@ impl Read<'_> {
     pub fn pod(&mut self) {
         let decision = self
             .loaded
-            .world
-            .decide(&self.loaded.ask(), &mut Trace::off());
+            .gang_cluster
+            .decide(&self.loaded.preemption_request(), &mut GangTrace::off());
         let outcome = decision.outcome;
-        let said = message(&self.loaded.world, false, &outcome);
+        let said = scheduler_message(&self.loaded.gang_cluster, false, &outcome);
         self.expect("message", format!("preemption: {said}"));
         let plan = match &outcome {
-            Outcome::Preempt(plan) => Some(plan.clone()),
+            GangOutcome::Preempt(plan) => Some(plan.clone()),
             _ => None,
         };
         let is_found = plan.is_some();
@@ -124,13 +124,13 @@ impl Read<'_> {
             self.compare("victims", &got, &expected);
         }
         if self.expected.get("note").is_some() {
-            self.skip(&["note"]);
-            self.decides_the_same_while_they_go(plan.as_ref());
+            self.ignore(&["note"]);
+            self.expect_wait_while_victims_terminate(plan.as_ref());
         }
     }
 
     /// Whom it preempted goes, and it is nominated: nobody else has to go.
-    fn decides_the_same_while_they_go(&mut self, plan: Option<&Plan>) {
+    fn expect_wait_while_victims_terminate(&mut self, plan: Option<&GangPlan>) {
         let Some(plan) = plan else {
             return;
         };
@@ -139,7 +139,7 @@ impl Read<'_> {
         for pod in &mut scenario.pods {
             if victims.contains(&pod.name.as_str().into()) {
                 pod.terminating = true;
-                pod.disruption_target = Some(lockkeeper_snapshot::gang::Disruption {
+                pod.disruption_target = Some(lockkeeper_snapshot::gang::DisruptionTarget {
                     reason: "PreemptionByScheduler".to_owned(),
                     status: "True".to_owned(),
                 });
@@ -149,14 +149,14 @@ impl Read<'_> {
         preemptor.unwrap().nominated_node = Some(self.node(plan.host));
         for whose in [
             None,
-            Some(lockkeeper_preemption::gang::Compatibility::Lockkeeper),
+            Some(lockkeeper_preemption::gang::SchedulerCompatibility::Lockkeeper),
         ] {
             let options = lockkeeper_snapshot::gang::options(&scenario, whose);
             let loaded = lockkeeper_snapshot::gang::load(&scenario, options).unwrap();
-            let again = loaded.world.decide(&loaded.ask(), &mut Trace::off());
+            let again = loaded.gang_cluster.decide(&loaded.preemption_request(), &mut GangTrace::off());
             let is_still = matches!(
                 again.outcome,
-                Outcome::Refused(Ineligible::Going) | Outcome::Waits { .. }
+                GangOutcome::Ineligible(IneligibleReason::VictimsTerminating) | GangOutcome::AwaitingVictims { .. }
             );
             if !is_still {
                 self.problems
@@ -196,15 +196,15 @@ impl Read<'_> {
     pub fn pod_with_candidates(&mut self) {
         let decision = self
             .loaded
-            .world
-            .decide(&self.loaded.ask(), &mut Trace::off());
-        let refused = matches!(decision.outcome, Outcome::Refused(_));
+            .gang_cluster
+            .decide(&self.loaded.preemption_request(), &mut GangTrace::off());
+        let refused = matches!(decision.outcome, GangOutcome::Ineligible(_));
         self.expect("eligible", !refused);
-        self.skip(&["filter_status", "message"]);
+        self.ignore(&["filter_status", "message"]);
         if refused {
-            let said = message(&self.loaded.world, false, &decision.outcome);
+            let said = scheduler_message(&self.loaded.gang_cluster, false, &decision.outcome);
             self.expect("message", said);
-            self.skip(&["candidates", "rejected", "selected_any_of"]);
+            self.ignore(&["candidates", "rejected", "selected_any_of"]);
             return;
         }
         let run = self.run();
@@ -220,8 +220,8 @@ impl Read<'_> {
                     "victim_units": units_or_count(&units, is_tied),
                     "score": {
                         "pdb_violations": score.violations,
-                        "first_victim_pod_priority": score.highest,
-                        "sum_priority_plus_2p31": score.sum,
+                        "first_victim_pod_priority": score.highest_priority,
+                        "sum_priority_plus_2p31": score.priority_sum,
                         "num_pods": score.pods,
                         "earliest_start_of_top_priority_ns": score.started_at_ns.0,
                     },
@@ -239,7 +239,7 @@ impl Read<'_> {
         self.rejected(&run);
         self.selected(&run);
         let chosen = match &decision.outcome {
-            Outcome::Preempt(plan) => vec![Value::from(self.node(plan.host))],
+            GangOutcome::Preempt(plan) => vec![Value::from(self.node(plan.host))],
             _ => Vec::new(),
         };
         let any_of = self.expected["selected_any_of"].as_array().unwrap();
@@ -250,14 +250,14 @@ impl Read<'_> {
     }
 
     fn rejected(&mut self, run: &DryRun) {
-        let world = &self.loaded.world;
+        let world = &self.loaded.gang_cluster;
         let each = run.infeasible.iter().map(|(host, why)| {
             let code = match why {
-                Why::NoVictims => UNRESOLVABLE,
-                Why::NobodyInTheWay => "Error",
+                InfeasibleReason::NoLowerPriority => UNRESOLVABLE,
+                InfeasibleReason::PreemptionNotHelpful => "Error",
                 _ => "Unschedulable",
             };
-            let reasons = json!({"code": code, "reasons": reasons_of(world, why)});
+            let reasons = json!({"code": code, "reasons": node_reasons(world, why)});
             (self.node(*host), reasons)
         });
         let got = each.collect::<Map<_, _>>();
@@ -288,24 +288,24 @@ impl Read<'_> {
             "status",
             match &why {
                 None => "Success",
-                Some(Why::NoVictims) => UNRESOLVABLE,
+                Some(InfeasibleReason::NoLowerPriority) => UNRESOLVABLE,
                 Some(_) => "Unschedulable",
             },
         );
         let said = why.map(|why| {
             let domains = vec![(None, why)];
-            message(&self.loaded.world, true, &Outcome::Infeasible { domains })
+            scheduler_message(&self.loaded.gang_cluster, true, &GangOutcome::Infeasible { domains })
         });
         self.expect("message", said.unwrap_or_default());
     }
 
     fn run(&self) -> DryRun {
         self.loaded
-            .world
-            .dry_run(&self.loaded.ask(), &mut Trace::off())
+            .gang_cluster
+            .dry_run(&self.loaded.preemption_request(), &mut GangTrace::off())
     }
 
-    fn candidate(&self, plan: &Plan) -> Value {
+    fn candidate(&self, plan: &GangPlan) -> Value {
         json!({
             "node": self.node(plan.host),
             "pdb_violations": plan.violations,
@@ -314,7 +314,7 @@ impl Read<'_> {
     }
 
     fn compare(&mut self, field: &'static str, got: &Value, expected: &Value) {
-        self.seen.insert(field);
+        self.compared_fields.insert(field);
         if got != expected {
             self.problems
                 .push(format!("{field}: got {got}, expected {expected}"));
@@ -334,30 +334,30 @@ impl Read<'_> {
         self.compare(field, &got, &expected);
     }
 
-    fn victim_units(&self, plan: Option<&Plan>) -> Vec<Vec<String>> {
+    fn victim_units(&self, plan: Option<&GangPlan>) -> Vec<Vec<String>> {
         let units = plan.iter().flat_map(|it| &it.victims);
         units.map(|it| self.pods_of(*it)).collect()
     }
 
-    fn victims(&self, plan: Option<&Plan>) -> Vec<Value> {
+    fn victims(&self, plan: Option<&GangPlan>) -> Vec<Value> {
         let units = self.victim_units(plan).into_iter().flatten();
         units.map(Value::from).collect()
     }
 
     pub fn pods_of(&self, unit: UnitId) -> Vec<String> {
-        let world = &self.loaded.world;
+        let world = &self.loaded.gang_cluster;
         let pods = world.unit(unit).unwrap().pods().iter();
         pods.map(|it| world.cluster().pod(*it).unwrap().name().to_owned())
             .collect()
     }
 
-    fn seat(&self, (pod, host): (PodId, Option<HostId>)) -> (String, String) {
-        let pod = self.loaded.world.cluster().pod(pod).unwrap();
+    fn node_assignment(&self, (pod, host): (PodId, Option<HostId>)) -> (String, String) {
+        let pod = self.loaded.gang_cluster.cluster().pod(pod).unwrap();
         (pod.name().to_owned(), self.node(host))
     }
 
     pub fn node(&self, host: Option<HostId>) -> String {
-        let cluster = self.loaded.world.cluster();
+        let cluster = self.loaded.gang_cluster.cluster();
         host.map_or_else(String::new, |it| cluster.host_name(it).to_owned())
     }
 }

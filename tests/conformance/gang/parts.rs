@@ -1,30 +1,30 @@
 //! The parts of a decision: units, order, budgets, priorities, policies.
 
-use super::{Read, sorted, sorted_field};
-use lockkeeper_preemption::gang::{Ineligible, Kind as UnitKind};
-use lockkeeper_snapshot::gang::{Answer, answer};
+use super::{CaseComparison, sorted, sorted_field};
+use lockkeeper_preemption::gang::{IneligibleReason, PreemptionUnitKind as UnitKind};
+use lockkeeper_snapshot::gang::{ScenarioAnswer, evaluate};
 use serde_json::{Value, json};
 
-impl Read<'_> {
-    fn answer(&self) -> Answer {
-        answer(self.scenario, &self.loaded)
+impl CaseComparison<'_> {
+    fn evaluate(&self) -> ScenarioAnswer {
+        evaluate(self.scenario, &self.loaded)
     }
 
     pub fn may_preempt(&mut self) {
-        let Answer::MayPreempt(may) = self.answer() else {
+        let ScenarioAnswer::MayPreempt(may) = self.evaluate() else {
             panic!("it is asked whether it may preempt");
         };
         self.expect("eligible", may.is_ok());
         let said = match may {
             Ok(()) => "",
-            Err(Ineligible::Never) => "not eligible due to preemptionPolicy=Never.",
+            Err(IneligibleReason::PolicyNever) => "not eligible due to preemptionPolicy=Never.",
             Err(_) => "not eligible due to a terminating pod on the nominated node.",
         };
         self.expect("message", said);
     }
 
     pub fn units(&mut self) {
-        let Answer::Units(units) = self.answer() else {
+        let ScenarioAnswer::Units(units) = self.evaluate() else {
             panic!("it is asked for units");
         };
         let mut expected = self.expected["units_set"].as_array().unwrap().clone();
@@ -34,7 +34,7 @@ impl Read<'_> {
                 it["nodes"] = sorted_field(it, "nodes");
             }
         }
-        let world = &self.loaded.world;
+        let world = &self.loaded.gang_cluster;
         let has = |field: &str| expected.iter().any(|it| it.get(field).is_some());
         let (has_type, has_nodes) = (has("type"), has("nodes"));
         let each = units.iter().map(|id| {
@@ -62,7 +62,7 @@ impl Read<'_> {
             it
         });
         let got = sorted(each.collect());
-        self.seen.insert("units_set");
+        self.compared_fields.insert("units_set");
         if got != sorted(expected.clone()) {
             self.problems
                 .push(format!("units: got {got}, expected {expected:?}"));
@@ -70,7 +70,7 @@ impl Read<'_> {
     }
 
     pub fn budgets(&mut self) {
-        let Answer::Budgets(victims) = self.answer() else {
+        let ScenarioAnswer::Budgets(victims) = self.evaluate() else {
             panic!("it is asked about budgets");
         };
         assert_eq!(victims.len(), self.scenario.victims.len());
@@ -83,21 +83,21 @@ impl Read<'_> {
     }
 
     pub fn importance(&mut self) {
-        let Answer::IsMoreImportant(is) = self.answer() else {
+        let ScenarioAnswer::IsMoreImportant(is) = self.evaluate() else {
             panic!("it is asked who is more important");
         };
         self.expect("first_more_important", is);
     }
 
     pub fn priority(&mut self) {
-        let Answer::Priorities { preemption, .. } = self.answer() else {
+        let ScenarioAnswer::Priorities { preemption, .. } = self.evaluate() else {
             panic!("it is asked for a priority");
         };
         self.expect("priority", preemption);
     }
 
     pub fn policy(&mut self) {
-        let Answer::Policy(policy) = self.answer() else {
+        let ScenarioAnswer::Policy(policy) = self.evaluate() else {
             panic!("it is asked for a policy");
         };
         let name = match policy {

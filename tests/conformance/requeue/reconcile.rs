@@ -5,9 +5,9 @@
 //! stamps `Requeued` and `DeactivationTarget` by the clock on the wall instead of the test's, which may
 //! be in the next second.
 
-use super::{differ, now_ms, requeue_state, second, settings, standing};
+use super::{differ, now_ms, requeue_state, second, settings, lifecycle_state};
 use lockkeeper_preemption::requeue::{
-    Checks, DeactivationCause, EvictionReason, Jitter, Standing, Step, StopPolicy, Target,
+    AdmissionCheckStates, DeactivationCause, EvictionReason, Jitter, LifecycleState, LifecycleStep, StopPolicy, DeactivationTarget,
     next_step,
 };
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ const NAME: &str = "ns/wl";
 pub fn check(value: &Value) -> Vec<String> {
     let (before, expected) = (&value["before"], &value["after"]);
     let now_ms = now_ms(value);
-    let mut standing = standing(before);
-    standing.checks = checks(before);
-    stop(&mut standing, expected);
+    let mut standing = lifecycle_state(before);
+    standing.admission_checks = checks(before);
+    set_stop_policy(&mut standing, expected);
     let step = next_step(&settings(&value["config"]), &standing, now_ms, Jitter::NONE);
     let mut after = standing.clone();
     after.apply(&step, now_ms);
@@ -35,12 +35,12 @@ pub fn check(value: &Value) -> Vec<String> {
     let admission = ["before", "after"].map(|it| &value[it]["has_admission"]);
     problems.extend(differ("admission", admission[0], admission[1]));
     let state = requeue_state(&expected["requeue_state"]);
-    problems.extend(differ("state", after.state, state));
+    problems.extend(differ("state", after.requeue_state, state));
     let got = checks_after(before, &step, now_ms);
     problems.extend(differ("checks", &got, &expected["admission_checks"]));
     problems.extend(conditions(before, expected, &step, now_ms));
     let waits_s = match step {
-        Step::Wait(wait) => wait.as_secs_f64(),
+        LifecycleStep::Wait(wait) => wait.as_secs_f64(),
         _ => 0.0,
     };
     let result = &value["result"];
@@ -51,9 +51,9 @@ pub fn check(value: &Value) -> Vec<String> {
     problems
 }
 
-fn checks(before: &Value) -> Checks {
+fn checks(before: &Value) -> AdmissionCheckStates {
     let all = before["admission_checks"].as_array().into_iter().flatten();
-    let mut checks = Checks::default();
+    let mut checks = AdmissionCheckStates::default();
     for check in all {
         checks.is_rejected |= check["state"] == "Rejected";
         if check["state"] == "Retry" {
@@ -70,11 +70,11 @@ fn checks(before: &Value) -> Checks {
 }
 
 /// The queue is stopped if that is what becomes of it.
-fn stop(standing: &mut Standing, expected: &Value) {
+fn set_stop_policy(standing: &mut LifecycleState, expected: &Value) {
     let conditions = expected["conditions"].as_array().unwrap();
     for condition in conditions {
         if condition["type"] == "Evicted" && condition["status"] == "True" {
-            match EvictionReason::of(condition["reason"].as_str().unwrap()) {
+            match EvictionReason::from_reason(condition["reason"].as_str().unwrap()) {
                 EvictionReason::ClusterQueueStopped => {
                     standing.cluster_queue = StopPolicy::HoldAndDrain;
                 }
@@ -88,9 +88,9 @@ fn stop(standing: &mut Standing, expected: &Value) {
 }
 
 /// An eviction puts all checks back.
-fn checks_after(before: &Value, step: &Step, now_ms: i64) -> Value {
+fn checks_after(before: &Value, step: &LifecycleStep, now_ms: i64) -> Value {
     let mut checks = before["admission_checks"].clone();
-    if matches!(step, Step::Evict(_)) {
+    if matches!(step, LifecycleStep::Evict(_)) {
         for check in checks.as_array_mut().unwrap() {
             if check["state"] != "Pending" {
                 check["state"] = "Pending".into();
@@ -113,7 +113,7 @@ fn list(before: &Value, state: &str) -> String {
     format!("{noun} in {state} state: {}", names.join("; "))
 }
 
-fn about(before: &Value, reason: EvictionReason) -> String {
+fn message_argument(before: &Value, reason: EvictionReason) -> String {
     match reason {
         EvictionReason::AdmissionCheck => list(before, "Retry"),
         EvictionReason::Deactivated(_) => {
@@ -126,7 +126,7 @@ fn about(before: &Value, reason: EvictionReason) -> String {
     }
 }
 
-fn target_about(before: &Value, target: Target) -> String {
+fn target_message_argument(before: &Value, target: DeactivationTarget) -> String {
     match target.cause() {
         DeactivationCause::AdmissionCheck => list(before, "Rejected"),
         _ => String::new(),
@@ -134,8 +134,8 @@ fn target_about(before: &Value, target: Target) -> String {
 }
 
 /// The conditions after the step, against those expected; both by type.
-fn conditions(before: &Value, expected: &Value, step: &Step, now_ms: i64) -> Vec<String> {
-    let (changed, removed) = written(before, step);
+fn conditions(before: &Value, expected: &Value, step: &LifecycleStep, now_ms: i64) -> Vec<String> {
+    let (changed, removed) = changed_conditions(before, step);
     let mut got: Vec<Value> = before["conditions"].as_array().unwrap().clone();
     for condition in &mut got {
         if let Some(at_s) = second(&condition["last_transition_s"]) {
@@ -164,23 +164,23 @@ fn conditions(before: &Value, expected: &Value, step: &Step, now_ms: i64) -> Vec
 type Condition = (&'static str, &'static str, &'static str, String);
 
 /// The condition that a step sets, and the type of the one it removes.
-fn written(before: &Value, step: &Step) -> (Option<Condition>, Option<&'static str>) {
+fn changed_conditions(before: &Value, step: &LifecycleStep) -> (Option<Condition>, Option<&'static str>) {
     let target = "DeactivationTarget";
     match step {
-        Step::Rest | Step::Wait(_) | Step::Record(_) | Step::Deactivate => (None, None),
-        Step::Forget => (None, Some(target)),
-        Step::Target(it) => {
-            let message = it.message(&target_about(before, *it));
+        LifecycleStep::Idle | LifecycleStep::Wait(_) | LifecycleStep::SetRequeueState(_) | LifecycleStep::Deactivate => (None, None),
+        LifecycleStep::ClearRequeueState => (None, Some(target)),
+        LifecycleStep::SetDeactivationTarget(it) => {
+            let message = it.message(&target_message_argument(before, *it));
             (Some((target, "True", it.cause().as_str(), message)), None)
         }
-        Step::Evict(eviction) => {
+        LifecycleStep::Evict(eviction) => {
             let reason = eviction.reason;
-            let message = reason.message(&about(before, reason));
+            let message = reason.message(&message_argument(before, reason));
             let is_final = matches!(reason, EvictionReason::Deactivated(_));
             let condition = ("Evicted", "True", reason.as_str(), message);
             (Some(condition), is_final.then_some(target))
         }
-        Step::Requeue(it) => {
+        LifecycleStep::Requeue(it) => {
             let message = it.reason.message().to_owned();
             (
                 Some(("Requeued", "True", it.reason.as_str(), message)),
@@ -190,15 +190,15 @@ fn written(before: &Value, step: &Step) -> (Option<Condition>, Option<&'static s
     }
 }
 
-fn events(before: &Value, step: &Step) -> Value {
+fn events(before: &Value, step: &LifecycleStep) -> Value {
     let event = match step {
-        Step::Evict(eviction) if before["has_admission"] == true => {
+        LifecycleStep::Evict(eviction) if before["has_admission"] == true => {
             let reason = eviction.reason;
-            let message = reason.message(&about(before, reason));
+            let message = reason.message(&message_argument(before, reason));
             Some(("Normal", reason.event(), message))
         }
-        Step::Target(target) => target
-            .event(&target_about(before, *target))
+        LifecycleStep::SetDeactivationTarget(target) => target
+            .event(&target_message_argument(before, *target))
             .map(|(reason, message)| ("Warning", reason.to_owned(), message)),
         _ => None,
     };

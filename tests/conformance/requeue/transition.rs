@@ -1,26 +1,26 @@
 //! One step, derived from Kueue's code: what changes, and that nothing else does.
 
-use super::{MOST, differ, evicted, not_ready, now_ms, requeue_state, second, settings};
+use super::{MAX_JITTER, differ, evicted, not_ready, now_ms, requeue_state, second, settings};
 use lockkeeper_preemption::requeue::{
-    DeactivationCause, EvictionReason, Jitter, NotReady, PodsReady, Standing, Step, next_step,
+    DeactivationCause, EvictionReason, Jitter, NotReadyReason, PodsReady, LifecycleState, LifecycleStep, next_step,
 };
 use serde_json::Value;
 
 pub fn check(value: &Value) -> Vec<String> {
     // The data gives ranges where jitter plays a part.
     let mut problems = with_jitter(value, Jitter::NONE);
-    problems.extend(with_jitter(value, MOST));
+    problems.extend(with_jitter(value, MAX_JITTER));
     problems
 }
 
-fn standing(before: &Value) -> Standing {
+fn lifecycle_state(before: &Value) -> LifecycleState {
     let admitted_at_s = second(&before["admitted_at_s"]);
     let reason = |condition: &Value| condition["reason"].as_str().unwrap_or_default().to_owned();
     let at_s = |condition: &Value| second(&condition["at_s"]).unwrap_or_default();
     let is_false = |condition: &Value| condition["status"] == false;
     let conditions = ["evicted", "requeued", "deactivation_target", "pods_ready"];
     let [was_evicted, requeued, target, pods_ready] = conditions.map(|it| &before[it]);
-    Standing {
+    LifecycleState {
         is_active: before["active"] != false,
         has_quota: before["has_admission"]
             .as_bool()
@@ -33,21 +33,21 @@ fn standing(before: &Value) -> Standing {
         },
         evicted: (!was_evicted.is_null() && !is_false(was_evicted))
             .then(|| evicted(&reason(was_evicted), at_s(was_evicted))),
-        held_for: is_false(requeued).then(|| EvictionReason::of(&reason(requeued))),
-        target: (!target.is_null()).then(|| DeactivationCause::of(&reason(target))),
-        state: requeue_state(&before["requeue_state"]),
-        ..Standing::default()
+        not_requeued_reason: is_false(requeued).then(|| EvictionReason::from_reason(&reason(requeued))),
+        deactivation_target: (!target.is_null()).then(|| DeactivationCause::from_reason(&reason(target))),
+        requeue_state: requeue_state(&before["requeue_state"]),
+        ..LifecycleState::default()
     }
 }
 
 fn with_jitter(value: &Value, jitter: Jitter) -> Vec<String> {
-    let before = standing(&value["before"]);
+    let before = lifecycle_state(&value["before"]);
     let now_ms = now_ms(value);
     let mut after = before.clone();
-    let mut step = Step::Rest;
+    let mut step = LifecycleStep::Idle;
     match value["event"].as_str().unwrap_or_default() {
-        event if event.contains("reserv") => after.quota_reserved(),
-        event if event.contains("stop") => after.job_stopped(),
+        event if event.contains("reserv") => after.on_quota_reserved(),
+        event if event.contains("stop") => after.on_job_stopped(),
         _ => {
             step = next_step(&settings(&value["config"]), &before, now_ms, jitter);
             after.apply(&step, now_ms);
@@ -56,7 +56,7 @@ fn with_jitter(value: &Value, jitter: Jitter) -> Vec<String> {
     let expected = &value["after"];
     let mut problems = Vec::new();
     let waits_s = match step {
-        Step::Wait(wait) => wait.as_secs_f64(),
+        LifecycleStep::Wait(wait) => wait.as_secs_f64(),
         _ => 0.0,
     };
     if let Some(expected) = expected["requeue_after_s"].as_f64() {
@@ -73,7 +73,7 @@ fn with_jitter(value: &Value, jitter: Jitter) -> Vec<String> {
     problems
 }
 
-fn conditions(value: &Value, before: &Standing, after: &Standing, step: &Step) -> Vec<String> {
+fn conditions(value: &Value, before: &LifecycleState, after: &LifecycleState, step: &LifecycleStep) -> Vec<String> {
     let mut problems = Vec::new();
     let expected = |key: &str| value["after"].as_object().unwrap().get(key).cloned();
     let wanted = match expected("evicted") {
@@ -87,24 +87,24 @@ fn conditions(value: &Value, before: &Standing, after: &Standing, step: &Step) -
     };
     problems.extend(differ("evicted", after.evicted, wanted));
     let wanted = match expected("deactivation_target") {
-        None => before.target,
+        None => before.deactivation_target,
         Some(Value::Null) => None,
         Some(it) => {
-            if let (Step::Target(target), Some(message)) = (step, it["message"].as_str()) {
+            if let (LifecycleStep::SetDeactivationTarget(target), Some(message)) = (step, it["message"].as_str()) {
                 problems.extend(differ("message", target.message("").as_str(), message));
             }
-            Some(DeactivationCause::of(it["reason"].as_str().unwrap()))
+            Some(DeactivationCause::from_reason(it["reason"].as_str().unwrap()))
         }
     };
-    problems.extend(differ("deactivation target", after.target, wanted));
+    problems.extend(differ("deactivation target", after.deactivation_target, wanted));
     let wanted = match expected("requeued") {
-        None => before.held_for,
+        None => before.not_requeued_reason,
         Some(it) if it["status"] == false => {
-            Some(EvictionReason::of(it["reason"].as_str().unwrap()))
+            Some(EvictionReason::from_reason(it["reason"].as_str().unwrap()))
         }
         Some(it) => {
             let reasons = match step {
-                Step::Requeue(requeue) => (requeue.reason.as_str(), requeue.reason.message()),
+                LifecycleStep::Requeue(requeue) => (requeue.reason.as_str(), requeue.reason.message()),
                 _ => ("", ""),
             };
             let reason = it["reason"].as_str().unwrap_or(reasons.0);
@@ -113,18 +113,18 @@ fn conditions(value: &Value, before: &Standing, after: &Standing, step: &Step) -
             None
         }
     };
-    problems.extend(differ("held for", after.held_for, wanted));
+    problems.extend(differ("held for", after.not_requeued_reason, wanted));
     problems
 }
 
 /// What is written of an eviction beside its reason and time.
-fn eviction(value: &Value, expected: &Value, step: &Step) -> Vec<String> {
+fn eviction(value: &Value, expected: &Value, step: &LifecycleStep) -> Vec<String> {
     let mut problems = Vec::new();
     let (message, cause) = match step {
-        Step::Evict(eviction) => {
+        LifecycleStep::Evict(eviction) => {
             let about = value["before"]["deactivation_target"]["message"].as_str();
             let message = eviction.reason.message(about.unwrap_or_default());
-            (message, eviction.underlying_cause.map(NotReady::as_str))
+            (message, eviction.underlying_cause.map(NotReadyReason::as_str))
         }
         _ => (String::new(), None),
     };
@@ -137,14 +137,14 @@ fn eviction(value: &Value, expected: &Value, step: &Step) -> Vec<String> {
     problems
 }
 
-fn state(expected: &Value, before: &Standing, after: &Standing) -> Vec<String> {
+fn state(expected: &Value, before: &LifecycleState, after: &LifecycleState) -> Vec<String> {
     let Some(wanted) = expected.as_object().unwrap().get("requeue_state") else {
-        return Vec::from_iter(differ("state", after.state, before.state));
+        return Vec::from_iter(differ("state", after.requeue_state, before.requeue_state));
     };
     let Some(range) = wanted["requeue_at_s"].as_array() else {
-        return Vec::from_iter(differ("state", after.state, requeue_state(wanted)));
+        return Vec::from_iter(differ("state", after.requeue_state, requeue_state(wanted)));
     };
-    let got = after.state.unwrap_or_default();
+    let got = after.requeue_state.unwrap_or_default();
     let mut problems = Vec::from_iter(differ(
         "count",
         got.count.map(u64::from),

@@ -1,13 +1,13 @@
 //! Findings in the form of the data.
 
 use lockkeeper_api::config::{Action, Config};
-use lockkeeper_policies::engine::{Subject, Verdict, review};
+use lockkeeper_policies::engine::{ReviewSubject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context, RuleInfo};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::world::World;
+use lockkeeper_policies::cluster_view::ClusterView;
 use serde_json::Value;
 
 /// All rules of these API groups on that cover one of the projects', all others off, and the feature gates of the
@@ -37,30 +37,30 @@ pub fn settings_with(case: &Value, is_asked: impl Fn(&RuleInfo) -> bool) -> Sett
 }
 
 /// What the rules say of the object of a case; an error if it cannot be read.
-pub fn judge<T: Guarded>(
+pub fn evaluate<T: ValidatedKind>(
     case: &Value,
     settings: &Settings,
-    world: &dyn World,
+    world: &dyn ClusterView,
 ) -> Result<Verdict, serde_json::Error> {
-    let context = Context { world, settings };
+    let context = Context { cluster: world, settings };
     let new: T = serde_json::from_value(case["object"].clone())?;
     Ok(match case["operation"].as_str().unwrap() {
-        "CREATE" => review(&Subject::Create(&new), &context),
+        "CREATE" => review(&ReviewSubject::Create(&new), &context),
         "UPDATE" => {
             let old: T = serde_json::from_value(case["oldObject"].clone())?;
             let change = Change {
                 old: &old,
                 new: &new,
             };
-            review(&Subject::Update(change), &context)
+            review(&ReviewSubject::Update(change), &context)
         }
-        "DELETE" => review(&Subject::Delete(&new), &context),
+        "DELETE" => review(&ReviewSubject::Delete(&new), &context),
         other => panic!("an operation {other}"),
     })
 }
 
 /// Field and type of each, sorted.
-pub fn found<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String> {
+pub fn finding_lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String> {
     let findings = findings.into_iter();
     let mut out: Vec<String> = findings
         .map(|it| format!("{} {}", it.field, it.kind.reason()))
@@ -70,7 +70,7 @@ pub fn found<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String>
 }
 
 /// The same of the errors expected.
-pub fn expected(errors: &Value) -> Vec<String> {
+pub fn expected_lines(errors: &Value) -> Vec<String> {
     let errors = errors.as_array().into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut out: Vec<String> = errors

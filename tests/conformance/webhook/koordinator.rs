@@ -9,7 +9,7 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::facts;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Context, RuleInfo};
@@ -62,12 +62,12 @@ pub fn check(case: &Value) -> Vec<String> {
     match operation {
         "DEFAULT" => check_defaults(case),
         "CREATE" | "UPDATE" | "DELETE" => {
-            let verdict = judge::<ElasticQuota>(case, operation, is_koordinators("ElasticQuota"));
+            let verdict = evaluate_as::<ElasticQuota>(case, operation, is_koordinator_rule("ElasticQuota"));
             compare_with(case, verdict)
         }
         "POD-CREATE" | "POD-UPDATE" => {
             let operation = operation.trim_start_matches("POD-");
-            let verdict = judge::<Pod>(case, operation, is_koordinators("Pod"));
+            let verdict = evaluate_as::<Pod>(case, operation, is_koordinator_rule("Pod"));
             compare_with(case, verdict)
         }
         _ => check_inner(case, operation),
@@ -75,7 +75,7 @@ pub fn check(case: &Value) -> Vec<String> {
 }
 
 /// What Koordinator enforces itself is off by default; what is on is ours.
-fn is_koordinators(kind: &str) -> impl Fn(&RuleInfo) -> bool {
+fn is_koordinator_rule(kind: &str) -> impl Fn(&RuleInfo) -> bool {
     move |rule| rule.kind == kind && rule.action == Action::Off
 }
 
@@ -102,22 +102,22 @@ fn check_inner(case: &Value, operation: &str) -> Vec<String> {
     }
     gates.insert("ElasticQuotaGuaranteeUsage".to_owned(), true.into());
     case["featureGates"] = gates.into();
-    let verdict = judge::<ElasticQuota>(&case, "CREATE", |rule| covers_some(rule, rows));
+    let verdict = evaluate_as::<ElasticQuota>(&case, "CREATE", |rule| covers_any(rule, rows));
     compare_with(&case, verdict)
 }
 
 /// The object after defaulting, and that a rule refuses what Koordinator refuses to fill in.
 fn check_defaults(case: &Value) -> Vec<String> {
     let settings = compare::settings(case, &[]);
-    let world = world(&case["state"]);
+    let world = cluster_index(&case["state"]);
     let context = Context {
-        world: &world,
+        cluster: &world,
         settings: &settings,
     };
     if case["allowed"] == false {
         // What was filled in before the refusal is stored nowhere.
         let rows = ids(case);
-        let verdict = judge::<ElasticQuota>(case, "CREATE", |rule| covers_some(rule, &rows));
+        let verdict = evaluate_as::<ElasticQuota>(case, "CREATE", |rule| covers_any(rule, &rows));
         return compare_with(case, verdict);
     }
     let object: ElasticQuota = serde_json::from_value(case["object"].clone()).unwrap();
@@ -136,7 +136,7 @@ fn check_defaults(case: &Value) -> Vec<String> {
 }
 
 /// What the rules asked for say of the object; nothing if it cannot be read.
-fn judge<T: Guarded>(
+fn evaluate_as<T: ValidatedKind>(
     case: &Value,
     operation: &str,
     is_asked: impl Fn(&RuleInfo) -> bool,
@@ -147,7 +147,7 @@ fn judge<T: Guarded>(
         case["oldObject"] = stored(&case);
     }
     let settings = compare::settings_with(&case, is_asked);
-    compare::judge::<T>(&case, &settings, &world(&case["state"])).ok()
+    compare::evaluate::<T>(&case, &settings, &cluster_index(&case["state"])).ok()
 }
 
 /// The object before a change where the case gives none: what the state has of it.
@@ -189,7 +189,7 @@ fn compare_with(case: &Value, verdict: Option<Verdict>) -> Vec<String> {
         .collect()
 }
 
-fn covers_some(rule: &RuleInfo, rows: &[&str]) -> bool {
+fn covers_any(rule: &RuleInfo, rows: &[&str]) -> bool {
     rows.iter().any(|row| rule.covers.contains(row))
 }
 
@@ -199,19 +199,19 @@ fn ids(case: &Value) -> Vec<&str> {
 }
 
 /// The objects that a state came from.
-fn world(state: &Value) -> Index {
+fn cluster_index(state: &Value) -> Index {
     let mut index = Index::default();
-    index.declare_known(IndexedKind::ElasticQuota);
-    index.declare_known(IndexedKind::Pod);
+    index.mark_complete(IndexedKind::ElasticQuota);
+    index.mark_complete(IndexedKind::Pod);
     for info in state["quotas"].as_array().into_iter().flatten() {
         let mut object = quota(info, state);
         // The names of cases are unique, their namespaces are not given.
         object["metadata"]["namespace"] = "elsewhere".into();
-        facts::observe(&mut index, &object).unwrap();
+        facts::ingest(&mut index, &object).unwrap();
     }
     for pod in state["pods"].as_array().into_iter().flatten() {
         let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": pod});
-        facts::observe(&mut index, &object).unwrap();
+        facts::ingest(&mut index, &object).unwrap();
     }
     index
 }

@@ -2,7 +2,7 @@
 
 mod pipeline;
 
-use crate::compare::{difference, expected, found, judge, settings};
+use crate::compare::{difference, expected_lines, finding_lines, evaluate, settings};
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::index::Index;
@@ -13,21 +13,21 @@ pub fn check(case: &Value) -> Vec<String> {
     if case.get("outcome").is_some() {
         return pipeline::check(case);
     }
-    match by_rules(case) {
-        Ok(verdict) => difference(&found(&verdict.denials), &expected(&case["expectedErrors"])),
+    match evaluate_case(case) {
+        Ok(verdict) => difference(&finding_lines(&verdict.denials), &expected_lines(&case["expectedErrors"])),
         Err(error) => vec![format!("cannot be read: {error}")],
     }
 }
 
 /// What Kueue's webhook would say.
-fn by_rules(case: &Value) -> Result<Verdict, serde_json::Error> {
+fn evaluate_case(case: &Value) -> Result<Verdict, serde_json::Error> {
     let settings = settings(case, &[kueue::GROUP]);
     let world = Index::default();
     match case["kind"].as_str().unwrap() {
-        "ClusterQueue" => judge::<kueue::ClusterQueue>(case, &settings, &world),
-        "Cohort" => judge::<kueue::Cohort>(case, &settings, &world),
-        "ResourceFlavor" => judge::<kueue::ResourceFlavor>(case, &settings, &world),
-        "Workload" => judge::<kueue::Workload>(case, &settings, &world),
+        "ClusterQueue" => evaluate::<kueue::ClusterQueue>(case, &settings, &world),
+        "Cohort" => evaluate::<kueue::Cohort>(case, &settings, &world),
+        "ResourceFlavor" => evaluate::<kueue::ResourceFlavor>(case, &settings, &world),
+        "Workload" => evaluate::<kueue::Workload>(case, &settings, &world),
         // Kueue has no webhook for them.
         "LocalQueue" | "WorkloadPriorityClass" => Ok(Verdict::default()),
         other => panic!("a kind {other}"),

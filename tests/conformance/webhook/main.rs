@@ -32,7 +32,7 @@ enum Dialect {
 
 impl Dialect {
     /// By the name of the file, and where that says nothing by the object's API group.
-    fn of(case: &data::Case) -> Self {
+    fn for_case(case: &data::Case) -> Self {
         let group = case.value["object"]["apiVersion"].as_str();
         let group = group.and_then(|it| it.split_once('/')).map(|it| it.0);
         match (case.file.as_str(), group) {
@@ -51,7 +51,7 @@ fn run(dialect: Dialect, name: &str, check: fn(&serde_json::Value) -> Vec<String
     let mut tally = data::Tally::default();
     let deviations = data::deviations();
     let cases = data::cases("webhook");
-    for case in cases.iter().filter(|case| Dialect::of(case) == dialect) {
+    for case in cases.iter().filter(|case| Dialect::for_case(case) == dialect) {
         if dialect == Dialect::Koordinator && koordinator::has_broken_cache(&case.value) {
             tally.leave_out(case);
             continue;
@@ -68,17 +68,17 @@ fn run(dialect: Dialect, name: &str, check: fn(&serde_json::Value) -> Vec<String
 }
 
 #[test]
-fn kueues_kinds_are_judged_as_by_kueue() {
+fn kueue_kinds_match_kueue() {
     run(Dialect::Kueue, "webhook/kueue", kueue::check);
 }
 
 #[test]
-fn kubernetes_kinds_are_judged_as_by_kubernetes() {
+fn kubernetes_kinds_match_kubernetes() {
     run(Dialect::Kubernetes, "webhook/kubernetes", scheduling::check);
 }
 
 #[test]
-fn koordinators_kinds_are_judged_as_by_koordinator() {
+fn koordinator_kinds_match_koordinator() {
     run(
         Dialect::Koordinator,
         "webhook/koordinator",

@@ -4,14 +4,14 @@
 //! admission plugin, those of the validation written by hand, or all but the plugins'. A strategy drops
 //! fields before it validates.
 
-use crate::compare::{difference, expected, found, judge, settings_with};
+use crate::compare::{difference, expected_lines, finding_lines, evaluate, settings_with};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
-use lockkeeper_policies::defaulting::Filled;
-use lockkeeper_policies::engine::{Subject, Verdict, review};
+use lockkeeper_policies::defaulting::DefaultedField;
+use lockkeeper_policies::engine::{ReviewSubject, Verdict, review};
 use lockkeeper_policies::facts;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::rule::{Change, Context, RuleInfo};
 use lockkeeper_policies::scheduling::strategy::{
@@ -46,36 +46,36 @@ const HAND_WRITTEN_ROWS: [&str; 4] = [
 /// What differs in a case.
 pub fn check(case: &Value) -> Vec<String> {
     match case["kind"].as_str().unwrap() {
-        "PriorityClass" => of_kind::<PriorityClass>(case),
-        "Pod" => of_kind::<Pod>(case),
+        "PriorityClass" => check_kind::<PriorityClass>(case),
+        "Pod" => check_kind::<Pod>(case),
         "Workload" if case["expectedObjectAfterPrepare"].is_object() => workload_strategy(case),
         "PodGroup" if case["expectedObjectAfterPrepare"].is_object() => pod_group_strategy(case),
-        "Workload" => of_kind::<Workload>(case),
-        "PodGroup" => of_kind::<PodGroup>(case),
+        "Workload" => check_kind::<Workload>(case),
+        "PodGroup" => check_kind::<PodGroup>(case),
         other => panic!("a kind {other}"),
     }
 }
 
 /// A plugin, a validation, or (as a pipeline) the plugin Priority and all validations.
-fn of_kind<T: Guarded>(case: &Value) -> Vec<String> {
+fn check_kind<T: ValidatedKind>(case: &Value) -> Vec<String> {
     let (settings, index) = (settings(case), index(case));
     let mut case = case.clone();
     if case["oldObject"].is_null() && case["operation"] == "UPDATE" {
         // Nothing is known of what is stored: the engine would judge the new object by itself.
         case["operation"] = "CREATE".into();
         if case["kind"] != "PriorityClass" {
-            return unchanged(&case);
+            return expect_unchanged(&case);
         }
     }
     let is_of_plugin = case["admissionPlugin"].is_string();
     if is_of_plugin && case["subresource"].is_string() {
-        return unchanged(&case);
+        return expect_unchanged(&case);
     }
     let is_filled = case["expectedObjectAfterDefaulting"].is_object();
     if !is_of_plugin && is_filled {
-        case["object"] = filled::<T>(&case, &settings, &index);
+        case["object"] = defaulted::<T>(&case, &settings, &index);
     }
-    let verdict = match judge::<T>(&case, &settings, &index) {
+    let verdict = match evaluate::<T>(&case, &settings, &index) {
         Ok(verdict) => verdict,
         Err(error) => return vec![error.to_string()],
     };
@@ -90,18 +90,18 @@ fn of_kind<T: Guarded>(case: &Value) -> Vec<String> {
     if verdict.allowed() == is_denied {
         return vec![format!(
             "denied: {is_denied}; found {:?}",
-            found(&verdict.denials)
+            finding_lines(&verdict.denials)
         )];
     }
     if is_filled && !is_denied {
-        case["object"] = filled::<T>(&case, &settings, &index);
-        return unchanged(&case);
+        case["object"] = defaulted::<T>(&case, &settings, &index);
+        return expect_unchanged(&case);
     }
     Vec::new()
 }
 
 /// Nothing may be expected but that the object stays as it is.
-fn unchanged(case: &Value) -> Vec<String> {
+fn expect_unchanged(case: &Value) -> Vec<String> {
     let expected = &case["expectedObjectAfterDefaulting"];
     let mut problems = Vec::new();
     if case["expectedAdmissionError"].is_string() {
@@ -115,18 +115,18 @@ fn unchanged(case: &Value) -> Vec<String> {
 }
 
 /// The object with what the plugin Priority fills in.
-fn filled<T: Guarded>(case: &Value, settings: &Settings, index: &Index) -> Value {
+fn defaulted<T: ValidatedKind>(case: &Value, settings: &Settings, index: &Index) -> Value {
     let context = Context {
-        world: index,
+        cluster: index,
         settings,
     };
-    let new: T = decoded(&case["object"]);
+    let new: T = parse(&case["object"]);
     let old = case["oldObject"]
         .is_object()
-        .then(|| decoded(&case["oldObject"]));
+        .then(|| parse(&case["oldObject"]));
     let defaults = T::defaults(&new, old.as_ref(), &context);
-    let is_asked = |filled: &&Filled| PRIORITY_FIELDS.contains(&filled.field.text().as_str());
-    let add = |filled: &Filled| json!({"op": "add", "path": filled.pointer, "value": filled.value});
+    let is_asked = |filled: &&DefaultedField| PRIORITY_FIELDS.contains(&filled.field.text().as_str());
+    let add = |filled: &DefaultedField| json!({"op": "add", "path": filled.pointer, "value": filled.value});
     let operations = defaults.items().iter().filter(is_asked).map(add).collect();
     let patch: json_patch::Patch = serde_json::from_value(operations).unwrap();
     let mut object = case["object"].clone();
@@ -136,40 +136,40 @@ fn filled<T: Guarded>(case: &Value, settings: &Settings, index: &Index) -> Value
 
 fn workload_strategy(case: &Value) -> Vec<String> {
     let settings = settings(case);
-    let mut new: Workload = decoded(&case["object"]);
-    let old: Option<Workload> = optional(&case["oldObject"]);
+    let mut new: Workload = parse(&case["object"]);
+    let old: Option<Workload> = parse_optional(&case["oldObject"]);
     prepare_workload(&mut new, old.as_ref(), &settings);
-    after_strategy(case, &settings, &new, old.as_ref())
+    check_after_strategy(case, &settings, &new, old.as_ref())
 }
 
 fn pod_group_strategy(case: &Value) -> Vec<String> {
     let settings = settings(case);
-    let mut new: PodGroup = decoded(&case["object"]);
-    let old: Option<PodGroup> = optional(&case["oldObject"]);
+    let mut new: PodGroup = parse(&case["object"]);
+    let old: Option<PodGroup> = parse_optional(&case["oldObject"]);
     if case["subresource"] == "status" {
         prepare_pod_group_status(&mut new, old.as_ref().unwrap(), &settings);
     } else {
         prepare_pod_group(&mut new, old.as_ref(), &settings);
     }
-    after_strategy(case, &settings, &new, old.as_ref())
+    check_after_strategy(case, &settings, &new, old.as_ref())
 }
 
-fn after_strategy<T: Guarded + PartialEq + std::fmt::Debug>(
+fn check_after_strategy<T: ValidatedKind + PartialEq + std::fmt::Debug>(
     case: &Value,
     settings: &Settings,
     new: &T,
     old: Option<&T>,
 ) -> Vec<String> {
     let context = Context {
-        world: &Index::default(),
+        cluster: &Index::default(),
         settings,
     };
     let verdict = match old {
-        None => review(&Subject::Create(new), &context),
-        Some(old) => review(&Subject::Update(Change { old, new }), &context),
+        None => review(&ReviewSubject::Create(new), &context),
+        Some(old) => review(&ReviewSubject::Update(Change { old, new }), &context),
     };
     let mut problems = compare(&verdict, case);
-    let prepared: T = decoded(&case["expectedObjectAfterPrepare"]);
+    let prepared: T = parse(&case["expectedObjectAfterPrepare"]);
     if *new != prepared {
         problems.push(format!("prepared {new:?}"));
         problems.push(format!("expected {prepared:?}"));
@@ -178,15 +178,15 @@ fn after_strategy<T: Guarded + PartialEq + std::fmt::Debug>(
 }
 
 fn compare(verdict: &Verdict, case: &Value) -> Vec<String> {
-    difference(&found(&verdict.denials), &expected(&case["expectedErrors"]))
+    difference(&finding_lines(&verdict.denials), &expected_lines(&case["expectedErrors"]))
 }
 
 /// The rules of the function that a case is of, and its feature gates.
 fn settings(case: &Value) -> Settings {
-    settings_with(case, |rule| is_asked(case, rule))
+    settings_with(case, |rule| is_selected(case, rule))
 }
 
-fn is_asked(case: &Value, rule: &RuleInfo) -> bool {
+fn is_selected(case: &Value, rule: &RuleInfo) -> bool {
     let is_in = |rows: &[&str], row: &str| rows.iter().any(|start| row.starts_with(start));
     // That templates may name any class is no rule of the plugin.
     let is_of_plugin =
@@ -207,26 +207,26 @@ fn is_asked(case: &Value, rule: &RuleInfo) -> bool {
 /// The other objects of a case. All there are are given.
 fn index(case: &Value) -> Index {
     let mut index = Index::default();
-    index.declare_known(IndexedKind::PriorityClass);
-    index.declare_known(IndexedKind::Templates);
+    index.mark_complete(IndexedKind::PriorityClass);
+    index.mark_complete(IndexedKind::Templates);
     let existing = |key: &str| case[key].as_array().cloned().unwrap_or_default();
     for class in existing("existingPriorityClasses") {
-        let class: PriorityClass = decoded(&class);
-        let facts = Facts::PriorityClass(facts::of_priority_class(&class));
-        index.apply(facts::name_of(&class.metadata), facts);
+        let class: PriorityClass = parse(&class);
+        let facts = Facts::PriorityClass(facts::priority_class_facts(&class));
+        index.apply(facts::object_name(&class.metadata), facts);
     }
     for workload in existing("existingWorkloads") {
-        let workload: Workload = decoded(&workload);
-        let facts = Facts::Templates(facts::of_templates(&workload));
-        index.apply(facts::name_of(&workload.metadata), facts);
+        let workload: Workload = parse(&workload);
+        let facts = Facts::Templates(facts::template_facts(&workload));
+        index.apply(facts::object_name(&workload.metadata), facts);
     }
     index
 }
 
-fn optional<T: DeserializeOwned>(object: &Value) -> Option<T> {
-    object.is_object().then(|| decoded(object))
+fn parse_optional<T: DeserializeOwned>(object: &Value) -> Option<T> {
+    object.is_object().then(|| parse(object))
 }
 
-fn decoded<T: DeserializeOwned>(object: &Value) -> T {
+fn parse<T: DeserializeOwned>(object: &Value) -> T {
     serde_json::from_value(object.clone()).unwrap()
 }

@@ -5,11 +5,11 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::counts::Outcome;
-use crate::client::{Answer, Client};
+use crate::client::{Response, Client};
 use crate::manifests;
 
 /// What the objects stand on, as manifests: a namespace, two classes, a flavor and a cohort.
-pub const NEEDED: &str = manifests::WORLD;
+pub const REQUIRED_OBJECTS: &str = manifests::CLUSTER_OBJECTS;
 
 /// The collections that objects are sent to.
 pub const QUEUES: &str = "/apis/lockkeeper.dev/v1alpha1/clusterqueues";
@@ -23,17 +23,17 @@ const ANNOTATION: &str = "/metadata/annotations/drill";
 const QUOTA_FIRST: u64 = 8;
 
 /// One client of the load. It owns a queue and a workload, which nobody else changes.
-pub struct Clerk {
+pub struct LoadClient {
     client: Client,
     name: String,
     /// The number of the next request.
     number: u64,
-    quota: Stored,
-    annotation: Stored,
+    quota: ExpectedField,
+    annotation: ExpectedField,
 }
 
 /// One request.
-struct Case {
+struct RequestCase {
     action: Action,
     object: Value,
     expected: Expected,
@@ -51,10 +51,10 @@ enum Expected {
     /// It is accepted, and the answer holds this text at this place.
     Accepted(&'static str, String),
     /// It is refused by this rule.
-    Refused(&'static str),
+    Rejected(&'static str),
 }
 
-impl Clerk {
+impl LoadClient {
     /// Makes the queue and the workload that this client will change.
     pub fn new(mut client: Client, name: String) -> io::Result<Self> {
         for (path, object) in [
@@ -70,13 +70,13 @@ impl Clerk {
             client,
             name,
             number: 0,
-            quota: Stored::new(QUOTA_FIRST.to_string()),
-            annotation: Stored::new(String::new()),
+            quota: ExpectedField::new(QUOTA_FIRST.to_string()),
+            annotation: ExpectedField::new(String::new()),
         })
     }
 
     /// Sends the next request: in turn a good one and a bad one.
-    pub fn work(&mut self) -> Outcome {
+    pub fn send_next(&mut self) -> Outcome {
         self.number += 1;
         let case = case(self.number);
         let answer = match case.action {
@@ -94,13 +94,13 @@ impl Clerk {
                 QUOTA => &mut self.quota,
                 _ => &mut self.annotation,
             };
-            stored.take(value, &outcome);
+            stored.record(value, &outcome);
         }
         outcome
     }
 
     /// What the API server has stored of this client's that it should not have, or has lost.
-    pub fn audit(mut self) -> Vec<String> {
+    pub fn audit_stored(mut self) -> Vec<String> {
         let mut faults = Vec::new();
         for (collection, place, stored) in [
             (QUEUES, QUOTA, &self.quota),
@@ -110,7 +110,7 @@ impl Clerk {
             match self.client.get(&path) {
                 Ok(answer) => {
                     let found = text_at(&answer.body, place);
-                    if !stored.allows(&found) {
+                    if !stored.matches(&found) {
                         let expected = &stored.accepted;
                         faults.push(format!("{path}{place} is {found:?}, not {expected:?}"));
                     }
@@ -123,7 +123,7 @@ impl Clerk {
 }
 
 /// The request of this number.
-fn case(number: u64) -> Case {
+fn case(number: u64) -> RequestCase {
     let quota = QUOTA_FIRST + number;
     let (action, object, expected) = match number % 8 {
         1 => (
@@ -134,7 +134,7 @@ fn case(number: u64) -> Case {
         2 => (
             Action::Try(QUEUES),
             queue("tried", 8, 9),
-            Expected::Refused("CQ007"),
+            Expected::Rejected("CQ007"),
         ),
         3 => (
             Action::Try(WORKLOADS),
@@ -144,7 +144,7 @@ fn case(number: u64) -> Case {
         4 => (
             Action::Try(WORKLOADS),
             workload("tried", "high", "low"),
-            Expected::Refused("WL001"),
+            Expected::Rejected("WL001"),
         ),
         5 => (
             Action::Change(QUEUES),
@@ -154,7 +154,7 @@ fn case(number: u64) -> Case {
         6 => (
             Action::Change(QUEUES),
             queue_spec(quota, quota + 1),
-            Expected::Refused("CQ007"),
+            Expected::Rejected("CQ007"),
         ),
         7 => (
             Action::Change(WORKLOADS),
@@ -164,10 +164,10 @@ fn case(number: u64) -> Case {
         _ => (
             Action::Change(WORKLOADS),
             json!({"spec": {"priorityClassName": "high", "preemptionPriorityClassName": "high"}}),
-            Expected::Refused("WL005"),
+            Expected::Rejected("WL005"),
         ),
     };
-    Case {
+    RequestCase {
         action,
         object,
         expected,
@@ -215,14 +215,14 @@ pub fn workload(name: &str, class: &str, preemption: &str) -> Value {
 }
 
 /// What a field must hold in the end.
-struct Stored {
+struct ExpectedField {
     /// The last value that was accepted.
     accepted: String,
     /// Later values of which nobody said whether they were.
     uncertain: Vec<String>,
 }
 
-impl Stored {
+impl ExpectedField {
     fn new(accepted: String) -> Self {
         Self {
             accepted,
@@ -230,46 +230,46 @@ impl Stored {
         }
     }
 
-    fn take(&mut self, value: String, outcome: &Outcome) {
+    fn record(&mut self, value: String, outcome: &Outcome) {
         match outcome {
             Outcome::Accepted => {
                 self.accepted = value;
                 self.uncertain.clear();
             }
-            Outcome::Lost(_) => self.uncertain.push(value),
-            Outcome::Refused | Outcome::Wrong(_) => {}
+            Outcome::NoResponse(_) => self.uncertain.push(value),
+            Outcome::Rejected | Outcome::Unexpected(_) => {}
         }
     }
 
-    fn allows(&self, value: &str) -> bool {
+    fn matches(&self, value: &str) -> bool {
         value == self.accepted || self.uncertain.iter().any(|other| value == other)
     }
 }
 
 impl Expected {
     /// What the answer means.
-    fn outcome(&self, answer: io::Result<Answer>) -> Outcome {
+    fn outcome(&self, answer: io::Result<Response>) -> Outcome {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Outcome::Lost(format!("no answer: {error}")),
+            Err(error) => return Outcome::NoResponse(format!("no answer: {error}")),
         };
         let status = answer.status;
         let text = format!("{status}: {}", answer.message());
         match self {
-            _ if status >= 500 || status == 429 => Outcome::Lost(text),
+            _ if status >= 500 || status == 429 => Outcome::NoResponse(text),
             Self::Accepted(place, value)
                 if status < 300 && text_at(&answer.body, place) == *value =>
             {
                 Outcome::Accepted
             }
-            Self::Refused(rule) if status == 422 && text.contains(&format!("[{rule}]")) => {
-                Outcome::Refused
+            Self::Rejected(rule) if status == 422 && text.contains(&format!("[{rule}]")) => {
+                Outcome::Rejected
             }
             Self::Accepted(place, value) => {
                 let found = text_at(&answer.body, place);
-                Outcome::Wrong(format!("{place} was to be {value}: {found:?}, {text}"))
+                Outcome::Unexpected(format!("{place} was to be {value}: {found:?}, {text}"))
             }
-            Self::Refused(rule) => Outcome::Wrong(format!("{rule} was to refuse: {text}")),
+            Self::Rejected(rule) => Outcome::Unexpected(format!("{rule} was to refuse: {text}")),
         }
     }
 }

@@ -10,37 +10,37 @@ pub enum Outcome {
     /// A good object was accepted, with its defaults.
     Accepted,
     /// A bad object was refused by the rule that it breaks.
-    Refused,
+    Rejected,
     /// A bad object was accepted, a good one refused, or the wrong reason was given.
-    Wrong(String),
+    Unexpected(String),
     /// Nobody judged the object: an error of the server, or no answer at all.
-    Lost(String),
+    NoResponse(String),
 }
 
 /// How many requests, and what came of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct LoadCounts {
     pub sent: u64,
     /// Good objects that were accepted.
     pub accepted: u64,
     /// Bad objects that were refused by the right rule.
-    pub refused: u64,
+    pub rejected: u64,
     /// Answers that should not have been given.
-    pub wrong: u64,
+    pub unexpected: u64,
     /// Requests that nobody judged, while somebody should have been there.
-    pub lost: u64,
+    pub without_response: u64,
     /// Requests that nobody judged while the drill kept the webhook or the API server away.
     pub unavailable: u64,
 }
 
-impl fmt::Display for Counts {
+impl fmt::Display for LoadCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             sent,
             accepted,
-            refused,
-            wrong,
-            lost,
+            rejected: refused,
+            unexpected: wrong,
+            without_response: lost,
             unavailable,
         } = self;
         write!(
@@ -53,32 +53,32 @@ impl fmt::Display for Counts {
 
 /// The counts, and some of what went wrong.
 #[derive(Default)]
-pub struct Tally {
-    pub counts: Counts,
+pub struct LoadTally {
+    pub counts: LoadCounts,
     pub examples: Vec<String>,
 }
 
-impl Tally {
+impl LoadTally {
     /// Counts one request; `is_away` says that the drill had taken somebody away meanwhile.
     pub fn count(&mut self, outcome: Outcome, is_away: bool) {
         let counts = &mut self.counts;
         counts.sent += 1;
         match outcome {
             Outcome::Accepted => counts.accepted += 1,
-            Outcome::Refused => counts.refused += 1,
-            Outcome::Lost(_) if is_away => counts.unavailable += 1,
-            Outcome::Wrong(text) => {
-                counts.wrong += 1;
-                self.note(format!("wrong: {text}"));
+            Outcome::Rejected => counts.rejected += 1,
+            Outcome::NoResponse(_) if is_away => counts.unavailable += 1,
+            Outcome::Unexpected(text) => {
+                counts.unexpected += 1;
+                self.add_example(format!("wrong: {text}"));
             }
-            Outcome::Lost(text) => {
-                counts.lost += 1;
-                self.note(format!("lost: {text}"));
+            Outcome::NoResponse(text) => {
+                counts.without_response += 1;
+                self.add_example(format!("lost: {text}"));
             }
         }
     }
 
-    fn note(&mut self, text: String) {
+    fn add_example(&mut self, text: String) {
         if self.examples.len() < EXAMPLES_MAX {
             self.examples.push(text);
         }

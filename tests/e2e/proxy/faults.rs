@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::client::Message;
+use crate::client::HttpMessage;
 
 /// What goes wrong. Numbers say how often: 3 is the first and every third after it, 0 is never.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Faults {
 
 /// What went wrong so far, and among what.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
+pub struct FaultCounts {
     pub requests: usize,
     pub writes: usize,
     pub events: usize,
@@ -51,70 +51,70 @@ pub struct Counts {
     pub gone_in_stream: usize,
     pub gone_at_start: usize,
     /// Writes under way, and the most there were at once.
-    pub under_way: usize,
-    pub most_under_way: usize,
+    pub in_flight: usize,
+    pub max_in_flight: usize,
 }
 
 /// What becomes of a request.
 #[derive(Clone, Copy)]
-pub(super) enum Fate {
-    Pass,
+pub(super) enum Disposition {
+    Forward,
     /// It is passed on, and its answer is not.
-    Lose,
+    DropResponse,
     /// It is answered with this code and reason instead.
-    Answer(u16, &'static str),
+    Respond(u16, &'static str),
 }
 
-const EXPIRED: Fate = Fate::Answer(410, "Expired");
+const EXPIRED: Disposition = Disposition::Respond(410, "Expired");
 
-impl Counts {
+impl FaultCounts {
     /// Counts a request, and says what becomes of it. Versions of a collection that are below `oldest` have
     /// expired.
-    pub(super) fn take(
+    pub(super) fn dispose(
         &mut self,
-        request: &Message,
+        request: &HttpMessage,
         faults: &Faults,
         oldest: &BTreeMap<String, u64>,
-    ) -> Fate {
+    ) -> Disposition {
         self.requests += 1;
         let path = path(request);
         if is_watch(request) {
             let oldest = oldest.get(collection(path));
             let is_expired = oldest.is_some_and(|oldest| version(path) < *oldest);
             self.gone_at_start += usize::from(is_expired);
-            return if is_expired { EXPIRED } else { Fate::Pass };
+            return if is_expired { EXPIRED } else { Disposition::Forward };
         }
         if !is_write(request) {
             let is_further = path.contains("continue=");
             let is_expired = is_further && self.pages_gone < faults.pages;
             self.pages += usize::from(is_further);
             self.pages_gone += usize::from(is_expired);
-            return if is_expired { EXPIRED } else { Fate::Pass };
+            return if is_expired { EXPIRED } else { Disposition::Forward };
         }
-        self.under_way += 1;
-        self.most_under_way = self.most_under_way.max(self.under_way);
+        self.in_flight += 1;
+        self.max_in_flight = self.max_in_flight.max(self.in_flight);
         let number = self.writes;
         self.writes += 1;
         if is_due(number, faults.busy) {
             self.busy += 1;
-            return Fate::Answer(429, "TooManyRequests");
+            return Disposition::Respond(429, "TooManyRequests");
         }
         if is_due(number, faults.broken) {
             self.broken += 1;
             return match self.broken % 2 {
-                0 => Fate::Answer(503, "ServiceUnavailable"),
-                _ => Fate::Answer(500, "InternalError"),
+                0 => Disposition::Respond(503, "ServiceUnavailable"),
+                _ => Disposition::Respond(500, "InternalError"),
             };
         }
         if is_due(number, faults.lost) {
             self.lost += 1;
-            return Fate::Lose;
+            return Disposition::DropResponse;
         }
-        if collection(path).ends_with("/status") && next(&mut self.statuses, faults.conflict) {
+        if collection(path).ends_with("/status") && count_and_check_due(&mut self.statuses, faults.conflict) {
             self.conflicts += 1;
-            return Fate::Answer(409, "Conflict");
+            return Disposition::Respond(409, "Conflict");
         }
-        Fate::Pass
+        Disposition::Forward
     }
 }
 
@@ -124,21 +124,21 @@ fn is_due(number: usize, every: usize) -> bool {
 }
 
 /// Counts one more, and says whether it is among every so many.
-fn next(count: &mut usize, every: usize) -> bool {
+fn count_and_check_due(count: &mut usize, every: usize) -> bool {
     *count += 1;
     is_due(*count - 1, every)
 }
 
-pub(super) fn is_write(request: &Message) -> bool {
+pub(super) fn is_write(request: &HttpMessage) -> bool {
     !request.first.starts_with("GET ")
 }
 
-pub(super) fn is_watch(request: &Message) -> bool {
+pub(super) fn is_watch(request: &HttpMessage) -> bool {
     path(request).contains("watch=true")
 }
 
 /// The path and the query.
-pub(super) fn path(request: &Message) -> &str {
+pub(super) fn path(request: &HttpMessage) -> &str {
     request.first.split(' ').nth(1).unwrap_or_default()
 }
 
@@ -160,13 +160,13 @@ pub(super) fn status(code: u16, reason: &str) -> Value {
     })
 }
 
-pub(super) fn refusal(code: u16, reason: &str) -> Message {
+pub(super) fn error_response(code: u16, reason: &str) -> HttpMessage {
     let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut fields = vec![field("content-type", "application/json")];
     if code == 429 {
         fields.push(field("retry-after", "1"));
     }
-    Message {
+    HttpMessage {
         first: format!("HTTP/1.1 {code} {reason}"),
         fields,
         body: status(code, reason).to_string().into_bytes(),

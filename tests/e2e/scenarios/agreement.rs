@@ -20,20 +20,20 @@ use std::path::Path;
 use lockkeeper_api::config::Action;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Layer, RuleInfo};
-use lockkeeper_policies::undecodable;
+use lockkeeper_policies::decode_error;
 use serde_json::{Value, json};
 
-use self::api::{Api, Fate};
-use self::objects::Given;
+use self::api::{Api, DryRunOutcome};
+use self::objects::TestObject;
 use super::Scenario;
 use crate::client::Client;
 use crate::lockkeeper::{self, Lockkeeper, Protocol};
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "check, the webhook and the API server agree";
-    let run = |_: &mut Stage, _| match (folder("crds"), folder("webhook")) {
-        (Some(definitions), Some(_)) => agree(&definitions),
+    let run = |_: &mut Fixture, _| match (folder("crds"), folder("webhook")) {
+        (Some(definitions), Some(_)) => compare_all(&definitions),
         _ => println!("skipped: no published cases; LOCKKEEPER_CONFORMANCE_DIR names their folder"),
     };
     vec![Scenario::new(name, run).only(Protocol::Http1)]
@@ -49,13 +49,13 @@ enum Side {
 
 /// Something that one says of an object. The API server names no rules.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Said {
+struct ReportedCause {
     rule: String,
     field: String,
     kind: String,
 }
 
-impl fmt::Display for Said {
+impl fmt::Display for ReportedCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.rule.is_empty() {
             write!(f, "{} ", self.rule)?;
@@ -65,7 +65,7 @@ impl fmt::Display for Said {
 }
 
 /// What was said, by object.
-type Answers = BTreeMap<String, Vec<Said>>;
+type CausesByObject = BTreeMap<String, Vec<ReportedCause>>;
 
 #[derive(Default)]
 struct Comparison {
@@ -77,29 +77,29 @@ struct Comparison {
 
 impl Comparison {
     /// Holds what two say of one object against each other. What is said twice counts twice.
-    fn hold(&mut self, id: &str, one: (Side, &[Said]), other: (Side, &[Said])) {
+    fn compare(&mut self, id: &str, one: (Side, &[ReportedCause]), other: (Side, &[ReportedCause])) {
         self.objects += 1;
         self.findings += one.1.len();
-        let mut left: Vec<&Said> = other.1.iter().collect();
+        let mut left: Vec<&ReportedCause> = other.1.iter().collect();
         for said in one.1 {
             match left.iter().position(|it| *it == said) {
                 Some(at) => drop(left.swap_remove(at)),
-                None => self.differ(id, one.0, said),
+                None => self.add_difference(id, one.0, said),
             }
         }
         for said in left {
-            self.differ(id, other.0, said);
+            self.add_difference(id, other.0, said);
         }
     }
 
-    fn differ(&mut self, id: &str, only: Side, said: &Said) {
+    fn add_difference(&mut self, id: &str, only: Side, said: &ReportedCause) {
         let line = format!("{only:?} alone: {said}");
         let ids = self.differences.entry(line).or_default();
         ids.insert(id.to_owned());
     }
 
     /// What is not listed, and what is listed and no longer so.
-    fn conclude(mut self, what: &str) -> String {
+    fn report(mut self, what: &str) -> String {
         println!(
             "{what}: {} objects, {} findings compared, {} differences",
             self.objects,
@@ -136,10 +136,10 @@ impl Comparison {
     }
 }
 
-fn agree(definitions: &Path) {
-    let mut stage = Stage::default();
-    let kubectl = stage.plain();
-    super::foreign::install(&kubectl, definitions);
+fn compare_all(definitions: &Path) {
+    let mut stage = Fixture::default();
+    let kubectl = stage.without_webhook_and_rules();
+    super::kueue_objects::install(&kubectl, definitions);
     let given = objects::all();
     let mut api = Api::new(&kubectl, stage.cluster().client(), &given);
 
@@ -148,46 +148,46 @@ fn agree(definitions: &Path) {
     for folder in [&refused, &taken, &world] {
         fs::create_dir_all(folder).unwrap();
     }
-    let mut fates = Answers::new();
-    let mut filled: Vec<(&Given, Value)> = Vec::new();
+    let mut fates = CausesByObject::new();
+    let mut filled: Vec<(&TestObject, Value)> = Vec::new();
     for it in &given {
         let file = it.file();
-        match api.fate(&it.object) {
+        match api.dry_run(&it.object) {
             // Of pods and jobs `check` knows no schema.
-            Fate::Refused(_) if ["Pod", "Job"].iter().any(|kind| it.object["kind"] == *kind) => {}
-            Fate::Refused(causes) => {
+            DryRunOutcome::Rejected(_) if ["Pod", "Job"].iter().any(|kind| it.object["kind"] == *kind) => {}
+            DryRunOutcome::Rejected(causes) => {
                 write(&refused, &file, &it.object);
                 fates.insert(file, causes);
             }
-            Fate::Taken(mut object) => {
+            DryRunOutcome::Accepted(mut object) => {
                 keep_priority(&it.object, &mut object);
                 write(&taken, &file, &it.object);
                 filled.push((it, object));
             }
             // It is another project's, whose definitions are not here.
-            Fate::Unknown if is_sent(&it.object) => {
+            DryRunOutcome::UnknownKind if is_sent_to_webhook(&it.object) => {
                 write(&taken, &file, &it.object);
                 filled.push((it, it.object.clone()));
             }
             // What is wrong with the request and not with the object is not compared.
-            Fate::Unknown | Fate::Unasked => {}
+            DryRunOutcome::UnknownKind | DryRunOutcome::NotValidated => {}
         }
     }
     assert!(!filled.is_empty());
     let config = folder.join("config.yaml");
-    fs::write(&config, every_rule_on().to_string()).unwrap();
+    fs::write(&config, config_with_all_rules().to_string()).unwrap();
 
     let mut wrong = schemas(&check(&refused, Some(&config)), &fates);
     let checked = check(&taken, Some(&config));
     for (it, object) in &filled {
         let said = checked.get(&it.file()).into_iter().flatten();
         // A server does not start on a world that it cannot read.
-        if said.into_iter().all(|it| it.rule != undecodable::ID) {
+        if said.into_iter().all(|it| it.rule != decode_error::ID) {
             write(&world, &it.file(), object);
         }
     }
     wrong += &rules(&folder, &config, &world, &filled, &checked);
-    stage.end();
+    stage.stop_all();
     assert!(wrong.is_empty(), "{wrong}");
 }
 
@@ -202,21 +202,21 @@ fn keep_priority(written: &Value, filled: &mut Value) {
 
 /// What `check` says of the shape of objects that the API server refuses.
 #[track_caller]
-fn schemas(checked: &Answers, refused: &Answers) -> String {
+fn schemas(checked: &CausesByObject, refused: &CausesByObject) -> String {
     let mut comparison = Comparison::default();
     let none = Vec::new();
     for (file, causes) in refused {
         let said = checked.get(file).unwrap_or(&none).iter();
-        let said: Vec<Said> = said
+        let said: Vec<ReportedCause> = said
             .filter(|it| is_of_api_server(&it.rule))
-            .map(|it| Said {
+            .map(|it| ReportedCause {
                 rule: String::new(),
                 ..it.clone()
             })
             .collect();
-        comparison.hold(file, (Side::ApiServer, causes), (Side::Check, &said));
+        comparison.compare(file, (Side::ApiServer, causes), (Side::Check, &said));
     }
-    comparison.conclude("schemas")
+    comparison.report("schemas")
 }
 
 /// Whether a rule says what an API server says by itself: by a schema, or of a PriorityClass.
@@ -234,45 +234,45 @@ fn rules(
     folder: &Path,
     config: &Path,
     world: &Path,
-    filled: &[(&Given, Value)],
-    checked: &Answers,
+    filled: &[(&TestObject, Value)],
+    checked: &CausesByObject,
 ) -> String {
     let tls = folder.join("tls");
     let [config, world, tls] = [config, world, &tls].map(|path| path.to_str().unwrap());
     let flags = ["--config", config, "--world", world, "--tls-dir", tls];
-    let server = Lockkeeper::alone(folder, &flags).unwrap_or_else(|e| panic!("{e}"));
+    let server = Lockkeeper::start_without_cluster(folder, &flags).unwrap_or_else(|e| panic!("{e}"));
     let mut client = Client::new(server.port(), server.ca().to_owned(), "");
     let mut comparison = Comparison::default();
     let none = Vec::new();
-    let by_check_alone = only_checked();
-    for (it, object) in filled.iter().filter(|(it, _)| is_sent(&it.object)) {
+    let by_check_alone = check_only_rules();
+    for (it, object) in filled.iter().filter(|(it, _)| is_sent_to_webhook(&it.object)) {
         let said = checked.get(&it.file()).unwrap_or(&none).iter();
         let said = said.filter(|it| it.rule != UNKNOWN_FIELD && !by_check_alone.contains(&it.rule));
-        let said: Vec<Said> = said.cloned().collect();
-        let found = asked(&mut client, object);
-        comparison.hold(&it.file(), (Side::Webhook, &found), (Side::Check, &said));
+        let said: Vec<ReportedCause> = said.cloned().collect();
+        let found = webhook_causes(&mut client, object);
+        comparison.compare(&it.file(), (Side::Webhook, &found), (Side::Check, &said));
     }
     server.stop().unwrap();
-    comparison.conclude("rules")
+    comparison.report("rules")
 }
 
 /// The rules that only `check` asks.
-fn only_checked() -> BTreeSet<String> {
+fn check_only_rules() -> BTreeSet<String> {
     let all = registry::all().into_iter();
     let alone = all.filter(|it| it.layers == [Layer::Check]);
     alone.map(|it| it.id.to_owned()).collect()
 }
 
 /// Whether the API server would send objects of this kind and version.
-fn is_sent(object: &Value) -> bool {
+fn is_sent_to_webhook(object: &Value) -> bool {
     let version = object["apiVersion"].as_str().unwrap_or_default();
     let (group, version) = version.split_once('/').unwrap_or(("", version));
-    let all = registry::guarded();
+    let all = registry::known_registrations();
     all.iter()
         .any(|it| it.group == group && it.version == version && object["kind"] == it.kind)
 }
 
-fn every_rule_on() -> Value {
+fn config_with_all_rules() -> Value {
     let ids = registry::all().into_iter();
     let actions: BTreeMap<&str, &str> = ids.map(|it| (it.id, "enforce")).collect();
     json!({"rules": {"actions": actions}})
@@ -284,7 +284,7 @@ fn write(folder: &Path, file: &str, object: &Value) {
 
 /// What `check` says of the objects in a folder; what is there and in no file does not exist.
 #[track_caller]
-fn check(folder: &Path, config: Option<&Path>) -> Answers {
+fn check(folder: &Path, config: Option<&Path>) -> CausesByObject {
     let path = folder.to_str().unwrap();
     let mut arguments = vec!["check", path, "--closed", "--output", "json"];
     if let Some(config) = config {
@@ -294,12 +294,12 @@ fn check(folder: &Path, config: Option<&Path>) -> Answers {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let told: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
-    let mut out = Answers::new();
+    let mut out = CausesByObject::new();
     for finding in told["findings"].as_array().unwrap() {
         let file = finding["file"].as_str().unwrap();
         let file = Path::new(file).file_name().unwrap().to_str().unwrap();
         let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-        out.entry(file.to_owned()).or_default().push(Said {
+        out.entry(file.to_owned()).or_default().push(ReportedCause {
             rule: text("rule"),
             field: text("field"),
             kind: text("type"),
@@ -310,7 +310,7 @@ fn check(folder: &Path, config: Option<&Path>) -> Answers {
 
 /// What the webhook says of an object that is made.
 #[track_caller]
-fn asked(client: &mut Client, object: &Value) -> Vec<Said> {
+fn webhook_causes(client: &mut Client, object: &Value) -> Vec<ReportedCause> {
     let version = object["apiVersion"].as_str().unwrap();
     let (group, version) = version.split_once('/').unwrap_or(("", version));
     let text = |key: &str| object["metadata"][key].as_str().unwrap_or_default();
@@ -338,9 +338,9 @@ fn asked(client: &mut Client, object: &Value) -> Vec<Said> {
         .map(|cause| {
             let message = cause["message"].as_str().unwrap();
             let (_, rule) = message.rsplit_once(" [").unwrap();
-            Said {
+            ReportedCause {
                 rule: rule.trim_end_matches(']').to_owned(),
-                ..api::said(cause)
+                ..api::reported_cause(cause)
             }
         })
         .collect()

@@ -10,17 +10,17 @@ use serde_json::Value;
 
 mod conversion;
 pub mod server;
-mod wrong;
+mod invalid;
 
 use conversion::conversion;
-use server::Server;
-use wrong::wrong;
+use server::CertificateServer;
+use invalid::invalid_certificates;
 
 use super::Scenario;
 use crate::https::Endpoint;
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::{self, Protocol};
-use crate::stage::{self, MUTATED, Stage, VALIDATED};
+use crate::fixture::{self, MUTATING_CONFIGURATION, Fixture, VALIDATING_CONFIGURATION};
 use crate::wait;
 
 const NAMESPACE: &str = "lockkeeper-system";
@@ -34,20 +34,20 @@ const CONFIGURATIONS: [&str; 2] = [
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("servers that start together agree on one CA", one_ca),
-        Scenario::new("a registration without a CA bundle gets it", injected),
+        Scenario::new("a registration without a CA bundle gets it", inject_ca_bundle),
         Scenario::new("a CRD's conversion gets it too", conversion),
-        Scenario::new("a CA is rotated while objects are written", rotated),
-        Scenario::new("a Secret that breaks is mended by who serves it", mended),
-        Scenario::new("a server that starts on garbage says so", garbage),
-        Scenario::new("the installation gives no more rights than it must", rights),
-        Scenario::new("a certificate that cannot be is refused", wrong),
+        Scenario::new("a CA is rotated while objects are written", rotate_ca),
+        Scenario::new("a Secret that breaks is mended by who serves it", repair_secret),
+        Scenario::new("a server that starts on garbage says so", start_with_invalid_secret),
+        Scenario::new("the installation gives no more rights than it must", least_privilege),
+        Scenario::new("a certificate that cannot be is refused", invalid_certificates),
     ]
 }
 
 /// A cluster where nothing is reviewed and the Secret is empty.
 #[track_caller]
-fn begin(stage: &mut Stage) -> Kubectl {
-    let kubectl = stage.bare();
+fn start_cluster(stage: &mut Fixture) -> Kubectl {
+    let kubectl = stage.without_webhook();
     patch_secret(&kubectl, r#"{"data":null}"#);
     kubectl
 }
@@ -64,7 +64,7 @@ fn patch_secret(kubectl: &Kubectl, patch: &str) {
         "-p",
         patch,
     ];
-    kubectl.run(&words).accepted();
+    kubectl.run(&words).expect_accepted();
 }
 
 /// What the Secret holds.
@@ -86,7 +86,7 @@ fn part(kubectl: &Kubectl, name: &str, folder: &Path) -> (PathBuf, usize) {
         "-o",
         &template,
     ];
-    let pem = kubectl.run(&words).accepted().stdout;
+    let pem = kubectl.run(&words).expect_accepted().stdout;
     let path = folder.join(name);
     fs::write(&path, &pem).unwrap();
     (path, pem.matches("BEGIN CERTIFICATE").count())
@@ -94,23 +94,23 @@ fn part(kubectl: &Kubectl, name: &str, folder: &Path) -> (PathBuf, usize) {
 
 /// Registers the first server to validate and the second to mutate, with no CA bundle.
 #[track_caller]
-fn register(kubectl: &Kubectl, validating: &Server, mutating: &Server) {
+fn register(kubectl: &Kubectl, validating: &CertificateServer, mutating: &CertificateServer) {
     for (server, kind) in [(validating, "Validating"), (mutating, "Mutating")] {
         let both = lockkeeper::output(&["crds", "webhooks", "--url", &server.url()]);
         assert!(!both.contains("caBundle"));
         let one = both.split("---\n").find(|one| one.contains(kind)).unwrap();
-        kubectl.apply(one, &[]).accepted_silently();
+        kubectl.apply(one, &[]).expect_accepted_without_warning();
     }
 }
 
 /// Waits until the API server asks both and trusts them.
 #[track_caller]
-fn until_asked(kubectl: &Kubectl) {
+fn wait_until_webhook_called(kubectl: &Kubectl) {
     let mut last = String::new();
     let asked = wait::until(
         || {
-            let validated = kubectl.apply(VALIDATED, &["--dry-run=server"]);
-            let mutated = kubectl.apply(MUTATED, &["--dry-run=server", "-o", "json"]);
+            let validated = kubectl.apply(VALIDATING_CONFIGURATION, &["--dry-run=server"]);
+            let mutated = kubectl.apply(MUTATING_CONFIGURATION, &["--dry-run=server", "-o", "json"]);
             last = format!("{}{}", validated.stderr, mutated.stderr);
             let both = validated.stderr.contains("WL001")
                 && mutated.stdout.contains("lockkeeper.dev/resource-in-use");
@@ -122,21 +122,21 @@ fn until_asked(kubectl: &Kubectl) {
 }
 
 #[track_caller]
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     wait::until(|| Ok(condition().then_some(())), || what.to_owned()).unwrap();
 }
 
-fn one_ca(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage);
+fn one_ca(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage);
     let begun = [
-        Server::begin(stage, protocol),
-        Server::begin(stage, protocol),
+        CertificateServer::start_unready(stage, protocol),
+        CertificateServer::start_unready(stage, protocol),
     ];
-    let mut servers = begun.map(Server::wait);
+    let mut servers = begun.map(CertificateServer::wait);
     let folder = stage.new_folder();
     fs::create_dir_all(&folder).unwrap();
     for server in &mut servers {
-        server.until_ready();
+        server.wait_ready();
     }
     let (ca, count) = part(&kubectl, "ca.crt", &folder);
     assert_eq!(count, 1);
@@ -155,9 +155,9 @@ fn one_ca(stage: &mut Stage, protocol: Protocol) {
     assert_eq!(written.sum::<usize>(), 1);
     // Applying the installation again, and another server, change nothing.
     let before = data(&kubectl);
-    stage::install(&kubectl);
-    let mut third = Server::start(stage, protocol);
-    third.until_ready();
+    fixture::install(&kubectl);
+    let mut third = CertificateServer::start(stage, protocol);
+    third.wait_ready();
     assert_eq!(data(&kubectl), before);
     for server in servers.into_iter().chain([third]) {
         assert!(!server.log().contains("PRIVATE KEY"));
@@ -165,25 +165,25 @@ fn one_ca(stage: &mut Stage, protocol: Protocol) {
     }
 }
 
-fn injected(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage);
-    let mut server = Server::start(stage, protocol);
+fn inject_ca_bundle(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage);
+    let mut server = CertificateServer::start(stage, protocol);
     // What is not registered yet keeps nobody from being ready.
-    server.until_ready();
+    server.wait_ready();
     register(&kubectl, &server, &server);
     // As the README waits for it.
     let bundle = "--for=jsonpath={.webhooks[0].clientConfig.caBundle}";
     let object = "validatingwebhookconfiguration/lockkeeper";
     kubectl
         .run(&["wait", object, bundle, "--timeout=60s"])
-        .accepted_silently();
-    until_asked(&kubectl);
+        .expect_accepted_without_warning();
+    wait_until_webhook_called(&kubectl);
     // Made again without a bundle, and with another one.
     for kind in CONFIGURATIONS {
-        kubectl.run(&["delete", kind, "lockkeeper"]).accepted();
+        kubectl.run(&["delete", kind, "lockkeeper"]).expect_accepted();
     }
     register(&kubectl, &server, &server);
-    until_asked(&kubectl);
+    wait_until_webhook_called(&kubectl);
     let other =
         r#"[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]"#;
     let bundle = data(&kubectl)["ca.crt"].clone();
@@ -193,8 +193,8 @@ fn injected(stage: &mut Stage, protocol: Protocol) {
         kubectl.run(&patch);
         let remove = other.replace("replace", "remove");
         let patch = ["patch", kind, "lockkeeper", "--type=json", "-p", &remove];
-        kubectl.run(&patch).accepted();
-        until("every entry has the bundle again", || {
+        kubectl.run(&patch).expect_accepted();
+        wait_until("every entry has the bundle again", || {
             let object = kubectl.get(&[kind, "lockkeeper"]);
             let webhooks = object["webhooks"].as_array().unwrap();
             webhooks
@@ -202,27 +202,27 @@ fn injected(stage: &mut Stage, protocol: Protocol) {
                 .all(|webhook| webhook["clientConfig"]["caBundle"] == bundle)
         });
     }
-    server.until_ready();
-    left_to_cert_manager(&kubectl);
+    server.wait_ready();
+    cert_manager_annotation_disables_injection(&kubectl);
     server.stop();
 }
 
 /// An object with cert-manager's annotation is not touched.
 #[track_caller]
-fn left_to_cert_manager(kubectl: &Kubectl) {
+fn cert_manager_annotation_disables_injection(kubectl: &Kubectl) {
     let [kind, _] = CONFIGURATIONS;
     let annotation = "cert-manager.io/inject-ca-from=lockkeeper-system/lockkeeper";
     kubectl
         .run(&["annotate", kind, "lockkeeper", annotation])
-        .accepted();
+        .expect_accepted();
     let remove = r#"[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]"#;
     let patch = ["patch", kind, "lockkeeper", "--type=json", "-p", remove];
-    kubectl.run(&patch).accepted();
+    kubectl.run(&patch).expect_accepted();
     // The other one is mended, so the change of this one has been seen too, or it will not be.
     let [_, other] = CONFIGURATIONS;
     let patch = ["patch", other, "lockkeeper", "--type=json", "-p", remove];
-    kubectl.run(&patch).accepted();
-    until("the other one is mended", || {
+    kubectl.run(&patch).expect_accepted();
+    wait_until("the other one is mended", || {
         let object = kubectl.get(&[other, "lockkeeper"]);
         object["webhooks"][0]["clientConfig"]["caBundle"].is_string()
     });
@@ -230,17 +230,17 @@ fn left_to_cert_manager(kubectl: &Kubectl) {
     assert!(object["webhooks"][0]["clientConfig"]["caBundle"].is_null());
 }
 
-fn rotated(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage);
+fn rotate_ca(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage);
     let mut servers = [
-        Server::start(stage, protocol),
-        Server::start(stage, protocol),
+        CertificateServer::start(stage, protocol),
+        CertificateServer::start(stage, protocol),
     ];
     for server in &mut servers {
-        server.until_ready();
+        server.wait_ready();
     }
     register(&kubectl, &servers[0], &servers[1]);
-    until_asked(&kubectl);
+    wait_until_webhook_called(&kubectl);
     let folder = stage.new_folder();
     fs::create_dir_all(&folder).unwrap();
     let (first, _) = part(&kubectl, "ca.crt", &folder);
@@ -262,7 +262,7 @@ fn rotated(stage: &mut Stage, protocol: Protocol) {
             NAMESPACE,
             "lockkeeper.dev/renew=ca",
         ];
-        kubectl.run(&renew).accepted();
+        kubectl.run(&renew).expect_accepted();
         let mut both = false;
         let rotated = wait::until(
             || {
@@ -286,12 +286,12 @@ fn rotated(stage: &mut Stage, protocol: Protocol) {
     });
     assert!(writes.load(Ordering::Relaxed) > 2);
     for server in &mut servers {
-        server.until_ready();
+        server.wait_ready();
     }
     let secret = kubectl.get(&["secret", "lockkeeper-tls", "-n", NAMESPACE]);
     assert!(secret["metadata"]["annotations"]["lockkeeper.dev/renew"].is_null());
-    until_asked(&kubectl);
-    let logs = servers.each_ref().map(Server::log).concat();
+    wait_until_webhook_called(&kubectl);
+    let logs = servers.each_ref().map(CertificateServer::log).concat();
     for step in ["Announce", "Issue", "Retire"] {
         assert_eq!(
             logs.matches(&format!("\"step\":\"{step}\"")).count(),
@@ -299,23 +299,23 @@ fn rotated(stage: &mut Stage, protocol: Protocol) {
             "{step}\n{logs}"
         );
     }
-    servers.into_iter().for_each(Server::stop);
+    servers.into_iter().for_each(CertificateServer::stop);
 }
 
 /// Writes an object that must be refused and one that must be filled in, by the right reason.
 #[track_caller]
 fn write(kubectl: &Kubectl) {
-    let refused = kubectl.apply(VALIDATED, &[]);
+    let refused = kubectl.apply(VALIDATING_CONFIGURATION, &[]);
     assert!(refused.stderr.contains("WL001"), "{}", refused.stderr);
-    let filled = kubectl.apply(MUTATED, &["--dry-run=server", "-o", "json"]);
+    let filled = kubectl.apply(MUTATING_CONFIGURATION, &["--dry-run=server", "-o", "json"]);
     let is_filled = filled.stdout.contains("lockkeeper.dev/resource-in-use");
     assert!(is_filled, "{}", filled.stderr);
 }
 
-fn mended(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage);
-    let mut server = Server::start(stage, protocol);
-    server.until_ready();
+fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage);
+    let mut server = CertificateServer::start(stage, protocol);
+    server.wait_ready();
     let good = data(&kubectl);
     for patch in [
         r#"{"data":{"tls.key":"Z2FyYmFnZQ=="}}"#,
@@ -323,7 +323,7 @@ fn mended(stage: &mut Stage, protocol: Protocol) {
         r#"{"data":null}"#,
     ] {
         patch_secret(&kubectl, patch);
-        until("what was served is written back", || data(&kubectl) == good);
+        wait_until("what was served is written back", || data(&kubectl) == good);
         assert_eq!(server.readyz(), "ok\n");
     }
     let refused = server.metric("certificate_reloads_total{result=\"refused\"}");
@@ -337,16 +337,16 @@ fn mended(stage: &mut Stage, protocol: Protocol) {
     // It may not make the Secret again; it serves on, says what to do, and fills in the new one.
     kubectl
         .run(&["delete", "secret", "lockkeeper-tls", "-n", NAMESPACE])
-        .accepted();
-    until("it says what to do", || {
+        .expect_accepted();
+    wait_until("it says what to do", || {
         server.log().contains("apply the installation again")
     });
     assert_eq!(server.readyz(), "ok\n");
-    stage::install(&kubectl);
-    until("what was served is written back", || data(&kubectl) == good);
+    fixture::install(&kubectl);
+    wait_until("what was served is written back", || data(&kubectl) == good);
 
     // A pair of another CA that fits together is taken over.
-    server.until_ready();
+    server.wait_ready();
     let other = stage.new_folder();
     let path = other.to_str().unwrap();
     let names = ["--name", "127.0.0.1", "--name", "localhost"];
@@ -366,19 +366,19 @@ fn mended(stage: &mut Stage, protocol: Protocol) {
         ca: &other.join("ca.crt"),
         token: None,
     };
-    until("another pair is taken over", || {
+    wait_until("another pair is taken over", || {
         endpoint.get("/readyz").is_some()
     });
-    server.until_ready();
+    server.wait_ready();
     server.stop();
 }
 
-fn garbage(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage);
+fn start_with_invalid_secret(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage);
     patch_secret(&kubectl, r#"{"data":{"ca.crt":"Z2FyYmFnZQ=="}}"#);
     let before = data(&kubectl);
-    let mut server = Server::start(stage, protocol);
-    let said = server.until_it_says("ca.key is missing beside the others");
+    let mut server = CertificateServer::start(stage, protocol);
+    let said = server.wait_for_log("ca.key is missing beside the others");
     assert!(
         said.contains(
             "not ready: certificates: cannot use Secret lockkeeper-system/lockkeeper-tls"
@@ -392,14 +392,14 @@ fn garbage(stage: &mut Stage, protocol: Protocol) {
     let (patch, _) = rest.split_once('\'').unwrap();
     let mut words: Vec<&str> = words.split(' ').collect();
     words.extend(["-p", patch]);
-    kubectl.run(&words).accepted();
-    server.until_ready();
+    kubectl.run(&words).expect_accepted();
+    server.wait_ready();
     assert_eq!(data(&kubectl).as_object().unwrap().len(), 4);
     server.stop();
 }
 
-fn rights(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage);
+fn least_privilege(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage);
     let may = |verb: &str, what: &str| {
         let account = "--as=system:serviceaccount:lockkeeper-system:lockkeeper";
         let reply = kubectl.run(&["auth", "can-i", verb, what, "-n", NAMESPACE, account]);
@@ -424,8 +424,8 @@ fn rights(stage: &mut Stage, protocol: Protocol) {
     }
 
     // Without the right to change what it must, it is not ready, and says which one it lacks.
-    let mut server = Server::start(stage, protocol);
-    server.until_ready();
+    let mut server = CertificateServer::start(stage, protocol);
+    server.wait_ready();
     let role = kubectl.get(&["clusterrole", "lockkeeper"]);
     let rules = role["rules"].as_array().unwrap();
     let place = rules
@@ -444,20 +444,20 @@ fn rights(stage: &mut Stage, protocol: Protocol) {
             "-p",
             &patch,
         ])
-        .accepted();
-    until("the right is gone", || {
+        .expect_accepted();
+    wait_until("the right is gone", || {
         !may("patch", "mutatingwebhookconfigurations/lockkeeper")
     });
     register(&kubectl, &server, &server);
     let said =
-        server.until_it_says("does the account have patch on mutatingwebhookconfigurations?");
+        server.wait_for_log("does the account have patch on mutatingwebhookconfigurations?");
     assert!(
         said.contains("cannot change validatingwebhookconfigurations/lockkeeper"),
         "{said}"
     );
-    stage::install(&kubectl);
-    server.until_ready();
-    until_asked(&kubectl);
+    fixture::install(&kubectl);
+    server.wait_ready();
+    wait_until_webhook_called(&kubectl);
     server.stop();
 }
 

@@ -4,41 +4,41 @@
 //! without a warning. Where processes are asked for, they run beside the cluster, by the accounts of the chart.
 
 mod agreement;
-mod granted;
+mod rbac;
 mod installed;
 mod kustomize;
 mod rendered;
-mod shapes;
+mod kubeconform;
 
 use super::Scenario;
-use super::alone::Alone;
+use super::without_cluster::StandaloneTrial;
 use crate::lockkeeper::Protocol;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 /// What needs no cluster.
-pub fn alone() -> Vec<Alone> {
-    let mut all = rendered::alone();
-    all.extend(agreement::alone());
-    all.extend(kustomize::alone());
+pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
+    let mut all = rendered::trials_without_cluster();
+    all.extend(agreement::trials_without_cluster());
+    all.extend(kustomize::trials_without_cluster());
     all
 }
 
 pub fn scenarios() -> Vec<Scenario> {
     // Each has a cluster of its own: on that of the other trials the objects of the chart are there already.
     let once = |name: &'static str, run: fn()| {
-        let run = move |_: &mut Stage, _| run();
+        let run = move |_: &mut Fixture, _| run();
         Scenario::new(name, run).only(Protocol::Http1)
     };
     let shapes = "chart: what it renders has the shape that the API server publishes";
     vec![
-        Scenario::new(shapes, shapes::published).only(Protocol::Http1),
+        Scenario::new(shapes, kubeconform::matches_published_schemas).only(Protocol::Http1),
         once(
             "chart: it is installed, upgraded and taken away",
-            installed::life,
+            installed::release_lifecycle,
         ),
         once(
             "chart: its accounts may do what they ask for and no more",
-            granted::least,
+            rbac::granted_rights_are_used,
         ),
         once("chart: the kustomize base is accepted", kustomize::applied),
     ]

@@ -1,11 +1,11 @@
 //! Servers with a configuration of their own, and objects older than a rule.
 
 use super::Scenario;
-use crate::kubectl::{Kubectl, Reply};
+use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::lockkeeper::Protocol;
-use crate::manifests::{self, WORLD};
+use crate::manifests::{self, CLUSTER_OBJECTS};
 use crate::snapshot;
-use crate::stage::{DEFAULTS, Stage};
+use crate::fixture::{DEFAULTS, Fixture};
 
 const WARN: &str = "rules: {actions: {WL004: warn}}\n";
 const WARN_IN_DEV: &str = "rules: {namespaces: {dev: {actions: {WL004: warn}}}}\n";
@@ -18,40 +18,40 @@ priority:
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario::new("a rule that only warns lets the object pass", warned),
+        Scenario::new("a rule that only warns lets the object pass", warning_rule_accepts),
         Scenario::new(
             "a rule may warn in one namespace alone",
-            warned_in_one_namespace,
+            warning_in_one_namespace,
         ),
-        Scenario::new("the caps on priority hold", capped),
-        Scenario::new("an object older than a rule can still be changed", ratchet),
+        Scenario::new("the caps on priority hold", priority_caps),
+        Scenario::new("an object older than a rule can still be changed", ratcheting),
     ]
 }
 
-fn warned(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = stage.fresh(protocol, WARN);
-    kubectl.apply(WORLD, &[]).accepted_silently();
+fn warning_rule_accepts(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = stage.with_server(protocol, WARN);
+    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
     let workload = manifests::workload_of_class("team", "train", "unheard-of");
-    let reply = kubectl.apply(&workload, &[]).accepted();
+    let reply = kubectl.apply(&workload, &[]).expect_accepted();
     assert!(reply.stderr.starts_with("Warning: "), "{}", reply.stderr);
     snapshot::check("rule-that-only-warns", &reply.stderr);
     let stored = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
     assert_eq!(stored["spec"]["priorityClassName"], "unheard-of");
 }
 
-fn warned_in_one_namespace(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = stage.fresh(protocol, WARN_IN_DEV);
-    kubectl.apply(WORLD, &[]).accepted_silently();
+fn warning_in_one_namespace(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = stage.with_server(protocol, WARN_IN_DEV);
+    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
     let here = manifests::workload_of_class("dev", "train", "unheard-of");
-    let reply = kubectl.apply(&here, &[]).accepted();
+    let reply = kubectl.apply(&here, &[]).expect_accepted();
     assert!(reply.stderr.starts_with("Warning: "), "{}", reply.stderr);
     let elsewhere = manifests::workload_of_class("team", "train", "unheard-of");
-    kubectl.apply(&elsewhere, &[]).refused();
+    kubectl.apply(&elsewhere, &[]).expect_rejected();
 }
 
-fn capped(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = stage.fresh(protocol, CAPS);
-    kubectl.apply(WORLD, &[]).accepted_silently();
+fn priority_caps(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = stage.with_server(protocol, CAPS);
+    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
     let workload = |class: &str, preemption: &str| {
         format!(
             "{}  preemptionPriorityClassName: {preemption}\n",
@@ -61,32 +61,32 @@ fn capped(stage: &mut Stage, protocol: Protocol) {
     let dry_run = ["--dry-run=server"];
     kubectl
         .apply(&workload("low", "low"), &dry_run)
-        .accepted_silently();
-    let reply = kubectl.apply(&workload("low", "high"), &dry_run).refused();
+        .expect_accepted_without_warning();
+    let reply = kubectl.apply(&workload("low", "high"), &dry_run).expect_rejected();
     snapshot::check("class-without-separate-preemption", &reply.stderr);
     let reply = kubectl
         .apply(&workload("high", "system-cluster-critical"), &dry_run)
-        .refused();
+        .expect_rejected();
     snapshot::check("preemption-too-far-above-scheduling", &reply.stderr);
 }
 
 /// The object names a class that does not exist, from a time when the rule was
 /// off. What it already had is not held against it; what is new is.
-fn ratchet(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = stage.fresh(protocol, OFF);
-    kubectl.apply(WORLD, &[]).accepted_silently();
+fn ratcheting(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = stage.with_server(protocol, OFF);
+    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
     let held = manifests::workload_of_class("team", "old", "unheard-of")
         .replace("metadata: {", "metadata: {finalizers: [example.com/hold], ");
-    kubectl.apply(&held, &[]).accepted_silently();
+    kubectl.apply(&held, &[]).expect_accepted_without_warning();
 
-    let kubectl = stage.serve(protocol, DEFAULTS);
+    let kubectl = stage.register_server(protocol, DEFAULTS);
     let new = manifests::workload_of_class("team", "new", "unheard-of");
-    kubectl.apply(&new, &["--dry-run=server"]).refused();
+    kubectl.apply(&new, &["--dry-run=server"]).expect_rejected();
 
-    patch(&kubectl, r#"{"metadata":{"labels":{"team":"vision"}}}"#).accepted_silently();
-    patch(&kubectl, r#"{"metadata":{"finalizers":null}}"#).accepted_silently();
-    patch(&kubectl, r#"{"spec":{"active":false}}"#).accepted_silently();
-    let reply = patch(&kubectl, MIXED_POD_SETS).refused();
+    patch(&kubectl, r#"{"metadata":{"labels":{"team":"vision"}}}"#).expect_accepted_without_warning();
+    patch(&kubectl, r#"{"metadata":{"finalizers":null}}"#).expect_accepted_without_warning();
+    patch(&kubectl, r#"{"spec":{"active":false}}"#).expect_accepted_without_warning();
+    let reply = patch(&kubectl, MIXED_POD_SETS).expect_rejected();
     snapshot::check("old-object-made-worse", &reply.stderr);
 
     let stored = kubectl.get(&["workloads.lockkeeper.dev", "old", "-n", "team"]);
@@ -105,7 +105,7 @@ const MIXED_POD_SETS: &str = r#"{"spec":{"podSets":[
         "spec":{"containers":[{"name":"train","image":"registry.example.com/train:1"}]}}}]}}"#;
 
 #[track_caller]
-fn patch(kubectl: &Kubectl, patch: &str) -> Reply {
+fn patch(kubectl: &Kubectl, patch: &str) -> KubectlOutput {
     let old = [
         "patch",
         "-n",

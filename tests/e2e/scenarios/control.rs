@@ -3,18 +3,18 @@
 mod bad_input;
 mod borrowing;
 mod faults;
-mod flapping;
+mod preemption_loops;
 mod invariants;
 mod jobs;
 mod pods_ready;
 mod preemption;
-mod proxied;
-mod site;
-mod told;
+mod proxy_faults;
+mod fixture;
+mod render;
 
 use super::Scenario;
 use crate::lockkeeper::Protocol;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 pub fn scenarios() -> Vec<Scenario> {
     let mut scenarios = Vec::new();
@@ -27,14 +27,14 @@ pub fn scenarios() -> Vec<Scenario> {
     };
     add("preemption", &preemption::TRIALS);
     add("borrowing", &borrowing::TRIALS);
-    add("preemption", &flapping::TRIALS);
+    add("preemption", &preemption_loops::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("bad input", &bad_input::TRIALS);
     add("faults", &faults::TRIALS);
-    add("faults", &proxied::TRIALS);
+    add("faults", &proxy_faults::TRIALS);
     scenarios
 }
 
 /// A trial: its name, and what it does.
-type Trial = (&'static str, fn(&mut Stage));
+type Trial = (&'static str, fn(&mut Fixture));

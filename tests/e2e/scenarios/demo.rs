@@ -8,12 +8,12 @@ use crate::ROOT;
 use crate::lockkeeper::Protocol;
 
 pub fn scenarios() -> Vec<Scenario> {
-    let demo = Scenario::new("the demo does what the README says", |_, _| shown());
+    let demo = Scenario::new("the demo does what the README says", |_, _| matches_readme());
     // Once is enough: it has a cluster of its own.
     vec![demo.only(Protocol::Http1)]
 }
 
-fn shown() {
+fn matches_readme() {
     let output = Command::new("examples/demo/run")
         .current_dir(ROOT)
         .env("LOCKKEEPER", env!("CARGO_BIN_EXE_lockkeeper"))
@@ -25,7 +25,7 @@ fn shown() {
     let printed: Vec<String> = stdout.lines().map(masked).collect();
 
     let readme = fs::read_to_string(format!("{ROOT}/README.md")).unwrap();
-    let promised = promised(&readme);
+    let promised = readme_transcript(&readme);
     assert!(promised.len() >= 6, "the README shows less: {promised:?}");
     for line in promised {
         let is_there = printed.contains(&masked(&line));
@@ -44,7 +44,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// The lines that the README shows of it: in its section, in a block that begins with kubectl.
-fn promised(readme: &str) -> Vec<String> {
+fn readme_transcript(readme: &str) -> Vec<String> {
     let (_, section) = readme
         .split_once("## Try it on a cluster in five minutes")
         .unwrap();

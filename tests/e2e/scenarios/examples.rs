@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::Scenario;
 use crate::ROOT;
 use crate::kubectl::Kubectl;
-use crate::kubectl::Reply;
+use crate::kubectl::KubectlOutput;
 use crate::lockkeeper::Protocol;
 use crate::snapshot;
-use crate::stage::{DEFAULTS, Stage};
+use crate::fixture::{DEFAULTS, Fixture};
 
 const GOOD: &str = "examples/good";
 const BAD: &str = "examples/bad";
@@ -39,12 +39,12 @@ pub fn scenarios(root: &Path) -> Vec<Scenario> {
     scenarios
 }
 
-fn good(stage: &mut Stage, protocol: Protocol) {
+fn good(stage: &mut Fixture, protocol: Protocol) {
     let files = files(Path::new(ROOT), GOOD);
     assert!(!files.is_empty(), "no file in {GOOD}");
-    let kubectl = stage.fresh(protocol, DEFAULTS);
+    let kubectl = stage.with_server(protocol, DEFAULTS);
     for file in &files {
-        kubectl.run(&["apply", "-f", file]).accepted_silently();
+        kubectl.run(&["apply", "-f", file]).expect_accepted_without_warning();
     }
     for file in &files {
         snapshot::check(&name("good", file), &stored(&kubectl, file));
@@ -73,12 +73,12 @@ fn stored(kubectl: &Kubectl, file: &str) -> String {
     text
 }
 
-fn bad(stage: &mut Stage, protocol: Protocol, file: &str) {
+fn bad(stage: &mut Fixture, protocol: Protocol, file: &str) {
     let reply = refused(stage, protocol, file, 1);
     snapshot::check(&name("bad", file), &reply.stderr);
 }
 
-fn bad_together(stage: &mut Stage, protocol: Protocol) {
+fn bad_together(stage: &mut Fixture, protocol: Protocol) {
     let count = files(Path::new(ROOT), BAD).len();
     assert!(count > 0, "no file in {BAD}");
     let reply = refused(stage, protocol, BAD, count);
@@ -89,7 +89,7 @@ fn bad_together(stage: &mut Stage, protocol: Protocol) {
 /// arrive together the second may pass before the watch has told of the first, as PO001's page says;
 /// everything else is refused the first time.
 #[track_caller]
-fn refused(stage: &mut Stage, protocol: Protocol, path: &str, count: usize) -> Reply {
+fn refused(stage: &mut Fixture, protocol: Protocol, path: &str, count: usize) -> KubectlOutput {
     let pods_arrive_together = path == BAD || path.contains("po001");
     let attempts = if pods_arrive_together {
         ATTEMPTS_MAX
@@ -97,7 +97,7 @@ fn refused(stage: &mut Stage, protocol: Protocol, path: &str, count: usize) -> R
         1
     };
     for _ in 1..attempts {
-        let kubectl = stage.fresh(protocol, DEFAULTS);
+        let kubectl = stage.with_server(protocol, DEFAULTS);
         let reply = kubectl.run(&["apply", "-f", path]);
         let errors = ["Error from server", "The "];
         let refusals = reply
@@ -105,11 +105,11 @@ fn refused(stage: &mut Stage, protocol: Protocol, path: &str, count: usize) -> R
             .lines()
             .filter(|line| errors.iter().any(|e| line.starts_with(e)));
         if refusals.count() == count {
-            return reply.refused();
+            return reply.expect_rejected();
         }
     }
-    let kubectl = stage.fresh(protocol, DEFAULTS);
-    kubectl.run(&["apply", "-f", path]).refused()
+    let kubectl = stage.with_server(protocol, DEFAULTS);
+    kubectl.run(&["apply", "-f", path]).expect_rejected()
 }
 
 /// A snapshot of an example that is gone would never be looked at again.

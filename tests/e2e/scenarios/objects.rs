@@ -3,14 +3,14 @@
 use super::Scenario;
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
-use crate::manifests::{self, BAD_CLUSTER_QUEUE, GLOBAL_DEFAULT, WORLD};
+use crate::manifests::{self, BAD_CLUSTER_QUEUE, GLOBAL_DEFAULT, CLUSTER_OBJECTS};
 use crate::snapshot;
-use crate::stage::{self, DEFAULTS, Stage};
+use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario::new("what is left out is filled in", filled_in),
+        Scenario::new("what is left out is filled in", defaulting),
         Scenario::new("an update that breaks a rule is refused", broken_update),
         Scenario::new("a change of the priority class is refused", class_change),
         Scenario::new("objects can be deleted", deleted),
@@ -22,28 +22,28 @@ pub fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-fn world(stage: &mut Stage, protocol: Protocol) -> Kubectl {
-    let kubectl = stage.fresh(protocol, DEFAULTS);
-    kubectl.apply(WORLD, &[]).accepted_silently();
+fn cluster_objects(stage: &mut Fixture, protocol: Protocol) -> Kubectl {
+    let kubectl = stage.with_server(protocol, DEFAULTS);
+    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
     kubectl
 }
 
-fn filled_in(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = world(stage, protocol);
-    kubectl.apply(GLOBAL_DEFAULT, &[]).accepted_silently();
+fn defaulting(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = cluster_objects(stage, protocol);
+    kubectl.apply(GLOBAL_DEFAULT, &[]).expect_accepted_without_warning();
     // The webhook hears of a default class a moment after it was made.
     let workload = manifests::workload("team", "train");
     wait::until(
         || {
             let reply = kubectl
                 .apply(&workload, &["--dry-run=server", "-o", "json"])
-                .accepted();
+                .expect_accepted();
             Ok(reply.stdout.contains("usual").then_some(()))
         },
         || "the default class is not filled in".to_owned(),
     )
     .unwrap();
-    kubectl.apply(&workload, &[]).accepted_silently();
+    kubectl.apply(&workload, &[]).expect_accepted_without_warning();
 
     let stored = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
     assert_eq!(stored["spec"]["priorityClassName"], "usual");
@@ -62,7 +62,7 @@ fn filled_in(stage: &mut Stage, protocol: Protocol) {
         "lockkeeper.dev/resource-in-use"
     );
     // The same manifest again changes nothing.
-    kubectl.apply(&workload, &[]).accepted_silently();
+    kubectl.apply(&workload, &[]).expect_accepted_without_warning();
     let again = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
     assert_eq!(again["spec"], stored["spec"]);
     assert_eq!(
@@ -71,41 +71,41 @@ fn filled_in(stage: &mut Stage, protocol: Protocol) {
     );
 }
 
-fn broken_update(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = world(stage, protocol);
-    let more = WORLD.replace("lendingLimit: 4", "lendingLimit: 9");
-    let reply = kubectl.apply(&more, &[]).refused();
+fn broken_update(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = cluster_objects(stage, protocol);
+    let more = CLUSTER_OBJECTS.replace("lendingLimit: 4", "lendingLimit: 9");
+    let reply = kubectl.apply(&more, &[]).expect_rejected();
     snapshot::check("update-that-breaks-a-rule", &reply.stderr);
     let queue = kubectl.get(&["clusterqueues.lockkeeper.dev", "research"]);
     let quota = &queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0];
     assert_eq!(quota["lendingLimit"].to_string().trim_matches('"'), "4");
 
-    let less = WORLD.replace("lendingLimit: 4", "lendingLimit: 8");
-    kubectl.apply(&less, &[]).accepted_silently();
+    let less = CLUSTER_OBJECTS.replace("lendingLimit: 4", "lendingLimit: 8");
+    kubectl.apply(&less, &[]).expect_accepted_without_warning();
 }
 
-fn class_change(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = world(stage, protocol);
+fn class_change(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = cluster_objects(stage, protocol);
     let low = manifests::workload_of_class("team", "train", "low");
-    kubectl.apply(&low, &[]).accepted_silently();
+    kubectl.apply(&low, &[]).expect_accepted_without_warning();
     let high = manifests::workload_of_class("team", "train", "high");
-    let reply = kubectl.apply(&high, &[]).refused();
+    let reply = kubectl.apply(&high, &[]).expect_rejected();
     snapshot::check("change-of-the-priority-class", &reply.stderr);
 }
 
-fn deleted(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = world(stage, protocol);
+fn deleted(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = cluster_objects(stage, protocol);
     let workload = manifests::workload_of_class("team", "train", "low");
-    kubectl.apply(&workload, &[]).accepted_silently();
+    kubectl.apply(&workload, &[]).expect_accepted_without_warning();
     let train = ["workloads.lockkeeper.dev", "train", "-n", "team"];
     let delete = ["delete", "-n", "team", "workloads.lockkeeper.dev", "train"];
-    kubectl.run(&delete).accepted_silently();
+    kubectl.run(&delete).expect_accepted_without_warning();
     assert!(kubectl.absent(&train));
 
     // The finalizer holds a queue until somebody says that it is not in use.
     let research = ["clusterqueues.lockkeeper.dev", "research"];
     let delete = ["delete", "--wait=false", research[0], research[1]];
-    let reply = kubectl.run(&delete).accepted();
+    let reply = kubectl.run(&delete).expect_accepted();
     assert!(
         reply.stderr.contains("still lead to it"),
         "{}",
@@ -113,17 +113,17 @@ fn deleted(stage: &mut Stage, protocol: Protocol) {
     );
     let held = kubectl.get(&research);
     assert!(held["metadata"]["deletionTimestamp"].is_string());
-    stage::release(&kubectl, &held);
+    fixture::remove_finalizers(&kubectl, &held);
     assert!(kubectl.absent(&research));
 }
 
-fn dry_run(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = world(stage, protocol);
+fn dry_run(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = cluster_objects(stage, protocol);
     let train = ["workloads.lockkeeper.dev", "train", "-n", "team"];
     let good = manifests::workload_of_class("team", "train", "low");
     let reply = kubectl
         .apply(&good, &["--dry-run=server"])
-        .accepted_silently();
+        .expect_accepted_without_warning();
     assert!(
         reply.stdout.ends_with("created (server dry run)\n"),
         "{}",
@@ -132,18 +132,18 @@ fn dry_run(stage: &mut Stage, protocol: Protocol) {
     assert!(kubectl.absent(&train));
 
     let bad = manifests::workload_of_class("team", "train", "unheard-of");
-    let reply = kubectl.apply(&bad, &["--dry-run=server"]).refused();
+    let reply = kubectl.apply(&bad, &["--dry-run=server"]).expect_rejected();
     snapshot::check("unknown-priority-class", &reply.stderr);
     assert!(kubectl.absent(&train));
 
     kubectl
         .apply(BAD_CLUSTER_QUEUE, &["--dry-run=server"])
-        .refused();
+        .expect_rejected();
     assert!(kubectl.absent(&["clusterqueues.lockkeeper.dev", "generous"]));
 }
 
-fn class_and_user(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = world(stage, protocol);
+fn class_and_user(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = cluster_objects(stage, protocol);
     let class = "
 apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
@@ -153,7 +153,7 @@ value: 300
     let user = manifests::workload_of_class("team", "train", "brand-new");
     kubectl
         .apply(&manifests::file(&[class, &user]), &[])
-        .accepted_silently();
+        .expect_accepted_without_warning();
     let stored = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
     assert_eq!(stored["spec"]["preemptionPriorityClassName"], "brand-new");
 }

@@ -5,17 +5,17 @@ use std::fs;
 use super::Scenario;
 use crate::lockkeeper::{self, Lockkeeper, Protocol};
 use crate::manifests;
-use crate::stage::{self, Stage};
+use crate::fixture::{self, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "a user's rule about any kind is asked, and holds nobody up";
-    vec![Scenario::new(name, about_any_kind).only(Protocol::Http1)]
+    vec![Scenario::new(name, user_rules_for_any_kind).only(Protocol::Http1)]
 }
 
-fn about_any_kind(stage: &mut Stage, _: Protocol) {
-    let kubectl = stage.bare();
-    stage::sweep(&kubectl);
+fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
+    let kubectl = stage.without_webhook();
+    fixture::sweep(&kubectl);
     let folder = stage.new_folder();
     let rules = folder.join("rules");
     fs::create_dir_all(&rules).unwrap();
@@ -29,8 +29,8 @@ fn about_any_kind(stage: &mut Stage, _: Protocol) {
     let tls = folder.join("tls");
     let [rules, config, tls] = [&rules, &config, &tls].map(|path| path.to_str().unwrap());
     let flags = ["--rules", rules, "--config", config, "--tls-dir", tls];
-    let server = Lockkeeper::alone(&folder, &flags).unwrap_or_else(|e| panic!("{e}"));
-    let log = server.logged();
+    let server = Lockkeeper::start_without_cluster(&folder, &flags).unwrap_or_else(|e| panic!("{e}"));
+    let log = server.log();
     assert!(
         log.contains("TEAM100: CREATE, DELETE of networking.k8s.io/v1 NetworkPolicy"),
         "{log}"
@@ -51,7 +51,7 @@ fn about_any_kind(stage: &mut Stage, _: Protocol) {
     ];
     let webhooks = lockkeeper::output(&words);
     assert!(!webhooks.contains("secrets"), "{webhooks}");
-    kubectl.apply(&webhooks, &[]).accepted_silently();
+    kubectl.apply(&webhooks, &[]).expect_accepted_without_warning();
 
     let create = ["create", "--dry-run=server", "-f", "-"];
     let refused = wait::until(
@@ -61,21 +61,21 @@ fn about_any_kind(stage: &mut Stage, _: Protocol) {
         },
         || "nobody asks about NetworkPolicies".to_owned(),
     );
-    let reply = refused.unwrap_or_else(|e| panic!("{e}")).refused();
+    let reply = refused.unwrap_or_else(|e| panic!("{e}")).expect_rejected();
     assert!(
         reply.stderr.contains("spec.ingress: Invalid value"),
         "{}",
         reply.stderr
     );
     let narrow = POLICY.replace("[{}]", "[]");
-    kubectl.apply(&narrow, &[]).accepted_silently();
+    kubectl.apply(&narrow, &[]).expect_accepted_without_warning();
     // On a deletion too.
     let delete = ["delete", "networkpolicy", "open", "--dry-run=server"];
-    kubectl.run(&delete).accepted();
+    kubectl.run(&delete).expect_accepted();
 
     // A Job without the label by which ours are known.
     let job = manifests::job("free", None, None).replace("namespace: team", "namespace: default");
-    let reply = kubectl.with_input(&create, &job).accepted();
+    let reply = kubectl.with_input(&create, &job).expect_accepted();
     assert!(
         reply.stderr.contains("TEAM101 metadata.name"),
         "{}",
@@ -84,9 +84,9 @@ fn about_any_kind(stage: &mut Stage, _: Protocol) {
 
     // Nobody answers: the kind of another goes on.
     server.stop().unwrap();
-    kubectl.run(&["delete", "networkpolicy", "open"]).accepted();
-    kubectl.with_input(&create, POLICY).accepted();
-    stage.bare();
+    kubectl.run(&["delete", "networkpolicy", "open"]).expect_accepted();
+    kubectl.with_input(&create, POLICY).expect_accepted();
+    stage.without_webhook();
 }
 
 const OPEN: &str = "---

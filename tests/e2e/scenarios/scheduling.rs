@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::scheduling::v1beta1;
-use lockkeeper_policies::engine::{Subject, review};
+use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::guarded::Guarded;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
-use lockkeeper_policies::page::blocks;
+use lockkeeper_policies::rule_page::blocks;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context};
 use lockkeeper_policies::settings::Settings;
 use serde_json::{Map, Value, json};
 
 use super::Scenario;
-use crate::client::{Answer, Client};
+use crate::client::{Response, Client};
 use crate::cluster::FEATURES;
 use crate::lockkeeper::Protocol;
-use crate::stage::{self, Stage};
+use crate::fixture::{self, Fixture};
 
 /// No API server refuses what it finds.
 const OURS: &str = "PG018";
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "Kubernetes refuses of its workloads and pod groups what the rules refuse";
-    vec![Scenario::new(name, pages).only(Protocol::Http1)]
+    vec![Scenario::new(name, examples_match_api_server).only(Protocol::Http1)]
 }
 
 /// An example of a page.
@@ -39,21 +39,21 @@ struct Example {
     text: String,
 }
 
-fn pages(stage: &mut Stage, _: Protocol) {
-    let kubectl = stage.bare();
-    stage::sweep(&kubectl);
+fn examples_match_api_server(stage: &mut Fixture, _: Protocol) {
+    let kubectl = stage.without_webhook();
+    fixture::sweep(&kubectl);
     let mut client = stage.cluster().client();
-    let (settings, mut world) = (everything(), Index::default());
-    world.declare_known(IndexedKind::PriorityClass);
+    let (settings, mut world) = (settings_with_everything_on(), Index::default());
+    world.mark_complete(IndexedKind::PriorityClass);
     let (mut creates, mut updates) = (0, 0);
     let classes = classes();
     for class in classes.values() {
-        facts::observe(&mut world, class).unwrap();
+        facts::ingest(&mut world, class).unwrap();
         let made = client.create(&collection(class), class).unwrap();
         assert_eq!(made.status, 201, "{}", made.body);
     }
     let context = Context {
-        world: &world,
+        cluster: &world,
         settings: &settings,
     };
     for example in examples() {
@@ -62,18 +62,18 @@ fn pages(stage: &mut Stage, _: Protocol) {
                 creates += 1;
                 let path = format!("{}?dryRun=All", collection(&example.new));
                 let said = client.create(&path, &example.new).unwrap();
-                (said, by_kind(&example.kind, &example.new, None, &context))
+                (said, findings_by_kind(&example.kind, &example.new, None, &context))
             }
             Some(old) => {
                 updates += 1;
-                let (old, new) = stored(&mut client, old, &example.new);
+                let (old, new) = store_and_default(&mut client, old, &example.new);
                 let path = format!("{}/{}?dryRun=All", collection(&old), "example");
                 let said = client.replace(&path, &new).unwrap();
-                let found = by_kind(&example.kind, &new, Some(&old), &context);
+                let found = findings_by_kind(&example.kind, &new, Some(&old), &context);
                 let path = format!("{}/example", collection(&old));
                 client.delete(&path).unwrap();
                 if old["metadata"]["finalizers"].is_array() {
-                    stage::release(&kubectl, &old);
+                    fixture::remove_finalizers(&kubectl, &old);
                 }
                 (said, found)
             }
@@ -89,10 +89,10 @@ fn pages(stage: &mut Stage, _: Protocol) {
 }
 
 /// Settings with each of these rules and each feature on.
-fn everything() -> Settings {
+fn settings_with_everything_on() -> Settings {
     let mut config = Config::default();
     let rules = registry::all().into_iter();
-    for rule in rules.filter(|it| is_asked(it.id)) {
+    for rule in rules.filter(|it| is_checked_by_api_server(it.id)) {
         let actions = &mut config.rules.actions;
         actions.insert(rule.id.to_owned(), Action::Enforce);
     }
@@ -101,13 +101,13 @@ fn everything() -> Settings {
     registry::settings(&config).unwrap()
 }
 
-fn is_asked(id: &str) -> bool {
+fn is_checked_by_api_server(id: &str) -> bool {
     (id.starts_with("KW") || id.starts_with("PG")) && id != OURS
 }
 
 /// The classes that the pages speak of, by their names. A default one would be that of every example.
 fn classes() -> BTreeMap<String, Value> {
-    let rules = registry::all().into_iter().filter(|it| is_asked(it.id));
+    let rules = registry::all().into_iter().filter(|it| is_checked_by_api_server(it.id));
     let blocks = rules.flat_map(|rule| blocks(rule.doc));
     let worlds = blocks.filter(|it| it.info == "yaml world");
     let objects = worlds.flat_map(|it| documents(&it.text));
@@ -124,7 +124,7 @@ fn documents(yaml: &str) -> Vec<Value> {
 fn examples() -> Vec<Example> {
     let mut seen = BTreeMap::new();
     for rule in registry::all() {
-        if is_asked(rule.id) {
+        if is_checked_by_api_server(rule.id) {
             seen.entry(rule.id).or_insert(rule);
         }
     }
@@ -176,7 +176,7 @@ fn collection(object: &Value) -> String {
 }
 
 /// The old object as the API server stores it, and the new one with what was filled in.
-fn stored(client: &mut Client, old: &Value, new: &Value) -> (Value, Value) {
+fn store_and_default(client: &mut Client, old: &Value, new: &Value) -> (Value, Value) {
     let made = client.create(&collection(old), old).unwrap();
     assert_eq!(made.status, 201, "{}", made.body);
     let mut new = new.clone();
@@ -190,14 +190,14 @@ fn stored(client: &mut Client, old: &Value, new: &Value) -> (Value, Value) {
     (made.body, new)
 }
 
-fn by_kind(kind: &str, new: &Value, old: Option<&Value>, context: &Context<'_>) -> Vec<Finding> {
+fn findings_by_kind(kind: &str, new: &Value, old: Option<&Value>, context: &Context<'_>) -> Vec<Finding> {
     match kind {
-        "Workload" => by_rules::<v1beta1::Workload>(new, old, context),
-        _ => by_rules::<v1beta1::PodGroup>(new, old, context),
+        "Workload" => findings_by_rules::<v1beta1::Workload>(new, old, context),
+        _ => findings_by_rules::<v1beta1::PodGroup>(new, old, context),
     }
 }
 
-fn by_rules<T: Guarded>(new: &Value, old: Option<&Value>, context: &Context<'_>) -> Vec<Finding> {
+fn findings_by_rules<T: ValidatedKind>(new: &Value, old: Option<&Value>, context: &Context<'_>) -> Vec<Finding> {
     let decoded = |object: &Value| -> T { serde_json::from_value(object.clone()).unwrap() };
     let old = old.map(decoded);
     let mut filled = new.clone();
@@ -206,14 +206,14 @@ fn by_rules<T: Guarded>(new: &Value, old: Option<&Value>, context: &Context<'_>)
     }
     let new = &decoded(&filled);
     let subject = match &old {
-        None => Subject::Create(new),
-        Some(old) => Subject::Update(Change { old, new }),
+        None => ReviewSubject::Create(new),
+        Some(old) => ReviewSubject::Update(Change { old, new }),
     };
     review(&subject, context).denials
 }
 
 #[track_caller]
-fn compare(example: &Example, said: &Answer, found: &[Finding]) {
+fn compare(example: &Example, said: &Response, found: &[Finding]) {
     let Example { rule, text, .. } = example;
     // Who cannot read an object, and who asks other objects, names no fields.
     if said.status < 300 || matches!(said.status, 400 | 403) {

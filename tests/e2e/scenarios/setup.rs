@@ -4,37 +4,37 @@ use serde_json::Value;
 
 use super::Scenario;
 use crate::lockkeeper::{self, Protocol};
-use crate::stage::{DEFAULTS, Stage};
+use crate::fixture::{DEFAULTS, Fixture};
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario::new("the API server answers", answers),
+        Scenario::new("the API server answers", api_server_responds),
         Scenario::new(
             "the definitions and the webhook configurations are accepted",
             installed,
         ),
-        Scenario::new("the server speaks the protocol that it should", speaks),
+        Scenario::new("the server speaks the protocol that it should", protocol_is_negotiated),
     ]
 }
 
 /// Apart from the others, because it has to be the last one of its protocol.
 pub fn stop() -> Scenario {
     Scenario::new("the server stops when it is asked to", |stage, protocol| {
-        stage.fresh(protocol, DEFAULTS);
+        stage.with_server(protocol, DEFAULTS);
         stage.stop();
     })
 }
 
-fn answers(stage: &mut Stage, _: Protocol) {
+fn api_server_responds(stage: &mut Fixture, _: Protocol) {
     let kubectl = stage.cluster().kubectl();
     let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: answers}}";
-    kubectl.apply(namespace, &[]).accepted_silently();
+    kubectl.apply(namespace, &[]).expect_accepted_without_warning();
     let stored = kubectl.get(&["namespace", "answers"]);
     assert_eq!(stored["status"]["phase"], "Active");
 }
 
-fn installed(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = stage.fresh(protocol, DEFAULTS);
+fn installed(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = stage.with_server(protocol, DEFAULTS);
     let list = kubectl.get(&["customresourcedefinitions"]);
     let mut names = Vec::new();
     let ours = |definition: &&Value| definition["spec"]["group"] == "lockkeeper.dev";
@@ -64,14 +64,14 @@ fn installed(stage: &mut Stage, protocol: Protocol) {
     // Each kind is reached by the category.
     kubectl
         .run(&["get", "lockkeeper", "--all-namespaces"])
-        .accepted();
+        .expect_accepted();
     // A second installation changes nothing.
     let again = kubectl
         .apply(
             &lockkeeper::output(&["crds", "definitions"]),
             &["--server-side"],
         )
-        .accepted_silently();
+        .expect_accepted_without_warning();
     assert!(
         again
             .stdout
@@ -90,8 +90,8 @@ fn condition<'a>(definition: &'a Value, kind: &str) -> &'a str {
         .unwrap_or("absent")
 }
 
-fn speaks(stage: &mut Stage, protocol: Protocol) {
-    stage.fresh(protocol, DEFAULTS);
+fn protocol_is_negotiated(stage: &mut Fixture, protocol: Protocol) {
+    stage.with_server(protocol, DEFAULTS);
     let chosen = stage
         .server()
         .endpoint()

@@ -7,12 +7,12 @@ use crate::cluster::CONTROLLER_ACCOUNT;
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
 use crate::nodes::Nodes;
-use crate::stage::{DEFAULTS, Stage};
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
     // The last protocol of a run: after these, no trial starts workers again.
-    let once = |name: &'static str, run: fn(&mut Stage, Protocol)| {
+    let once = |name: &'static str, run: fn(&mut Fixture, Protocol)| {
         Scenario::new(format!("workers: {name}"), run).only(Protocol::Http1)
     };
     vec![
@@ -20,8 +20,8 @@ pub fn scenarios() -> Vec<Scenario> {
         once("a Job fails where its pods are to fail", fails),
         once("a suspended Job has no pods, however often", suspended),
         once("a pod is unready for as long as it is told", unready),
-        once("a pod that lingers is active until it is gone", lingers),
-        once("a node takes the pods that fit it", fits),
+        once("a pod that lingers is active until it is gone", lingering_pod_is_active),
+        once("a node takes the pods that fit it", node_selects_fitting_pods),
         once("the CRD of JobSet is served", jobset),
         once("the controller has an account of its own", account),
     ]
@@ -29,8 +29,8 @@ pub fn scenarios() -> Vec<Scenario> {
 
 /// An empty cluster with two nodes, and Jobs are made pods of.
 #[track_caller]
-fn begin(stage: &mut Stage, protocol: Protocol) -> Kubectl {
-    let kubectl = stage.fresh_with_workers(protocol, DEFAULTS);
+fn start_cluster(stage: &mut Fixture, protocol: Protocol) -> Kubectl {
+    let kubectl = stage.with_server_and_workers(protocol, DEFAULTS);
     stage.cluster().add_nodes(&Nodes {
         count: 2,
         ..Nodes::default()
@@ -62,11 +62,11 @@ spec:
     )
 }
 
-fn completes(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage, protocol);
+fn completes(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage, protocol);
     let manifest = job(false, "test.lockkeeper.dev/run-for: 1s");
-    kubectl.apply(&manifest, &[]).accepted_silently();
-    let status = until(&kubectl, |job| is(job, "Complete"));
+    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    let status = wait_for_job(&kubectl, |job| has_condition(job, "Complete"));
     assert_eq!(status["succeeded"], 3, "{status:#}");
 
     // The scheduler has chosen among the nodes, and deleting the Job deletes the pods.
@@ -75,16 +75,16 @@ fn completes(stage: &mut Stage, protocol: Protocol) {
         assert!(node.starts_with("node-"), "{node}");
         assert_eq!(pod["status"]["phase"], "Succeeded");
     }
-    kubectl.run(&["delete", "job", "train"]).accepted();
-    until_pods(&kubectl, <[Value]>::is_empty);
+    kubectl.run(&["delete", "job", "train"]).expect_accepted();
+    wait_for_pods(&kubectl, <[Value]>::is_empty);
 }
 
-fn fails(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage, protocol);
+fn fails(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage, protocol);
     let annotations = "test.lockkeeper.dev/run-for: 0s, test.lockkeeper.dev/exit-code: '7'";
     let manifest = job(false, annotations);
-    kubectl.apply(&manifest, &[]).accepted_silently();
-    let status = until(&kubectl, |job| is(job, "Failed"));
+    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    let status = wait_for_job(&kubectl, |job| has_condition(job, "Failed"));
     assert_ne!(status["failed"].as_u64().unwrap_or(0), 0, "{status:#}");
     let failed = |pod: &Value| {
         let container = &pod["status"]["containerStatuses"][0];
@@ -93,78 +93,78 @@ fn fails(stage: &mut Stage, protocol: Protocol) {
     assert!(pods(&kubectl).iter().any(failed));
 }
 
-fn suspended(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage, protocol);
-    kubectl.apply(&job(true, ""), &[]).accepted_silently();
+fn suspended(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage, protocol);
+    kubectl.apply(&job(true, ""), &[]).expect_accepted_without_warning();
     // The controller has seen it: it says so, and has made no pods before.
-    let status = until(&kubectl, |job| is(job, "Suspended"));
+    let status = wait_for_job(&kubectl, |job| has_condition(job, "Suspended"));
     assert!(status["startTime"].is_null(), "{status:#}");
     assert!(pods(&kubectl).is_empty());
 
     suspend(&kubectl, false);
-    until(&kubectl, |job| job["status"]["ready"] == 3);
+    wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
     assert_eq!(pods(&kubectl).len(), 3);
 
     suspend(&kubectl, true);
-    until(&kubectl, |job| {
-        is(job, "Suspended") && job["status"]["active"].as_u64().unwrap_or(0) == 0
+    wait_for_job(&kubectl, |job| {
+        has_condition(job, "Suspended") && job["status"]["active"].as_u64().unwrap_or(0) == 0
     });
-    until_pods(&kubectl, <[Value]>::is_empty);
+    wait_for_pods(&kubectl, <[Value]>::is_empty);
 
     // Nobody has said how long its pods run: they do until they are told.
     suspend(&kubectl, false);
-    until(&kubectl, |job| job["status"]["ready"] == 3);
+    wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
     annotate(&kubectl, "test.lockkeeper.dev/run-for=0s");
-    until(&kubectl, |job| is(job, "Complete"));
+    wait_for_job(&kubectl, |job| has_condition(job, "Complete"));
 }
 
-fn unready(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage, protocol);
+fn unready(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage, protocol);
     let annotations = "test.lockkeeper.dev/unready: 'true', test.lockkeeper.dev/run-for: 0s";
     kubectl
         .apply(&job(false, annotations), &[])
-        .accepted_silently();
-    until_pods(&kubectl, |pods| {
+        .expect_accepted_without_warning();
+    wait_for_pods(&kubectl, |pods| {
         pods.len() == 3 && pods.iter().all(|pod| pod["status"]["phase"] == "Running")
     });
     // Another pod, made later, gets all the way on the same nodes: these would have by now.
     let other = job(false, "test.lockkeeper.dev/run-for: 0s").replace("name: train", "name: other");
-    kubectl.apply(&other, &[]).accepted_silently();
+    kubectl.apply(&other, &[]).expect_accepted_without_warning();
     let wait = [
         "wait",
         "--for=condition=Complete",
         "--timeout=120s",
         "job/other",
     ];
-    kubectl.run(&wait).accepted();
-    let status = until(&kubectl, |job| job["status"]["active"] == 3);
+    kubectl.run(&wait).expect_accepted();
+    let status = wait_for_job(&kubectl, |job| job["status"]["active"] == 3);
     assert_eq!(status["ready"], 0, "{status:#}");
 
     // Ready, and unready again.
     annotate(&kubectl, "test.lockkeeper.dev/run-for-");
     annotate(&kubectl, "test.lockkeeper.dev/unready-");
-    until(&kubectl, |job| job["status"]["ready"] == 3);
+    wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
     annotate(&kubectl, "test.lockkeeper.dev/unready=true");
-    let status = until(&kubectl, |job| job["status"]["ready"] == 0);
+    let status = wait_for_job(&kubectl, |job| job["status"]["ready"] == 0);
     assert_eq!(status["active"], 3, "{status:#}");
 }
 
-fn lingers(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage, protocol);
+fn lingering_pod_is_active(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage, protocol);
     let manifest = job(false, "test.lockkeeper.dev/linger: 1h");
-    kubectl.apply(&manifest, &[]).accepted_silently();
-    until(&kubectl, |job| job["status"]["ready"] == 3);
+    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
     suspend(&kubectl, true);
-    let status = until(&kubectl, |job| job["status"]["terminating"] == 3);
+    let status = wait_for_job(&kubectl, |job| job["status"]["terminating"] == 3);
     assert_eq!(pods(&kubectl).len(), 3, "{status:#}");
 
     annotate(&kubectl, "test.lockkeeper.dev/linger-");
-    until_pods(&kubectl, <[Value]>::is_empty);
-    until(&kubectl, |job| job["status"]["terminating"] == 0);
+    wait_for_pods(&kubectl, <[Value]>::is_empty);
+    wait_for_job(&kubectl, |job| job["status"]["terminating"] == 0);
 }
 
-fn fits(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage, protocol);
+fn node_selects_fitting_pods(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage, protocol);
     let rack = |name: &'static str| Nodes {
         name,
         labels: &[("rack", "a")],
@@ -176,23 +176,23 @@ fn fits(stage: &mut Stage, protocol: Protocol) {
         "spec:\n      restart",
         "spec:\n      nodeSelector: {rack: a}\n      restart",
     );
-    kubectl.apply(&manifest, &[]).accepted_silently();
-    until(&kubectl, |job| job["status"]["ready"] == 2);
+    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    wait_for_job(&kubectl, |job| job["status"]["ready"] == 2);
     let refused = |pod: &Value| {
         let conditions = pod["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();
         conditions.any(|one| one["reason"] == "Unschedulable")
     };
-    until_pods(&kubectl, |pods| pods.iter().any(refused));
+    wait_for_pods(&kubectl, |pods| pods.iter().any(refused));
 
     stage.cluster().add_nodes(&rack("second"));
-    until(&kubectl, |job| job["status"]["ready"] == 3);
+    wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
     let on = |pod: &&Value| pod["spec"]["nodeName"] == "second-0";
     assert_eq!(pods(&kubectl).iter().filter(on).count(), 1);
 }
 
-fn jobset(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage, protocol);
+fn jobset(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage, protocol);
     stage.cluster_mut().install_jobset();
     let manifest = r"
 apiVersion: jobset.x-k8s.io/v1alpha2
@@ -211,18 +211,18 @@ spec:
               containers:
                 - {name: train, image: 'registry.example.com/train:1'}
 ";
-    kubectl.apply(manifest, &[]).accepted_silently();
+    kubectl.apply(manifest, &[]).expect_accepted_without_warning();
     let stored = kubectl.get(&["jobset", "train"]);
     assert_eq!(stored["spec"]["replicatedJobs"][0]["replicas"], 2);
     let refused = kubectl.apply(&manifest.replace("replicas: 2", "replicas: many"), &[]);
-    assert!(refused.refused().stderr.contains("replicas"));
+    assert!(refused.expect_rejected().stderr.contains("replicas"));
 }
 
-fn account(stage: &mut Stage, _: Protocol) {
+fn account(stage: &mut Fixture, _: Protocol) {
     let cluster = stage.cluster();
     let path = cluster.controller().to_str().unwrap();
     let who = ["auth", "whoami", "-o", "json", "--kubeconfig", path];
-    let reply = cluster.kubectl().run(&who).accepted();
+    let reply = cluster.kubectl().run(&who).expect_accepted();
     let review: Value = serde_json::from_str(&reply.stdout).unwrap();
     assert_eq!(review["status"]["userInfo"]["username"], CONTROLLER_ACCOUNT);
 }
@@ -231,7 +231,7 @@ fn account(stage: &mut Stage, _: Protocol) {
 fn suspend(kubectl: &Kubectl, is: bool) {
     let patch = format!(r#"{{"spec":{{"suspend":{is}}}}}"#);
     let words = ["patch", "job", "train", "--type=merge", "-p", &patch];
-    kubectl.run(&words).accepted();
+    kubectl.run(&words).expect_accepted();
 }
 
 /// Sets or, with a `-` at its end, removes an annotation of the pods of the Job.
@@ -244,7 +244,7 @@ fn annotate(kubectl: &Kubectl, annotation: &str) {
         "--selector=job-name=train",
         annotation,
     ];
-    kubectl.run(&words).accepted();
+    kubectl.run(&words).expect_accepted();
 }
 
 /// The pods of the Job.
@@ -258,7 +258,7 @@ fn pods(kubectl: &Kubectl) -> Vec<Value> {
 }
 
 #[track_caller]
-fn until_pods(kubectl: &Kubectl, holds: impl Fn(&[Value]) -> bool) {
+fn wait_for_pods(kubectl: &Kubectl, holds: impl Fn(&[Value]) -> bool) {
     let found = wait::until(
         || Ok(holds(&pods(kubectl)).then_some(())),
         || format!("the pods stay at {:#}", Value::from(pods(kubectl))),
@@ -268,7 +268,7 @@ fn until_pods(kubectl: &Kubectl, holds: impl Fn(&[Value]) -> bool) {
 
 /// Waits until `holds` of the Job, and gives its status.
 #[track_caller]
-fn until(kubectl: &Kubectl, holds: impl Fn(&Value) -> bool) -> Value {
+fn wait_for_job(kubectl: &Kubectl, holds: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;
     let found = wait::until(
         || {
@@ -281,7 +281,7 @@ fn until(kubectl: &Kubectl, holds: impl Fn(&Value) -> bool) -> Value {
 }
 
 /// Whether the Job has this condition.
-fn is(job: &Value, condition: &str) -> bool {
+fn has_condition(job: &Value, condition: &str) -> bool {
     let conditions = job["status"]["conditions"].as_array();
     conditions
         .into_iter()

@@ -1,7 +1,7 @@
 //! Reading a body, within all limits.
 
-use super::{Refused, Server};
-use crate::limits::Held;
+use super::{HttpError, HandlerState};
+use crate::load_shedding::BufferedBody;
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
@@ -10,42 +10,42 @@ use tokio::time::{Instant, timeout_at};
 
 /// Reads the body, at most to the limits of size and time.
 pub(super) async fn read(
-    server: &Server,
+    server: &HandlerState,
     headers: &HeaderMap,
     body: Body,
     deadline: Instant,
-) -> Result<Held, Refused> {
-    content_type(headers)?;
+) -> Result<BufferedBody, HttpError> {
+    check_content_type(headers)?;
     let limit = server.app.body_limit_bytes;
     let declared = headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse().ok());
     if declared.is_some_and(|length: usize| length > limit) {
-        return Err(Refused::TooLarge(limit));
+        return Err(HttpError::TooLarge(limit));
     }
-    let patience = Instant::now().checked_add(server.load.bounds().body_timeout);
+    let patience = Instant::now().checked_add(server.load.limits().body_timeout);
     let deadline = patience.map_or(deadline, |patience| patience.min(deadline));
     timeout_at(deadline, collect(server, body, limit))
         .await
-        .map_err(|_| Refused::TooSlow)?
+        .map_err(|_| HttpError::BodyTimeout)?
 }
 
-async fn collect(server: &Server, mut body: Body, limit: usize) -> Result<Held, Refused> {
-    let mut held = Held::new(&server.load);
+async fn collect(server: &HandlerState, mut body: Body, limit: usize) -> Result<BufferedBody, HttpError> {
+    let mut held = BufferedBody::new(&server.load);
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Refused::Broken(error.to_string()))?;
+        let frame = frame.map_err(|error| HttpError::ConnectionBroken(error.to_string()))?;
         let Ok(piece) = frame.into_data() else {
             continue;
         };
         if held.bytes().len().saturating_add(piece.len()) > limit {
-            return Err(Refused::TooLarge(limit));
+            return Err(HttpError::TooLarge(limit));
         }
         held.push(piece)?;
     }
     Ok(held)
 }
 
-fn content_type(headers: &HeaderMap) -> Result<(), Refused> {
+fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
     let value = headers
         .get(CONTENT_TYPE)
         .map(HeaderValue::as_bytes)
@@ -57,7 +57,7 @@ fn content_type(headers: &HeaderMap) -> Result<(), Refused> {
     {
         return Ok(());
     }
-    Err(Refused::ContentType(
+    Err(HttpError::ContentType(
         String::from_utf8_lossy(value).into_owned(),
     ))
 }

@@ -19,8 +19,8 @@ use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 use tracing::debug;
 
-use super::requests::{self, OpenRequest, Requests, Taken};
-use super::{Limits, Shared};
+use super::requests::{self, OpenRequest, ConnectionRequests, TrackedBody};
+use super::{ConnectionLimits, ListenerState};
 use crate::tls;
 
 /// How long a server that closes waits for the first request of a new
@@ -29,29 +29,29 @@ use crate::tls;
 const FIRST_REQUEST_WAIT: Duration = Duration::from_secs(1);
 
 /// What hyper takes for the largest head, in bytes. It panics below.
-const HEAD_MAX_BYTES_LEAST: u32 = 8 * 1024;
+const HEAD_MAX_BYTES_MIN: u32 = 8 * 1024;
 
 /// The most header fields of HTTP/1.1. hyper makes room for all of them at each request.
-const HEADER_FIELDS_MAX_MOST: usize = 1_024;
+const HEADER_FIELDS_LIMIT: usize = 1_024;
 
 /// The sizes of frames that HTTP/2 knows, in bytes (RFC 9113, section 4.2).
-const FRAME_MAX_BYTES_LEAST: u32 = 16_384;
-const FRAME_MAX_BYTES_MOST: u32 = 16_777_215;
+const FRAME_BYTES_MIN: u32 = 16_384;
+const FRAME_BYTES_MAX: u32 = 16_777_215;
 
 /// The largest window of HTTP/2, in bytes (RFC 9113, section 6.9.1).
-const WINDOW_BYTES_MOST: u32 = 0x7fff_ffff;
+const WINDOW_BYTES_MAX: u32 = 0x7fff_ffff;
 
 /// A connection that was accepted, and what its task needs.
 pub(super) struct Connection {
     pub(super) peer: SocketAddr,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ListenerState>,
     /// Changes once, when the server begins to close.
     pub(super) closing: watch::Receiver<()>,
 }
 
 /// Why a connection ended with work undone. hyper's own text names only the
 /// kind of failure; its sources are left out, as they may quote the client.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type ConnectionError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Connection {
     /// Serves the connection to its end.
@@ -65,7 +65,7 @@ impl Connection {
             Err(_) => debug!(%peer, "handshake not finished in time"),
             Ok(Err(error)) => debug!(%peer, %error, "handshake failed"),
             Ok(Ok(stream)) => {
-                if let Err(error) = self.exchange(stream).await {
+                if let Err(error) = self.serve_requests(stream).await {
                     debug!(%peer, %error, "connection failed");
                 }
             }
@@ -73,25 +73,25 @@ impl Connection {
     }
 
     /// Answers requests until one side closes.
-    async fn exchange(mut self, stream: TlsStream<TcpStream>) -> Result<(), Failure> {
+    async fn serve_requests(mut self, stream: TlsStream<TcpStream>) -> Result<(), ConnectionError> {
         let limits = &self.shared.limits;
         let closing = &mut self.closing;
-        let http = http(limits, stream.get_ref().1.alpn_protocol());
-        let (requests, seen) = watch::channel(Requests::default());
+        let http = http_builder(limits, stream.get_ref().1.alpn_protocol());
+        let (requests, seen) = watch::channel(ConnectionRequests::default());
         let router = TowerToHyperService::new(self.shared.router.clone());
-        let peer = tls::Peer::of(stream.get_ref().1, self.peer);
+        let peer = tls::Peer::from_connection(stream.get_ref().1, self.peer);
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer);
             let open = OpenRequest::new(&requests);
-            let is_clear = is_clear(&request);
+            let is_clear = has_unambiguous_length(&request);
             let answer = is_clear.then(|| router.call(request));
             async move {
                 let answer = match answer {
                     Some(answer) => answer.await,
-                    None => Ok(unclear()),
+                    None => Ok(ambiguous_length_response()),
                 };
-                let taken = open.answered();
-                answer.map(|answer| answer.map(|body| Taken::new(body, taken)))
+                let taken = open.into_pending_response();
+                answer.map(|answer| answer.map(|body| TrackedBody::new(body, taken)))
             }
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
@@ -101,9 +101,9 @@ impl Connection {
             biased;
             ended = connection.as_mut() => return ended,
             // This end is bounded by the drain of the whole server.
-            () = told_to_close(closing, seen.clone()) => {}
-            () = requests::overdue(seen.clone(), limits) => return Err(Stalled.into()),
-            () = requests::quiet(seen, limits) => {
+            () = wait_for_close(closing, seen.clone()) => {}
+            () = requests::wait_until_overdue(seen.clone(), limits) => return Err(ResponseStalled.into()),
+            () = requests::wait_until_idle(seen, limits) => {
                 connection.as_mut().graceful_shutdown();
                 return timeout(limits.drain_timeout, connection).await?;
             }
@@ -116,20 +116,20 @@ impl Connection {
 /// HTTP as the client chose it in the handshake. It isn't guessed from the first
 /// bytes: that would let a client wait there unseen, and speak HTTP/2 where only
 /// HTTP/1.1 is offered.
-fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
+fn http_builder(limits: &ConnectionLimits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    let head_max_bytes = limits.head_max_bytes.max(HEAD_MAX_BYTES_LEAST);
-    let window = |bytes: u32| bytes.min(WINDOW_BYTES_MOST);
-    let frame = |bytes: u32| bytes.clamp(FRAME_MAX_BYTES_LEAST, FRAME_MAX_BYTES_MOST);
+    let head_max_bytes = limits.head_max_bytes.max(HEAD_MAX_BYTES_MIN);
+    let window = |bytes: u32| bytes.min(WINDOW_BYTES_MAX);
+    let frame = |bytes: u32| bytes.clamp(FRAME_BYTES_MIN, FRAME_BYTES_MAX);
     builder
         .http1()
         .timer(TokioTimer::new())
-        .max_headers(limits.header_fields_max.min(HEADER_FIELDS_MAX_MOST))
+        .max_headers(limits.header_fields_max.min(HEADER_FIELDS_LIMIT))
         // A head must fit; a body goes through in pieces.
         .max_buf_size(usize::try_from(head_max_bytes).unwrap_or(usize::MAX))
         // hyper counts the idle time before a request into this, and ends the
         // connection without TLS's goodbye: `quiet` is to come first.
-        .header_read_timeout(at_most_a_day(
+        .header_read_timeout(cap_at_one_day(
             limits.idle_timeout.saturating_add(limits.header_timeout),
         ));
     builder
@@ -142,8 +142,8 @@ fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
         .initial_connection_window_size(window(limits.connection_window_bytes))
         .max_pending_accept_reset_streams(limits.pending_resets_max)
         .max_local_error_reset_streams(limits.faulty_streams_max)
-        .keep_alive_interval(at_most_a_day(limits.ping_interval))
-        .keep_alive_timeout(at_most_a_day(limits.ping_timeout));
+        .keep_alive_interval(cap_at_one_day(limits.ping_interval))
+        .keep_alive_timeout(cap_at_one_day(limits.ping_timeout));
     if tls::chose_http2(alpn) {
         builder.http2_only()
     } else {
@@ -153,32 +153,32 @@ fn http(limits: &Limits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
 
 /// Whether everybody sees the end of this body in the same place. hyper refuses most of what is not
 /// clear. It takes any coding before `chunked`, and a proxy in front may not.
-fn is_clear(request: &Request<Incoming>) -> bool {
+fn has_unambiguous_length(request: &Request<Incoming>) -> bool {
     let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
     let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
     codings.next().is_none_or(is_chunked) && codings.next().is_none()
 }
 
 /// The answer to one that is not clear. What comes after it on the connection is not read.
-fn unclear() -> Response {
+fn ambiguous_length_response() -> Response {
     let text = "transfer-encoding can only be chunked, once\n";
     (StatusCode::BAD_REQUEST, [(CONNECTION, "close")], text).into_response()
 }
 
 /// hyper adds durations to the clock unchecked, and would panic on a huge one.
-fn at_most_a_day(duration: Duration) -> Duration {
+fn cap_at_one_day(duration: Duration) -> Duration {
     duration.min(Duration::from_hours(24))
 }
 
 /// The client does not take what it asked for.
 #[derive(Debug, thiserror::Error)]
 #[error("an answer was not taken in time")]
-struct Stalled;
+struct ResponseStalled;
 
 /// Completes when the server closes and this client is not about to ask.
-async fn told_to_close(closing: &mut watch::Receiver<()>, mut requests: watch::Receiver<Requests>) {
+async fn wait_for_close(closing: &mut watch::Receiver<()>, mut requests: watch::Receiver<ConnectionRequests>) {
     // An error means that the server is gone already.
     let _ = closing.changed().await;
-    let asked = requests.wait_for(|requests| requests.any);
+    let asked = requests.wait_for(|requests| requests.has_received_any);
     let _ = timeout(FIRST_REQUEST_WAIT, asked).await;
 }

@@ -1,6 +1,6 @@
 //! The requests of one connection: which are open, and how long it has none.
 
-use super::Limits;
+use super::ConnectionLimits;
 use hyper::body::{Body, Frame, SizeHint};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -10,36 +10,36 @@ use tokio::time::{Instant, timeout};
 
 /// The requests of one connection so far.
 #[derive(Default)]
-pub(super) struct Requests {
-    pub(super) any: bool,
+pub(super) struct ConnectionRequests {
+    pub(super) has_received_any: bool,
     /// Those without an answer.
     open: usize,
     /// Since when the answers wait that the client has not taken, the oldest first.
-    waiting: BTreeMap<u64, Instant>,
-    answers: u64,
+    pending_responses: BTreeMap<u64, Instant>,
+    responses: u64,
 }
 
 /// A request that is being answered; ends when dropped, also by a panic.
-pub(super) struct OpenRequest(watch::Sender<Requests>);
+pub(super) struct OpenRequest(watch::Sender<ConnectionRequests>);
 
 impl OpenRequest {
-    pub(super) fn new(requests: &watch::Sender<Requests>) -> Self {
+    pub(super) fn new(requests: &watch::Sender<ConnectionRequests>) -> Self {
         requests.send_modify(|requests| {
-            requests.any = true;
+            requests.has_received_any = true;
             requests.open = requests.open.saturating_add(1);
         });
         Self(requests.clone())
     }
 
     /// The answer is ready; it waits from now on.
-    pub(super) fn answered(self) -> Waiting {
+    pub(super) fn into_pending_response(self) -> PendingResponse {
         let mut number = 0;
         self.0.send_modify(|requests| {
-            number = requests.answers;
-            requests.answers = number.wrapping_add(1);
-            requests.waiting.insert(number, Instant::now());
+            number = requests.responses;
+            requests.responses = number.wrapping_add(1);
+            requests.pending_responses.insert(number, Instant::now());
         });
-        Waiting {
+        PendingResponse {
             requests: self.0.clone(),
             number,
         }
@@ -54,35 +54,35 @@ impl Drop for OpenRequest {
 }
 
 /// An answer that the client has not taken; taken when dropped.
-pub(super) struct Waiting {
-    requests: watch::Sender<Requests>,
+pub(super) struct PendingResponse {
+    requests: watch::Sender<ConnectionRequests>,
     number: u64,
 }
 
-impl Drop for Waiting {
+impl Drop for PendingResponse {
     fn drop(&mut self) {
         self.requests.send_modify(|requests| {
-            requests.waiting.remove(&self.number);
+            requests.pending_responses.remove(&self.number);
         });
     }
 }
 
 /// The body of an answer, which hyper drops when all of it is on its way.
-pub(super) struct Taken<B> {
+pub(super) struct TrackedBody<B> {
     body: B,
-    _waiting: Waiting,
+    _pending: PendingResponse,
 }
 
-impl<B> Taken<B> {
-    pub(super) fn new(body: B, waiting: Waiting) -> Self {
+impl<B> TrackedBody<B> {
+    pub(super) fn new(body: B, waiting: PendingResponse) -> Self {
         Self {
             body,
-            _waiting: waiting,
+            _pending: waiting,
         }
     }
 }
 
-impl<B: Body + Unpin> Body for Taken<B> {
+impl<B: Body + Unpin> Body for TrackedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 
@@ -103,11 +103,11 @@ impl<B: Body + Unpin> Body for Taken<B> {
 }
 
 /// Completes when the client has had no request open for longer than it may.
-pub(super) async fn quiet(mut requests: watch::Receiver<Requests>, limits: &Limits) {
+pub(super) async fn wait_until_idle(mut requests: watch::Receiver<ConnectionRequests>, limits: &ConnectionLimits) {
     loop {
         let (any, open) = {
             let now = requests.borrow_and_update();
-            (now.any, now.open)
+            (now.has_received_any, now.open)
         };
         let changed = requests.changed();
         let changed = if open > 0 {
@@ -127,11 +127,11 @@ pub(super) async fn quiet(mut requests: watch::Receiver<Requests>, limits: &Limi
 }
 
 /// Completes when an answer has waited for longer than it may.
-pub(super) async fn overdue(mut requests: watch::Receiver<Requests>, limits: &Limits) {
+pub(super) async fn wait_until_overdue(mut requests: watch::Receiver<ConnectionRequests>, limits: &ConnectionLimits) {
     loop {
         let oldest = {
             let now = requests.borrow_and_update();
-            now.waiting.first_key_value().map(|(_, since)| *since)
+            now.pending_responses.first_key_value().map(|(_, since)| *since)
         };
         let changed = requests.changed();
         let changed = match oldest {

@@ -1,6 +1,6 @@
 //! The values that labels can have. Nothing a client sends becomes one.
 
-use super::series;
+use super::fixed_family;
 
 /// A closed set of values of one label.
 macro_rules! label {
@@ -39,7 +39,7 @@ macro_rules! label {
 
 label!(
     /// What came of a request.
-    Outcome, "verdict", {
+    AdmissionOutcome, "verdict", {
         /// Accepted, and nothing was said.
         Allowed => "allowed",
         /// Refused for what the object is.
@@ -53,7 +53,7 @@ label!(
 
 label!(
     /// What a request does to an object.
-    Operation, "operation", {
+    OperationLabel, "operation", {
         /// It is made.
         Create => "create",
         /// It is changed.
@@ -67,7 +67,7 @@ label!(
 
 label!(
     /// The path that was asked.
-    Path, "path", {
+    ReviewPath, "path", {
         /// Whether it is good.
         Validate => "validate",
         /// What is filled in.
@@ -77,9 +77,9 @@ label!(
     }
 );
 
-impl Path {
+impl ReviewPath {
     /// The label with those that admission reviews are sent to, which are the first ones.
-    pub(super) fn of_admission() -> series::Label {
+    pub(super) fn admission_label() -> fixed_family::LabelValues {
         let all = [Self::Validate, Self::Mutate];
         ("path", all.map(|it| it.text().to_owned()).to_vec())
     }
@@ -87,11 +87,11 @@ impl Path {
 
 label!(
     /// What came of a conversion review.
-    Conversion, "result", {
+    ConversionOutcome, "result", {
         /// All objects were converted.
         Converted => "converted",
         /// One could not be, so none was.
-        Refused => "refused",
+        Rejected => "refused",
         /// The request could not be read, or it was not done in time, or the client went away.
         Error => "error",
     }
@@ -107,32 +107,32 @@ label!(
         /// The audit log was told.
         Audit => "audit",
         /// Nothing but that: an exception covers the object.
-        Excused => "excused",
+        Exempt => "excused",
     }
 );
 
 label!(
     /// What came of looking for an object that the stores do not have.
-    Lookup, "result", {
+    LookupOutcome, "result", {
         /// The API server has it.
         Found => "found",
         /// The API server does not have it, or no object can have that name.
         Absent => "absent",
         /// It was absent a moment ago, so nobody was asked.
-        Remembered => "remembered",
+        Cached => "remembered",
         /// The API server refused or could not be reached.
         Failed => "failed",
         /// The API server did not answer in time.
-        Late => "late",
+        TimedOut => "late",
     }
 );
 
 label!(
     /// What came of reading something anew.
-    Reload, "result", {
+    ReloadOutcome, "result", {
         /// It holds from now on.
         Applied => "applied",
         /// It is broken, and the old one goes on.
-        Refused => "refused",
+        Rejected => "refused",
     }
 );

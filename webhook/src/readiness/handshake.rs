@@ -1,6 +1,6 @@
 //! A handshake with the own listener, as a client that trusts what it was given.
 
-use super::Trust;
+use super::SelfCheckTrust;
 use crate::tls::{self, TlsError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
@@ -20,7 +20,7 @@ use tokio_rustls::TlsConnector;
 /// Why the server does not reach itself.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum CheckError {
+pub enum SelfCheckError {
     /// When the CA cannot be read.
     #[error(transparent)]
     Ca(#[from] TlsError),
@@ -29,44 +29,44 @@ pub enum CheckError {
     NoCa,
     /// When rustls can make nothing of the CA.
     #[error("the CA cannot be used: {0}; make or mount it again")]
-    Unusable(String),
+    InvalidCa(String),
     /// When nothing listens, or the handshake fails: with a certificate of another CA, for another
     /// name, or out of date.
     #[error("no handshake: {0}; is the certificate signed by the CA, for this name, and in date?")]
     Handshake(io::Error),
     /// When it takes too long.
     #[error("no handshake within {} s", .0.as_secs_f64())]
-    TooSlow(Duration),
+    Timeout(Duration),
 }
 
 /// Connects, shakes hands, and takes its leave.
-pub(super) async fn with(
+pub(super) async fn connect(
     address: SocketAddr,
     name: ServerName<'static>,
-    trust: &Trust,
-) -> Result<(), CheckError> {
-    let connector = TlsConnector::from(Arc::new(config(trust)?));
+    trust: &SelfCheckTrust,
+) -> Result<(), SelfCheckError> {
+    let connector = TlsConnector::from(Arc::new(client_config(trust)?));
     let tcp = TcpStream::connect(address)
         .await
-        .map_err(CheckError::Handshake)?;
+        .map_err(SelfCheckError::Handshake)?;
     let mut stream = connector
         .connect(name, tcp)
         .await
-        .map_err(CheckError::Handshake)?;
+        .map_err(SelfCheckError::Handshake)?;
     // The handshake has shown all there is to see, whether the goodbye arrives or not.
     let _ = stream.shutdown().await;
     Ok(())
 }
 
-fn config(trust: &Trust) -> Result<ClientConfig, CheckError> {
-    let unusable = |error: &dyn std::error::Error| CheckError::Unusable(error.to_string());
+fn client_config(trust: &SelfCheckTrust) -> Result<ClientConfig, SelfCheckError> {
+    let unusable = |error: &dyn std::error::Error| SelfCheckError::InvalidCa(error.to_string());
     let provider = tls::provider();
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Anything => Arc::new(AnyCertificate(Arc::clone(&provider))),
-        Trust::Ca(path) => signed_by(tls::read_certificates(path)?, &provider)?,
-        Trust::Held(bundle) => {
-            let bundle = bundle.borrow().clone().ok_or(CheckError::NoCa)?;
-            signed_by(bundle.to_vec(), &provider)?
+        SelfCheckTrust::Any => Arc::new(AcceptAnyCertificate(Arc::clone(&provider))),
+        SelfCheckTrust::Ca(path) => ca_verifier(tls::read_certificates(path)?, &provider)?,
+        SelfCheckTrust::Bundle(bundle) => {
+            let bundle = bundle.borrow().clone().ok_or(SelfCheckError::NoCa)?;
+            ca_verifier(bundle.to_vec(), &provider)?
         }
     };
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -80,11 +80,11 @@ fn config(trust: &Trust) -> Result<ClientConfig, CheckError> {
     Ok(config)
 }
 
-fn signed_by(
+fn ca_verifier(
     bundle: Vec<CertificateDer<'static>>,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, CheckError> {
-    let unusable = |error: &dyn std::error::Error| CheckError::Unusable(error.to_string());
+) -> Result<Arc<WebPkiServerVerifier>, SelfCheckError> {
+    let unusable = |error: &dyn std::error::Error| SelfCheckError::InvalidCa(error.to_string());
     let mut roots = RootCertStore::empty();
     for certificate in bundle {
         roots.add(certificate).map_err(|error| unusable(&error))?;
@@ -96,9 +96,9 @@ fn signed_by(
 
 /// Takes any certificate, but only from who has its key.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
+struct AcceptAnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for AnyCertificate {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

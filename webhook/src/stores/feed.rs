@@ -1,14 +1,14 @@
 //! From a watch into the index.
 
-use super::{Readiness, Store};
-use crate::chain::Chain;
-use crate::watching::{ABSENT_PAUSE_SECONDS, is_absent, unending, unending_if_installed};
+use super::{StoreReadiness, Store};
+use crate::error_chain::ErrorChain;
+use crate::watch_stream::{ABSENT_RETRY_SECONDS, is_kind_absent, restarting_watch, restarting_watch_if_installed};
 use futures_util::{Stream, StreamExt};
 use kube::Resource;
 use kube::runtime::watcher::{Event, Result as WatchResult};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
-use lockkeeper_policies::world::ObjectName;
+use lockkeeper_policies::cluster_view::ObjectName;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
@@ -16,22 +16,22 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Between two tries to lock the index for a change, in milliseconds.
-const LOCK_PAUSE_MS: u64 = 1;
+const LOCK_RETRY_MS: u64 = 1;
 
 /// What all watches feed.
 #[derive(Clone)]
-pub(super) struct Feed {
+pub(super) struct IndexFeed {
     pub(super) index: Arc<RwLock<Index>>,
     /// Longest that a change waits for requests that are being judged.
     pub(super) lag_max: Duration,
-    pub(super) readiness: Readiness,
+    pub(super) readiness: StoreReadiness,
 }
 
 /// Feeds one watch into the index, in a task of its own. `watch` begins it, and begins it anew.
 pub(super) fn spawn<K, S>(
     store: Store,
     watch: impl Fn() -> S + Send + 'static,
-    feed: &Feed,
+    feed: &IndexFeed,
     facts_of: impl Fn(&K) -> Option<Facts> + Send + Sync + 'static,
 ) where
     K: Resource + Send + 'static,
@@ -40,18 +40,18 @@ pub(super) fn spawn<K, S>(
     let feed = feed.clone();
     tokio::spawn(async move {
         if store.is_optional {
-            follow_one(store, unending_if_installed(watch), &feed, &facts_of).await;
+            feed_index(store, restarting_watch_if_installed(watch), &feed, &facts_of).await;
         } else {
-            follow_one(store, unending(watch), &feed, &facts_of).await;
+            feed_index(store, restarting_watch(watch), &feed, &facts_of).await;
         }
     });
 }
 
 /// Feeds a watch into the index.
-pub(super) async fn follow_one<K: Resource>(
+pub(super) async fn feed_index<K: Resource>(
     store: Store,
     events: impl Stream<Item = WatchResult<Event<K>>>,
-    feed: &Feed,
+    feed: &IndexFeed,
     facts_of: &impl Fn(&K) -> Option<Facts>,
 ) {
     let Store { name, kind, .. } = store;
@@ -62,18 +62,18 @@ pub(super) async fn follow_one<K: Resource>(
         match event {
             Ok(event) => {
                 let done = matches!(event, Event::InitDone);
-                let mut index = locked(&feed.index, feed.lag_max).await;
-                take(&mut index, kind, &mut listed, event, facts_of);
+                let mut index = lock_for_change(&feed.index, feed.lag_max).await;
+                apply_event(&mut index, kind, &mut listed, event, facts_of);
                 drop(index);
                 if done {
                     is_missing = false;
-                    feed.readiness.set(name);
+                    feed.readiness.mark_synced(name);
                 }
             }
             // There are no such objects, and nothing to wait for. That is said once.
-            Err(error) if store.is_optional && is_absent(&error) => {
+            Err(error) if store.is_optional && is_kind_absent(&error) => {
                 if !is_missing {
-                    let every_seconds = ABSENT_PAUSE_SECONDS;
+                    let every_seconds = ABSENT_RETRY_SECONDS;
                     tracing::info!(
                         store = name,
                         every_seconds,
@@ -81,10 +81,10 @@ pub(super) async fn follow_one<K: Resource>(
                     );
                 }
                 is_missing = true;
-                feed.readiness.settle(name);
+                feed.readiness.mark_settled(name);
             }
             Err(error) => {
-                let error = Chain(&error);
+                let error = ErrorChain(&error);
                 tracing::warn!(store = name, %error, "the watch broke; trying again");
             }
         }
@@ -94,7 +94,7 @@ pub(super) async fn follow_one<K: Resource>(
 /// Locks the index for a change. Where this can wait, it does so without standing in the lock's own
 /// queue: who stands there holds up every request that comes after, and a large object is judged for
 /// a tenth of a second and more.
-pub(super) async fn locked(
+pub(super) async fn lock_for_change(
     index: &RwLock<Index>,
     lag_max: Duration,
 ) -> RwLockWriteGuard<'_, Index> {
@@ -106,14 +106,14 @@ pub(super) async fn locked(
             Err(TryLockError::WouldBlock) if started.elapsed() >= lag_max => break,
             Err(TryLockError::WouldBlock) => {}
         }
-        tokio::time::sleep(Duration::from_millis(LOCK_PAUSE_MS)).await;
+        tokio::time::sleep(Duration::from_millis(LOCK_RETRY_MS)).await;
     }
     // The stores must not fall behind for ever.
     index.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes one event into the index. `listed` holds the names of a listing that is under way.
-pub(super) fn take<K: Resource>(
+pub(super) fn apply_event<K: Resource>(
     index: &mut Index,
     kind: IndexedKind,
     listed: &mut BTreeSet<ObjectName>,
@@ -123,25 +123,25 @@ pub(super) fn take<K: Resource>(
     match event {
         Event::Init => listed.clear(),
         Event::InitApply(object) => {
-            listed.insert(facts::name_of(object.meta()));
-            put(index, kind, &object, facts_of);
+            listed.insert(facts::object_name(object.meta()));
+            put_object(index, kind, &object, facts_of);
         }
         Event::InitDone => {
             index.retain(kind, listed);
             listed.clear();
         }
-        Event::Apply(object) => put(index, kind, &object, facts_of),
-        Event::Delete(object) => index.remove(kind, &facts::name_of(object.meta())),
+        Event::Apply(object) => put_object(index, kind, &object, facts_of),
+        Event::Delete(object) => index.remove(kind, &facts::object_name(object.meta())),
     }
 }
 
-fn put<K: Resource>(
+fn put_object<K: Resource>(
     index: &mut Index,
     kind: IndexedKind,
     object: &K,
     facts_of: impl Fn(&K) -> Option<Facts>,
 ) {
-    let name = facts::name_of(object.meta());
+    let name = facts::object_name(object.meta());
     match facts_of(object) {
         Some(facts) => index.apply(name, facts),
         None => index.remove(kind, &name),

@@ -6,7 +6,7 @@ use kube::core::DynamicObject;
 use kube::discovery::ApiResource;
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_policies::facts;
-use lockkeeper_policies::trees::Family;
+use lockkeeper_policies::cohort_trees::Project;
 use serde::de::DeserializeOwned;
 
 const fn store(name: &'static str, kind: IndexedKind) -> Store {
@@ -19,16 +19,16 @@ const fn store(name: &'static str, kind: IndexedKind) -> Store {
 
 const CLUSTER_QUEUES: Store = store(
     "clusterqueues.kueue.x-k8s.io",
-    IndexedKind::ClusterQueue(Family::Kueue),
+    IndexedKind::ClusterQueue(Project::Kueue),
 );
-const COHORTS: Store = store("cohorts.kueue.x-k8s.io", IndexedKind::Cohort(Family::Kueue));
+const COHORTS: Store = store("cohorts.kueue.x-k8s.io", IndexedKind::Cohort(Project::Kueue));
 const RESOURCE_FLAVORS: Store = store(
     "resourceflavors.kueue.x-k8s.io",
-    IndexedKind::ResourceFlavor(Family::Kueue),
+    IndexedKind::ResourceFlavor(Project::Kueue),
 );
 const LOCAL_QUEUES: Store = store(
     "localqueues.kueue.x-k8s.io",
-    IndexedKind::LocalQueue(Family::Kueue),
+    IndexedKind::LocalQueue(Project::Kueue),
 );
 const CLASSES: Store = store(
     "workloadpriorityclasses.kueue.x-k8s.io",
@@ -54,16 +54,16 @@ pub(super) fn stores(kinds: ForeignKinds) -> &'static [Store] {
 }
 
 /// Starts the watches of a project's kinds.
-pub(super) fn follow(watches: &Watches<'_>, kinds: ForeignKinds) {
+pub(super) fn start_watches(watches: &Watches<'_>, kinds: ForeignKinds) {
     match kinds {
         ForeignKinds::Kueue => {
-            watch(watches, CLUSTER_QUEUES, facts::of_kueue_cluster_queue);
-            watch(watches, COHORTS, facts::of_kueue_cohort);
-            watch(watches, RESOURCE_FLAVORS, facts::of_kueue_flavor);
-            watch(watches, LOCAL_QUEUES, facts::of_kueue_local_queue);
-            watch(watches, CLASSES, facts::of_workload_priority_class);
+            watch(watches, CLUSTER_QUEUES, facts::kueue_cluster_queue_facts);
+            watch(watches, COHORTS, facts::kueue_cohort_facts);
+            watch(watches, RESOURCE_FLAVORS, facts::kueue_flavor_facts);
+            watch(watches, LOCAL_QUEUES, facts::kueue_local_queue_facts);
+            watch(watches, CLASSES, facts::workload_priority_class_facts);
         }
-        ForeignKinds::Koordinator => watch(watches, QUOTAS, facts::of_quota),
+        ForeignKinds::Koordinator => watch(watches, QUOTAS, facts::elastic_quota_facts),
     }
 }
 
@@ -72,8 +72,8 @@ where
     K: Resource<DynamicType = ()> + DeserializeOwned + 'static,
 {
     let kind = ApiResource::erase::<K>(&());
-    watches.objects(store, &kind, move |object: &DynamicObject| {
-        let read = read::<K>(object);
+    watches.watch_dynamic(store, &kind, move |object: &DynamicObject| {
+        let read = decode_lenient::<K>(object);
         if read.is_none() {
             let name = object.metadata.name.as_deref();
             tracing::debug!(
@@ -88,7 +88,7 @@ where
 
 /// The object, if it has the form that rules know. One that a newer version of its project has written must not
 /// keep the others from being listed.
-pub(super) fn read<K: Resource + DeserializeOwned>(object: &DynamicObject) -> Option<K> {
+pub(super) fn decode_lenient<K: Resource + DeserializeOwned>(object: &DynamicObject) -> Option<K> {
     let mut read = K::deserialize(&object.data).ok()?;
     read.meta_mut().clone_from(&object.metadata);
     Some(read)

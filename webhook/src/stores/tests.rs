@@ -6,12 +6,12 @@
     reason = "tests fail by panicking"
 )]
 
-use super::feed::{follow_one, locked, take};
+use super::feed::{feed_index, lock_for_change, apply_event};
 use super::*;
 use futures_util::{FutureExt, stream};
 use kube::runtime::watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
 use kube::runtime::watcher::{Event, Result as WatchResult};
-use lockkeeper_policies::world::{Lookup, PreemptibleLabel, World};
+use lockkeeper_policies::cluster_view::{Lookup, PreemptibleLabel, ClusterView};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -25,10 +25,10 @@ fn class(name: &str) -> PriorityClass {
 }
 
 const CLASS_FACTS: fn(&PriorityClass) -> Option<Facts> =
-    |class| Some(Facts::PriorityClass(facts::of_priority_class(class)));
+    |class| Some(Facts::PriorityClass(facts::priority_class_facts(class)));
 
 /// A pod of job `j`, or of none.
-fn pod(name: &str, in_job: bool) -> LeanPod {
+fn pod(name: &str, in_job: bool) -> SlimPod {
     let labels = if in_job {
         json!({labels::JOB: "j"})
     } else {
@@ -37,12 +37,12 @@ fn pod(name: &str, in_job: bool) -> LeanPod {
     decoded(json!({"metadata": {"name": name, "namespace": "team", "labels": labels}}))
 }
 
-fn pod_facts(pod: &LeanPod) -> Option<Facts> {
-    facts::of_pod(pod.metadata.labels.as_ref())
+fn pod_facts(pod: &SlimPod) -> Option<Facts> {
+    facts::partial_pod_facts(pod.metadata.labels.as_ref())
 }
 
 /// A workload of class `high`.
-fn workload(name: &str, status: &Value) -> LeanWorkload {
+fn workload(name: &str, status: &Value) -> SlimWorkload {
     decoded(json!({
         "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
         "metadata": {"name": name, "namespace": "team"},
@@ -58,7 +58,7 @@ fn feed<K: Resource>(
 ) {
     let mut listed = BTreeSet::new();
     for event in events {
-        take(index, kind, &mut listed, event, &facts_of);
+        apply_event(index, kind, &mut listed, event, &facts_of);
     }
 }
 
@@ -72,7 +72,7 @@ fn check(events: Vec<Event<PriorityClass>>, expected: &[&str]) {
 }
 
 #[test]
-fn objects_come_and_go() {
+fn store_applies_and_deletes_objects() {
     check(vec![], &[]);
     check(vec![Apply(class("a")), Apply(class("b"))], &["a", "b"]);
     check(vec![Apply(class("a")), Apply(class("a"))], &["a"]);
@@ -87,7 +87,7 @@ fn objects_come_and_go() {
 }
 
 #[test]
-fn a_listing_adds_at_once_and_drops_at_its_end() {
+fn relist_adds_at_once_and_removes_at_the_end() {
     let (a, b, c) = (|| class("a"), || class("b"), || class("c"));
     let first = vec![Init, InitApply(a()), InitApply(b()), InitDone];
     check(first.clone(), &["a", "b"]);
@@ -104,7 +104,7 @@ fn a_listing_adds_at_once_and_drops_at_its_end() {
 }
 
 #[test]
-fn an_empty_listing_says_that_there_is_nothing() {
+fn empty_list_marks_store_as_listed() {
     let mut index = Index::default();
     let kind = IndexedKind::PriorityClass;
     feed(&mut index, kind, vec![Init], CLASS_FACTS);
@@ -114,7 +114,7 @@ fn an_empty_listing_says_that_there_is_nothing() {
 }
 
 #[test]
-fn a_listing_of_one_kind_leaves_the_others_alone() {
+fn relist_of_one_kind_keeps_other_kinds() {
     let mut index = Index::default();
     let classes = vec![Apply(class("a"))];
     feed(&mut index, IndexedKind::PriorityClass, classes, CLASS_FACTS);
@@ -128,16 +128,16 @@ fn a_listing_of_one_kind_leaves_the_others_alone() {
 
 /// Feeds events of the pod `p`; whether it is a pod of the job in the end.
 #[track_caller]
-fn check_pod(events: Vec<Event<LeanPod>>, expected: bool) {
+fn check_pod(events: Vec<Event<SlimPod>>, expected: bool) {
     let mut index = Index::default();
     feed(&mut index, IndexedKind::Pod, events, pod_facts);
-    let found = index.job_pod("team", "j", PreemptibleLabel::Missing, "");
+    let found = index.job_pod_with_label("team", "j", PreemptibleLabel::Missing, "");
     assert_eq!(found.as_deref(), expected.then_some("p"));
     assert_eq!(index.count(IndexedKind::Pod), usize::from(expected));
 }
 
 #[test]
-fn a_pod_without_the_job_label_is_no_pod_of_the_job() {
+fn pod_without_job_label_is_ignored() {
     let (with, without) = (|| pod("p", true), || pod("p", false));
     check_pod(vec![Apply(with())], true);
     check_pod(vec![Apply(without()), Apply(with())], true);
@@ -150,7 +150,7 @@ fn a_pod_without_the_job_label_is_no_pod_of_the_job() {
 }
 
 #[test]
-fn a_workload_uses_its_class_until_it_is_finished() {
+fn workload_uses_priority_class_until_finished() {
     let condition = |kind: &str, status: &str| {
         json!({"conditions": [{
             "type": kind, "status": status, "reason": "R", "message": "",
@@ -169,23 +169,23 @@ fn a_workload_uses_its_class_until_it_is_finished() {
             Apply(workload("w", &Value::Null)),
             Apply(workload("w", &status)),
         ];
-        let facts_of = |workload: &LeanWorkload| Some(of_workload(workload));
+        let facts_of = |workload: &SlimWorkload| Some(workload_facts(workload));
         feed(&mut index, IndexedKind::Workload, events, facts_of);
-        assert_eq!(index.priority_class_users("high", 1).total, users);
+        assert_eq!(index.priority_class_referrers("high", 1).total, users);
     }
 }
 
 #[test]
-fn ready_is_what_has_listed_everything() {
-    assert_eq!(Readiness::always().missing(), [""; 0]);
+fn readiness_reports_unsynced_stores() {
+    assert_eq!(StoreReadiness::always().missing(), [""; 0]);
     let named = |name| store(name, IndexedKind::Pod);
-    let readiness = Readiness::of(["a", "b", "c"].map(named).into_iter());
+    let readiness = StoreReadiness::from_stores(["a", "b", "c"].map(named).into_iter());
     assert_eq!(readiness.missing(), ["a", "b", "c"]);
-    readiness.clone().set("b");
-    readiness.set("no such store");
+    readiness.clone().mark_synced("b");
+    readiness.mark_synced("no such store");
     assert_eq!(readiness.missing(), ["a", "c"], "clones share it");
     for name in ["a", "b", "c"] {
-        readiness.set(name);
+        readiness.mark_synced(name);
     }
     assert_eq!(readiness.missing(), [""; 0]);
 }
@@ -196,14 +196,14 @@ fn ready_is_what_has_listed_everything() {
 fn check_watch(results: Vec<WatchResult<Event<PriorityClass>>>, names: &[&str], ready: bool) {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_time().build().unwrap();
-    let feed = Feed {
+    let feed = IndexFeed {
         index: Arc::new(RwLock::new(Index::default())),
         lag_max: Duration::from_secs(1),
-        readiness: Readiness::of(stores([])),
+        readiness: StoreReadiness::from_stores(stores([])),
     };
     runtime.block_on(async {
         let results = stream::iter(results);
-        follow_one(PRIORITY_CLASSES, results, &feed, &CLASS_FACTS).await;
+        feed_index(PRIORITY_CLASSES, results, &feed, &CLASS_FACTS).await;
     });
     let index = feed.index.read().unwrap();
     assert_eq!(index.priority_class_names(usize::MAX), names);
@@ -214,7 +214,7 @@ fn check_watch(results: Vec<WatchResult<Event<PriorityClass>>>, names: &[&str], 
 }
 
 #[test]
-fn a_store_is_ready_when_its_first_listing_is_complete() {
+fn store_is_ready_after_first_complete_list() {
     let broken = || Err(watcher::Error::NoResourceVersion);
     check_watch(vec![], &[], false);
     check_watch(vec![broken(), Ok(Init)], &[], false);
@@ -223,10 +223,10 @@ fn a_store_is_ready_when_its_first_listing_is_complete() {
 }
 
 #[tokio::test]
-async fn a_change_that_waits_holds_up_no_request() {
+async fn waiting_index_change_does_not_block_requests() {
     let index = RwLock::new(Index::default());
     let judging = index.read().unwrap();
-    let mut waiting = pin!(locked(&index, Duration::from_secs(1)));
+    let mut waiting = pin!(lock_for_change(&index, Duration::from_secs(1)));
     assert!((&mut waiting).now_or_never().is_none());
     drop(index.try_read().unwrap());
     drop(judging);
@@ -234,7 +234,7 @@ async fn a_change_that_waits_holds_up_no_request() {
 }
 
 #[test]
-fn a_broken_watch_keeps_what_it_has() {
+fn broken_watch_keeps_listed_objects() {
     let listing = |name| [Ok(Init), Ok(InitApply(class(name))), Ok(InitDone)];
     let broken = || Err(watcher::Error::NoResourceVersion);
     let mut results = Vec::from(listing("a"));
@@ -254,32 +254,32 @@ fn absent() -> watcher::Error {
 
 /// Which stores are waited for when the watch of a kind has come to these results; the kind may be missing if
 /// `is_optional`.
-async fn waited_for(is_optional: bool, results: Vec<WatchResult<Event<PriorityClass>>>) -> usize {
+async fn unready_stores(is_optional: bool, results: Vec<WatchResult<Event<PriorityClass>>>) -> usize {
     let optional = Store {
         is_optional,
         ..PRIORITY_CLASSES
     };
-    let feed = Feed {
+    let feed = IndexFeed {
         index: Arc::new(RwLock::new(Index::default())),
         lag_max: Duration::from_secs(1),
-        readiness: Readiness::of([optional].into_iter()),
+        readiness: StoreReadiness::from_stores([optional].into_iter()),
     };
-    follow_one(optional, stream::iter(results), &feed, &CLASS_FACTS).await;
+    feed_index(optional, stream::iter(results), &feed, &CLASS_FACTS).await;
     feed.readiness.missing().len()
 }
 
 #[tokio::test]
-async fn a_kind_that_need_not_be_there_is_not_waited_for() {
-    assert_eq!(waited_for(true, vec![Ok(Init), Err(absent())]).await, 0);
-    assert_eq!(waited_for(false, vec![Ok(Init), Err(absent())]).await, 1);
+async fn optional_kind_is_not_waited_for() {
+    assert_eq!(unready_stores(true, vec![Ok(Init), Err(absent())]).await, 0);
+    assert_eq!(unready_stores(false, vec![Ok(Init), Err(absent())]).await, 1);
     // What fails in another way may be there.
     let broken = || Err(watcher::Error::NoResourceVersion);
-    assert_eq!(waited_for(true, vec![Ok(Init), broken()]).await, 1);
-    assert_eq!(waited_for(true, vec![Ok(Init)]).await, 1);
+    assert_eq!(unready_stores(true, vec![Ok(Init), broken()]).await, 1);
+    assert_eq!(unready_stores(true, vec![Ok(Init)]).await, 1);
 }
 
 #[test]
-fn others_are_watched_only_where_they_are_wanted() {
+fn foreign_kinds_are_watched_only_if_enabled() {
     let names = |wanted: &[ForeignKinds]| -> Vec<&str> {
         let stores = stores(wanted.iter().copied());
         stores.skip(STORES.len()).map(|it| it.name).collect()
@@ -304,7 +304,7 @@ fn others_are_watched_only_where_they_are_wanted() {
 }
 
 #[test]
-fn an_object_of_others_is_read_leniently_or_not_at_all() {
+fn foreign_object_is_decoded_leniently_or_skipped() {
     use lockkeeper_api::foreign::{koordinator, kueue};
 
     let object = |rest: Value| -> kube::core::DynamicObject {
@@ -320,15 +320,15 @@ fn an_object_of_others_is_read_leniently_or_not_at_all() {
     };
     let queue =
         object(json!({"spec": {"cohortName": "c", "unheardOf": 1}, "status": {"more": []}}));
-    let queue: kueue::ClusterQueue = foreign::read(&queue).unwrap();
+    let queue: kueue::ClusterQueue = foreign::decode_lenient(&queue).unwrap();
     assert_eq!(
         (queue.metadata.name.as_deref(), &*queue.spec.cohort_name),
         (Some("q"), "c")
     );
-    let class: kueue::WorkloadPriorityClass = foreign::read(&object(json!({"value": 7}))).unwrap();
+    let class: kueue::WorkloadPriorityClass = foreign::decode_lenient(&object(json!({"value": 7}))).unwrap();
     assert_eq!(class.value, 7);
-    let quota: koordinator::ElasticQuota = foreign::read(&object(json!({}))).unwrap();
+    let quota: koordinator::ElasticQuota = foreign::decode_lenient(&object(json!({}))).unwrap();
     assert_eq!(quota.parent(), "p", "labels are part of it");
     let odd = object(json!({"spec": {"cohortName": {"name": "c"}}}));
-    assert!(foreign::read::<kueue::ClusterQueue>(&odd).is_none());
+    assert!(foreign::decode_lenient::<kueue::ClusterQueue>(&odd).is_none());
 }

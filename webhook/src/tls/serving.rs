@@ -15,11 +15,11 @@ use rustls::server::{NoClientAuth, NoServerSessionStorage, ServerSessionMemoryCa
 use rustls::sign::CertifiedKey;
 use tracing::error;
 
-use super::client::{ClientVerification, Clients};
-use super::pair::{Pair, PairFiles, Slot};
-use super::source::{Reloader, Watched};
-use super::watching::{Changes, Watching};
-use super::{ALPN_H2, ALPN_HTTP1, CertificateStatus, TlsError, TlsOptions, guard};
+use super::client_auth::{ClientVerification, ClientAuth};
+use super::server_cert::{ServerCert, ServerCertFiles, CertSlot};
+use super::reload::{Reloader, ReloadTarget};
+use super::file_watcher::{FileChanges, WatchMode};
+use super::{ALPN_H2, ALPN_HTTP1, CertificateStatus, TlsError, TlsOptions, require_client_cert};
 
 /// Sessions kept for resumption. The callers are a few API servers; the rest is slack.
 const SESSIONS_MAX: usize = 256;
@@ -31,15 +31,15 @@ const TICKETS_PER_HANDSHAKE: usize = 1;
 /// The server's side of TLS, made of files that may change, or of a pair in
 /// memory that may be replaced.
 #[derive(Debug)]
-pub struct Serving {
+pub struct ServerTls {
     config: Arc<ServerConfig>,
-    pair: Arc<Pair>,
-    files: Option<Arc<PairFiles>>,
-    clients: Option<Arc<Clients>>,
+    server_cert: Arc<ServerCert>,
+    files: Option<Arc<ServerCertFiles>>,
+    client_auth: Option<Arc<ClientAuth>>,
     status: CertificateStatus,
 }
 
-impl Serving {
+impl ServerTls {
     /// Reads a certificate (or a chain, the serving certificate first) and its
     /// key, both PEM, and the CA of the clients if they are to be verified.
     ///
@@ -61,49 +61,49 @@ impl Serving {
         client: Option<&ClientVerification>,
     ) -> Result<Self, TlsError> {
         let status = CertificateStatus::default();
-        let files = PairFiles::load(certificate, key, &status)?;
-        let pair = files.pair();
+        let files = ServerCertFiles::load(certificate, key, &status)?;
+        let pair = files.server_cert();
         Self::new(pair, Some(Arc::new(files)), *options, client, status)
     }
 
     /// Begins with a pair in memory, whose key must be the certificate's and whose
     /// last second since 1970 is `not_after`. [`Self::slot`] takes the next ones.
-    pub(crate) fn given(
+    pub(crate) fn from_memory(
         pair: CertifiedKey,
         not_after: u64,
         options: TlsOptions,
         client: Option<&ClientVerification>,
     ) -> Result<Self, TlsError> {
         let status = CertificateStatus::default();
-        let pair = Arc::new(Pair::new(Arc::new(pair), not_after, &status));
+        let pair = Arc::new(ServerCert::new(Arc::new(pair), not_after, &status));
         Self::new(pair, None, options, client, status)
     }
 
     fn new(
-        pair: Arc<Pair>,
-        files: Option<Arc<PairFiles>>,
+        pair: Arc<ServerCert>,
+        files: Option<Arc<ServerCertFiles>>,
         options: TlsOptions,
         client: Option<&ClientVerification>,
         status: CertificateStatus,
     ) -> Result<Self, TlsError> {
         let clients = client
-            .map(|client| Clients::load(client, &status).map(Arc::new))
+            .map(|client| ClientAuth::load(client, &status).map(Arc::new))
             .transpose()?;
-        let config = configuration(&pair, clients.as_ref(), options)?;
+        let config = build_config(&pair, clients.as_ref(), options)?;
         Ok(Self {
             config: Arc::new(config),
-            pair,
+            server_cert: pair,
             files,
-            clients,
+            client_auth: clients,
             status,
         })
     }
 
     /// Where another pair can be put in place; `None` if the files say what is
     /// served.
-    pub(crate) fn slot(&self) -> Option<Slot> {
+    pub(crate) fn cert_slot(&self) -> Option<CertSlot> {
         let from_memory = self.files.is_none();
-        from_memory.then(|| Slot(Arc::clone(&self.pair)))
+        from_memory.then(|| CertSlot(Arc::clone(&self.server_cert)))
     }
 
     /// The one configuration, good for as long as the server runs.
@@ -120,9 +120,9 @@ impl Serving {
 
     /// Puts the rule "reviews come with a client certificate" before a router, if
     /// clients are verified. Probes need none.
-    pub fn guard(&self, router: Router) -> Router {
-        match &self.clients {
-            Some(_) => guard::guard(router, self.status()),
+    pub fn require_client_cert(&self, router: Router) -> Router {
+        match &self.client_auth {
+            Some(_) => require_client_cert::require_client_cert(router, self.status()),
             None => router,
         }
     }
@@ -132,37 +132,37 @@ impl Serving {
     /// where there are none it only waits.
     /// To be spawned; ends when dropped.
     pub fn watch(&self) -> impl Future<Output = Infallible> + Send + use<> {
-        self.watch_by(Watching::default())
+        self.watch_with(WatchMode::default())
     }
 
     /// [`Self::watch`] with another way to notice changes.
-    pub fn watch_by(&self, watching: Watching) -> impl Future<Output = Infallible> + Send + use<> {
+    pub fn watch_with(&self, watching: WatchMode) -> impl Future<Output = Infallible> + Send + use<> {
         let files = self.files.iter().map(|files| Arc::clone(files) as _);
-        let clients = self.clients.iter().map(|clients| Arc::clone(clients) as _);
-        let sources: Vec<_> = files.chain(clients).map(Watched::new).collect();
+        let clients = self.client_auth.iter().map(|clients| Arc::clone(clients) as _);
+        let sources: Vec<_> = files.chain(clients).map(ReloadTarget::new).collect();
         let files: Vec<PathBuf> = sources.iter().flat_map(|it| it.source.files()).collect();
         let reloader = Arc::new(Reloader {
             sources,
-            changes: Changes::of(&files, watching),
+            changes: FileChanges::new(&files, watching),
             status: self.status(),
         });
         async move {
             loop {
                 let looking = Arc::clone(&reloader);
                 // Files may be on a slow disk, and handshakes must not wait for it.
-                let looked = tokio::task::spawn_blocking(move || looking.look()).await;
+                let looked = tokio::task::spawn_blocking(move || looking.reload_changed()).await;
                 if looked.is_err() {
                     error!("a look at the certificates panicked; the old ones are kept");
                 }
-                reloader.changes.next().await;
+                reloader.changes.changed().await;
             }
         }
     }
 }
 
-fn configuration(
-    pair: &Arc<Pair>,
-    clients: Option<&Arc<Clients>>,
+fn build_config(
+    pair: &Arc<ServerCert>,
+    clients: Option<&Arc<ClientAuth>>,
     options: TlsOptions,
 ) -> Result<ServerConfig, TlsError> {
     let versions = match options.minimum {

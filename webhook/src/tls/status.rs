@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Numbers about the served certificate, as they are at the moment. Cheap to
 /// clone and to read; all clones tell the same.
 #[derive(Clone, Debug, Default)]
-pub struct CertificateStatus(Arc<Numbers>);
+pub struct CertificateStatus(Arc<StatusCounters>);
 
 // Relaxed throughout: each number stands for itself.
 #[derive(Debug, Default)]
-struct Numbers {
+struct StatusCounters {
     not_after: AtomicU64,
     reloads: AtomicU64,
     failures: AtomicU64,
-    refused_clients: AtomicU64,
+    rejected_clients: AtomicU64,
 }
 
 impl CertificateStatus {
@@ -40,8 +40,8 @@ impl CertificateStatus {
     /// How often a client was refused: for its certificate in the handshake, or
     /// a request for having none.
     #[must_use]
-    pub fn refused_clients(&self) -> u64 {
-        self.0.refused_clients.load(Ordering::Relaxed)
+    pub fn rejected_clients(&self) -> u64 {
+        self.0.rejected_clients.load(Ordering::Relaxed)
     }
 
     pub(super) fn set_not_after(&self, at_s: u64) {
@@ -56,7 +56,7 @@ impl CertificateStatus {
         self.0.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_refused_client(&self) {
-        self.0.refused_clients.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn count_rejected_client(&self) {
+        self.0.rejected_clients.fetch_add(1, Ordering::Relaxed);
     }
 }

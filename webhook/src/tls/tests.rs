@@ -13,14 +13,14 @@ use std::time::SystemTime;
 use tempfile::TempDir;
 
 use super::*;
-use crate::bootstrap;
+use crate::self_signed;
 
 /// A directory with a good pair in it, and the paths of the pair.
 fn pair() -> (TempDir, PathBuf, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let names = ["localhost".to_owned()];
     let files =
-        bootstrap::ensure(&directory.path().join("tls"), &names, SystemTime::now()).unwrap();
+        self_signed::ensure(&directory.path().join("tls"), &names, SystemTime::now()).unwrap();
     (directory, files.certificate, files.key)
 }
 
@@ -29,7 +29,7 @@ fn error(certificate: &Path, key: &Path) -> TlsError {
 }
 
 #[test]
-fn offers_http2_first_unless_told_not_to() {
+fn alpn_offers_http2_first_unless_disabled() {
     let (_directory, certificate, key) = pair();
     let options = TlsOptions::default();
     let config = server_config(&certificate, &key, &options).unwrap();
@@ -45,14 +45,14 @@ fn offers_http2_first_unless_told_not_to() {
 }
 
 #[test]
-fn offers_the_post_quantum_hybrid() {
+fn tls_offers_post_quantum_hybrid() {
     let provider = provider();
     let mut names = provider.kx_groups.iter().map(|group| group.name());
     assert!(names.any(|name| name == rustls::NamedGroup::X25519MLKEM768));
 }
 
 #[test]
-fn a_chain_and_text_between_sections_are_accepted() {
+fn pem_chain_with_text_between_is_accepted() {
     let (directory, certificate, key) = pair();
     let leaf = fs::read_to_string(&certificate).unwrap();
     let ca = fs::read_to_string(directory.path().join("tls/ca.crt")).unwrap();
@@ -62,7 +62,7 @@ fn a_chain_and_text_between_sections_are_accepted() {
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn missing_file_error_names_path() {
     let (directory, certificate, key) = pair();
     let missing = directory.path().join("missing");
     for error in [error(&missing, &key), error(&certificate, &missing)] {
@@ -75,14 +75,14 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn a_file_that_is_not_pem_is_named() {
+fn non_pem_file_error_names_path() {
     let (_directory, certificate, key) = pair();
     fs::write(&certificate, [0x30, 0x82, 0x01]).unwrap();
     assert!(matches!(error(&certificate, &key), TlsError::NotPem { path } if path == certificate));
 }
 
 #[test]
-fn a_file_without_the_right_section_is_named() {
+fn missing_pem_section_error_names_path() {
     let (_directory, certificate, key) = pair();
     assert!(matches!(error(&key, &key), TlsError::NoCertificate { path } if path == key));
     let swapped = error(&certificate, &certificate);
@@ -90,7 +90,7 @@ fn a_file_without_the_right_section_is_named() {
 }
 
 #[test]
-fn a_damaged_key_is_named_and_not_quoted() {
+fn damaged_key_error_names_path_and_hides_content() {
     let (_directory, certificate, key) = pair();
     let good = fs::read_to_string(&key).unwrap();
     let secret = good.lines().nth(1).unwrap();
@@ -101,7 +101,7 @@ fn a_damaged_key_is_named_and_not_quoted() {
 
     fs::write(&key, good.replacen(secret, "AAAA", 1)).unwrap();
     let garbled = error(&certificate, &key);
-    assert!(matches!(&garbled, TlsError::BadKey { path } if *path == key));
+    assert!(matches!(&garbled, TlsError::InvalidKey { path } if *path == key));
 
     for error in [cut, garbled] {
         assert!(!format!("{error} {error:?}").contains(&secret[..8]));
@@ -109,16 +109,16 @@ fn a_damaged_key_is_named_and_not_quoted() {
 }
 
 #[test]
-fn a_section_that_is_no_certificate_is_named() {
+fn invalid_certificate_error_names_path() {
     let (_directory, certificate, key) = pair();
     let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     fs::write(&certificate, text).unwrap();
     let error = error(&certificate, &key);
-    assert!(matches!(error, TlsError::BadCertificate { path, .. } if path == certificate));
+    assert!(matches!(error, TlsError::InvalidCertificate { path, .. } if path == certificate));
 }
 
 #[test]
-fn the_key_of_another_certificate_is_refused() {
+fn mismatched_key_is_rejected() {
     let (_directory, certificate, _) = pair();
     let (_other, _, key) = pair();
     let error = error(&certificate, &key);

@@ -19,12 +19,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
-use lockkeeper_api::convert::KEPT;
+use lockkeeper_api::conversion::PRESERVED_ANNOTATION_PREFIX;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router_with;
-use lockkeeper_webhook::limits::{Bounds, Load};
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use reservation::{GROUP, KIND};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -35,21 +35,21 @@ const BODY_LIMIT_BYTES: usize = 256 * 1024;
 /// A server, and what it has counted.
 struct Server {
     router: Router,
-    app: Arc<App>,
+    app: Arc<AppState>,
 }
 
 impl Server {
-    fn with(app: App, bounds: Bounds) -> Self {
+    fn with_app(app: AppState, bounds: LoadLimits) -> Self {
         let app = Arc::new(app);
-        let load = Arc::new(Load::new(bounds));
+        let load = Arc::new(LoadShedder::new(bounds));
         let router = router_with(Arc::clone(&app), load, Arc::default());
         Self { router, app }
     }
 
     /// One that knows reservations.
     fn new() -> Self {
-        let app = offline().converting(reservation::converters());
-        Self::with(app, Bounds::default())
+        let app = offline().with_converters(reservation::converters());
+        Self::with_app(app, LoadLimits::default())
     }
 
     async fn post(&self, path: &str, body: Vec<u8>) -> (StatusCode, String) {
@@ -75,7 +75,7 @@ impl Server {
 
     /// Whether a line stands among the metrics.
     #[track_caller]
-    fn counts(&self, line: &str) {
+    fn assert_metric(&self, line: &str) {
         let text = self.app.metrics().prometheus();
         assert!(
             text.lines().any(|it| it == line),
@@ -84,8 +84,8 @@ impl Server {
     }
 }
 
-fn offline() -> App {
-    App::offline(Settings::default(), Index::default(), BODY_LIMIT_BYTES)
+fn offline() -> AppState {
+    AppState::offline(Settings::default(), Index::default(), BODY_LIMIT_BYTES)
 }
 
 fn review(desired: &str, objects: &Value) -> Value {
@@ -95,40 +95,40 @@ fn review(desired: &str, objects: &Value) -> Value {
     })
 }
 
-fn of(version: &str) -> String {
+fn api_version(version: &str) -> String {
     format!("{GROUP}/{version}")
 }
 
 fn older(name: &str) -> Value {
     json!({
-        "apiVersion": of("v1alpha1"), "kind": KIND, "metadata": {"name": name, "namespace": "team", "uid": name},
+        "apiVersion": api_version("v1alpha1"), "kind": KIND, "metadata": {"name": name, "namespace": "team", "uid": name},
         "spec": {"owner": "speech/ada", "minutes": 2, "mode": "Auto", "amount": "1", "note": "n"},
     })
 }
 
 fn newer(name: &str) -> Value {
     json!({
-        "apiVersion": of("v1beta1"), "kind": KIND, "metadata": {"name": name, "namespace": "team", "uid": name},
+        "apiVersion": api_version("v1beta1"), "kind": KIND, "metadata": {"name": name, "namespace": "team", "uid": name},
         "spec": {"team": "speech", "user": "ada", "durationSeconds": 90, "guarantee": "Burst", "cpu": "1"},
     })
 }
 
 #[track_caller]
-fn failed(answer: &Value, expected: &str) {
+fn assert_failed(answer: &Value, expected: &str) {
     assert_eq!(answer["convertedObjects"], json!([]), "all or nothing");
     let result = json!({"status": "Failure", "message": expected});
     assert_eq!(answer["result"], result);
 }
 
 #[tokio::test]
-async fn all_objects_come_out_in_their_order() {
+async fn converted_objects_keep_order() {
     let server = Server::new();
     let newest = json!({
-        "apiVersion": of("v1"), "kind": KIND, "metadata": {"name": "c"},
+        "apiVersion": api_version("v1"), "kind": KIND, "metadata": {"name": "c"},
         "spec": {"user": "bo", "duration": "60s", "guarantee": "Guaranteed", "cpu": "2"},
     });
     let objects = json!([older("a"), newer("b"), newest, older("d")]);
-    let answer = server.review(&review(&of("v1beta1"), &objects)).await;
+    let answer = server.review(&review(&api_version("v1beta1"), &objects)).await;
     assert_eq!(answer["result"], json!({"status": "Success"}));
     let all = answer["convertedObjects"].as_array().unwrap();
     let names: Vec<_> = all
@@ -139,7 +139,7 @@ async fn all_objects_come_out_in_their_order() {
     for it in all {
         assert_eq!(
             (&it["apiVersion"], &it["kind"]),
-            (&of("v1beta1").into(), &KIND.into())
+            (&api_version("v1beta1").into(), &KIND.into())
         );
     }
     assert_eq!(all[0]["spec"]["durationSeconds"], 120);
@@ -147,19 +147,19 @@ async fn all_objects_come_out_in_their_order() {
     assert_eq!(all[2]["spec"]["durationSeconds"], 60);
     // And back.
     let back = server
-        .review(&review(&of("v1alpha1"), &json!([all[0], all[3]])))
+        .review(&review(&api_version("v1alpha1"), &json!([all[0], all[3]])))
         .await;
     assert_eq!(back["convertedObjects"], json!([older("a"), older("d")]));
-    server.counts(r#"lockkeeper_webhook_conversions_total{result="converted"} 2"#);
-    server.counts(r#"lockkeeper_webhook_request_duration_seconds_count{path="convert"} 2"#);
-    server.counts("lockkeeper_webhook_requests_in_flight 0");
+    server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="converted"} 2"#);
+    server.assert_metric(r#"lockkeeper_webhook_request_duration_seconds_count{path="convert"} 2"#);
+    server.assert_metric("lockkeeper_webhook_requests_in_flight 0");
 }
 
 #[tokio::test]
-async fn no_objects_are_no_failure() {
+async fn empty_object_list_succeeds() {
     let server = Server::new();
     for objects in [json!([]), Value::Null] {
-        let answer = server.review(&review(&of("v1"), &objects)).await;
+        let answer = server.review(&review(&api_version("v1"), &objects)).await;
         let expected =
             json!({"uid": "705ab4f5", "convertedObjects": [], "result": {"status": "Success"}});
         assert_eq!(answer, expected);
@@ -167,56 +167,56 @@ async fn no_objects_are_no_failure() {
 }
 
 #[tokio::test]
-async fn a_failure_names_object_and_field() {
+async fn conversion_failure_names_object_and_field() {
     let server = Server::new();
     let mut wrong = newer("b");
     wrong["spec"]["windows"] = json!({"night": {"start": 5}});
     let answer = server
-        .review(&review(&of("v1"), &json!([older("a"), wrong])))
+        .review(&review(&api_version("v1"), &json!([older("a"), wrong])))
         .await;
-    failed(
+    assert_failed(
         &answer,
         "request.objects[1]: Reservation \"team/b\" cannot be converted from samples.example.com/v1beta1 to \
          samples.example.com/v1: spec.windows.night.start: invalid type: integer `5`, expected a string",
     );
-    server.counts(r#"lockkeeper_webhook_conversions_total{result="refused"} 1"#);
-    server.counts(r#"lockkeeper_webhook_conversions_total{result="converted"} 0"#);
+    server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="refused"} 1"#);
+    server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="converted"} 0"#);
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_fails_and_says_why() {
+async fn invalid_conversion_request_fails_with_message() {
     let server = Server::new();
     let many = |message: &str| format!("request.objects[0]: {message}");
     let cannot = |to: &str, why: &str| {
-        let from = of("v1alpha1");
+        let from = api_version("v1alpha1");
         many(&format!(
             "Reservation \"team/a\" cannot be converted from {from} to {to}: {why}"
         ))
     };
     for (desired, objects, expected) in [
         ("", json!([older("a")]), "request.desiredAPIVersion is missing; name a group and version, such as example.com/v1".to_owned()),
-        (&of("v9"), json!([older("a")]), cannot(&of("v9"), "version \"v9\" is not known here, only v1alpha1, v1beta1, v1; upgrade this server")),
+        (&api_version("v9"), json!([older("a")]), cannot(&api_version("v9"), "version \"v9\" is not known here, only v1alpha1, v1beta1, v1; upgrade this server")),
         ("other.example.com/v1", json!([older("a")]), cannot("other.example.com/v1", "an object stays in its group; ask for a version of that")),
         ("v1", json!([older("a")]), cannot("v1", "\"v1\" is no group and version, such as example.com/v1")),
-        (&of("v1"), json!([null]), many("object \"\" cannot be converted from no apiVersion to samples.example.com/v1: <nil>: must be an object")),
+        (&api_version("v1"), json!([null]), many("object \"\" cannot be converted from no apiVersion to samples.example.com/v1: <nil>: must be an object")),
     ] {
         let answer = server.review(&review(desired, &objects)).await;
-        failed(&answer, &expected);
+        assert_failed(&answer, &expected);
     }
-    let mut older_review = review(&of("v1"), &json!([]));
+    let mut older_review = review(&api_version("v1"), &json!([]));
     older_review["apiVersion"] = "apiextensions.k8s.io/v1beta1".into();
     let expected = "apiVersion \"apiextensions.k8s.io/v1beta1\" is not spoken here; name v1 in \
                     spec.conversion.webhook.conversionReviewVersions";
-    failed(&server.review(&older_review).await, expected);
+    assert_failed(&server.review(&older_review).await, expected);
 }
 
 #[tokio::test]
-async fn a_server_without_kinds_says_so() {
-    let server = Server::with(offline(), Bounds::default());
+async fn conversion_without_registered_kinds_fails() {
+    let server = Server::with_app(offline(), LoadLimits::default());
     let answer = server
-        .review(&review(&of("v1"), &json!([older("a")])))
+        .review(&review(&api_version("v1"), &json!([older("a")])))
         .await;
-    failed(
+    assert_failed(
         &answer,
         "request.objects[0]: Reservation \"team/a\" cannot be converted from samples.example.com/v1alpha1 to \
          samples.example.com/v1: no conversion of this kind is known here; ask a server that has it, or name that one in \
@@ -225,10 +225,10 @@ async fn a_server_without_kinds_says_so() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_told_by_its_place() {
+async fn undecodable_object_is_reported_by_index() {
     let server = Server::new();
     let with = |object: &str| {
-        let review = review(&of("v1"), &json!([older("a"), "HERE"])).to_string();
+        let review = review(&api_version("v1"), &json!([older("a"), "HERE"])).to_string();
         review.replace("\"HERE\"", object).into_bytes()
     };
     let twice = r#"{"metadata": {"name": "a", "name": "b"}}"#;
@@ -246,39 +246,39 @@ async fn what_cannot_be_read_is_told_by_its_place() {
         let (status, body) = server.post("/convert", with(object)).await;
         assert_eq!(status, StatusCode::OK, "{body}");
         let answer: Value = serde_json::from_str(&body).unwrap();
-        failed(&answer["response"], expected);
+        assert_failed(&answer["response"], expected);
     }
 }
 
 #[tokio::test]
-async fn a_message_has_an_end() {
+async fn failure_message_is_truncated() {
     let server = Server::new();
     let mut wrong = older("a");
     wrong["spec"]["mode"] = "x".repeat(10_000).into();
-    let answer = server.review(&review(&of("v1"), &json!([wrong]))).await;
+    let answer = server.review(&review(&api_version("v1"), &json!([wrong]))).await;
     let message = answer["result"]["message"].as_str().unwrap();
     assert!(message.starts_with("request.objects[0]: Reservation \"team/a\""));
     assert!(message.ends_with('…') && message.chars().count() == 2_048);
 }
 
 #[tokio::test]
-async fn an_annotation_of_others_is_no_failure() {
+async fn foreign_annotation_is_ignored() {
     let server = Server::new();
     let mut object = older("a");
-    object["metadata"]["annotations"] = json!({format!("{KEPT}a"): "garbage", "other": "stays"});
+    object["metadata"]["annotations"] = json!({format!("{PRESERVED_ANNOTATION_PREFIX}a"): "garbage", "other": "stays"});
     let answer = server
-        .review(&review(&of("v1beta1"), &json!([object])))
+        .review(&review(&api_version("v1beta1"), &json!([object])))
         .await;
     let there = &answer["convertedObjects"][0];
     assert_eq!(there["metadata"]["annotations"]["other"], "stays");
     let back = server
-        .review(&review(&of("v1alpha1"), &json!([there])))
+        .review(&review(&api_version("v1alpha1"), &json!([there])))
         .await;
     assert_eq!(back["convertedObjects"][0]["spec"], older("a")["spec"]);
 }
 
 #[tokio::test]
-async fn what_is_no_review_is_an_http_error() {
+async fn body_without_review_is_http_error() {
     let server = Server::new();
     for (body, expected) in [
         (
@@ -301,8 +301,8 @@ async fn what_is_no_review_is_an_http_error() {
         .post("/convert", b"{\"request\": {\"uid\": \"\xff\"}}".to_vec())
         .await;
     assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
-    server.counts(r#"lockkeeper_webhook_conversions_total{result="error"} 4"#);
-    let review = review(&of("v1"), &json!([])).to_string();
+    server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="error"} 4"#);
+    let review = review(&api_version("v1"), &json!([])).to_string();
     let request = Request::post("/convert").body(Body::from(review)).unwrap();
     let response = server.router.clone().oneshot(request).await.unwrap();
     assert_eq!(response.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE);

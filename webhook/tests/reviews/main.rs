@@ -8,8 +8,8 @@
     reason = "tests fail by panicking"
 )]
 
-mod filled_in;
-mod others;
+mod defaulting;
+mod foreign_kinds;
 mod requests;
 mod undecodable;
 
@@ -21,7 +21,7 @@ use lockkeeper_api::config::Config;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::registry;
-use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -46,9 +46,9 @@ fn server_with(config: &Value) -> Router {
             "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
             "metadata": {"name": name}, "value": value, "globalDefault": default,
         });
-        facts::observe(&mut index, &class).unwrap();
+        facts::ingest(&mut index, &class).unwrap();
     }
-    router(Arc::new(App::offline(
+    router(Arc::new(AppState::offline(
         registry::settings(&config).unwrap(),
         index,
         BODY_LIMIT_BYTES,
@@ -136,7 +136,7 @@ fn quota(lending: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_refusal_says_field_reason_fix_and_rule() {
+async fn denial_has_field_reason_fix_and_rule() {
     let answer = review(&server(), "/validate", &create(&queue(&quota("5")))).await;
     assert_eq!(answer["allowed"], false);
     let field = "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit";
@@ -154,7 +154,7 @@ async fn a_refusal_says_field_reason_fix_and_rule() {
 }
 
 #[tokio::test]
-async fn several_findings_are_all_told() {
+async fn denial_lists_all_findings() {
     let mut spec = quota("5");
     spec["preemption"] = json!({"borrowWithinCohort": {"policy": "LowerPriority"}});
     let answer = review(&server(), "/validate", &create(&queue(&spec))).await;
@@ -172,7 +172,7 @@ async fn several_findings_are_all_told() {
 }
 
 #[tokio::test]
-async fn what_a_rule_does_is_a_setting() {
+async fn rule_action_is_configurable() {
     let review_of = create(&queue(&quota("5")));
     let warned = server_with(&json!({"rules": {"actions": {"CQ007": "warn"}}}));
     let answer = review(&warned, "/validate", &review_of).await;
@@ -204,7 +204,7 @@ async fn what_a_rule_does_is_a_setting() {
 }
 
 #[tokio::test]
-async fn an_action_can_hold_in_one_namespace() {
+async fn rule_action_is_configurable_per_namespace() {
     let server =
         server_with(&json!({"rules": {"namespaces": {"team": {"actions": {"WL004": "warn"}}}}}));
     let object = workload(&json!({"podSets": [{"template": {}}], "priorityClassName": "hihg"}));
@@ -220,7 +220,7 @@ async fn an_action_can_hold_in_one_namespace() {
 }
 
 #[tokio::test]
-async fn an_update_is_not_refused_for_what_was_there() {
+async fn update_with_preexisting_finding_is_allowed() {
     let server = server();
     let old = queue(&quota("5"));
     let mut new = old.clone();

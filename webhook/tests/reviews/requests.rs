@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 #[tokio::test]
-async fn every_answer_carries_the_uid() {
+async fn every_response_carries_the_uid() {
     let object = queue(&json!({}));
     let both = json!({"object": object, "oldObject": object});
     let own = |operation, objects: &Value| {
@@ -67,7 +67,7 @@ fn with_pair(review_of: &Value, mark: &str, pair: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_key_that_stands_twice_is_never_guessed_at() {
+async fn duplicate_key_is_rejected() {
     let server = server();
     let json = "application/json";
     let review_of = create(&queue(&quota("1")));
@@ -125,7 +125,7 @@ async fn a_key_that_stands_twice_is_never_guessed_at() {
 }
 
 #[tokio::test]
-async fn nothing_is_said_of_a_local_queue_where_no_queue_is_known() {
+async fn local_queue_without_known_queues_has_no_findings() {
     let local = json!({
         "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "LocalQueue",
         "metadata": {"name": "example", "namespace": "team"}, "spec": {"clusterQueue": "q"},
@@ -148,7 +148,7 @@ async fn nothing_is_said_of_a_local_queue_where_no_queue_is_known() {
 }
 
 #[tokio::test]
-async fn what_is_no_review_gets_an_http_error_and_the_next_request_is_served() {
+async fn non_review_body_is_http_error_and_connection_stays() {
     let server = server();
     let good = create(&queue(&json!({}))).to_string().into_bytes();
     let truncated = good.get(..good.len() / 2).unwrap().to_vec();
@@ -183,7 +183,7 @@ async fn what_is_no_review_gets_an_http_error_and_the_next_request_is_served() {
 }
 
 #[tokio::test]
-async fn an_endless_body_is_cut_at_the_limit() {
+async fn unbounded_body_is_rejected_at_limit() {
     let endless = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 4096]));
     let request = Request::post("/validate").header("Content-Type", "application/json");
     let request = request.body(Body::from_stream(endless)).unwrap();
@@ -192,7 +192,7 @@ async fn an_endless_body_is_cut_at_the_limit() {
 }
 
 #[tokio::test]
-async fn other_paths_and_methods_are_refused() {
+async fn other_paths_and_methods_are_rejected() {
     for (method, path, code) in [
         ("GET", "/validate", 405),
         ("POST", "/", 404),

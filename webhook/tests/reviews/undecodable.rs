@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn an_object_that_does_not_decode_is_named_by_field() {
+async fn undecodable_object_error_names_field() {
     let server = server();
     for (spec, field) in [
         (
@@ -48,7 +48,7 @@ async fn an_object_that_does_not_decode_is_named_by_field() {
 }
 
 #[tokio::test]
-async fn numbers_past_64_bits_and_deep_nesting_are_refused_with_a_message() {
+async fn oversized_numbers_and_deep_nesting_are_rejected() {
     let server = server();
     let wide = queue(&json!({"preemption": {"borrowWithinCohort": {"maxPriorityThreshold": 0}}}));
     let text = create(&wide)
@@ -75,7 +75,7 @@ async fn numbers_past_64_bits_and_deep_nesting_are_refused_with_a_message() {
 /// Inputs that fuzzing works from. A tree of values cannot be made of the first: it nests too deep, and
 /// a number in it fits no type. The second is a list of what a review holds.
 #[tokio::test]
-async fn what_need_not_be_decoded_keeps_nobody_from_an_answer() {
+async fn unneeded_undecodable_objects_are_ignored() {
     for (body, fits_a_value) in [
         (
             &include_bytes!("../../../tests/fuzz/seeds/review/not-decoded.json")[..],
@@ -98,7 +98,7 @@ async fn what_need_not_be_decoded_keeps_nobody_from_an_answer() {
 }
 
 #[tokio::test]
-async fn a_stored_object_that_does_not_decode_can_still_be_freed_and_deleted() {
+async fn undecodable_stored_object_can_be_deleted() {
     let server = server();
     let old = queue(&quota("1e400"));
     let mut new = old.clone();
@@ -130,7 +130,7 @@ async fn a_stored_object_that_does_not_decode_can_still_be_freed_and_deleted() {
 }
 
 #[tokio::test]
-async fn nothing_is_filled_in_over_a_stored_object_that_does_not_decode() {
+async fn undecodable_stored_object_disables_defaulting() {
     let old = queue(&quota("1e400"));
     let new = queue(&quota("1"));
     let objects = json!({"object": new, "oldObject": old});

@@ -78,7 +78,7 @@ fn integer(number: usize, out: &mut Vec<u8>) {
 }
 
 /// The head of a POST to `/never`, whose body is never read.
-pub fn post_never() -> Vec<u8> {
+pub fn post_without_body() -> Vec<u8> {
     fields(&[
         (":method", "POST"),
         (":scheme", "https"),

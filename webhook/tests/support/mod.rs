@@ -8,15 +8,15 @@ use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::world::PriorityClassFacts;
-use lockkeeper_webhook::app::App;
-use lockkeeper_webhook::bootstrap::{self, Files};
+use lockkeeper_policies::cluster_view::PriorityClassFacts;
+use lockkeeper_webhook::app_state::AppState;
+use lockkeeper_webhook::self_signed::{self, CertificatePaths};
 use lockkeeper_webhook::http::router_with;
-use lockkeeper_webhook::limits::{Bounds, Load};
-use lockkeeper_webhook::listener::{Drained, Limits, serve};
-use lockkeeper_webhook::live::Source;
-use lockkeeper_webhook::readiness::{Health, farewell};
-use lockkeeper_webhook::stores::Readiness;
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
+use lockkeeper_webhook::listener::{DrainReport, ConnectionLimits, serve};
+use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::readiness::{Health, drain_delay};
+use lockkeeper_webhook::stores::StoreReadiness;
 use lockkeeper_webhook::tls::{TlsOptions, server_config};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -41,28 +41,28 @@ const BODY_LIMIT_BYTES: usize = 1024 * 1024;
 /// A running webhook with certificates of its own.
 pub struct Webhook {
     pub address: SocketAddr,
-    pub files: Files,
-    pub load: Arc<Load>,
+    pub files: CertificatePaths,
+    pub load: Arc<LoadShedder>,
     pub health: Arc<Health>,
     pub index: Arc<RwLock<Index>>,
     /// Tells it to stop.
     pub stop: Arc<Notify>,
-    pub task: JoinHandle<Drained>,
+    pub task: JoinHandle<DrainReport>,
     _directory: TempDir,
 }
 
 /// How a webhook is started.
-pub struct Plan {
-    pub bounds: Bounds,
-    pub source: Option<Box<dyn Source>>,
+pub struct WebhookOptions {
+    pub bounds: LoadLimits,
+    pub source: Option<Box<dyn ObjectLookup>>,
     pub health: Health,
     pub delay: Duration,
 }
 
-impl Default for Plan {
+impl Default for WebhookOptions {
     fn default() -> Self {
         Self {
-            bounds: Bounds::default(),
+            bounds: LoadLimits::default(),
             source: None,
             health: Health::default(),
             delay: Duration::ZERO,
@@ -71,34 +71,34 @@ impl Default for Plan {
 }
 
 impl Webhook {
-    pub async fn start(plan: Plan) -> Self {
+    pub async fn start(plan: WebhookOptions) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let names = ["localhost".to_owned()];
         let private = directory.path().join("tls");
-        let files = bootstrap::ensure(&private, &names, SystemTime::now()).unwrap();
+        let files = self_signed::ensure(&private, &names, SystemTime::now()).unwrap();
         let options = TlsOptions::default();
         let tls = server_config(&files.certificate, &files.key, &options).unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
 
         let mut index = Index::default();
-        index.declare_known(IndexedKind::PriorityClass);
+        index.mark_complete(IndexedKind::PriorityClass);
         let index = Arc::new(RwLock::new(index));
-        let (settings, ready) = (Settings::default(), Readiness::always());
-        let source = plan.source.unwrap_or_else(|| Box::new(Nothing));
-        let app = App::connected(
+        let (settings, ready) = (Settings::default(), StoreReadiness::always());
+        let source = plan.source.unwrap_or_else(|| Box::new(EmptyLookup));
+        let app = AppState::connected(
             settings,
             Arc::clone(&index),
             ready,
             source,
             BODY_LIMIT_BYTES,
         );
-        let (load, health) = (Arc::new(Load::new(plan.bounds)), Arc::new(plan.health));
+        let (load, health) = (Arc::new(LoadShedder::new(plan.bounds)), Arc::new(plan.health));
         let router = router_with(Arc::new(app), Arc::clone(&load), Arc::clone(&health));
         let stop = Arc::new(Notify::new());
         let told = Arc::clone(&stop).notified_owned();
-        let shutdown = farewell(Arc::clone(&health), told, plan.delay);
-        let task = tokio::spawn(serve(tcp, tls, router, Limits::default(), shutdown));
+        let shutdown = drain_delay(Arc::clone(&health), told, plan.delay);
+        let task = tokio::spawn(serve(tcp, tls, router, ConnectionLimits::default(), shutdown));
         Self {
             address,
             files,
@@ -111,10 +111,10 @@ impl Webhook {
         }
     }
 
-    pub async fn with(bounds: Bounds) -> Self {
-        let plan = Plan {
+    pub async fn with_load_limits(bounds: LoadLimits) -> Self {
+        let plan = WebhookOptions {
             bounds,
-            ..Plan::default()
+            ..WebhookOptions::default()
         };
         Self::start(plan).await
     }
@@ -137,7 +137,7 @@ impl Webhook {
     }
 
     /// Sends one request on a connection of its own.
-    pub async fn send(&self, alpn: &str, request: Request<Body>) -> hyper::Result<Answer> {
+    pub async fn send(&self, alpn: &str, request: Request<Body>) -> hyper::Result<HttpAnswer> {
         Self::send_over(alpn, self.tls(alpn).await, request).await
     }
 
@@ -145,7 +145,7 @@ impl Webhook {
         alpn: &str,
         stream: TlsStream<TcpStream>,
         request: Request<Body>,
-    ) -> hyper::Result<Answer> {
+    ) -> hyper::Result<HttpAnswer> {
         let io = TokioIo::new(stream);
         let answer = if alpn == H2 {
             let (mut sender, connection) = http2::handshake(TokioExecutor::new(), io).await?;
@@ -158,33 +158,33 @@ impl Webhook {
         };
         let (head, body) = answer.into_parts();
         let body = body.collect().await?.to_bytes();
-        Ok(Answer {
+        Ok(HttpAnswer {
             status: head.status,
             headers: head.headers,
             body: String::from_utf8(body.into()).unwrap(),
         })
     }
 
-    pub async fn get(&self, alpn: &str, path: &str) -> Answer {
+    pub async fn get(&self, alpn: &str, path: &str) -> HttpAnswer {
         let request = Request::get(uri(path)).header("host", "localhost");
         let request = request.body(Body::empty()).unwrap();
         self.send(alpn, request).await.unwrap()
     }
 
-    pub async fn post(&self, alpn: &str, path: &str, body: impl Into<Body>) -> Answer {
+    pub async fn post(&self, alpn: &str, path: &str, body: impl Into<Body>) -> HttpAnswer {
         self.send(alpn, post(path, body)).await.unwrap()
     }
 }
 
 /// What came back.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpAnswer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: String,
 }
 
-impl Answer {
+impl HttpAnswer {
     /// The response of the review that it must be.
     #[track_caller]
     pub fn review(&self) -> Value {
@@ -194,9 +194,9 @@ impl Answer {
 }
 
 /// An API server that has nothing.
-struct Nothing;
+struct EmptyLookup;
 
-impl Source for Nothing {
+impl ObjectLookup for EmptyLookup {
     fn priority_class<'a>(
         &'a self,
         _: &'a str,
@@ -238,7 +238,7 @@ pub fn workload(class: &str, padding_bytes: usize) -> String {
 }
 
 /// Waits until it holds; other tasks run meanwhile.
-pub async fn until(holds: impl Fn() -> bool) {
+pub async fn wait_until(holds: impl Fn() -> bool) {
     while !holds() {
         tokio::task::yield_now().await;
     }

@@ -12,8 +12,8 @@ use http_body_util::BodyExt;
 use hyper::client::conn::{http1, http2};
 use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use lockkeeper_webhook::bootstrap::{self, Files};
-use lockkeeper_webhook::listener::{Drained, Limits, serve};
+use lockkeeper_webhook::self_signed::{self, CertificatePaths};
+use lockkeeper_webhook::listener::{DrainReport, ConnectionLimits, serve};
 use lockkeeper_webhook::tls::{TlsOptions, server_config};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
@@ -40,7 +40,7 @@ pub struct Gate {
 
 impl Gate {
     /// Waits until that many more requests are with their handlers.
-    pub async fn entered(&self, requests: u32) {
+    pub async fn wait_for_requests(&self, requests: u32) {
         self.entered.acquire_many(requests).await.unwrap().forget();
     }
 }
@@ -49,18 +49,18 @@ impl Gate {
 pub struct Server {
     pub address: SocketAddr,
     pub gate: Arc<Gate>,
-    pub files: Files,
+    pub files: CertificatePaths,
     pub stop: oneshot::Sender<()>,
-    pub task: JoinHandle<Drained>,
+    pub task: JoinHandle<DrainReport>,
     _directory: TempDir,
 }
 
 impl Server {
-    pub async fn start(options: TlsOptions, limits: Limits) -> Self {
+    pub async fn start(options: TlsOptions, limits: ConnectionLimits) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let names = ["localhost".to_owned()];
         let private = directory.path().join("tls");
-        let files = bootstrap::ensure(&private, &names, SystemTime::now()).unwrap();
+        let files = self_signed::ensure(&private, &names, SystemTime::now()).unwrap();
         let tls = server_config(&files.certificate, &files.key, &options).unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = tcp.local_addr().unwrap();
@@ -81,12 +81,12 @@ impl Server {
         }
     }
 
-    pub async fn with(limits: Limits) -> Self {
+    pub async fn with_limits(limits: ConnectionLimits) -> Self {
         Self::start(TlsOptions::default(), limits).await
     }
 
     pub async fn default() -> Self {
-        Self::with(Limits::default()).await
+        Self::with_limits(ConnectionLimits::default()).await
     }
 
     pub async fn tcp(&self) -> TcpStream {
@@ -104,7 +104,7 @@ impl Server {
     /// A connection speaking what the handshake settled on.
     pub async fn connect(&self, alpn: &'static [&'static str]) -> Sender {
         let stream = self.tls(Client::new(alpn)).await.unwrap();
-        Sender::over(stream).await
+        Sender::connect(stream).await
     }
 
     /// The server works, for a client that comes now.
@@ -114,7 +114,7 @@ impl Server {
     }
 
     /// Tells the server to stop, and waits until it accepts no more.
-    pub async fn stop(self) -> (Arc<Gate>, JoinHandle<Drained>) {
+    pub async fn stop(self) -> (Arc<Gate>, JoinHandle<DrainReport>) {
         self.stop.send(()).unwrap();
         while TcpStream::connect(self.address).await.is_ok() {
             tokio::task::yield_now().await;
@@ -159,7 +159,7 @@ impl Client {
         }
     }
 
-    pub fn config(self, files: &Files) -> ClientConfig {
+    pub fn config(self, files: &CertificatePaths) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         roots
             .add(CertificateDer::from_pem_file(&files.ca).unwrap())
@@ -181,7 +181,7 @@ pub enum Sender {
 }
 
 impl Sender {
-    pub async fn over(stream: TlsStream<TcpStream>) -> Self {
+    pub async fn connect(stream: TlsStream<TcpStream>) -> Self {
         let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let io = TokioIo::new(stream);
         if is_h2 {

@@ -3,8 +3,8 @@
 //! Every field is either in what comes out or named as lost. What neither project knows is kept: the schema of
 //! lockkeeper's kind says what it is.
 
-mod jobs;
-mod lost;
+mod metadata;
+mod dropped_fields;
 
 use super::{FORMER_VERSION, GROUP, VERSION, upgrade};
 use crate::field_path::{FieldPath, unescaped};
@@ -13,17 +13,17 @@ use crate::labels;
 use serde_json::{Map, Value, json};
 
 /// Kueue's finalizer on what is in use.
-const IN_USE: &str = "kueue.x-k8s.io/resource-in-use";
+const RESOURCE_IN_USE: &str = "kueue.x-k8s.io/resource-in-use";
 
 /// Where the class of a Workload of `v1beta1` may be.
-const SOURCES: [&str; 2] = [
+const PRIORITY_CLASS_SOURCES: [&str; 2] = [
     "kueue.x-k8s.io/workloadpriorityclass",
     "scheduling.k8s.io/priorityclass",
 ];
 
 /// A field that lockkeeper has not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct DroppedField {
     /// The field of the object that was given; what is below it is lost as well.
     pub field: FieldPath,
     /// Why, and what to do instead.
@@ -32,7 +32,7 @@ pub struct Lost {
 
 /// A field that stands elsewhere: as JSON pointers. What is below it has moved with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renamed {
+pub struct RenamedField {
     /// In the object that was given.
     pub from: String,
     /// In what comes out.
@@ -41,89 +41,89 @@ pub struct Renamed {
 
 /// What becomes of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Converted {
+pub struct KueueConversion {
     /// The object; `None` if nothing of lockkeeper's is like it: then one loss says so.
     pub object: Option<Value>,
     /// What is lost.
-    pub lost: Vec<Lost>,
+    pub dropped: Vec<DroppedField>,
     /// What stands elsewhere.
-    pub moved: Vec<Renamed>,
+    pub renamed: Vec<RenamedField>,
 }
 
-impl Converted {
+impl KueueConversion {
     /// Nothing is left of an object.
-    fn nothing(field: FieldPath, advice: &'static str) -> Self {
+    fn unconvertible(field: FieldPath, advice: &'static str) -> Self {
         Self {
             object: None,
-            lost: vec![Lost { field, advice }],
-            moved: Vec::new(),
+            dropped: vec![DroppedField { field, advice }],
+            renamed: Vec::new(),
         }
     }
 
-    fn lose(&mut self, field: FieldPath, advice: &'static str) {
-        self.lost.push(Lost { field, advice });
+    fn drop_field(&mut self, field: FieldPath, advice: &'static str) {
+        self.dropped.push(DroppedField { field, advice });
     }
 
-    fn moved(&mut self, from: impl Into<String>, to: impl Into<String>) {
+    fn rename_field(&mut self, from: impl Into<String>, to: impl Into<String>) {
         let (from, to) = (from.into(), to.into());
-        self.moved.push(Renamed { from, to });
+        self.renamed.push(RenamedField { from, to });
     }
 
     /// Where in the object that was given a field of what came out stands.
     #[must_use]
     pub fn origin(&self, field: &FieldPath) -> FieldPath {
         let pointer = field.pointer();
-        let mut all = self.moved.iter();
+        let mut all = self.renamed.iter();
         let from = all.find_map(|it| {
             let below = pointer.strip_prefix(&it.to)?;
             let is_below = below.is_empty() || below.starts_with('/');
             is_below.then(|| format!("{}{below}", it.from))
         });
-        from.map_or_else(|| field.clone(), |it| path_of(&it))
+        from.map_or_else(|| field.clone(), |it| path_from_pointer(&it))
     }
 }
 
 /// Makes an object of Kueue's, or a job or pod with Kueue's labels, one of lockkeeper's. `None` if it has nothing of
 /// Kueue's.
 #[must_use]
-pub fn convert(object: &Value) -> Option<Converted> {
+pub fn convert(object: &Value) -> Option<KueueConversion> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (version, kind) = (text("apiVersion"), text("kind"));
     let Some((GROUP, version)) = version.split_once('/') else {
-        return jobs::convert(object, version, kind);
+        return metadata::convert(object, version, kind);
     };
-    if !lost::KINDS.contains(&kind) {
-        let advice = lost::of_kind(kind);
-        return Some(Converted::nothing(FieldPath::new("kind"), advice));
+    if !dropped_fields::CONVERTIBLE_KINDS.contains(&kind) {
+        let advice = dropped_fields::kind_advice(kind);
+        return Some(KueueConversion::unconvertible(FieldPath::new("kind"), advice));
     }
     if ![VERSION, FORMER_VERSION].contains(&version) {
         let advice = "only v1beta1 and v1beta2 are converted; let Kueue convert it first";
-        return Some(Converted::nothing(FieldPath::new("apiVersion"), advice));
+        return Some(KueueConversion::unconvertible(FieldPath::new("apiVersion"), advice));
     }
     if kind == "WorkloadPriorityClass"
-        && let Some((field, advice)) = no_class(object)
+        && let Some((field, advice)) = priority_class_obstacle(object)
     {
-        return Some(Converted::nothing(field, advice));
+        return Some(KueueConversion::unconvertible(field, advice));
     }
-    let mut out = Converted::default();
+    let mut out = KueueConversion::default();
     let mut object = object.clone();
-    for (of, place, advice) in lost::FIELDS {
+    for (of, place, advice) in dropped_fields::FIELDS {
         if of.is_empty() || *of == kind {
             let steps: Vec<&str> = place.split('/').skip(1).collect();
-            remove(&mut object, &steps, FieldPath::default(), advice, &mut out);
+            remove_field(&mut object, &steps, FieldPath::default(), advice, &mut out);
         }
     }
     match kind {
-        "Workload" => class(&mut object, version, &mut out),
+        "Workload" => convert_priority_class(&mut object, version, &mut out),
         "ClusterQueue" => {
             for it in upgrade(&mut object) {
-                out.moved(it.from, it.to);
+                out.rename_field(it.from, it.to);
             }
         }
         _ => {}
     }
-    finalizer(&mut object);
-    jobs::all_metadata(&mut object, &mut out);
+    convert_finalizer(&mut object);
+    metadata::remove_kueue_names(&mut object, &mut out);
     if let Some(fields) = object.as_object_mut() {
         let version = if kind == "WorkloadPriorityClass" {
             fields.insert("kind".to_owned(), json!("PriorityClass"));
@@ -138,7 +138,7 @@ pub fn convert(object: &Value) -> Option<Converted> {
 }
 
 /// Why a class of Kueue's cannot be one of Kubernetes'.
-fn no_class(object: &Value) -> Option<(FieldPath, &'static str)> {
+fn priority_class_obstacle(object: &Value) -> Option<(FieldPath, &'static str)> {
     let value = object.get("value").and_then(Value::as_i64);
     let name = object.pointer("/metadata/name").and_then(Value::as_str);
     if value.is_some_and(|it| it > i64::from(USER_PRIORITY_MAX)) {
@@ -154,24 +154,24 @@ fn no_class(object: &Value) -> Option<(FieldPath, &'static str)> {
 }
 
 /// The class of a Workload, which is a reference in `v1beta2`, and a name beside the kind of the class in `v1beta1`.
-fn class(object: &mut Value, version: &str, out: &mut Converted) {
+fn convert_priority_class(object: &mut Value, version: &str, out: &mut KueueConversion) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
     if version == FORMER_VERSION {
         let source = spec.remove("priorityClassSource");
         let source = source.as_ref().and_then(Value::as_str);
-        let is_class = source.is_some_and(|it| SOURCES.contains(&it));
-        if !is_class && spec.remove("priorityClassName").is_some_and(|it| says(&it)) {
+        let is_class = source.is_some_and(|it| PRIORITY_CLASS_SOURCES.contains(&it));
+        if !is_class && spec.remove("priorityClassName").is_some_and(|it| has_content(&it)) {
             let advice = "Kueue takes no notice of it without priorityClassSource; remove it";
-            out.lose(FieldPath::new("spec.priorityClassName"), advice);
+            out.drop_field(FieldPath::new("spec.priorityClassName"), advice);
         }
         return;
     }
     let Some(class) = spec.remove("priorityClassRef") else {
         return;
     };
-    let name = class.get("name").filter(|it| says(it));
+    let name = class.get("name").filter(|it| has_content(it));
     let known = class.as_object().filter(|it| {
         let mut names = it.keys().map(String::as_str);
         names.all(|it| ["group", "kind", "name"].contains(&it))
@@ -179,47 +179,47 @@ fn class(object: &mut Value, version: &str, out: &mut Converted) {
     match (known, name) {
         (Some(_), Some(name)) => {
             spec.insert("priorityClassName".to_owned(), name.clone());
-            out.moved("/spec/priorityClassRef/name", "/spec/priorityClassName");
+            out.rename_field("/spec/priorityClassRef/name", "/spec/priorityClassName");
         }
-        _ if says(&class) => {
+        _ if has_content(&class) => {
             let advice = "it is no reference to a class; name one";
-            out.lose(FieldPath::new("spec.priorityClassRef"), advice);
+            out.drop_field(FieldPath::new("spec.priorityClassRef"), advice);
         }
         _ => {}
     }
 }
 
 /// Kueue's finalizer becomes lockkeeper's.
-fn finalizer(object: &mut Value) {
+fn convert_finalizer(object: &mut Value) {
     let all = object.pointer_mut("/metadata/finalizers");
     for it in all.and_then(Value::as_array_mut).into_iter().flatten() {
-        if it.as_str() == Some(IN_USE) {
+        if it.as_str() == Some(RESOURCE_IN_USE) {
             *it = Value::from(labels::RESOURCE_IN_USE);
         }
     }
 }
 
 /// Removes what stands at a place, in which `*` is any item of a list.
-fn remove(
+fn remove_field(
     value: &mut Value,
     steps: &[&str],
     at: FieldPath,
     advice: &'static str,
-    out: &mut Converted,
+    out: &mut KueueConversion,
 ) {
     match (steps, value) {
         ([name], Value::Object(fields)) => match fields.remove(*name) {
-            Some(value) if says(&value) => out.lose(at.named(*name), advice),
+            Some(value) if has_content(&value) => out.drop_field(at.named(*name), advice),
             _ => {}
         },
         (["*", rest @ ..], Value::Array(items)) => {
             for (index, item) in items.iter_mut().enumerate() {
-                remove(item, rest, at.clone().index(index), advice, out);
+                remove_field(item, rest, at.clone().index(index), advice, out);
             }
         }
         ([name, rest @ ..], Value::Object(fields)) => {
             if let Some(value) = fields.get_mut(*name) {
-                remove(value, rest, at.named(*name), advice, out);
+                remove_field(value, rest, at.named(*name), advice, out);
             }
         }
         _ => {}
@@ -227,17 +227,17 @@ fn remove(
 }
 
 /// Whether anything stands there that could be lost.
-fn says(value: &Value) -> bool {
+fn has_content(value: &Value) -> bool {
     match value {
         Value::Null => false,
-        Value::Array(items) => items.iter().any(says),
-        Value::Object(fields) => fields.values().any(says),
+        Value::Array(items) => items.iter().any(has_content),
+        Value::Object(fields) => fields.values().any(has_content),
         _ => true,
     }
 }
 
 /// The path of a JSON pointer.
-fn path_of(pointer: &str) -> FieldPath {
+fn path_from_pointer(pointer: &str) -> FieldPath {
     let mut steps = pointer.split('/').skip(1).map(unescaped);
     let mut path = FieldPath::default();
     while let Some(step) = steps.next() {
@@ -255,7 +255,7 @@ fn path_of(pointer: &str) -> FieldPath {
 }
 
 /// The entries of a map, without those that are no map.
-fn entries<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Map<String, Value>> {
+fn fields_of<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Map<String, Value>> {
     value.get_mut(name)?.as_object_mut()
 }
 

@@ -10,28 +10,28 @@ pub const FORMER_VERSION: &str = "v1beta1";
 
 /// A field that has another name in each of the two versions: as a JSON pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct MovedField {
     /// In `v1beta1`.
     pub from: &'static str,
     /// In `v1beta2`.
     pub to: &'static str,
 }
 
-const fn moved(from: &'static str, to: &'static str) -> Moved {
-    Moved { from, to }
+const fn moved_field(from: &'static str, to: &'static str) -> MovedField {
+    MovedField { from, to }
 }
 
-const COHORT: Moved = moved("/spec/cohort", "/spec/cohortName");
-const CHECKS: Moved = moved(
+const COHORT: MovedField = moved_field("/spec/cohort", "/spec/cohortName");
+const CHECKS: MovedField = moved_field(
     "/spec/admissionChecks",
     "/spec/admissionChecksStrategy/admissionChecks",
 );
-const CLASS: Moved = moved("/spec/priorityClassName", "/spec/priorityClassRef/name");
-const CLASS_SOURCE: Moved = moved("/spec/priorityClassSource", "/spec/priorityClassRef");
+const CLASS: MovedField = moved_field("/spec/priorityClassName", "/spec/priorityClassRef/name");
+const CLASS_SOURCE: MovedField = moved_field("/spec/priorityClassSource", "/spec/priorityClassRef");
 
 /// Changes an object of `v1beta1` into one of `v1beta2`, and says what has moved. Any other object is left as
 /// it is.
-pub fn upgrade(object: &mut Value) -> Vec<Moved> {
+pub fn upgrade(object: &mut Value) -> Vec<MovedField> {
     let version = format!("{GROUP}/{FORMER_VERSION}");
     if object.get("apiVersion").and_then(Value::as_str) != Some(&version) {
         return Vec::new();
@@ -51,7 +51,7 @@ pub fn upgrade(object: &mut Value) -> Vec<Moved> {
     }
 }
 
-fn cluster_queue(spec: &mut Map<String, Value>) -> Vec<Moved> {
+fn cluster_queue(spec: &mut Map<String, Value>) -> Vec<MovedField> {
     let mut all = Vec::new();
     if let Some(cohort) = spec.remove("cohort") {
         spec.insert("cohortName".to_owned(), cohort);
@@ -76,7 +76,7 @@ fn cluster_queue(spec: &mut Map<String, Value>) -> Vec<Moved> {
     all
 }
 
-fn workload(spec: &mut Map<String, Value>) -> Vec<Moved> {
+fn workload(spec: &mut Map<String, Value>) -> Vec<MovedField> {
     let source = spec.remove("priorityClassSource");
     let name = spec.remove("priorityClassName");
     let (group, kind) = match source.as_ref().and_then(Value::as_str) {
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(kind: &str, former: Value, expected: Value, moved: &[Moved]) {
+    fn check(kind: &str, former: Value, expected: Value, moved: &[MovedField]) {
         let object = |version: &str, spec| json!({"apiVersion": format!("{GROUP}/{version}"), "kind": kind, "spec": spec});
         let mut upgraded = object(FORMER_VERSION, former);
         assert_eq!(upgrade(&mut upgraded), moved);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_moved_is_found_again() {
+    fn moved_fields_are_reported() {
         check(
             "ClusterQueue",
             json!({"cohort": "a", "stopPolicy": "Hold"}),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn old_words_become_new_ones() {
+    fn fungibility_values_are_upgraded() {
         check(
             "ClusterQueue",
             json!({"flavorFungibility": {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}}),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_becomes_a_reference() {
+    fn priority_class_name_becomes_reference() {
         check(
             "Workload",
             json!({"priorityClassSource": "scheduling.k8s.io/priorityclass", "priorityClassName": "high"}),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_object_is_left_alone() {
+    fn other_objects_are_unchanged() {
         for value in [
             json!(null),
             json!([]),

@@ -21,7 +21,7 @@ use serde::Deserialize;
 pub const VERSION: &str = "v1beta1";
 
 /// Another version with the same fields.
-pub const ALSO: &str = "v1alpha3";
+pub const EQUIVALENT_VERSION: &str = "v1alpha3";
 
 /// Groups of pods that belong together.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_the_empty_value() {
+    fn null_reads_as_default() {
         let group: PodGroup = decode(json!({
             "metadata": {"creationTimestamp": null},
             "spec": {"workloadRef": null, "schedulingPolicy": null, "preemptionPolicy": null},
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_nest() {
+    fn composite_templates_nest() {
         let workers = json!({
             "name": "workers", "schedulingPolicy": {"gang": {"minCount": 2}},
             "disruptionMode": {"all": {}}, "priority": 5, "preemptionPolicy": "Never",

@@ -1,9 +1,9 @@
 //! Files as they are and as they should be.
 
-use super::{Mender, replace};
-use crate::check::choice::Choice;
-use crate::check::kinds::{self, Known};
-use crate::check::source::Source;
+use super::{Fixer, replace_file};
+use crate::check::rule_selection::RuleSelection;
+use crate::check::kinds::{self, KindRegistry};
+use crate::check::source::ParsedSource;
 use lockkeeper_api::config::Config;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
@@ -16,38 +16,38 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::sync::{Arc, LazyLock};
 use tempfile::TempDir;
 
-static MENDER: LazyLock<Mender> = LazyLock::new(|| {
-    let choice = Choice::default();
-    let Ok(known) = Known::new(&choice) else {
+static FIXER: LazyLock<Fixer> = LazyLock::new(|| {
+    let choice = RuleSelection::default();
+    let Ok(known) = KindRegistry::new(&choice) else {
         panic!("the schemas can be read");
     };
-    Mender {
-        known,
-        world: Index::default(),
+    Fixer {
+        kinds: known,
+        index: Index::default(),
         settings: kinds::settings(Config::default(), Arc::default(), &choice).unwrap(),
     }
 });
 
 /// What becomes of a text, and the fields that are left. Doing it again changes nothing.
 #[track_caller]
-fn mended(before: &str) -> (String, Vec<String>) {
+fn fix_text(before: &str) -> (String, Vec<String>) {
     let mend = |text: &str| {
-        let Ok(source) = Source::parse(text.to_owned()) else {
+        let Ok(source) = ParsedSource::parse(text.to_owned()) else {
             panic!("it can be read: {text}");
         };
-        MENDER.mend(source)
+        FIXER.fix(source)
     };
     let once = mend(before);
     assert_eq!(mend(&once.after).after, once.after);
     (
         once.after,
-        once.left.iter().map(ToString::to_string).collect(),
+        once.skipped_fields.iter().map(ToString::to_string).collect(),
     )
 }
 
 #[track_caller]
 fn check(before: &str, after: &str) {
-    let (mended, left) = mended(before);
+    let (mended, left) = fix_text(before);
     assert_eq!(mended, after);
     assert_eq!(left, [""; 0]);
 }
@@ -59,7 +59,7 @@ const QUEUE: &str =
     "apiVersion: lockkeeper.dev/v1alpha1\nkind: ClusterQueue\nmetadata: {name: a}\n";
 
 #[test]
-fn comments_and_layout_stay() {
+fn fix_keeps_comments_and_layout() {
     check(
         &format!("# one\n{HEAD}spec:   # two\n  # three\n  parent:   'x'  # four\r\n"),
         &format!("# one\n{HEAD}spec:   # two\n  # three\n  parentName:   'x'  # four\r\n"),
@@ -76,7 +76,7 @@ fn comments_and_layout_stay() {
 }
 
 #[test]
-fn what_is_not_sure_stays() {
+fn fix_keeps_ambiguous_typos() {
     let head = HEAD.replace("Cohort", "ClusterQueue");
     for spec in [
         // The field that is meant stands there already, or its value does not fit.
@@ -103,7 +103,7 @@ fn what_is_not_sure_stays() {
                spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}\n";
     check(job, job);
     // v1beta1 calls it that.
-    let (old, _) = mended(&format!(
+    let (old, _) = fix_text(&format!(
         "{}spec: {{cohort: a, namespaceSelector: {{}}}}\n",
         head.replace("lockkeeper.dev/v1alpha1", "kueue.x-k8s.io/v1beta1")
     ));
@@ -111,7 +111,7 @@ fn what_is_not_sure_stays() {
 }
 
 #[test]
-fn defaults_are_written_as_their_neighbours_are() {
+fn fix_writes_defaults_in_surrounding_style() {
     for (before, after) in [
         // Block style, with what may stand behind and below.
         (
@@ -131,12 +131,12 @@ fn defaults_are_written_as_their_neighbours_are() {
             "spec: {fairSharing: { # none\n  }}\n",
         ),
     ] {
-        let (mended, left) = mended(&format!("{HEAD}{before}"));
+        let (mended, left) = fix_text(&format!("{HEAD}{before}"));
         assert_eq!(mended, format!("{HEAD}{after}"));
         assert_eq!(left.is_empty(), before != after);
     }
     insta::assert_snapshot!(
-        mended(&format!(
+        fix_text(&format!(
             "{QUEUE}spec: # the quota\n    cohortName: b # why\n    preemption: # who\n        withinClusterQueue: LowerPriority\n    # the end\n\
              ---\n{QUEUE}spec:\n  flavorFungibility: {{whenCanBorrow: TryNextFlavor}}\n  preemption: {{ borrowWithinCohort: {{policy: Never}}, }}\n\
              ---\n{QUEUE}spec:\n  flavorFungibility:\n    whenCanBorrow: >-\n      TryNextFlavor\n\n\n---\n{QUEUE}spec: {{}}\n"
@@ -146,7 +146,7 @@ fn defaults_are_written_as_their_neighbours_are() {
 }
 
 #[test]
-fn lists_and_json_are_filled_in() {
+fn fix_adds_defaults_in_lists_and_json() {
     let workload = "\
 apiVersion: v1
 kind: List
@@ -163,16 +163,16 @@ items:
           spec:
             containers:
             - {name: a, image: b}";
-    insta::assert_snapshot!(mended(workload).0);
+    insta::assert_snapshot!(fix_text(workload).0);
     let queue = json!({"apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ClusterQueue", "metadata": {"name": "a"},
                        "spec": {"flavorFungibility": {}, "preemption": {"withinClusterQueue": "Never"}}});
     let pretty = serde_json::to_string_pretty(&queue).unwrap();
-    insta::assert_snapshot!(mended(&pretty).0);
-    insta::assert_snapshot!(mended(&queue.to_string()).0);
+    insta::assert_snapshot!(fix_text(&pretty).0);
+    insta::assert_snapshot!(fix_text(&queue.to_string()).0);
 }
 
 #[test]
-fn anchors_tags_and_empty_fields_are_left_and_told() {
+fn fix_skips_and_reports_anchors_tags_and_empty_fields() {
     for (spec, left) in [
         ("{fairSharing: &a {}}", vec!["spec.fairSharing.weight"]),
         ("{fairSharing: !!map {}}", vec!["spec.fairSharing.weight"]),
@@ -181,12 +181,12 @@ fn anchors_tags_and_empty_fields_are_left_and_told() {
         ("{<<: {fairSharing: {}}}", vec!["spec.fairSharing.weight"]),
     ] {
         let text = format!("{HEAD}spec: {spec}\n");
-        assert_eq!(mended(&text), (text.clone(), vec![left[0].to_owned()]));
+        assert_eq!(fix_text(&text), (text.clone(), vec![left[0].to_owned()]));
     }
     // Only the object that is in the way is left.
     let text =
         format!("{HEAD}spec: {{fairSharing: &a {{}}}}\n---\n{HEAD}spec: {{fairSharing: {{}}}}\n");
-    let (mended, left) = mended(&text);
+    let (mended, left) = fix_text(&text);
     assert!(
         mended.ends_with("spec: {fairSharing: {weight: \"1\"}}\n"),
         "{mended}"
@@ -195,29 +195,29 @@ fn anchors_tags_and_empty_fields_are_left_and_told() {
 }
 
 #[test]
-fn a_class_that_is_the_default_is_written_only_where_it_is_known() {
+fn fix_writes_default_class_only_if_known() {
     let text = format!(
         "{}spec: {{queueName: a, podSets: [{{name: main, count: 1, template: {{spec: {{containers: []}}}}}}]}}\n",
         HEAD.replace("Cohort", "Workload")
     );
-    assert_eq!(mended(&text).0, text);
+    assert_eq!(fix_text(&text).0, text);
     let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "low"},
                        "value": 1, "globalDefault": true});
     let mut world = Index::default();
-    facts::observe(&mut world, &class).unwrap();
-    let Ok(known) = Known::new(&Choice::default()) else {
+    facts::ingest(&mut world, &class).unwrap();
+    let Ok(known) = KindRegistry::new(&RuleSelection::default()) else {
         panic!("the schemas can be read");
     };
-    let settings = MENDER.settings.clone();
-    let mender = Mender {
-        known,
-        world,
+    let settings = FIXER.settings.clone();
+    let mender = Fixer {
+        kinds: known,
+        index: world,
         settings,
     };
-    let Ok(source) = Source::parse(text) else {
+    let Ok(source) = ParsedSource::parse(text) else {
         panic!("it can be read");
     };
-    let after = mender.mend(source).after;
+    let after = mender.fix(source).after;
     assert!(
         after.ends_with("}], preemptionPriorityClassName: low, priorityClassName: low}\n"),
         "{after}"
@@ -240,7 +240,7 @@ enum Style {
 }
 
 /// A field, with comments and space around it.
-fn written(value: &Value, style: Style, indent: usize, out: &mut String) {
+fn write_value(value: &Value, style: Style, indent: usize, out: &mut String) {
     let pad = " ".repeat(indent);
     match (value, style) {
         (Value::Object(fields), Style::Block) if !fields.is_empty() => {
@@ -248,7 +248,7 @@ fn written(value: &Value, style: Style, indent: usize, out: &mut String) {
                 let is_deep = value.as_object().is_some_and(|it| !it.is_empty());
                 *out += &[&pad, name.as_str(), ":"].concat();
                 out.push_str(if is_deep { " # deep\n" } else { " " });
-                written(value, style, indent + 2, out);
+                write_value(value, style, indent + 2, out);
                 if !is_deep {
                     out.push_str(" # leaf\n");
                 }
@@ -257,7 +257,7 @@ fn written(value: &Value, style: Style, indent: usize, out: &mut String) {
         (Value::Object(fields), Style::Flow) => {
             let fields = fields.iter().map(|(name, value)| {
                 let mut out = format!("{name}: ");
-                written(value, style, 0, &mut out);
+                write_value(value, style, 0, &mut out);
                 out
             });
             *out += &["{", &fields.collect::<Vec<_>>().join(" , "), "}"].concat();
@@ -273,7 +273,7 @@ fn text(spec: &Value, style: Style) -> String {
     let object = json!({"apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ClusterQueue",
                         "metadata": {"name": "a"}, "spec": spec});
     let mut out = String::new();
-    written(&object, style, 0, &mut out);
+    write_value(&object, style, 0, &mut out);
     out.push('\n');
     out
 }
@@ -282,7 +282,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_written_is_what_is_meant_and_nothing_is_left(
+    fn fix_random_queues_adds_every_default(
         specs in vec((subsequence(vec![
             ("cohortName", json!("b")),
             ("elastic", json!({})),
@@ -309,22 +309,22 @@ proptest! {
         if !has_end {
             before = before.trim_end().to_owned();
         }
-        let (after, left) = mended(&before);
+        let (after, left) = fix_text(&before);
         prop_assert!(left.is_empty(), "{left:?}\n{after}");
         let comments = |text: &str| text.matches('#').count();
         prop_assert_eq!(comments(&before), comments(&after));
-        let Ok(read) = Source::parse(after.clone()) else {
+        let Ok(read) = ParsedSource::parse(after.clone()) else {
             panic!("it can be read: {after}");
         };
         for document in read.documents {
-            let filled = MENDER.known.filled(&document.value, &MENDER.context());
+            let filled = FIXER.kinds.with_defaults(&document.value, &FIXER.context());
             // The finalizer is not for files.
             prop_assert_eq!(&filled["spec"], &document.value["spec"]);
         }
     }
 
     #[test]
-    fn items_of_lists_are_filled_in_wherever_they_stand(
+    fn fix_random_list_layouts_adds_item_defaults(
         pod_sets in vec((any::<bool>(), any::<bool>(), any::<bool>()), 1..4),
         (pad, dash) in select(vec![("  ", "- "), ("    ", "- "), ("  ", "-   "), ("   ", "-\n    ")]),
         is_last in any::<bool>(),
@@ -346,13 +346,13 @@ proptest! {
         let (above, below) = if is_last { (other, "") } else { ("", other) };
         let head = HEAD.replace("Cohort", "Workload");
         let before = format!("{head}spec:\n{above}  podSets:\n{items}{below}");
-        let (after, left) = mended(&before);
+        let (after, left) = fix_text(&before);
         prop_assert!(left.is_empty(), "{left:?}\n{after}");
-        let Ok(read) = Source::parse(after.clone()) else {
+        let Ok(read) = ParsedSource::parse(after.clone()) else {
             panic!("it can be read: {after}");
         };
         let value = &read.documents[0].value;
-        let mut filled = MENDER.known.filled(value, &MENDER.context());
+        let mut filled = FIXER.kinds.with_defaults(value, &FIXER.context());
         filled["spec"].as_object_mut().unwrap().remove("active");
         prop_assert_eq!(&filled["spec"], &value["spec"]);
         for line in before.lines() {
@@ -361,7 +361,7 @@ proptest! {
     }
 
     #[test]
-    fn json_stays_json(
+    fn fix_json_input_stays_json(
         fields in subsequence(vec![
             ("fairSharing", json!({})),
             ("flavorFungibility", json!({"whenCanBorrow": "TryNextFlavor"})),
@@ -374,7 +374,7 @@ proptest! {
         if is_tight {
             before = serde_json::from_str::<Value>(&before).unwrap().to_string();
         }
-        let (after, left) = mended(&before);
+        let (after, left) = fix_text(&before);
         prop_assert!(left.is_empty());
         let value: Value = serde_json::from_str(&after).unwrap();
         let again = if is_tight { value.to_string() } else { text(&value["spec"], Style::Json) };
@@ -385,13 +385,13 @@ proptest! {
 }
 
 #[test]
-fn a_file_is_replaced_as_a_whole_and_keeps_its_rights() {
+fn replace_file_is_atomic_and_keeps_permissions() {
     let folder = TempDir::new().unwrap();
     let (file, link) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
     fs::write(&file, "old").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
     symlink(&file, &link).unwrap();
-    replace(&link, "new").unwrap();
+    replace_file(&link, "new").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap(), "new");
     assert_eq!(
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,
@@ -399,5 +399,5 @@ fn a_file_is_replaced_as_a_whole_and_keeps_its_rights() {
     );
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-    assert!(replace(&folder.path().join("none"), "new").is_err());
+    assert!(replace_file(&folder.path().join("none"), "new").is_err());
 }

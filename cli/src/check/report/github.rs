@@ -1,29 +1,29 @@
 //! Workflow commands that GitHub shows beside the lines.
 
-use super::{Format, Judged, Said, Severity};
+use super::{Format, CheckedFile, ExceptionStatus, Severity};
 
 pub(super) struct Github;
 
 impl Format for Github {
-    fn file(&self, judged: &Judged) -> String {
+    fn file(&self, judged: &CheckedFile) -> String {
         let objects = match &judged.outcome {
             Ok(objects) => objects,
             Err(it) => {
                 let severity = Severity::Error;
-                return annotation(severity, &judged.name, it.place, "unreadable", &it.message);
+                return annotation(severity, &judged.name, it.location, "unreadable", &it.message);
             }
         };
-        let told = objects.checked.iter().flat_map(super::Object::open);
+        let told = objects.objects.iter().flat_map(super::ReportedObject::unsuppressed);
         told.map(|it| {
-            let place = it.place.map(|it| (it.line, it.column));
+            let place = it.location.map(|it| (it.line, it.column));
             let text = it.finding.text();
             annotation(it.severity, &judged.name, place, &it.finding.rule, &text)
         })
         .collect()
     }
 
-    fn exceptions(&self, all: &[Said]) -> String {
-        let ended = all.iter().filter(|it| it.has_ended);
+    fn exceptions(&self, all: &[ExceptionStatus]) -> String {
+        let ended = all.iter().filter(|it| it.is_expired);
         let told = ended.map(|it| {
             let warning = Severity::Warning;
             annotation(warning, &it.file, None, "exception", &it.problem())

@@ -1,7 +1,7 @@
 //! For programs: findings and a summary.
 
-use super::{Format, Judged, Object, Said, Tally, Told};
-use crate::check::source::Problem;
+use super::{Format, CheckedFile, ReportedObject, ExceptionStatus, Tally, ReportedFinding};
+use crate::check::source::ReadError;
 use serde_json::{Value, json};
 
 pub(super) struct Json;
@@ -11,14 +11,14 @@ impl Format for Json {
         "{\n  \"findings\": [".to_owned()
     }
 
-    fn file(&self, judged: &Judged) -> String {
+    fn file(&self, judged: &CheckedFile) -> String {
         let name = &judged.name;
         let all: Vec<Value> = match &judged.outcome {
-            Err(problem) => vec![unreadable(name, problem)],
+            Err(problem) => vec![read_error_json(name, problem)],
             Ok(objects) => {
-                let objects = objects.checked.iter();
-                let all = objects.flat_map(|object| object.open().map(move |it| (object, it)));
-                all.map(|(object, told)| finding(name, object, told))
+                let objects = objects.objects.iter();
+                let all = objects.flat_map(|object| object.unsuppressed().map(move |it| (object, it)));
+                all.map(|(object, told)| finding_json(name, object, told))
                     .collect()
             }
         };
@@ -39,17 +39,17 @@ impl Format for Json {
         });
         let summary = indented(&summary, 2);
         // Only where the configuration has any.
-        let exceptions = if tally.exceptions.is_empty() {
+        let exceptions = if tally.exception_statuses.is_empty() {
             String::new()
         } else {
-            let all: Vec<Value> = tally.exceptions.iter().map(Said::json).collect();
+            let all: Vec<Value> = tally.exception_statuses.iter().map(ExceptionStatus::json).collect();
             format!("\"exceptions\": {},\n  ", indented(&Value::from(all), 2))
         };
         format!("{end}],\n  {exceptions}\"summary\": {summary}\n}}\n")
     }
 
-    fn exceptions(&self, all: &[Said]) -> String {
-        let ended = all.iter().filter(|it| it.has_ended);
+    fn exceptions(&self, all: &[ExceptionStatus]) -> String {
+        let ended = all.iter().filter(|it| it.is_expired);
         let told = ended.map(|it| {
             json!({
                 "rule": null, "severity": "warning", "file": it.file, "line": null, "column": null,
@@ -62,7 +62,7 @@ impl Format for Json {
 }
 
 /// An object with one field more.
-pub(in crate::check) fn with(mut object: Value, name: &str, value: Value) -> Value {
+pub(in crate::check) fn with_field(mut object: Value, name: &str, value: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.insert(name.to_owned(), value);
     }
@@ -83,8 +83,8 @@ pub(super) fn indented(value: &Value, depth: usize) -> String {
     format!("{value:#}").replace('\n', &format!("\n{}", " ".repeat(depth)))
 }
 
-fn unreadable(file: &str, problem: &Problem) -> Value {
-    let (line, column) = problem.place.unzip();
+fn read_error_json(file: &str, problem: &ReadError) -> Value {
+    let (line, column) = problem.location.unzip();
     json!({
         "rule": null, "severity": "error", "file": file, "line": line, "column": column,
         "object": null, "field": null, "type": "Unreadable", "message": problem.message,
@@ -92,9 +92,9 @@ fn unreadable(file: &str, problem: &Problem) -> Value {
     })
 }
 
-fn finding(file: &str, object: &Object, told: &Told) -> Value {
+fn finding_json(file: &str, object: &ReportedObject, told: &ReportedFinding) -> Value {
     let (identity, finding) = (&object.identity, &told.finding);
-    let place = told.place.map(|it| (it.line, it.column)).unzip();
+    let place = told.location.map(|it| (it.line, it.column)).unzip();
     let related: Vec<Value> = told
         .notes
         .iter()
@@ -104,8 +104,8 @@ fn finding(file: &str, object: &Object, told: &Told) -> Value {
         "rule": finding.rule,
         "severity": told.severity.word(),
         "file": file,
-        "line": told.place.map(|it| it.line),
-        "column": told.place.map(|it| it.column),
+        "line": told.location.map(|it| it.line),
+        "column": told.location.map(|it| it.column),
         "object": {
             "apiVersion": identity.api_version, "kind": identity.kind,
             "namespace": identity.namespace, "name": identity.name,

@@ -1,6 +1,6 @@
 //! For what reads the reports of tests: a suite for each file, a case for each object.
 
-use super::{Format, Judged, Object, Objects, Severity, Told};
+use super::{Format, CheckedFile, ReportedObject, FileObjects, Severity, ReportedFinding};
 use std::fmt::Write as _;
 
 pub(super) struct Junit {
@@ -12,17 +12,17 @@ impl Junit {
         Self { fail_on }
     }
 
-    fn case(&self, out: &mut String, file: &str, object: &Object) {
+    fn write_case(&self, out: &mut String, file: &str, object: &ReportedObject) {
         let identity = &object.identity;
         let name = format!("{} {}", identity.kind, identity.full_name());
-        let fails = |it: &&Told| it.severity >= self.fail_on;
-        let failures: Vec<&Told> = object.open().filter(fails).collect();
-        let others: Vec<&Told> = object.told.iter().collect();
+        let fails = |it: &&ReportedFinding| it.severity >= self.fail_on;
+        let failures: Vec<&ReportedFinding> = object.unsuppressed().filter(fails).collect();
+        let others: Vec<&ReportedFinding> = object.findings.iter().collect();
         let others = others.into_iter();
-        let others: Vec<&Told> = others
+        let others: Vec<&ReportedFinding> = others
             .filter(|it| it.suppressed.is_some() || it.severity < self.fail_on)
             .collect();
-        let (file, name) = (escaped(file), escaped(&name));
+        let (file, name) = (escape_xml(file), escape_xml(&name));
         // Writing to a string does not fail.
         let _ = write!(out, "    <testcase classname=\"{file}\" name=\"{name}\"");
         if failures.is_empty() && others.is_empty() {
@@ -35,31 +35,31 @@ impl Junit {
                 1 => String::new(),
                 count => format!(" (and {} more)", count.saturating_sub(1)),
             };
-            let message = escaped(&format!("{}{more}", first.finding.text()));
-            let rule = escaped(&first.finding.rule);
-            let body = listed(&file, &failures);
+            let message = escape_xml(&format!("{}{more}", first.finding.text()));
+            let rule = escape_xml(&first.finding.rule);
+            let body = finding_lines(&file, &failures);
             let _ = writeln!(
                 out,
                 "      <failure message=\"{message}\" type=\"{rule}\">{body}</failure>"
             );
         }
         if !others.is_empty() {
-            let body = listed(&file, &others);
+            let body = finding_lines(&file, &others);
             let _ = writeln!(out, "      <system-out>{body}</system-out>");
         }
         out.push_str("    </testcase>\n");
     }
 
-    fn suite(&self, out: &mut String, file: &str, objects: &Objects) {
-        let is_bad = |object: &&Object| object.open().any(|it| it.severity >= self.fail_on);
-        let failures = objects.checked.iter().filter(is_bad).count();
-        let (name, tests) = (escaped(file), objects.checked.len());
+    fn write_suite(&self, out: &mut String, file: &str, objects: &FileObjects) {
+        let is_bad = |object: &&ReportedObject| object.unsuppressed().any(|it| it.severity >= self.fail_on);
+        let failures = objects.objects.iter().filter(is_bad).count();
+        let (name, tests) = (escape_xml(file), objects.objects.len());
         let _ = writeln!(
             out,
             "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\">"
         );
-        for object in &objects.checked {
-            self.case(out, file, object);
+        for object in &objects.objects {
+            self.write_case(out, file, object);
         }
         out.push_str("  </testsuite>\n");
     }
@@ -71,19 +71,19 @@ impl Format for Junit {
             .to_owned()
     }
 
-    fn file(&self, judged: &Judged) -> String {
+    fn file(&self, judged: &CheckedFile) -> String {
         let mut out = String::new();
         match &judged.outcome {
             // A suite without cases says nothing.
-            Ok(objects) if objects.checked.is_empty() => {}
-            Ok(objects) => self.suite(&mut out, &judged.name, objects),
+            Ok(objects) if objects.objects.is_empty() => {}
+            Ok(objects) => self.write_suite(&mut out, &judged.name, objects),
             Err(problem) => {
-                let name = escaped(&judged.name);
+                let name = escape_xml(&judged.name);
                 let at = problem
-                    .place
+                    .location
                     .map(|(line, column)| format!(":{line}:{column}"));
                 let at = at.unwrap_or_default();
-                let message = escaped(&format!("cannot be read: {}", problem.message));
+                let message = escape_xml(&format!("cannot be read: {}", problem.message));
                 let _ = write!(
                     out,
                     "  <testsuite name=\"{name}\" tests=\"1\" failures=\"0\" errors=\"1\">\n    \
@@ -102,14 +102,14 @@ impl Format for Junit {
 }
 
 /// Findings, a line each; `file` is escaped.
-fn listed(file: &str, all: &[&Told]) -> String {
+fn finding_lines(file: &str, all: &[&ReportedFinding]) -> String {
     let lines = all.iter().map(|it| {
-        let at = it.place.map(|it| format!(":{}:{}", it.line, it.column));
+        let at = it.location.map(|it| format!(":{}:{}", it.line, it.column));
         let at = at.unwrap_or_default();
         let (word, rule) = (it.severity.word(), &it.finding.rule);
-        let text = escaped(&it.finding.text());
+        let text = escape_xml(&it.finding.text());
         let reason = it.suppressed.as_ref();
-        let reason = reason.map(|it| format!(" (suppressed: {})", escaped(it)));
+        let reason = reason.map(|it| format!(" (suppressed: {})", escape_xml(it)));
         let reason = reason.unwrap_or_default();
         format!("{file}{at}: {word}[{rule}]: {text}{reason}")
     });
@@ -117,7 +117,7 @@ fn listed(file: &str, all: &[&Told]) -> String {
 }
 
 /// A text as XML has it, in attributes too. Characters that XML cannot have are replaced.
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for it in text.chars() {
         match it {

@@ -1,11 +1,11 @@
 //! SARIF 2.1.0, as services that show what analyzers found read it.
 
-use super::json::{indented, items, with};
-use super::{Format, Judged, Object, Tally, Told};
+use super::json::{indented, items, with_field};
+use super::{Format, CheckedFile, ReportedObject, Tally, ReportedFinding};
 use crate::check::source::Identity;
 use lockkeeper_api::config::Action;
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::reference::{Entry, entries, file_name};
+use lockkeeper_policies::reference::{RuleEntry, entries, file_name};
 use lockkeeper_policies::suppression::ANNOTATION;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use std::path::{Component, Path};
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 pub(super) struct Sarif {
-    rules: Vec<Entry>,
+    rules: Vec<RuleEntry>,
     indices: BTreeMap<&'static str, usize>,
     /// The address that pages of rules are below.
     pages: Option<String>,
@@ -34,15 +34,15 @@ impl Sarif {
         }
     }
 
-    fn result(&self, file: &str, object: &Object, told: &Told) -> Value {
+    fn result(&self, file: &str, object: &ReportedObject, told: &ReportedFinding) -> Value {
         let (identity, finding) = (&object.identity, &told.finding);
-        let place = told.place.map(|it| Region {
+        let place = told.location.map(|it| Region {
             line: it.line,
             column: it.column,
             end: Some(it.column.saturating_add(it.width)),
         });
         let location = json!({
-            "physicalLocation": physical(file, place.as_ref()),
+            "physicalLocation": physical_location(file, place.as_ref()),
             "logicalLocations": [{
                 "name": finding.field.text(),
                 "fullyQualifiedName": format!(
@@ -66,19 +66,19 @@ impl Sarif {
             "partialFingerprints": {"objectAndField/v1": fingerprint(identity, finding)},
         });
         if let Some(at) = self.indices.get(&*finding.rule) {
-            result = with(result, "ruleIndex", json!(at));
+            result = with_field(result, "ruleIndex", json!(at));
         }
         if let Some(reason) = &told.suppressed {
             let suppression = json!({
                 "kind": "inSource", "justification": reason,
                 "location": {"logicalLocations": [{"name": ANNOTATION}]},
             });
-            result = with(result, "suppressions", json!([suppression]));
+            result = with_field(result, "suppressions", json!([suppression]));
         }
         result
     }
 
-    fn rule(&self, entry: &Entry) -> Value {
+    fn rule(&self, entry: &RuleEntry) -> Value {
         let rule = &entry.rule;
         let is_error = entry
             .kinds
@@ -96,7 +96,7 @@ impl Sarif {
         });
         if let Some(pages) = &self.pages {
             let page = format!("{pages}/{}", file_name(rule));
-            out = with(out, "helpUri", json!(page));
+            out = with_field(out, "helpUri", json!(page));
         }
         out
     }
@@ -109,12 +109,12 @@ impl Format for Sarif {
         )
     }
 
-    fn file(&self, judged: &Judged) -> String {
+    fn file(&self, judged: &CheckedFile) -> String {
         let Ok(objects) = &judged.outcome else {
             return String::new();
         };
-        let all = objects.checked.iter();
-        let all = all.flat_map(|object| object.told.iter().map(move |told| (object, told)));
+        let all = objects.objects.iter();
+        let all = all.flat_map(|object| object.findings.iter().map(move |told| (object, told)));
         let all: Vec<Value> = all
             .map(|(object, told)| self.result(&judged.name, object, told))
             .collect();
@@ -132,12 +132,12 @@ impl Format for Sarif {
             "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules,
         }});
         let notifications = tally.unreadable.iter().map(|(file, problem)| {
-            let place = problem.place.map(|(line, column)| Region {
+            let place = problem.location.map(|(line, column)| Region {
                 line,
                 column,
                 end: None,
             });
-            let physical = physical(file, place.as_ref());
+            let physical = physical_location(file, place.as_ref());
             json!({
                 "level": "error",
                 "message": {"text": format!("cannot be read: {}", problem.message)},
@@ -166,7 +166,7 @@ struct Region {
     end: Option<usize>,
 }
 
-fn physical(file: &str, region: Option<&Region>) -> Value {
+fn physical_location(file: &str, region: Option<&Region>) -> Value {
     let location = json!({"artifactLocation": {"uri": uri(file)}});
     let Some(Region { line, column, end }) = region else {
         return location;
@@ -174,9 +174,9 @@ fn physical(file: &str, region: Option<&Region>) -> Value {
     let region = json!({"startLine": line, "startColumn": column});
     let region = match end {
         None => region,
-        Some(end) => with(region, "endColumn", json!(end)),
+        Some(end) => with_field(region, "endColumn", json!(end)),
     };
-    with(location, "region", region)
+    with_field(location, "region", region)
 }
 
 /// The first paragraph of a page below its title.
@@ -194,14 +194,14 @@ fn uri(file: &str) -> String {
             Component::RootDir => out.push_str("file:///"),
             Component::CurDir | Component::Prefix(_) => {}
             Component::ParentDir => parts.push("..".to_owned()),
-            Component::Normal(name) => parts.push(encoded(&name.to_string_lossy())),
+            Component::Normal(name) => parts.push(percent_encode(&name.to_string_lossy())),
         }
     }
     out.push_str(&parts.join("/"));
     out
 }
 
-fn encoded(name: &str) -> String {
+fn percent_encode(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

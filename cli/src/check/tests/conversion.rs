@@ -1,8 +1,8 @@
 //! Kueue's objects, judged as lockkeeper's.
 
 use super::run;
-use crate::check::choice::Choice;
-use crate::check::kinds::Known;
+use crate::check::rule_selection::RuleSelection;
+use crate::check::kinds::KindRegistry;
 use lockkeeper_api::foreign::kueue::convert;
 use serde_json::{Value, json};
 use std::fs;
@@ -51,7 +51,7 @@ metadata: {name: a}
 ";
 
 #[test]
-fn findings_name_the_lines_and_fields_of_what_was_given() {
+fn converted_findings_name_source_lines_and_fields() {
     let (text, code) = run(&[("a.yaml", OBJECTS)], &AS);
     insta::assert_snapshot!(text);
     assert_eq!(code, 1);
@@ -61,7 +61,7 @@ fn findings_name_the_lines_and_fields_of_what_was_given() {
 }
 
 #[test]
-fn what_comes_out_is_written_and_needs_no_conversion() {
+fn converted_output_needs_no_conversion() {
     let (yaml, code) = run(&[("a.yaml", OBJECTS)], &[AS[0], AS[1], "--converted", "-"]);
     insta::assert_snapshot!(yaml);
     assert_eq!(code, 1, "what is wrong is wrong though it is not printed");
@@ -78,7 +78,7 @@ fn what_comes_out_is_written_and_needs_no_conversion() {
 }
 
 #[test]
-fn a_class_whose_name_is_taken_is_lost() {
+fn conversion_conflicting_class_is_dropped() {
     let class = |value: i32| {
         format!(
             "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: high}}\nvalue: {value}\n"
@@ -97,7 +97,7 @@ fn a_class_whose_name_is_taken_is_lost() {
 }
 
 #[test]
-fn what_is_lost_can_be_chosen_and_suppressed() {
+fn lost_fields_can_be_selected_and_suppressed() {
     let (text, code) = run(
         &[("a.yaml", OBJECTS)],
         &[AS[0], AS[1], "--select", "SC007", "--fail-on", "warning"],
@@ -117,7 +117,7 @@ fn what_is_lost_can_be_chosen_and_suppressed() {
 }
 
 /// A value for each place of a schema.
-fn filled(schema: &Value) -> Value {
+fn sample_for_schema(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|it| it.first()) {
         return first.clone();
     }
@@ -126,12 +126,12 @@ fn filled(schema: &Value) -> Value {
             let fields = schema["properties"].as_object().unwrap().iter();
             Value::Object(
                 fields
-                    .map(|(name, it)| (name.clone(), filled(it)))
+                    .map(|(name, it)| (name.clone(), sample_for_schema(it)))
                     .collect(),
             )
         }
         Some("object") => json!({"a": "1"}),
-        Some("array") => json!([filled(&schema["items"])]),
+        Some("array") => json!([sample_for_schema(&schema["items"])]),
         Some("boolean") => json!(true),
         Some("string") => json!("a"),
         _ => json!(1),
@@ -140,8 +140,8 @@ fn filled(schema: &Value) -> Value {
 
 /// Whatever Kueue's schemas have is either a field of lockkeeper's or named as lost.
 #[test]
-fn no_field_of_kueue_is_forgotten() {
-    let Ok(known) = Known::new(&Choice::default()) else {
+fn conversion_covers_every_kueue_field() {
+    let Ok(known) = KindRegistry::new(&RuleSelection::default()) else {
         panic!("the schemas can be read");
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/src/kueue/schemas");
@@ -150,13 +150,13 @@ fn no_field_of_kueue_is_forgotten() {
         let plural = if kind.ends_with('s') { "es" } else { "s" };
         let file = folder.join(format!("{}{plural}.json", kind.to_lowercase()));
         let schemas: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-        let mut object = filled(&schemas[version]);
+        let mut object = sample_for_schema(&schemas[version]);
         object["apiVersion"] = format!("kueue.x-k8s.io/{version}").into();
         object["kind"] = kind.into();
         object["metadata"] = json!({"name": "a"});
         let converted = convert(&object).unwrap();
         let mut after = converted.object.unwrap();
-        assert!(!converted.lost.is_empty() || !matches!(kind, "ClusterQueue" | "Workload"));
+        assert!(!converted.dropped.is_empty() || !matches!(kind, "ClusterQueue" | "Workload"));
         if let Some(structure) = known.structure(&after) {
             assert_eq!(structure.prune(&mut after), [], "{kind} {version}");
             count += 1;

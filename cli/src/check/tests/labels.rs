@@ -65,7 +65,7 @@ fn check(metadata: &str, key: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_value_that_is_no_text_is_told_of_with_its_line() {
+fn label_non_string_value_is_reported_with_line() {
     let key = "quota.scheduling.koordinator.sh/preemptible";
     for (value, seen) in [
         ("true", "true"),
@@ -82,7 +82,7 @@ fn a_value_that_is_no_text_is_told_of_with_its_line() {
 }
 
 #[test]
-fn a_misspelt_key_is_told_of() {
+fn label_misspelled_key_is_reported() {
     let key = "quota.scheduling.koordinator.sh/preemptable";
     let metadata = format!("  name: p\n  namespace: team\n  labels:\n    {key}: \"false\"");
     check(
@@ -96,7 +96,7 @@ fn a_misspelt_key_is_told_of() {
 }
 
 #[test]
-fn a_key_among_annotations_is_told_of() {
+fn label_key_in_annotations_is_reported() {
     let key = "kueue.x-k8s.io/queue-name";
     let metadata = format!("  name: p\n  namespace: team\n  annotations:\n    {key}: a");
     check(
@@ -108,7 +108,7 @@ fn a_key_among_annotations_is_told_of() {
 
 /// Kueue's examples of old: without the label no webhook is asked.
 #[test]
-fn a_job_that_names_its_queue_in_an_annotation_is_told_of() {
+fn job_queue_name_in_annotation_is_reported() {
     let job = "\
 apiVersion: batch/v1
 kind: Job

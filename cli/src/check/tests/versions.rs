@@ -3,7 +3,7 @@
 use super::run;
 
 #[test]
-fn rules_hold_for_older_versions_of_kueues_kinds() {
+fn rules_apply_to_older_kueue_versions() {
     let queue = "\
 apiVersion: kueue.x-k8s.io/v1beta1
 kind: ClusterQueue
@@ -24,7 +24,7 @@ spec:
 }
 
 #[test]
-fn rules_hold_for_each_version_of_kubernetes_workloads_and_pod_groups() {
+fn rules_apply_to_each_workload_and_pod_group_version() {
     let objects = "\
 apiVersion: scheduling.k8s.io/v1beta1
 kind: Workload

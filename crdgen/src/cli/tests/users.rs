@@ -38,7 +38,7 @@ fn emitted(command: &[&str], page: Option<&str>, config: &str) -> Result<String,
 const COMMANDS: [&[&str]; 3] = [&["definitions"], &["policies"], SERVICE];
 
 #[test]
-fn a_configuration_may_name_rules_of_users() {
+fn configuration_may_name_user_rules() {
     let good = page("'has(object.metadata.labels)'");
     for (config, key) in [
         ("rules: {actions: {TEAM001: warn}}\n", "rules.actions"),
@@ -64,7 +64,7 @@ fn a_configuration_may_name_rules_of_users() {
 }
 
 #[test]
-fn what_rules_of_users_are_about_is_sent_while_they_are_on() {
+fn webhooks_cover_kinds_of_enabled_user_rules() {
     let good = page("'has(object.metadata.labels)'");
     let sends_nodes = |config: &str| {
         let text = emitted(SERVICE, Some(&good), config).unwrap();
@@ -76,7 +76,7 @@ fn what_rules_of_users_are_about_is_sent_while_they_are_on() {
 }
 
 #[test]
-fn a_rule_of_a_user_that_does_not_compile_is_named_with_its_place() {
+fn uncompilable_user_rule_error_names_rule_and_line() {
     for command in COMMANDS {
         let refused = emitted(command, Some(&page("object.spec ==")), "").unwrap_err();
         let (place, reason) = refused.split_once(" Syntax error: ").expect(&refused);

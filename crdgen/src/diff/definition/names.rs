@@ -1,7 +1,7 @@
 //! Names, scope, conversion.
 
 use super::with_effect;
-use crate::diff::{Change, Code, Effect, Stored};
+use crate::diff::{Change, Code, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
 };
@@ -15,7 +15,7 @@ pub(super) fn compare(
     let (old, new) = (&old.spec, &new.spec);
     if old.scope != new.scope {
         let what = format!("the scope is {}, it was {}", new.scope, old.scope);
-        changes.push(Change::of_definition(
+        changes.push(Change::for_definition(
             name,
             "spec.scope",
             Code::ScopeChanged,
@@ -31,9 +31,9 @@ pub(super) fn compare(
     if keeps(old.preserve_unknown_fields) && !keeps(new.preserve_unknown_fields) {
         let what = "unknown fields are no longer kept".to_owned();
         let field = "spec.preserveUnknownFields";
-        let change = Change::of_definition(name, field, Code::PruningBegun, what);
+        let change = Change::for_definition(name, field, Code::PruningBegun, what);
         changes.push(Change {
-            stored: Stored::Dropped,
+            stored: StoredObjectsEffect::Dropped,
             ..with_effect(change, Effect::Narrower)
         });
     }
@@ -67,7 +67,7 @@ fn identity(
     let other = pairs.into_iter().filter(|(_, old, new)| old != new);
     let changes = other.map(|(field, old, new)| {
         let what = format!("it is {new}, it was {old}");
-        Change::of_definition(name, field, Code::NamesChanged, what)
+        Change::for_definition(name, field, Code::NamesChanged, what)
     });
     changes.collect()
 }
@@ -95,11 +95,11 @@ fn aliases(
     for (field, removed, old, new) in lists {
         for alias in old.iter().filter(|it| !new.contains(it)) {
             let what = format!("{alias} is gone");
-            changes.push(Change::of_definition(name, field, removed, what));
+            changes.push(Change::for_definition(name, field, removed, what));
         }
         for alias in new.iter().filter(|it| !old.contains(it)) {
             let what = format!("{alias} is new");
-            changes.push(Change::of_definition(name, field, Code::AliasAdded, what));
+            changes.push(Change::for_definition(name, field, Code::AliasAdded, what));
         }
     }
     changes
@@ -122,9 +122,9 @@ fn conversion(
         _ if old.map(|it| &it.webhook) != new.map(|it| &it.webhook) => {
             let what = "the webhook is called in another way".to_owned();
             let code = Code::ConversionChanged;
-            return Some(Change::of_definition(name, "spec.conversion", code, what));
+            return Some(Change::for_definition(name, "spec.conversion", code, what));
         }
         _ => return None,
     };
-    Some(Change::of_definition(name, "spec.conversion", code, what))
+    Some(Change::for_definition(name, "spec.conversion", code, what))
 }

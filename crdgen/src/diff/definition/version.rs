@@ -1,7 +1,7 @@
 //! One version, as it was and as it is.
 
-use super::{at, schema, schema_of};
-use crate::diff::{Change, Code, Stored};
+use super::{version_change, schema, schema_of};
+use crate::diff::{Change, Code, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinitionVersion, CustomResourceSubresources,
 };
@@ -15,17 +15,17 @@ pub(super) fn compare(
     match (old.served, new.served) {
         (true, false) => {
             let what = "the version is no longer served".to_owned();
-            changes.push(at(name, new, "served", Code::VersionNoLongerServed, what));
+            changes.push(version_change(name, new, "served", Code::VersionNoLongerServed, what));
         }
         (false, true) => {
             let what = "the version is served".to_owned();
-            changes.push(at(name, new, "served", Code::VersionServed, what));
+            changes.push(version_change(name, new, "served", Code::VersionServed, what));
         }
         _ => {}
     }
     if !old.storage && new.storage {
         let what = "objects are stored in this version from now on".to_owned();
-        changes.push(at(name, new, "storage", Code::StorageVersionChanged, what));
+        changes.push(version_change(name, new, "storage", Code::StorageVersionChanged, what));
     }
     let deprecation = |it: &CustomResourceDefinitionVersion| {
         (it.deprecated == Some(true), it.deprecation_warning.clone())
@@ -33,7 +33,7 @@ pub(super) fn compare(
     if deprecation(old) != deprecation(new) {
         let word = if deprecation(new).0 { "is" } else { "is not" };
         let what = format!("the version {word} deprecated");
-        changes.push(at(name, new, "deprecated", Code::DeprecationChanged, what));
+        changes.push(version_change(name, new, "deprecated", Code::DeprecationChanged, what));
     }
     changes.extend(subresources(name, old, new));
     changes.extend(selectable(name, old, new));
@@ -41,7 +41,7 @@ pub(super) fn compare(
     if columns(old).unwrap_or_default() != columns(new).unwrap_or_default() {
         let what = "other columns are shown".to_owned();
         let field = "additionalPrinterColumns";
-        changes.push(at(name, new, field, Code::ColumnsChanged, what));
+        changes.push(version_change(name, new, field, Code::ColumnsChanged, what));
     }
     changes.extend(schema::compare(
         name,
@@ -65,7 +65,7 @@ fn subresources(
     match (before.status.is_some(), after.status.is_some()) {
         (false, true) => {
             let what = "the status is written by itself".to_owned();
-            changes.push(at(
+            changes.push(version_change(
                 name,
                 new,
                 "subresources.status",
@@ -75,7 +75,7 @@ fn subresources(
         }
         (true, false) => {
             let what = "the status is no longer written by itself".to_owned();
-            changes.push(at(
+            changes.push(version_change(
                 name,
                 new,
                 "subresources.status",
@@ -93,7 +93,7 @@ fn subresources(
         }
         _ => return changes,
     };
-    changes.push(at(name, new, "subresources.scale", code, what.to_owned()));
+    changes.push(version_change(name, new, "subresources.scale", code, what.to_owned()));
     changes
 }
 
@@ -113,8 +113,8 @@ fn selectable(
     let come = come.map(|it| (Code::SelectableFieldAdded, format!("{it} is new")));
     let all = gone.chain(come);
     let changes = all.map(|(code, what)| Change {
-        stored: Stored::Untouched,
-        ..at(name, new, "selectableFields", code, what)
+        stored: StoredObjectsEffect::Untouched,
+        ..version_change(name, new, "selectableFields", code, what)
     });
     changes.collect()
 }

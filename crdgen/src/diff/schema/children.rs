@@ -1,18 +1,18 @@
 //! The fields, entries and items of a place.
 
-use super::{At, Walk, entries, items, keeps_unknown, property};
-use crate::diff::{Code, Effect, Stored};
+use super::{Cursor, SchemaComparison, entries, items, preserves_unknown_fields, property};
+use crate::diff::{Code, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-use lockkeeper_policies::structure::Structure;
+use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::json;
 
 /// Whether an object could have this field.
-pub(super) fn may_hold(schema: &JSONSchemaProps, name: &str) -> bool {
-    property(schema, name).is_some() || entries(schema).is_some() || keeps_unknown(schema)
+pub(super) fn accepts_field(schema: &JSONSchemaProps, name: &str) -> bool {
+    property(schema, name).is_some() || entries(schema).is_some() || preserves_unknown_fields(schema)
 }
 
 /// Whether it takes any value, and keeps all of it.
-fn takes_all(schema: &JSONSchemaProps) -> bool {
+fn accepts_anything(schema: &JSONSchemaProps) -> bool {
     let rest = JSONSchemaProps {
         description: None,
         title: None,
@@ -22,88 +22,88 @@ fn takes_all(schema: &JSONSchemaProps) -> bool {
         x_kubernetes_preserve_unknown_fields: None,
         ..schema.clone()
     };
-    keeps_unknown(schema) && rest == JSONSchemaProps::default() && schema.nullable == Some(true)
+    preserves_unknown_fields(schema) && rest == JSONSchemaProps::default() && schema.nullable == Some(true)
 }
 
 /// Whether the default of a field is still valid when the defaults below it are filled in. The API server looks at each
 /// by itself.
-fn fills_in_well(field: &JSONSchemaProps) -> bool {
+fn has_valid_default(field: &JSONSchemaProps) -> bool {
     let around = json!({"type": "object", "properties": {"field": field}});
-    Structure::new(&around).is_ok_and(|structure| {
+    StructuralSchema::new(&around).is_ok_and(|structure| {
         let mut object = json!({});
-        structure.fill(&mut object);
+        structure.apply_defaults(&mut object);
         structure.check(&object, None).is_empty()
     })
 }
 
-impl Walk<'_> {
-    pub(super) fn children(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+impl SchemaComparison<'_> {
+    pub(super) fn compare_children(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         for name in old.properties.iter().flat_map(|it| it.keys()) {
             let (Some(before), path) = (property(old, name), at.path.field(name)) else {
                 continue;
             };
-            let below = at.below(path, new);
+            let below = at.child(path, new);
             match property(new, name) {
                 Some(after) => {
-                    self.place(before, after, &below);
-                    self.default(before, after, is_required(old, name), &below);
+                    self.compare_node(before, after, &below);
+                    self.compare_default(before, after, is_required(old, name), &below);
                 }
-                None => self.gone(before, new, &below),
+                None => self.field_removed(before, new, &below),
             }
         }
         for (name, after) in new.properties.iter().flatten() {
             if property(old, name).is_none() {
-                let below = at.below(at.path.field(name), new);
-                self.come(old, new, name, after, &below);
+                let below = at.child(at.path.field(name), new);
+                self.field_added(old, new, name, after, &below);
             }
         }
-        self.entries(old, new, at);
-        self.items(old, new, at);
+        self.compare_entries(old, new, at);
+        self.compare_items(old, new, at);
     }
 
     /// A field that has no schema of its own any more.
-    fn gone(&mut self, before: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
+    fn field_removed(&mut self, before: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         if let Some(after) = entries(new) {
-            self.place(before, after, at);
-        } else if keeps_unknown(new) {
+            self.compare_node(before, after, at);
+        } else if preserves_unknown_fields(new) {
             let what = "it has no schema any more".to_owned();
             self.report(
                 &at.path,
                 Code::FieldUntyped,
                 Effect::Wider,
-                Stored::Untouched,
+                StoredObjectsEffect::Untouched,
                 what,
             );
         } else {
             let what = "the field is gone".to_owned();
             let code = Code::FieldRemoved;
-            return self.report(&at.path, code, Effect::Narrower, Stored::Dropped, what);
+            return self.report(&at.path, code, Effect::Narrower, StoredObjectsEffect::Dropped, what);
         }
         if before.default.is_some() {
             let what = "its default is gone".to_owned();
             let code = Code::DefaultRemoved;
-            self.report(&at.path, code, Effect::Same, Stored::Untouched, what);
+            self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
         }
     }
 
     /// A field that had no schema of its own.
-    fn come(
+    fn field_added(
         &mut self,
         old: &JSONSchemaProps,
         new: &JSONSchemaProps,
         name: &str,
         after: &JSONSchemaProps,
-        at: &At,
+        at: &Cursor,
     ) {
         if let Some(before) = entries(old) {
-            self.place(before, after, at);
-        } else if keeps_unknown(old) && !takes_all(after) {
+            self.compare_node(before, after, at);
+        } else if preserves_unknown_fields(old) && !accepts_anything(after) {
             let what = "it had no schema, and has one".to_owned();
             self.report(
                 &at.path,
                 Code::FieldTyped,
                 Effect::Narrower,
-                at.until(),
+                at.stored_until(),
                 what,
             );
         } else if !is_required(new, name) || after.default.is_some() {
@@ -112,7 +112,7 @@ impl Walk<'_> {
                 &at.path,
                 Code::FieldAdded,
                 Effect::Wider,
-                Stored::Untouched,
+                StoredObjectsEffect::Untouched,
                 what,
             );
         }
@@ -120,23 +120,23 @@ impl Walk<'_> {
             return;
         };
         let default = &default.0;
-        if may_hold(old, name) {
+        if accepts_field(old, name) {
             let what = format!("the default is {default}, there was none");
             let code = Code::DefaultAdded;
-            self.report(&at.path, code, Effect::Same, Stored::Untouched, what);
-        } else if at.is_held || new.max_properties.is_some() || !fills_in_well(after) {
+            self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
+        } else if at.has_outer_constraint || new.max_properties.is_some() || !has_valid_default(after) {
             let what = format!("{default} is filled in");
             let code = Code::DefaultUnderBound;
-            self.report(&at.path, code, Effect::Unclear, Stored::Untouched, what);
+            self.report(&at.path, code, Effect::Unclear, StoredObjectsEffect::Untouched, what);
         }
     }
 
-    fn default(
+    fn compare_default(
         &mut self,
         old: &JSONSchemaProps,
         new: &JSONSchemaProps,
         was_required: bool,
-        at: &At,
+        at: &Cursor,
     ) {
         let (code, what) = match (&old.default, &new.default) {
             (None, Some(after)) => {
@@ -157,81 +157,81 @@ impl Walk<'_> {
             }
             _ => return,
         };
-        self.report(&at.path, code, Effect::Same, Stored::Untouched, what);
+        self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
     }
 
-    fn entries(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
-        let below = at.below(at.path.entries(), new);
+    fn compare_entries(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
+        let below = at.child(at.path.entries(), new);
         match (entries(old), entries(new)) {
-            (Some(before), Some(after)) => return self.place(before, after, &below),
-            (None, Some(_)) if keeps_unknown(old) => {
+            (Some(before), Some(after)) => return self.compare_node(before, after, &below),
+            (None, Some(_)) if preserves_unknown_fields(old) => {
                 let what = "entries had no schema, and have one".to_owned();
                 return self.report(
                     &below.path,
                     Code::FieldTyped,
                     Effect::Narrower,
-                    at.until(),
+                    at.stored_until(),
                     what,
                 );
             }
             (None, Some(_)) => {
                 let what = "entries of any name are kept".to_owned();
                 let code = Code::EntriesAllowed;
-                return self.report(&at.path, code, Effect::Wider, Stored::Untouched, what);
+                return self.report(&at.path, code, Effect::Wider, StoredObjectsEffect::Untouched, what);
             }
-            (Some(_), None) if keeps_unknown(new) => {
+            (Some(_), None) if preserves_unknown_fields(new) => {
                 let what = "entries have no schema any more".to_owned();
                 let code = Code::FieldUntyped;
-                return self.report(&below.path, code, Effect::Wider, Stored::Untouched, what);
+                return self.report(&below.path, code, Effect::Wider, StoredObjectsEffect::Untouched, what);
             }
             (Some(_), None) => {
                 let what = "entries of other names are dropped".to_owned();
                 let code = Code::EntriesRemoved;
-                return self.report(&at.path, code, Effect::Narrower, Stored::Dropped, what);
+                return self.report(&at.path, code, Effect::Narrower, StoredObjectsEffect::Dropped, what);
             }
             (None, None) => {}
         }
-        match (keeps_unknown(old), keeps_unknown(new)) {
+        match (preserves_unknown_fields(old), preserves_unknown_fields(new)) {
             (false, true) => {
                 let what = "unknown fields are kept".to_owned();
                 self.report(
                     &at.path,
                     Code::UnknownKept,
                     Effect::Wider,
-                    Stored::Untouched,
+                    StoredObjectsEffect::Untouched,
                     what,
                 );
             }
             (true, false) => {
                 let what = "unknown fields are dropped".to_owned();
                 let code = Code::UnknownDropped;
-                self.report(&at.path, code, Effect::Narrower, Stored::Dropped, what);
+                self.report(&at.path, code, Effect::Narrower, StoredObjectsEffect::Dropped, what);
             }
             _ => {}
         }
     }
 
-    fn items(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) {
-        let mut below = at.below(at.path.items(), new);
+    fn compare_items(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
+        let mut below = at.child(at.path.items(), new);
         if new.x_kubernetes_list_type.as_deref() != Some("map") {
             below.list = below.list.or_else(|| Some(at.path.clone()));
         }
         match (items(old), items(new)) {
-            (Some(before), Some(after)) => self.place(before, after, &below),
+            (Some(before), Some(after)) => self.compare_node(before, after, &below),
             (None, Some(_)) => {
                 let what = "items had no schema, and have one".to_owned();
                 self.report(
                     &below.path,
                     Code::FieldTyped,
                     Effect::Narrower,
-                    below.until(),
+                    below.stored_until(),
                     what,
                 );
             }
             (Some(_), None) => {
                 let what = "items have no schema any more".to_owned();
                 let code = Code::FieldUntyped;
-                self.report(&below.path, code, Effect::Wider, Stored::Untouched, what);
+                self.report(&below.path, code, Effect::Wider, StoredObjectsEffect::Untouched, what);
             }
             (None, None) => {}
         }

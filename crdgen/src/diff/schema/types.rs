@@ -1,11 +1,11 @@
 //! What sort of value stands at a place.
 
-use super::{At, Walk, is_embedded};
-use crate::diff::{Code, Effect, Stored};
+use super::{Cursor, SchemaComparison, is_embedded};
+use crate::diff::{Code, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
 /// The formats of texts that the API server looks at, without hyphens.
-const OF_TEXTS: [&str; 28] = [
+const STRING_FORMATS: [&str; 28] = [
     "bsonobjectid",
     "byte",
     "cidr",
@@ -38,14 +38,14 @@ const OF_TEXTS: [&str; 28] = [
 
 /// The sort of value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind<'a> {
+enum ValueType<'a> {
     Any,
     IntOrString,
     Named(&'a str),
 }
 
-impl<'a> Kind<'a> {
-    fn of(schema: &'a JSONSchemaProps) -> Self {
+impl<'a> ValueType<'a> {
+    fn from_schema(schema: &'a JSONSchemaProps) -> Self {
         match schema.type_.as_deref() {
             _ if schema.x_kubernetes_int_or_string == Some(true) => Self::IntOrString,
             None | Some("") => Self::Any,
@@ -64,30 +64,30 @@ impl<'a> Kind<'a> {
     /// What it does to go from one to another one.
     fn effect(self, new: Self) -> Effect {
         match (self, new) {
-            (_, Kind::Any)
-            | (Kind::Named("integer"), Kind::Named("number") | Kind::IntOrString)
-            | (Kind::Named("string"), Kind::IntOrString) => Effect::Wider,
-            (Kind::Any, _)
-            | (Kind::Named("number") | Kind::IntOrString, Kind::Named("integer"))
-            | (Kind::IntOrString, Kind::Named("string")) => Effect::Narrower,
+            (_, ValueType::Any)
+            | (ValueType::Named("integer"), ValueType::Named("number") | ValueType::IntOrString)
+            | (ValueType::Named("string"), ValueType::IntOrString) => Effect::Wider,
+            (ValueType::Any, _)
+            | (ValueType::Named("number") | ValueType::IntOrString, ValueType::Named("integer"))
+            | (ValueType::IntOrString, ValueType::Named("string")) => Effect::Narrower,
             _ => Effect::Unclear,
         }
     }
 }
 
-impl Walk<'_> {
+impl SchemaComparison<'_> {
     /// Says what changed of the sort of value; `false` where nothing else can be compared.
-    pub(super) fn kind(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &At) -> bool {
+    pub(super) fn compare_type(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) -> bool {
         match (old.nullable == Some(true), new.nullable == Some(true)) {
             (false, true) => {
                 let what = "it may be null".to_owned();
                 let code = Code::NullableAdded;
-                self.report(&at.path, code, Effect::Wider, Stored::Untouched, what);
+                self.report(&at.path, code, Effect::Wider, StoredObjectsEffect::Untouched, what);
             }
             (true, false) => {
                 let what = "it may no longer be null".to_owned();
                 let code = Code::NullableRemoved;
-                self.report(&at.path, code, Effect::Narrower, Stored::Dropped, what);
+                self.report(&at.path, code, Effect::Narrower, StoredObjectsEffect::Dropped, what);
             }
             _ => {}
         }
@@ -98,18 +98,18 @@ impl Walk<'_> {
                 (Effect::Unclear, "it is no longer a whole object")
             };
             let code = Code::EmbeddedChanged;
-            self.report(&at.path, code, effect, at.until(), what.to_owned());
+            self.report(&at.path, code, effect, at.stored_until(), what.to_owned());
         }
-        let (before, after) = (Kind::of(old), Kind::of(new));
+        let (before, after) = (ValueType::from_schema(old), ValueType::from_schema(new));
         if before == after {
             return true;
         }
         let what = format!("the type is {}, it was {}", after.name(), before.name());
         let effect = before.effect(after);
         let stored = if effect == Effect::Wider {
-            Stored::Untouched
+            StoredObjectsEffect::Untouched
         } else {
-            at.until()
+            at.stored_until()
         };
         self.report(&at.path, Code::TypeChanged, effect, stored, what);
         false
@@ -117,8 +117,8 @@ impl Walk<'_> {
 }
 
 /// What it does that the format is another one.
-pub(super) fn effect_of_format(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Effect {
-    match (seen(old), seen(new)) {
+pub(super) fn format_effect(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Effect {
+    match (validated_format(old), validated_format(new)) {
         (before, after) if before == after => Effect::Same,
         (_, None) => Effect::Wider,
         (None, Some(_)) => Effect::Narrower,
@@ -128,13 +128,13 @@ pub(super) fn effect_of_format(old: &JSONSchemaProps, new: &JSONSchemaProps) -> 
 }
 
 /// The format, if the API server looks at it for this type.
-fn seen(schema: &JSONSchemaProps) -> Option<String> {
+fn validated_format(schema: &JSONSchemaProps) -> Option<String> {
     let format = schema.format.as_deref()?.replace('-', "");
     let is_seen = match schema.type_.as_deref() {
         Some("integer") => matches!(format.as_str(), "int32" | "int64"),
         Some("number") => matches!(format.as_str(), "float" | "double"),
-        Some("string") => OF_TEXTS.contains(&format.as_str()) && !format.starts_with("int"),
-        None | Some("") => OF_TEXTS.contains(&format.as_str()),
+        Some("string") => STRING_FORMATS.contains(&format.as_str()) && !format.starts_with("int"),
+        None | Some("") => STRING_FORMATS.contains(&format.as_str()),
         Some(_) => false,
     };
     is_seen.then_some(format)

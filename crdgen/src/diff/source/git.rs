@@ -1,54 +1,54 @@
 //! What git knows of a path. Its arguments are passed as they are, by no shell.
 
-use super::{Error, Text, may_hold_objects};
+use super::{Error, Text, is_manifest_file};
 use std::path::Path;
 use std::process::Command;
 
 /// The texts under a path in a revision, asked from a folder.
-pub(super) fn texts(from: &Path, revision: &str, path: &str) -> Result<Vec<Text>, Error> {
+pub(super) fn show_texts(from: &Path, revision: &str, path: &str) -> Result<Vec<Text>, Error> {
     let place = format!("{revision}:{path}");
     if revision.is_empty() || revision.starts_with('-') {
         let said = "that is no revision".to_owned();
         return Err(Error::Git { place, said });
     }
-    let sort = ask(from, &["cat-file", "-t", &place], &place)?;
+    let sort = run_git(from, &["cat-file", "-t", &place], &place)?;
     if sort.trim() == "blob" {
-        let text = ask(from, &["cat-file", "blob", &place], &place)?;
+        let text = run_git(from, &["cat-file", "blob", &place], &place)?;
         return Ok(vec![Text { place, text }]);
     }
-    let listed = ask(
+    let listed = run_git(
         from,
         &["ls-tree", "-r", "-z", "--name-only", "--full-tree", &place],
         &place,
     )?;
     let names = listed
         .split('\0')
-        .filter(|it| may_hold_objects(Path::new(it)));
+        .filter(|it| is_manifest_file(Path::new(it)));
     let texts = names.map(|name| {
         let folder = place.trim_end_matches('/');
         let separator = if folder.ends_with(':') { "" } else { "/" };
         let place = format!("{folder}{separator}{name}");
-        let text = ask(from, &["cat-file", "blob", &place], &place)?;
+        let text = run_git(from, &["cat-file", "blob", &place], &place)?;
         Ok(Text { place, text })
     });
     texts.collect()
 }
 
 /// The texts that a path of today had in a revision.
-pub(super) fn texts_of(revision: &str, path: &Path) -> Result<Vec<Text>, Error> {
+pub(super) fn revision_texts(revision: &str, path: &Path) -> Result<Vec<Text>, Error> {
     if path.is_dir() {
-        return texts(path, revision, "./");
+        return show_texts(path, revision, "./");
     }
     let from = path.parent().filter(|it| !it.as_os_str().is_empty());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    texts(
+    show_texts(
         from.unwrap_or(Path::new(".")),
         revision,
         &format!("./{name}"),
     )
 }
 
-fn ask(from: &Path, arguments: &[&str], place: &str) -> Result<String, Error> {
+fn run_git(from: &Path, arguments: &[&str], place: &str) -> Result<String, Error> {
     let failed = |said: String| Error::Git {
         place: place.to_owned(),
         said,

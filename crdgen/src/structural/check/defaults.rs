@@ -1,35 +1,35 @@
 //! Defaults are valid by the schema of their own place, and hold nothing that it does not know.
 
-use super::Found;
-use super::places::META;
+use super::FindingCollector;
+use super::properties::OBJECT_META_FIELDS;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::finding::{ErrorKind, Finding};
-use lockkeeper_policies::structure::Structure;
+use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::json;
 
 /// The API server does not follow `additionalProperties` here, and neither does this.
-pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
-    place(schema, true, at, found);
+pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
+    check_node(schema, true, at, found);
 }
 
-fn place(schema: &JSONSchemaProps, is_object: bool, at: &FieldPath, found: &mut Found) {
-    own(schema, at, found);
+fn check_node(schema: &JSONSchemaProps, is_object: bool, at: &FieldPath, found: &mut FindingCollector) {
+    check_own_default(schema, at, found);
     let is_object = is_object || schema.x_kubernetes_embedded_resource == Some(true);
     for (name, child) in schema.properties.iter().flatten() {
-        if !(is_object && META.contains(&name.as_str())) {
+        if !(is_object && OBJECT_META_FIELDS.contains(&name.as_str())) {
             let at = at.clone().field("properties").key(name.as_str());
-            place(child, false, &at, found);
+            check_node(child, false, &at, found);
         }
     }
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
-        place(items, false, &at.clone().field("items"), found);
+        check_node(items, false, &at.clone().field("items"), found);
     }
 }
 
-fn own(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+fn check_own_default(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     let Some(default) = &schema.default else {
         return;
     };
@@ -37,7 +37,7 @@ fn own(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
     let bare = without_defaults(schema);
     let around = json!({"type": "object", "properties": {"default": bare}});
     let value = json!({"default": default});
-    let Ok(structure) = Structure::new(&around) else {
+    let Ok(structure) = StructuralSchema::new(&around) else {
         return;
     };
     let mut pruned = value.clone();

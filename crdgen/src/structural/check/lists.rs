@@ -1,7 +1,7 @@
 //! What is asked of lists and maps that are merged by key, and of what is said about expressions.
 
-use super::Found;
-use super::places::META;
+use super::FindingCollector;
+use super::properties::OBJECT_META_FIELDS;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -17,22 +17,22 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
-    place(schema, true, at, found);
+pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
+    check_node(schema, true, at, found);
 }
 
-fn place(schema: &JSONSchemaProps, is_root: bool, at: &FieldPath, found: &mut Found) {
-    list_type(schema, at, found);
-    map_type(schema, at, found);
-    words(schema, at, found);
+fn check_node(schema: &JSONSchemaProps, is_root: bool, at: &FieldPath, found: &mut FindingCollector) {
+    check_list_type(schema, at, found);
+    check_map_type(schema, at, found);
+    check_rule_messages(schema, at, found);
     for (name, child) in schema.properties.iter().flatten() {
         let at = at.clone().field("properties").key(name.as_str());
-        if !(is_root && META.contains(&name.as_str())) {
-            place(child, false, &at, found);
+        if !(is_root && OBJECT_META_FIELDS.contains(&name.as_str())) {
+            check_node(child, false, &at, found);
         }
     }
     if let Some(JSONSchemaPropsOrBool::Schema(child)) = &schema.additional_properties {
-        place(
+        check_node(
             child,
             false,
             &at.clone().field("additionalProperties"),
@@ -40,11 +40,11 @@ fn place(schema: &JSONSchemaProps, is_root: bool, at: &FieldPath, found: &mut Fo
         );
     }
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
-        place(items, false, &at.clone().field("items"), found);
+        check_node(items, false, &at.clone().field("items"), found);
     }
 }
 
-fn list_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+fn check_list_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     let keys = schema
         .x_kubernetes_list_map_keys
         .as_deref()
@@ -71,8 +71,8 @@ fn list_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
     let below = at.clone().field("items");
     match list_type {
         "atomic" => return,
-        "set" => set(items, &below, found),
-        "map" => map(items, keys, at, found),
+        "set" => check_set(items, &below, found),
+        "map" => check_map(items, keys, at, found),
         other => {
             let detail = "supported values: atomic, set, map";
             found.report(field, ErrorKind::NotSupported, Some(other), detail);
@@ -85,7 +85,7 @@ fn list_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
     }
 }
 
-fn set(items: Option<&JSONSchemaProps>, at: &FieldPath, found: &mut Found) {
+fn check_set(items: Option<&JSONSchemaProps>, at: &FieldPath, found: &mut FindingCollector) {
     let Some(items) = items else {
         return;
     };
@@ -106,7 +106,7 @@ fn set(items: Option<&JSONSchemaProps>, at: &FieldPath, found: &mut Found) {
     }
 }
 
-fn map(items: Option<&JSONSchemaProps>, keys: &[String], at: &FieldPath, found: &mut Found) {
+fn check_map(items: Option<&JSONSchemaProps>, keys: &[String], at: &FieldPath, found: &mut FindingCollector) {
     let of_keys = || at.clone().field("x-kubernetes-list-map-keys");
     if keys.is_empty() {
         found.required(
@@ -147,7 +147,7 @@ fn map_key(
     key: &str,
     child: &JSONSchemaProps,
     at: &FieldPath,
-    found: &mut Found,
+    found: &mut FindingCollector,
 ) {
     let at = at.clone().field("properties").key(key);
     if let Some(name @ ("array" | "object")) = child.type_.as_deref() {
@@ -167,7 +167,7 @@ fn map_key(
     }
 }
 
-fn map_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+fn check_map_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     let Some(map_type) = schema.x_kubernetes_map_type.as_deref() else {
         return;
     };
@@ -184,7 +184,7 @@ fn map_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
 }
 
 /// What is said about expressions.
-fn words(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+fn check_rule_messages(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     for (index, rule) in schema.x_kubernetes_validations.iter().flatten().enumerate() {
         let at = at.clone().field("x-kubernetes-validations").index(index);
         let message = rule.message.as_deref().map(str::trim);

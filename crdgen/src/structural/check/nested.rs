@@ -1,17 +1,17 @@
 //! What stands under `allOf`, `anyOf`, `oneOf` and `not`: it may only narrow what the structural part says.
 
-use super::{Found, places};
+use super::{FindingCollector, properties};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use lockkeeper_api::field_path::FieldPath;
 
 /// The junctors of a place.
-pub(super) fn junctors(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
+pub(super) fn check_junctors(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     let skips_any_of = is_int_or_string(schema.any_of.as_deref());
     let first = schema.all_of.iter().flatten().next();
     let skips_first = first.is_some_and(|it| is_int_or_string(it.any_of.as_deref()));
-    within(schema, skips_any_of, skips_first, at, found);
+    check_branches(schema, skips_any_of, skips_first, at, found);
 }
 
 /// The two branches by which an int-or-string says what it is.
@@ -23,12 +23,12 @@ fn is_int_or_string(branches: Option<&[JSONSchemaProps]>) -> bool {
     branches.is_some_and(|it| *it == [of("integer"), of("string")])
 }
 
-fn within(
+fn check_branches(
     schema: &JSONSchemaProps,
     skips_any_of: bool,
     skips_first: bool,
     at: &FieldPath,
-    found: &mut Found,
+    found: &mut FindingCollector,
 ) {
     let lists = [
         ("anyOf", &schema.any_of, skips_any_of),
@@ -43,28 +43,28 @@ fn within(
             .filter(|_| !is_skipped)
         {
             let skips = name == "allOf" && index == 0 && skips_first;
-            branch_of(branch, skips, &at.clone().field(name).index(index), found);
+            check_branch(branch, skips, &at.clone().field(name).index(index), found);
         }
     }
     if let Some(not) = &schema.not {
-        branch_of(not, false, &at.clone().field("not"), found);
+        check_branch(not, false, &at.clone().field("not"), found);
     }
 }
 
-fn branch_of(branch: &JSONSchemaProps, skips_any_of: bool, at: &FieldPath, found: &mut Found) {
-    places::unsupported(branch, at, found);
-    within(branch, skips_any_of, false, at, found);
+fn check_branch(branch: &JSONSchemaProps, skips_any_of: bool, at: &FieldPath, found: &mut FindingCollector) {
+    properties::check_unsupported(branch, at, found);
+    check_branches(branch, skips_any_of, false, at, found);
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &branch.items {
-        branch_of(items, false, &at.clone().field("items"), found);
+        check_branch(items, false, &at.clone().field("items"), found);
     }
     for (name, child) in branch.properties.iter().flatten() {
         let at = at.clone().field("properties").key(name.as_str());
-        branch_of(child, false, &at, found);
+        check_branch(child, false, &at, found);
         if name == "metadata" {
             found.forbidden(at, "must not be specified in a nested context");
         }
     }
-    for (_, name, detail) in said(branch)
+    for (_, name, detail) in structural_keywords(branch)
         .into_iter()
         .filter(|(is_there, _, _)| *is_there)
     {
@@ -73,7 +73,7 @@ fn branch_of(branch: &JSONSchemaProps, skips_any_of: bool, at: &FieldPath, found
 }
 
 /// What belongs into the structural part, and whether this branch says it.
-fn said(branch: &JSONSchemaProps) -> [(bool, &'static str, &'static str); 13] {
+fn structural_keywords(branch: &JSONSchemaProps) -> [(bool, &'static str, &'static str); 13] {
     const EMPTY: &str = "must be empty to be structural";
     const UNDEFINED: &str = "must be undefined to be structural";
     const FALSE: &str = "must be false to be structural";
@@ -137,16 +137,16 @@ fn said(branch: &JSONSchemaProps) -> [(bool, &'static str, &'static str); 13] {
 
 /// Whatever a branch at the root speaks of is also in the structural part. The API server asks this of no junctor further
 /// down.
-pub(super) fn complete(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Found) {
-    each_branch(schema, Some(schema), at, at, found);
+pub(super) fn check_complete(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
+    check_branch_fields(schema, Some(schema), at, at, found);
 }
 
-fn each_branch(
+fn check_branch_fields(
     of: &JSONSchemaProps,
     structural: Option<&JSONSchemaProps>,
     at: &FieldPath,
     from: &FieldPath,
-    found: &mut Found,
+    found: &mut FindingCollector,
 ) {
     let lists = [
         ("allOf", &of.all_of),
@@ -156,38 +156,38 @@ fn each_branch(
     for (name, branches) in lists {
         for (index, branch) in branches.iter().flatten().enumerate() {
             let from = from.clone().field(name).index(index);
-            known(branch, structural, at, &from, found);
+            check_field_known(branch, structural, at, &from, found);
         }
     }
     if let Some(not) = &of.not {
-        known(not, structural, at, &from.clone().field("not"), found);
+        check_field_known(not, structural, at, &from.clone().field("not"), found);
     }
 }
 
-fn known(
+fn check_field_known(
     branch: &JSONSchemaProps,
     structural: Option<&JSONSchemaProps>,
     at: &FieldPath,
     from: &FieldPath,
-    found: &mut Found,
+    found: &mut FindingCollector,
 ) {
     let Some(structural) = structural else {
         found.required(at.clone(), format!("because it is defined in {from}"));
         return;
     };
-    each_branch(branch, Some(structural), at, from, found);
+    check_branch_fields(branch, Some(structural), at, from, found);
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &branch.items {
         let there = match &structural.items {
             Some(JSONSchemaPropsOrArray::Schema(it)) => Some(&**it),
             _ => None,
         };
         let (at, from) = (at.clone().field("items"), from.clone().field("items"));
-        known(items, there, &at, &from, found);
+        check_field_known(items, there, &at, &from, found);
     }
     for (name, child) in branch.properties.iter().flatten() {
         let there = structural.properties.as_ref().and_then(|it| it.get(name));
         let at = at.clone().field("properties").key(name.as_str());
         let from = from.clone().field("properties").key(name.as_str());
-        known(child, there, &at, &from, found);
+        check_field_known(child, there, &at, &from, found);
     }
 }

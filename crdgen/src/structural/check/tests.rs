@@ -69,7 +69,7 @@ fn paths(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
 
 /// `apiserver.txt` is what the API server's own library says of the same cases; `tests/apiserver/run` writes it.
 #[test]
-fn what_the_api_server_refuses_is_refused_at_the_same_places() {
+fn rejections_match_api_server_paths() {
     let mut out = String::new();
     for case in cases() {
         let found = check(&definition(&json!([version(&case)])));
@@ -92,7 +92,7 @@ fn what_the_api_server_refuses_is_refused_at_the_same_places() {
 }
 
 #[test]
-fn one_version_is_stored_and_each_has_a_name_of_its_own() {
+fn versions_have_unique_names_and_one_stored() {
     let case = &cases()[0];
     let twice = definition(&json!([version(case), version(case)]));
     assert_eq!(
@@ -108,7 +108,7 @@ fn one_version_is_stored_and_each_has_a_name_of_its_own() {
 }
 
 #[test]
-fn the_definitions_of_lockkeeper_are_taken() {
+fn lockkeeper_definitions_are_structural() {
     for definition in crate::definitions(&Settings::default()).unwrap() {
         assert_eq!(check(&definition), Ok(()));
     }
@@ -116,7 +116,7 @@ fn the_definitions_of_lockkeeper_are_taken() {
 
 /// Whatever an API server takes every day is taken: `policies` brings the schemas of Kueue's kinds along.
 #[test]
-fn the_schemas_of_kueue_are_taken() {
+fn kueue_schemas_are_structural() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../policies/src/kueue/schemas");
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap() {

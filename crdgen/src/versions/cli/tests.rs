@@ -35,7 +35,7 @@ fn definition(name: &str, is_served: bool, stored: Option<Value>) -> String {
 }
 
 /// How a command ends and what it says, with this file in the place of `CRD`.
-fn told(text: &str, words: &[&str]) -> String {
+fn run_crdgen(text: &str, words: &[&str]) -> String {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("crd.yaml");
     fs::write(&file, text).unwrap();
@@ -52,19 +52,19 @@ fn told(text: &str, words: &[&str]) -> String {
 }
 
 /// Everything that is told of some definitions, in both forms.
-fn told_of(cases: &[(&str, String)], words: &[&str]) -> String {
+fn transcript(cases: &[(&str, String)], words: &[&str]) -> String {
     let mut out = String::new();
     for (title, text) in cases {
         for output in ["human", "json"] {
             let words = [words, &["--output", output]].concat();
-            writeln!(out, "# {title}, {output}\n{}", told(text, &words)).unwrap();
+            writeln!(out, "# {title}, {output}\n{}", run_crdgen(text, &words)).unwrap();
         }
     }
     out
 }
 
 #[test]
-fn a_migration_is_printed_where_something_may_lie_in_another_version() {
+fn migration_is_printed_for_other_stored_versions() {
     let both = [
         definition("things", true, Some(json!(["v1alpha1", "v1beta1"]))),
         definition("others", true, Some(json!(["v1beta1"]))),
@@ -73,11 +73,11 @@ fn a_migration_is_printed_where_something_may_lie_in_another_version() {
         ("two definitions", both.join("\n---\n")),
         ("no status", definition("things", true, None)),
     ];
-    insta::assert_snapshot!(told_of(&cases, &["migration", "CRD"]));
+    insta::assert_snapshot!(transcript(&cases, &["migration", "CRD"]));
 }
 
 #[test]
-fn a_version_may_go_or_all_that_stands_against_it_is_told() {
+fn removal_reports_all_blockers() {
     let cases = [
         (
             "it may go",
@@ -90,24 +90,24 @@ fn a_version_may_go_or_all_that_stands_against_it_is_told() {
         ("no status", definition("things", false, None)),
         ("no definition", "kind: List\n".to_owned()),
     ];
-    insta::assert_snapshot!(told_of(&cases, &["removal", "CRD", "v1alpha1"]));
+    insta::assert_snapshot!(transcript(&cases, &["removal", "CRD", "v1alpha1"]));
 }
 
 #[test]
-fn what_is_stored_may_be_said_beside_a_file_without_a_status() {
+fn stored_flag_replaces_missing_status() {
     let text = definition("things", false, None);
-    let removal = |stored: &str| told(&text, &["removal", "CRD", "v1alpha1", "--stored", stored]);
+    let removal = |stored: &str| run_crdgen(&text, &["removal", "CRD", "v1alpha1", "--stored", stored]);
     assert_eq!(
         removal("v1beta1"),
         "exit code 0\nthings.example.com: v1alpha1 may go\n"
     );
     assert!(removal("v1beta1,v1alpha1").starts_with("exit code 1\n"));
-    let migration = told(&text, &["migration", "CRD", "--stored", "v1beta1"]);
+    let migration = run_crdgen(&text, &["migration", "CRD", "--stored", "v1beta1"]);
     assert!(!migration.contains("kind:"), "{migration}");
 }
 
 #[test]
-fn what_cannot_be_answered_is_no_finding() {
+fn undecided_removal_is_error() {
     let text = definition("things", false, Some(json!(["v1beta1"])));
     for (words, expected) in [
         (
@@ -120,7 +120,7 @@ fn what_cannot_be_answered_is_no_finding() {
         ),
         (["removal", "CRD", "v1beta1"], ""),
     ] {
-        let said = told(&text, &words);
+        let said = run_crdgen(&text, &words);
         if expected.is_empty() {
             assert!(
                 said.starts_with("exit code 1\nthings.example.com stores v1beta1; "),

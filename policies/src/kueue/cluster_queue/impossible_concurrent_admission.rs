@@ -1,6 +1,6 @@
 #![doc = include_str!("impossible_concurrent_admission.md")]
 
-use crate::finding::{Findings, listed, quoted};
+use crate::finding::{Findings, join_names, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -33,7 +33,7 @@ fn check(queue: &ClusterQueue, context: &Context<'_>, out: &mut Findings) {
     let Some(policy) = &spec.concurrent_admission_policy else {
         return;
     };
-    if !context.settings.gate("ConcurrentAdmission", false) {
+    if !context.settings.is_gate_enabled("ConcurrentAdmission", false) {
         return;
     }
     let groups = &spec.resource_groups;
@@ -84,7 +84,7 @@ fn constraints(queue: &ClusterQueue, migration: &Migration, out: &mut Findings) 
         if !names.contains(&last.as_str()) {
             let accepted = match names.as_slice() {
                 [] => "; it has none".to_owned(),
-                names => format!(": {}", listed(names.iter().copied())),
+                names => format!(": {}", join_names(names.iter().copied())),
             };
             out.invalid(
                 field.field("lastAcceptableFlavorName"),

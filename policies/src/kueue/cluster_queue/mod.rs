@@ -5,7 +5,7 @@ mod impossible_concurrent_admission;
 mod unknown_flavor_of_check;
 
 use crate::cluster_queue::queue_rules;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::Rule;
 use lockkeeper_api::foreign::kueue::ClusterQueue;
 
@@ -18,7 +18,7 @@ static RULES: &[Rule<ClusterQueue>] = queue_rules!(
     ]
 );
 
-impl Guarded for ClusterQueue {
+impl ValidatedKind for ClusterQueue {
     const NAMESPACED: bool = false;
     const OWN: bool = false;
 

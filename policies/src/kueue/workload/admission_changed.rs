@@ -1,7 +1,7 @@
 #![doc = include_str!("admission_changed.md")]
 
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{Admission, PodSetAssignment, Workload};
@@ -25,7 +25,7 @@ fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
     let (Some(old), Some(new)) = versions else {
         return;
     };
-    let may_move = context.settings.gate(TOPOLOGY_GATE, true);
+    let may_move = context.settings.is_gate_enabled(TOPOLOGY_GATE, true);
     if !is_same(old, new, may_move) {
         let exception = if may_move {
             "; topologyAssignment and delayedTopologyRequest may change"

@@ -2,10 +2,10 @@
 #![doc = include_str!("invalid_admission_gates.md")]
 #![doc = include_str!("admission_gate_added.md")]
 
-use super::standing::annotation;
+use super::quota_status::annotation;
 use crate::finding::Findings;
-use crate::guarded::Guarded;
-use crate::names;
+use crate::validated_kind::ValidatedKind;
+use crate::name_validation;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
@@ -61,7 +61,7 @@ fn gates(value: &str) -> impl Iterator<Item = &str> {
 }
 
 fn invalid(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
-    if !context.settings.gate(GATE, true) {
+    if !context.settings.is_gate_enabled(GATE, true) {
         return;
     }
     // A fault of several gates is said once, as Kueue does.
@@ -89,13 +89,13 @@ fn faults(gate: &str) -> Vec<(&str, &'static str)> {
     if gate.is_empty() {
         return vec![("", "a gate has no name; remove the comma too many")];
     }
-    let faults = names::domain_prefixed_path(gate);
+    let faults = name_validation::domain_prefixed_path(gate);
     faults.into_iter().map(|fault| (gate, fault)).collect()
 }
 
 fn added(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Findings) {
     let (before, after) = (value(change.old), value(change.new));
-    if !context.settings.gate(GATE, true) || after.is_empty() {
+    if !context.settings.is_gate_enabled(GATE, true) || after.is_empty() {
         return;
     }
     if before.is_empty() {

@@ -1,8 +1,8 @@
 #![doc = include_str!("admission_of_unknown_pod_set.md")]
 
-use super::standing::{is_reserved, names};
-use crate::finding::{Findings, listed};
-use crate::guarded::Guarded;
+use super::quota_status::{has_quota_reserved, pod_set_names};
+use crate::finding::{Findings, join_names};
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
@@ -22,10 +22,10 @@ fn check(workload: &Workload, out: &mut Findings) {
     let Some(admission) = &workload.status.admission else {
         return;
     };
-    if !is_reserved(workload) {
+    if !has_quota_reserved(workload) {
         return;
     }
-    let known = names(workload);
+    let known = pod_set_names(workload);
     for (position, assignment) in admission.pod_set_assignments.iter().enumerate() {
         if !known.contains(assignment.name.as_str()) && !out.is_full() {
             let list = FieldPath::new("status.admission.podSetAssignments");
@@ -34,7 +34,7 @@ fn check(workload: &Workload, out: &mut Findings) {
                 &assignment.name,
                 format!(
                     "the workload has the pod sets {}",
-                    listed(known.iter().copied())
+                    join_names(known.iter().copied())
                 ),
             );
         }

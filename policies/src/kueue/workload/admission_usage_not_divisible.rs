@@ -1,8 +1,8 @@
 #![doc = include_str!("admission_usage_not_divisible.md")]
 
-use super::standing::is_reserved;
+use super::quota_status::has_quota_reserved;
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{PodSetAssignment, Workload};
@@ -26,7 +26,7 @@ fn check(workload: &Workload, out: &mut Findings) {
     let Some(admission) = &workload.status.admission else {
         return;
     };
-    if !is_reserved(workload) {
+    if !has_quota_reserved(workload) {
         return;
     }
     for (position, assignment) in admission.pod_set_assignments.iter().enumerate() {

@@ -1,8 +1,8 @@
 #![doc = include_str!("cluster_not_nominated.md")]
 
-use super::standing::{ELASTIC_GATE, annotation};
-use crate::finding::{Findings, listed};
-use crate::guarded::Guarded;
+use super::quota_status::{ELASTIC_GATE, annotation};
+use crate::finding::{Findings, join_names};
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
@@ -27,7 +27,7 @@ fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
         return;
     };
     let replaces = annotation(change.new, REPLACES).is_some();
-    let goes_where_the_other_is = replaces && context.settings.gate(ELASTIC_GATE, true);
+    let goes_where_the_other_is = replaces && context.settings.is_gate_enabled(ELASTIC_GATE, true);
     if goes_where_the_other_is || old.nominated_cluster_names.contains(name) {
         return;
     }
@@ -36,7 +36,7 @@ fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
         [] => "no cluster is nominated; put it into nominatedClusterNames first".to_owned(),
         _ => format!(
             "must be one of the clusters nominated before: {}",
-            listed(nominated),
+            join_names(nominated),
         ),
     };
     out.invalid(FieldPath::new("status.clusterName"), name, detail);

@@ -1,8 +1,8 @@
 #![doc = include_str!("invalid_condition.md")]
 
 use crate::finding::Findings;
-use crate::guarded::Guarded;
-use crate::names;
+use crate::validated_kind::ValidatedKind;
+use crate::name_validation;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{Condition, Workload};
@@ -48,7 +48,7 @@ fn check(workload: &Workload, out: &mut Findings) {
 
 fn condition(it: &Condition, place: &FieldPath, out: &mut Findings) {
     let field = |name| place.clone().field(name);
-    for fault in names::label_key(&it.type_) {
+    for fault in name_validation::label_key(&it.type_) {
         out.invalid(field("type"), &it.type_, fault);
     }
     if !STATUSES.contains(&it.status.as_str()) {

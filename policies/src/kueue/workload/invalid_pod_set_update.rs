@@ -1,9 +1,9 @@
 #![doc = include_str!("invalid_pod_set_update.md")]
 
-use super::pod_set_update_of_unknown_pod_set::each;
+use super::pod_set_update_of_unknown_pod_set::visit_updates;
 use crate::finding::Findings;
-use crate::guarded::Guarded;
-use crate::names;
+use crate::validated_kind::ValidatedKind;
+use crate::name_validation;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::foreign::kueue::Workload;
 
@@ -19,18 +19,18 @@ pub(super) const RULE: Rule<Workload> = Rule {
 };
 
 fn check(workload: &Workload, out: &mut Findings) {
-    each(workload, |update, place| {
+    visit_updates(workload, |update, place| {
         for (position, toleration) in update.tolerations.iter().enumerate() {
             // Without a key it is for every taint.
             let key = toleration.key.as_deref().filter(|it| !it.is_empty());
-            for fault in key.into_iter().flat_map(names::label_key) {
+            for fault in key.into_iter().flat_map(name_validation::label_key) {
                 let tolerations = place().field("tolerations");
                 let field = tolerations.index(position).field("key");
                 out.invalid(field, key.unwrap_or_default(), fault);
             }
         }
-        names::annotations(&update.annotations, &place().field("annotations"), out);
-        names::labels(&update.node_selector, &place().field("nodeSelector"), out);
-        names::labels(&update.labels, &place().field("labels"), out);
+        name_validation::annotations(&update.annotations, &place().field("annotations"), out);
+        name_validation::labels(&update.node_selector, &place().field("nodeSelector"), out);
+        name_validation::labels(&update.labels, &place().field("labels"), out);
     });
 }

@@ -1,8 +1,8 @@
 #![doc = include_str!("invalid_priority_boost.md")]
 
-use super::standing::annotation;
+use super::quota_status::annotation;
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
@@ -25,7 +25,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
 };
 
 fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
-    if !context.settings.gate(GATE, false) {
+    if !context.settings.is_gate_enabled(GATE, false) {
         return;
     }
     if let Some(value) = annotation(workload, BOOST)

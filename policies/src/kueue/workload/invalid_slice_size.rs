@@ -1,7 +1,7 @@
 #![doc = include_str!("invalid_slice_size.md")]
 
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{TopologyRequest, Workload};
@@ -26,7 +26,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
 };
 
 fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
-    if !context.settings.gate(GATE, true) {
+    if !context.settings.is_gate_enabled(GATE, true) {
         return;
     }
     for (position, pod_set) in workload.spec.pod_sets.iter().enumerate() {

@@ -1,8 +1,8 @@
 #![doc = include_str!("min_count_with_elastic_job.md")]
 
-use super::standing::{ELASTIC_ANNOTATION, is_elastic};
+use super::quota_status::{ELASTIC_ANNOTATION, is_elastic};
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;

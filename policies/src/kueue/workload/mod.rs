@@ -17,9 +17,9 @@ mod pod_sets_changed_while_reserved;
 mod reclaimable_pods;
 mod reclaimable_pods_reduced;
 mod reserved_without_admission;
-mod standing;
+mod quota_status;
 
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::Rule;
@@ -58,7 +58,7 @@ static RULES: &[Rule<Workload>] = &[
     misplaced_key::rule(Action::Off),
 ];
 
-impl Guarded for Workload {
+impl ValidatedKind for Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
     const RATCHETS: bool = false;
@@ -79,7 +79,7 @@ impl PodSets for Workload {
         })
     }
 
-    fn is_asked(gate: &str, settings: &Settings) -> bool {
-        settings.gate(gate, true)
+    fn is_gate_enabled(gate: &str, settings: &Settings) -> bool {
+        settings.is_gate_enabled(gate, true)
     }
 }

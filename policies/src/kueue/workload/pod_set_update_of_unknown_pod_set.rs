@@ -1,8 +1,8 @@
 #![doc = include_str!("pod_set_update_of_unknown_pod_set.md")]
 
-use super::standing::names;
+use super::quota_status::pod_set_names;
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{PodSetUpdate, Workload};
@@ -19,9 +19,9 @@ pub(super) const RULE: Rule<Workload> = Rule {
 };
 
 fn check(workload: &Workload, out: &mut Findings) {
-    let known = names(workload);
+    let known = pod_set_names(workload);
     let accepted: Vec<&str> = known.iter().copied().collect();
-    each(workload, |update, place| {
+    visit_updates(workload, |update, place| {
         if !known.contains(update.name.as_str()) && !out.is_full() {
             out.not_supported(place().field("name"), &update.name, &accepted);
         }
@@ -29,7 +29,7 @@ fn check(workload: &Workload, out: &mut Findings) {
 }
 
 /// Visits what each admission check changes of each pod set.
-pub(super) fn each(
+pub(super) fn visit_updates(
     workload: &Workload,
     mut visit: impl FnMut(&PodSetUpdate, &dyn Fn() -> FieldPath),
 ) {

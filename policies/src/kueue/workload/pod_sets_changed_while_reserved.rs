@@ -1,10 +1,10 @@
 #![doc = include_str!("pod_sets_changed_while_reserved.md")]
 
-use super::standing::{COUNT_DEFAULT, ELASTIC_GATE, is_reserved};
+use super::quota_status::{COUNT_DEFAULT, ELASTIC_GATE, has_quota_reserved};
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
-use crate::same;
+use crate::semantic_equality;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{PodSet, Workload};
 
@@ -20,7 +20,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
 };
 
 fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Findings) {
-    if !is_reserved(change.old) {
+    if !has_quota_reserved(change.old) {
         return;
     }
     let (old, new) = (&change.old.spec.pod_sets, &change.new.spec.pod_sets);
@@ -36,7 +36,7 @@ fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
         );
         return;
     }
-    let may_shrink = context.settings.gate(ELASTIC_GATE, true);
+    let may_shrink = context.settings.is_gate_enabled(ELASTIC_GATE, true);
     for (position, (old, new)) in old.iter().zip(new).enumerate() {
         // With a dot, as Kueue prints it.
         let place = || place.clone().named(position.to_string());
@@ -69,5 +69,5 @@ fn is_same_but_for_count(old: &PodSet, new: &PodSet) -> bool {
     old.name == new.name
         && old.min_count == new.min_count
         && old.topology_request == new.topology_request
-        && same::template(&old.template, &new.template)
+        && semantic_equality::templates_equal(&old.template, &new.template)
 }

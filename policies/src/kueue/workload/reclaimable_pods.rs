@@ -2,10 +2,10 @@
 #![doc = include_str!("reclaimable_pods_of_unknown_pod_set.md")]
 #![doc = include_str!("reclaimable_pods_above_count.md")]
 
-use super::standing::{counts, is_elastic, names};
+use super::quota_status::{pod_counts, is_elastic, pod_set_names};
 use crate::finding::Findings;
-use crate::guarded::Guarded;
-use crate::rule::{Check, Context, Layer, Rule, Versions};
+use crate::validated_kind::ValidatedKind;
+use crate::rule::{Check, Context, Layer, Rule, Transition};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
 use std::collections::BTreeSet;
@@ -29,7 +29,7 @@ pub(super) const ABOVE_COUNT: Rule<Workload> = Rule {
     covers: &["wl-reclaimable-le-count"],
     layers: &[Layer::Webhook],
     doc: include_str!("reclaimable_pods_above_count.md"),
-    check: Check::Versions(above_count),
+    check: Check::Transition(above_count),
 };
 
 /// Where the pods of a pod set stand: the list is printed by its key.
@@ -38,7 +38,7 @@ pub(super) fn place(name: &str) -> FieldPath {
 }
 
 fn of_unknown_pod_set(workload: &Workload, out: &mut Findings) {
-    let known = names(workload);
+    let known = pod_set_names(workload);
     let accepted: Vec<&str> = known.iter().copied().collect();
     for it in &workload.status.reclaimable_pods {
         if !known.contains(it.name.as_str()) && !out.is_full() {
@@ -47,7 +47,7 @@ fn of_unknown_pod_set(workload: &Workload, out: &mut Findings) {
     }
 }
 
-fn above_count(versions: &Versions<'_, Workload>, context: &Context<'_>, out: &mut Findings) {
+fn above_count(versions: &Transition<'_, Workload>, context: &Context<'_>, out: &mut Findings) {
     let workload = versions.new;
     // What was over the count before the job got fewer pods.
     let stored = versions
@@ -57,7 +57,7 @@ fn above_count(versions: &Versions<'_, Workload>, context: &Context<'_>, out: &m
         .into_iter()
         .flat_map(|it| &it.status.reclaimable_pods);
     let stored: BTreeSet<_> = stored.map(|it| (it.name.as_str(), it.count)).collect();
-    let counts = counts(workload);
+    let counts = pod_counts(workload);
     for it in &workload.status.reclaimable_pods {
         let Some(count) = counts.get(it.name.as_str()) else {
             continue;

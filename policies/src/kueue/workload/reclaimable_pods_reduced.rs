@@ -3,9 +3,9 @@
 #![doc = include_str!("reclaimable_pods_removed.md")]
 
 use super::reclaimable_pods::place;
-use super::standing::{counts, is_elastic, is_reserved};
+use super::quota_status::{pod_counts, is_elastic, has_quota_reserved};
 use crate::finding::Findings;
-use crate::guarded::Guarded;
+use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use crate::settings::Settings;
 use lockkeeper_api::foreign::kueue::Workload;
@@ -34,7 +34,7 @@ pub(super) const REMOVED: Rule<Workload> = Rule {
 };
 
 fn decreased(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Findings) {
-    let Some(before) = held(change, context.settings) else {
+    let Some(before) = reclaimable_while_reserved(change, context.settings) else {
         return;
     };
     for it in &change.new.status.reclaimable_pods {
@@ -52,7 +52,7 @@ fn decreased(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Fin
 }
 
 fn removed(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Findings) {
-    let Some(before) = held(change, context.settings) else {
+    let Some(before) = reclaimable_while_reserved(change, context.settings) else {
         return;
     };
     let after = change.new.status.reclaimable_pods.iter();
@@ -69,14 +69,14 @@ fn removed(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Findi
 
 /// What is stored of the pod sets whose pods may not need quota again: the workload holds it before and
 /// after the update, and has not got fewer pods since it was admitted.
-fn held<'a>(change: &Change<'a, Workload>, settings: &Settings) -> Option<BTreeMap<&'a str, i32>> {
-    if !is_reserved(change.old) || !is_reserved(change.new) {
+fn reclaimable_while_reserved<'a>(change: &Change<'a, Workload>, settings: &Settings) -> Option<BTreeMap<&'a str, i32>> {
+    if !has_quota_reserved(change.old) || !has_quota_reserved(change.new) {
         return None;
     }
     let stored = change.old.status.reclaimable_pods.iter();
     let mut held: BTreeMap<_, _> = stored.map(|it| (it.name.as_str(), it.count)).collect();
     if is_elastic(change.new, settings) {
-        let counts = counts(change.new);
+        let counts = pod_counts(change.new);
         let admission = change.new.status.admission.as_ref();
         let admitted = admission.into_iter().flat_map(|it| &it.pod_set_assignments);
         for assignment in admitted {

@@ -1,9 +1,9 @@
 #![doc = include_str!("reserved_without_admission.md")]
 
-use super::standing::is_reserved;
+use super::quota_status::has_quota_reserved;
 use crate::finding::Findings;
-use crate::guarded::Guarded;
-use crate::rule::{Check, Context, Layer, Rule, Versions};
+use crate::validated_kind::ValidatedKind;
+use crate::rule::{Check, Context, Layer, Rule, Transition};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
 
@@ -15,10 +15,10 @@ pub(super) const RULE: Rule<Workload> = Rule {
     covers: &["wl-admission-required-when-reserved"],
     layers: &[Layer::Webhook],
     doc: include_str!("reserved_without_admission.md"),
-    check: Check::Versions(check),
+    check: Check::Transition(check),
 };
 
-fn check(versions: &Versions<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+fn check(versions: &Transition<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     if lacks_admission(versions.new) && !versions.old.is_some_and(lacks_admission) {
         out.required(
             FieldPath::new("status.admission"),
@@ -28,5 +28,5 @@ fn check(versions: &Versions<'_, Workload>, _: &Context<'_>, out: &mut Findings)
 }
 
 fn lacks_admission(workload: &Workload) -> bool {
-    is_reserved(workload) && workload.status.admission.is_none()
+    has_quota_reserved(workload) && workload.status.admission.is_none()
 }

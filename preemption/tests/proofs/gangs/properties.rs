@@ -1,26 +1,26 @@
 //! What every decision keeps to.
 
-use super::town::{SMALL, Size, Told, Town, is_within};
-use crate::model::dice::{Dice, WORLD_BYTES, check};
-use lockkeeper_preemption::gang::{Compatibility, DisruptionMode, Outcome, Plan, Trace};
+use super::clusters::{SMALL, ClusterSize, BuiltCluster, ModelCluster, is_within};
+use crate::model::choices::{Choices, WORLD_BYTES, check};
+use lockkeeper_preemption::gang::{SchedulerCompatibility, DisruptionMode, GangOutcome, GangPlan, GangTrace};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use std::collections::BTreeSet;
 
 const CASES: u32 = 2_000;
-const BOTH: [Compatibility; 2] = [Compatibility::Lockkeeper, Compatibility::KubeScheduler];
+const BOTH: [SchedulerCompatibility; 2] = [SchedulerCompatibility::Lockkeeper, SchedulerCompatibility::KubeScheduler];
 
-pub fn town_tapes() -> impl Strategy<Value = Vec<u8>> {
+pub fn cluster_tapes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), WORLD_BYTES)
 }
 
 /// Every job that waits is decided on.
-fn each(size: Size, test: impl Fn(&Town, &Told, usize, Outcome) -> TestCaseResult) {
-    check(CASES, &town_tapes(), |tape| {
-        let town = Town::roll(&mut Dice::of(&tape), size);
+fn for_each_decision(size: ClusterSize, test: impl Fn(&ModelCluster, &BuiltCluster, usize, GangOutcome) -> TestCaseResult) {
+    check(CASES, &cluster_tapes(), |tape| {
+        let town = ModelCluster::random(&mut Choices::new(&tape), size);
         for compatibility in BOTH {
-            let told = town.told(compatibility);
+            let told = town.build(compatibility);
             for job in town.waiting() {
                 let outcome = told.decide(&town, job).outcome;
                 test(&town, &told, job, outcome)?;
@@ -32,7 +32,7 @@ fn each(size: Size, test: impl Fn(&Town, &Told, usize, Outcome) -> TestCaseResul
 
 /// Whether the pods of a placement have room when these are gone, where they may go.
 pub fn fits(
-    town: &Town,
+    town: &ModelCluster,
     gone: &BTreeSet<(usize, usize)>,
     seats: &[((usize, usize), usize)],
 ) -> bool {
@@ -41,14 +41,14 @@ pub fn fits(
         after.jobs[*job].pods[*pod].host = None;
     }
     seats.iter().all(|((job, pod), host)| {
-        let asks = town.jobs[*job].pods[*pod].asks;
+        let asks = town.jobs[*job].pods[*pod].requests;
         let is_free = is_within(asks, after.free(*host));
         after.jobs[*job].pods[*pod].host = Some(*host);
         is_free && town.admits(*host, &town.jobs[*job])
     })
 }
 
-fn gone(told: &Told, plan: &Plan) -> BTreeSet<(usize, usize)> {
+fn victim_pods(told: &BuiltCluster, plan: &GangPlan) -> BTreeSet<(usize, usize)> {
     plan.victims
         .iter()
         .flat_map(|it| told.pods_of(*it))
@@ -56,13 +56,13 @@ fn gone(told: &Told, plan: &Plan) -> BTreeSet<(usize, usize)> {
 }
 
 /// Whoever has a place has room there when the victims have gone, and it is enough for the whole gang.
-fn is_whole_and_fits(town: &Town, told: &Told, job: usize, outcome: &Outcome) -> TestCaseResult {
+fn check_all_or_nothing_and_fits(town: &ModelCluster, told: &BuiltCluster, job: usize, outcome: &GangOutcome) -> TestCaseResult {
     let (placement, gone) = match outcome {
-        Outcome::Fits { placement } => (placement, BTreeSet::new()),
-        Outcome::Preempt(plan) => (&plan.placement, gone(told, plan)),
+        GangOutcome::Fits { placement } => (placement, BTreeSet::new()),
+        GangOutcome::Preempt(plan) => (&plan.placement, victim_pods(told, plan)),
         _ => return Ok(()),
     };
-    let seats = told.seats(placement);
+    let seats = told.placements(placement);
     prop_assert!(fits(town, &gone, &seats), "{:?} of {:#?}", outcome, town);
     let pods = &town.jobs[job].pods;
     let running = pods.iter().filter(|it| it.host.is_some()).count();
@@ -71,28 +71,28 @@ fn is_whole_and_fits(town: &Town, told: &Told, job: usize, outcome: &Outcome) ->
 }
 
 #[test]
-fn the_preemptor_fits_when_its_victims_have_gone_and_all_of_it() {
-    each(SMALL, |town, told, job, outcome| {
-        is_whole_and_fits(town, told, job, &outcome)
+fn whole_preemptor_fits_after_victims_are_removed() {
+    for_each_decision(SMALL, |town, told, job, outcome| {
+        check_all_or_nothing_and_fits(town, told, job, &outcome)
     });
 }
 
 #[test]
-fn nobody_of_an_equal_or_higher_priority_goes_and_no_group_in_part() {
-    each(SMALL, |town, told, job, outcome| {
-        let Outcome::Preempt(plan) = outcome else {
+fn victims_have_lower_priority_and_groups_stay_whole() {
+    for_each_decision(SMALL, |town, told, job, outcome| {
+        let GangOutcome::Preempt(plan) = outcome else {
             return Ok(());
         };
-        let compatibility = told.world.options().compatibility;
-        let gone = gone(told, &plan);
+        let compatibility = told.cluster.options().compatibility;
+        let gone = victim_pods(told, &plan);
         for (victim, pod) in &gone {
             let other = &town.jobs[*victim];
             let priority = match compatibility {
-                Compatibility::Lockkeeper => other.preemption_priority,
-                Compatibility::KubeScheduler => other.priority,
+                SchedulerCompatibility::Lockkeeper => other.preemption_priority,
+                SchedulerCompatibility::KubeScheduler => other.priority,
             };
             prop_assert!(priority < town.jobs[job].priority);
-            prop_assert!(priority <= plan.most);
+            prop_assert!(priority <= plan.max_priority);
             prop_assert!(other.pods[*pod].host.is_some());
             if other.mode == Some(DisruptionMode::PodGroup) {
                 let whole = (0..other.pods.len()).filter(|it| other.pods[*it].host.is_some());
@@ -104,12 +104,12 @@ fn nobody_of_an_equal_or_higher_priority_goes_and_no_group_in_part() {
 }
 
 #[test]
-fn no_victim_could_have_stayed() {
-    each(SMALL, |town, told, _, outcome| {
-        let Outcome::Preempt(plan) = outcome else {
+fn every_victim_is_necessary() {
+    for_each_decision(SMALL, |town, told, _, outcome| {
+        let GangOutcome::Preempt(plan) = outcome else {
             return Ok(());
         };
-        let seats = told.seats(&plan.placement);
+        let seats = told.placements(&plan.placement);
         for spared in &plan.victims {
             let others = plan.victims.iter().filter(|it| *it != spared);
             let gone = others.flat_map(|it| told.pods_of(*it)).collect();
@@ -126,17 +126,17 @@ fn no_victim_could_have_stayed() {
 }
 
 #[test]
-fn asked_again_it_says_the_same_and_in_whatever_order_it_was_told() {
-    check(CASES, &(town_tapes(), any::<u64>()), |(tape, seed)| {
-        let town = Town::roll(&mut Dice::of(&tape), SMALL);
+fn decision_is_deterministic_and_order_independent() {
+    check(CASES, &(cluster_tapes(), any::<u64>()), |(tape, seed)| {
+        let town = ModelCluster::random(&mut Choices::new(&tape), SMALL);
         let mut order: Vec<usize> = (0..town.jobs.len()).collect();
         let mut seed = seed | 1;
         for at in (1..order.len()).rev() {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             order.swap(at, usize::try_from(seed >> 33).unwrap() % (at + 1));
         }
-        let told = town.told(Compatibility::Lockkeeper);
-        let other = town.told_in(Compatibility::Lockkeeper, &order);
+        let told = town.build(SchedulerCompatibility::Lockkeeper);
+        let other = town.build_in_order(SchedulerCompatibility::Lockkeeper, &order);
         for job in town.waiting() {
             let outcome = told.decide(&town, job).outcome;
             prop_assert_eq!(&outcome, &told.decide(&town, job).outcome);
@@ -148,42 +148,42 @@ fn asked_again_it_says_the_same_and_in_whatever_order_it_was_told() {
 }
 
 /// What does not depend on numbers.
-pub fn summary(told: &Told, outcome: &Outcome) -> String {
+pub fn summary(told: &BuiltCluster, outcome: &GangOutcome) -> String {
     match outcome {
-        Outcome::Fits { placement } => format!("fits {:?}", told.seats(placement)),
-        Outcome::Preempt(plan) => {
+        GangOutcome::Fits { placement } => format!("fits {:?}", told.placements(placement)),
+        GangOutcome::Preempt(plan) => {
             let victims: Vec<_> = plan.victims.iter().map(|it| told.pods_of(*it)).collect();
-            let seats = told.seats(&plan.placement);
+            let seats = told.placements(&plan.placement);
             format!("preempts {seats:?} {victims:?} {:?}", plan.score)
         }
-        Outcome::Infeasible { .. } => "infeasible".to_owned(),
+        GangOutcome::Infeasible { .. } => "infeasible".to_owned(),
         outcome => format!("{outcome:?}"),
     }
 }
 
 /// While its victims go it waits, when they have gone it fits, and nobody else ever has to go.
 #[test]
-fn what_was_planned_is_enough() {
-    each(SMALL, |town, told, job, outcome| {
-        let Outcome::Preempt(plan) = outcome else {
+fn plan_is_sufficient_while_and_after_victims_leave() {
+    for_each_decision(SMALL, |town, told, job, outcome| {
+        let GangOutcome::Preempt(plan) = outcome else {
             return Ok(());
         };
         if plan.victims.is_empty() {
             return Ok(());
         }
-        let compatibility = told.world.options().compatibility;
+        let compatibility = told.cluster.options().compatibility;
         let mut town = town.clone();
-        for ((job, pod), host) in told.seats(&plan.placement) {
+        for ((job, pod), host) in told.placements(&plan.placement) {
             town.jobs[job].pods[pod].nominated = Some(host);
         }
-        let gone = gone(told, &plan);
-        if gone.iter().all(|(it, _)| is_whole(&town, &gone, *it)) {
+        let gone = victim_pods(told, &plan);
+        if gone.iter().all(|(it, _)| is_whole_gang_removed(&town, &gone, *it)) {
             let mut going = town.clone();
             for (victim, _) in &gone {
-                going.jobs[*victim].is_going = true;
+                going.jobs[*victim].is_terminating = true;
             }
-            let again = going.told(compatibility).decide(&going, job).outcome;
-            let waits = matches!(again, Outcome::Waits { .. } | Outcome::Refused(_));
+            let again = going.build(compatibility).decide(&going, job).outcome;
+            let waits = matches!(again, GangOutcome::AwaitingVictims { .. } | GangOutcome::Ineligible(_));
             prop_assert!(waits, "{:?} while they go, of {:#?}", again, going);
         }
         for (victim, pod) in &gone {
@@ -192,10 +192,10 @@ fn what_was_planned_is_enough() {
         for other in &mut town.jobs {
             other.pods.retain(|it| it.host != Some(usize::MAX));
         }
-        if compatibility == Compatibility::Lockkeeper {
-            let after = town.told(compatibility).decide(&town, job).outcome;
+        if compatibility == SchedulerCompatibility::Lockkeeper {
+            let after = town.build(compatibility).decide(&town, job).outcome;
             prop_assert!(
-                matches!(after, Outcome::Fits { .. }),
+                matches!(after, GangOutcome::Fits { .. }),
                 "{:?} after, of {:#?}",
                 after,
                 town
@@ -205,7 +205,7 @@ fn what_was_planned_is_enough() {
     });
 }
 
-fn is_whole(town: &Town, gone: &BTreeSet<(usize, usize)>, job: usize) -> bool {
+fn is_whole_gang_removed(town: &ModelCluster, gone: &BTreeSet<(usize, usize)>, job: usize) -> bool {
     let pods = town.jobs[job].pods.iter().enumerate();
     pods.filter(|(_, it)| it.host.is_some())
         .all(|(pod, _)| gone.contains(&(job, pod)))
@@ -213,23 +213,23 @@ fn is_whole(town: &Town, gone: &BTreeSet<(usize, usize)>, job: usize) -> bool {
 
 /// On one node, and where all victims are of one priority, there is nothing that the two algorithms differ in.
 #[test]
-fn on_one_node_with_equal_priorities_both_take_the_same() {
-    let one = Size { hosts: 1, ..SMALL };
+fn both_algorithms_agree_on_one_node_with_equal_priorities() {
+    let one = ClusterSize { hosts: 1, ..SMALL };
     let mut found = 0;
     let found = std::cell::RefCell::new(&mut found);
-    check(CASES, &town_tapes(), |tape| {
-        let mut town = Town::roll(&mut Dice::of(&tape), one);
+    check(CASES, &cluster_tapes(), |tape| {
+        let mut town = ModelCluster::random(&mut Choices::new(&tape), one);
         let waiting = town.waiting();
         for (at, job) in town.jobs.iter_mut().enumerate() {
             job.priority = if waiting.contains(&at) { 5 } else { 1 };
             job.preemption_priority = job.priority;
         }
         let town = town;
-        let both = BOTH.map(|it| town.told(it));
+        let both = BOTH.map(|it| town.build(it));
         for job in waiting {
             let victims = both.each_ref().map(|told| {
                 let pods = told.waiting(&town, job);
-                let run = told.world.dry_run(&told.ask(job, &pods), &mut Trace::off());
+                let run = told.cluster.dry_run(&told.request(job, &pods), &mut GangTrace::off());
                 let plan = run.candidates.first();
                 plan.map(|it| {
                     it.victims
@@ -244,19 +244,19 @@ fn on_one_node_with_equal_priorities_both_take_the_same() {
         }
         Ok(())
     });
-    assert!(crate::model::dice::asked_cases().is_some() || **found.borrow() > 100);
+    assert!(crate::model::choices::cases_from_env().is_some() || **found.borrow() > 100);
 }
 
 /// Pod by pod it is all or nothing as well.
 #[test]
-fn pod_by_pod_nobody_goes_for_a_part_of_a_gang() {
-    each(SMALL, |town, told, job, _| {
+fn pod_by_pod_never_preempts_for_partial_gang() {
+    for_each_decision(SMALL, |town, told, job, _| {
         if town.jobs[job].mode.is_none() {
             return Ok(());
         }
         let pods = told.waiting(town, job);
-        let ask = told.ask(job, &pods);
-        let outcome = told.world.decide_pod_by_pod(&ask, &mut Trace::off());
-        is_whole_and_fits(town, told, job, &outcome)
+        let ask = told.request(job, &pods);
+        let outcome = told.cluster.decide_pod_by_pod(&ask, &mut GangTrace::off());
+        check_all_or_nothing_and_fits(town, told, job, &outcome)
     });
 }

@@ -1,14 +1,14 @@
 //! Rounds of job preemption: against the proposal taken literally, and by properties.
 
 mod model;
-mod nonsense;
-mod plain;
+mod invalid_input;
+mod reference;
 
-use crate::model::dice::{Dice, WORLD_BYTES, check};
+use crate::model::choices::{Choices, WORLD_BYTES, check};
 use lockkeeper_preemption::Trace;
-use lockkeeper_preemption::job::{Blocked, Class, InFlight, Outcome, Plan, Refusal, Step, plan};
+use lockkeeper_preemption::job::{BlockedReason, Preemptibility, RoundsInFlight, JobOutcome, JobPlan, JobRejection, JobStep, plan_round};
 use model::{Built, Model, RESOURCES, fits, sum};
-use plain::{Answer, plain};
+use reference::{ReferenceOutcome, reference_outcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -17,16 +17,16 @@ use std::collections::BTreeSet;
 
 const CASES: u32 = 4_000;
 
-fn worlds(test: impl Fn(&Model) -> TestCaseResult) {
+fn for_each_model(test: impl Fn(&Model) -> TestCaseResult) {
     check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
-        test(&Model::of(&mut Dice::of(&tape)))
+        test(&Model::random(&mut Choices::new(&tape)))
     });
 }
 
-fn decide(built: &Built) -> Outcome {
-    let rounds = InFlight::default();
-    plan(
-        &built.world,
+fn decide(built: &Built) -> JobOutcome {
+    let rounds = RoundsInFlight::default();
+    plan_round(
+        &built.cluster,
         &rounds,
         built.job,
         &built.excluded,
@@ -36,9 +36,9 @@ fn decide(built: &Built) -> Outcome {
 }
 
 /// The answer in names.
-fn answer(built: &Built, outcome: &Outcome) -> Answer {
+fn named_outcome(built: &Built, outcome: &JobOutcome) -> ReferenceOutcome {
     match outcome {
-        Outcome::Preempt(plan) => Answer::Preempt {
+        JobOutcome::Preempt(plan) => ReferenceOutcome::Preempt {
             nominations: plan
                 .nominations
                 .iter()
@@ -46,33 +46,33 @@ fn answer(built: &Built, outcome: &Outcome) -> Answer {
                 .collect(),
             victims: plan.victims.iter().map(|it| built.pod(*it)).collect(),
         },
-        Outcome::Refused(refusal) => Answer::Refused(match refusal {
-            Refusal::Mixed => "mixed",
-            Refusal::MayNotTrigger => "trigger",
-            Refusal::Quota(_) => "quota",
-            Refusal::OverMax { .. } => "over max",
-            Refusal::NoPlace { .. } => "no place",
-            Refusal::Blocked(_) | Refusal::NotWhole { .. } => "never asked for",
+        JobOutcome::Rejected(refusal) => ReferenceOutcome::Rejected(match refusal {
+            JobRejection::MixedPods => "mixed",
+            JobRejection::TriggerNotAllowed => "trigger",
+            JobRejection::Quota(_) => "quota",
+            JobRejection::OverMax { .. } => "over max",
+            JobRejection::NoPlacement { .. } => "no place",
+            JobRejection::Blocked(_) | JobRejection::IncompleteGang { .. } => "never asked for",
         }),
     }
 }
 
 #[test]
-fn a_round_is_what_the_proposal_says_literally() {
+fn plan_round_matches_reference() {
     let seen: Cell<[u32; 7]> = Cell::default();
-    worlds(|model| {
+    for_each_model(|model| {
         let built = model.build();
-        let got = answer(&built, &decide(&built));
-        let expected = plain(model);
+        let got = named_outcome(&built, &decide(&built));
+        let expected = reference_outcome(model);
         let mut counts = seen.get();
         counts[match &got {
-            Answer::Refused("mixed") => 0,
-            Answer::Refused("trigger") => 1,
-            Answer::Refused("quota") => 2,
-            Answer::Refused("over max") => 3,
-            Answer::Refused(_) => 4,
-            Answer::Preempt { victims, .. } if victims.is_empty() => 5,
-            Answer::Preempt { .. } => 6,
+            ReferenceOutcome::Rejected("mixed") => 0,
+            ReferenceOutcome::Rejected("trigger") => 1,
+            ReferenceOutcome::Rejected("quota") => 2,
+            ReferenceOutcome::Rejected("over max") => 3,
+            ReferenceOutcome::Rejected(_) => 4,
+            ReferenceOutcome::Preempt { victims, .. } if victims.is_empty() => 5,
+            ReferenceOutcome::Preempt { .. } => 6,
         }] += 1;
         seen.set(counts);
         prop_assert_eq!(got, expected, "{:#?}", model);
@@ -85,24 +85,24 @@ fn a_round_is_what_the_proposal_says_literally() {
 }
 
 #[test]
-fn the_order_in_which_pods_come_says_nothing() {
-    worlds(|model| {
+fn plan_round_is_independent_of_pod_order() {
+    for_each_model(|model| {
         let mut turned = model.clone();
         turned.pods.reverse();
         let (built, other) = (model.build(), turned.build());
-        let [a, b] = [&built, &other].map(|it| answer(it, &decide(it)));
+        let [a, b] = [&built, &other].map(|it| named_outcome(it, &decide(it)));
         prop_assert_eq!(a, b);
         Ok(())
     });
 }
 
 /// Who goes, and who leaves anyway, has gone; and who was nominated has its place.
-fn actuated(model: &Model, built: &Built, plan: &Plan) -> Model {
+fn apply_plan(model: &Model, built: &Built, plan: &JobPlan) -> Model {
     let mut after = model.clone();
     let gone: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
     after
         .pods
-        .retain(|it| !it.leaving && !gone.contains(&it.full_name()));
+        .retain(|it| !it.is_leaving && !gone.contains(&it.full_name()));
     for (pod, host) in &plan.nominations {
         let (name, host) = (built.pod(*pod), built.host(*host));
         let position = model.hosts.iter().position(|it| it.name == host);
@@ -114,10 +114,10 @@ fn actuated(model: &Model, built: &Built, plan: &Plan) -> Model {
 }
 
 #[test]
-fn a_plan_keeps_what_it_promises() {
-    worlds(|model| {
+fn applied_plan_fits_nodes_and_quotas() {
+    for_each_model(|model| {
         let built = model.build();
-        let Outcome::Preempt(plan) = decide(&built) else {
+        let JobOutcome::Preempt(plan) = decide(&built) else {
             return Ok(());
         };
         let job = model.job();
@@ -131,14 +131,14 @@ fn a_plan_keeps_what_it_promises() {
         prop_assert_eq!(pending.len(), plan.nominations.len());
         let pending: BTreeSet<_> = pending.iter().map(|it| it.full_name()).collect();
         prop_assert_eq!(&pending, &nominated);
-        victims_may_go(model, &built, &plan)?;
-        let after = actuated(model, &built, &plan);
-        holds(model, &after, &plan, &built)?;
-        nobody_could_have_stayed(model, &after, &plan, &built)
+        check_victims_are_candidates(model, &built, &plan)?;
+        let after = apply_plan(model, &built, &plan);
+        check_fits_nodes_and_quotas(model, &after, &plan, &built)?;
+        check_every_victim_is_necessary(model, &after, &plan, &built)
     });
 }
 
-fn victims_may_go(model: &Model, built: &Built, plan: &Plan) -> TestCaseResult {
+fn check_victims_are_candidates(model: &Model, built: &Built, plan: &JobPlan) -> TestCaseResult {
     let job = model.job();
     let names: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
     prop_assert_eq!(names.len(), plan.victims.len(), "somebody goes twice");
@@ -148,14 +148,14 @@ fn victims_may_go(model: &Model, built: &Built, plan: &Plan) -> TestCaseResult {
         .filter(|it| names.contains(&it.full_name()))
     {
         prop_assert!(victim.priority < job[0].priority, "{:?}", victim);
-        prop_assert_eq!(model.class(victim), Class::Preemptible);
-        prop_assert!(victim.host.is_some() && !victim.leaving);
+        prop_assert_eq!(model.class(victim), Preemptibility::Preemptible);
+        prop_assert!(victim.host.is_some() && !victim.is_leaving);
     }
     Ok(())
 }
 
 /// Node by node the job fits, and so do the quotas on its path.
-fn holds(model: &Model, after: &Model, plan: &Plan, built: &Built) -> TestCaseResult {
+fn check_fits_nodes_and_quotas(model: &Model, after: &Model, plan: &JobPlan, built: &Built) -> TestCaseResult {
     let priority = model.job()[0].priority;
     for (at, host) in after.hosts.iter().enumerate() {
         let is_used = plan
@@ -165,7 +165,7 @@ fn holds(model: &Model, after: &Model, plan: &Plan, built: &Built) -> TestCaseRe
         if !is_used {
             continue;
         }
-        prop_assert!(!host.excluded);
+        prop_assert!(!host.is_excluded);
         let heeded = |it: &&model::Pod| {
             it.host == Some(at) || it.nominated == Some(at) && it.priority >= priority
         };
@@ -194,15 +194,15 @@ fn holds(model: &Model, after: &Model, plan: &Plan, built: &Built) -> TestCaseRe
             used,
             quota.max
         );
-        if model.class(model.job()[0]) == Class::NonPreemptible {
-            let used = after.used(level, Some(Class::NonPreemptible));
+        if model.class(model.job()[0]) == Preemptibility::NonPreemptible {
+            let used = after.used(level, Some(Preemptibility::NonPreemptible));
             prop_assert!(fits(used, quota.min), "{} of min {:?}", level, quota.min);
         }
     }
     Ok(())
 }
 
-fn nominated_to(plan: &Plan, built: &Built, pod: &model::Pod) -> String {
+fn nominated_to(plan: &JobPlan, built: &Built, pod: &model::Pod) -> String {
     let name = pod.full_name();
     let mut all = plan.nominations.iter();
     let found = all.find(|(it, _)| built.pod(*it) == name);
@@ -210,10 +210,10 @@ fn nominated_to(plan: &Plan, built: &Built, pod: &model::Pod) -> String {
 }
 
 /// With any one victim back, a node or a quota would not hold.
-fn nobody_could_have_stayed(
+fn check_every_victim_is_necessary(
     model: &Model,
     after: &Model,
-    plan: &Plan,
+    plan: &JobPlan,
     built: &Built,
 ) -> TestCaseResult {
     for victim in &plan.victims {
@@ -222,7 +222,7 @@ fn nobody_could_have_stayed(
         let known = model.pods.iter().find(|it| it.full_name() == name).unwrap();
         with.pods.push(known.clone());
         prop_assert!(
-            holds(model, &with, plan, built).is_err(),
+            check_fits_nodes_and_quotas(model, &with, plan, built).is_err(),
             "{} could have stayed",
             name
         );
@@ -231,13 +231,13 @@ fn nobody_could_have_stayed(
 }
 
 #[test]
-fn a_second_round_plans_nothing_new() {
-    worlds(|model| {
+fn second_round_plans_no_new_victims() {
+    for_each_model(|model| {
         let built = model.build();
-        let mut rounds = InFlight::default();
-        let ask = |rounds: &InFlight, now_s| {
-            plan(
-                &built.world,
+        let mut rounds = RoundsInFlight::default();
+        let ask = |rounds: &RoundsInFlight, now_s| {
+            plan_round(
+                &built.cluster,
                 rounds,
                 built.job,
                 &built.excluded,
@@ -248,23 +248,23 @@ fn a_second_round_plans_nothing_new() {
         let first = ask(&rounds, 0);
         // Nothing was done: the same comes out.
         prop_assert_eq!(&ask(&rounds, 0), &first);
-        let Outcome::Preempt(plan) = first else {
+        let JobOutcome::Preempt(plan) = first else {
             return Ok(());
         };
         rounds.begin(built.job, plan.awaited(), 0);
         let awaited = plan.awaited().count();
         let again = ask(&rounds, 599);
         if awaited > 0 {
-            let unfinished = Blocked::Unfinished { victims: awaited };
-            prop_assert_eq!(again, Outcome::Refused(Refusal::Blocked(unfinished)));
+            let unfinished = BlockedReason::Unfinished { victims: awaited };
+            prop_assert_eq!(again, JobOutcome::Rejected(JobRejection::Blocked(unfinished)));
         }
         for pod in plan.awaited() {
-            rounds.gone(pod);
+            rounds.pod_removed(pod);
         }
         prop_assert!(rounds.is_empty());
         // When all is done that was planned, nobody else has to go.
-        let after = actuated(model, &built, &plan).build();
-        if let Outcome::Preempt(plan) = decide(&after) {
+        let after = apply_plan(model, &built, &plan).build();
+        if let JobOutcome::Preempt(plan) = decide(&after) {
             prop_assert_eq!((plan.nominations.len(), plan.victims.len()), (0, 0));
         }
         Ok(())
@@ -272,17 +272,17 @@ fn a_second_round_plans_nothing_new() {
 }
 
 #[test]
-fn a_restart_knows_the_rounds_again() {
-    worlds(|model| {
+fn restore_after_restart_rebuilds_rounds() {
+    for_each_model(|model| {
         let built = model.build();
-        let Outcome::Preempt(plan) = decide(&built) else {
+        let JobOutcome::Preempt(plan) = decide(&built) else {
             return Ok(());
         };
         // The victims are marked, and the nominations written; then all is read again.
         let mut after = model.clone();
         let victims: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
         for pod in &mut after.pods {
-            pod.leaving |= victims.contains(&pod.full_name());
+            pod.is_leaving |= victims.contains(&pod.full_name());
         }
         for (pod, host) in &plan.nominations {
             let position = model
@@ -294,32 +294,32 @@ fn a_restart_knows_the_rounds_again() {
             pods.find(|it| it.full_name() == name).unwrap().nominated = position;
         }
         let again = after.build();
-        let marked = again.world.leaving();
+        let marked = again.cluster.leaving();
         let marked: Vec<_> = marked
             .filter(|it| victims.contains(&again.pod(*it)))
             .map(|it| (it, again.job))
             .collect();
-        let rounds = InFlight::rebuilt(
+        let rounds = RoundsInFlight::restore(
             lockkeeper_preemption::job::RoundLimits::default(),
-            &again.world,
+            &again.cluster,
             &marked,
             50,
         );
-        let is_blocked = rounds.blocked(again.job, 50).is_some();
+        let is_blocked = rounds.blocked_reason(again.job, 50).is_some();
         prop_assert_eq!(is_blocked, plan.awaited().count() > 0);
-        prop_assert_eq!(rounds.blocked(again.job, 650), None);
+        prop_assert_eq!(rounds.blocked_reason(again.job, 650), None);
         Ok(())
     });
 }
 
 #[test]
-fn a_trace_and_its_plan_tell_the_same() {
-    worlds(|model| {
+fn trace_agrees_with_plan() {
+    for_each_model(|model| {
         let built = model.build();
         let mut trace = Trace::on();
-        let rounds = InFlight::default();
-        let outcome = plan(
-            &built.world,
+        let rounds = RoundsInFlight::default();
+        let outcome = plan_round(
+            &built.cluster,
             &rounds,
             built.job,
             &built.excluded,
@@ -335,15 +335,15 @@ fn a_trace_and_its_plan_tell_the_same() {
         );
         for step in trace.steps() {
             let is_new = match step {
-                Step::Removed { pod, .. } => removed.insert(*pod),
-                Step::AssignedBack { pod } => back.insert(*pod),
-                Step::Victim { pod, .. } => victims.insert(*pod),
-                Step::Nominated { pod, .. } => placed.insert(*pod),
+                JobStep::Removed { pod, .. } => removed.insert(*pod),
+                JobStep::AssignedBack { pod } => back.insert(*pod),
+                JobStep::Victim { pod, .. } => victims.insert(*pod),
+                JobStep::Nominated { pod, .. } => placed.insert(*pod),
                 _ => true,
             };
             prop_assert!(is_new, "{:?} twice", step);
         }
-        if let Outcome::Preempt(plan) = outcome {
+        if let JobOutcome::Preempt(plan) = outcome {
             let told: BTreeSet<_> = plan.victims.iter().copied().collect();
             prop_assert_eq!(&victims, &told);
             let nominated: BTreeSet<_> = plan.nominations.iter().map(|(it, _)| *it).collect();

@@ -1,8 +1,8 @@
 //! A small world in plain values, and the world made of it.
 
-use crate::model::dice::Dice;
+use crate::model::choices::Choices;
 use lockkeeper_preemption::job::{
-    Class, JobId, Label, Limits, PodTraits, Resources, Says, Switches, World,
+    Preemptibility, JobId, LabelValue, QuotaLimits, JobPodSpec, ResourceList, PreemptionLabels, ElasticDefaults, JobCluster,
 };
 use lockkeeper_preemption::placement::{HostSpec, Labels, PodPreemption, PodSpec, Shape};
 use lockkeeper_preemption::{Amount, HostId, PodId, ResourceId};
@@ -35,21 +35,21 @@ pub struct Quota {
 pub struct Host {
     pub name: String,
     pub allocatable: Amounts,
-    pub excluded: bool,
+    pub is_excluded: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pod {
     pub namespace: &'static str,
     pub name: String,
-    pub is_ours: bool,
+    pub is_in_job: bool,
     pub quota: Option<usize>,
     pub host: Option<usize>,
     pub nominated: Option<usize>,
     pub priority: i32,
-    pub says: Says,
+    pub preemption_labels: PreemptionLabels,
     pub request: Amounts,
-    pub leaving: bool,
+    pub is_leaving: bool,
 }
 
 impl Pod {
@@ -60,24 +60,24 @@ impl Pod {
 
 #[derive(Clone, Debug)]
 pub struct Model {
-    pub switches: Switches,
+    pub elastic_defaults: ElasticDefaults,
     pub quotas: Vec<Quota>,
     pub hosts: Vec<Host>,
     pub pods: Vec<Pod>,
 }
 
-fn limit(dice: &mut Dice<'_>, most: i64) -> Limit {
+fn limit(dice: &mut Choices<'_>, most: i64) -> Limit {
     let memory = dice.one_in(4).then(|| dice.amount(4, most));
     [dice.one_in(2).then(|| dice.amount(2, most)), memory]
 }
 
-fn label(dice: &mut Dice<'_>) -> Label {
-    dice.pick(&[Label::Missing, Label::Yes, Label::No])
+fn label(dice: &mut Choices<'_>) -> LabelValue {
+    dice.pick(&[LabelValue::Missing, LabelValue::Yes, LabelValue::No])
 }
 
 impl Model {
-    pub fn of(dice: &mut Dice<'_>) -> Self {
-        let switches = Switches {
+    pub fn random(dice: &mut Choices<'_>) -> Self {
+        let switches = ElasticDefaults {
             disable_default_preemptible: dice.one_in(4),
             disable_default_trigger: dice.one_in(12),
             delete_victims: dice.one_in(2),
@@ -91,50 +91,50 @@ impl Model {
         let hosts = (0..=dice.below(4)).map(|at| Host {
             name: format!("host{at}"),
             allocatable: [dice.amount(0, 8), dice.amount(2, 9)],
-            excluded: dice.one_in(6),
+            is_excluded: dice.one_in(6),
         });
         let hosts: Vec<Host> = hosts.collect();
         let mut model = Self {
-            switches,
+            elastic_defaults: switches,
             quotas,
             hosts,
             pods: Vec::new(),
         };
         for at in 0..dice.below(12) {
-            let pod = model.other(dice, at);
+            let pod = model.random_pod(dice, at);
             model.pods.push(pod);
         }
         model.add_job(dice);
         model
     }
 
-    fn other(&self, dice: &mut Dice<'_>, at: usize) -> Pod {
+    fn random_pod(&self, dice: &mut Choices<'_>, at: usize) -> Pod {
         let host = (!dice.one_in(6)).then(|| dice.below(self.hosts.len()));
         let is_nominated = host.is_none() && dice.one_in(2);
         Pod {
             namespace: dice.pick(&["x", "y"]),
             name: format!("pod{}", dice.below(3) + at * 10),
-            is_ours: false,
+            is_in_job: false,
             quota: (!dice.one_in(6)).then(|| dice.below(self.quotas.len())),
             host,
             nominated: is_nominated.then(|| dice.below(self.hosts.len())),
             priority: i32::try_from(dice.below(8)).unwrap(),
-            says: Says {
+            preemption_labels: PreemptionLabels {
                 preemptible: label(dice),
-                ..Says::default()
+                ..PreemptionLabels::default()
             },
             request: [dice.amount(0, 4), dice.amount(0, 3)],
-            leaving: host.is_some() && dice.one_in(8),
+            is_leaving: host.is_some() && dice.one_in(8),
         }
     }
 
-    fn add_job(&mut self, dice: &mut Dice<'_>) {
-        let says = Says {
+    fn add_job(&mut self, dice: &mut Choices<'_>) {
+        let says = PreemptionLabels {
             preemptible: label(dice),
             can_preempt: if dice.one_in(16) {
-                Label::No
+                LabelValue::No
             } else {
-                dice.pick(&[Label::Missing, Label::Yes])
+                dice.pick(&[LabelValue::Missing, LabelValue::Yes])
             },
             never_preempts: dice.one_in(16),
         };
@@ -146,25 +146,25 @@ impl Model {
             self.pods.push(Pod {
                 namespace: "x",
                 name: format!("ours{at}"),
-                is_ours: true,
+                is_in_job: true,
                 quota,
                 host,
                 nominated: (host.is_none() && dice.one_in(8)).then(|| dice.below(self.hosts.len())),
                 priority: if is_other { 5 } else { 6 },
-                says,
+                preemption_labels: says,
                 request: if dice.one_in(4) { [1, 1] } else { request },
-                leaving: false,
+                is_leaving: false,
             });
         }
     }
 
-    pub fn class(&self, pod: &Pod) -> Class {
-        self.switches.class(pod.says)
+    pub fn class(&self, pod: &Pod) -> Preemptibility {
+        self.elastic_defaults.preemptibility(pod.preemption_labels)
     }
 
     /// The job's pods, by name.
     pub fn job(&self) -> Vec<&Pod> {
-        let mut job: Vec<&Pod> = self.pods.iter().filter(|it| it.is_ours).collect();
+        let mut job: Vec<&Pod> = self.pods.iter().filter(|it| it.is_in_job).collect();
         job.sort_by_key(|it| &it.name);
         job
     }
@@ -179,7 +179,7 @@ impl Model {
     }
 
     /// What pods of a class, or all, use of a quota: those with a place, or with one that is held.
-    pub fn used(&self, quota: usize, class: Option<Class>) -> Amounts {
+    pub fn used(&self, quota: usize, class: Option<Preemptibility>) -> Amounts {
         let has_place = |it: &&Pod| it.host.is_some() || it.nominated.is_some();
         let counted = self.pods.iter().filter(has_place);
         let counted = counted.filter(|it| self.counts_at(it, quota));
@@ -188,15 +188,15 @@ impl Model {
     }
 
     pub fn build(&self) -> Built {
-        let mut world = World::new(self.switches);
+        let mut world = JobCluster::new(self.elastic_defaults);
         let [cpu, memory] = ["cpu", "memory"].map(|name| world.resource(name));
         let resources = |it: Limit| {
             let pairs = [(cpu, it[0]), (memory, it[1])].into_iter();
-            Resources::of(pairs.filter_map(|(of, most)| Some((of, Amount::new(most?)))))
+            ResourceList::from_pairs(pairs.filter_map(|(of, most)| Some((of, Amount::new(most?)))))
         };
         let mut quotas = Vec::new();
         for it in &self.quotas {
-            let limits = Limits {
+            let limits = QuotaLimits {
                 min: resources(it.min),
                 max: resources(it.max),
             };
@@ -217,9 +217,9 @@ impl Model {
                 is_unschedulable: false,
             });
             hosts.push(id);
-            excluded.extend(host.excluded.then_some(id));
+            excluded.extend(host.is_excluded.then_some(id));
         }
-        let name = world.word("ours");
+        let name = world.symbol("ours");
         for pod in &self.pods {
             let shape = world.shape(Shape {
                 requests: pair(pod.request),
@@ -236,18 +236,18 @@ impl Model {
                 started_at_ns: None,
                 is_terminating: false,
             };
-            let traits = PodTraits {
+            let traits = JobPodSpec {
                 quota: pod.quota.map(|at| quotas[at]),
-                job: pod.is_ours.then_some(name),
-                says: pod.says,
+                job: pod.is_in_job.then_some(name),
+                preemption_labels: pod.preemption_labels,
                 nominated: pod.nominated.map(|at| hosts[at]),
-                is_evicted: pod.leaving,
+                is_evicted: pod.is_leaving,
             };
             world.set_pod(spec, traits);
         }
-        let namespace = world.word("x");
+        let namespace = world.symbol("x");
         Built {
-            world,
+            cluster: world,
             job: JobId::Group { namespace, name },
             excluded,
         }
@@ -256,19 +256,19 @@ impl Model {
 
 /// The world made of a model.
 pub struct Built {
-    pub world: World,
+    pub cluster: JobCluster,
     pub job: JobId,
     pub excluded: BTreeSet<HostId>,
 }
 
 impl Built {
     pub fn pod(&self, pod: PodId) -> String {
-        let known = self.world.cluster().pod(pod).unwrap();
-        let namespace = self.world.cluster().words().text(known.namespace());
+        let known = self.cluster.cluster().pod(pod).unwrap();
+        let namespace = self.cluster.cluster().symbols().text(known.namespace());
         format!("{} of {namespace}", known.name())
     }
 
     pub fn host(&self, host: HostId) -> String {
-        self.world.cluster().host_name(host).to_owned()
+        self.cluster.cluster().host_name(host).to_owned()
     }
 }

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 /// How a loop turns, in words. **Robbed**: no preemptor of the loop is ever admitted, because others are
 /// before it. **Answered**: every one is, and is a victim later. **Chain**: some are, and the victims of the
 /// others let the first ones in again.
-pub fn kinds(found: &Loop) -> BTreeSet<String> {
+pub fn loop_kinds(found: &Loop) -> BTreeSet<String> {
     let algorithm = match &found.world.options.algorithm {
         Algorithm::Classical => "classical",
         Algorithm::FairSharing(_) => "fair",
     };
-    let preempted = || found.rounds.iter().flat_map(|it| &it.preempted);
-    let comes_in = |name: &String| found.rounds.iter().any(|it| it.admitted.contains(name));
+    let preempted = || found.cycles.iter().flat_map(|it| &it.preempted);
+    let comes_in = |name: &String| found.cycles.iter().any(|it| it.admitted.contains(name));
     let admitted = preempted().filter(|(it, _)| comes_in(it)).count();
     if admitted == preempted().count() {
         return BTreeSet::from([format!("{algorithm}: answered")]);

@@ -10,29 +10,29 @@
 mod kind;
 mod run;
 mod shrink;
-mod written;
+mod scenario_export;
 
-use crate::model::dice::{Dice, WORLD_BYTES, asked};
-use crate::model::generate::{self, Kind};
-use crate::model::world::{COHORTS, Pods, Workload, World};
+use crate::model::choices::{Choices, WORLD_BYTES, number_from_env};
+use crate::model::generate::{self, GeneratorOptions};
+use crate::model::cluster_model::{COHORTS, Pods, Workload, ClusterModel};
 use crate::plain::scheduler::usage;
 use crate::plain::tree::Tree;
-use crate::properties::within_all_limits;
-use kind::kinds;
+use crate::properties::check_all_limits;
+use kind::loop_kinds;
 use lockkeeper_preemption::{
     BorrowWithinCohort, Compatibility, Damping, Options, ReclaimWithinCohort,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use run::{Loop, Pace, Run};
+use run::{Loop, EvictionPace, LoopRun};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Rounds after which a small world that has not come back will not.
-const ROUNDS_MAX: usize = 40;
+const CYCLES_MAX: usize = 40;
 
 /// Rounds after which a small world rests, if it ever does.
-const REST_ROUNDS_MAX: usize = 400;
+const QUIESCENCE_CYCLES_MAX: usize = 400;
 
 /// Worlds without a wish from outside.
 const WORLDS: u64 = 1500;
@@ -41,7 +41,7 @@ const WORLDS: u64 = 1500;
 const STEPS: u64 = 30_000;
 
 /// The kinds that were found, and the scenarios that show them.
-const KEPT: &[(&str, &str)] = &[
+const RECORDED_LOOPS: &[(&str, &str)] = &[
     ("classical: answered", "classical-answered"),
     ("classical: chain", "classical-chain"),
     (
@@ -65,18 +65,18 @@ const KEPT: &[(&str, &str)] = &[
 ];
 
 /// Where something goes round, or does not.
-struct Stage {
-    world: World,
+struct LoopSetup {
+    world: ClusterModel,
     /// Who comes later.
-    late: Vec<Workload>,
-    pace: Pace,
+    later_arrivals: Vec<Workload>,
+    pace: EvictionPace,
 }
 
-impl Stage {
-    fn of(tape: &[u8], kind: Kind, damping: Damping) -> Self {
-        let mut dice = Dice::of(tape);
-        let pace = dice.pick(&[Pace::AtOnce, Pace::OneARound]);
-        let mut world = generate::duel(&mut dice, kind);
+impl LoopSetup {
+    fn from_tape(tape: &[u8], kind: GeneratorOptions, damping: Damping) -> Self {
+        let mut dice = Choices::new(tape);
+        let pace = dice.pick(&[EvictionPace::Immediate, EvictionPace::OnePerCycle]);
+        let mut world = generate::contended_cluster(&mut dice, kind);
         if dice.one_in(2) {
             make_scarce(&mut dice, &mut world, kind);
         }
@@ -86,26 +86,26 @@ impl Stage {
             damping,
             ..Options::default()
         };
-        let mut late = Vec::new();
+        let mut later_arrivals = Vec::new();
         for name in world.names(false) {
             if dice.one_in(2) {
-                late.extend(world.workloads.remove(&name));
+                later_arrivals.extend(world.workloads.remove(&name));
             }
         }
         if dice.one_in(2) {
             // There is more to take when the important ones come last.
-            late.sort_by_key(|it| it.priority);
+            later_arrivals.sort_by_key(|it| it.priority);
         }
-        Self { world, late, pace }
+        Self { world, later_arrivals, pace }
     }
 
-    fn run(&self) -> Run {
-        Run::of(&self.world, &self.late, self.pace)
+    fn run(&self) -> LoopRun {
+        LoopRun::new(&self.world, &self.later_arrivals, self.pace)
     }
 }
 
 /// Less of everything, and more ways to take it from each other.
-fn make_scarce(dice: &mut Dice<'_>, world: &mut World, kind: Kind) {
+fn make_scarce(dice: &mut Choices<'_>, world: &mut ClusterModel, kind: GeneratorOptions) {
     let is_flat = dice.one_in(2);
     for queue in world.queues.values_mut() {
         let flavors = queue.groups.iter_mut().flat_map(|it| &mut it.flavors);
@@ -130,7 +130,7 @@ fn make_scarce(dice: &mut Dice<'_>, world: &mut World, kind: Kind) {
         workload.pods.truncate(1);
         workload.pods[0] = Pods {
             count: 1,
-            least: None,
+            count_min: None,
             requests: vec![(1, 1)],
             ineligible: Vec::new(),
         };
@@ -159,24 +159,24 @@ fn tapes(are_others: bool) -> impl Iterator<Item = Vec<u8>> {
 }
 
 /// So many worlds.
-fn worlds(kind: Kind, damping: Damping) -> impl Iterator<Item = Stage> {
-    let asked = asked("LOCKKEEPER_LOOP_WORLDS");
+fn setups(kind: GeneratorOptions, damping: Damping) -> impl Iterator<Item = LoopSetup> {
+    let asked = number_from_env("LOCKKEEPER_LOOP_WORLDS");
     let count = usize::try_from(asked.unwrap_or(WORLDS)).unwrap();
     let tapes = tapes(asked.is_some()).take(count);
-    tapes.map(move |tape| Stage::of(&tape, kind, damping))
+    tapes.map(move |tape| LoopSetup::from_tape(&tape, kind, damping))
 }
 
 #[test]
-fn every_loop_is_of_a_kept_kind() {
+fn found_loops_are_of_recorded_kinds() {
     let mut found: BTreeMap<String, u32> = BTreeMap::new();
-    for stage in worlds(Kind::ANY, Damping::Off) {
-        let Some(it) = stage.run().find_loop(ROUNDS_MAX) else {
+    for stage in setups(GeneratorOptions::ANY, Damping::Off) {
+        let Some(it) = stage.run().find_loop(CYCLES_MAX) else {
             continue;
         };
-        for kind in kinds(&it) {
-            if KEPT.iter().all(|(kept, _)| *kept != kind) {
+        for kind in loop_kinds(&it) {
+            if RECORDED_LOOPS.iter().all(|(kept, _)| *kept != kind) {
                 let small = shrink::shrink(&it).unwrap_or_else(|| it.clone());
-                let small = written::written(&small);
+                let small = scenario_export::export_scenario(&small);
                 panic!("{kind} is not kept yet:\n{small}\n{:?}", it.world);
             }
             *found.entry(kind).or_default() += 1;
@@ -187,22 +187,22 @@ fn every_loop_is_of_a_kept_kind() {
 }
 
 #[test]
-fn every_kind_has_a_scenario() {
+fn recorded_loop_kinds_have_scenario_files() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/loops");
-    for (kind, file) in KEPT {
+    for (kind, file) in RECORDED_LOOPS {
         let path = folder.join(format!("{file}.yaml"));
         assert!(path.is_file(), "{kind}: {}", path.display());
     }
 }
 
 /// What is wrong with a run that ends now, if anything is.
-fn wrong(run: &mut Run) -> Option<String> {
-    while !run.is_at_rest() {
-        run.round();
-        if let Err(e) = within_all_limits(&run.tree()) {
+fn violation(run: &mut LoopRun) -> Option<String> {
+    while !run.is_quiescent() {
+        run.run_cycle();
+        if let Err(e) = check_all_limits(&run.tree()) {
             return Some(format!("beyond the limits: {e}"));
         }
-        if run.rounds.len() > REST_ROUNDS_MAX {
+        if run.cycles.len() > QUIESCENCE_CYCLES_MAX {
             return Some("it does not come to rest".to_owned());
         }
     }
@@ -211,21 +211,21 @@ fn wrong(run: &mut Run) -> Option<String> {
 }
 
 /// The smallest scenario in which something is wrong, or else the run as it is.
-fn smallest_wrong(run: &Run) -> String {
-    let shown = |run: &Run, what: &str| {
+fn smallest_violation(run: &LoopRun) -> String {
+    let shown = |run: &LoopRun, what: &str| {
         let story = Loop {
             pace: run.pace,
             start: run.start.clone(),
-            lead: Vec::new(),
+            lead_in: Vec::new(),
             world: run.world.clone(),
-            rounds: run.rounds.iter().take(12).cloned().collect(),
+            cycles: run.cycles.iter().take(12).cloned().collect(),
         };
-        format!("{what}\n{}", written::written(&story))
+        format!("{what}\n{}", scenario_export::export_scenario(&story))
     };
-    let again = |world: &World, pace| {
-        within_all_limits(&Tree::of(world)).ok()?;
-        let mut run = Run::of(world, &[], pace);
-        let what = wrong(&mut run)?;
+    let again = |world: &ClusterModel, pace| {
+        check_all_limits(&Tree::new(world)).ok()?;
+        let mut run = LoopRun::new(world, &[], pace);
+        let what = violation(&mut run)?;
         Some(shown(&run, &what))
     };
     let mut together = run.start.clone();
@@ -234,16 +234,16 @@ fn smallest_wrong(run: &Run) -> String {
     let small = [&together, &run.world]
         .into_iter()
         .find_map(|it| shrink::smallest(it, run.pace, again));
-    small.unwrap_or_else(|| format!("{:?}\n{:?}\n{:#?}", run.start, run.arrived, run.rounds))
+    small.unwrap_or_else(|| format!("{:?}\n{:?}\n{:#?}", run.start, run.arrived, run.cycles))
 }
 
 #[test]
-fn with_damping_every_world_comes_to_rest_within_its_limits() {
+fn damping_on_random_clusters_reaches_quiescence_within_limits() {
     let mut preemptions = 0;
-    for stage in worlds(Kind::ANY, Damping::On) {
+    for stage in setups(GeneratorOptions::ANY, Damping::On) {
         let mut run = stage.run();
-        if let Some(what) = wrong(&mut run) {
-            panic!("{what}: {}", smallest_wrong(&run));
+        if let Some(what) = violation(&mut run) {
+            panic!("{what}: {}", smallest_violation(&run));
         }
         preemptions += run.preemptions();
     }
@@ -251,26 +251,26 @@ fn with_damping_every_world_comes_to_rest_within_its_limits() {
 }
 
 #[test]
-fn no_state_returns_where_only_lower_priorities_are_taken() {
-    let kind = Kind {
+fn strict_priority_policies_have_no_preemption_loop() {
+    let kind = GeneratorOptions {
         is_fair: Some(false),
         is_strict: true,
-        ..Kind::ANY
+        ..GeneratorOptions::ANY
     };
-    let asked = asked("LOCKKEEPER_STEPS");
+    let asked = number_from_env("LOCKKEEPER_STEPS");
     let mut tapes = tapes(asked.is_some());
     let (mut steps, mut preemptions) = (0, 0);
     while steps < asked.unwrap_or(STEPS) {
-        let mut stage = Stage::of(&tapes.next().unwrap(), kind, Damping::Off);
+        let mut stage = LoopSetup::from_tape(&tapes.next().unwrap(), kind, Damping::Off);
         for queue in stage.world.queues.values_mut() {
             queue.preemption.borrow_within_cohort = BorrowWithinCohort::Never;
         }
         let mut run = stage.run();
-        while !run.is_at_rest() {
-            run.round();
-            assert!(!run.has_returned(), "{:?}\n{:#?}", stage.world, run.rounds);
+        while !run.is_quiescent() {
+            run.run_cycle();
+            assert!(!run.has_repeated(), "{:?}\n{:#?}", stage.world, run.cycles);
         }
-        steps += u64::try_from(run.rounds.len()).unwrap();
+        steps += u64::try_from(run.cycles.len()).unwrap();
         preemptions += run.preemptions();
     }
     println!("{steps} steps, {preemptions} preemptions");

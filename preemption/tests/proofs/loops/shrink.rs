@@ -1,37 +1,37 @@
 //! The smallest world that still has a loop of the same kind.
 
-use super::kind::kinds;
-use super::run::{Loop, Pace, Run};
-use crate::model::world::{Cohort, Limits, Pods, Queue, Workload, World};
+use super::kind::loop_kinds;
+use super::run::{Loop, EvictionPace, LoopRun};
+use crate::model::cluster_model::{Cohort, Limits, Pods, Queue, Workload, ClusterModel};
 use lockkeeper_preemption::{
     Algorithm, BorrowWithinCohort, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
     WithinClusterQueue,
 };
 
 /// Rounds within which a world that is the start of a loop shows it.
-const ROUNDS_MAX: usize = 16;
+const CYCLES_MAX: usize = 16;
 
 /// Makes a loop smaller as long as one step does.
 pub fn shrink(found: &Loop) -> Option<Loop> {
-    let wanted = kinds(found);
+    let wanted = loop_kinds(found);
     smallest(&found.world, found.pace, |world, pace| {
-        let it = Run::of(world, &[], pace).find_loop(ROUNDS_MAX)?;
-        (kinds(&it) == wanted).then_some(it)
+        let it = LoopRun::new(world, &[], pace).find_loop(CYCLES_MAX)?;
+        (loop_kinds(&it) == wanted).then_some(it)
     })
 }
 
 /// What the smallest world shows that still shows something.
 pub fn smallest<T>(
-    world: &World,
-    pace: Pace,
-    shows: impl Fn(&World, Pace) -> Option<T>,
+    world: &ClusterModel,
+    pace: EvictionPace,
+    shows: impl Fn(&ClusterModel, EvictionPace) -> Option<T>,
 ) -> Option<T> {
     let mut best = shows(world, pace)?;
     let mut now = (world.clone(), pace);
     loop {
         let worlds = steps(&now.0).into_iter().map(|it| (it, now.1));
-        let faster = std::iter::once((now.0.clone(), Pace::AtOnce));
-        let faster = faster.filter(|_| now.1 == Pace::OneARound);
+        let faster = std::iter::once((now.0.clone(), EvictionPace::Immediate));
+        let faster = faster.filter(|_| now.1 == EvictionPace::OnePerCycle);
         let mut all = worlds.chain(faster);
         let Some((smaller, it)) = all.find_map(|it| Some((shows(&it.0, it.1)?, it))) else {
             return Some(best);
@@ -41,7 +41,7 @@ pub fn smallest<T>(
 }
 
 /// All worlds that are one step simpler.
-fn steps(world: &World) -> Vec<World> {
+fn steps(world: &ClusterModel) -> Vec<ClusterModel> {
     let mut all = Steps {
         world,
         smaller: Vec::new(),
@@ -54,12 +54,12 @@ fn steps(world: &World) -> Vec<World> {
 }
 
 struct Steps<'a> {
-    world: &'a World,
-    smaller: Vec<World>,
+    world: &'a ClusterModel,
+    smaller: Vec<ClusterModel>,
 }
 
 impl Steps<'_> {
-    fn step(&mut self, change: impl FnOnce(&mut World)) {
+    fn step(&mut self, change: impl FnOnce(&mut ClusterModel)) {
         let mut world = self.world.clone();
         change(&mut world);
         self.smaller.push(world);
@@ -174,18 +174,18 @@ impl Steps<'_> {
         for (name, workload) in &self.world.workloads {
             if let Some(Pods { requests, .. }) = workload.pods.first() {
                 for at in 0..requests.len() {
-                    self.step(|world| ask_less(world, name, at));
+                    self.step(|world| reduce_request(world, name, at));
                 }
             }
         }
     }
 }
 
-fn cohort_of<'a>(world: &'a mut World, name: &str) -> &'a mut Cohort {
+fn cohort_of<'a>(world: &'a mut ClusterModel, name: &str) -> &'a mut Cohort {
     world.cohorts.get_mut(name).expect(name)
 }
 
-fn workload_of<'a>(world: &'a mut World, name: &str) -> &'a mut Workload {
+fn workload_of<'a>(world: &'a mut ClusterModel, name: &str) -> &'a mut Workload {
     world.workloads.get_mut(name).expect(name)
 }
 
@@ -213,12 +213,12 @@ fn smaller_limits(limits: Limits) -> Vec<Limits> {
 }
 
 /// One less of a resource, also of what it holds.
-fn ask_less(world: &mut World, name: &str, at: usize) {
+fn reduce_request(world: &mut ClusterModel, name: &str, at: usize) {
     let workload = workload_of(world, name);
     let (resource, amount) = &mut workload.pods[0].requests[at];
     *amount -= 1;
     let (resource, is_nothing) = (*resource, *amount == 0);
-    if let Some(held) = &mut workload.held {
+    if let Some(held) = &mut workload.reservation {
         for (_, amount) in held.usage.iter_mut().filter(|it| it.0.1 == resource) {
             *amount -= 1;
         }

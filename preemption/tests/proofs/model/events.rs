@@ -1,10 +1,10 @@
 //! What happens to a world, told at once to the `State` and to the plain reference.
 
-use super::dice::Dice;
-use super::generate::{self, Kind};
-use super::live::Live;
-use super::told::{Cycle, Gone, Nominated, Places};
-use super::world::{COHORTS, Pair, QUEUES, World};
+use super::choices::Choices;
+use super::generate::{self, GeneratorOptions};
+use super::live::LiveState;
+use super::named_decisions::{NamedCycle, NamedVictim, NamedNomination, QueueContents};
+use super::cluster_model::{COHORTS, Pair, QUEUES, ClusterModel};
 use crate::plain::scheduler::Scheduler;
 use lockkeeper_preemption::{Amount, Trace};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,231 +12,231 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The time at the start, in seconds.
 const START_S: i64 = 3000;
 
-pub struct Both {
-    pub live: Live,
-    pub plain: Scheduler,
-    kind: Kind,
+pub struct Comparison {
+    pub live: LiveState,
+    pub reference: Scheduler,
+    kind: GeneratorOptions,
     now_s: i64,
-    made: usize,
+    workloads_created: usize,
     layout: usize,
     /// What has happened, for the reader of a failure.
-    pub story: Vec<String>,
+    pub event_log: Vec<String>,
     /// The kinds of decisions that were compared.
-    pub seen: BTreeSet<String>,
+    pub compared_kinds: BTreeSet<String>,
 }
 
 /// What both said, where they were asked.
 #[derive(Debug)]
-pub enum Answers<T> {
+pub enum ComparedAnswers<T> {
     Same,
-    Differ { live: T, plain: T },
+    Differ { live: T, reference: T },
 }
 
-fn compare<T: PartialEq>(live: T, plain: T) -> Answers<T> {
+fn compare<T: PartialEq>(live: T, plain: T) -> ComparedAnswers<T> {
     if live == plain {
-        Answers::Same
+        ComparedAnswers::Same
     } else {
-        Answers::Differ { live, plain }
+        ComparedAnswers::Differ { live, reference: plain }
     }
 }
 
-impl Both {
-    pub fn new(tape: &[u8], kind: Kind) -> Self {
-        let mut dice = Dice::of(tape);
+impl Comparison {
+    pub fn new(tape: &[u8], kind: GeneratorOptions) -> Self {
+        let mut dice = Choices::new(tape);
         let world = if dice.one_in(2) {
-            generate::duel(&mut dice, kind)
+            generate::contended_cluster(&mut dice, kind)
         } else {
-            generate::crowded(&mut dice, kind)
+            generate::with_pending_workloads(&mut dice, kind)
         };
-        let mut plain = Scheduler::new(world.options.clone());
-        world.cohorts.values().for_each(|it| plain.set_cohort(it));
-        world.queues.values().for_each(|it| plain.set_queue(it));
-        world.workloads.values().for_each(|it| plain.add(it));
+        let mut reference = Scheduler::new(world.options.clone());
+        world.cohorts.values().for_each(|it| reference.set_cohort(it));
+        world.queues.values().for_each(|it| reference.set_queue(it));
+        world.workloads.values().for_each(|it| reference.add(it));
         Self {
-            live: Live::of(&world),
-            plain,
+            live: LiveState::from_model(&world),
+            reference,
             kind,
             now_s: START_S,
-            made: 200,
+            workloads_created: 200,
             layout: dice.below(5),
-            story: vec![format!("{world:?}")],
-            seen: BTreeSet::new(),
+            event_log: vec![format!("{world:?}")],
+            compared_kinds: BTreeSet::new(),
         }
     }
 
-    pub fn world(&self) -> &World {
-        &self.plain.world
+    pub fn world(&self) -> &ClusterModel {
+        &self.reference.world
     }
 
-    fn say(&mut self, what: String) {
-        self.story.push(what);
+    fn log_event(&mut self, what: String) {
+        self.event_log.push(what);
     }
 
     /// One event; a cycle also gives what differs in its decisions.
-    pub fn step(&mut self, tape: &[u8]) -> Answers<Cycle> {
-        let mut dice = Dice::of(tape);
+    pub fn step(&mut self, tape: &[u8]) -> ComparedAnswers<NamedCycle> {
+        let mut dice = Choices::new(tape);
         let what = dice.below(20);
-        if self.kind.is_calm && matches!(what, 10 | 14 | 15 | 18 | 19) {
+        if self.kind.has_fixed_queues && matches!(what, 10 | 14 | 15 | 18 | 19) {
             return self.cycle(&mut dice);
         }
         match what {
             0..=6 => return self.cycle(&mut dice),
             7..=9 => self.arrive(&mut dice, false),
             10 => self.arrive(&mut dice, true),
-            11 => self.leave(&mut dice),
+            11 => self.remove_workload(&mut dice),
             12 | 13 => self.release(&mut dice),
             14 => self.change_queue(&mut dice),
             15 => self.change_cohort(&mut dice),
             16 => self.evict(&mut dice),
             17 => self.hold(&mut dice),
             18 => self.reserve(&mut dice),
-            _ => self.take_away(&mut dice),
+            _ => self.remove_queue_or_cohort(&mut dice),
         }
-        Answers::Same
+        ComparedAnswers::Same
     }
 
-    fn some(dice: &mut Dice<'_>, names: &[String]) -> Option<String> {
+    fn pick_name(dice: &mut Choices<'_>, names: &[String]) -> Option<String> {
         (!names.is_empty()).then(|| dice.pick(names))
     }
 
     /// A cycle; most of the victims go at once, others take their time.
-    fn cycle(&mut self, dice: &mut Dice<'_>) -> Answers<Cycle> {
+    fn cycle(&mut self, dice: &mut Choices<'_>) -> ComparedAnswers<NamedCycle> {
         self.now_s += 1 + dice.amount(0, 2);
-        self.say(format!("cycle at {}", self.now_s));
+        self.log_event(format!("cycle at {}", self.now_s));
         let live = self.live.next_cycle(self.now_s);
-        let plain = self.plain.next_cycle(self.now_s);
+        let plain = self.reference.next_cycle(self.now_s);
         if live != plain {
-            return Answers::Differ { live, plain };
+            return ComparedAnswers::Differ { live, reference: plain };
         }
-        self.seen.extend(live.kinds());
+        self.compared_kinds.extend(live.kinds());
         for victim in live.victims() {
             if dice.one_in(4) {
-                self.say(format!("{victim} is told to go"));
+                self.log_event(format!("{victim} is told to go"));
                 let id = self.live.id(&victim);
                 self.live.state.mark_evicted(id);
-                self.plain.mark_evicted(&victim);
+                self.reference.mark_evicted(&victim);
             } else {
                 self.release_now(&victim);
             }
         }
-        Answers::Same
+        ComparedAnswers::Same
     }
 
     fn release_now(&mut self, name: &str) {
-        self.say(format!("{name} is released"));
+        self.log_event(format!("{name} is released"));
         let id = self.live.id(name);
         self.live.state.release(id);
-        self.plain.release(name);
+        self.reference.release(name);
     }
 
     /// A workload is added, or an old one comes changed.
-    fn arrive(&mut self, dice: &mut Dice<'_>, is_running: bool) {
-        let mut workload = generate::workload(dice, self.made, self.world());
-        self.made += 1;
+    fn arrive(&mut self, dice: &mut Choices<'_>, is_running: bool) {
+        let mut workload = generate::workload(dice, self.workloads_created, self.world());
+        self.workloads_created += 1;
         if is_running {
-            workload.held = Some(generate::held(dice, &workload, self.world()));
+            workload.reservation = Some(generate::reservation(dice, &workload, self.world()));
         }
         let known: Vec<String> = self.world().workloads.keys().cloned().collect();
         if dice.one_in(8)
-            && let Some(name) = Self::some(dice, &known)
+            && let Some(name) = Self::pick_name(dice, &known)
         {
             workload.name = name;
         }
-        self.say(format!("{workload:?} arrives"));
+        self.log_event(format!("{workload:?} arrives"));
         self.live.add(&workload);
-        self.plain.add(&workload);
+        self.reference.add(&workload);
     }
 
-    fn leave(&mut self, dice: &mut Dice<'_>) {
+    fn remove_workload(&mut self, dice: &mut Choices<'_>) {
         let known: Vec<String> = self.world().workloads.keys().cloned().collect();
-        if let Some(name) = Self::some(dice, &known) {
-            self.say(format!("{name} is gone"));
+        if let Some(name) = Self::pick_name(dice, &known) {
+            self.log_event(format!("{name} is gone"));
             let id = self.live.id(&name);
             self.live.state.remove(id);
-            self.plain.remove(&name);
+            self.reference.remove(&name);
         }
     }
 
-    fn release(&mut self, dice: &mut Dice<'_>) {
-        if let Some(name) = Self::some(dice, &self.world().names(true)) {
+    fn release(&mut self, dice: &mut Choices<'_>) {
+        if let Some(name) = Self::pick_name(dice, &self.world().names(true)) {
             self.release_now(&name);
         }
     }
 
-    fn evict(&mut self, dice: &mut Dice<'_>) {
-        if let Some(name) = Self::some(dice, &self.world().names(true)) {
-            self.say(format!("{name} is evicted"));
+    fn evict(&mut self, dice: &mut Choices<'_>) {
+        if let Some(name) = Self::pick_name(dice, &self.world().names(true)) {
+            self.log_event(format!("{name} is evicted"));
             let id = self.live.id(&name);
             self.live.state.mark_evicted(id);
-            self.plain.mark_evicted(&name);
+            self.reference.mark_evicted(&name);
         }
     }
 
-    fn hold(&mut self, dice: &mut Dice<'_>) {
-        if let Some(name) = Self::some(dice, &self.world().names(false)) {
+    fn hold(&mut self, dice: &mut Choices<'_>) {
+        if let Some(name) = Self::pick_name(dice, &self.world().names(false)) {
             let until_s = self.now_s + dice.amount(0, 6);
-            self.say(format!("{name} waits until {until_s}"));
+            self.log_event(format!("{name} waits until {until_s}"));
             let id = self.live.id(&name);
-            self.live.state.hold(id, until_s);
-            self.plain.hold(&name, until_s);
+            self.live.state.set_backoff(id, until_s);
+            self.reference.set_backoff(&name, until_s);
         }
     }
 
-    fn reserve(&mut self, dice: &mut Dice<'_>) {
+    fn reserve(&mut self, dice: &mut Choices<'_>) {
         let known: Vec<String> = self.world().workloads.keys().cloned().collect();
-        if let Some(name) = Self::some(dice, &known) {
+        if let Some(name) = Self::pick_name(dice, &known) {
             let workload = self.world().workloads[&name].clone();
-            let held = generate::held(dice, &workload, self.world());
-            self.say(format!("{name} gets {held:?}"));
+            let held = generate::reservation(dice, &workload, self.world());
+            self.log_event(format!("{name} gets {held:?}"));
             let id = self.live.id(&name);
             let reservation = self.live.reservation(&held);
             self.live.state.reserve(id, &reservation);
-            self.plain.reserve(&name, &held);
+            self.reference.reserve(&name, &held);
         }
     }
 
-    fn change_queue(&mut self, dice: &mut Dice<'_>) {
+    fn change_queue(&mut self, dice: &mut Choices<'_>) {
         let name = dice.pick(&QUEUES);
         let mut queue = generate::queue(dice, name, self.layout, self.kind);
         let cohorts: Vec<String> = self.world().cohort_names().into_iter().collect();
-        queue.cohort = Self::some(dice, &cohorts);
-        self.say(format!("{queue:?}"));
+        queue.cohort = Self::pick_name(dice, &cohorts);
+        self.log_event(format!("{queue:?}"));
         self.live.set_queue(&queue);
-        self.plain.set_queue(&queue);
+        self.reference.set_queue(&queue);
     }
 
-    fn change_cohort(&mut self, dice: &mut Dice<'_>) {
+    fn change_cohort(&mut self, dice: &mut Choices<'_>) {
         let name = dice.pick(&COHORTS);
         let mut cohort = generate::cohort(dice, name, self.layout);
         // Circles may come of it.
         cohort.parent = dice.one_in(2).then(|| dice.pick(&COHORTS).to_owned());
-        self.say(format!("{cohort:?}"));
+        self.log_event(format!("{cohort:?}"));
         self.live.set_cohort(&cohort);
-        self.plain.set_cohort(&cohort);
+        self.reference.set_cohort(&cohort);
     }
 
-    fn take_away(&mut self, dice: &mut Dice<'_>) {
+    fn remove_queue_or_cohort(&mut self, dice: &mut Choices<'_>) {
         let (queue, cohort) = (dice.pick(&QUEUES), dice.pick(&COHORTS));
         if dice.one_in(2) {
-            self.say(format!("{queue} is gone"));
+            self.log_event(format!("{queue} is gone"));
             self.live.state.remove_queue(queue);
-            self.plain.remove_queue(queue);
+            self.reference.remove_queue(queue);
         } else {
-            self.say(format!("{cohort} is gone"));
+            self.log_event(format!("{cohort} is gone"));
             self.live.state.remove_cohort(cohort);
-            self.plain.remove_cohort(cohort);
+            self.reference.remove_cohort(cohort);
         }
     }
 
     /// Asks for a nomination of every pending workload.
-    pub fn ask(&mut self) -> Answers<BTreeMap<String, Nominated>> {
+    pub fn compare_nominations(&mut self) -> ComparedAnswers<BTreeMap<String, NamedNomination>> {
         let mut names = self.world().names(false);
         names.retain(|it| {
             self.world()
                 .queues
                 .contains_key(&self.world().workloads[it].queue)
         });
-        let plain = names.iter().map(|it| (it.clone(), self.plain.nominate(it)));
+        let plain = names.iter().map(|it| (it.clone(), self.reference.nominate(it)));
         let plain = plain.collect();
         let live = names.into_iter().map(|it| {
             let (nominated, _) = self.live.nominate(&it, Trace::off());
@@ -246,16 +246,16 @@ impl Both {
     }
 
     /// Asks for victims for a request that is made up.
-    pub fn search(&mut self, tape: &[u8]) -> Answers<Vec<Gone>> {
-        let mut dice = Dice::of(tape);
+    pub fn compare_search(&mut self, tape: &[u8]) -> ComparedAnswers<Vec<NamedVictim>> {
+        let mut dice = Choices::new(tape);
         let mut names = self.world().names(false);
         names.retain(|it| {
             self.world()
                 .queues
                 .contains_key(&self.world().workloads[it].queue)
         });
-        let Some(name) = Self::some(&mut dice, &names) else {
-            return Answers::Same;
+        let Some(name) = Self::pick_name(&mut dice, &names) else {
+            return ComparedAnswers::Same;
         };
         let mut request: BTreeMap<Pair, i64> = BTreeMap::new();
         for _ in 0..=dice.below(3) {
@@ -266,7 +266,7 @@ impl Both {
             .copied()
             .filter(|_| !dice.one_in(3))
             .collect();
-        let plain = self.plain.search(&name, &needs, &request);
+        let plain = self.reference.search(&name, &needs, &request);
         let needs: Vec<_> = needs.iter().map(|it| self.live.pair(*it)).collect();
         let request = request.iter();
         let request: Vec<_> = request
@@ -281,15 +281,15 @@ impl Both {
     }
 
     /// The places of all queues, and the usage of all nodes.
-    pub fn places(&self) -> Answers<BTreeMap<&'static str, Places>> {
-        let all = |of: &dyn Fn(&str) -> Places| QUEUES.iter().map(|it| (*it, of(it))).collect();
+    pub fn compare_queue_contents(&self) -> ComparedAnswers<BTreeMap<&'static str, QueueContents>> {
+        let all = |of: &dyn Fn(&str) -> QueueContents| QUEUES.iter().map(|it| (*it, of(it))).collect();
         compare(
-            all(&|it| self.live.places(it)),
-            all(&|it| self.plain.places(it)),
+            all(&|it| self.live.queue_contents(it)),
+            all(&|it| self.reference.queue_contents(it)),
         )
     }
 
-    pub fn usage(&mut self) -> Answers<BTreeMap<String, BTreeMap<Pair, i64>>> {
-        compare(self.live.usage(), self.plain.usage())
+    pub fn compare_usage(&mut self) -> ComparedAnswers<BTreeMap<String, BTreeMap<Pair, i64>>> {
+        compare(self.live.usage(), self.reference.usage())
     }
 }

@@ -1,20 +1,20 @@
 //! Objects from choices. Amounts are small, so that everything is short of something.
 
-use super::dice::Dice;
-use super::world::{
-    COHORTS, Cohort, FLAVORS, Group, Held, Limits, Pair, Pods, QUEUES, Queue, Workload, World,
+use super::choices::Choices;
+use super::cluster_model::{
+    COHORTS, Cohort, FLAVORS, Group, ModelReservation, Limits, Pair, Pods, QUEUES, Queue, Workload, ClusterModel,
 };
 use crate::plain::tree::Tree;
 use lockkeeper_preemption::{
     Algorithm, BorrowWithinCohort, BorrowingGate, Compatibility, Damping, FairStrategy,
-    FlavorFungibility, FormerKueue, Fungibility, Options, Preemption, PreemptionLimits, Preference,
+    FlavorFungibility, KueueBugs, Fungibility, Options, Preemption, PreemptionLimits, Preference,
     QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
 };
 use std::collections::BTreeMap;
 
 /// What kind of worlds are wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct GeneratorOptions {
     /// Only with fair sharing, or only without; `None` is either.
     pub is_fair: Option<bool>,
     /// Only policies that take strictly lower priorities.
@@ -22,15 +22,15 @@ pub struct Kind {
     /// Whether what runs at the start may be more than the quota.
     pub may_overcommit: bool,
     /// Whether queues and cohorts stay as they are.
-    pub is_calm: bool,
+    pub has_fixed_queues: bool,
 }
 
-impl Kind {
+impl GeneratorOptions {
     pub const ANY: Self = Self {
         is_fair: None,
         is_strict: false,
         may_overcommit: true,
-        is_calm: false,
+        has_fixed_queues: false,
     };
 }
 
@@ -44,7 +44,7 @@ const LAYOUTS: [&[(&[usize], &[usize])]; 6] = [
     &[(&[1, 2], &[0])],
 ];
 
-pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
+pub fn options(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Options {
     let is_fair = dice.one_in(2);
     let strategies: &[FairStrategy] = dice.pick(&[
         &[
@@ -72,15 +72,15 @@ pub fn options(dice: &mut Dice<'_>, kind: Kind) -> Options {
         // What the plain reference knows.
         damping: Damping::Off,
         victims_per_cycle_max: None,
-        former: FormerKueue::default(),
+        kueue_bugs: KueueBugs::default(),
     }
 }
 
 /// A world with queues, cohorts and running workloads.
-pub fn world(dice: &mut Dice<'_>, kind: Kind) -> World {
-    let mut world = World {
+pub fn cluster_model(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
+    let mut world = ClusterModel {
         options: options(dice, kind),
-        ..World::default()
+        ..ClusterModel::default()
     };
     let layout = dice.below(LAYOUTS.len());
     let cohorts = dice.below(COHORTS.len() + 1);
@@ -100,7 +100,7 @@ pub fn world(dice: &mut Dice<'_>, kind: Kind) -> World {
     }
     for number in 0..dice.below(16) {
         let mut workload = workload(dice, number, &world);
-        workload.held = Some(held(dice, &workload, &world));
+        workload.reservation = Some(reservation(dice, &workload, &world));
         let may_overcommit = kind.may_overcommit && dice.one_in(5);
         if may_overcommit || fits(&world, &workload) {
             world.workloads.insert(workload.name.clone(), workload);
@@ -110,8 +110,8 @@ pub fn world(dice: &mut Dice<'_>, kind: Kind) -> World {
 }
 
 /// A world in which some workloads wait, from `w100` on.
-pub fn crowded(dice: &mut Dice<'_>, kind: Kind) -> World {
-    let mut world = world(dice, kind);
+pub fn with_pending_workloads(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
+    let mut world = cluster_model(dice, kind);
     for number in 100..=100 + dice.below(6) {
         let workload = workload(dice, number, &world);
         if world.queues.contains_key(&workload.queue) {
@@ -122,10 +122,10 @@ pub fn crowded(dice: &mut Dice<'_>, kind: Kind) -> World {
 }
 
 /// A few queues and as many workloads that want the same, and are given nothing yet.
-pub fn duel(dice: &mut Dice<'_>, kind: Kind) -> World {
-    let mut world = World {
+pub fn contended_cluster(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
+    let mut world = ClusterModel {
         options: options(dice, kind),
-        ..World::default()
+        ..ClusterModel::default()
     };
     let layout = dice.pick(&[0, 0, 1, 5]);
     let cohorts = 1 + dice.below(3);
@@ -147,7 +147,7 @@ pub fn duel(dice: &mut Dice<'_>, kind: Kind) -> World {
         workload.pods.truncate(1);
         let pods = &mut workload.pods[0];
         pods.count = 1;
-        pods.least = None;
+        pods.count_min = None;
         pods.ineligible.clear();
         pods.requests = vec![(1, dice.amount(0, 6)), (2, dice.amount(0, 6))];
         if layout != 5 || dice.one_in(4) {
@@ -159,17 +159,17 @@ pub fn duel(dice: &mut Dice<'_>, kind: Kind) -> World {
     world
 }
 
-fn fits(world: &World, workload: &Workload) -> bool {
-    let tree = Tree::of(world);
+fn fits(world: &ClusterModel, workload: &Workload) -> bool {
+    let tree = Tree::new(world);
     let queue = tree.index(&workload.queue, true);
-    let usage = &workload.held.as_ref().unwrap().usage;
+    let usage = &workload.reservation.as_ref().unwrap().usage;
     let mut usage = usage.iter();
     usage.all(|(pair, amount)| *amount <= tree.available(queue, *pair))
 }
 
-fn limits(dice: &mut Dice<'_>, most: i64) -> Limits {
+fn limits(dice: &mut Choices<'_>, most: i64) -> Limits {
     let nominal = dice.amount(0, most);
-    let limit = |dice: &mut Dice<'_>, most: i64| {
+    let limit = |dice: &mut Choices<'_>, most: i64| {
         let limit = dice.amount(0, most);
         dice.one_in(3).then_some(limit)
     };
@@ -180,7 +180,7 @@ fn limits(dice: &mut Dice<'_>, most: i64) -> Limits {
     }
 }
 
-pub fn cohort(dice: &mut Dice<'_>, name: &str, layout: usize) -> Cohort {
+pub fn cohort(dice: &mut Choices<'_>, name: &str, layout: usize) -> Cohort {
     let mut quotas = BTreeMap::new();
     for (resources, flavors) in LAYOUTS[layout] {
         for pair in flavors
@@ -200,11 +200,11 @@ pub fn cohort(dice: &mut Dice<'_>, name: &str, layout: usize) -> Cohort {
     }
 }
 
-fn weight(dice: &mut Dice<'_>) -> f64 {
+fn weight(dice: &mut Choices<'_>) -> f64 {
     dice.pick(&[1.0, 1.0, 1.0, 2.0, 0.5, 0.0])
 }
 
-pub fn queue(dice: &mut Dice<'_>, name: &str, layout: usize, kind: Kind) -> Queue {
+pub fn queue(dice: &mut Choices<'_>, name: &str, layout: usize, kind: GeneratorOptions) -> Queue {
     let layout = if dice.one_in(10) {
         dice.below(LAYOUTS.len())
     } else {
@@ -250,7 +250,7 @@ pub fn queue(dice: &mut Dice<'_>, name: &str, layout: usize, kind: Kind) -> Queu
     }
 }
 
-pub fn preemption(dice: &mut Dice<'_>, kind: Kind) -> Preemption {
+pub fn preemption(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Preemption {
     let within = [
         WithinClusterQueue::LowerPriority,
         WithinClusterQueue::Never,
@@ -276,7 +276,7 @@ pub fn preemption(dice: &mut Dice<'_>, kind: Kind) -> Preemption {
 }
 
 /// A workload of some queue of the world.
-pub fn workload(dice: &mut Dice<'_>, number: usize, world: &World) -> Workload {
+pub fn workload(dice: &mut Choices<'_>, number: usize, world: &ClusterModel) -> Workload {
     let mut names: Vec<String> = world.queues.keys().cloned().collect();
     names.push(QUEUES[0].to_owned());
     let queue = dice.pick(&names);
@@ -291,11 +291,11 @@ pub fn workload(dice: &mut Dice<'_>, number: usize, world: &World) -> Workload {
         order_time: 1000 + dice.amount(0, 7),
         pods,
         is_in_scope: !dice.one_in(20),
-        held: None,
+        reservation: None,
     }
 }
 
-fn pods(dice: &mut Dice<'_>) -> Pods {
+fn pods(dice: &mut Choices<'_>) -> Pods {
     let count = dice.amount(1, 3);
     let least = dice.amount(0, 3).min(count);
     let mut requests = vec![(1, count * (1 + dice.amount(0, 2)))];
@@ -305,7 +305,7 @@ fn pods(dice: &mut Dice<'_>) -> Pods {
     let ineligible = dice.below(FLAVORS.len());
     Pods {
         count,
-        least: dice.one_in(4).then_some(least),
+        count_min: dice.one_in(4).then_some(least),
         requests,
         ineligible: if dice.one_in(6) {
             vec![ineligible]
@@ -316,7 +316,7 @@ fn pods(dice: &mut Dice<'_>) -> Pods {
 }
 
 /// What a workload might hold: its requests of some flavor of its queue.
-pub fn held(dice: &mut Dice<'_>, workload: &Workload, world: &World) -> Held {
+pub fn reservation(dice: &mut Choices<'_>, workload: &Workload, world: &ClusterModel) -> ModelReservation {
     let mut usage: BTreeMap<Pair, i64> = BTreeMap::new();
     let groups = world
         .queues
@@ -336,7 +336,7 @@ pub fn held(dice: &mut Dice<'_>, workload: &Workload, world: &World) -> Held {
         *usage.entry((dice.pick(&flavors), *resource)).or_default() += amount;
     }
     usage.retain(|_, amount| *amount != 0);
-    Held {
+    ModelReservation {
         usage,
         reserved_at_s: 2000 + dice.amount(0, 5),
         is_evicted: dice.one_in(8),

@@ -1,7 +1,7 @@
 //! The `State` under test, spoken to by name.
 
-use super::world::{
-    COHORTS, Cohort, FLAVORS, Held, Limits, Pair, Queue, RESOURCES, Workload, World,
+use super::cluster_model::{
+    COHORTS, Cohort, FLAVORS, ModelReservation, Limits, Pair, Queue, RESOURCES, Workload, ClusterModel,
 };
 use lockkeeper_preemption::{
     Amount, CohortSpec, FlavorId, FlavorQuotas, FlavorResource, NodeId, Options, PodSet, QueueSpec,
@@ -10,7 +10,7 @@ use lockkeeper_preemption::{
 use std::collections::BTreeMap;
 
 #[derive(Clone)]
-pub struct Live {
+pub struct LiveState {
     pub state: State,
     flavors: Vec<FlavorId>,
     resources: Vec<ResourceId>,
@@ -28,7 +28,7 @@ enum Object<'a> {
     Workload(&'a Workload),
 }
 
-impl Live {
+impl LiveState {
     /// Nothing but names. Those of flavors and resources are told from the given position on, which
     /// must not matter.
     pub fn new(options: Options, first: usize) -> Self {
@@ -49,7 +49,7 @@ impl Live {
                 order_time: 0,
                 pod_sets: Vec::new(),
                 is_in_scope: true,
-                says: lockkeeper_preemption::job::Says::default(),
+                preemption_labels: lockkeeper_preemption::job::PreemptionLabels::default(),
             }),
             state,
         };
@@ -60,12 +60,12 @@ impl Live {
     }
 
     /// Everything of a world.
-    pub fn of(world: &World) -> Self {
-        Self::in_order(world, &[])
+    pub fn from_model(world: &ClusterModel) -> Self {
+        Self::from_model_in_order(world, &[])
     }
 
     /// Everything of a world, in an order that the tape says.
-    pub fn in_order(world: &World, tape: &[u8]) -> Self {
+    pub fn from_model_in_order(world: &ClusterModel, tape: &[u8]) -> Self {
         let first = usize::from(tape.first().copied().unwrap_or(0)) % FLAVORS.len();
         let mut live = Self::new(world.options.clone(), first);
         let cohorts = world.cohorts.values().map(Object::Cohort);
@@ -102,7 +102,7 @@ impl Live {
         }
     }
 
-    pub fn pair_back(&self, of: FlavorResource) -> Pair {
+    pub fn pair_of(&self, of: FlavorResource) -> Pair {
         let flavor = self.flavors.iter().position(|it| *it == of.flavor);
         let resource = self.resources.iter().position(|it| *it == of.resource);
         (flavor.unwrap(), resource.unwrap())
@@ -157,14 +157,14 @@ impl Live {
         let pod_sets = workload.pods.iter().map(|pods| PodSet {
             name: "main".into(),
             count: pods.count,
-            count_min: pods.least,
+            count_min: pods.count_min,
             requests: pods
                 .requests
                 .iter()
                 .map(|(resource, amount)| (self.resources[*resource], Amount::new(*amount)))
                 .collect(),
             ineligible: pods.ineligible.iter().map(|it| self.flavors[*it]).collect(),
-            shape: 0,
+            template_hash: 0,
         });
         let pod_sets = pod_sets.collect();
         let spec = WorkloadSpec {
@@ -175,12 +175,12 @@ impl Live {
             order_time: workload.order_time,
             pod_sets,
             is_in_scope: workload.is_in_scope,
-            says: lockkeeper_preemption::job::Says::default(),
+            preemption_labels: lockkeeper_preemption::job::PreemptionLabels::default(),
         };
-        match &workload.held {
+        match &workload.reservation {
             Some(held) => {
                 let held = self.reservation(held);
-                self.state.add_running(spec, &held);
+                self.state.add_admitted(spec, &held);
             }
             None => {
                 self.state.add_pending(spec);
@@ -188,7 +188,7 @@ impl Live {
         }
     }
 
-    pub fn reservation(&self, held: &Held) -> Reservation {
+    pub fn reservation(&self, held: &ModelReservation) -> Reservation {
         let usage = held.usage.iter();
         Reservation {
             usage: usage

@@ -1,9 +1,9 @@
 //! Small worlds: made from bytes, put into a `State`, and read back by name.
 
-pub mod dice;
+pub mod choices;
 pub mod events;
 pub mod generate;
 pub mod live;
-pub mod reading;
-pub mod told;
-pub mod world;
+pub mod live_queries;
+pub mod named_decisions;
+pub mod cluster_model;

@@ -121,7 +121,7 @@ async fn main() -> Result<()> {
         .route(classes_path, get(list).with_state(Arc::clone(&classes)))
         .route(
             &format!("{classes_path}/{{name}}"),
-            get(one).with_state(classes),
+            get(get).with_state(classes),
         )
         .route(
             "/apis/lockkeeper.dev/v1alpha1/workloads",
@@ -201,7 +201,7 @@ async fn list(
 }
 
 /// A single PriorityClass.
-async fn one(State(classes): State<Arc<Objects>>, Path(name): Path<String>) -> Response {
+async fn get(State(classes): State<Arc<Objects>>, Path(name): Path<String>) -> Response {
     let number = name.strip_prefix("class-");
     let number = number.and_then(|number| number.parse::<usize>().ok());
     let json = [(CONTENT_TYPE, "application/json")];
@@ -282,19 +282,19 @@ impl Templates {
     }
 
     fn class(&self, number: usize) -> String {
-        filled(&self.class, number, &format!("class-{number:06}"))
+        render(&self.class, number, &format!("class-{number:06}"))
     }
 
     fn workload(&self, number: usize) -> String {
-        filled(&self.workload, number, &format!("job-trainer-{number:06}"))
+        render(&self.workload, number, &format!("job-trainer-{number:06}"))
     }
 
     fn pod(&self, number: usize) -> String {
-        filled(&self.pod, number, &format!("trainer-worker-0-{number:06}"))
+        render(&self.pod, number, &format!("trainer-worker-0-{number:06}"))
     }
 }
 
-fn filled(template: &str, number: usize, name: &str) -> String {
+fn render(template: &str, number: usize, name: &str) -> String {
     let job = number / PODS_PER_JOB;
     template
         .replace("@NAMESPACE", &format!("team-{:03}", job % NAMESPACES))

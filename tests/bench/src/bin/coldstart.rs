@@ -19,10 +19,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Between two questions whether the server is ready.
-const PAUSE: Duration = Duration::from_micros(200);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// How long a server may take before the measurement is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Measures the time from the start of a process to `/readyz`, without a cluster.
 #[derive(Parser)]
@@ -110,7 +110,7 @@ async fn start(binary: &Path, folder: &Path) -> Result<Times> {
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| format!("cannot start {}", binary.display()))?;
-    let mut server = Ending(server);
+    let mut server = KillOnDrop(server);
     let out = server.0.stdout.take().context("no standard output")?;
     let mut out = BufReader::new(out);
     let mut greeting = String::new();
@@ -119,8 +119,8 @@ async fn start(binary: &Path, folder: &Path) -> Result<Times> {
     let address = greeting.trim_end().strip_prefix("serving on https://");
     let address = address.with_context(|| format!("the server said {greeting:?}"))?;
     let cacert = tls.join("ca.crt");
-    let ready = until_ready(address.parse()?, &cacert);
-    tokio::time::timeout(PATIENCE, ready).await??;
+    let ready = wait_ready(address.parse()?, &cacert);
+    tokio::time::timeout(TIMEOUT, ready).await??;
     Ok(Times {
         listening,
         ready: begun.elapsed(),
@@ -140,26 +140,26 @@ fn cpu_time(process: u32) -> Result<Duration> {
 }
 
 /// A process that ends with its owner.
-struct Ending(Child);
+struct KillOnDrop(Child);
 
-impl Drop for Ending {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
-async fn until_ready(address: SocketAddr, cacert: &Path) -> Result<()> {
+async fn wait_ready(address: SocketAddr, cacert: &Path) -> Result<()> {
     let tls = lockkeeper_bench::connect(address, cacert, b"http/1.1").await?;
     let (mut sender, connection) = handshake(TokioIo::new(tls)).await?;
     tokio::spawn(connection);
-    while ask(&mut sender).await? != StatusCode::OK {
-        tokio::time::sleep(PAUSE).await;
+    while probe(&mut sender).await? != StatusCode::OK {
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }
 
-async fn ask(sender: &mut SendRequest<Empty<Bytes>>) -> Result<StatusCode> {
+async fn probe(sender: &mut SendRequest<Empty<Bytes>>) -> Result<StatusCode> {
     sender.ready().await?;
     let request = Request::get("/readyz").header("Host", "localhost");
     let response = sender.send_request(request.body(Empty::new())?).await?;

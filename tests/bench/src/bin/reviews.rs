@@ -10,10 +10,10 @@ use http_body_util::BodyExt;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::world::{
-    ObjectName, PodPriority, PodSays, PreemptibleLabel, PriorityClassFacts,
+use lockkeeper_policies::cluster_view::{
+    ObjectName, PodPriority, PodPreemptionLabels, PreemptibleLabel, PriorityClassFacts,
 };
-use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
 use serde_json::json;
 use std::path::PathBuf;
@@ -51,9 +51,9 @@ fn main() -> Result<()> {
 }
 
 async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
-    let mut index = world()?;
+    let mut index = cluster_view()?;
     fill(&mut index, arguments.stored);
-    let app = App::offline(Settings::default(), index, BODY_LIMIT_BYTES);
+    let app = AppState::offline(Settings::default(), index, BODY_LIMIT_BYTES);
     let router = router(Arc::new(app));
     for _ in 0..arguments.count {
         let request = Request::post(&arguments.path).header("Content-Type", "application/json");
@@ -70,7 +70,7 @@ async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
 }
 
 /// The priority classes that the reviews name.
-fn world() -> Result<Index> {
+fn cluster_view() -> Result<Index> {
     let mut index = Index::default();
     for (name, value) in [("low", 100), ("standard", 500), ("high", 1000)] {
         let class = json!({
@@ -80,7 +80,7 @@ fn world() -> Result<Index> {
             "value": value,
             "globalDefault": name == "standard",
         });
-        facts::observe(&mut index, &class)?;
+        facts::ingest(&mut index, &class)?;
     }
     Ok(index)
 }
@@ -98,12 +98,12 @@ fn fill(index: &mut Index, count: usize) {
             preemption_policy: None,
         };
         index.apply(named("", "class"), Facts::PriorityClass(class));
-        let workload = facts::of_workload([Some("high"), None], false);
+        let workload = facts::workload_facts([Some("high"), None], false);
         index.apply(named("team", "workload"), workload);
         let pod = Facts::Pod {
             job: Some(format!("trainer-{}", number / PODS_PER_JOB)),
             quota: None,
-            says: PodSays {
+            labels: PodPreemptionLabels {
                 preemptible: PreemptibleLabel::Missing,
                 can_preempt: true,
                 priority: PodPriority::Unknown,

@@ -1,56 +1,56 @@
 //! The whole pipeline: defaults, schema and expressions, then the webhook.
 
-use super::by_rules;
-use crate::compare::{difference, expected, found};
+use super::evaluate_case;
+use crate::compare::{difference, expected_lines, finding_lines};
 use json_patch::Patch;
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::kueue::structure;
-use lockkeeper_policies::structure::metadata;
+use lockkeeper_policies::kueue::structural_schema;
+use lockkeeper_policies::schema::metadata;
 use serde_json::{Value, json};
 
 /// The kinds whose status is a subresource.
 const WITH_STATUS: [&str; 4] = ["ClusterQueue", "Cohort", "LocalQueue", "Workload"];
 
 /// What the API server says when it did not ask the expressions.
-const NOT_ASKED: &str = "some validation rules were not checked";
+const NOT_CHECKED: &str = "some validation rules were not checked";
 
 /// What differs in a case.
 pub fn check(case: &Value) -> Vec<String> {
-    let request = Request::of(case);
-    let of_crd = request.of_crd();
+    let request = Request::from_case(case);
+    let of_crd = request.schema_findings();
     let is_broken = case.get("mutatingError").is_some();
     if !of_crd.is_empty() {
         return match case["outcome"].as_str().unwrap() {
-            "Invalid" => difference(&found(&of_crd), &expected_of_crd(case)),
+            "Invalid" => difference(&finding_lines(&of_crd), &expected_schema_errors(case)),
             _ if is_broken => Vec::new(),
-            other => vec![format!("expected {other}, found {:?}", found(&of_crd))],
+            other => vec![format!("expected {other}, found {:?}", finding_lines(&of_crd))],
         };
     }
     let outcome = case["outcome"].as_str().unwrap();
     if outcome == "Invalid" {
-        return difference(&[], &expected_of_crd(case));
+        return difference(&[], &expected_schema_errors(case));
     }
-    match by_rules(&request.as_case(case)) {
+    match evaluate_case(&request.to_webhook_case(case)) {
         Err(_) if is_broken => Vec::new(),
         Err(error) => vec![format!("cannot be read: {error}")],
         Ok(_) if is_broken => vec!["it can be read".to_owned()],
-        Ok(verdict) => difference(&found(&verdict.denials), &expected(&case["expectedErrors"])),
+        Ok(verdict) => difference(&finding_lines(&verdict.denials), &expected_lines(&case["expectedErrors"])),
     }
 }
 
 /// What it says of a number that is too large, without a field: that is the end of the text.
 const TOO_LARGE: &str = "Checked value must be of type integer with format int32 in ";
 
-fn expected_of_crd(case: &Value) -> Vec<String> {
+fn expected_schema_errors(case: &Value) -> Vec<String> {
     let mut errors = case["expectedErrors"].as_array().unwrap().clone();
     let detail = |it: &Value| it["detail"].as_str().unwrap_or_default().to_owned();
-    errors.retain(|it| !detail(it).starts_with(NOT_ASKED));
+    errors.retain(|it| !detail(it).starts_with(NOT_CHECKED));
     for error in &mut errors {
         if let Some(field) = detail(error).strip_prefix(TOO_LARGE) {
             error["field"] = field.into();
         }
     }
-    expected(&errors.into())
+    expected_lines(&errors.into())
 }
 
 /// A request as it reaches the checks.
@@ -62,15 +62,15 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn of(case: &'a Value) -> Self {
+    fn from_case(case: &'a Value) -> Self {
         let kind = case["kind"].as_str().unwrap();
         let version = case["apiVersion"].as_str().unwrap();
         let version = version.split_once('/').unwrap().1;
-        let structure = structure(kind, version).unwrap();
+        let structure = structural_schema(kind, version).unwrap();
         let ready = |object: &Value| {
             let mut object = object.clone();
             structure.prune(&mut object);
-            structure.fill(&mut object);
+            structure.apply_defaults(&mut object);
             object
         };
         let old = case.get("oldObject").map(ready);
@@ -109,8 +109,8 @@ impl<'a> Request<'a> {
     }
 
     /// What the API server finds by the kind's definition.
-    fn of_crd(&self) -> Vec<Finding> {
-        let structure = structure(self.kind, self.version).unwrap();
+    fn schema_findings(&self) -> Vec<Finding> {
+        let structure = structural_schema(self.kind, self.version).unwrap();
         let mut findings = Vec::new();
         if self.old.is_none() {
             let is_namespaced = matches!(self.kind, "LocalQueue" | "Workload");
@@ -121,7 +121,7 @@ impl<'a> Request<'a> {
     }
 
     /// What the webhook is sent.
-    fn as_case(&self, case: &Value) -> Value {
+    fn to_webhook_case(&self, case: &Value) -> Value {
         let mut out = json!({
             "kind": case["kind"], "operation": case["operation"],
             "featureGates": case["featureGates"], "object": self.object,

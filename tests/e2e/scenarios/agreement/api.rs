@@ -6,22 +6,22 @@ use lockkeeper_api::foreign::kueue;
 use lockkeeper_policies::registry::{self, Registration};
 use serde_json::{Value, json};
 
-use super::Said;
-use super::objects::Given;
+use super::ReportedCause;
+use super::objects::TestObject;
 use crate::client::Client;
 use crate::kubectl::Kubectl;
 use crate::wait;
 
 /// What becomes of an object.
-pub enum Fate {
+pub enum DryRunOutcome {
     /// It would be stored so.
-    Taken(Value),
+    Accepted(Value),
     /// It is invalid, for these causes.
-    Refused(Vec<Said>),
+    Rejected(Vec<ReportedCause>),
     /// The API server does not know the kind.
-    Unknown,
+    UnknownKind,
     /// It does not look at the object: it cannot read the request, or an admission plugin refuses it before.
-    Unasked,
+    NotValidated,
 }
 
 /// The API server, and where it has the objects of its kinds.
@@ -34,7 +34,7 @@ pub struct Api {
 impl Api {
     /// With the namespaces that objects are in.
     #[track_caller]
-    pub fn new(kubectl: &Kubectl, client: Client, given: &[Given]) -> Self {
+    pub fn new(kubectl: &Kubectl, client: Client, given: &[TestObject]) -> Self {
         let spaces = given.iter().map(|it| &it.object["metadata"]["namespace"]);
         let spaces: BTreeSet<&str> = spaces.filter_map(Value::as_str).collect();
         let name =
@@ -54,20 +54,20 @@ impl Api {
         let list = json!({"apiVersion": "v1", "kind": "List", "items": spaces});
         kubectl
             .apply(&list.to_string(), &["--server-side"])
-            .accepted();
+            .expect_accepted();
         let mut api = Self {
             client,
             kinds: BTreeMap::new(),
         };
-        api.until_known();
+        api.wait_for_kinds();
         api
     }
 
     /// Waits until the kinds are served whose definitions were just installed: of a kind that is not, nobody would
     /// be asked.
     #[track_caller]
-    fn until_known(&mut self) {
-        let all = registry::guarded();
+    fn wait_for_kinds(&mut self) {
+        let all = registry::known_registrations();
         let installed = |it: &&Registration| it.own || it.group == kueue::GROUP;
         let known = wait::until(
             || {
@@ -85,20 +85,20 @@ impl Api {
     }
 
     /// What would become of an object, as a dry run.
-    pub fn fate(&mut self, object: &Value) -> Fate {
+    pub fn dry_run(&mut self, object: &Value) -> DryRunOutcome {
         let Some(path) = self.path(object) else {
-            return Fate::Unknown;
+            return DryRunOutcome::UnknownKind;
         };
         let path = format!("{path}?dryRun=All&fieldValidation=Warn");
         let answer = self.client.create(&path, object).unwrap();
         let causes = answer.body["details"]["causes"].as_array();
         match (answer.status, causes) {
-            (200 | 201, _) => Fate::Taken(answer.body),
+            (200 | 201, _) => DryRunOutcome::Accepted(answer.body),
             (422, Some(causes)) => {
-                let causes = causes.iter().filter(|it| !is_remark(it));
-                Fate::Refused(causes.map(said).collect())
+                let causes = causes.iter().filter(|it| !is_incomplete_validation_note(it));
+                DryRunOutcome::Rejected(causes.map(reported_cause).collect())
             }
-            _ => Fate::Unasked,
+            _ => DryRunOutcome::NotValidated,
         }
     }
 
@@ -144,15 +144,15 @@ impl Api {
 }
 
 /// Whether a cause says only that not everything was asked.
-fn is_remark(cause: &Value) -> bool {
+fn is_incomplete_validation_note(cause: &Value) -> bool {
     let message = cause["message"].as_str().unwrap_or_default();
     message.contains("some validation rules were not checked")
 }
 
 /// A cause of a refusal.
-pub fn said(cause: &Value) -> Said {
+pub fn reported_cause(cause: &Value) -> ReportedCause {
     let text = |key: &str| cause[key].as_str().unwrap_or_default().to_owned();
-    Said {
+    ReportedCause {
         rule: String::new(),
         field: text("field"),
         kind: text("reason"),

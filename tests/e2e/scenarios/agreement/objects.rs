@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use crate::ROOT;
 
 /// An object, and where it is from.
-pub struct Given {
+pub struct TestObject {
     /// A name that no other one has.
     id: String,
     pub object: Value,
 }
 
-impl Given {
+impl TestObject {
     /// The name of a file for it.
     pub fn file(&self) -> String {
         format!("{}.json", self.id)
@@ -34,7 +34,7 @@ pub fn folder(name: &str) -> Option<PathBuf> {
 
 /// The examples, those of the rules' pages, and the published manifests and cases. Objects of one name get others, so
 /// that each is one for itself.
-pub fn all() -> Vec<Given> {
+pub fn all() -> Vec<TestObject> {
     let mut found = Vec::new();
     documents(&Path::new(ROOT).join("examples"), "example", &mut found);
     pages(&mut found);
@@ -47,19 +47,19 @@ pub fn all() -> Vec<Given> {
     let mut seen = BTreeSet::new();
     found.retain(|it| it.object["kind"].is_string() && seen.insert(it.object.to_string()));
     for it in &mut found {
-        settle(&mut it.object);
+        normalize(&mut it.object);
     }
-    rename(&mut found);
+    make_names_unique(&mut found);
     found
 }
 
 /// Says of an object what depends on where it comes to, and of pods what no rule is about.
-fn settle(object: &mut Value) {
+fn normalize(object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {
         // It is written apart.
         fields.remove("status");
     }
-    let is_namespaced = registry::guarded()
+    let is_namespaced = registry::known_registrations()
         .iter()
         .any(|it| object["kind"] == it.kind && it.namespaced);
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -96,7 +96,7 @@ fn settle(object: &mut Value) {
 const IMAGE: &str = "registry.example.com/train:1";
 
 /// Gives other names to objects of one name.
-fn rename(all: &mut [Given]) {
+fn make_names_unique(all: &mut [TestObject]) {
     let mut seen = BTreeMap::<String, usize>::new();
     for it in all {
         let name = it.object["metadata"]["name"].as_str().unwrap_or_default();
@@ -115,7 +115,7 @@ fn rename(all: &mut [Given]) {
 }
 
 /// Every object in the YAML files below a folder.
-fn documents(folder: &Path, prefix: &str, out: &mut Vec<Given>) {
+fn documents(folder: &Path, prefix: &str, out: &mut Vec<TestObject>) {
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
         .map(|it| it.unwrap().path())
@@ -137,24 +137,24 @@ fn documents(folder: &Path, prefix: &str, out: &mut Vec<Given>) {
         // Some of the published files are templates.
         let text = fs::read_to_string(&path).unwrap();
         let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap_or_default();
-        take(objects, &prefix, out);
+        collect(objects, &prefix, out);
     }
 }
 
-fn take(objects: Vec<Value>, prefix: &str, out: &mut Vec<Given>) {
+fn collect(objects: Vec<Value>, prefix: &str, out: &mut Vec<TestObject>) {
     for (number, mut object) in objects.into_iter().enumerate() {
         let id = format!("{prefix}-{number}");
         match object["items"].take() {
-            Value::Array(items) => take(items, &id, out),
-            _ => out.push(Given { id, object }),
+            Value::Array(items) => collect(items, &id, out),
+            _ => out.push(TestObject { id, object }),
         }
     }
 }
 
 /// The good and bad examples of the rules' pages, and the objects around them.
-fn pages(out: &mut Vec<Given>) {
+fn pages(out: &mut Vec<TestObject>) {
     let mut seen = BTreeSet::new();
-    let guarded = registry::guarded();
+    let guarded = registry::known_registrations();
     for rule in registry::all() {
         let mut kinds = guarded.iter();
         let kind = kinds.find(|it| it.group == rule.group && it.kind == rule.kind);
@@ -171,7 +171,7 @@ fn pages(out: &mut Vec<Given>) {
         for (number, (info, text)) in blocks.enumerate() {
             let id = format!("page-{}-{number}", rule.id);
             match info {
-                "world" => take(serde_saphyr::from_multiple(text).unwrap(), &id, out),
+                "world" => collect(serde_saphyr::from_multiple(text).unwrap(), &id, out),
                 "good" | "bad" => {
                     let mut object: Value = serde_saphyr::from_str(text).unwrap();
                     object["apiVersion"] = version.clone().into();
@@ -179,7 +179,7 @@ fn pages(out: &mut Vec<Given>) {
                     if object["metadata"]["name"].is_null() {
                         object["metadata"]["name"] = rule.id.to_lowercase().into();
                     }
-                    out.push(Given { id, object });
+                    out.push(TestObject { id, object });
                 }
                 _ => {}
             }
@@ -188,7 +188,7 @@ fn pages(out: &mut Vec<Given>) {
 }
 
 /// The objects of the published cases that are made.
-fn cases(folder: &Path, out: &mut Vec<Given>) {
+fn cases(folder: &Path, out: &mut Vec<TestObject>) {
     let mut paths: Vec<PathBuf> = folder
         .read_dir()
         .unwrap()
@@ -204,7 +204,7 @@ fn cases(folder: &Path, out: &mut Vec<Given>) {
             let case: Value = serde_json::from_str(line).unwrap();
             if case["operation"] == "CREATE" && case["object"]["kind"].is_string() {
                 let id = case["id"].as_str().unwrap().to_owned();
-                out.push(Given {
+                out.push(TestObject {
                     id,
                     object: case["object"].clone(),
                 });

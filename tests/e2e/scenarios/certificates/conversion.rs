@@ -1,9 +1,9 @@
 //! The CA bundle of a CRD's conversion webhook.
 
-use super::server::Server;
-use super::{begin, data, until};
+use super::server::CertificateServer;
+use super::{start_cluster, data, wait_until};
 use crate::lockkeeper::Protocol;
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 const CRD: &str = "things.example.com";
 
@@ -43,19 +43,19 @@ subjects:
 ";
 
 /// It is put in, and put back, and nothing else of the CRD changes.
-pub fn conversion(stage: &mut Stage, protocol: Protocol) {
-    let kubectl = begin(stage);
-    kubectl.apply(OBJECTS, &[]).accepted();
+pub fn conversion(stage: &mut Fixture, protocol: Protocol) {
+    let kubectl = start_cluster(stage);
+    kubectl.apply(OBJECTS, &[]).expect_accepted();
     let target = format!("customresourcedefinitions/{CRD}");
-    let begun = Server::begin_with(stage, protocol, &["--inject", &target]);
-    let mut server = Server::wait(begun);
-    server.until_ready();
+    let begun = CertificateServer::start_unready_with_flags(stage, protocol, &["--inject", &target]);
+    let mut server = CertificateServer::wait(begun);
+    server.wait_ready();
     let client = || {
         let crd = kubectl.get(&["customresourcedefinition", CRD]);
         crd["spec"]["conversion"]["webhook"]["clientConfig"].clone()
     };
     let has_bundle = || client()["caBundle"] == data(&kubectl)["ca.crt"];
-    until("the conversion has the bundle", has_bundle);
+    wait_until("the conversion has the bundle", has_bundle);
     let remove = r#"[{"op":"remove","path":"/spec/conversion/webhook/clientConfig/caBundle"}]"#;
     let patch = [
         "patch",
@@ -65,8 +65,8 @@ pub fn conversion(stage: &mut Stage, protocol: Protocol) {
         "-p",
         remove,
     ];
-    kubectl.run(&patch).accepted();
-    until("the conversion has the bundle again", has_bundle);
+    kubectl.run(&patch).expect_accepted();
+    wait_until("the conversion has the bundle again", has_bundle);
     assert_eq!(client()["service"]["path"], "/convert");
     server.stop();
     for object in [
@@ -74,6 +74,6 @@ pub fn conversion(stage: &mut Stage, protocol: Protocol) {
         ["clusterrolebinding", "lockkeeper-things"],
         ["clusterrole", "lockkeeper-things"],
     ] {
-        kubectl.run(&["delete", object[0], object[1]]).accepted();
+        kubectl.run(&["delete", object[0], object[1]]).expect_accepted();
     }
 }

@@ -7,45 +7,45 @@ use std::process::Command;
 use super::{SECRET, text};
 use crate::lockkeeper::{self, Protocol};
 use crate::process::{self, Process};
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 /// Long enough for the API server to hear of a bundle on a busy machine, and short enough to wait
 /// for twice.
 const OVERLAP: &str = "webhook: {certificates: {overlapSeconds: 5}}\n";
 
 /// A server with its certificates in the Secret. Dropping it kills it.
-pub struct Server {
+pub struct CertificateServer {
     process: Process,
     pub port: u16,
     folder: PathBuf,
 }
 
-impl Server {
+impl CertificateServer {
     /// Starts it and waits until it listens; it need not be ready.
     #[track_caller]
-    pub fn start(stage: &mut Stage, protocol: Protocol) -> Self {
-        Self::wait(Self::begin(stage, protocol))
+    pub fn start(stage: &mut Fixture, protocol: Protocol) -> Self {
+        Self::wait(Self::start_unready(stage, protocol))
     }
 
     #[track_caller]
-    pub fn begin(stage: &mut Stage, protocol: Protocol) -> (Process, PathBuf) {
-        Self::begin_with(stage, protocol, &[])
+    pub fn start_unready(stage: &mut Fixture, protocol: Protocol) -> (Process, PathBuf) {
+        Self::start_unready_with_flags(stage, protocol, &[])
     }
 
     /// With more on its command line.
     #[track_caller]
-    pub fn begin_with(stage: &mut Stage, protocol: Protocol, flags: &[&str]) -> (Process, PathBuf) {
+    pub fn start_unready_with_flags(stage: &mut Fixture, protocol: Protocol, flags: &[&str]) -> (Process, PathBuf) {
         let folder = stage.new_folder();
         let mut flags = flags.to_vec();
         if protocol == Protocol::Http1 {
             flags.push("--http1-only");
         }
-        Self::begin_by(stage.cluster().server(), folder, OVERLAP, &flags)
+        Self::start_unready_as(stage.cluster().server(), folder, OVERLAP, &flags)
     }
 
     /// With these credentials and this configuration file.
     #[track_caller]
-    pub fn begin_by(
+    pub fn start_unready_as(
         kubeconfig: &Path,
         folder: PathBuf,
         config: &str,
@@ -113,13 +113,13 @@ impl Server {
     }
 
     #[track_caller]
-    pub fn until_ready(&mut self) {
-        self.until_it_says("ok\n");
+    pub fn wait_ready(&mut self) {
+        self.wait_for_log("ok\n");
     }
 
     /// Waits until `/readyz` says this, among other things.
     #[track_caller]
-    pub fn until_it_says(&mut self, part: &str) -> String {
+    pub fn wait_for_log(&mut self, part: &str) -> String {
         let url = format!("{}/readyz", self.url());
         let said = self.process.wait_ready(|| {
             let output = Command::new("curl")

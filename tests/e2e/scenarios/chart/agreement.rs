@@ -10,18 +10,18 @@ use super::rendered::CASES;
 use crate::ROOT;
 use crate::helm::{self, Helm};
 use crate::lockkeeper;
-use crate::scenarios::alone::Alone;
+use crate::scenarios::without_cluster::StandaloneTrial;
 
 /// With everything on that takes a right.
 pub const ALL_RIGHTS: &str = "foreignKinds: [koordinator, kueue]\n";
 
-pub fn alone() -> Vec<Alone> {
-    let trial = |name, run| Alone { name, run };
+pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
+    let trial = |name, run| StandaloneTrial { name, run };
     vec![
-        trial("chart: it grants and runs what the examples do", same),
-        trial("chart: it registers what the binary would", registered),
-        trial("chart: it defines what the binary would", defined),
-        trial("chart: the binary takes what it is given", taken),
+        trial("chart: it grants and runs what the examples do", same_as_examples),
+        trial("chart: it registers what the binary would", same_webhook_configurations),
+        trial("chart: it defines what the binary would", same_definitions),
+        trial("chart: the binary takes what it is given", config_accepted_by_binary),
     ]
 }
 
@@ -36,7 +36,7 @@ const CONFIGURATIONS: [&str; 6] = [
      rules: {actions: {LQ001: 'off'}, namespaces: {a: {actions: {LQ001: 'off', RF004: 'off'}}}}\n",
 ];
 
-fn registered(folder: &Path) {
+fn same_webhook_configurations(folder: &Path) {
     let service = format!("{}/lockkeeper", helm::NAMESPACE);
     for config in CONFIGURATIONS {
         let command = ["crds", "webhooks", "--service", &service];
@@ -45,15 +45,15 @@ fn registered(folder: &Path) {
 }
 
 /// Configurations that leave rules to the webhook which refuse otherwise.
-const SOFTENED: [&str; 4] = [
+const RELAXED_CONFIGS: [&str; 4] = [
     "{}\n",
     "rules: {actions: {CQ007: warn, CQ004: 'off', CO005: audit}}\n",
     "rules: {namespaces: {a: {actions: {WL001: warn, RF001: 'off', CQ008: warn}}}}\n",
     "rules: {exceptions: [{rules: [CQ001, CQ010], expires: '2099-01-01', reason: moving, selector: {names: [a]}}]}\n",
 ];
 
-fn defined(folder: &Path) {
-    for config in SOFTENED {
+fn same_definitions(folder: &Path) {
+    for config in RELAXED_CONFIGS {
         let command = ["crds", "definitions"];
         same_objects(folder, config, &command, "CustomResourceDefinition", 5);
     }
@@ -68,7 +68,7 @@ fn same_objects(folder: &Path, config: &str, command: &[&str], kind: &str, count
     fs::write(&file, config).unwrap();
     let command = [command, &["--config", file.to_str().unwrap()]].concat();
     let printed = of_kind(&lockkeeper::output(&command), kind);
-    let rendered = Helm::alone(folder).template(&values).silently().stdout;
+    let rendered = Helm::without_cluster(folder).template(&values).assert_silent().stdout;
     assert_eq!(printed.len(), count);
     assert_eq!(of_kind(&rendered, kind), printed, "{config}");
 }
@@ -121,10 +121,10 @@ pub fn rights(objects: &[Value], role: &str) -> BTreeSet<Right> {
         let kind = object["kind"].as_str().unwrap_or_default();
         ["ClusterRole", "Role"].contains(&kind) && object["metadata"]["name"] == role
     };
-    objects.iter().filter(of).flat_map(granted).collect()
+    objects.iter().filter(of).flat_map(granted_rights).collect()
 }
 
-fn granted(role: &Value) -> Vec<Right> {
+fn granted_rights(role: &Value) -> Vec<Right> {
     let namespace = role["metadata"]["namespace"].as_str().map(str::to_owned);
     let mut out = Vec::new();
     for rule in role["rules"].as_array().unwrap() {
@@ -154,8 +154,8 @@ fn words(list: &Value) -> impl Iterator<Item = String> {
     list.into_iter().map(|it| it.as_str().unwrap().to_owned())
 }
 
-fn same(folder: &Path) {
-    let rendered = Helm::alone(folder).template(ALL_RIGHTS).silently().stdout;
+fn same_as_examples(folder: &Path) {
+    let rendered = Helm::without_cluster(folder).template(ALL_RIGHTS).assert_silent().stdout;
     let rendered = helm::objects(&rendered);
     for (file, name) in [
         ("server", "lockkeeper"),
@@ -166,7 +166,7 @@ fn same(folder: &Path) {
         let granted = rights(&example, name);
         assert!(granted.len() > 10, "{granted:?}");
         assert_eq!(rights(&rendered, name), granted, "{name}");
-        for pointer in SAME {
+        for pointer in SAME_FIELDS {
             let [ours, theirs] = [&rendered, &example].map(|objects| {
                 let deployment = deployment(objects, name);
                 deployment.pointer(pointer).cloned().unwrap_or_default()
@@ -177,12 +177,12 @@ fn same(folder: &Path) {
 }
 
 /// The flags and the configuration file of every case are ones that the processes take.
-fn taken(folder: &Path) {
-    let helm = Helm::alone(folder);
+fn config_accepted_by_binary(folder: &Path) {
+    let helm = Helm::without_cluster(folder);
     let file = folder.join("config.yaml");
     let file = file.to_str().unwrap();
     for (name, values) in CASES.iter().chain([&("default", "")]) {
-        let objects = helm::objects(&helm.template(values).silently().stdout);
+        let objects = helm::objects(&helm.template(values).assert_silent().stdout);
         let config = objects.iter().find(|it| it["kind"] == "ConfigMap").unwrap();
         fs::write(file, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
         let deployments = objects.iter().filter(|it| it["kind"] == "Deployment");
@@ -205,7 +205,7 @@ fn taken(folder: &Path) {
 }
 
 /// What both Deployments have in the same way.
-const SAME: [&str; 8] = [
+const SAME_FIELDS: [&str; 8] = [
     "/spec/replicas",
     "/spec/template/spec/terminationGracePeriodSeconds",
     "/spec/template/spec/containers/0/ports",

@@ -11,8 +11,8 @@ use crate::cluster::Cluster;
 use crate::helm::{self, CHART, Helm, NAMESPACE, RELEASE};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper;
-use crate::scenarios::certificates::server::Server;
-use crate::stage::{self, MUTATED};
+use crate::scenarios::certificates::server::CertificateServer;
+use crate::fixture::{self, MUTATING_CONFIGURATION};
 use crate::wait;
 
 const CONFIGURATIONS: [&str; 2] = [
@@ -21,19 +21,19 @@ const CONFIGURATIONS: [&str; 2] = [
 ];
 
 /// A cluster, and helm on it.
-struct Place {
+struct ReleaseFixture {
     cluster: Cluster,
     kubectl: Kubectl,
     helm: Helm,
 }
 
-impl Place {
+impl ReleaseFixture {
     #[track_caller]
     fn new() -> Self {
         let cluster = Cluster::start().unwrap_or_else(|e| panic!("no cluster: {e}"));
         let kubectl = cluster.kubectl().clone();
-        kubectl.apply(stage::NAMESPACE, &[]).accepted_silently();
-        let helm = Helm::on(&cluster.folder().join("helm"), kubectl.kubeconfig());
+        kubectl.apply(fixture::NAMESPACE, &[]).expect_accepted_without_warning();
+        let helm = Helm::on_cluster(&cluster.folder().join("helm"), kubectl.kubeconfig());
         Self {
             cluster,
             kubectl,
@@ -45,7 +45,7 @@ impl Place {
     #[track_caller]
     fn helm(&self, verb: &str, more: &[&str]) -> String {
         let flags = [&[verb, RELEASE, "--namespace", NAMESPACE], more].concat();
-        self.helm.run(&flags).silently().stdout
+        self.helm.run(&flags).assert_silent().stdout
     }
 
     /// The entries of both configurations.
@@ -62,28 +62,28 @@ impl Place {
     #[track_caller]
     fn manifest(&self) -> Vec<Value> {
         let flags = ["get", "manifest", RELEASE, "--namespace", NAMESPACE];
-        helm::objects(&self.helm.run(&flags).silently().stdout)
+        helm::objects(&self.helm.run(&flags).assert_silent().stdout)
     }
 }
 
-pub fn life() {
-    let place = Place::new();
+pub fn release_lifecycle() {
+    let place = ReleaseFixture::new();
     let older = older_chart(&place.cluster.folder().join("older"));
     place.helm("install", &[older.to_str().unwrap()]);
     // The definitions, the policies, and what the processes need.
     assert_eq!(place.manifest().len(), 38);
     restricted(&place);
 
-    let server = keeper(&place);
-    let before = left_by_processes(&place);
+    let server = start_release_webhook(&place);
+    let before = state_written_by_processes(&place);
     let notes = place.helm("upgrade", &[CHART, "--set", "webhook.replicas=3"]);
     assert!(notes.contains("Until the webhook answers"), "{notes}");
     upgraded(&place, &before);
     server.stop();
     // Whatever helm does next, what processes wrote stays; nobody is there to mend it.
-    let before = left_by_processes(&place);
+    let before = state_written_by_processes(&place);
     place.helm("upgrade", &[CHART, "--set", "foreignKinds={koordinator}"]);
-    assert_eq!(kept(&before, &left_by_processes(&place)), before);
+    assert_eq!(without_new_bundles(&before, &state_written_by_processes(&place)), before);
     let names: Vec<Value> = place
         .entries()
         .iter()
@@ -92,12 +92,12 @@ pub fn life() {
     let quota = "elasticquotas.scheduling.sigs.k8s.io.validate.lockkeeper.dev";
     assert!(names.contains(&json!(quota)), "{names:?}");
     place.helm("rollback", &[]);
-    assert_eq!(left_by_processes(&place), before);
+    assert_eq!(state_written_by_processes(&place), before);
 
-    guards(&place.kubectl);
-    taken_away(&place);
-    come_back(&place);
-    taken_over(&place);
+    assert_fail_closed_without_webhook(&place.kubectl);
+    uninstall(&place);
+    reinstall(&place);
+    take_over_ownership(&place);
 }
 
 /// The chart as a release before this one might have been: another version, a short name that has changed since, and
@@ -139,7 +139,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The pods of both Deployments pass where only restricted ones do; one that is not is refused.
-fn restricted(place: &Place) {
+fn restricted(place: &ReleaseFixture) {
     let manifest = place.manifest();
     for name in ["lockkeeper", "lockkeeper-controller"] {
         let mut pod = deployment(&manifest, name)["spec"]["template"].clone();
@@ -151,20 +151,20 @@ fn restricted(place: &Place) {
         let kubectl = &place.kubectl;
         kubectl
             .with_input(&create, &pod.to_string())
-            .accepted_silently();
+            .expect_accepted_without_warning();
         pod["spec"]["securityContext"]["runAsNonRoot"] = json!(false);
-        let refused = kubectl.with_input(&create, &pod.to_string()).refused();
+        let refused = kubectl.with_input(&create, &pod.to_string()).expect_rejected();
         assert!(refused.stderr.contains("restricted"), "{}", refused.stderr);
     }
 }
 
 /// A replica of the webhook beside the cluster, with the rights that the release gives it. It fills the Secret, and
 /// puts its CA bundle where it belongs.
-fn keeper(place: &Place) -> Server {
+fn start_release_webhook(place: &ReleaseFixture) -> CertificateServer {
     let folder = place.cluster.folder().join("keeper");
-    let begun = Server::begin_by(place.cluster.server(), folder, "", &[]);
-    let mut server = Server::wait(begun);
-    server.until_ready();
+    let begun = CertificateServer::start_unready_as(place.cluster.server(), folder, "", &[]);
+    let mut server = CertificateServer::wait(begun);
+    server.wait_ready();
     let lease = r#"{"spec":{"holderIdentity":"one","leaseDurationSeconds":15}}"#;
     let patch = [
         "patch",
@@ -178,13 +178,13 @@ fn keeper(place: &Place) -> Server {
     place
         .kubectl
         .run(&[&patch[..], &[lease]].concat())
-        .accepted();
+        .expect_accepted();
     server
 }
 
 /// What processes have written into objects of the release.
 #[track_caller]
-fn left_by_processes(place: &Place) -> Value {
+fn state_written_by_processes(place: &ReleaseFixture) -> Value {
     let kubectl = &place.kubectl;
     let secret = kubectl.get(&["secret", "lockkeeper-tls", "-n", NAMESPACE]);
     let lease = kubectl.get(&["lease", "lockkeeper-controller", "-n", NAMESPACE]);
@@ -198,7 +198,7 @@ fn left_by_processes(place: &Place) -> Value {
 }
 
 /// What there is now of what was there before: without entries that are new.
-fn kept(before: &Value, now: &Value) -> Value {
+fn without_new_bundles(before: &Value, now: &Value) -> Value {
     let mut now = now.clone();
     let bundles = now["bundles"].as_object_mut().unwrap();
     bundles.retain(|name, _| !before["bundles"][name].is_null());
@@ -206,7 +206,7 @@ fn kept(before: &Value, now: &Value) -> Value {
 }
 
 /// The definitions are the new ones, what processes wrote is kept, and the entry that is new gets its bundle.
-fn upgraded(place: &Place, before: &Value) {
+fn upgraded(place: &ReleaseFixture, before: &Value) {
     let kubectl = &place.kubectl;
     let definition = kubectl.get(&["crd", "workloads.lockkeeper.dev"]);
     assert_eq!(definition["spec"]["names"]["shortNames"], json!(["lkwl"]));
@@ -219,7 +219,7 @@ fn upgraded(place: &Place, before: &Value) {
     let mut now = Value::Null;
     let whole = wait::until(
         || {
-            now = left_by_processes(place);
+            now = state_written_by_processes(place);
             Ok((now == expected).then_some(()))
         },
         || "the new entry has no bundle".to_owned(),
@@ -228,14 +228,14 @@ fn upgraded(place: &Place, before: &Value) {
 }
 
 /// While nobody answers, objects of lockkeeper's own kinds are refused, and all others pass.
-fn guards(kubectl: &Kubectl) {
-    let refused = kubectl.apply(MUTATED, &[]).refused();
+fn assert_fail_closed_without_webhook(kubectl: &Kubectl) {
+    let refused = kubectl.apply(MUTATING_CONFIGURATION, &[]).expect_rejected();
     assert!(
         refused.stderr.contains("failed calling webhook"),
         "{}",
         refused.stderr
     );
-    kubectl.apply(CLASS, &[]).accepted_silently();
+    kubectl.apply(CLASS, &[]).expect_accepted_without_warning();
 }
 
 const CLASS: &str = r"
@@ -246,7 +246,7 @@ value: 1000
 ";
 
 /// Nothing is left but the definitions and their objects, and nothing holds anybody up.
-fn taken_away(place: &Place) {
+fn uninstall(place: &ReleaseFixture) {
     let objects = place.manifest();
     let kubectl = &place.kubectl;
     let printed = place.helm("uninstall", &[]);
@@ -260,7 +260,7 @@ fn taken_away(place: &Place) {
             &["get", "--ignore-not-found", "-o", "name", "-f", "-"],
             &text,
         );
-        let is_there = !reply.accepted().stdout.is_empty();
+        let is_there = !reply.expect_accepted().stdout.is_empty();
         let is_definition = object["kind"] == "CustomResourceDefinition";
         assert_eq!(
             is_there, is_definition,
@@ -268,11 +268,11 @@ fn taken_away(place: &Place) {
             object["kind"], object["metadata"]["name"]
         );
     }
-    kubectl.apply(MUTATED, &[]).accepted_silently();
+    kubectl.apply(MUTATING_CONFIGURATION, &[]).expect_accepted_without_warning();
 }
 
 /// The next release takes the definitions over, with what is in them; told not to keep them, it takes all along.
-fn come_back(place: &Place) {
+fn reinstall(place: &ReleaseFixture) {
     place.helm("install", &[CHART]);
     assert!(!place.kubectl.absent(&["resourceflavor", "probe"]));
     place.helm("upgrade", &[CHART, "--set", "crds.keep=false"]);
@@ -286,14 +286,14 @@ fn come_back(place: &Place) {
 }
 
 /// What was installed without Helm is taken over, with what processes have written.
-fn taken_over(place: &Place) {
+fn take_over_ownership(place: &ReleaseFixture) {
     let kubectl = &place.kubectl;
     let definitions = lockkeeper::output(&["crds", "definitions"]);
     let flags = ["--server-side"];
-    kubectl.apply(&definitions, &flags).accepted_silently();
+    kubectl.apply(&definitions, &flags).expect_accepted_without_warning();
     for file in ["server", "controller"] {
         let file = format!("examples/install/{file}.yaml");
-        kubectl.run(&["apply", "-f", &file]).accepted_silently();
+        kubectl.run(&["apply", "-f", &file]).expect_accepted_without_warning();
     }
     let service = [
         "crds",
@@ -302,10 +302,10 @@ fn taken_over(place: &Place) {
         "lockkeeper-system/lockkeeper",
     ];
     let webhooks = lockkeeper::output(&service);
-    kubectl.apply(&webhooks, &[]).accepted_silently();
-    keeper(place).stop();
-    let before = left_by_processes(place);
+    kubectl.apply(&webhooks, &[]).expect_accepted_without_warning();
+    start_release_webhook(place).stop();
+    let before = state_written_by_processes(place);
     place.helm("install", &[CHART, "--take-ownership"]);
-    assert_eq!(left_by_processes(place), before);
+    assert_eq!(state_written_by_processes(place), before);
     place.helm("uninstall", &[]);
 }

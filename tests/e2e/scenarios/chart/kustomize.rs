@@ -6,7 +6,7 @@ use std::{env, fs};
 use crate::ROOT;
 use crate::cluster::Cluster;
 use crate::helm::Helm;
-use crate::scenarios::alone::Alone;
+use crate::scenarios::without_cluster::StandaloneTrial;
 
 const BASE: &str = "deploy/kustomize/base";
 
@@ -14,19 +14,19 @@ const BASE: &str = "deploy/kustomize/base";
 const VALUES: &str = "crds: {keep: false}\n";
 
 /// What stands in a line that is Helm's.
-const HELMS: [&str; 3] = ["helm.sh/chart: ", "managed-by: Helm", "# Source: "];
+const HELM_LABELS: [&str; 3] = ["helm.sh/chart: ", "managed-by: Helm", "# Source: "];
 
-pub fn alone() -> Vec<Alone> {
-    vec![Alone {
+pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
+    vec![StandaloneTrial {
         name: "chart: the kustomize base is what it renders",
-        run: same,
+        run: same_as_chart,
     }]
 }
 
 /// `UPDATE_DOCS=1` writes the base anew.
-fn same(folder: &Path) {
-    let rendered = Helm::alone(folder).template(VALUES).silently().stdout;
-    let is_ours = |line: &&str| !HELMS.iter().any(|it| line.contains(it));
+fn same_as_chart(folder: &Path) {
+    let rendered = Helm::without_cluster(folder).template(VALUES).assert_silent().stdout;
+    let is_ours = |line: &&str| !HELM_LABELS.iter().any(|it| line.contains(it));
     let lines = rendered.lines().filter(is_ours);
     let mut base = "# What charts/lockkeeper renders by default; a test makes it anew (docs/installation.md).\n".to_owned();
     for line in lines.skip_while(|line| *line == "---") {
@@ -49,7 +49,7 @@ pub fn applied() {
     let apply = || {
         kubectl
             .run(&["apply", "-k", BASE])
-            .accepted_silently()
+            .expect_accepted_without_warning()
             .stdout
     };
     assert!(apply().lines().all(|it| it.ends_with(" created")));
@@ -65,7 +65,7 @@ pub fn applied() {
     assert_eq!(level, "restricted");
     kubectl
         .run(&["delete", "--wait=false", "-k", BASE])
-        .accepted_silently();
+        .expect_accepted_without_warning();
     assert!(kubectl.absent(&["validatingwebhookconfigurations", "lockkeeper"]));
     assert!(kubectl.absent(&["mutatingwebhookconfigurations", "lockkeeper"]));
 }

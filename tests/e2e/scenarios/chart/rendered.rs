@@ -7,7 +7,7 @@ use lockkeeper_crdgen::chart::values;
 use similar::TextDiff;
 
 use crate::helm::{CHART, Helm, NAMESPACE, RELEASE};
-use crate::scenarios::alone::Alone;
+use crate::scenarios::without_cluster::StandaloneTrial;
 use crate::snapshot;
 
 /// Values without the definitions, which are committed as they are made.
@@ -99,7 +99,7 @@ pub const CASES: &[(&str, &str)] = &[
 ];
 
 /// Values that are refused, and what is said of them.
-const REFUSED: &[(&str, &str)] = &[
+const REJECTED_VALUES: &[(&str, &str)] = &[
     (
         "replicas: 2\n",
         "additional properties 'replicas' not allowed",
@@ -147,17 +147,17 @@ const REFUSED: &[(&str, &str)] = &[
     ),
 ];
 
-pub fn alone() -> Vec<Alone> {
-    let trial = |name, run| Alone { name, run };
+pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
+    let trial = |name, run| StandaloneTrial { name, run };
     vec![
-        trial("chart: helm has no remark", linted),
+        trial("chart: helm has no remark", lint_is_clean),
         trial("chart: each switch changes what it should", switches),
-        trial("chart: values that cannot be are refused", refused),
+        trial("chart: values that cannot be are refused", rejected_values),
     ]
 }
 
-fn linted(folder: &Path) {
-    let helm = Helm::alone(folder);
+fn lint_is_clean(folder: &Path) {
+    let helm = Helm::without_cluster(folder);
     let values = CASES.iter().map(|(_, values)| *values);
     for values in values.chain([""]) {
         let path = helm.values(values);
@@ -168,7 +168,7 @@ fn linted(folder: &Path) {
             "--values",
             path.to_str().unwrap(),
         ];
-        let printed = helm.run(&flags).silently().stdout;
+        let printed = helm.run(&flags).assert_silent().stdout;
         assert!(printed.contains("0 chart(s) failed"), "{printed}");
         let remarks = printed.lines().filter(|line| line.starts_with('['));
         let remarks: Vec<&str> = remarks.collect();
@@ -177,19 +177,19 @@ fn linted(folder: &Path) {
 }
 
 fn switches(folder: &Path) {
-    let helm = Helm::alone(folder);
-    let plain = helm.template(PLAIN).silently().stdout;
+    let helm = Helm::without_cluster(folder);
+    let plain = helm.template(PLAIN).assert_silent().stdout;
     snapshot::check("chart-default", &plain);
     for (name, values) in CASES {
-        let with = helm.template(&[PLAIN, values].concat()).silently().stdout;
+        let with = helm.template(&[PLAIN, values].concat()).assert_silent().stdout;
         let diff = TextDiff::from_lines(&plain, &with);
         let diff = diff.unified_diff().context_radius(3).to_string();
         assert_ne!(diff, "", "{name} changes nothing");
-        snapshot::check(&format!("chart-{name}"), &without_places(&diff));
+        snapshot::check(&format!("chart-{name}"), &without_namespaces(&diff));
     }
     // The definitions are all that is left out above, and the annotation all that keeps them.
-    let all = helm.template("").silently().stdout;
-    let dropped = helm.template("crds: {keep: false}\n").silently().stdout;
+    let all = helm.template("").assert_silent().stdout;
+    let dropped = helm.template("crds: {keep: false}\n").assert_silent().stdout;
     let keep = "  annotations:\n    helm.sh/resource-policy: keep\n";
     assert_eq!(all.matches(keep).count(), 5);
     assert_eq!(all.replace(keep, ""), dropped);
@@ -199,13 +199,13 @@ fn switches(folder: &Path) {
     );
     assert!(!plain.contains("kind: CustomResourceDefinition"));
     every_value_has_a_case();
-    elsewhere(&helm, &all);
+    other_namespace(&helm, &all);
 }
 
 /// In another namespace all is the same, but for its name and what is made of it.
-fn elsewhere(helm: &Helm, here: &str) {
+fn other_namespace(helm: &Helm, here: &str) {
     let flags = ["template", RELEASE, CHART, "--namespace", "elsewhere"];
-    let there = helm.run(&flags).silently().stdout;
+    let there = helm.run(&flags).assert_silent().stdout;
     let without_sums = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.contains("checksum/"));
         lines.map(str::to_owned).collect()
@@ -215,7 +215,7 @@ fn elsewhere(helm: &Helm, here: &str) {
 }
 
 /// Where a change is matters to nobody, and moves with every other one.
-fn without_places(diff: &str) -> String {
+fn without_namespaces(diff: &str) -> String {
     let lines = diff.lines().map(|line| {
         if line.starts_with("@@") {
             "@@\n".to_owned()
@@ -246,10 +246,10 @@ fn every_value_has_a_case() {
     );
 }
 
-fn refused(folder: &Path) {
-    let helm = Helm::alone(folder);
-    for (values, expected) in REFUSED {
-        let error = helm.template(values).refused();
+fn rejected_values(folder: &Path) {
+    let helm = Helm::without_cluster(folder);
+    for (values, expected) in REJECTED_VALUES {
+        let error = helm.template(values).expect_rejected();
         assert!(error.contains(expected), "{values}{error}");
     }
 }

@@ -3,26 +3,26 @@
 
 use serde_json::{Value, json};
 
-use super::site::{self, ALONE, Site};
-use super::{Trial, told};
+use super::fixture::{self, NO_LEADER_ELECTION, ControllerFixture};
+use super::{Trial, render};
 use crate::snapshot;
-use crate::stage::{DEFAULTS, Stage};
+use crate::fixture::{DEFAULTS, Fixture};
 
 pub const TRIALS: [Trial; 8] = [
     ("a workload is edited by hand", edited),
-    ("a status is cleared", cleared),
+    ("a status is cleared", cleared_status),
     ("a queue is deleted under running work", deleted_queue),
-    ("a circle of cohorts", circle),
+    ("a circle of cohorts", cohort_cycle),
     ("a Job gets another label", relabelled),
-    ("a class or a flavor is missing", missing),
-    ("quota is lowered below what is used", lowered),
+    ("a class or a flavor is missing", missing_references),
+    ("quota is lowered below what is used", lowered_quota),
     ("what cannot be read", unreadable),
 ];
 
 /// A site where the queue `good` has room for one Job of 2 cpu, and goes on whatever happens beside it.
 #[track_caller]
-fn open(stage: &mut Stage) -> Site<'_> {
-    let site = Site::unguarded(stage, DEFAULTS);
+fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
+    let site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     site.flavor("default");
     site.queue("good", 2, &json!({}));
     site
@@ -30,19 +30,19 @@ fn open(stage: &mut Stage) -> Site<'_> {
 
 /// What is wrong elsewhere is nothing to this queue.
 #[track_caller]
-fn rest_goes_on(site: &Site<'_>) {
+fn others_are_admitted(site: &ControllerFixture<'_>) {
     site.job("good", "good", 2, "", &json!({}));
-    site.until_runs("good");
+    site.wait_until_running("good");
 }
 
 /// Somebody makes the workload of a running Job larger than its quota, and of a waiting one smaller.
-fn edited(stage: &mut Stage) {
+fn edited(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 4, &json!({}));
     site.job("runs", "q", 2, "", &json!({}));
-    site.until_runs("runs");
+    site.wait_until_running("runs");
     site.job("waits", "q", 4, "", &json!({}));
-    site.until_waits("waits", "WaitingForQuota");
+    site.wait_until_pending("waits", "WaitingForQuota");
     // It follows its Job: what was written by hand is put back.
     let name = site.workload_name("waits");
     let mut pod_sets = site.objects.get("Workload", &name)["spec"]["podSets"].clone();
@@ -52,7 +52,7 @@ fn edited(stage: &mut Stage) {
         &name,
         &json!({"spec": {"podSets": pod_sets, "queueName": "good"}}),
     );
-    site.objects.until("Workload", &name, |it| {
+    site.objects.wait_until("Workload", &name, |it| {
         it["spec"]["podSets"][0]["count"] == 1 && it["spec"]["queueName"] == "q"
     });
     // Quota taken by hand counts, and is not a way to more than there is: nobody else comes in.
@@ -64,28 +64,28 @@ fn edited(stage: &mut Stage) {
         &workload,
         &json!({"status": {"admission": admission}}),
     );
-    site.objects.until("ClusterQueue", "q", |it| {
+    site.objects.wait_until("ClusterQueue", "q", |it| {
         it["status"]["flavorsUsage"][0]["resources"][0]["total"] == "3"
     });
-    rest_goes_on(&site);
+    others_are_admitted(&site);
     site.finish("runs");
-    site.until_runs("waits");
-    site.close();
+    site.wait_until_running("waits");
+    site.stop();
 }
 
 /// Without a status nobody knows that a Job was admitted: it is stopped, and admitted again when it fits.
-fn cleared(stage: &mut Stage) {
+fn cleared_status(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 2, &json!({}));
     site.job("runs", "q", 2, "", &json!({}));
-    site.until_runs("runs");
+    site.wait_until_running("runs");
     let name = site.workload_name("runs");
     let uid = site.objects.get("Workload", &name)["metadata"]["uid"].clone();
     let empty = json!({"status": {
         "admission": null, "conditions": null, "priority": null, "preemptionPriority": null,
     }});
     site.objects.patch_status("Workload", &name, &empty);
-    site.until_runs("runs");
+    site.wait_until_running("runs");
     let workload = site.objects.get("Workload", &name);
     assert_eq!(workload["metadata"]["uid"], uid);
     assert_eq!(workload["status"]["priority"], 0);
@@ -94,50 +94,50 @@ fn cleared(stage: &mut Stage) {
     let empty = json!({"status": {"conditions": null, "admittedWorkloads": 7, "flavorsUsage": null,
         "flavorsReservation": null}});
     site.objects.patch_status("ClusterQueue", "q", &empty);
-    let queue = site.until_counts("ClusterQueue", "q", 0, 1);
-    assert!(told::is(&queue, "Active", "True"), "{queue:#}");
-    rest_goes_on(&site);
-    site.close();
+    let queue = site.wait_for_counts("ClusterQueue", "q", 0, 1);
+    assert!(render::has_status(&queue, "Active", "True"), "{queue:#}");
+    others_are_admitted(&site);
+    site.stop();
 }
 
 /// Who runs runs on; nobody else is admitted, and it is said why. The queue comes back, and all is well.
-fn deleted_queue(stage: &mut Stage) {
+fn deleted_queue(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 2, &json!({}));
     site.job("runs", "q", 2, "", &json!({}));
-    site.until_runs("runs");
+    site.wait_until_running("runs");
     site.objects.delete("ClusterQueue", "q");
-    site.objects.until_gone("ClusterQueue", "q");
+    site.objects.wait_until_gone("ClusterQueue", "q");
     site.job("waits", "q", 1, "", &json!({}));
-    let waits = site.until_waits("waits", "Inadmissible");
-    let local = site.objects.until("LocalQueue", "q", |it| {
-        told::is(it, "Active", "False") && it["status"]["pendingWorkloads"] == 1
+    let waits = site.wait_until_pending("waits", "Inadmissible");
+    let local = site.objects.wait_until("LocalQueue", "q", |it| {
+        render::has_status(it, "Active", "False") && it["status"]["pendingWorkloads"] == 1
     });
-    let text = told::workload(&waits) + &told::queue(&local);
+    let text = render::render_workload(&waits) + &render::render_queue(&local);
     snapshot::check("control-deleted-queue", &text);
     let runs = site.objects.get("Job", "runs");
     assert_eq!(runs["spec"]["suspend"], false, "{runs:#}");
-    rest_goes_on(&site);
+    others_are_admitted(&site);
 
-    site.objects.make(&site::cluster_queue("q", 3, &json!({})));
-    site.until_runs("waits");
-    site.until_runs("runs");
-    let queue = site.until_counts("ClusterQueue", "q", 0, 2);
-    snapshot::check("control-deleted-queue-back", &told::queue(&queue));
+    site.objects.create(&fixture::cluster_queue("q", 3, &json!({})));
+    site.wait_until_running("waits");
+    site.wait_until_running("runs");
+    let queue = site.wait_for_counts("ClusterQueue", "q", 0, 2);
+    snapshot::check("control-deleted-queue-back", &render::render_queue(&queue));
 
     // The door is gone: who waits is told so.
     site.objects.delete("LocalQueue", "q");
     site.job("late", "q", 1, "", &json!({}));
-    let late = site.until_waits("late", "Inadmissible");
-    snapshot::check("control-no-local-queue", &told::workload(&late));
-    site.close();
+    let late = site.wait_until_pending("late", "Inadmissible");
+    snapshot::check("control-no-local-queue", &render::render_workload(&late));
+    site.stop();
 }
 
 /// Three cohorts are each other's parents. Nobody in them is admitted, and each says why.
-fn circle(stage: &mut Stage) {
+fn cohort_cycle(stage: &mut Fixture) {
     let mut site = open(stage);
     for (name, parent) in [("a", "b"), ("b", "c"), ("c", "a")] {
-        site.objects.make(&json!({
+        site.objects.create(&json!({
             "apiVersion": "lockkeeper.dev/v1alpha1",
             "kind": "Cohort",
             "metadata": {"name": name},
@@ -148,34 +148,34 @@ fn circle(stage: &mut Stage) {
     site.job("train", "q", 2, "", &json!({}));
     let cohort = site
         .objects
-        .until("Cohort", "b", |it| told::is(it, "Misconfigured", "True"));
-    let queue = site.objects.until("ClusterQueue", "q", is_misconfigured);
-    let workload = site.until_waits("train", "Inadmissible");
+        .wait_until("Cohort", "b", |it| render::has_status(it, "Misconfigured", "True"));
+    let queue = site.objects.wait_until("ClusterQueue", "q", is_misconfigured);
+    let workload = site.wait_until_pending("train", "Inadmissible");
     let text = [
-        told::queue(&cohort),
-        told::queue(&queue),
-        told::workload(&workload),
+        render::render_queue(&cohort),
+        render::render_queue(&queue),
+        render::render_workload(&workload),
     ];
     snapshot::check("control-circle", &text.concat());
-    rest_goes_on(&site);
+    others_are_admitted(&site);
 
     site.objects
         .patch("Cohort", "c", &json!({"spec": {"parentName": null}}));
-    site.until_runs("train");
+    site.wait_until_running("train");
     for name in ["a", "b", "c"] {
         site.objects
-            .until("Cohort", name, |it| told::is(it, "Misconfigured", "False"));
+            .wait_until("Cohort", name, |it| render::has_status(it, "Misconfigured", "False"));
     }
-    site.close();
+    site.stop();
 }
 
 /// Says what is wrong with it, and has counted the one that waits.
 fn is_misconfigured(queue: &Value) -> bool {
-    told::is(queue, "Misconfigured", "True") && queue["status"]["pendingWorkloads"] == 1
+    render::has_status(queue, "Misconfigured", "True") && queue["status"]["pendingWorkloads"] == 1
 }
 
 /// A Job that runs in one queue is labelled for another, or for none.
-fn relabelled(stage: &mut Stage) {
+fn relabelled(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 2, &json!({}));
     site.queue("other", 2, &json!({}));
@@ -183,32 +183,32 @@ fn relabelled(stage: &mut Stage) {
         |queue: Option<&str>| json!({"metadata": {"labels": {"lockkeeper.dev/queue-name": queue}}});
     // While it waits it goes to the other queue.
     site.job("runs", "q", 2, "", &json!({}));
-    site.until_runs("runs");
+    site.wait_until_running("runs");
     site.job("waits", "q", 2, "", &json!({}));
-    site.until_waits("waits", "WaitingForQuota");
+    site.wait_until_pending("waits", "WaitingForQuota");
     site.objects.patch("Job", "waits", &label(Some("other")));
-    let workload = site.until_runs("waits");
+    let workload = site.wait_until_running("waits");
     assert_eq!(workload["status"]["admission"]["clusterQueue"], "other");
 
     // While it runs it keeps the quota that it has.
     site.objects.patch("Job", "runs", &label(Some("nowhere")));
-    rest_goes_on(&site);
-    let workload = site.until_runs("runs");
+    others_are_admitted(&site);
+    let workload = site.wait_until_running("runs");
     assert_eq!(workload["status"]["admission"]["clusterQueue"], "q");
 
     // Without a label it is nobody's business here: its quota is free again.
     let name = site.workload_name("waits");
     site.objects.patch("Job", "waits", &label(None));
-    site.objects.until_gone("Workload", &name);
-    site.until_counts("ClusterQueue", "other", 0, 0);
-    site.close();
+    site.objects.wait_until_gone("Workload", &name);
+    site.wait_for_counts("ClusterQueue", "other", 0, 0);
+    site.stop();
 }
 
-fn missing(stage: &mut Stage) {
+fn missing_references(stage: &mut Fixture) {
     let mut site = open(stage);
     // A class that is not there.
     site.job("classless", "good", 1, "absent", &json!({}));
-    let classless = site.until_waits("classless", "Inadmissible");
+    let classless = site.wait_until_pending("classless", "Inadmissible");
     // A flavor that is not there.
     let flavor = json!({"resourceGroups": [{
         "coveredResources": ["cpu"],
@@ -216,78 +216,78 @@ fn missing(stage: &mut Stage) {
     }]});
     site.queue("q", 2, &flavor);
     site.job("train", "q", 2, "", &json!({}));
-    let train = site.until_waits("train", "Inadmissible");
-    let queue = site.objects.until("ClusterQueue", "q", is_misconfigured);
+    let train = site.wait_until_pending("train", "Inadmissible");
+    let queue = site.objects.wait_until("ClusterQueue", "q", is_misconfigured);
     let text = [
-        told::workload(&classless),
-        told::workload(&train),
-        told::queue(&queue),
+        render::render_workload(&classless),
+        render::render_workload(&train),
+        render::render_queue(&queue),
     ];
     snapshot::check("control-missing", &text.concat());
-    rest_goes_on(&site);
+    others_are_admitted(&site);
     site.finish("good");
 
     // As soon as they are there they are used.
     site.class("absent", 7);
-    let workload = site.until_runs("classless");
+    let workload = site.wait_until_running("classless");
     assert_eq!(workload["status"]["priority"], 7);
     site.flavor("absent");
-    site.until_runs("train");
-    site.close();
+    site.wait_until_running("train");
+    site.stop();
 }
 
 /// Nobody is stopped for it, and nobody admitted, before there is room in what is left.
-fn lowered(stage: &mut Stage) {
+fn lowered_quota(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 4, &json!({}));
     site.job("first", "q", 2, "", &json!({}));
     site.job("second", "q", 2, "", &json!({}));
-    site.until_runs("first");
-    site.until_runs("second");
-    let spec = site::cluster_queue("q", 2, &json!({}))["spec"].clone();
+    site.wait_until_running("first");
+    site.wait_until_running("second");
+    let spec = fixture::cluster_queue("q", 2, &json!({}))["spec"].clone();
     site.objects
         .patch("ClusterQueue", "q", &json!({"spec": spec}));
     site.job("third", "q", 1, "", &json!({}));
-    site.until_waits("third", "WaitingForQuota");
+    site.wait_until_pending("third", "WaitingForQuota");
     site.check_workloads("control-lowered", &["first", "third"]);
-    let queue = site.until_counts("ClusterQueue", "q", 1, 2);
-    snapshot::check("control-lowered-queue", &told::queue(&queue));
-    rest_goes_on(&site);
+    let queue = site.wait_for_counts("ClusterQueue", "q", 1, 2);
+    snapshot::check("control-lowered-queue", &render::render_queue(&queue));
+    others_are_admitted(&site);
     site.finish("first");
     // 2 of 2 are used still.
-    site.until_counts("ClusterQueue", "q", 1, 1);
+    site.wait_for_counts("ClusterQueue", "q", 1, 1);
     let third = site.workload_name("third");
     let third = site.objects.get("Workload", &third);
-    assert!(told::is(&third, "QuotaReserved", "False"), "{third:#}");
+    assert!(render::has_status(&third, "QuotaReserved", "False"), "{third:#}");
     site.finish("second");
-    site.until_runs("third");
-    site.close();
+    site.wait_until_running("third");
+    site.stop();
 }
 
 /// Objects from before a definition was made stricter. They are told of, and hold up nothing; not even a
 /// controller that starts on them.
-fn unreadable(stage: &mut Stage) {
+fn unreadable(stage: &mut Fixture) {
     let mut site = open(stage);
-    let mut broken = site::job("broken", "good", 1, "", &json!({}));
+    let mut broken = fixture::job("broken", "good", 1, "", &json!({}));
     broken["metadata"]["annotations"] = json!({"lockkeeper.dev/job-min-parallelism": "many"});
-    site.objects.make(&broken);
+    site.objects.create(&broken);
     // A Job says what it says: an annotation that is no number is none.
-    site.until_runs("broken");
+    site.wait_until_running("broken");
     // A template is decoded when it is used: no definition says what is in it.
-    site.objects.make(&json!({
+    site.objects.create(&json!({
         "apiVersion": "lockkeeper.dev/v1alpha1",
         "kind": "Workload",
         "metadata": {"name": "garbled", "namespace": "default"},
         "spec": {"queueName": "good", "podSets": [{"template": {"spec": {"containers": "none"}}}]},
     }));
-    let told = site.until_events("garbled", 1);
+    let told = site.wait_for_events("garbled", 1);
     snapshot::check("control-unreadable", &told.join("\n"));
     site.finish("broken");
-    rest_goes_on(&site);
-    site.close();
-    site.control(DEFAULTS, &[ALONE]);
+    others_are_admitted(&site);
+    site.stop();
+    site.start_controller(DEFAULTS, &[NO_LEADER_ELECTION]);
     site.finish("good");
     site.job("after", "good", 2, "", &json!({}));
-    site.until_runs("after");
-    site.close();
+    site.wait_until_running("after");
+    site.stop();
 }

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::Trial;
-use super::site::Site;
-use crate::stage::{DEFAULTS, Stage};
+use super::fixture::ControllerFixture;
+use crate::fixture::{DEFAULTS, Fixture};
 
 pub const TRIALS: [Trial; 4] = [
     ("a borrower preempts who is less important", less_important),
@@ -22,16 +22,16 @@ const THRESHOLD: i32 = 100;
 /// Two teams with a queue for what matters and one for the rest, all with nothing of their own, and one
 /// with 100 that all borrow from. `running` runs in a queue with a priority, and somebody with another
 /// priority comes into `a-standard`; they cannot both run.
-fn story<'a>(stage: &'a mut Stage, running: (&str, i32), priority: i32) -> Site<'a> {
-    let site = Site::open(stage, DEFAULTS);
+fn story<'a>(stage: &'a mut Fixture, running: (&str, i32), priority: i32) -> ControllerFixture<'a> {
+    let site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     for team in ["a", "b"] {
         let standard = json!({"preemption": {
             "reclaimWithinCohort": "LowerPriority",
             "borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": THRESHOLD},
         }});
-        borrows(&site, &format!("{team}-standard"), &standard);
-        borrows(&site, &format!("{team}-best-effort"), &json!({}));
+        assert_borrows(&site, &format!("{team}-standard"), &standard);
+        assert_borrows(&site, &format!("{team}-best-effort"), &json!({}));
     }
     let mut shared = limited(100, 0);
     shared["cohortName"] = "teams".into();
@@ -40,12 +40,12 @@ fn story<'a>(stage: &'a mut Stage, running: (&str, i32), priority: i32) -> Site<
     site.class("running", of_running);
     site.class("coming", priority);
     site.job("running", queue, 60, "running", &json!({}));
-    site.until_runs("running");
+    site.wait_until_running("running");
     site.job("coming", "a-standard", 60, "coming", &json!({}));
     site
 }
 
-fn borrows(site: &Site<'_>, name: &str, more: &serde_json::Value) {
+fn assert_borrows(site: &ControllerFixture<'_>, name: &str, more: &serde_json::Value) {
     let mut spec = limited(0, 100);
     spec["cohortName"] = "teams".into();
     crate::objects::merge(&mut spec, more);
@@ -61,42 +61,42 @@ fn limited(nominal: u32, borrowing: u32) -> serde_json::Value {
     }]})
 }
 
-fn less_important(stage: &mut Stage) {
+fn less_important(stage: &mut Fixture) {
     let mut site = story(stage, ("b-best-effort", THRESHOLD), 201);
-    site.until_runs("coming");
-    site.until_stopped("running");
-    site.until_waits("running", "WaitingForQuota");
+    site.wait_until_running("coming");
+    site.wait_until_stopped("running");
+    site.wait_until_pending("running", "WaitingForQuota");
     site.check_workloads("control-story-preempts", &["coming", "running"]);
     // What was preempted does not preempt in turn: it runs when there is room.
     site.finish("coming");
-    site.until_runs("running");
-    site.close();
+    site.wait_until_running("running");
+    site.stop();
 }
 
-fn more_important(stage: &mut Stage) {
-    waits(
+fn more_important(stage: &mut Fixture) {
+    assert_waits(
         story(stage, ("b-best-effort", 90), 80),
         "control-story-higher",
     );
 }
 
-fn above_threshold(stage: &mut Stage) {
-    waits(
+fn above_threshold(stage: &mut Fixture) {
+    assert_waits(
         story(stage, ("b-standard", THRESHOLD + 1), 250),
         "control-story-threshold",
     );
 }
 
-fn no_borrower(stage: &mut Stage) {
-    waits(story(stage, ("shared", 10), 250), "control-story-nominal");
+fn no_borrower(stage: &mut Fixture) {
+    assert_waits(story(stage, ("shared", 10), 250), "control-story-nominal");
 }
 
 /// Who comes waits, and it is for this one that runs.
 #[track_caller]
-fn waits(mut site: Site<'_>, snapshot: &str) {
-    site.until_waits("coming", "WaitingForQuota");
+fn assert_waits(mut site: ControllerFixture<'_>, snapshot: &str) {
+    site.wait_until_pending("coming", "WaitingForQuota");
     site.check_workloads(snapshot, &["coming", "running"]);
     site.finish("running");
-    site.until_runs("coming");
-    site.close();
+    site.wait_until_running("coming");
+    site.stop();
 }

@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::invariants::{self, Limits};
-use super::site::{self, ALONE, Site, pods_with};
-use super::{Trial, told};
+use super::fixture::{self, NO_LEADER_ELECTION, ControllerFixture, pods_with};
+use super::{Trial, render};
 use crate::objects::{Objects, collection, merge};
-use crate::stage::{DEFAULTS, Stage};
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 pub const TRIALS: [Trial; 5] = [
-    ("the checker finds what is wrong", invariants::finds),
-    ("it is killed again and again under load", killed),
+    ("the checker finds what is wrong", invariants::checker_detects_violations),
+    ("it is killed again and again under load", controller_killed),
     (
         "another takes over, and who was away writes no more",
-        taken_over,
+        leader_takeover,
     ),
-    ("the API server is killed and comes back", api_server),
-    ("somebody else writes what it writes", competing),
+    ("the API server is killed and comes back", api_server_restarted),
+    ("somebody else writes what it writes", competing_writer),
 ];
 
 /// Names the seconds for which the controller is killed.
@@ -42,7 +42,7 @@ fn seconds() -> u64 {
 }
 
 #[track_caller]
-pub fn queues(site: &Site<'_>) {
+pub fn queues(site: &ControllerFixture<'_>) {
     site.flavor("default");
     site.classes();
     for (name, more) in [
@@ -67,9 +67,9 @@ pub fn queues(site: &Site<'_>) {
 }
 
 /// Numbers that look like chance, the same in every run (`SplitMix64`).
-pub struct Chance(pub u64);
+pub struct Rng(pub u64);
 
-impl Chance {
+impl Rng {
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -81,7 +81,7 @@ impl Chance {
 
 /// Makes a Job of any size, in any queue, of any class, that runs for a second or two.
 #[track_caller]
-pub fn submit(objects: &Objects, number: usize, chance: &mut Chance) {
+pub fn submit_random_job(objects: &Objects, number: usize, chance: &mut Rng) {
     let pick = |of: [&'static str; 3], at: u64| of[usize::try_from(at).unwrap()];
     let queue = pick(["a", "b", "c"], chance.below(3));
     let class = pick(["low", "mid", "high"], chance.below(3));
@@ -94,7 +94,7 @@ pub fn submit(objects: &Objects, number: usize, chance: &mut Chance) {
         &json!({"spec": {"parallelism": pods, "completions": pods}}),
     );
     let cpu = u32::try_from(1 + chance.below(2)).unwrap();
-    objects.make(&site::job(
+    objects.create(&fixture::job(
         &format!("job-{number}"),
         queue,
         cpu,
@@ -105,7 +105,7 @@ pub fn submit(objects: &Objects, number: usize, chance: &mut Chance) {
 
 /// Waits until all Jobs are done, and their workloads say so; none is lost on the way.
 #[track_caller]
-pub fn drained(objects: &Objects, count: usize) {
+pub fn wait_until_drained(objects: &Objects, count: usize) {
     let mut left = Vec::new();
     let found = wait::until(
         || {
@@ -114,7 +114,7 @@ pub fn drained(objects: &Objects, count: usize) {
             left.clear();
             left.extend(jobs.iter().chain(&workloads).cloned());
             left.retain(|it| {
-                !told::is(it, "Complete", "True") && !told::is(it, "Finished", "True")
+                !render::has_status(it, "Complete", "True") && !render::has_status(it, "Finished", "True")
             });
             let all = jobs.len() == count && workloads.len() == count;
             Ok((all && left.is_empty()).then_some(()))
@@ -131,19 +131,19 @@ pub fn drained(objects: &Objects, count: usize) {
 }
 
 /// At any moment of its life, at random points of whatever it does.
-fn killed(stage: &mut Stage) {
-    let mut site = Site::unguarded(stage, DEFAULTS);
+fn controller_killed(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
-    let mut chance = Chance(1);
+    let mut chance = Rng(1);
     let (mut count, mut kills) = (0, 0);
     let end = Instant::now() + Duration::from_secs(seconds());
     while Instant::now() < end {
         // As many as there is room for twice.
         let open = site.objects.list("Job");
-        let open = open.iter().filter(|it| !told::is(it, "Complete", "True"));
+        let open = open.iter().filter(|it| !render::has_status(it, "Complete", "True"));
         for _ in open.count()..16 {
-            submit(&site.objects, count, &mut chance);
+            submit_random_job(&site.objects, count, &mut chance);
             count += 1;
         }
         // How long it lives is the very thing that is drawn here.
@@ -152,15 +152,15 @@ fn killed(stage: &mut Stage) {
         kills += 1;
         let folder = site.stage.new_folder();
         let account = site.stage.controller();
-        let next = crate::controller::Controller::begin(&account, &folder, DEFAULTS, &[ALONE]);
+        let next = crate::controller::Controller::start_unready(&account, &folder, DEFAULTS, &[NO_LEADER_ELECTION]);
         site.controller = Some(next.unwrap_or_else(|e| panic!("{e}")));
     }
-    drained(&site.objects, count);
-    let seen = invariants::check(&workloads.so_far(), &jobs.so_far(), &LIMITS);
+    wait_until_drained(&site.objects, count);
+    let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &LIMITS);
     println!("  killed {kills} times, {count} Jobs: {seen:?}");
     assert!(seen.preemptions > 0 && seen.stops > 0, "{seen:?}");
     assert!(seen.admissions >= count && seen.starts >= count, "{seen:?}");
-    site.close();
+    site.stop();
 }
 
 /// Short terms, so that a Lease runs out soon.
@@ -169,39 +169,39 @@ const TERMS: &str = "controller: {leaderElection: \
 
 /// Two controllers and one Lease. The one that leads stands still for a while, as on a machine that is
 /// paused, and then comes back; later the other one is killed.
-fn taken_over(stage: &mut Stage) {
-    let mut site = Site::vacant(stage);
+fn leader_takeover(stage: &mut Fixture) {
+    let mut site = ControllerFixture::without_controller(stage);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
-    let mut first = site.another(TERMS, &[]);
-    leads(&first);
-    let second = site.another(TERMS, &[]);
+    let mut first = site.start_another_controller(TERMS, &[]);
+    is_leading(&first);
+    let second = site.start_another_controller(TERMS, &[]);
     assert_eq!(second.metric("leading"), Some(0));
-    let mut chance = Chance(2);
+    let mut chance = Rng(2);
     for number in 0..4 {
-        submit(&site.objects, number, &mut chance);
+        submit_random_job(&site.objects, number, &mut chance);
     }
-    drained(&site.objects, 4);
+    wait_until_drained(&site.objects, 4);
     wait::until(
         || Ok((first.metric("writes_under_way") == Some(0)).then_some(())),
         || "its writes do not end".to_owned(),
     )
     .unwrap();
     first.freeze();
-    let wrote = first.logged().matches(" written ").count();
-    leads(&second);
+    let wrote = first.log().matches(" written ").count();
+    is_leading(&second);
     for number in 4..12 {
-        submit(&site.objects, number, &mut chance);
+        submit_random_job(&site.objects, number, &mut chance);
     }
-    first.thaw();
+    first.resume();
     wait::until(
         || Ok((first.metric("leading") == Some(0)).then_some(())),
         || "it does not hear that it lost the Lease".to_owned(),
     )
     .unwrap();
-    drained(&site.objects, 12);
+    wait_until_drained(&site.objects, 12);
     assert!(first.is_running());
-    let log = first.logged();
+    let log = first.log();
     assert_eq!(
         log.matches(" written ").count(),
         wrote,
@@ -209,40 +209,40 @@ fn taken_over(stage: &mut Stage) {
     );
 
     for number in 12..20 {
-        submit(&site.objects, number, &mut chance);
+        submit_random_job(&site.objects, number, &mut chance);
     }
     drop(second);
-    drained(&site.objects, 20);
-    leads(&first);
+    wait_until_drained(&site.objects, 20);
+    is_leading(&first);
     // Who ends gives the Lease back: the next one leads as soon as it looks.
     first.stop().unwrap();
     let holder = &site.objects.list("Lease")[0]["spec"]["holderIdentity"];
     assert!(holder.is_null() || holder == "", "{holder}");
-    let seen = invariants::check(&workloads.so_far(), &jobs.so_far(), &LIMITS);
+    let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &LIMITS);
     assert!(seen.admissions >= 20, "{seen:?}");
 }
 
 #[track_caller]
-fn leads(controller: &crate::controller::Controller) {
+fn is_leading(controller: &crate::controller::Controller) {
     wait::until(
         || Ok((controller.metric("leading") == Some(1)).then_some(())),
-        || format!("it does not lead:\n{}", controller.logged()),
+        || format!("it does not lead:\n{}", controller.log()),
     )
     .unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// It goes on by itself, in the same process, where it was.
-fn api_server(stage: &mut Stage) {
-    let mut site = Site::unguarded(stage, DEFAULTS);
+fn api_server_restarted(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
-    let mut chance = Chance(3);
+    let mut chance = Rng(3);
     for number in 0..12 {
-        submit(&site.objects, number, &mut chance);
+        submit_random_job(&site.objects, number, &mut chance);
     }
     wait::until(
         || {
             let jobs = site.objects.list("Job");
-            let done = jobs.iter().filter(|it| told::is(it, "Complete", "True"));
+            let done = jobs.iter().filter(|it| render::has_status(it, "Complete", "True"));
             Ok((done.count() >= 3).then_some(()))
         },
         || "nothing gets done".to_owned(),
@@ -253,7 +253,7 @@ fn api_server(stage: &mut Stage) {
     wait::until(
         || {
             Ok(controller
-                .logged()
+                .log()
                 .contains("the watch broke")
                 .then_some(()))
         },
@@ -265,17 +265,17 @@ fn api_server(stage: &mut Stage) {
     cluster.start_api_server().unwrap_or_else(|e| panic!("{e}"));
     site.objects = Objects::new(cluster.client());
     for number in 12..16 {
-        submit(&site.objects, number, &mut chance);
+        submit_random_job(&site.objects, number, &mut chance);
     }
-    drained(&site.objects, 16);
-    site.until_counts("ClusterQueue", "a", 0, 0);
+    wait_until_drained(&site.objects, 16);
+    site.wait_for_counts("ClusterQueue", "a", 0, 0);
     // An API server that has just started may know of no rights yet: refusals are tried again.
-    site.end();
+    site.stop_and_read_log();
 }
 
 /// Whatever it has just read is another by the time it writes.
-fn competing(stage: &mut Stage) {
-    let mut site = Site::unguarded(stage, DEFAULTS);
+fn competing_writer(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
     let is_over = AtomicBool::new(false);
@@ -287,7 +287,7 @@ fn competing(stage: &mut Stage) {
             while !is_over.load(Ordering::Relaxed) {
                 let all = client.get(&collection(kind)).unwrap().body;
                 for it in all["items"].as_array().unwrap() {
-                    if told::is(it, "Finished", "True") || told::is(it, "Complete", "True") {
+                    if render::has_status(it, "Finished", "True") || render::has_status(it, "Complete", "True") {
                         continue;
                     }
                     number += 1;
@@ -306,22 +306,22 @@ fn competing(stage: &mut Stage) {
         ];
         let objects = &site.objects;
         let drained = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let mut chance = Chance(4);
+            let mut chance = Rng(4);
             for number in 0..20 {
-                submit(objects, number, &mut chance);
+                submit_random_job(objects, number, &mut chance);
             }
-            drained(objects, 20);
+            wait_until_drained(objects, 20);
         }));
         is_over.store(true, Ordering::Relaxed);
         let touched = touchers.map(|it| it.join().unwrap());
         if let Err(e) = drained {
             std::panic::resume_unwind(e);
         }
-        let log = site.controller.as_ref().unwrap().logged();
+        let log = site.controller.as_ref().unwrap().log();
         (touched, log.matches("outcome=Conflict").count())
     });
-    let seen = invariants::check(&workloads.so_far(), &jobs.so_far(), &LIMITS);
+    let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &LIMITS);
     println!("  touched {touched:?}, {conflicts} conflicts: {seen:?}");
     assert!(conflicts > 0, "nobody was in its way");
-    site.close();
+    site.stop();
 }

@@ -6,7 +6,7 @@ use std::panic;
 
 use serde_json::{Value, json};
 
-use super::told;
+use super::render;
 
 /// The quota of a cohort of queues with one resource, cpu, in one flavor.
 pub struct Limits<'a> {
@@ -18,24 +18,24 @@ pub struct Limits<'a> {
 
 /// What was counted on the way.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct HistoryCounts {
     pub admissions: usize,
     pub preemptions: usize,
     pub starts: usize,
     pub stops: usize,
     /// The most that was held at once.
-    pub most: u64,
+    pub max_usage: u64,
 }
 
 /// What is known of a workload or a Job at one moment.
 #[derive(Clone, Default)]
-struct Moment {
+struct ObjectVersion {
     object: Value,
 }
 
 /// Fails at the first version at which something does not hold.
 #[track_caller]
-pub fn check(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -> Seen {
+pub fn check_history(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -> HistoryCounts {
     let mut all: Vec<(u64, bool, &Value)> = Vec::new();
     all.extend(workloads.iter().map(|it| (number(it), true, it)));
     all.extend(jobs.iter().map(|it| (number(it), false, it)));
@@ -45,23 +45,23 @@ pub fn check(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -> Seen {
         limits,
         workloads: BTreeMap::new(),
         jobs: BTreeMap::new(),
-        held: BTreeMap::new(),
-        owed: BTreeMap::new(),
-        seen: Seen::default(),
+        usage_by_workload: BTreeMap::new(),
+        pending_preemptors: BTreeMap::new(),
+        counts: HistoryCounts::default(),
     };
     for (at, is_workload, object) in all {
         if is_workload {
-            checker.workload(at, object);
+            checker.check_workload(at, object);
         } else {
-            checker.job(at, object);
+            checker.check_job(at, object);
         }
     }
-    let owed = checker.owed;
+    let owed = checker.pending_preemptors;
     assert!(
         owed.is_empty(),
         "preempted for who was never admitted: {owed:?}"
     );
-    checker.seen
+    checker.counts
 }
 
 /// The version of an object, also of one that is gone.
@@ -74,32 +74,32 @@ fn number(object: &Value) -> u64 {
 }
 
 /// Whether a workload holds quota.
-pub fn holds(object: &Value) -> bool {
+pub fn holds_quota(object: &Value) -> bool {
     object["deletedVersion"].is_null()
         && object["status"]["admission"].is_object()
-        && told::is(object, "QuotaReserved", "True")
-        && !told::is(object, "Finished", "True")
+        && render::has_status(object, "QuotaReserved", "True")
+        && !render::has_status(object, "Finished", "True")
 }
 
 struct Checker<'a> {
     limits: &'a Limits<'a>,
     /// By uid.
-    workloads: BTreeMap<String, Moment>,
-    jobs: BTreeMap<String, Moment>,
+    workloads: BTreeMap<String, ObjectVersion>,
+    jobs: BTreeMap<String, ObjectVersion>,
     /// Of those who hold quota: the queue, and how much of its cpu.
-    held: BTreeMap<String, (String, u64)>,
+    usage_by_workload: BTreeMap<String, (String, u64)>,
     /// Who was promised quota for which others were told to go, and since when.
-    owed: BTreeMap<String, u64>,
-    seen: Seen,
+    pending_preemptors: BTreeMap<String, u64>,
+    counts: HistoryCounts,
 }
 
 impl Checker<'_> {
     #[track_caller]
-    fn workload(&mut self, at: u64, object: &Value) {
+    fn check_workload(&mut self, at: u64, object: &Value) {
         let uid = text(&object["metadata"]["uid"]);
         let before = self.workloads.get(&uid).cloned().unwrap_or_default().object;
         let name = text(&object["metadata"]["name"]);
-        let (held, holds_now) = (holds(&before), holds(object));
+        let (held, holds_now) = (holds_quota(&before), holds_quota(object));
         if held && holds_now {
             assert_eq!(
                 before["status"]["admission"], object["status"]["admission"],
@@ -107,63 +107,63 @@ impl Checker<'_> {
             );
         }
         if !held && holds_now {
-            self.seen.admissions += 1;
-            self.owed.remove(&format!("default/{name}"));
+            self.counts.admissions += 1;
+            self.pending_preemptors.remove(&format!("default/{name}"));
         }
-        if told::is(object, "Admitted", "True") && object["deletedVersion"].is_null() {
-            let is_reserved = told::is(object, "QuotaReserved", "True");
+        if render::has_status(object, "Admitted", "True") && object["deletedVersion"].is_null() {
+            let is_reserved = render::has_status(object, "QuotaReserved", "True");
             assert!(is_reserved, "{name} is admitted without quota at {at}");
         }
-        let is_preempted = told::is(object, "Preempted", "True");
-        if is_preempted && !told::is(&before, "Preempted", "True") {
-            self.preempted(at, &name, object);
+        let is_preempted = render::has_status(object, "Preempted", "True");
+        if is_preempted && !render::has_status(&before, "Preempted", "True") {
+            self.record_preemption(at, &name, object);
         }
-        let has_ended = told::is(object, "Finished", "True") || !object["deletedVersion"].is_null();
+        let has_ended = render::has_status(object, "Finished", "True") || !object["deletedVersion"].is_null();
         if held && !holds_now && !has_ended {
-            self.released(at, &name, object);
+            self.check_release(at, &name, object);
         }
         if has_ended || object["spec"]["active"] == false {
             // It gives up.
-            self.owed.remove(&format!("default/{name}"));
+            self.pending_preemptors.remove(&format!("default/{name}"));
         }
         if holds_now {
-            self.held.insert(uid.clone(), held_by(object));
+            self.usage_by_workload.insert(uid.clone(), queue_and_cpu(object));
         } else {
-            self.held.remove(&uid);
+            self.usage_by_workload.remove(&uid);
         }
         self.workloads.insert(
             uid,
-            Moment {
+            ObjectVersion {
                 object: object.clone(),
             },
         );
         if !held && holds_now {
-            self.sums(at);
+            self.check_quota(at);
         }
     }
 
     #[track_caller]
-    fn preempted(&mut self, at: u64, name: &str, object: &Value) {
-        self.seen.preemptions += 1;
-        let message = told::message(object, "Preempted");
+    fn record_preemption(&mut self, at: u64, name: &str, object: &Value) {
+        self.counts.preemptions += 1;
+        let message = render::message(object, "Preempted");
         let preemptor = message
             .split("preemptor: ")
             .nth(1)
             .and_then(|it| it.split(';').next());
         let preemptor = preemptor.unwrap_or_else(|| panic!("{name}: for whom? {message}"));
-        self.owed.insert(preemptor.to_owned(), at);
+        self.pending_preemptors.insert(preemptor.to_owned(), at);
     }
 
     /// Nothing of it runs any more when its quota is free.
     #[track_caller]
-    fn released(&mut self, at: u64, name: &str, object: &Value) {
+    fn check_release(&mut self, at: u64, name: &str, object: &Value) {
         let owner = &object["metadata"]["ownerReferences"][0]["uid"];
         let Some(job) = owner.as_str().and_then(|uid| self.jobs.get(uid)) else {
             return;
         };
-        self.seen.stops += 1;
+        self.counts.stops += 1;
         let job = &job.object;
-        let has_ended = told::is(job, "Complete", "True") || told::is(job, "Failed", "True");
+        let has_ended = render::has_status(job, "Complete", "True") || render::has_status(job, "Failed", "True");
         let is_quiet = job["status"]["active"].as_u64().unwrap_or(0) == 0;
         let is_stopped = job["spec"]["suspend"] == true && is_quiet;
         assert!(
@@ -174,29 +174,29 @@ impl Checker<'_> {
 
     /// A Job that is started has quota.
     #[track_caller]
-    fn job(&mut self, at: u64, object: &Value) {
+    fn check_job(&mut self, at: u64, object: &Value) {
         let uid = text(&object["metadata"]["uid"]);
         let before = self.jobs.get(&uid).cloned().unwrap_or_default().object;
         let runs = object["spec"]["suspend"] == false && object["deletedVersion"].is_null();
         if runs && before["spec"]["suspend"] == true {
-            self.seen.starts += 1;
-            let owner = |it: &&Moment| it.object["metadata"]["ownerReferences"][0]["uid"] == *uid;
+            self.counts.starts += 1;
+            let owner = |it: &&ObjectVersion| it.object["metadata"]["ownerReferences"][0]["uid"] == *uid;
             let workload = self.workloads.values().find(owner);
-            let holds = workload.is_some_and(|it| holds(&it.object));
+            let holds = workload.is_some_and(|it| holds_quota(&it.object));
             assert!(holds, "a Job is started without quota at {at}: {object:#}");
         }
         self.jobs.insert(
             uid,
-            Moment {
+            ObjectVersion {
                 object: object.clone(),
             },
         );
     }
 
     #[track_caller]
-    fn sums(&mut self, at: u64) {
+    fn check_quota(&mut self, at: u64) {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-        for (queue, cpu) in self.held.values() {
+        for (queue, cpu) in self.usage_by_workload.values() {
             *sums.entry(queue).or_default() += cpu;
         }
         for (queue, most) in self.limits.queues {
@@ -204,14 +204,14 @@ impl Checker<'_> {
             assert!(used <= *most, "{queue} holds {used} of {most} at {at}");
         }
         let used: u64 = sums.values().sum();
-        self.seen.most = self.seen.most.max(used);
+        self.counts.max_usage = self.counts.max_usage.max(used);
         let most = self.limits.total;
         assert!(used <= most, "{used} of {most} are held at {at}: {sums:?}");
     }
 }
 
 /// The queue that a workload holds quota of, and how much.
-fn held_by(object: &Value) -> (String, u64) {
+fn queue_and_cpu(object: &Value) -> (String, u64) {
     let admission = &object["status"]["admission"];
     let used = &admission["podSetAssignments"][0]["resourceUsage"]["cpu"];
     let used = text(used).parse().unwrap();
@@ -223,13 +223,13 @@ fn text(value: &Value) -> String {
 }
 
 /// A checker that finds nothing is no proof: each of these histories is wrong in one thing.
-pub fn finds(_: &mut crate::stage::Stage) {
+pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
     let limits = Limits {
         queues: &[("q", 4)],
         total: 6,
     };
     let found = |workloads: &[Value], jobs: &[Value]| {
-        let checked = panic::catch_unwind(|| check(workloads, jobs, &limits));
+        let checked = panic::catch_unwind(|| check_history(workloads, jobs, &limits));
         let Err(why) = checked else {
             return String::new();
         };
@@ -238,9 +238,9 @@ pub fn finds(_: &mut crate::stage::Stage) {
     };
     let good = [
         waiting(1, "a"),
-        held(2, "a", "q", 4),
+        admitted_workload(2, "a", "q", 4),
         waiting(5, "a"),
-        held(6, "b", "q", 4),
+        admitted_workload(6, "b", "q", 4),
     ];
     let stopped = [
         job(1, "a", true, 0),
@@ -254,29 +254,29 @@ pub fn finds(_: &mut crate::stage::Stage) {
         assert!(why.contains(what), "{what:?} is not in {why:?}");
     };
     finds(
-        &[held(1, "a", "q", 3), held(2, "b", "q", 2)],
+        &[admitted_workload(1, "a", "q", 3), admitted_workload(2, "b", "q", 2)],
         &[],
         "q holds 5 of 4",
     );
     finds(
-        &[held(1, "a", "q", 3), held(2, "b", "r", 4)],
+        &[admitted_workload(1, "a", "q", 3), admitted_workload(2, "b", "r", 4)],
         &[],
         "7 of 6 are held",
     );
     finds(
-        &[held(1, "a", "q", 1), held(2, "a", "q", 2)],
+        &[admitted_workload(1, "a", "q", 1), admitted_workload(2, "a", "q", 2)],
         &[],
         "admitted twice",
     );
     finds(&good, &stopped[..2], "still runs");
     finds(&good[..1], &stopped[..2], "without quota");
-    let mut preempted = held(2, "a", "q", 1);
+    let mut preempted = admitted_workload(2, "a", "q", 1);
     let message = "preempted; preemptor: default/b; preemptor path: /q";
     let more = json!({"type": "Preempted", "status": "True", "message": message});
     let conditions = preempted["status"]["conditions"].as_array_mut().unwrap();
     conditions.push(more);
     finds(&[preempted.clone()], &[], "never admitted");
-    assert_eq!(found(&[preempted.clone(), held(3, "b", "q", 1)], &[]), "");
+    assert_eq!(found(&[preempted.clone(), admitted_workload(3, "b", "q", 1)], &[]), "");
     let mut gives_up = waiting(3, "b");
     gives_up["spec"]["active"] = false.into();
     assert_eq!(found(&[preempted, gives_up], &[]), "");
@@ -292,7 +292,7 @@ fn waiting(version: u64, name: &str) -> Value {
     })
 }
 
-fn held(version: u64, name: &str, queue: &str, cpu: u64) -> Value {
+fn admitted_workload(version: u64, name: &str, queue: &str, cpu: u64) -> Value {
     let mut workload = waiting(version, name);
     workload["status"] = json!({
         "admission": {

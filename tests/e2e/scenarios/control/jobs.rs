@@ -2,41 +2,41 @@
 
 use serde_json::{Value, json};
 
-use super::site::{self, ALONE, Site, pods_with};
-use super::{Trial, told};
+use super::fixture::{self, NO_LEADER_ELECTION, ControllerFixture, pods_with};
+use super::{Trial, render};
 use crate::objects::merge;
 use crate::snapshot;
-use crate::stage::{DEFAULTS, Stage};
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 pub const TRIALS: [Trial; 10] = [
     (
         "its pods go where the flavor says, and it is put back",
-        placed,
+        job_gets_flavor_placement,
     ),
-    ("a part of it starts where the whole does not fit", partly),
-    ("it is made running and waits nevertheless", made_running),
-    ("who is deleted or done frees quota", frees),
-    ("its workload follows it and comes back", follows),
+    ("a part of it starts where the whole does not fit", partial_admission),
+    ("it is made running and waits nevertheless", job_created_unsuspended),
+    ("who is deleted or done frees quota", deleted_or_finished_job_frees_quota),
+    ("its workload follows it and comes back", workload_follows_job),
     (
         "it is given more pods while it runs, and queues again",
-        outgrows,
+        job_scaled_while_running,
     ),
-    ("its pods hang on a dead node, and keep no quota", hangs),
-    ("it runs no longer than it may", too_long),
+    ("its pods hang on a dead node, and keep no quota", pods_on_dead_node),
+    ("it runs no longer than it may", maximum_execution_time),
     ("a JobSet starts and is stopped", jobset),
     ("a dry run writes nothing", dry_run),
 ];
 
 /// A queue on nodes that take only those who tolerate it.
 #[track_caller]
-fn spot(site: &Site<'_>, cpu: u32, more: &Value) {
+fn spot(site: &ControllerFixture<'_>, cpu: u32, more: &Value) {
     let spec = json!({
         "nodeLabels": {"test.lockkeeper.dev/kind": "spot"},
         "nodeTaints": [{"key": "spot", "value": "yes", "effect": "NoSchedule"}],
         "tolerations": [{"key": "spot", "operator": "Exists", "effect": "NoSchedule"}],
     });
-    site.objects.make(&site::flavor("default", &spec));
+    site.objects.create(&fixture::flavor("default", &spec));
     site.queue("q", cpu, more);
 }
 
@@ -46,8 +46,8 @@ fn placement(job: &Value) -> [&Value; 2] {
     [&spec["nodeSelector"], &spec["tolerations"]]
 }
 
-fn placed(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn job_gets_flavor_placement(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.classes();
     spot(
         &site,
@@ -61,7 +61,7 @@ fn placed(stage: &mut Stage) {
     merge(&mut more, &pods_with(&json!({"keep": "this"})));
     site.job("train", "q", 2, "low", &more);
     let template = site.objects.get("Job", "train")["spec"]["template"].clone();
-    site.until_runs("train");
+    site.wait_until_running("train");
     let job = site.objects.get("Job", "train");
     let [selector, tolerations] = placement(&job);
     assert_eq!(
@@ -76,22 +76,22 @@ fn placed(stage: &mut Stage) {
     }
 
     site.job("first", "q", 2, "high", &json!({}));
-    site.until_runs("first");
-    site.until_stopped("train");
+    site.wait_until_running("first");
+    site.wait_until_stopped("train");
     let stopped = site.objects.get("Job", "train");
     assert_eq!(stopped["spec"]["template"], template, "as it was made");
 
     // And once more.
     site.finish("first");
-    site.until_runs("train");
+    site.wait_until_running("train");
     site.finish("train");
-    site.until_workload("train", |it| told::is(it, "Finished", "True"));
-    site.close();
+    site.wait_for_workload("train", |it| render::has_status(it, "Finished", "True"));
+    site.stop();
 }
 
 /// 3 of 5 pods fit, and 2 would be enough.
-fn partly(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn partial_admission(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.classes();
     site.queue(
@@ -104,86 +104,86 @@ fn partly(stage: &mut Stage) {
         "spec": {"parallelism": 5, "completions": 5},
     });
     site.job("train", "q", 2, "low", &more);
-    site.until_runs("train");
+    site.wait_until_running("train");
     assert_eq!(site.pods("train").len(), 3);
     assert_eq!(site.objects.get("Job", "train")["spec"]["parallelism"], 3);
     site.check_workloads("control-partly", &["train"]);
 
     site.job("first", "q", 6, "high", &json!({}));
-    site.until_runs("first");
-    site.until_stopped("train");
+    site.wait_until_running("first");
+    site.wait_until_stopped("train");
     // It asks for all again.
     assert_eq!(site.objects.get("Job", "train")["spec"]["parallelism"], 5);
-    site.until_waits("train", "WaitingForQuota");
-    site.close();
+    site.wait_until_pending("train", "WaitingForQuota");
+    site.stop();
 }
 
 /// Where nothing is reviewed a Job may run before anybody decided on it. It is stopped, and comes back
 /// when it fits.
-fn made_running(stage: &mut Stage) {
-    let mut site = Site::unguarded(stage, DEFAULTS);
+fn job_created_unsuspended(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     site.flavor("default");
     site.queue("q", 2, &json!({}));
     site.job("first", "q", 2, "", &json!({}));
-    site.until_runs("first");
+    site.wait_until_running("first");
     site.job("train", "q", 2, "", &json!({"spec": {"suspend": false}}));
-    site.until_waits("train", "WaitingForQuota");
-    site.objects.until("Job", "train", |it| {
+    site.wait_until_pending("train", "WaitingForQuota");
+    site.objects.wait_until("Job", "train", |it| {
         it["spec"]["suspend"] == true && it["status"]["active"].as_u64().unwrap_or(0) == 0
     });
-    site.until_empty("train");
+    site.wait_until_no_pods("train");
     site.finish("first");
-    site.until_runs("train");
+    site.wait_until_running("train");
 
     // Who is started by hand is stopped again.
     site.job("other", "q", 2, "", &json!({}));
-    site.until_waits("other", "WaitingForQuota");
+    site.wait_until_pending("other", "WaitingForQuota");
     site.objects
         .patch("Job", "other", &json!({"spec": {"suspend": false}}));
     site.objects
-        .until("Job", "other", |it| it["spec"]["suspend"] == true);
+        .wait_until("Job", "other", |it| it["spec"]["suspend"] == true);
     // And who is stopped by hand is started again, as long as it is admitted.
     site.objects
         .patch("Job", "train", &json!({"spec": {"suspend": true}}));
     site.objects
-        .until("Job", "train", |it| it["spec"]["suspend"] == false);
-    site.until_runs("train");
-    site.close();
+        .wait_until("Job", "train", |it| it["spec"]["suspend"] == false);
+    site.wait_until_running("train");
+    site.stop();
 }
 
-fn frees(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn deleted_or_finished_job_frees_quota(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.queue("q", 2, &json!({}));
     site.job("first", "q", 2, "", &json!({}));
-    site.until_runs("first");
+    site.wait_until_running("first");
     let fails = pods_with(&json!({
         "test.lockkeeper.dev/run-for": "0s", "test.lockkeeper.dev/exit-code": "7",
     }));
     site.job("second", "q", 2, "", &fails);
-    site.until_waits("second", "WaitingForQuota");
+    site.wait_until_pending("second", "WaitingForQuota");
 
     // Deleted: its workload goes with it, and the next one runs, and fails.
     let workload = site.workload_name("first");
     site.objects.delete("Job", "first");
-    site.objects.until_gone("Workload", &workload);
-    let second = site.until_workload("second", |it| told::is(it, "Finished", "True"));
-    assert_eq!(told::reason(&second, "Finished"), "Failed");
+    site.objects.wait_until_gone("Workload", &workload);
+    let second = site.wait_for_workload("second", |it| render::has_status(it, "Finished", "True"));
+    assert_eq!(render::reason(&second, "Finished"), "Failed");
 
     // Done: the next one runs at once, while the one before is still there.
     site.job("third", "q", 2, "", &json!({}));
-    site.until_runs("third");
-    site.until_counts("ClusterQueue", "q", 0, 1);
+    site.wait_until_running("third");
+    site.wait_for_counts("ClusterQueue", "q", 0, 1);
     site.finish("third");
-    site.until_counts("ClusterQueue", "q", 0, 0);
-    site.until_counts("LocalQueue", "q", 0, 0);
+    site.wait_for_counts("ClusterQueue", "q", 0, 0);
+    site.wait_for_counts("LocalQueue", "q", 0, 0);
     site.check_workloads("control-finished", &["second", "third"]);
-    site.close();
+    site.stop();
 }
 
 /// While it waits a Job may change; its workload is what it is. A workload deleted by hand is made again.
-fn follows(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn workload_follows_job(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.classes();
     site.queue("q", 4, &json!({}));
@@ -194,33 +194,33 @@ fn follows(stage: &mut Stage) {
         "low",
         &json!({"spec": {"parallelism": 5, "completions": 5}}),
     );
-    site.until_waits("train", "WaitingForQuota");
+    site.wait_until_pending("train", "WaitingForQuota");
     // Of a suspended Job the parallelism may change: now it fits.
     site.objects
         .patch("Job", "train", &json!({"spec": {"parallelism": 4}}));
-    let workload = site.until_runs("train");
+    let workload = site.wait_until_running("train");
     assert_eq!(workload["spec"]["podSets"][0]["count"], 4);
     assert_eq!(site.pods("train").len(), 4);
 
     let name = site.workload_name("train");
     let uid = workload["metadata"]["uid"].clone();
     site.objects.delete("Workload", &name);
-    site.objects.until("Workload", &name, |it| {
+    site.objects.wait_until("Workload", &name, |it| {
         it["metadata"]["uid"].is_string() && it["metadata"]["uid"] != uid
     });
     // Nothing ran outside of its quota meanwhile: it was stopped, and started again.
-    site.until_runs("train");
-    site.close();
+    site.wait_until_running("train");
+    site.stop();
 }
 
 /// Of a Job that runs the parallelism may change, too.
-fn outgrows(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn job_scaled_while_running(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.queue("q", 4, &json!({}));
     let four = json!({"spec": {"parallelism": 2, "completions": 6}});
     site.job("train", "q", 1, "", &four);
-    site.until_runs("train");
+    site.wait_until_running("train");
     let parallelism = |count: u32| {
         let change = json!({"spec": {"parallelism": count}});
         site.objects.patch("Job", "train", &change);
@@ -230,32 +230,32 @@ fn outgrows(stage: &mut Stage) {
     let name = site.workload_name("train");
     let before = site.objects.get("Workload", &name);
     site.objects
-        .until("Job", "train", |it| it["status"]["active"] == 1);
+        .wait_until("Job", "train", |it| it["status"]["active"] == 1);
 
     // More than was admitted is: it is stopped, and starts with as many.
     parallelism(3);
-    let workload = site.until_workload("train", |it| {
-        told::is(it, "PodsReady", "True")
+    let workload = site.wait_for_workload("train", |it| {
+        render::has_status(it, "PodsReady", "True")
             && it["status"]["admission"]["podSetAssignments"][0]["count"] == 3
     });
     assert_eq!(workload["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(site.pods("train").len(), 3);
     // And once only.
-    let events = site.until_events(&name, 1);
+    let events = site.wait_for_events(&name, 1);
     snapshot::check("control-outgrown-events", &events.join("\n"));
 
     // More than there is: it waits.
     parallelism(5);
-    site.until_waits("train", "WaitingForQuota");
-    site.until_stopped("train");
+    site.wait_until_pending("train", "WaitingForQuota");
+    site.wait_until_stopped("train");
     assert_eq!(site.objects.get("Job", "train")["spec"]["parallelism"], 5);
     site.check_workloads("control-outgrown", &["train"]);
-    site.close();
+    site.stop();
 }
 
 /// Nobody says of them that they are gone; the scheduler finds their preemptor another place.
-fn hangs(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn pods_on_dead_node(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.classes();
     site.queue(
@@ -270,39 +270,39 @@ fn hangs(stage: &mut Stage) {
         &json!({"spec": {"template": {"spec": grace}}}),
     );
     site.job("train", "q", 2, "low", &lingers);
-    site.until_runs("train");
+    site.wait_until_running("train");
     site.job("first", "q", 2, "high", &json!({}));
-    site.until_runs("first");
-    site.until_stopped("train");
+    site.wait_until_running("first");
+    site.wait_until_stopped("train");
     let job = site.objects.get("Job", "train");
     assert_eq!(job["status"]["terminating"], 1, "it is there: {job:#}");
-    site.close();
+    site.stop();
 }
 
-fn too_long(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn maximum_execution_time(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.queue("q", 2, &json!({}));
     let label = json!({"metadata": {"labels": {"lockkeeper.dev/max-exec-time-seconds": "1"}}});
     site.job("train", "q", 2, "", &label);
-    site.until_workload("train", |it| it["spec"]["active"] == false);
-    site.until_stopped("train");
-    site.until_workload("train", |it| {
-        told::is(it, "QuotaReserved", "False")
-            && told::message(it, "QuotaReserved").contains("not active")
+    site.wait_for_workload("train", |it| it["spec"]["active"] == false);
+    site.wait_until_stopped("train");
+    site.wait_for_workload("train", |it| {
+        render::has_status(it, "QuotaReserved", "False")
+            && render::message(it, "QuotaReserved").contains("not active")
     });
     site.check_workloads("control-too-long", &["train"]);
     let workload = site.workload_name("train");
-    let events = site.until_events(&workload, 2);
+    let events = site.wait_for_events(&workload, 2);
     snapshot::check("control-too-long-events", &events.join("\n"));
-    site.close();
+    site.stop();
 }
 
 /// Nobody acts on JobSets here: what their controller would say of its Jobs is written by hand.
-fn jobset(stage: &mut Stage) {
-    stage.serve(crate::lockkeeper::Protocol::Http1, DEFAULTS);
+fn jobset(stage: &mut Fixture) {
+    stage.register_server(crate::lockkeeper::Protocol::Http1, DEFAULTS);
     stage.cluster_mut().install_jobset();
-    let mut site = Site::open(stage, DEFAULTS);
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.classes();
     spot(
         &site,
@@ -323,7 +323,7 @@ fn jobset(stage: &mut Stage) {
             }},
         }}})
     };
-    site.objects.make(&json!({
+    site.objects.create(&json!({
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
         "metadata": {"name": "train", "namespace": "default", "labels": {
@@ -338,7 +338,7 @@ fn jobset(stage: &mut Stage) {
     let before = site.objects.get("JobSet", "train")["spec"].clone();
     let started = site
         .objects
-        .until("JobSet", "train", |it| it["spec"]["suspend"] == false);
+        .wait_until("JobSet", "train", |it| it["spec"]["suspend"] == false);
     for at in 0..2 {
         let spec = &started["spec"]["replicatedJobs"][at]["template"]["spec"]["template"]["spec"];
         assert_eq!(spec["nodeSelector"]["test.lockkeeper.dev/kind"], "spot");
@@ -357,25 +357,25 @@ fn jobset(stage: &mut Stage) {
     let name = site.workload_of("JobSet", "train");
     let workload = site
         .objects
-        .until("Workload", &name, |it| told::is(it, "PodsReady", "True"));
-    snapshot::check("control-jobset", &told::workload(&workload));
+        .wait_until("Workload", &name, |it| render::has_status(it, "PodsReady", "True"));
+    snapshot::check("control-jobset", &render::render_workload(&workload));
 
     site.job("first", "q", 6, "high", &json!({}));
     site.objects
-        .until("JobSet", "train", |it| it["spec"]["suspend"] == true);
+        .wait_until("JobSet", "train", |it| it["spec"]["suspend"] == true);
     // Its pods are still there: so is its quota.
     let workload = site.objects.get("Workload", &name);
-    assert!(told::is(&workload, "QuotaReserved", "True"), "{workload:#}");
+    assert!(render::has_status(&workload, "QuotaReserved", "True"), "{workload:#}");
     site.objects.patch_status("JobSet", "train", &status(0, 0));
-    site.until_runs("first");
+    site.wait_until_running("first");
     let after = site.objects.get("JobSet", "train");
     assert_eq!(after["spec"], before, "as it was made");
-    its_jobs_are_not_sent(&site, &after["metadata"]["uid"]);
-    site.close();
+    owned_jobs_bypass_webhook(&site, &after["metadata"]["uid"]);
+    site.stop();
 }
 
 /// Nobody asks the webhook about a Job of a JobSet, and it is as it was made.
-fn its_jobs_are_not_sent(site: &Site<'_>, uid: &Value) {
+fn owned_jobs_bypass_webhook(site: &ControllerFixture<'_>, uid: &Value) {
     let sent = || {
         let of = "kind=\"Job\",operation=\"create\",path=\"mutate\",verdict=\"allowed\"";
         let server = site.stage.server();
@@ -397,8 +397,8 @@ fn its_jobs_are_not_sent(site: &Site<'_>, uid: &Value) {
 }
 
 /// All that there is, with the versions of it; none of it changes.
-fn dry_run(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn dry_run(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.classes();
     site.queue(
@@ -407,17 +407,17 @@ fn dry_run(stage: &mut Stage) {
         &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
     );
     site.job("runs", "q", 2, "low", &json!({}));
-    site.until_runs("runs");
-    site.until_counts("ClusterQueue", "q", 0, 1);
-    site.close();
+    site.wait_until_running("runs");
+    site.wait_for_counts("ClusterQueue", "q", 0, 1);
+    site.stop();
 
     // Work for everybody: one to preempt, one to stop, one without a workload.
-    site.objects.make(&json!({
+    site.objects.create(&json!({
         "apiVersion": "lockkeeper.dev/v1alpha1",
         "kind": "Workload",
         "metadata": {"name": "alone", "namespace": "default"},
         "spec": {"queueName": "q", "priorityClassName": "high", "podSets": [{
-            "template": site::job("any", "q", 2, "", &json!({}))["spec"]["template"],
+            "template": fixture::job("any", "q", 2, "", &json!({}))["spec"]["template"],
         }]},
     }));
     site.job("waits", "q", 1, "mid", &json!({}));
@@ -443,23 +443,23 @@ fn dry_run(stage: &mut Stage) {
     };
     // The job controller has seen the new one.
     site.objects
-        .until("Job", "waits", |it| told::is(it, "Suspended", "True"));
+        .wait_until("Job", "waits", |it| render::has_status(it, "Suspended", "True"));
     let before = versions();
     let controller = {
         let folder = site.stage.new_folder();
         let account = site.stage.controller();
-        let flags = [ALONE, "--dry-run", "--log-format", "json"];
+        let flags = [NO_LEADER_ELECTION, "--dry-run", "--log-format", "json"];
         crate::controller::Controller::start(&account, &folder, DEFAULTS, &flags).unwrap()
     };
     // It has decided, and would write all this.
-    let reported = |what: &str| reports(&controller.logged(), what);
+    let reported = |what: &str| logs_dry_run_write(&controller.log(), what);
     let all = ["evict", "create_workload", "queue_status", "notice"];
     let told = wait::until(
         || Ok(all.iter().all(|it| reported(it)).then_some(())),
         || {
             format!(
                 "it does not report what it would write:\n{}",
-                controller.logged()
+                controller.log()
             )
         },
     );
@@ -469,7 +469,7 @@ fn dry_run(stage: &mut Stage) {
 }
 
 /// Whether a dry run says for programs, in JSON, that it would write this, and what it would send.
-fn reports(logged: &str, what: &str) -> bool {
+fn logs_dry_run_write(logged: &str, what: &str) -> bool {
     // The last line may not be whole yet.
     let (whole, _) = logged.rsplit_once('\n').unwrap_or_default();
     let lines = whole.lines().map(|it| serde_json::from_str(it).unwrap());

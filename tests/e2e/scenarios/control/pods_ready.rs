@@ -2,44 +2,44 @@
 
 use serde_json::{Value, json};
 
-use super::site::{Site, pods_with};
-use super::{Trial, told};
+use super::fixture::{ControllerFixture, pods_with};
+use super::{Trial, render};
 use crate::snapshot;
-use crate::stage::{DEFAULTS, Stage};
+use crate::fixture::{DEFAULTS, Fixture};
 
 pub const TRIALS: [Trial; 7] = [
     ("who is evicted comes back on another flavor", other_flavor),
     (
         "who is never ready waits longer, gives up, and is revived",
-        gives_up,
+        deactivated_at_requeue_limit,
     ),
     ("by eviction it comes back behind the others", by_eviction),
     ("by creation it comes back where it was", by_creation),
     (
         "one at a time is admitted where that is asked for",
-        one_at_a_time,
+        block_admission,
     ),
     ("who is ready no more is evicted", recovery),
     (
         "who is deactivated by hand is stopped and comes back",
-        by_hand,
+        evicted_by_hand,
     ),
 ];
 
 /// Pods of this node selector are never scheduled, however much quota there is.
-fn nowhere() -> Value {
+fn unschedulable_flavor() -> Value {
     json!({"spec": {"template": {"spec": {"nodeSelector": {"test.lockkeeper.dev/kind": "none"}}}}})
 }
 
 /// Story 1: there is a stock-out of the nodes of one flavor; while its workload waits again, quota of
 /// another flavor gets free.
-fn other_flavor(stage: &mut Stage) {
+fn other_flavor(stage: &mut Fixture) {
     let config = "waitForPodsReady: {enable: true, timeout: 5s, \
                   requeuingStrategy: {backoffBaseSeconds: 2}}\n";
-    let mut site = Site::open(stage, config);
+    let mut site = ControllerFixture::open(stage, config);
     for kind in ["plain", "none"] {
         let labels = json!({"nodeLabels": {"test.lockkeeper.dev/kind": kind}});
-        site.objects.make(&super::site::flavor(kind, &labels));
+        site.objects.create(&super::fixture::flavor(kind, &labels));
     }
     let flavor =
         |name: &str| json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": 2}]});
@@ -49,7 +49,7 @@ fn other_flavor(stage: &mut Stage) {
     }]});
     site.queue("q", 0, &groups);
     site.job("blocker", "q", 2, "", &json!({}));
-    site.until_runs("blocker");
+    site.wait_until_running("blocker");
     site.job("train", "q", 2, "", &json!({}));
     let flavor_of = |it: &Value| {
         let assigned = &it["status"]["admission"]["podSetAssignments"][0];
@@ -58,13 +58,13 @@ fn other_flavor(stage: &mut Stage) {
             .unwrap_or_default()
             .to_owned()
     };
-    site.until_workload("train", |it| flavor_of(it) == "none");
-    let evicted = site.until_workload("train", |it| told::is(it, "Evicted", "True"));
-    assert_eq!(told::reason(&evicted, "Evicted"), "PodsReadyTimeout");
+    site.wait_for_workload("train", |it| flavor_of(it) == "none");
+    let evicted = site.wait_for_workload("train", |it| render::has_status(it, "Evicted", "True"));
+    assert_eq!(render::reason(&evicted, "Evicted"), "PodsReadyTimeout");
     assert_eq!(evicted["status"]["requeueState"]["count"], 1);
     site.finish("blocker");
-    site.until_stopped("train");
-    let workload = site.until_runs("train");
+    site.wait_until_stopped("train");
+    let workload = site.wait_until_running("train");
     assert_eq!(flavor_of(&workload), "plain");
     // How often it has tried meanwhile is for the machine to say.
     assert_ne!(workload["status"]["requeueState"]["count"], 0);
@@ -72,105 +72,105 @@ fn other_flavor(stage: &mut Stage) {
         let selector = &pod["spec"]["nodeSelector"];
         assert_eq!(*selector, json!({"test.lockkeeper.dev/kind": "plain"}));
     }
-    site.close();
+    site.stop();
 }
 
 /// Stories 2 and 3: no node can take it. Each time it waits longer, and others have their turn; at the
 /// limit it is deactivated, and who has mended it has it tried again without making it anew.
-fn gives_up(stage: &mut Stage) {
+fn deactivated_at_requeue_limit(stage: &mut Fixture) {
     let config = "waitForPodsReady: {enable: true, timeout: 1s, requeuingStrategy: \
                   {backoffBaseSeconds: 1, backoffLimitCount: 2, timestamp: Creation}}\n";
-    let mut site = Site::open(stage, config);
+    let mut site = ControllerFixture::open(stage, config);
     site.flavor("default");
     site.queue("q", 2, &json!({}));
-    site.job("train", "q", 2, "", &nowhere());
+    site.job("train", "q", 2, "", &unschedulable_flavor());
     for (count, least_s) in [(1, 1), (2, 2)] {
-        let waits = site.until_workload("train", |it| {
+        let waits = site.wait_for_workload("train", |it| {
             it["status"]["requeueState"]["count"] == count
                 && it["status"]["requeueState"]["requeueAt"].is_string()
         });
-        let evicted = told::condition(&waits, "Evicted").unwrap();
-        let from = told::second(&evicted["lastTransitionTime"]);
-        let to = told::second(&waits["status"]["requeueState"]["requeueAt"]);
+        let evicted = render::condition(&waits, "Evicted").unwrap();
+        let from = render::second(&evicted["lastTransitionTime"]);
+        let to = render::second(&waits["status"]["requeueState"]["requeueAt"]);
         // The time is cut to whole seconds, and there is a little chance in it.
         assert!((least_s..=least_s + 1).contains(&(to - from)), "{waits:#}");
         assert_eq!(evicted["reason"], "PodsReadyTimeout");
     }
-    site.until_workload("train", |it| it["spec"]["active"] == false);
-    let workload = site.until_stopped("train");
+    site.wait_for_workload("train", |it| it["spec"]["active"] == false);
+    let workload = site.wait_until_stopped("train");
     assert!(workload["status"]["requeueState"].is_null(), "{workload:#}");
-    site.until_waits("train", "Inadmissible");
+    site.wait_until_pending("train", "Inadmissible");
     site.check_workloads("control-gave-up", &["train"]);
     let name = site.workload_name("train");
-    let mut events = site.until_events(&name, 3);
+    let mut events = site.wait_for_events(&name, 3);
     events.dedup();
     snapshot::check("control-gave-up-events", &events.join("\n"));
 
     // While it is stopped its pods may be told to go elsewhere. It takes no timeout to be ready now.
     let mended = json!({"spec": {"template": {"spec": {"nodeSelector": null}}}});
     site.objects.patch("Job", "train", &mended);
-    site.close();
-    site.control(DEFAULTS, &[super::site::ALONE]);
+    site.stop();
+    site.start_controller(DEFAULTS, &[super::fixture::NO_LEADER_ELECTION]);
     site.objects
         .patch("Workload", &name, &json!({"spec": {"active": true}}));
-    site.until_runs("train");
+    site.wait_until_running("train");
     site.check_workloads("control-revived", &["train"]);
-    site.close();
+    site.stop();
 }
 
-fn by_eviction(stage: &mut Stage) {
-    comes_back(stage, "Eviction", "third", "first");
+fn by_eviction(stage: &mut Fixture) {
+    requeue_position(stage, "Eviction", "third", "first");
 }
 
-fn by_creation(stage: &mut Stage) {
-    comes_back(stage, "Creation", "first", "third");
+fn by_creation(stage: &mut Fixture) {
+    requeue_position(stage, "Creation", "first", "third");
 }
 
 /// Three, one of which runs at a time. The first is evicted, the second runs, which is more important, and
 /// when it is done either the first or the third is next, which are equals.
-fn comes_back(stage: &mut Stage, timestamp: &str, next: &str, last: &str) {
+fn requeue_position(stage: &mut Fixture, timestamp: &str, next: &str, last: &str) {
     let config = format!(
         "waitForPodsReady: {{enable: true, timeout: 5s, \
          requeuingStrategy: {{backoffBaseSeconds: 1, timestamp: {timestamp}}}}}\n"
     );
-    let mut site = Site::open(stage, &config);
+    let mut site = ControllerFixture::open(stage, &config);
     site.flavor("default");
     site.queue("q", 2, &json!({}));
     let unready = pods_with(&json!({"test.lockkeeper.dev/unready": "true"}));
     site.job("first", "q", 2, "", &unready);
-    site.until_workload("first", |it| told::is(it, "Admitted", "True"));
+    site.wait_for_workload("first", |it| render::has_status(it, "Admitted", "True"));
     site.classes();
     site.job("second", "q", 2, "low", &json!({}));
-    site.until_waits("second", "WaitingForQuota");
-    site.until_next_second("first");
+    site.wait_until_pending("second", "WaitingForQuota");
+    site.wait_until_next_second("first");
     site.job("third", "q", 2, "", &json!({}));
-    site.until_workload("first", |it| told::is(it, "Evicted", "True"));
-    site.until_runs("second");
-    site.until_workload("first", |it| {
-        told::reason(it, "Requeued") == "BackoffFinished"
+    site.wait_for_workload("first", |it| render::has_status(it, "Evicted", "True"));
+    site.wait_until_running("second");
+    site.wait_for_workload("first", |it| {
+        render::reason(it, "Requeued") == "BackoffFinished"
     });
     site.finish("second");
-    site.until_workload(next, |it| told::is(it, "QuotaReserved", "True"));
+    site.wait_for_workload(next, |it| render::has_status(it, "QuotaReserved", "True"));
     let name = site.workload_name(last);
     let last = site.objects.get("Workload", &name);
-    assert!(!told::is(&last, "QuotaReserved", "True"), "{last:#}");
-    site.close();
+    assert!(!render::has_status(&last, "QuotaReserved", "True"), "{last:#}");
+    site.stop();
 }
 
 /// Both would fit, and the second is not admitted before the pods of the first are ready.
-fn one_at_a_time(stage: &mut Stage) {
+fn block_admission(stage: &mut Fixture) {
     let config = "waitForPodsReady: {enable: true, blockAdmission: true}\n";
-    let mut site = Site::open(stage, config);
+    let mut site = ControllerFixture::open(stage, config);
     site.flavor("default");
     site.queue("q", 4, &json!({}));
     site.queue("other", 4, &json!({}));
     let unready = pods_with(&json!({"test.lockkeeper.dev/unready": "true"}));
     site.job("first", "q", 2, "", &unready);
-    site.until_workload("first", |it| told::is(it, "Admitted", "True"));
+    site.wait_for_workload("first", |it| render::has_status(it, "Admitted", "True"));
     site.job("second", "q", 2, "", &json!({}));
     site.job("third", "other", 2, "", &json!({}));
     for job in ["second", "third"] {
-        site.until_waits(job, "Pending");
+        site.wait_until_pending(job, "Pending");
     }
     site.check_workloads("control-blocked", &["second", "third"]);
     crate::wait::until(
@@ -180,49 +180,49 @@ fn one_at_a_time(stage: &mut Stage) {
     .unwrap();
     site.annotate_pods("first", &json!({"test.lockkeeper.dev/unready": null}));
     for job in ["first", "second", "third"] {
-        site.until_runs(job);
+        site.wait_until_running(job);
     }
-    site.close();
+    site.stop();
 }
 
-fn recovery(stage: &mut Stage) {
+fn recovery(stage: &mut Fixture) {
     let config = "waitForPodsReady: {enable: true, recoveryTimeout: 1s, \
                   requeuingStrategy: {backoffBaseSeconds: 1}}\n";
-    let mut site = Site::open(stage, config);
+    let mut site = ControllerFixture::open(stage, config);
     site.flavor("default");
     site.queue("q", 2, &json!({}));
     site.job("train", "q", 2, "", &json!({}));
-    site.until_runs("train");
+    site.wait_until_running("train");
     // Unready, and ready again: nothing comes of it as long as there is time.
     site.annotate_pods("train", &json!({"test.lockkeeper.dev/unready": "true"}));
-    let workload = site.until_workload("train", |it| told::is(it, "Evicted", "True"));
-    assert_eq!(told::reason(&workload, "Evicted"), "PodsReadyTimeout");
-    let unready = told::condition(&workload, "PodsReady");
+    let workload = site.wait_for_workload("train", |it| render::has_status(it, "Evicted", "True"));
+    assert_eq!(render::reason(&workload, "Evicted"), "PodsReadyTimeout");
+    let unready = render::condition(&workload, "PodsReady");
     if let Some(unready) = unready {
         assert_eq!(unready["reason"], "WaitForRecovery", "{workload:#}");
     }
     // Its new pods are not told to be unready.
-    site.until_workload("train", |it| it["status"]["admission"].is_null());
-    site.until_runs("train");
+    site.wait_for_workload("train", |it| it["status"]["admission"].is_null());
+    site.wait_until_running("train");
     site.check_workloads("control-recovered", &["train"]);
-    site.close();
+    site.stop();
 }
 
-fn by_hand(stage: &mut Stage) {
-    let mut site = Site::open(stage, DEFAULTS);
+fn evicted_by_hand(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.queue("q", 2, &json!({}));
     site.job("train", "q", 2, "", &json!({}));
-    site.until_runs("train");
+    site.wait_until_running("train");
     let name = site.workload_name("train");
     site.objects
         .patch("Workload", &name, &json!({"spec": {"active": false}}));
-    site.until_stopped("train");
-    site.until_waits("train", "Inadmissible");
+    site.wait_until_stopped("train");
+    site.wait_until_pending("train", "Inadmissible");
     site.check_workloads("control-by-hand", &["train"]);
     site.objects
         .patch("Workload", &name, &json!({"spec": {"active": true}}));
-    site.until_runs("train");
+    site.wait_until_running("train");
     site.check_workloads("control-by-hand-again", &["train"]);
-    site.close();
+    site.stop();
 }

@@ -3,7 +3,7 @@
     reason = "the values are written in place"
 )]
 
-use super::{Converted, convert};
+use super::{KueueConversion, convert};
 use crate::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use serde::de::DeserializeOwned;
@@ -21,8 +21,8 @@ fn kueue(version: &str, kind: &str, rest: Value) -> Value {
     object
 }
 
-fn lost(converted: &Converted) -> Vec<String> {
-    let all = converted.lost.iter().map(|it| it.field.to_string());
+fn lost(converted: &KueueConversion) -> Vec<String> {
+    let all = converted.dropped.iter().map(|it| it.field.to_string());
     all.collect()
 }
 
@@ -41,7 +41,7 @@ fn own(kind: &str, spec: Value) -> Value {
 }
 
 #[test]
-fn what_both_have_is_the_same() {
+fn shared_fields_are_copied() {
     for version in ["v1beta1", "v1beta2"] {
         let groups = json!([{"coveredResources": ["cpu"], "flavors": [{"name": "spot", "resources":
             [{"name": "cpu", "nominalQuota": 4, "borrowingLimit": "1", "lendingLimit": 0}]}]}]);
@@ -97,7 +97,7 @@ fn what_both_have_is_the_same() {
 }
 
 #[test]
-fn what_has_another_name_is_found_again() {
+fn renamed_fields_are_mapped() {
     let class = |spec| own("Workload", spec);
     for (version, spec, expected, missing) in [
         (
@@ -165,7 +165,7 @@ fn what_has_another_name_is_found_again() {
 }
 
 #[test]
-fn what_is_lost_is_named() {
+fn dropped_fields_are_reported() {
     for (kind, spec, field) in [
         (
             "ClusterQueue",
@@ -225,7 +225,7 @@ fn what_is_lost_is_named() {
 }
 
 #[test]
-fn what_a_server_wrote_is_not_taken_along() {
+fn server_written_fields_are_dropped() {
     let object = kueue(
         "v1beta2",
         "LocalQueue",
@@ -254,7 +254,7 @@ fn what_a_server_wrote_is_not_taken_along() {
 }
 
 #[test]
-fn what_nothing_is_like_is_said_to_be_so() {
+fn unconvertible_objects_are_reported() {
     for (object, field) in [
         (kueue("v1beta2", "AdmissionCheck", json!({})), "kind"),
         (kueue("v1beta2", "Topology", json!({})), "kind"),
@@ -298,7 +298,7 @@ fn what_nothing_is_like_is_said_to_be_so() {
 }
 
 #[test]
-fn labels_of_jobs_become_lockkeepers() {
+fn job_labels_become_lockkeeper_labels() {
     let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {
         "labels": {"kueue.x-k8s.io/queue-name": "a", "kueue.x-k8s.io/priority-class": "b", "app": "c",
                    "kueue.x-k8s.io/max-exec-time-seconds": "3", "kueue.x-k8s.io/prebuilt-workload-name": "d"},
@@ -346,14 +346,14 @@ fn labels_of_jobs_become_lockkeepers() {
 
 /// Converting is the same as writing it by hand.
 #[test]
-fn what_comes_out_reads_as_what_one_would_write() {
+fn converted_object_equals_handwritten() {
     fn same<T: DeserializeOwned + PartialEq + std::fmt::Debug>(
         kind: &str,
         given: Value,
         written: Value,
     ) {
         let converted = convert(&kueue("v1beta2", kind, given)).unwrap();
-        assert_eq!(converted.lost, []);
+        assert_eq!(converted.dropped, []);
         let read = |it| serde_json::from_value::<T>(it).unwrap();
         let mut hand = json!({"apiVersion": OWN, "kind": kind, "metadata": {"name": "a"}});
         for (name, value) in written.as_object().unwrap() {

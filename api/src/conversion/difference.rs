@@ -1,0 +1,393 @@
+//! What one value has that another lacks, in pieces that can be put back one by one.
+
+use crate::field_path::FieldPath;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// As many pieces are tried by themselves when together they would change too much. The rest is let go.
+const RESTORE_ATTEMPTS_MAX: usize = 64;
+
+/// A list whose items are objects with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListKey {
+    /// Where the list stands, as `spec.windows`; `*` is any item or entry.
+    pub list: &'static str,
+    /// The field of an item that is its key; a text.
+    pub key: &'static str,
+}
+
+/// A step down to a value.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub(super) enum Step {
+    /// A field or an entry of a map.
+    Field(String),
+    /// The item of a list that has this key.
+    Item {
+        /// The key.
+        item: String,
+    },
+}
+
+/// A piece.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub(super) struct Entry {
+    /// Where it stands.
+    pub(super) at: Vec<Step>,
+    /// What it is.
+    #[serde(flatten)]
+    piece: EntryValue,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(untagged)]
+enum EntryValue {
+    /// The keys of a list in their order.
+    Order { order: Vec<String> },
+    /// A value.
+    Value {
+        /// How many of the steps led to something when it was taken out. Whatever of those is gone since was removed by
+        /// somebody, and this with it; the other steps are made.
+        #[serde(rename = "in")]
+        inside: usize,
+        /// What stood there without it; nothing if absent.
+        #[serde(
+            default,
+            deserialize_with = "present",
+            skip_serializing_if = "Option::is_none"
+        )]
+        base: Option<Value>,
+        /// What is to stand there; nothing if absent.
+        #[serde(
+            default,
+            deserialize_with = "present",
+            skip_serializing_if = "Option::is_none"
+        )]
+        kept: Option<Value>,
+    },
+}
+
+/// A null that stands there is something else than nothing.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// What has to be put back into `base` to make it `kept`.
+pub(super) fn difference(base: &Value, kept: &Value, keyed: &[ListKey]) -> Vec<Entry> {
+    let mut search = DifferenceSearch {
+        keyed,
+        at: Vec::new(),
+        out: Vec::new(),
+    };
+    search.compare(Some(base), Some(kept), 0);
+    search.out
+}
+
+/// Puts back what still fits, as long as `is_same` holds of the value. If all together break it, those that do not are put
+/// back one by one.
+pub(super) fn restore(
+    value: Value,
+    entries: &[Entry],
+    keyed: &[ListKey],
+    is_same: impl Fn(&Value) -> bool,
+) -> Value {
+    if entries.is_empty() {
+        return value;
+    }
+    let mut all = value.clone();
+    for entry in entries {
+        entry.restore(&mut all, keyed);
+    }
+    if is_same(&all) {
+        return all;
+    }
+    let mut value = value;
+    for entry in entries.iter().take(RESTORE_ATTEMPTS_MAX) {
+        let mut tried = value.clone();
+        if entry.restore(&mut tried, keyed) && is_same(&tried) {
+            value = tried;
+        }
+    }
+    value
+}
+
+struct DifferenceSearch<'a> {
+    keyed: &'a [ListKey],
+    at: Vec<Step>,
+    out: Vec<Entry>,
+}
+
+impl DifferenceSearch<'_> {
+    fn compare(&mut self, base: Option<&Value>, kept: Option<&Value>, inside: usize) {
+        match (base, kept) {
+            (base, kept) if base == kept => {}
+            (Some(Value::Object(base)), Some(Value::Object(kept))) => {
+                self.compare_fields(Some(base), kept, self.at.len());
+            }
+            // Not in one piece: what else comes to stand there is no reason to let all of it go.
+            (None, Some(Value::Object(kept))) if !kept.is_empty() && self.is_at_field() => {
+                self.compare_fields(None, kept, inside);
+            }
+            (base @ (Some(Value::Array(_)) | None), Some(Value::Array(kept))) => {
+                let items = base
+                    .and_then(Value::as_array)
+                    .map_or(&[][..], Vec::as_slice);
+                if !self.compare_items(items, kept, base.map_or(inside, |_| self.at.len())) {
+                    self.push_entry(base, Some(&Value::from(kept.clone())), inside);
+                }
+            }
+            (base, kept) => self.push_entry(base, kept, inside),
+        }
+    }
+
+    /// Whether this is no item of a list: those come and go whole.
+    fn is_at_field(&self) -> bool {
+        !matches!(self.at.last(), Some(Step::Item { .. }))
+    }
+
+    fn push_entry(&mut self, base: Option<&Value>, kept: Option<&Value>, inside: usize) {
+        self.out.push(Entry {
+            at: self.at.clone(),
+            piece: EntryValue::Value {
+                inside,
+                base: base.cloned(),
+                kept: kept.cloned(),
+            },
+        });
+    }
+
+    fn compare_fields(
+        &mut self,
+        base: Option<&Map<String, Value>>,
+        kept: &Map<String, Value>,
+        inside: usize,
+    ) {
+        let base_names = base.into_iter().flat_map(Map::keys);
+        let names: BTreeSet<&String> = base_names.chain(kept.keys()).collect();
+        for name in names {
+            let base = base.and_then(|it| it.get(name));
+            self.at.push(Step::Field(name.clone()));
+            self.compare(base, kept.get(name), inside);
+            self.at.pop();
+        }
+    }
+
+    /// Compares item by item, if the items of both have keys. False if they have none.
+    fn compare_items(&mut self, base: &[Value], kept: &[Value], inside: usize) -> bool {
+        let Some(key) = find_list_key(self.keyed, &self.at) else {
+            return false;
+        };
+        let (Some(base_keys), Some(kept_keys)) = (unique_keys(base, key), unique_keys(kept, key)) else {
+            return false;
+        };
+        if kept.is_empty() {
+            // Nothing that is put back by its key makes an empty list.
+            return false;
+        }
+        let base: BTreeMap<&str, &Value> = base_keys.iter().copied().zip(base).collect();
+        let items: BTreeMap<&str, &Value> = kept_keys.iter().copied().zip(kept).collect();
+        let all: BTreeSet<&str> = base.keys().chain(items.keys()).copied().collect();
+        for key in all {
+            let item = key.to_owned();
+            self.at.push(Step::Item { item });
+            self.compare(base.get(key).copied(), items.get(key).copied(), inside);
+            self.at.pop();
+        }
+        if base_keys != kept_keys {
+            let order = kept_keys.iter().map(|&it| it.to_owned()).collect();
+            self.out.push(Entry {
+                at: self.at.clone(),
+                piece: EntryValue::Order { order },
+            });
+        }
+        true
+    }
+}
+
+/// A place as people read it: `spec.windows[night].zone`.
+pub(super) fn format_path(at: &[Step]) -> String {
+    let path = at
+        .iter()
+        .fold(FieldPath::default(), |path, step| match step {
+            Step::Field(name) => path.named(name.as_str()),
+            Step::Item { item } => path.key(item.as_str()),
+        });
+    path.text()
+}
+
+/// The key of the items of the list that stands there.
+fn find_list_key(keyed: &[ListKey], at: &[Step]) -> Option<&'static str> {
+    let found = keyed.iter().find(|it| matches_path(it.list, at));
+    found.map(|it| it.key)
+}
+
+/// Whether a place is the one of a pattern.
+fn matches_path(pattern: &str, at: &[Step]) -> bool {
+    pattern.split('.').count() == at.len() && matches_prefix(pattern, at)
+}
+
+/// Whether a place is the one of a pattern, or below it.
+fn matches_prefix(pattern: &str, at: &[Step]) -> bool {
+    let mut steps = at.iter();
+    pattern.split('.').all(|name| match (name, steps.next()) {
+        ("*", Some(_)) => true,
+        (name, Some(Step::Field(field))) => name == field,
+        (_, Some(Step::Item { .. }) | None) => false,
+    })
+}
+
+/// The keys of all items, if each has one of its own.
+fn unique_keys<'a>(items: &'a [Value], key: &str) -> Option<Vec<&'a str>> {
+    let all: Option<Vec<&str>> = items.iter().map(|it| it.get(key)?.as_str()).collect();
+    all.filter(|all| all.iter().collect::<BTreeSet<_>>().len() == all.len())
+}
+
+impl Entry {
+    /// Whether it is the order of a list.
+    pub(super) fn is_order(&self) -> bool {
+        matches!(self.piece, EntryValue::Order { .. })
+    }
+
+    /// Whether a pattern names it: the place or one above it, or for the order of a list `spec.windows[]`.
+    pub(super) fn matches_pattern(&self, pattern: &str) -> bool {
+        match (&self.piece, pattern.strip_suffix("[]")) {
+            (EntryValue::Order { .. }, Some(list)) => matches_path(list, &self.at),
+            (_, None) => matches_prefix(pattern, &self.at),
+            (EntryValue::Value { .. }, Some(_)) => false,
+        }
+    }
+
+    /// Puts this back, if what stands there is what stood there when it was taken out. False if it is not.
+    fn restore(&self, value: &mut Value, keyed: &[ListKey]) -> bool {
+        match &self.piece {
+            EntryValue::Order { order } => self.restore_order(value, order, keyed),
+            EntryValue::Value { inside, base, kept } => {
+                let Some((last, above)) = self.at.split_last() else {
+                    return false;
+                };
+                let found = self.find(value, keyed);
+                if found != base.as_ref() {
+                    return false;
+                }
+                let mut parent = value;
+                for (depth, step) in above.iter().enumerate() {
+                    let path = self.at.get(..depth).unwrap_or_default();
+                    let next = self.at.get(depth.saturating_add(1));
+                    let make = (depth >= *inside).then_some(next).flatten();
+                    match descend(parent, step, find_list_key(keyed, path), make) {
+                        Some(child) => parent = child,
+                        None => return false,
+                    }
+                }
+                set_value(parent, last, find_list_key(keyed, above), kept.clone())
+            }
+        }
+    }
+
+    fn find<'a>(&self, value: &'a Value, keyed: &[ListKey]) -> Option<&'a Value> {
+        let mut at = value;
+        for (depth, step) in self.at.iter().enumerate() {
+            let path = self.at.get(..depth).unwrap_or_default();
+            at = match step {
+                Step::Field(name) => at.get(name)?,
+                Step::Item { item } => {
+                    let items = at.as_array()?;
+                    items.get(item_position(items, find_list_key(keyed, path)?, item)?)?
+                }
+            };
+        }
+        Some(at)
+    }
+
+    fn restore_order(&self, value: &mut Value, order: &[String], keyed: &[ListKey]) -> bool {
+        let mut list = value;
+        for (depth, step) in self.at.iter().enumerate() {
+            let path = self.at.get(..depth).unwrap_or_default();
+            match descend(list, step, find_list_key(keyed, path), None) {
+                Some(child) => list = child,
+                None => return false,
+            }
+        }
+        let (Some(items), Some(key)) = (list.as_array_mut(), find_list_key(keyed, &self.at)) else {
+            return false;
+        };
+        let places: BTreeMap<&str, usize> =
+            order.iter().map(String::as_str).zip(0_usize..).collect();
+        // Who came since stands at the end, as it came.
+        items.sort_by_key(|it| {
+            let key = it.get(key).and_then(Value::as_str);
+            let place = key.and_then(|it| places.get(it));
+            place.copied().unwrap_or(usize::MAX)
+        });
+        true
+    }
+}
+
+/// Where the item with a key stands.
+fn item_position(items: &[Value], key: &str, item: &str) -> Option<usize> {
+    let is_it = |it: &Value| it.get(key).and_then(Value::as_str) == Some(item);
+    items.iter().position(is_it)
+}
+
+/// One step down. If nothing stands there it is made, so that `make` can follow; without `make` it is not.
+fn descend<'a>(
+    parent: &'a mut Value,
+    step: &Step,
+    key: Option<&str>,
+    make: Option<&Step>,
+) -> Option<&'a mut Value> {
+    match step {
+        Step::Field(name) => {
+            let fields = parent.as_object_mut()?;
+            if let (None, Some(next)) = (fields.get(name), make) {
+                let empty = match next {
+                    Step::Field(_) => Value::Object(Map::new()),
+                    Step::Item { .. } => Value::Array(Vec::new()),
+                };
+                fields.insert(name.clone(), empty);
+            }
+            fields.get_mut(name)
+        }
+        Step::Item { item } => {
+            let items = parent.as_array_mut()?;
+            let place = item_position(items, key?, item)?;
+            items.get_mut(place)
+        }
+    }
+}
+
+/// Puts a value there, or takes away what is.
+fn set_value(parent: &mut Value, step: &Step, key: Option<&str>, kept: Option<Value>) -> bool {
+    match (parent, step) {
+        (Value::Object(fields), Step::Field(name)) => {
+            match kept {
+                Some(kept) => fields.insert(name.clone(), kept),
+                None => fields.remove(name),
+            };
+            true
+        }
+        (Value::Array(items), Step::Item { item }) => {
+            let Some(key) = key else {
+                return false;
+            };
+            match (item_position(items, key, item), kept) {
+                (Some(place), Some(kept)) => {
+                    if let Some(it) = items.get_mut(place) {
+                        *it = kept;
+                    }
+                }
+                (Some(place), None) => {
+                    items.remove(place);
+                }
+                (None, Some(kept)) => items.push(kept),
+                (None, None) => {}
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

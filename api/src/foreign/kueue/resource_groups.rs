@@ -1,0 +1,71 @@
+//! Quota as Kueue decodes it: what is missing is empty, and a quota of nothing.
+
+use crate::quantity::Quantity;
+use crate::quota::{FlavorQuotas, ResourceGroup, ResourceQuota};
+use serde::{Deserialize, Deserializer};
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct GroupEntry {
+    covered_resources: Option<Vec<String>>,
+    flavors: Option<Vec<FlavorEntry>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FlavorEntry {
+    name: String,
+    resources: Option<Vec<ResourceEntry>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ResourceEntry {
+    name: String,
+    #[serde(rename = "nominalQuota")]
+    nominal: Option<Quantity>,
+    #[serde(rename = "borrowingLimit")]
+    borrowing: Option<Quantity>,
+    #[serde(rename = "lendingLimit")]
+    lending: Option<Quantity>,
+}
+
+pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ResourceGroup>, D::Error> {
+    let groups = Option::<Vec<GroupEntry>>::deserialize(from)?;
+    Ok(groups
+        .into_iter()
+        .flatten()
+        .map(ResourceGroup::from)
+        .collect())
+}
+
+impl From<GroupEntry> for ResourceGroup {
+    fn from(it: GroupEntry) -> Self {
+        let flavors = it.flavors.into_iter().flatten();
+        Self {
+            covered_resources: it.covered_resources.unwrap_or_default(),
+            flavors: flavors.map(FlavorQuotas::from).collect(),
+        }
+    }
+}
+
+impl From<FlavorEntry> for FlavorQuotas {
+    fn from(it: FlavorEntry) -> Self {
+        let resources = it.resources.into_iter().flatten();
+        Self {
+            name: it.name,
+            resources: resources.map(ResourceQuota::from).collect(),
+        }
+    }
+}
+
+impl From<ResourceEntry> for ResourceQuota {
+    fn from(it: ResourceEntry) -> Self {
+        Self {
+            name: it.name,
+            nominal_quota: it.nominal.unwrap_or(Quantity::ZERO),
+            borrowing_limit: it.borrowing,
+            lending_limit: it.lending,
+        }
+    }
+}

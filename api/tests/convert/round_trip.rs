@@ -1,0 +1,134 @@
+//! Nothing is lost on any way, whatever the object, and whoever changes it in between.
+
+use lockkeeper_api::conversion::check_round_trip;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::strategies::{VERSIONS, any_json, any_object, newer, older};
+use crate::reservation::{kind, object};
+use crate::{try_convert, convert_object, forge_annotation, preserved_fields};
+
+proptest! {
+    #[test]
+    fn round_trip_through_any_versions_is_lossless(object in any_object()) {
+        let checked = check_round_trip(&kind(), &object);
+        prop_assert_eq!(checked, Ok(()));
+        // Nothing is left over where nothing was kept before.
+        for version in VERSIONS {
+            let there = convert_object(&object, version);
+            let from = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
+            prop_assert_eq!(&convert_object(&there, from), &object);
+        }
+    }
+
+    /// Who edits the newer version finds the edit again, and the older keeps what the newer cannot say.
+    #[test]
+    fn edit_in_newer_version_is_kept_without_loss(old in older(), edit in newer()) {
+        let before = object("v1alpha1", "a", &old);
+        let mut seen = convert_object(&before, "v1beta1");
+        seen["spec"] = object("v1beta1", "a", &edit)["spec"].clone();
+        let stored = convert_object(&seen, "v1alpha1");
+        prop_assert_eq!(&convert_object(&stored, "v1beta1")["spec"], &seen["spec"]);
+        prop_assert_eq!(check_round_trip(&kind(), &stored), Ok(()));
+        // What the newer version has no field for is as it was.
+        prop_assert_eq!(&stored["spec"]["note"], &before["spec"]["note"]);
+    }
+
+    #[test]
+    fn edit_in_older_version_is_kept_without_loss(new in newer(), edit in older()) {
+        let before = object("v1beta1", "a", &new);
+        let mut seen = convert_object(&before, "v1alpha1");
+        seen["spec"] = object("v1alpha1", "a", &edit)["spec"].clone();
+        let stored = convert_object(&seen, "v1beta1");
+        prop_assert_eq!(&convert_object(&stored, "v1alpha1")["spec"], &seen["spec"]);
+        prop_assert_eq!(check_round_trip(&kind(), &stored), Ok(()));
+        prop_assert_eq!(&stored["spec"]["tolerant"], &before["spec"]["tolerant"]);
+        // Windows that were there before and were not removed are in their zone.
+        let (edit, new) = (edit.spec.unwrap(), new.spec.unwrap());
+        let edited: Vec<&str> = edit.windows.iter().map(|it| it.name.as_str()).collect();
+        for (name, window) in &new.windows {
+            let zone = &stored["spec"]["windows"][name]["zone"];
+            let expected = window.zone.as_deref().filter(|_| edited.contains(&name.as_str()));
+            prop_assert_eq!(zone.as_str(), expected);
+        }
+    }
+
+    /// Whatever stands in the annotation, the object says what it says without it.
+    #[test]
+    fn annotations_do_not_change_own_fields(object in any_object(), texts in annotations()) {
+        for version in VERSIONS {
+            let mut other = object.clone();
+            for (place, text) in texts.iter().enumerate() {
+                forge_annotation(&mut other, &place.to_string(), text);
+            }
+            let there = try_convert(&other, version).object;
+            let from = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
+            let back = try_convert(&there, from).object;
+            for part in ["spec", "status", "kind", "apiVersion"] {
+                prop_assert_eq!(&back[part], &object[part]);
+            }
+        }
+    }
+
+    /// A field that no type knows comes back all the same: a server that is older than the schema loses nothing.
+    #[test]
+    fn unknown_fields_round_trip(object in any_object(), unknown in any_json()) {
+        let mut object = object;
+        object["spec"]["unknown"] = unknown.clone();
+        object["unknown"] = unknown;
+        let from = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        for version in VERSIONS {
+            for third in VERSIONS {
+                let there = convert_object(&convert_object(&object, version), third);
+                prop_assert_eq!(&convert_object(&there, &from), &object);
+            }
+        }
+    }
+}
+
+/// Texts that are more or less what conversions write.
+fn annotations() -> impl Strategy<Value = Vec<String>> {
+    let honest = any_object().prop_map(|object| {
+        let all = VERSIONS.map(|version| preserved_values(&convert_object(&object, version)));
+        all.iter().flatten().map(Value::to_string).collect()
+    });
+    let version = proptest::option::of(prop::sample::select(&VERSIONS[..]));
+    let forged = (entry(), version).prop_map(|(mut entry, version)| {
+        if let Some(version) = version {
+            entry["of"] = version.into();
+        }
+        entry.to_string()
+    });
+    let text = prop_oneof![3 => forged, 1 => ".*"];
+    prop_oneof![honest, prop::collection::vec(text, 1..6)]
+}
+
+const FIELDS: &[&str] = &[
+    "spec", "note", "minutes", "seconds", "owner", "windows", "mode", "a", "cpu",
+];
+
+fn entry() -> impl Strategy<Value = Value> {
+    let step = prop_oneof![
+        prop::sample::select(FIELDS).prop_map(Value::from),
+        "[a-d]".prop_map(|it| serde_json::json!({"item": it})),
+    ];
+    let value = prop_oneof![any_json(), Just("Soft".into()), Just(60.into())];
+    let at = prop::collection::vec(step, 0..4);
+    (
+        at,
+        0..5_usize,
+        proptest::option::of(value.clone()),
+        value,
+        any::<bool>(),
+    )
+        .prop_map(|(at, inside, base, kept, order)| {
+            if order {
+                return serde_json::json!({"at": at, "order": ["b", "a"]});
+            }
+            let mut entry = serde_json::json!({"at": at, "in": inside, "kept": kept});
+            if let Some(base) = base {
+                entry["base"] = base;
+            }
+            entry
+        })
+}

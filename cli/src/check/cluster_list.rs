@@ -1,0 +1,326 @@
+//! Objects of a cluster, page by page. Nothing is written there.
+
+use crate::Failure;
+use kube::Client;
+use kube::api::ListParams;
+use kube::core::Request;
+use serde::Deserialize;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Objects in one answer.
+const PAGE_SIZE: u32 = 250;
+
+/// The most objects of a kind.
+const OBJECTS_MAX: usize = 1_000_000;
+
+/// How long a page may take, in seconds.
+const PAGE_TIMEOUT_SECONDS: u64 = 60;
+
+/// How often a list is begun that takes so long that the API server forgets it.
+const ATTEMPTS_MAX: usize = 3;
+
+/// What is listed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListTarget<'a> {
+    /// Group and version.
+    pub(super) version: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) plural: &'a str,
+}
+
+/// Why a cluster's objects are not known.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ListError {
+    /// The user of the kubeconfig has no right to.
+    #[error(
+        "the user of the kubeconfig may not list {what}; a role with the verb list allows it: {reason}"
+    )]
+    Forbidden { what: String, reason: String },
+    /// No answer.
+    #[error("the API server took more than {PAGE_TIMEOUT_SECONDS} s to list {what}")]
+    Timeout { what: String },
+    /// Too many objects.
+    #[error("there are more than {OBJECTS_MAX} {what}")]
+    TooMany { what: String },
+    /// Everything else.
+    #[error("cannot list {what}: {reason}")]
+    Failed { what: String, reason: String },
+}
+
+/// A cluster that cannot be read is input that cannot be read.
+pub(super) fn usage_failure(error: ListError) -> Failure {
+    Failure::Usage(error.into())
+}
+
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: PageMetadata,
+    #[serde(default)]
+    items: Vec<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+/// How a list went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ListStatus {
+    Complete,
+    /// The cluster does not have such a kind.
+    NoSuchKind,
+    /// It took so long that the rest of it is no longer to be had.
+    Expired,
+}
+
+/// Hands over every object of a kind, with its kind and version. An object may come twice if the list has to be begun
+/// anew.
+pub(super) async fn for_each_object(
+    client: &Client,
+    listing: &ListTarget<'_>,
+    mut take: impl FnMut(Value),
+) -> Result<ListStatus, ListError> {
+    for _ in 0..ATTEMPTS_MAX {
+        let listed = try_list(client, listing, &mut take).await?;
+        if listed != ListStatus::Expired {
+            return Ok(listed);
+        }
+    }
+    let what = listing.description();
+    let reason = format!("the list expired {ATTEMPTS_MAX} times; it changes too fast");
+    Err(ListError::Failed { what, reason })
+}
+
+async fn try_list(
+    client: &Client,
+    listing: &ListTarget<'_>,
+    take: &mut impl FnMut(Value),
+) -> Result<ListStatus, ListError> {
+    let mut parameters = ListParams::default().limit(PAGE_SIZE);
+    let mut count = 0_usize;
+    loop {
+        let page = match fetch_page(client, listing, &parameters).await? {
+            PageResult::Page(page) => page,
+            PageResult::Stopped(other) => return Ok(other),
+        };
+        count = count.saturating_add(page.items.len());
+        if count > OBJECTS_MAX {
+            return Err(ListError::TooMany {
+                what: listing.description(),
+            });
+        }
+        for mut item in page.items {
+            if let Some(fields) = item.as_object_mut() {
+                // Items of lists of built-in kinds do not say what they are.
+                fields.insert("apiVersion".to_owned(), listing.version.into());
+                fields.insert("kind".to_owned(), listing.kind.into());
+            }
+            take(item);
+        }
+        match page.metadata.next.filter(|it| !it.is_empty()) {
+            Some(next) => parameters.continue_token = Some(next),
+            None => return Ok(ListStatus::Complete),
+        }
+    }
+}
+
+enum PageResult {
+    Page(Page),
+    Stopped(ListStatus),
+}
+
+async fn fetch_page(
+    client: &Client,
+    listing: &ListTarget<'_>,
+    parameters: &ListParams,
+) -> Result<PageResult, ListError> {
+    let what = listing.description();
+    let failed = |reason: String| ListError::Failed {
+        what: listing.description(),
+        reason,
+    };
+    let request = Request::new(listing.path()).list(parameters);
+    let request = request.map_err(|error| failed(error.to_string()))?;
+    let limit = Duration::from_secs(PAGE_TIMEOUT_SECONDS);
+    let Ok(answer) = timeout(limit, client.request::<Page>(request)).await else {
+        return Err(ListError::Timeout { what });
+    };
+    match answer {
+        Ok(page) => Ok(PageResult::Page(page)),
+        Err(kube::Error::Api(status)) => match status.code {
+            403 => Err(ListError::Forbidden {
+                what,
+                reason: status.message.clone(),
+            }),
+            404 => Ok(PageResult::Stopped(ListStatus::NoSuchKind)),
+            410 => Ok(PageResult::Stopped(ListStatus::Expired)),
+            _ => Err(failed(status.message.clone())),
+        },
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+impl<'a> ListTarget<'a> {
+    pub(super) fn group(&self) -> &'a str {
+        self.version.rsplit_once('/').map_or("", |it| it.0)
+    }
+
+    fn path(&self) -> String {
+        let Self {
+            version, plural, ..
+        } = self;
+        if version.contains('/') {
+            format!("/apis/{version}/{plural}")
+        } else {
+            format!("/api/{version}/{plural}")
+        }
+    }
+
+    fn description(&self) -> String {
+        format!("{} ({})", self.plural, self.version)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::{ListError, ListStatus, ListTarget, for_each_object};
+    use kube::Client;
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+    use tower::service_fn;
+
+    type RequestLog = Arc<Mutex<Vec<String>>>;
+
+    /// An API server that has these pages below these paths, and knows no other. Also what it was asked.
+    pub(in crate::check) fn fake_api_server(pages: &[(&str, Vec<Vec<Value>>)]) -> (Client, RequestLog) {
+        let pages: BTreeMap<String, Vec<Vec<Value>>> = pages
+            .iter()
+            .map(|(path, pages)| ((*path).to_owned(), pages.clone()))
+            .collect();
+        serve_responses(move |path, from| {
+            let Some(pages) = pages.get(path) else {
+                return (404, status(404, "there is no such kind"));
+            };
+            let next = (from + 1 < pages.len()).then(|| (from + 1).to_string());
+            let page = json!({"metadata": {"continue": next}, "items": pages[from]});
+            (200, page)
+        })
+    }
+
+    fn status(code: u16, message: &str) -> Value {
+        json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message,
+               "reason": ""})
+    }
+
+    /// An API server that answers so to a path and the number of a page.
+    fn serve_responses(
+        answer: impl Fn(&str, usize) -> (u16, Value) + Send + Sync + 'static,
+    ) -> (Client, RequestLog) {
+        let asked = RequestLog::default();
+        let (answer, seen) = (Arc::new(answer), Arc::clone(&asked));
+        let service = service_fn(move |request: http::Request<Body>| {
+            let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
+            async move {
+                let uri = request.uri().to_string();
+                let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
+                let next = query.split('&').find_map(|it| it.strip_prefix("continue="));
+                let from = next.map_or(0, |it| it.parse().unwrap());
+                let (code, body) = answer(path, from);
+                seen.lock().unwrap().push(uri);
+                let response = http::Response::builder().status(code);
+                Ok::<_, Infallible>(
+                    response
+                        .body(Body::from(body.to_string().into_bytes()))
+                        .unwrap(),
+                )
+            }
+        });
+        (Client::new(service, "default"), asked)
+    }
+
+    const PODS: ListTarget<'static> = ListTarget {
+        version: "v1",
+        kind: "Pod",
+        plural: "pods",
+    };
+
+    #[tokio::test]
+    async fn list_requests_every_page() {
+        let pod = |name: &str| json!({"metadata": {"name": name}});
+        let (client, asked) = fake_api_server(&[(
+            "/api/v1/pods",
+            vec![vec![pod("a"), pod("b")], vec![pod("c")]],
+        )]);
+        let mut seen = Vec::new();
+        let listed = for_each_object(&client, &PODS, |it| seen.push(it)).await.unwrap();
+        assert_eq!(listed, ListStatus::Complete);
+        let names: Vec<_> = seen
+            .iter()
+            .map(|it| it["metadata"]["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert!(
+            seen.iter()
+                .all(|it| it["kind"] == "Pod" && it["apiVersion"] == "v1")
+        );
+        let asked = asked.lock().unwrap();
+        assert_eq!(
+            asked[..],
+            [
+                "/api/v1/pods?&limit=250",
+                "/api/v1/pods?&limit=250&continue=1"
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn list_failure_reports_cause() {
+        let (client, _) = fake_api_server(&[]);
+        let listed = for_each_object(&client, &PODS, |_| ()).await.unwrap();
+        assert_eq!(listed, ListStatus::NoSuchKind);
+
+        let (client, _) = serve_responses(|_, _| (403, status(403, "pods is forbidden")));
+        let error = for_each_object(&client, &PODS, |_| ()).await.unwrap_err();
+        assert!(matches!(error, ListError::Forbidden { .. }), "{error}");
+
+        let (client, asked) = serve_responses(|_, _| (410, status(410, "expired")));
+        let error = for_each_object(&client, &PODS, |_| ()).await.unwrap_err();
+        assert!(error.to_string().contains("expired 3 times"), "{error}");
+        assert_eq!(asked.lock().unwrap().len(), 3);
+
+        let (client, _) = serve_responses(|_, _| (500, status(500, "etcd is away")));
+        let error = for_each_object(&client, &PODS, |_| ()).await.unwrap_err();
+        assert_eq!(error.to_string(), "cannot list pods (v1): etcd is away");
+    }
+
+    #[tokio::test]
+    async fn list_expired_continue_token_restarts() {
+        let tries = Mutex::new(0);
+        let (client, _) = serve_responses(move |_, from| {
+            let mut tries = tries.lock().unwrap();
+            *tries += 1;
+            match (from, *tries) {
+                (1, 2) => (410, status(410, "expired")),
+                (0, _) => (
+                    200,
+                    json!({"metadata": {"continue": "1"}, "items": [{"metadata": {"name": "a"}}]}),
+                ),
+                _ => (200, json!({"items": [{"metadata": {"name": "b"}}]})),
+            }
+        });
+        let mut names = Vec::new();
+        let take = |it: Value| names.push(it["metadata"]["name"].as_str().unwrap().to_owned());
+        let listed = for_each_object(&client, &PODS, take).await.unwrap();
+        assert_eq!(listed, ListStatus::Complete);
+        assert_eq!(names, ["a", "a", "b"]);
+    }
+}

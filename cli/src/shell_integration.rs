@@ -1,0 +1,83 @@
+//! What is derived from the command line itself: completions for shells, and manual pages.
+
+use crate::{Arguments, Failure};
+use anyhow::Context;
+use clap::{Args, CommandFactory};
+use clap_complete::{Shell, generate};
+use clap_mangen::generate_to;
+use std::fs;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+/// The flags of `lockkeeper completions`.
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// The flags of `lockkeeper man`.
+#[derive(Args, Debug)]
+pub(crate) struct ManArguments {
+    /// The folder, which is made if it is not there
+    folder: PathBuf,
+}
+
+pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    generate(
+        arguments.shell,
+        &mut Arguments::command(),
+        "lockkeeper",
+        &mut text,
+    );
+    Ok(stdout().lock().write_all(&text)?)
+}
+
+/// One page for each command.
+pub(crate) fn write_man_pages(arguments: &ManArguments) -> Result<(), Failure> {
+    let folder = &arguments.folder;
+    let shown = || format!("cannot write manual pages into {}", folder.display());
+    fs::create_dir_all(folder).with_context(shown)?;
+    generate_to(Arguments::command(), folder).with_context(shown)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ManArguments, write_man_pages};
+    use crate::Arguments;
+    use clap::{CommandFactory, ValueEnum};
+    use clap_complete::{Shell, generate};
+    use std::fs;
+    use tempfile::TempDir;
+
+    #[test]
+    fn completions_every_shell_contains_flags() {
+        for shell in Shell::value_variants() {
+            let mut text = Vec::new();
+            generate(*shell, &mut Arguments::command(), "lockkeeper", &mut text);
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.contains("fail-on"), "{shell}");
+        }
+    }
+
+    #[test]
+    fn man_pages_cover_every_command() {
+        let folder = TempDir::new().unwrap();
+        let folder = folder.path().join("new/man1");
+        assert!(
+            write_man_pages(&ManArguments {
+                folder: folder.clone()
+            })
+            .is_ok()
+        );
+        let page = fs::read_to_string(folder.join("lockkeeper-check.1")).unwrap();
+        assert!(page.contains("fail\\-on"), "{page}");
+        for command in Arguments::command().get_subcommands() {
+            let name = format!("lockkeeper-{}.1", command.get_name());
+            assert!(folder.join(&name).exists(), "{name}");
+        }
+    }
+}

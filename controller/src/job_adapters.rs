@@ -1,0 +1,336 @@
+//! The kinds of jobs that are started and stopped. To add one: a file like `jobs/job.rs`, and a line in
+//! [`KINDS`].
+
+mod batch_job;
+mod job_set;
+mod pod_template;
+
+use crate::reconciler::{JobKey, ObjectKey};
+use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use lockkeeper_api::labels;
+use lockkeeper_api::workload::{DisruptionMode, Workload};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use pod_template::strip_template;
+
+/// All kinds, in the order in which their positions count.
+pub const KINDS: [&dyn JobKind; 2] = [&batch_job::BatchJob, &job_set::JobSet];
+
+/// What names a kind at the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The group.
+    pub group: &'static str,
+    /// The version.
+    pub version: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// The plural, as in a URL.
+    pub plural: &'static str,
+}
+
+impl Resource {
+    /// The group and the version, as in `apiVersion`.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}
+
+/// A kind of job: how it is read, and what has to be written to place its pods. A job that has
+/// `spec.suspend` is started and stopped by that; there is nothing else to say of it.
+pub trait JobKind: Send + Sync {
+    /// What it is.
+    fn resource(&self) -> Resource;
+
+    /// Whether every cluster has it. Of the others it is found out.
+    fn is_built_in(&self) -> bool;
+
+    /// Reads one.
+    ///
+    /// # Errors
+    ///
+    /// An [`Unreadable`] if fields that are used are not what they should be.
+    fn parse(&self, object: Value) -> Result<JobView, JobParseError>;
+
+    /// The templates of its pod sets, as they stand in it.
+    fn templates(&self, job: &JobView) -> Vec<Value>;
+
+    /// The merge patch of the `spec` that makes its pods be as `placed` says.
+    fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value;
+}
+
+/// Why a job could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct JobParseError {
+    /// The field, as far as it is known.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A job, as far as it is used.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each stands for a field of the object, and any combination is possible"
+)]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobView {
+    /// Its name.
+    pub name: ObjectKey,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub version: u64,
+    /// Whether it is being deleted.
+    pub is_deleted: bool,
+    /// Whether another job controls it, which has the workload for both.
+    pub is_part: bool,
+    /// The LocalQueue that it names.
+    pub queue: String,
+    /// The class of its priority.
+    pub priority_class: Option<String>,
+    /// The class of its priority as a victim.
+    pub preemption_priority_class: Option<String>,
+    /// What of it is disrupted together, if it says so.
+    pub disruption_mode: Option<DisruptionMode>,
+    /// How long it may run, in seconds.
+    pub maximum_execution_time_s: Option<i32>,
+    /// `spec.suspend`.
+    pub is_suspended: bool,
+    /// Whether it is started, and whoever makes its pods has not said yet that it knows.
+    pub is_start_unconfirmed: bool,
+    /// Whether it has a start time.
+    pub has_start_time: bool,
+    /// Whether none of its pods is active (pending or running, and not on its way out), and whoever makes
+    /// its pods knows that it is suspended.
+    pub is_quiescent: bool,
+    /// Whether as many pods as it has are ready or done.
+    pub is_ready: bool,
+    /// Whether it has ended, and how.
+    pub result: Option<JobResult>,
+    /// Its pods.
+    pub pod_sets: Vec<PodSetView>,
+    /// How its pods were to be placed before flavors were added; `None` if none were.
+    pub saved_placement: Option<Vec<PodPlacement>>,
+    /// What of the object only its kind understands, as JSON. Nobody asks for that of one that has ended.
+    pub template_source: String,
+}
+
+/// How a job has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobResult {
+    /// Whether it did what it should.
+    pub is_success: bool,
+    /// What it says about it.
+    pub message: String,
+}
+
+/// Pods of one template in a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodSetView {
+    /// The name that its workload has for them.
+    pub name: String,
+    /// How many.
+    pub count: i32,
+    /// How many are enough.
+    pub min_count: Option<i32>,
+    /// What of their template is used.
+    pub template: Arc<PodTemplateSpec>,
+}
+
+/// Where the pods of a pod set are to be, and how many.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodPlacement {
+    /// How many; `None` if that is not to be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<i32>,
+    /// The whole node selector.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_selector: BTreeMap<String, String>,
+    /// All tolerations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tolerations: Vec<Toleration>,
+}
+
+impl JobView {
+    /// Whether its pods are as `placed` says.
+    #[must_use]
+    pub fn has_placement(&self, placed: &[PodPlacement]) -> bool {
+        self.pod_sets.len() == placed.len()
+            && self.pod_sets.iter().zip(placed).all(|(have, want)| {
+                want.count.is_none_or(|it| it == have.count)
+                    && have.node_selector() == Some(&want.node_selector).filter(|it| !it.is_empty())
+                    && have.tolerations() == want.tolerations
+            })
+    }
+
+    /// How its pods are to be placed without flavors.
+    #[must_use]
+    pub fn original_placement(&self) -> Vec<PodPlacement> {
+        let as_it_is = |it: &PodSetView| PodPlacement {
+            count: Some(it.count),
+            node_selector: it.node_selector().cloned().unwrap_or_default(),
+            tolerations: it.tolerations().to_vec(),
+        };
+        let original = self.saved_placement.clone();
+        original.unwrap_or_else(|| self.pod_sets.iter().map(as_it_is).collect())
+    }
+
+    fn template_source_json(&self) -> Value {
+        // It was made of a value.
+        serde_json::from_str(&self.template_source).unwrap_or_default()
+    }
+
+    /// Whether nothing of it runs, and it is as it was before it was started.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.is_suspended && self.is_quiescent && !self.has_start_time && self.saved_placement.is_none()
+    }
+
+    /// The name of its workload: always the same for one job, and another for one that is made again under
+    /// its name.
+    #[must_use]
+    pub fn workload_name(&self, kind: usize) -> ObjectKey {
+        let prefix = KINDS
+            .get(kind)
+            .map_or_else(String::new, |it| it.resource().kind.to_lowercase());
+        let digest = fnv1a(&[&prefix, self.name.namespace(), self.name.name(), &self.uid]);
+        let short: String = self.name.name().chars().take(NAME_PART_MAX).collect();
+        let short = short.trim_end_matches(['-', '.']);
+        ObjectKey::new(
+            self.name.namespace(),
+            &format!("{prefix}-{short}-{digest:08x}"),
+        )
+    }
+}
+
+/// Of the name of a job, as much as goes into that of its workload: with the rest it is a label's value
+/// still.
+const NAME_PART_MAX: usize = 40;
+
+/// FNV-1a. It only tells names apart; nobody chooses them to collide but to harm himself.
+fn fnv1a(parts: &[&str]) -> u32 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+impl PodSetView {
+    /// The node selector; `None` if there is none or it is empty.
+    #[must_use]
+    pub fn node_selector(&self) -> Option<&BTreeMap<String, String>> {
+        let spec = self.template.spec.as_ref()?;
+        spec.node_selector.as_ref().filter(|it| !it.is_empty())
+    }
+
+    /// The tolerations.
+    #[must_use]
+    pub fn tolerations(&self) -> &[Toleration] {
+        let spec = self.template.spec.as_ref();
+        spec.and_then(|it| it.tolerations.as_deref())
+            .unwrap_or_default()
+    }
+}
+
+/// The job that owns a workload, if it is of a kind that is known here.
+#[must_use]
+pub fn owner(workload: &Workload) -> Option<(JobKey, &str)> {
+    let (kind, owner) = job_controller(&workload.metadata)?;
+    let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+    let name = ObjectKey::new(namespace, &owner.name);
+    Some((JobKey { kind, name }, &owner.uid))
+}
+
+/// Who controls an object, and the position of its kind, if that is a kind of job.
+fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
+    let owners = metadata.owner_references.iter().flatten();
+    let mut owners = owners.filter(|it| it.controller == Some(true));
+    let owner = owners.next()?;
+    let group = owner.api_version.split('/').next().unwrap_or_default();
+    let kind = KINDS.iter().position(|it| {
+        let it = it.resource();
+        it.group == group && it.kind == owner.kind
+    })?;
+    Some((kind, owner))
+}
+
+/// What all jobs have in common.
+fn job_view_from_metadata(metadata: &ObjectMeta) -> JobView {
+    let labels = metadata.labels.as_ref();
+    let label = |key: &str| labels.and_then(|it| it.get(key)).cloned();
+    let annotations = metadata.annotations.as_ref();
+    let original = annotations.and_then(|it| it.get(labels::ORIGINAL_PLACEMENT));
+    let version = metadata.resource_version.as_deref();
+    JobView {
+        name: ObjectKey::from_metadata(metadata),
+        uid: metadata.uid.clone().unwrap_or_default(),
+        version: version.and_then(|it| it.parse().ok()).unwrap_or_default(),
+        is_deleted: metadata.deletion_timestamp.is_some(),
+        is_part: job_controller(metadata).is_some(),
+        queue: label(labels::QUEUE_NAME).unwrap_or_default(),
+        priority_class: label(labels::PRIORITY_CLASS),
+        preemption_priority_class: label(labels::PREEMPTION_PRIORITY_CLASS),
+        disruption_mode: match label(labels::DISRUPTION_MODE).as_deref() {
+            Some("Pod") => Some(DisruptionMode::Pod),
+            Some("PodGroup") => Some(DisruptionMode::PodGroup),
+            _ => None,
+        },
+        maximum_execution_time_s: label(labels::MAX_EXECUTION_TIME)
+            .and_then(|it| it.parse().ok())
+            .filter(|it| *it > 0),
+        saved_placement: original.and_then(|it| serde_json::from_str(it).ok()),
+        ..JobView::default()
+    }
+}
+
+fn decode<T: DeserializeOwned>(field: &'static str, value: Value) -> Result<T, JobParseError> {
+    serde_json::from_value(value).map_err(|error| JobParseError {
+        field,
+        problem: error.to_string(),
+    })
+}
+
+/// The pods that run at once, of a job with this parallelism and these completions.
+fn max_running_pods(parallelism: Option<i32>, completions: Option<i32>) -> i32 {
+    let parallelism = parallelism.unwrap_or(1);
+    completions.map_or(parallelism, |it| parallelism.min(it))
+}
+
+/// What has to be merged into a template's `spec` so that its pods go where `want` says.
+fn pod_template_patch(have: &PodSetView, want: &PodPlacement) -> Value {
+    let mut selector = serde_json::Map::new();
+    let none = BTreeMap::new();
+    let before = have.node_selector().unwrap_or(&none);
+    for key in before
+        .keys()
+        .filter(|key| !want.node_selector.contains_key(*key))
+    {
+        selector.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in &want.node_selector {
+        if before.get(key) != Some(value) {
+            selector.insert(key.clone(), json!(value));
+        }
+    }
+    let mut out = serde_json::Map::new();
+    if !selector.is_empty() {
+        // What was not there before is not to be there empty.
+        let is_none = want.node_selector.is_empty();
+        let selector = (!is_none).then_some(selector);
+        out.insert("nodeSelector".to_owned(), json!(selector));
+    }
+    if have.tolerations() != want.tolerations {
+        let tolerations = (!want.tolerations.is_empty()).then_some(&want.tolerations);
+        out.insert("tolerations".to_owned(), json!(tolerations));
+    }
+    Value::Object(out)
+}

@@ -1,0 +1,192 @@
+//! Kubernetes' own Job (`batch/v1`).
+
+use super::{
+    JobResult, JobKind, PodPlacement, PodSetView, Resource, JobView, JobParseError, job_view_from_metadata, decode, strip_template,
+    pod_template_patch, max_running_pods,
+};
+use k8s_openapi::api::batch::v1::{Job, JobStatus};
+use lockkeeper_api::labels;
+use lockkeeper_api::workload::POD_SET_NAME_DEFAULT;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A Job has one pod set.
+pub(super) struct BatchJob;
+
+impl JobKind for BatchJob {
+    fn resource(&self) -> Resource {
+        Resource {
+            group: "batch",
+            version: "v1",
+            kind: "Job",
+            plural: "jobs",
+        }
+    }
+
+    fn is_built_in(&self) -> bool {
+        true
+    }
+
+    fn parse(&self, object: Value) -> Result<JobView, JobParseError> {
+        let source = object.pointer("/spec/template").map(Value::to_string);
+        let job: Job = decode("job", object)?;
+        let spec = job.spec.unwrap_or_default();
+        let status = job.status.unwrap_or_default();
+        let count = max_running_pods(spec.parallelism, spec.completions);
+        let annotations = job.metadata.annotations.as_ref();
+        let least = annotations.and_then(|it| it.get(labels::MIN_PARALLELISM));
+        let least = least.and_then(|it| it.parse().ok());
+        let says = suspended_condition(&status);
+        let is_known_suspended = says == Some(true) || status.start_time.is_none();
+        let is_known_started = says == Some(false) || says.is_none() && status.start_time.is_some();
+        // A pod that has just ended well is ready no more, and not counted yet.
+        let uncounted = status.uncounted_terminated_pods.as_ref();
+        let uncounted = uncounted.and_then(|it| it.succeeded.as_ref());
+        let uncounted = uncounted.map_or(0, |it| i32::try_from(it.len()).unwrap_or(i32::MAX));
+        let ended = job_result(&status);
+        Ok(JobView {
+            is_suspended: spec.suspend == Some(true),
+            is_start_unconfirmed: spec.suspend != Some(true) && !is_known_started,
+            has_start_time: status.start_time.is_some(),
+            // Not so `status.terminating`: a pod that is on its way out is not active. It has its node's
+            // resources until its grace period is over, and whoever gets its quota may wait for them so long
+            // in the scheduler; on a node that is dead it would keep the quota for ever. KEP-83 accepts that
+            // ("while Pods are terminating, a ClusterQueue's quota could be oversubscribed"), and Kueue asks
+            // `status.active` alone (`OnTerminating` of KEP-10076, its default).
+            is_quiescent: status.active.unwrap_or_default() == 0 && is_known_suspended,
+            is_ready: status
+                .ready
+                .unwrap_or_default()
+                .saturating_add(status.succeeded.unwrap_or_default())
+                .saturating_add(uncounted)
+                >= count,
+            pod_sets: vec![PodSetView {
+                name: POD_SET_NAME_DEFAULT.to_owned(),
+                count,
+                min_count: least.filter(|it| (1..count).contains(it)),
+                template: Arc::new(strip_template(spec.template)),
+            }],
+            template_source: source.filter(|_| ended.is_none()).unwrap_or_default(),
+            result: ended,
+            ..job_view_from_metadata(&job.metadata)
+        })
+    }
+
+    fn templates(&self, job: &JobView) -> Vec<Value> {
+        vec![job.template_source_json()]
+    }
+
+    fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value {
+        let (Some(have), Some(want)) = (job.pod_sets.first(), placed.first()) else {
+            return json!({});
+        };
+        let mut spec = json!({});
+        let template = pod_template_patch(have, want);
+        if template.as_object().is_some_and(|it| !it.is_empty()) {
+            spec = json!({"template": {"spec": template}});
+        }
+        if let Some(count) = want.count
+            && have.count != count
+            && let Some(spec) = spec.as_object_mut()
+        {
+            spec.insert("parallelism".to_owned(), json!(count));
+        }
+        spec
+    }
+}
+
+/// Whether its controller says that it is suspended; `None` if it has never said anything of that.
+fn suspended_condition(status: &JobStatus) -> Option<bool> {
+    let mut conditions = status.conditions.iter().flatten();
+    let condition = conditions.find(|it| it.type_ == "Suspended")?;
+    Some(condition.status == "True")
+}
+
+fn job_result(status: &JobStatus) -> Option<JobResult> {
+    let conditions = status.conditions.iter().flatten();
+    let mut conditions = conditions.filter(|it| it.status == "True");
+    let end = conditions.find(|it| it.type_ == "Complete" || it.type_ == "Failed")?;
+    Some(JobResult {
+        is_success: end.type_ == "Complete",
+        message: end.message.clone().unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BatchJob;
+    use crate::job_adapters::JobKind;
+    use serde_json::json;
+
+    fn is_quiet(active: i32, terminating: i32, suspended: Option<bool>, has_started: bool) -> bool {
+        let conditions: Vec<_> = suspended
+            .map(|it| json!({"type": "Suspended", "status": if it { "True" } else { "False" }}))
+            .into_iter()
+            .collect();
+        let mut status = json!({
+            "active": active, "terminating": terminating, "conditions": conditions,
+        });
+        if has_started {
+            status["startTime"] = json!("2024-05-01T00:00:00Z");
+        }
+        let job = json!({
+            "metadata": {"name": "j", "namespace": "team"},
+            "spec": {"suspend": true, "template": {"spec": {"containers": []}}},
+            "status": status,
+        });
+        BatchJob.parse(job).unwrap().is_quiescent
+    }
+
+    #[test]
+    fn batch_job_start_is_confirmed_by_its_controller() {
+        for (suspend, condition, has_started, expected) in [
+            (true, None, false, false),
+            // It was started, and what stands in its status is from before.
+            (false, Some("True"), false, true),
+            (false, Some("True"), true, true),
+            (false, None, false, true),
+            (false, Some("False"), true, false),
+            // It was never suspended.
+            (false, None, true, false),
+        ] {
+            let mut status = json!({});
+            if let Some(it) = condition {
+                status["conditions"] = json!([{"type": "Suspended", "status": it}]);
+            }
+            if has_started {
+                status["startTime"] = json!("2024-05-01T00:00:00Z");
+            }
+            let job = json!({
+                "metadata": {"name": "j", "namespace": "team"},
+                "spec": {"suspend": suspend, "template": {"spec": {"containers": []}}},
+                "status": status,
+            });
+            let is_unknown = BatchJob.parse(job).unwrap().is_start_unconfirmed;
+            assert_eq!(
+                is_unknown, expected,
+                "{suspend} {condition:?} {has_started}"
+            );
+        }
+    }
+
+    #[test]
+    fn batch_job_without_active_pods_and_suspended_is_quiescent() {
+        for (active, terminating, suspended, has_started, expected) in [
+            (0, 0, None, false, true),
+            (0, 0, Some(true), true, true),
+            // A pod on its way out, or on a node that will never say that it is gone.
+            (0, 2, Some(true), true, true),
+            (1, 0, Some(true), true, false),
+            (1, 2, Some(true), true, false),
+            // Its controller has not seen yet that it is to stop.
+            (0, 0, None, true, false),
+            (0, 0, Some(false), true, false),
+        ] {
+            assert_eq!(
+                is_quiet(active, terminating, suspended, has_started),
+                expected,
+                "{active} {terminating} {suspended:?} {has_started}"
+            );
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `JobSet` (`jobset.x-k8s.io`): jobs of several templates that run together.
+
+use super::{
+    JobResult, JobKind, PodPlacement, PodSetView, Resource, JobView, JobParseError, job_view_from_metadata, decode, strip_template,
+    pod_template_patch, max_running_pods,
+};
+use k8s_openapi::api::batch::v1::JobTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A `JobSet` has one pod set for each of its replicated jobs.
+pub(super) struct JobSet;
+
+#[derive(Default, Deserialize)]
+struct JobSetObject {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: JobSetSpec,
+    #[serde(default)]
+    status: JobSetStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JobSetSpec {
+    suspend: bool,
+    replicated_jobs: Vec<ReplicatedJob>,
+}
+
+#[derive(Deserialize)]
+struct ReplicatedJob {
+    name: String,
+    #[serde(default = "one")]
+    replicas: i32,
+    template: JobTemplateSpec,
+}
+
+const fn one() -> i32 {
+    1
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct JobSetStatus {
+    conditions: Vec<Condition>,
+    replicated_jobs_status: Vec<ReplicatedJobStatus>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ReplicatedJobStatus {
+    name: String,
+    ready: i32,
+    succeeded: i32,
+    active: i32,
+}
+
+impl JobKind for JobSet {
+    fn resource(&self) -> Resource {
+        Resource {
+            group: "jobset.x-k8s.io",
+            version: "v1alpha2",
+            kind: "JobSet",
+            plural: "jobsets",
+        }
+    }
+
+    fn is_built_in(&self) -> bool {
+        false
+    }
+
+    fn parse(&self, object: Value) -> Result<JobView, JobParseError> {
+        let source = object.pointer("/spec/replicatedJobs").map(Value::to_string);
+        let JobSetObject {
+            metadata,
+            spec,
+            status,
+        } = decode("jobset", object)?;
+        let jobs = &status.replicated_jobs_status;
+        let is_up = |it: &ReplicatedJob| {
+            let mut jobs = jobs.iter().filter(|of| of.name == it.name);
+            jobs.any(|of| of.ready.saturating_add(of.succeeded) >= it.replicas)
+        };
+        let is_ready = spec.replicated_jobs.iter().all(is_up);
+        let end = status.conditions.iter().filter(|it| it.status == "True");
+        let mut end = end.filter(|it| it.type_ == "Completed" || it.type_ == "Failed");
+        let ended = end.next().map(|it| JobResult {
+            is_success: it.type_ == "Completed",
+            message: it.message.clone(),
+        });
+        let mut suspended = status
+            .conditions
+            .iter()
+            .filter(|it| it.type_ == "Suspended");
+        // Of one that was never suspended its controller says nothing, but it counts its jobs.
+        let suspended = suspended.next().map(|it| it.status == "True");
+        let is_known_started = suspended == Some(false) || suspended.is_none() && !jobs.is_empty();
+        Ok(JobView {
+            is_suspended: spec.suspend,
+            is_start_unconfirmed: !spec.suspend && !is_known_started,
+            is_quiescent: jobs.iter().all(|it| it.active == 0) && suspended != Some(false),
+            is_ready,
+            pod_sets: spec.replicated_jobs.into_iter().map(pod_set).collect(),
+            template_source: source.filter(|_| ended.is_none()).unwrap_or_default(),
+            result: ended,
+            ..job_view_from_metadata(&metadata)
+        })
+    }
+
+    fn templates(&self, job: &JobView) -> Vec<Value> {
+        let jobs = job.template_source_json();
+        let jobs = jobs.as_array().into_iter().flatten();
+        let template = |it: &Value| it.pointer("/template/spec/template").cloned();
+        jobs.map(|it| template(it).unwrap_or_default()).collect()
+    }
+
+    // A merge patch replaces lists whole.
+    fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value {
+        let mut jobs = job.template_source_json();
+        let there = jobs.as_array_mut().into_iter().flatten();
+        for ((it, have), want) in there.zip(&job.pod_sets).zip(placed) {
+            let template = pod_template_patch(have, want);
+            if let Some(pod) = it.pointer_mut("/template/spec/template/spec") {
+                apply_merge_patch(pod, &template);
+            }
+        }
+        json!({"replicatedJobs": jobs})
+    }
+}
+
+/// A merge patch (RFC 7386).
+fn apply_merge_patch(into: &mut Value, patch: &Value) {
+    let Some(patch) = patch.as_object() else {
+        into.clone_from(patch);
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    let Some(object) = into.as_object_mut() else {
+        return;
+    };
+    for (key, value) in patch {
+        if value.is_null() {
+            object.remove(key);
+        } else {
+            apply_merge_patch(object.entry(key.as_str()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+fn pod_set(job: ReplicatedJob) -> PodSetView {
+    let spec = job.template.spec.unwrap_or_default();
+    let each = max_running_pods(spec.parallelism, spec.completions);
+    PodSetView {
+        name: job.name,
+        count: each.saturating_mul(job.replicas),
+        min_count: None,
+        template: Arc::new(strip_template(spec.template)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::super::{JobKind, batch_job::BatchJob};
+    use super::JobSet;
+    use serde_json::json;
+
+    #[test]
+    fn job_owned_by_job_set_is_part() {
+        let job = |owners| {
+            let object = json!({
+                "metadata": {"name": "j", "namespace": "n", "ownerReferences": owners,
+                    "labels": {"lockkeeper.dev/queue-name": "q"}},
+                "spec": {"template": {"spec": {"containers": []}}},
+            });
+            BatchJob.parse(object).unwrap().is_part
+        };
+        let owner = |kind: &str, group: &str, controls: bool| {
+            json!([{"apiVersion": format!("{group}/v1"), "kind": kind, "name": "o", "uid": "u",
+                "controller": controls}])
+        };
+        assert!(job(owner("JobSet", "jobset.x-k8s.io", true)));
+        assert!(!job(owner("JobSet", "jobset.x-k8s.io", false)));
+        assert!(!job(owner("CronJob", "batch", true)));
+        assert!(!job(json!(null)));
+    }
+
+    #[test]
+    fn job_set_start_and_stop_are_confirmed_by_its_controller() {
+        for (suspend, condition, counts, is_start_unknown, is_quiet) in [
+            (true, None, false, false, true),
+            (true, Some("True"), true, false, true),
+            // Its controller has not seen yet that it is to stop.
+            (true, Some("False"), true, false, false),
+            // It was started, and what stands in its status is from before.
+            (false, None, false, true, true),
+            (false, Some("True"), true, true, true),
+            (false, Some("False"), true, false, false),
+            // It was never suspended.
+            (false, None, true, false, true),
+        ] {
+            let mut status = json!({});
+            if let Some(it) = condition {
+                status["conditions"] = json!([{
+                    "type": "Suspended", "status": it, "reason": "Told", "message": "",
+                    "lastTransitionTime": "2024-05-01T00:00:00Z",
+                }]);
+            }
+            if counts {
+                status["replicatedJobsStatus"] =
+                    json!([{"name": "w", "ready": 0, "succeeded": 0, "active": 0}]);
+            }
+            let set = json!({
+                "metadata": {"name": "s", "namespace": "n"},
+                "spec": {"suspend": suspend, "replicatedJobs": []},
+                "status": status,
+            });
+            let seen = JobSet.parse(set).unwrap();
+            assert_eq!(
+                (seen.is_start_unconfirmed, seen.is_quiescent),
+                (is_start_unknown, is_quiet),
+                "{suspend} {condition:?} {counts}"
+            );
+        }
+    }
+
+    #[test]
+    fn job_set_pod_set_counts_pods_of_all_replicas() {
+        let set = json!({
+            "metadata": {"name": "s", "namespace": "n"},
+            "spec": {"suspend": true, "replicatedJobs": [{"name": "w", "replicas": 3, "template":
+                {"spec": {"parallelism": 4, "completions": 2,
+                    "template": {"spec": {"containers": []}}}}}]},
+            "status": {"replicatedJobsStatus": [{"name": "w", "ready": 2, "succeeded": 1, "active": 1}]},
+        });
+        let seen = JobSet.parse(set).unwrap();
+        assert!(seen.is_suspended && seen.is_ready && !seen.is_quiescent);
+        assert_eq!((seen.pod_sets.len(), seen.pod_sets[0].count), (1, 6));
+    }
+}

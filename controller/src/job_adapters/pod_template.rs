@@ -1,0 +1,38 @@
+//! What of a pod template is used: what its pods ask for, and where they may run.
+
+use k8s_openapi::api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
+
+/// The template without all that decides nothing here. What is left of two templates is equal if and only if
+/// they fare alike.
+#[must_use]
+pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
+    PodTemplateSpec {
+        metadata: None,
+        spec: template.spec.map(|spec| PodSpec {
+            containers: spec.containers.into_iter().map(strip_container).collect(),
+            init_containers: spec
+                .init_containers
+                .map(|all| all.into_iter().map(strip_container).collect()),
+            node_selector: spec.node_selector.filter(|it| !it.is_empty()),
+            affinity: spec
+                .affinity
+                .and_then(|it| it.node_affinity)
+                .map(|nodes| Affinity {
+                    node_affinity: Some(nodes),
+                    ..Affinity::default()
+                }),
+            tolerations: spec.tolerations.filter(|it| !it.is_empty()),
+            overhead: spec.overhead,
+            resources: spec.resources,
+            ..PodSpec::default()
+        }),
+    }
+}
+
+fn strip_container(it: Container) -> Container {
+    Container {
+        resources: it.resources,
+        restart_policy: it.restart_policy,
+        ..Container::default()
+    }
+}

@@ -1,0 +1,157 @@
+//! Leading by a Lease (`coordination.k8s.io`).
+
+use super::lease::{LeaseCandidate, LeaseTiming};
+use super::{RunError, error_with_causes};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client, Error};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+/// Longest to give the lease back at the end, in seconds.
+const RELEASE_TIMEOUT_SECONDS: u64 = 2;
+
+/// Which lease, and how it is kept.
+#[derive(Clone, Debug)]
+pub struct LeaseSettings {
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Who holds it, when it is this process.
+    pub identity: String,
+    /// For how long.
+    pub timing: LeaseTiming,
+}
+
+/// Until when this process leads; `None` if it does not.
+pub(super) type LeaderUntil = watch::Receiver<Option<Instant>>;
+
+/// Keeps trying to hold the lease, and says until when it is held. Ends when nobody listens.
+pub(super) fn start_election(client: &Client, settings: LeaseSettings) -> (LeaderUntil, LeaderElector) {
+    let (sender, lead) = watch::channel(None);
+    let keeper = LeaderElector {
+        leases: Api::namespaced(client.clone(), &settings.namespace),
+        name: settings.name,
+        timing: settings.timing,
+        candidate: LeaseCandidate::new(settings.identity, settings.timing),
+        started: Instant::now(),
+    };
+    let mut own = keeper.clone_for_task();
+    tokio::spawn(async move {
+        let mut was_told = false;
+        while !sender.is_closed() {
+            let begun = Instant::now();
+            let limit = own.timing.retry_period.max(Duration::from_secs(1));
+            match timeout(limit, own.try_acquire_or_renew()).await {
+                Ok(Ok(is_held)) => {
+                    was_told = false;
+                    // Counted from before the write: whoever looks at it can only have seen it later.
+                    let until = is_held.then(|| begun + own.timing.renew_deadline);
+                    sender.send_replace(until);
+                }
+                Ok(Err(error)) => {
+                    if !was_told {
+                        let error = error_with_causes(&error);
+                        tracing::warn!(lease = %own.name, %error, "cannot keep the lease; trying again");
+                    }
+                    was_told = true;
+                }
+                Err(_) => tracing::warn!(lease = %own.name, "no answer about the lease in time"),
+            }
+            sleep(own.timing.retry_period).await;
+        }
+    });
+    (lead, keeper)
+}
+
+/// Holds the lease, or tries to.
+pub(super) struct LeaderElector {
+    leases: Api<Lease>,
+    name: String,
+    timing: LeaseTiming,
+    candidate: LeaseCandidate,
+    started: Instant,
+}
+
+impl LeaderElector {
+    fn clone_for_task(&self) -> Self {
+        Self {
+            leases: self.leases.clone(),
+            name: self.name.clone(),
+            timing: self.timing,
+            candidate: self.candidate.restarted(),
+            started: self.started,
+        }
+    }
+
+    /// Whether the lease is held now.
+    async fn try_acquire_or_renew(&mut self) -> Result<bool, Error> {
+        let lease = self.leases.get_opt(&self.name).await?;
+        let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let spec = lease.as_ref().and_then(|it| it.spec.as_ref());
+        let Some(wanted) = self.candidate.try_acquire(spec, now_ms, &wall_clock_now()) else {
+            return Ok(false);
+        };
+        let by = PostParams::default();
+        let written = if let Some(mut lease) = lease {
+            lease.spec = Some(wanted);
+            self.leases.replace(&self.name, &by, &lease).await
+        } else {
+            let lease = Lease {
+                metadata: ObjectMeta {
+                    name: Some(self.name.clone()),
+                    ..ObjectMeta::default()
+                },
+                spec: Some(wanted),
+            };
+            self.leases.create(&by, &lease).await
+        };
+        match written {
+            Ok(_) => Ok(true),
+            // Another was first.
+            Err(Error::Api(status)) if status.code == 409 => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gives it back, if it is held.
+    pub(super) async fn release(self) {
+        let limit = Duration::from_secs(RELEASE_TIMEOUT_SECONDS);
+        let given = timeout(limit, async {
+            let Some(mut lease) = self.leases.get_opt(&self.name).await? else {
+                return Ok::<_, Error>(());
+            };
+            let spec = lease.spec.clone().unwrap_or_default();
+            if let Some(free) = self.candidate.release(&spec, &wall_clock_now()) {
+                lease.spec = Some(free);
+                let by = PostParams::default();
+                self.leases.replace(&self.name, &by, &lease).await?;
+            }
+            Ok(())
+        });
+        if !matches!(given.await, Ok(Ok(()))) {
+            tracing::warn!("the lease could not be given back; it runs out by itself");
+        }
+    }
+}
+
+fn wall_clock_now() -> MicroTime {
+    MicroTime(Timestamp::now())
+}
+
+/// Whether the lease can be read at all: a name that is wrong or a right that is missing is told at the
+/// start.
+pub(super) async fn check_access(client: &Client, settings: &LeaseSettings) -> Result<(), RunError> {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.namespace);
+    match leases.get_opt(&settings.name).await {
+        Err(Error::Api(status)) if status.code == 403 => Err(RunError::Lease {
+            name: format!("{}/{}", settings.namespace, settings.name),
+            why: status.message,
+        }),
+        _ => Ok(()),
+    }
+}

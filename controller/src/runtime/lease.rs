@@ -1,0 +1,171 @@
+//! Who leads: what a Lease says, and what to write into it.
+//!
+//! As client-go does it: a lease is free when its record has not changed for its own duration, by the clock
+//! of who looks. Clocks of different machines are never compared.
+
+use k8s_openapi::api::coordination::v1::LeaseSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use std::time::Duration;
+
+/// For how long a lease is good, and how often it is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeaseTiming {
+    /// After this time without a renewal others may take it.
+    pub duration: Duration,
+    /// After this time without a renewal the leader writes no more. It is shorter than the lease.
+    pub renew_deadline: Duration,
+    /// Between two looks.
+    pub retry_period: Duration,
+}
+
+/// What others have written into a lease.
+type LeaseRecord = (Option<String>, Option<MicroTime>, Option<i32>);
+
+/// One who may lead.
+#[derive(Debug)]
+pub(super) struct LeaseCandidate {
+    identity: String,
+    timing: LeaseTiming,
+    /// The record that was seen last, and since when, in milliseconds of this machine's own clock.
+    last_record: Option<(LeaseRecord, u64)>,
+}
+
+impl LeaseCandidate {
+    pub(super) fn new(identity: String, timing: LeaseTiming) -> Self {
+        Self {
+            identity,
+            timing,
+            last_record: None,
+        }
+    }
+
+    /// The same one, who has seen nothing yet.
+    pub(super) fn restarted(&self) -> Self {
+        Self::new(self.identity.clone(), self.timing)
+    }
+
+    /// What to write, if it is ours or free; `None` if another has it.
+    pub(super) fn try_acquire(
+        &mut self,
+        lease: Option<&LeaseSpec>,
+        now_ms: u64,
+        wall: &MicroTime,
+    ) -> Option<LeaseSpec> {
+        let none = LeaseSpec::default();
+        let lease = lease.unwrap_or(&none);
+        let holder = lease.holder_identity.as_deref().unwrap_or_default();
+        let is_mine = holder == self.identity;
+        if !is_mine && !holder.is_empty() && !self.is_expired(lease, now_ms) {
+            return None;
+        }
+        let seconds = i32::try_from(self.timing.duration.as_secs()).unwrap_or(i32::MAX);
+        let transitions = lease.lease_transitions.unwrap_or_default();
+        Some(LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: Some(seconds),
+            renew_time: Some(wall.clone()),
+            acquire_time: if is_mine {
+                lease.acquire_time.clone()
+            } else {
+                Some(wall.clone())
+            },
+            lease_transitions: Some(if is_mine {
+                transitions
+            } else {
+                transitions.saturating_add(1)
+            }),
+            ..LeaseSpec::default()
+        })
+    }
+
+    fn is_expired(&mut self, lease: &LeaseSpec, now_ms: u64) -> bool {
+        let record = (
+            lease.holder_identity.clone(),
+            lease.renew_time.clone(),
+            lease.lease_transitions,
+        );
+        match &self.last_record {
+            Some((before, since_ms)) if *before == record => {
+                let seconds = lease.lease_duration_seconds.unwrap_or_default();
+                let good_ms = u64::try_from(seconds)
+                    .unwrap_or_default()
+                    .saturating_mul(1000);
+                now_ms.saturating_sub(*since_ms) >= good_ms
+            }
+            _ => {
+                self.last_record = Some((record, now_ms));
+                false
+            }
+        }
+    }
+
+    /// The lease given back, so that the next one need not wait; `None` if it is not ours.
+    pub(super) fn release(&self, lease: &LeaseSpec, wall: &MicroTime) -> Option<LeaseSpec> {
+        let is_mine = lease.holder_identity.as_deref() == Some(self.identity.as_str());
+        is_mine.then(|| LeaseSpec {
+            holder_identity: Some(String::new()),
+            lease_duration_seconds: Some(1),
+            renew_time: Some(wall.clone()),
+            ..lease.clone()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use k8s_openapi::jiff::Timestamp;
+
+    fn wall(second: i64) -> MicroTime {
+        MicroTime(Timestamp::from_second(second).unwrap())
+    }
+
+    fn candidate(name: &str) -> LeaseCandidate {
+        let terms = LeaseTiming {
+            duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+        };
+        LeaseCandidate::new(name.to_owned(), terms)
+    }
+
+    #[test]
+    fn lease_candidate_empty_lease_is_acquired_and_renewed() {
+        let mut a = candidate("a");
+        let first = a.try_acquire(None, 0, &wall(100)).unwrap();
+        assert_eq!(first.holder_identity.as_deref(), Some("a"));
+        assert_eq!(first.lease_transitions, Some(1));
+        let next = a.try_acquire(Some(&first), 2_000, &wall(102)).unwrap();
+        assert_eq!(next.acquire_time, first.acquire_time);
+        assert_eq!(next.renew_time, Some(wall(102)));
+        assert_eq!(next.lease_transitions, Some(1));
+    }
+
+    #[test]
+    fn lease_candidate_unchanged_lease_expires_after_its_duration() {
+        let (mut a, mut b) = (candidate("a"), candidate("b"));
+        let mut lease = a.try_acquire(None, 0, &wall(100)).unwrap();
+        // Whatever the clocks say: what counts is when b first saw it.
+        assert_eq!(b.try_acquire(Some(&lease), 1_000, &wall(9_999)), None);
+        assert_eq!(b.try_acquire(Some(&lease), 15_999, &wall(9_999)), None);
+        lease = a.try_acquire(Some(&lease), 20_000, &wall(120)).unwrap();
+        assert_eq!(b.try_acquire(Some(&lease), 16_000, &wall(9_999)), None);
+        assert_eq!(b.try_acquire(Some(&lease), 30_999, &wall(9_999)), None);
+        let taken = b.try_acquire(Some(&lease), 31_000, &wall(9_999)).unwrap();
+        assert_eq!(taken.holder_identity.as_deref(), Some("b"));
+        assert_eq!(taken.lease_transitions, Some(2));
+        assert_eq!(a.try_acquire(Some(&taken), 22_000, &wall(122)), None);
+    }
+
+    #[test]
+    fn lease_candidate_released_lease_is_acquired_at_once() {
+        let (mut a, mut b) = (candidate("a"), candidate("b"));
+        let lease = a.try_acquire(None, 0, &wall(100)).unwrap();
+        assert_eq!(b.release(&lease, &wall(101)), None);
+        let free = a.release(&lease, &wall(101)).unwrap();
+        let taken = b.try_acquire(Some(&free), 0, &wall(101)).unwrap();
+        assert_eq!(taken.holder_identity.as_deref(), Some("b"));
+    }
+}

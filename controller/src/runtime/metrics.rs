@@ -1,0 +1,363 @@
+//! What the controller counts, in Prometheus' terms.
+
+use crate::{Counters, WriteResult, Reconciler, WritePurpose};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+/// What every name begins with.
+const PREFIX: &str = "lockkeeper_controller";
+
+/// A text as the value of a label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Text(&'static str);
+
+impl EncodeLabelValue for Text {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        encoder.write_str(self.0)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WriteLabels {
+    what: Text,
+    result: Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueueLabels {
+    cluster_queue: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DecisionLabels {
+    decision: Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PreemptionStepLabels {
+    step: Text,
+}
+
+/// What may become of a write.
+const RESULTS: [&str; 7] = [
+    "done", "conflict", "exists", "absent", "refused", "failed", "dry_run",
+];
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    registry: Registry,
+    writes: Family<WriteLabels, Counter>,
+    write_seconds: Histogram,
+    decide_seconds: Histogram,
+    wait_seconds: Histogram,
+    lag_seconds: Histogram,
+    cycles: Counter,
+    decisions: Family<DecisionLabels, Counter>,
+    admitted: Counter,
+    victims: Family<ReasonLabels, Counter>,
+    dropped_events: Counter,
+    preemption_steps: Family<PreemptionStepLabels, Gauge>,
+    pending: Family<QueueLabels, Gauge>,
+    reserving: Family<QueueLabels, Gauge>,
+    leading: Gauge,
+    in_flight: Gauge,
+    last_counters: Counters,
+}
+
+impl Metrics {
+    pub(super) fn new() -> Self {
+        let seconds = || Histogram::new(exponential_buckets(0.000_1, 4.0, 10));
+        let mut made = Self {
+            writes: Family::default(),
+            write_seconds: seconds(),
+            decide_seconds: seconds(),
+            wait_seconds: Histogram::new(exponential_buckets(0.5, 2.0, 16)),
+            lag_seconds: seconds(),
+            cycles: Counter::default(),
+            decisions: Family::default(),
+            admitted: Counter::default(),
+            victims: Family::default(),
+            dropped_events: Counter::default(),
+            preemption_steps: Family::default(),
+            pending: Family::default(),
+            reserving: Family::default(),
+            leading: Gauge::default(),
+            in_flight: Gauge::default(),
+            last_counters: Counters::default(),
+            registry: Registry::with_prefix(PREFIX),
+        };
+        made.register_counters();
+        made.register_gauges();
+        made.register_times();
+        made.begin_at_zero();
+        made
+    }
+
+    fn register_counters(&mut self) {
+        let all = &mut self.registry;
+        let help = "Writes, by what they are for and what became of them";
+        all.register("writes", help, self.writes.clone());
+        all.register("cycles", "Admission cycles", self.cycles.clone());
+        let help = "What cycles decided about a workload that they looked at";
+        all.register("decisions", help, self.decisions.clone());
+        all.register("admitted", "Admissions written", self.admitted.clone());
+        let help = "Workloads preempted, by reason";
+        all.register("victims", help, self.victims.clone());
+        let help = "Events not written because too many waited";
+        all.register("events_dropped", help, self.dropped_events.clone());
+    }
+
+    fn register_gauges(&mut self) {
+        let all = &mut self.registry;
+        let help = "Workloads preempted, of these admitted again, of those preempted again";
+        all.register("thrash", help, self.preemption_steps.clone());
+        let help = "Workloads that wait, by ClusterQueue";
+        all.register("pending_workloads", help, self.pending.clone());
+        let help = "Workloads that hold quota, by ClusterQueue";
+        all.register("reserving_workloads", help, self.reserving.clone());
+        let help = "1 while this process may write";
+        all.register("leading", help, self.leading.clone());
+        let help = "Writes without an answer yet";
+        all.register("writes_under_way", help, self.in_flight.clone());
+    }
+
+    fn register_times(&mut self) {
+        let times = [
+            (
+                "write",
+                "From the begin of a write to its answer",
+                &self.write_seconds,
+            ),
+            (
+                "decide",
+                "One go: cycles, and what is to be written",
+                &self.decide_seconds,
+            ),
+            (
+                "time_to_admission",
+                "From the creation of a workload to its admission, each time it is admitted",
+                &self.wait_seconds,
+            ),
+            (
+                "watch_lag",
+                "From the answer to a write until the watch shows it",
+                &self.lag_seconds,
+            ),
+        ];
+        for (name, help, of) in times {
+            self.registry
+                .register_with_unit(name, help, Unit::Seconds, of.clone());
+        }
+    }
+
+    /// So that `rate()` sees the first of each, too.
+    fn begin_at_zero(&self) {
+        for what in WritePurpose::ALL {
+            for result in RESULTS {
+                let what = Text(what.as_str());
+                let result = Text(result);
+                drop(self.writes.get_or_create(&WriteLabels { what, result }));
+            }
+        }
+        let zero = Counters::default();
+        for (reason, _) in zero.victims {
+            let reason = Text(reason.as_str());
+            drop(self.victims.get_or_create(&ReasonLabels { reason }));
+        }
+        for (decision, _) in zero.decisions {
+            let decision = Text(decision);
+            drop(self.decisions.get_or_create(&DecisionLabels { decision }));
+        }
+    }
+
+    pub(super) fn record_write(&self, what: WritePurpose, outcome: &WriteResult, took: Duration) {
+        let result = Text(match outcome {
+            WriteResult::Done(_) => "done",
+            WriteResult::Conflict => "conflict",
+            WriteResult::AlreadyExists => "exists",
+            WriteResult::NotFound => "absent",
+            WriteResult::Rejected(_) => "refused",
+            WriteResult::Failed(_) => "failed",
+            WriteResult::DryRun => "dry_run",
+        });
+        let labels = WriteLabels {
+            what: Text(what.as_str()),
+            result,
+        };
+        self.writes.get_or_create(&labels).inc();
+        self.write_seconds.observe(took.as_secs_f64());
+    }
+
+    pub(super) fn record_cycles(&mut self, reconciler: &mut Reconciler, took: Duration) {
+        self.decide_seconds.observe(took.as_secs_f64());
+        let now = reconciler.counters();
+        let before = std::mem::replace(&mut self.last_counters, now);
+        self.cycles.inc_by(now.cycles.saturating_sub(before.cycles));
+        self.admitted
+            .inc_by(now.admitted.saturating_sub(before.admitted));
+        self.dropped_events
+            .inc_by(now.dropped_events.saturating_sub(before.dropped_events));
+        for ((decision, now), (_, before)) in now.decisions.into_iter().zip(before.decisions) {
+            let more = now.saturating_sub(before);
+            if more > 0 {
+                let decision = Text(decision);
+                let of = self.decisions.get_or_create(&DecisionLabels { decision });
+                of.inc_by(more);
+            }
+        }
+        for ((reason, now), (_, before)) in now.victims.iter().zip(before.victims) {
+            let more = now.saturating_sub(before);
+            if more > 0 {
+                let labels = ReasonLabels {
+                    reason: Text(reason.as_str()),
+                };
+                self.victims.get_or_create(&labels).inc_by(more);
+            }
+        }
+        for waited_s in reconciler.take_admission_waits() {
+            #[allow(clippy::cast_precision_loss, reason = "seconds of a wait")]
+            self.wait_seconds.observe(waited_s as f64);
+        }
+        self.in_flight
+            .set(i64::try_from(reconciler.in_flight_writes()).unwrap_or(i64::MAX));
+    }
+
+    pub(super) fn record_watch_lag(&self, lag: Duration) {
+        self.lag_seconds.observe(lag.as_secs_f64());
+    }
+
+    pub(super) fn set_leading(&self, is_leading: bool) {
+        self.leading.set(i64::from(is_leading));
+    }
+
+    /// All of it as text, in the format of `OpenMetrics`.
+    pub(super) fn encode_text(&self, reconciler: &Reconciler) -> String {
+        let state = reconciler.objects().state();
+        self.pending.clear();
+        self.reserving.clear();
+        for (name, queue) in state.queues() {
+            let labels = QueueLabels {
+                cluster_queue: name.to_owned(),
+            };
+            let waiting = state.pending_counts(queue);
+            let waiting = waiting.queued.saturating_add(waiting.backing_off);
+            let number = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
+            self.pending.get_or_create(&labels).set(number(waiting));
+            self.reserving
+                .get_or_create(&labels)
+                .set(number(state.admitted_count(queue)));
+        }
+        let thrash = state.thrash_stats();
+        for (name, number) in [
+            ("preempted", thrash.preempted),
+            ("readmitted", thrash.readmitted),
+            ("preempted_again", thrash.preempted_again),
+        ] {
+            let labels = PreemptionStepLabels { step: Text(name) };
+            let number = i64::try_from(number).unwrap_or(i64::MAX);
+            self.preemption_steps.get_or_create(&labels).set(number);
+        }
+        let mut text = String::new();
+        // Into a string nothing fails.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    fn sample_text() -> String {
+        let metrics = Metrics::new();
+        // A family is shown when it has a series.
+        let cluster_queue = "queue".to_owned();
+        let of = QueueLabels { cluster_queue };
+        drop(metrics.pending.get_or_create(&of));
+        drop(metrics.reserving.get_or_create(&of));
+        let step = Text("preempted");
+        drop(metrics.preemption_steps.get_or_create(&PreemptionStepLabels { step }));
+        encoded(&metrics)
+    }
+
+    fn encoded(metrics: &Metrics) -> String {
+        let mut text = String::new();
+        encode(&mut text, &metrics.registry).unwrap();
+        text
+    }
+
+    /// The rows of the table, without the column of labels.
+    fn documented_metrics() -> BTreeSet<[String; 3]> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
+        let page = fs::read_to_string(path).unwrap();
+        let rows = page
+            .lines()
+            .filter(|it| it.contains(&format!("| `{PREFIX}_")));
+        rows.map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [_, name, kind, _, meaning, _] = cells[..] else {
+                panic!("{row}");
+            };
+            [name.trim_matches('`'), kind, meaning].map(str::to_owned)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn metrics_match_documentation() {
+        let text = sample_text();
+        let mut kinds = text.lines().filter_map(|it| it.strip_prefix("# TYPE "));
+        let mut known = BTreeSet::new();
+        for help in text.lines().filter_map(|it| it.strip_prefix("# HELP ")) {
+            let (name, meaning) = help.split_once(' ').unwrap();
+            let kind = kinds
+                .find_map(|it| it.strip_prefix(name)?.strip_prefix(' '))
+                .unwrap();
+            let suffix = if kind == "counter" { "_total" } else { "" };
+            known.insert([
+                format!("{name}{suffix}"),
+                kind.to_owned(),
+                meaning.to_owned(),
+            ]);
+        }
+        assert_eq!(known, documented_metrics());
+    }
+
+    #[test]
+    fn metrics_new_has_series_for_every_write_result() {
+        let metrics = Metrics::new();
+        let before = encoded(&metrics);
+        let why = String::new();
+        for outcome in [
+            WriteResult::Done(1),
+            WriteResult::Conflict,
+            WriteResult::AlreadyExists,
+            WriteResult::NotFound,
+            WriteResult::Rejected(why.clone()),
+            WriteResult::Failed(why),
+            WriteResult::DryRun,
+        ] {
+            metrics.record_write(WritePurpose::Admit, &outcome, Duration::ZERO);
+        }
+        let after = encoded(&metrics);
+        assert_eq!(before.lines().count(), after.lines().count());
+    }
+}

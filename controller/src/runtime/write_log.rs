@@ -1,0 +1,142 @@
+//! What is logged of writes. No line holds what users have put into their templates: that may be secret.
+
+use super::watch::job_resource;
+use crate::{WriteResult, ObjectRef, WriteOp, WriteRequest};
+use serde_json::{Map, Value, json};
+
+/// What of a pod template a write of ours is about.
+const OWN_TEMPLATE_FIELDS: [&str; 2] = ["nodeSelector", "tolerations"];
+
+/// Says what became of a write.
+pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
+    let (what, target) = (write.purpose.as_str(), describe(&write.object));
+    match outcome {
+        WriteResult::Done(_) => tracing::debug!(what, %target, "written"),
+        WriteResult::Conflict | WriteResult::AlreadyExists | WriteResult::NotFound | WriteResult::DryRun => {
+            tracing::debug!(what, %target, ?outcome, "outrun");
+        }
+        WriteResult::Rejected(why) => tracing::warn!(what, %target, %why, "refused"),
+        WriteResult::Failed(why) => tracing::warn!(what, %target, %why, "failed; trying again"),
+    }
+}
+
+/// Says what would be written. The field `patch` is JSON, whatever the format of the log.
+pub(super) fn log_dry_run(write: &WriteRequest) {
+    let (target, patch) = (describe(&write.object), body(&write.op));
+    tracing::info!(what = write.purpose.as_str(), %target, %patch, "would write");
+}
+
+/// What would be sent, without the templates.
+fn body(verb: &WriteOp) -> Value {
+    match verb {
+        WriteOp::Create(body) | WriteOp::Patch(body) | WriteOp::PatchStatus(body) => redacted(body),
+        WriteOp::Delete { uid } => json!({"preconditions": {"uid": uid}}),
+    }
+}
+
+/// The same without the templates, but for what of them is ours.
+fn redacted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => Value::Object(
+            fields
+                .iter()
+                .map(|(key, it)| {
+                    let it = if key == "template" {
+                        redacted_template(it)
+                    } else {
+                        redacted(it)
+                    };
+                    (key.clone(), it)
+                })
+                .collect(),
+        ),
+        Value::Array(all) => Value::Array(all.iter().map(redacted).collect()),
+        other => other.clone(),
+    }
+}
+
+/// A pod template, or that of a job in a JobSet with a pod template in it.
+fn redacted_template(value: &Value) -> Value {
+    let mut left = Map::new();
+    let Some(spec) = value.get("spec") else {
+        return Value::Object(left);
+    };
+    let mut kept: Map<String, Value> = Map::new();
+    for key in OWN_TEMPLATE_FIELDS {
+        kept.extend(spec.get(key).map(|it| (key.to_owned(), it.clone())));
+    }
+    let inner = spec.get("template").map(redacted_template);
+    kept.extend(inner.map(|it| ("template".to_owned(), it)));
+    left.insert("spec".to_owned(), Value::Object(kept));
+    Value::Object(left)
+}
+
+fn describe(target: &ObjectRef) -> String {
+    match target {
+        ObjectRef::Workload(name) => format!("workload {name}"),
+        ObjectRef::Job(job) => format!("{} {}", job_resource(job.kind).kind, job.name),
+        ObjectRef::ClusterQueue(name) => format!("clusterqueue {name}"),
+        ObjectRef::Cohort(name) => format!("cohort {name}"),
+        ObjectRef::LocalQueue(name) => format!("localqueue {name}"),
+        ObjectRef::ResourceFlavor(name) => format!("resourceflavor {name}"),
+        ObjectRef::Event(number) => format!("event {number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{body, redacted};
+    use crate::WriteOp;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn write_log_body_is_one_line_of_json() {
+        let patch = json!({"spec": {"suspend": true, "note": "a \"quote\"\nand a line"}});
+        let uid = "0b5e".to_owned();
+        for (verb, expected) in [
+            (WriteOp::Create(patch.clone()), patch.clone()),
+            (WriteOp::Patch(patch.clone()), patch.clone()),
+            (WriteOp::PatchStatus(patch.clone()), patch),
+            (
+                WriteOp::Delete { uid },
+                json!({"preconditions": {"uid": "0b5e"}}),
+            ),
+        ] {
+            let told = format!("{}", body(&verb));
+            assert!(!told.contains('\n'), "{told}");
+            assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn write_log_redacts_template_except_placement() {
+        let pod = json!({
+            "metadata": {"annotations": {"token": "secret"}},
+            "spec": {
+                "nodeSelector": {"pool": "spot"},
+                "containers": [{"name": "main", "env": [{"name": "TOKEN", "value": "secret"}]}],
+            },
+        });
+        let ours = json!({"spec": {"nodeSelector": {"pool": "spot"}}});
+        for (written, left) in [
+            (
+                json!({"spec": {"queueName": "q", "podSets": [{"count": 2, "template": pod}]}}),
+                json!({"spec": {"queueName": "q", "podSets": [{"count": 2, "template": ours}]}}),
+            ),
+            (
+                json!({"spec": {"suspend": false, "template": pod}}),
+                json!({"spec": {"suspend": false, "template": ours}}),
+            ),
+            (
+                json!({"spec": {"replicatedJobs": [{"template": {"spec": {"template": pod}}}]}}),
+                json!({"spec": {"replicatedJobs": [{"template": {"spec": {"template": ours}}}]}}),
+            ),
+            (
+                json!({"spec": {"template": null}}),
+                json!({"spec": {"template": {}}}),
+            ),
+        ] {
+            assert_eq!(redacted(&written), left);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Writes, and what becomes of them.
+
+use super::watch::job_resource;
+use crate::{JobKey, ObjectKey, WriteResult, ObjectRef, WriteOp, WritePurpose, WriteRequest};
+use http::header::ACCEPT;
+use http::{HeaderValue, Request};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective};
+use kube::core::{ApiResource, DynamicObject, Request as Builder};
+use kube::{Client, Error};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use serde::Deserialize;
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Who has written a field, for `kubectl get --show-managed-fields`.
+const FIELD_MANAGER: &str = "lockkeeper-controller";
+
+/// Of what was written only the metadata are asked for: the watch brings the rest.
+const METADATA_ONLY: &str =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// Performs a write. It ends within `limit`.
+pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Duration) -> WriteResult {
+    let request = match build_request(write) {
+        Ok(request) => request,
+        Err(error) => return WriteResult::Rejected(error.to_string()),
+    };
+    match timeout(limit, client.request_text(request)).await {
+        Err(_) => WriteResult::Failed(format!("no answer within {} s", limit.as_secs())),
+        Ok(Err(error)) => result_from_error(write, error),
+        Ok(Ok(text)) => {
+            let version = serde_json::from_str::<WriteResponse>(&text);
+            let version = version.ok().and_then(|it| it.metadata.resource_version);
+            let version = version.and_then(|it| it.parse().ok());
+            WriteResult::Done(version.unwrap_or_default())
+        }
+    }
+}
+
+/// What is read of an answer.
+#[derive(Deserialize)]
+struct WriteResponse {
+    #[serde(default)]
+    metadata: ResponseMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponseMetadata {
+    resource_version: Option<String>,
+}
+
+fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
+    let Error::Api(status) = error else {
+        // No answer, or none that can be understood: nobody knows.
+        return WriteResult::Failed(error.to_string());
+    };
+    let is_create = matches!(write.op, WriteOp::Create(_));
+    match status.code {
+        404 => {
+            // Of a create: its namespace or its kind is gone.
+            if is_create {
+                WriteResult::Rejected(status.message)
+            } else {
+                WriteResult::NotFound
+            }
+        }
+        409 if is_create && status.reason == "AlreadyExists" => WriteResult::AlreadyExists,
+        409 => WriteResult::Conflict,
+        400..=428 | 430..=499 => WriteResult::Rejected(status.message),
+        _ => WriteResult::Failed(status.message),
+    }
+}
+
+fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::request::Error> {
+    let (collection, name) = collection_and_name(write);
+    let builder = Builder::new(collection);
+    // What is written is typed, and nobody would read a warning of fields that the server does not know; the
+    // search for them takes a part of its time.
+    let by = PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        field_validation: Some(ValidationDirective::Ignore),
+        ..PatchParams::default()
+    };
+    let mut request = match &write.op {
+        WriteOp::Create(object) => {
+            let by = PostParams {
+                field_manager: Some(FIELD_MANAGER.to_owned()),
+                ..PostParams::default()
+            };
+            builder.create(&by, object.to_string().into_bytes())?
+        }
+        WriteOp::Patch(patch) => builder.patch(&name, &by, &merge_patch(patch))?,
+        WriteOp::PatchStatus(patch) => {
+            builder.patch_subresource("status", &name, &by, &merge_patch(patch))?
+        }
+        WriteOp::Delete { uid } => {
+            let only = DeleteParams::background().preconditions(Preconditions {
+                uid: Some(uid.clone()),
+                resource_version: None,
+            });
+            builder.delete(&name, &only)?
+        }
+    };
+    let accept = HeaderValue::from_static(METADATA_ONLY);
+    request.headers_mut().insert(ACCEPT, accept);
+    Ok(request)
+}
+
+fn merge_patch(patch: &Value) -> Patch<&Value> {
+    Patch::Merge(patch)
+}
+
+/// The URL of the collection, and the name in it.
+fn collection_and_name(write: &WriteRequest) -> (String, String) {
+    let (resource, name) = match (&write.object, write.purpose) {
+        // It is the job's, and has its namespace.
+        (ObjectRef::Job(JobKey { name, .. }), WritePurpose::CreateWorkload) => {
+            (ApiResource::erase::<Workload>(&()), name.clone())
+        }
+        (ObjectRef::Job(JobKey { kind, name }), _) => (job_resource(*kind), name.clone()),
+        (ObjectRef::Workload(name), _) => (ApiResource::erase::<Workload>(&()), name.clone()),
+        (ObjectRef::LocalQueue(name), _) => (ApiResource::erase::<LocalQueue>(&()), name.clone()),
+        (ObjectRef::ClusterQueue(name), _) => {
+            (ApiResource::erase::<ClusterQueue>(&()), ObjectKey::new("", name))
+        }
+        (ObjectRef::Cohort(name), _) => (ApiResource::erase::<Cohort>(&()), ObjectKey::new("", name)),
+        (ObjectRef::ResourceFlavor(name), _) => (
+            ApiResource::erase::<ResourceFlavor>(&()),
+            ObjectKey::new("", name),
+        ),
+        (ObjectRef::Event(_), _) => {
+            let events = ApiResource {
+                group: "events.k8s.io".to_owned(),
+                version: "v1".to_owned(),
+                api_version: "events.k8s.io/v1".to_owned(),
+                kind: "Event".to_owned(),
+                plural: "events".to_owned(),
+            };
+            let namespace = match &write.op {
+                WriteOp::Create(event) => event.pointer("/metadata/namespace"),
+                _ => None,
+            };
+            let namespace = namespace.and_then(Value::as_str).unwrap_or("default");
+            (events, ObjectKey::new(namespace, ""))
+        }
+    };
+    let namespace = Some(name.namespace()).filter(|it| !it.is_empty());
+    let path = <DynamicObject as kube::Resource>::url_path(&resource, namespace);
+    (path, name.name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use crate::WriteId;
+    use serde_json::json;
+
+    fn request_line(target: ObjectRef, what: WritePurpose, verb: WriteOp) -> String {
+        let write = WriteRequest {
+            id: WriteId(1),
+            object: target,
+            purpose: what,
+            op: verb,
+        };
+        let request = build_request(&write).unwrap();
+        format!("{} {}", request.method(), request.uri())
+    }
+
+    #[test]
+    fn write_request_uses_url_of_its_object() {
+        let by = "&fieldManager=lockkeeper-controller";
+        let patched = format!("{by}&fieldValidation=Ignore");
+        let workload = || ObjectRef::Workload(ObjectKey::new("team", "w"));
+        let job = || {
+            ObjectRef::Job(JobKey {
+                kind: 0,
+                name: ObjectKey::new("team", "j"),
+            })
+        };
+        let workloads = "/apis/lockkeeper.dev/v1alpha1/namespaces/team/workloads";
+        let patch = || WriteOp::Patch(json!({}));
+        assert_eq!(
+            request_line(workload(), WritePurpose::Admit, WriteOp::PatchStatus(json!({}))),
+            format!("PATCH {workloads}/w/status?{patched}")
+        );
+        assert_eq!(
+            request_line(job(), WritePurpose::CreateWorkload, WriteOp::Create(json!({}))),
+            format!("POST {workloads}?{by}")
+        );
+        assert_eq!(
+            request_line(job(), WritePurpose::StartJob, patch()),
+            format!("PATCH /apis/batch/v1/namespaces/team/jobs/j?{patched}")
+        );
+        let uid = "u".to_owned();
+        assert_eq!(
+            request_line(workload(), WritePurpose::DeleteWorkload, WriteOp::Delete { uid }),
+            format!("DELETE {workloads}/w?")
+        );
+        let event = json!({"metadata": {"namespace": "team"}});
+        assert_eq!(
+            request_line(ObjectRef::Event(1), WritePurpose::Event, WriteOp::Create(event)),
+            format!("POST /apis/events.k8s.io/v1/namespaces/team/events?{by}")
+        );
+        let queue = ObjectRef::ClusterQueue("q".to_owned());
+        assert_eq!(
+            request_line(queue, WritePurpose::Finalizer, patch()),
+            format!("PATCH /apis/lockkeeper.dev/v1alpha1/clusterqueues/q?{patched}")
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! One step of a world: somebody does one thing.
+
+use crate::quota::Limits;
+use crate::simulation::{InFlight, Simulation};
+use crate::write::{describe, written_object, execute};
+use lockkeeper_controller::{Kind, ObjectKey, WriteResult};
+use std::rc::Rc;
+
+/// Of a hundred writes during the disorder, how many fail in one way or another.
+const FAULTS_PERCENT: usize = 12;
+
+impl Simulation {
+    /// One step; false if nothing is left to happen.
+    pub fn step(&mut self) -> Result<bool, String> {
+        self.api.now_ms += self.rng.range(0, 15);
+        self.enqueue_changed_jobs();
+        let weights = self.possible_weights();
+        let Some(at) = self.rng.pick_weighted(&weights) else {
+            return Ok(self.advance_to_next_timer());
+        };
+        match at {
+            0 => self.poll_controller(),
+            1 => self.deliver_watch_event(),
+            2 => self.apply_write()?,
+            3 => self.deliver_write_result(),
+            4 => self.step_job_controller(),
+            5 => drop(self.api.collect_garbage()),
+            6 => {
+                self.users_left -= 1;
+                self.user_action();
+            }
+            _ => self.inject_fault(),
+        }
+        // Now and then nobody does anything for a while.
+        if !self.is_calm && self.rng.percent(2) {
+            self.api.now_ms += self.rng.range(0, 4_000);
+        }
+        match self.invariants.violation.take() {
+            Some(found) => Err(found),
+            None => Ok(true),
+        }
+    }
+
+    /// The weights of what can be done now.
+    fn possible_weights(&self) -> [usize; 8] {
+        let now_ms = self.api.now_ms;
+        let mut is_possible = [false; 8];
+        for it in &self.processes {
+            let is_awake = it.wake_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+            is_possible[0] |= it.has_new_input || is_awake;
+            is_possible[1] |= it
+                .watches
+                .iter()
+                .any(|(kind, watch)| watch.is_behind(&self.api, *kind));
+            is_possible[3] |= !it.write_results.is_empty();
+        }
+        is_possible[2] = !self.in_flight.is_empty();
+        is_possible[4] = !self.jobs_to_do.is_empty();
+        is_possible[5] = self.api.has_garbage;
+        is_possible[6] = self.users_left > 0;
+        is_possible[7] = self.faults_left > 0;
+        let mut weights = self.weights;
+        for (weight, is_possible) in weights.iter_mut().zip(is_possible) {
+            if !is_possible {
+                *weight = 0;
+            }
+        }
+        weights
+    }
+
+    /// Nothing happens before the next timer. False if there is none.
+    fn advance_to_next_timer(&mut self) -> bool {
+        let wakes = self.processes.iter().filter_map(|it| it.wake_at_ms);
+        let timers = self.job_timers.first().map(|(at_ms, _)| *at_ms);
+        let Some(at_ms) = wakes.chain(timers).min() else {
+            return false;
+        };
+        self.api.now_ms = self.api.now_ms.max(at_ms);
+        true
+    }
+
+    fn poll_controller(&mut self) {
+        let now_ms = self.api.now_ms;
+        let is_due = |at_ms: Option<i64>| at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+        let able = self.processes.iter().enumerate();
+        let able = able.filter(|(_, it)| it.has_new_input || is_due(it.wake_at_ms));
+        let able: Vec<usize> = able.map(|(at, _)| at).collect();
+        let at = *self.rng.pick(&able);
+        let process = &mut self.processes[at];
+        process.has_new_input = false;
+        let output = process.reconciler.poll(now_ms);
+        process.wake_at_ms = output.wake_at_ms;
+        let (number, is_sure) = (process.number, process.is_up_to_date);
+        let knows_users = process.has_observed(&self.api, self.invariants.last_user_version);
+        let limits = if output.writes.is_empty() {
+            Limits::new()
+        } else {
+            process.limits()
+        };
+        for write in output.writes {
+            self.log(|| format!("{number} writes {}", describe(&write)));
+            self.invariants.check_issued(&self.processes[at], &write);
+            self.in_flight.push(InFlight {
+                process: number,
+                write,
+                limits: limits.clone(),
+                is_up_to_date: is_sure,
+                has_observed_users: knows_users,
+                begun_at_version: self.api.version(),
+            });
+        }
+        let has_foreign = self.in_flight.iter().any(|it| it.process != number);
+        let has_own = self.in_flight.iter().any(|it| it.process == number);
+        let process = &mut self.processes[at];
+        let is_idle = !has_own && process.write_results.is_empty();
+        if process.is_leading
+            && is_idle
+            && !has_foreign
+            && process.has_observed(&self.api, process.must_observe_version)
+        {
+            process.is_up_to_date = true;
+        }
+    }
+
+    fn deliver_watch_event(&mut self) {
+        let mut behind = Vec::new();
+        for (at, process) in self.processes.iter().enumerate() {
+            for kind in process.kinds_behind(&self.api) {
+                let weight = if self.slow.contains(&kind) { 1 } else { 8 };
+                behind.push((at, kind, weight));
+            }
+        }
+        let weights: Vec<usize> = behind.iter().map(|(_, _, weight)| *weight).collect();
+        let at = self.rng.pick_weighted(&weights).unwrap();
+        let (at, kind, _) = behind[at];
+        let lines = self.processes[at].handle_next_event(&self.api, kind);
+        let number = self.processes[at].number;
+        for line in lines {
+            self.log(|| format!("{number} {line}"));
+        }
+    }
+
+    fn deliver_write_result(&mut self) {
+        let able = self.processes.iter().enumerate();
+        let able = able.filter(|(_, it)| !it.write_results.is_empty());
+        let able: Vec<usize> = able.map(|(at, _)| at).collect();
+        let at = *self.rng.pick(&able);
+        let now_ms = self.api.now_ms;
+        let (ticket, outcome) = self.processes[at].deliver_write_result(now_ms, &mut self.rng);
+        let number = self.processes[at].number;
+        self.log(|| format!("{number} is answered {}: {outcome:?}", ticket.0));
+    }
+
+    fn step_job_controller(&mut self) {
+        let names: Vec<ObjectKey> = self.jobs_to_do.iter().cloned().collect();
+        let name = self.rng.pick(&names).clone();
+        if !self.step_job(&name) {
+            self.jobs_to_do.remove(&name);
+        }
+    }
+
+    /// A write reaches the API server, or does not.
+    fn apply_write(&mut self) -> Result<(), String> {
+        let at = self.rng.below(self.in_flight.len());
+        let flight = self.in_flight.swap_remove(at);
+        let is_fault =
+            self.invariants.has_faults && !self.is_calm && self.rng.percent(FAULTS_PERCENT);
+        let fault = if is_fault { self.rng.below(4) } else { 9 };
+        let outcome = match fault {
+            0 => WriteResult::Failed("it never came".to_owned()),
+            1 => WriteResult::Rejected("somebody does not like it".to_owned()),
+            // Though nobody has changed it.
+            3 => WriteResult::Conflict,
+            _ => self.execute_write(&flight)?,
+        };
+        let outcome = match (fault, outcome) {
+            (2, _) => WriteResult::Failed("the answer never came".to_owned()),
+            (_, outcome) => outcome,
+        };
+        let (by, ticket) = (flight.process, flight.write.id);
+        self.log(|| format!("  write {} of {by}: {outcome:?}", ticket.0));
+        if let Some(process) = self.processes.iter_mut().find(|it| it.number == by) {
+            process.write_results.push((ticket, outcome));
+        }
+        let is_leaders = self
+            .processes
+            .iter()
+            .any(|it| it.number == by && it.is_leading);
+        if !is_leaders {
+            self.mark_leaders_outdated();
+        }
+        Ok(())
+    }
+
+    fn execute_write(&mut self, flight: &InFlight) -> Result<WriteResult, String> {
+        let (kind, name) = written_object(&flight.write);
+        let Some(kind) = kind else {
+            self.invariants.writes += 1;
+            return Ok(WriteResult::Done(self.api.version()));
+        };
+        let before = self.api.get(kind, &name).map(Rc::clone);
+        // What the reconciler writes is never wrong by itself.
+        let outcome = execute(&mut self.api, &flight.write)?;
+        if matches!(outcome, WriteResult::Done(_)) {
+            let before = before.as_deref();
+            self.invariants
+                .check_applied(&self.api, flight, kind, &name, before)?;
+        }
+        Ok(outcome)
+    }
+
+    fn inject_fault(&mut self) {
+        self.faults_left -= 1;
+        if self.processes.is_empty() {
+            return;
+        }
+        let at = self.rng.below(self.processes.len());
+        match self.rng.below(3) {
+            0 => {
+                let kinds: Vec<Kind> = self.processes[at].watches.keys().copied().collect();
+                let kind = *self.rng.pick(&kinds);
+                let watch = self.processes[at].watches.get_mut(&kind).unwrap();
+                watch.relist(&self.api, kind);
+                self.log(|| format!("the watch of {kind:?} breaks"));
+            }
+            1 => {
+                let process = self.processes.remove(at);
+                self.log(|| format!("controller {} is killed", process.number));
+                let dice = &mut self.rng;
+                self.in_flight
+                    .retain(|it| it.process != process.number || dice.percent(50));
+                if self.processes.is_empty() || self.rng.percent(30) {
+                    self.start_process();
+                }
+                if process.is_leading {
+                    let next = self.rng.below(self.processes.len());
+                    self.make_leader(next);
+                }
+            }
+            _ => {
+                let now_ms = self.api.now_ms;
+                for process in &mut self.processes {
+                    if process.is_leading {
+                        process.set_leading(now_ms, false);
+                    }
+                }
+                let number = self.processes[at].number;
+                self.log(|| format!("{number} leads from now on"));
+                self.make_leader(at);
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A small cluster that does what it is told, at once and in order.
+
+use crate::api::Api;
+use crate::fields::{list, text};
+use crate::objects;
+use crate::process::ControllerProcess;
+use crate::write::{written_object, execute};
+use lockkeeper_controller::{Counters, Kind, ObjectKey, WriteResult, Settings, WriteOp, WritePurpose, WriteRequest};
+use lockkeeper_policies::settings::Settings as RuleSettings;
+use lockkeeper_preemption::Options;
+use lockkeeper_preemption::requeue::RequeueSettings as Requeue;
+use serde_json::{Value, json};
+
+/// When it begins, in milliseconds since 1970.
+pub const BEGIN_MS: i64 = 1_700_000_000_000;
+
+/// The reconciler rests for so long between two rounds of decisions.
+const DECIDE_PAUSE_MS: i64 = 20;
+
+pub struct Fixture {
+    pub api: Api,
+    process: ControllerProcess,
+    /// What was written of workloads and jobs, and events.
+    write_lines: Vec<String>,
+    /// The events: about which kind and name, the reason, and the note.
+    pub events: Vec<String>,
+    /// The API server refuses whatever begins like this, as `what name`.
+    pub rejects_prefix: Option<String>,
+}
+
+impl Fixture {
+    /// With a queue of this many CPUs, and the classes.
+    pub fn new(requeue: Requeue, cpu: u32) -> Self {
+        let mut api = Api::new(BEGIN_MS);
+        api.create(Kind::Namespace, objects::namespace()).unwrap();
+        api.create(Kind::ResourceFlavor, objects::flavor("spot"))
+            .unwrap();
+        for (name, value) in objects::CLASSES {
+            api.create(Kind::PriorityClass, objects::class(name, value))
+                .unwrap();
+        }
+        let flavor = json!({"name": "spot", "resources": [{"name": "cpu", "nominalQuota": cpu}]});
+        let queue = json!({
+            "metadata": {"name": "main"},
+            "spec": {
+                "namespaceSelector": {},
+                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+                "preemption": {"withinClusterQueue": "LowerPriority"},
+            },
+        });
+        api.create(Kind::ClusterQueue, queue).unwrap();
+        api.create(Kind::LocalQueue, objects::local_queue("main"))
+            .unwrap();
+        let settings = Settings {
+            options: Options::default(),
+            requeue,
+            rules: RuleSettings::default(),
+            writes_max: 8,
+            status_interval_ms: 1000,
+            pending_reason_writes_per_second: 100,
+            eviction_events_per_second: 5,
+            job_kinds: vec![0, 1],
+            seed: 1,
+            instance: "stage".to_owned(),
+        };
+        let mut process = ControllerProcess::new(1, settings, &api);
+        process.set_leading(BEGIN_MS, true);
+        Self {
+            api,
+            process,
+            write_lines: Vec::new(),
+            events: Vec::new(),
+            rejects_prefix: None,
+        }
+    }
+
+    /// Until nothing is to be written any more, or only later. Says what was.
+    pub fn settle(&mut self) -> Vec<String> {
+        loop {
+            let writes = self.poll_writes();
+            if writes.is_empty() {
+                let now_ms = self.api.now_ms;
+                let soon_ms = now_ms + DECIDE_PAUSE_MS;
+                let wake_at_ms = self.process.wake_at_ms;
+                let Some(at_ms) = wake_at_ms.filter(|at_ms| *at_ms <= soon_ms) else {
+                    return std::mem::take(&mut self.write_lines);
+                };
+                assert!(now_ms < at_ms, "it wants to go on and writes nothing");
+                self.api.now_ms = at_ms;
+            }
+            self.finish_writes(writes);
+        }
+    }
+
+    /// Shows it what there is, and asks for the writes to begin.
+    pub fn poll_writes(&mut self) -> Vec<WriteRequest> {
+        while let Some(kind) = self.process.kinds_behind(&self.api).first() {
+            self.process.handle_next_event(&self.api, *kind);
+        }
+        let output = self.process.reconciler.poll(self.api.now_ms);
+        self.process.wake_at_ms = output.wake_at_ms;
+        output.writes
+    }
+
+    /// Performs and answers what was begun.
+    pub fn finish_writes(&mut self, writes: Vec<WriteRequest>) {
+        for write in writes {
+            let (_, name) = written_object(&write);
+            let line = format!("{} {}", write.purpose.as_str(), name.name());
+            let line = line.trim_end().to_owned();
+            let refuses = self.rejects_prefix.as_ref();
+            let is_refused = refuses.is_some_and(|it| line.starts_with(it.as_str()));
+            if write.purpose != WritePurpose::QueueStatus {
+                self.write_lines.push(line);
+            }
+            if let (WritePurpose::Event, WriteOp::Create(event)) = (write.purpose, &write.op) {
+                let fields = ["/regarding/kind", "/regarding/name", "/reason", "/note"];
+                self.events.push(fields.map(|it| text(event, it)).join(" "));
+            }
+            let outcome = if is_refused {
+                WriteResult::Rejected("nobody may".to_owned())
+            } else {
+                execute(&mut self.api, &write).unwrap()
+            };
+            self.process.write_results.push((write.id, outcome));
+        }
+        let mut dice = crate::rng::Rng::new(0);
+        while !self.process.write_results.is_empty() {
+            self.process.deliver_write_result(self.api.now_ms, &mut dice);
+        }
+    }
+
+    /// Lets time pass, from timer to timer.
+    pub fn advance(&mut self, ms: i64) -> Vec<String> {
+        let end_ms = self.api.now_ms + ms;
+        let mut lines = self.settle();
+        while let Some(at_ms) = self.process.wake_at_ms.filter(|at_ms| *at_ms <= end_ms) {
+            self.api.now_ms = self.api.now_ms.max(at_ms);
+            lines.extend(self.settle());
+        }
+        self.api.now_ms = end_ms;
+        lines.extend(self.settle());
+        lines
+    }
+
+    pub const fn counters(&self) -> Counters {
+        self.process.reconciler.counters()
+    }
+
+    /// Its user changes it.
+    pub fn change(&mut self, kind: Kind, name: &str, patch: &Value) {
+        let name = ObjectKey::new(objects::NAMESPACE, name);
+        self.api.patch(kind, &name, patch, false).unwrap();
+    }
+
+    pub fn status(&mut self, kind: Kind, name: &str, status: &Value) {
+        let name = ObjectKey::new(objects::NAMESPACE, name);
+        let patch = json!({"status": status});
+        self.api.patch(kind, &name, &patch, true).unwrap();
+    }
+
+    pub fn get(&self, kind: Kind, name: &str) -> &Value {
+        let name = ObjectKey::new(objects::NAMESPACE, name);
+        self.api.get(kind, &name).unwrap()
+    }
+
+    /// The name of a job's workload.
+    pub fn workload_of(&self, job: &str) -> String {
+        let mut workloads = self.api.all(Kind::Workload);
+        let is_its = |it: &Value| text(it, "/metadata/ownerReferences/0/name") == job;
+        let found = workloads.find(|(_, it)| is_its(it));
+        found.unwrap().0.name().to_owned()
+    }
+
+    /// The conditions of a job's workload, a line each.
+    pub fn conditions(&self, job: &str) -> Vec<String> {
+        let workload = self.get(Kind::Workload, &self.workload_of(job));
+        let conditions = list(workload, "/status/conditions").iter();
+        let line = |it: &Value| {
+            let [of, status, reason, message] =
+                ["/type", "/status", "/reason", "/message"].map(|field| text(it, field));
+            format!("{of}={status} {reason}: {message}")
+        };
+        let mut lines: Vec<String> = conditions.map(line).collect();
+        lines.sort();
+        lines
+    }
+}

@@ -1,0 +1,307 @@
+//! What is checked at each write of a controller.
+//!
+//! - **Quota.** A workload that is newly admitted fits: of every flavor and resource its queue has as much
+//!   available as it takes, by all workloads that hold quota at the API server at that moment, under the limits
+//!   that the controller knew when it began the write. So when a user has lowered quota below use, nobody is
+//!   admitted who makes it worse. Not checked are writes of a controller that is not *sure*: others have written
+//!   what makes usage more, and it has not heard of that yet, or has still to write what it decided before.
+//!   Others are users who edit an admission by hand, and controllers that led before and whose writes come late.
+//! - Nobody is admitted who holds quota already, is not active or has finished, into a queue that is not there,
+//!   is stopped, or is on a circle of cohorts.
+//! - A Job is started only while its workload is admitted and not evicted, as the controller knows it; and
+//!   never after a controller took the quota away.
+//! - Quota is given back only by a workload whose Job has stopped: suspended, no pods, no start time, its
+//!   template and parallelism as their user wrote them.
+//! - Without faults no object is written more than [`OBJECT_MAX`] times.
+
+use crate::api::Api;
+use crate::fields::{
+    condition, has, holds_quota, condition_is_true, is_deleted, is_true, may_run, number, job_owner, text, uid,
+};
+use crate::jobs::{JOB, has_ended};
+use crate::process::ControllerProcess;
+use crate::quota::{ReferenceTree, usage};
+use crate::simulation::InFlight;
+use lockkeeper_controller::{Kind, ObjectKey, ObjectRef, WritePurpose, WriteRequest};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Writes of one workload or Job without faults.
+const WRITES_PER_OBJECT_MAX: usize = 60;
+
+/// The same of the status of one queue, and of all events.
+const WRITES_PER_QUEUE_MAX: usize = 600;
+
+/// A victim that was told to go for somebody.
+pub struct PreemptionRecord {
+    pub victim: ObjectKey,
+    pub preemptor: String,
+    /// The preemptor's, when its victim went: another is another workload.
+    pub generation: i64,
+    pub version: u64,
+}
+
+/// An admission.
+pub struct AdmissionRecord {
+    pub uid: String,
+    pub version: u64,
+}
+
+#[derive(Default)]
+pub struct InvariantChecker {
+    pub writes: u64,
+    pub has_faults: bool,
+    pub violation: Option<String>,
+    /// By the uid of a Job: template and parallelism, as its user wrote them.
+    pub original_jobs: BTreeMap<String, (Value, i64)>,
+    /// The uids of Jobs that users started or stopped by hand.
+    pub modified_by_user: BTreeSet<String>,
+    /// By the uid of a Job: pods that its controller has made and has not counted in its status yet.
+    pub unreported_pods: BTreeMap<String, i64>,
+    pub preemptions: Vec<PreemptionRecord>,
+    pub admissions: Vec<AdmissionRecord>,
+    /// The version of the last change by a user, and of the last one of leadership.
+    pub last_user_version: u64,
+    pub last_leader_change_version: u64,
+    /// The last time that somebody new came, who may go before those who wait.
+    pub last_arrival_version: u64,
+    /// The uids of workloads whose quota a controller took away.
+    released_workloads: BTreeSet<String>,
+    writes_since_calm: Option<BTreeMap<ObjectRef, usize>>,
+}
+
+impl InvariantChecker {
+    pub fn start_calm(&mut self) {
+        self.writes_since_calm = Some(BTreeMap::new());
+    }
+
+    pub fn record_leader_change(&mut self, version: u64) {
+        self.last_leader_change_version = version;
+    }
+
+    pub fn most_written(&self) -> String {
+        let calm = self.writes_since_calm.iter().flatten();
+        let busiest = calm.max_by_key(|(_, writes)| **writes);
+        format!("most is written to {busiest:?}")
+    }
+
+    /// A write was begun.
+    pub fn check_issued(&mut self, process: &ControllerProcess, write: &WriteRequest) {
+        let ObjectRef::Job(job) = &write.object else {
+            return;
+        };
+        if write.purpose != WritePurpose::StartJob {
+            return;
+        }
+        let known = process.view.get(&(JOB, job.name.clone()));
+        let of = known.map(|it| uid(it));
+        let mut workloads = process
+            .view
+            .iter()
+            .filter(|((kind, _), _)| *kind == Kind::Workload);
+        let workload = workloads.find(|(_, it)| job_owner(it).map(|(_, uid)| uid) == of);
+        if !workload.is_some_and(|(_, it)| may_run(it)) {
+            let name = &job.name;
+            self.violation = Some(format!(
+                "job {name} is started, and its workload does not run"
+            ));
+        }
+    }
+
+    /// A write was done.
+    pub fn check_applied(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        kind: Kind,
+        name: &ObjectKey,
+        before: Option<&Value>,
+    ) -> Result<(), String> {
+        self.writes += 1;
+        self.count_write(&flight.write.object)?;
+        let after = api.get(kind, name).map(|it| &**it);
+        match kind {
+            Kind::Workload => self.check_workload_write(api, flight, name, before, after),
+            JOB => self.check_job_write(api, flight, name, before, after),
+            _ => Ok(()),
+        }
+    }
+
+    fn count_write(&mut self, target: &ObjectRef) -> Result<(), String> {
+        let Some(calm) = &mut self.writes_since_calm else {
+            return Ok(());
+        };
+        let writes = calm.entry(target.clone()).or_default();
+        *writes += 1;
+        let is_single = matches!(target, ObjectRef::Workload(_) | ObjectRef::Job(_));
+        let most = if is_single { WRITES_PER_OBJECT_MAX } else { WRITES_PER_QUEUE_MAX };
+        if *writes > most {
+            return Err(format!("{target:?} is written without end"));
+        }
+        Ok(())
+    }
+
+    fn check_workload_write(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        name: &ObjectKey,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> Result<(), String> {
+        let held = before.is_some_and(holds_quota);
+        let Some(after) = after else {
+            let before = before.unwrap();
+            return if held {
+                self.check_release(api, flight, name, before)
+            } else {
+                Ok(())
+            };
+        };
+        if before.is_none() {
+            self.last_arrival_version = api.version();
+        }
+        let was_evicted = before.is_some_and(|it| condition_is_true(it, "Evicted"));
+        if condition_is_true(after, "Evicted") && !was_evicted {
+            self.record_eviction(api, flight, name, after);
+        }
+        match (held, holds_quota(after)) {
+            (false, true) => {
+                self.released_workloads.remove(uid(after));
+                self.admissions.push(AdmissionRecord {
+                    uid: uid(after).to_owned(),
+                    version: api.version(),
+                });
+                check_admission(api, flight, name, after)
+            }
+            (true, true)
+                if before.unwrap()["status"]["admission"] != after["status"]["admission"] =>
+            {
+                Err(format!("{name} is admitted anew while it holds quota"))
+            }
+            (true, false) if !condition_is_true(after, "Finished") => self.check_release(api, flight, name, after),
+            _ => Ok(()),
+        }
+    }
+
+    fn record_eviction(&mut self, api: &Api, flight: &InFlight, name: &ObjectKey, workload: &Value) {
+        let evicted = condition(workload, "Evicted").unwrap();
+        if evicted["reason"] != "Preempted" || !flight.has_observed_users {
+            return;
+        }
+        let message = text(evicted, "/message");
+        let (_, from) = message.split_once("(UID: ").unwrap_or_default();
+        let (preemptor, _) = from.split_once(',').unwrap_or_default();
+        let mut workloads = api.all(Kind::Workload);
+        let it = workloads.find(|(_, it)| uid(it) == preemptor);
+        let generation = it.map(|(_, it)| number(it, "/metadata/generation"));
+        self.preemptions.push(PreemptionRecord {
+            victim: name.clone(),
+            preemptor: preemptor.to_owned(),
+            generation: generation.unwrap_or_default(),
+            version: flight.begun_at_version,
+        });
+    }
+
+    fn check_release(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        name: &ObjectKey,
+        workload: &Value,
+    ) -> Result<(), String> {
+        self.released_workloads.insert(uid(workload).to_owned());
+        let Some((job, of)) = job_owner(workload) else {
+            return Ok(());
+        };
+        let job = api.get(JOB, &ObjectKey::new(name.namespace(), job));
+        let Some(job) = job.filter(|it| uid(it) == of && !has_ended(it)) else {
+            return Ok(());
+        };
+        if self.modified_by_user.contains(of) || !flight.is_up_to_date || is_deleted(job) {
+            return Ok(());
+        }
+        let has_pods = number(job, "/status/active") > 0 || self.unreported_pods.contains_key(of);
+        if !is_true(job, "/spec/suspend") || has_pods {
+            return Err(format!("{name} gives its quota back while its job runs"));
+        }
+        self.check_restored(job)
+    }
+
+    /// A stopped Job is as its user wrote it.
+    pub fn check_restored(&self, job: &Value) -> Result<(), String> {
+        let name = text(job, "/metadata/name");
+        if has(job, "/status/startTime") {
+            return Err(format!("job {name} has stopped and has a start time"));
+        }
+        let Some((template, parallelism)) = self.original_jobs.get(uid(job)) else {
+            return Ok(());
+        };
+        if job["spec"]["template"] != *template || number(job, "/spec/parallelism") != *parallelism
+        {
+            let spec = &job["spec"];
+            return Err(format!(
+                "job {name} has stopped and is not as it was: {spec}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_job_write(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        name: &ObjectKey,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> Result<(), String> {
+        let (Some(before), Some(after)) = (before, after) else {
+            return Ok(());
+        };
+        let is_start = is_true(before, "/spec/suspend") && !is_true(after, "/spec/suspend");
+        if !is_start || !flight.is_up_to_date {
+            return Ok(());
+        }
+        let mut workloads = api.all(Kind::Workload);
+        let of = uid(after);
+        let workload = workloads.find(|(_, it)| job_owner(it).is_some_and(|(_, uid)| uid == of));
+        let is_taken = |it: &Value| !holds_quota(it) && self.released_workloads.contains(uid(it));
+        if workload.is_some_and(|(_, it)| is_taken(it)) {
+            return Err(format!("job {name} starts after its quota was given back"));
+        }
+        Ok(())
+    }
+}
+
+fn check_admission(api: &Api, flight: &InFlight, name: &ObjectKey, workload: &Value) -> Result<(), String> {
+    if workload["spec"]["active"] == false {
+        return Err(format!("{name} is admitted and is not active"));
+    }
+    if !flight.is_up_to_date {
+        return Ok(());
+    }
+    let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
+    let tree = ReferenceTree::from_objects(&flight.limits, others.map(|(_, it)| &**it));
+    let queue = text(workload, "/status/admission/clusterQueue");
+    let known = flight
+        .limits
+        .get(&(Kind::ClusterQueue, ObjectKey::new("", queue)));
+    let Some(known) = known else {
+        return Err(format!("{name} is admitted to {queue}, which is not there"));
+    };
+    let stop = text(known, "/spec/stopPolicy");
+    if !matches!(stop, "" | "None") || tree.is_on_cycle(queue) {
+        return Err(format!(
+            "{name} is admitted to {queue}, which is stopped or on a circle"
+        ));
+    }
+    for (cell, amount) in usage(workload) {
+        let available = tree.available(queue, &cell);
+        if amount > available {
+            return Err(format!(
+                "{name} is admitted with {amount} of {cell:?}, and {queue} has {available}"
+            ));
+        }
+    }
+    Ok(())
+}

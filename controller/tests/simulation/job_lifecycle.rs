@@ -1,0 +1,353 @@
+//! The lives of single jobs: which writes they are, and what is said on the way.
+
+use crate::fields::text;
+use crate::jobs::JOB;
+use crate::objects::NAMESPACE;
+use crate::fixture::Fixture;
+use lockkeeper_api::labels;
+use lockkeeper_controller::{Kind, ObjectKey};
+use lockkeeper_preemption::requeue::RequeueSettings;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const JOB_SET: Kind = Kind::Job(1);
+
+fn template() -> Value {
+    json!({"spec": {
+        "restartPolicy": "Never",
+        "nodeSelector": {"disk": "fast"},
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+    }})
+}
+
+pub fn job(name: &str, class: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {
+            "lockkeeper.dev/queue-name": "main", "lockkeeper.dev/priority-class": class,
+        }},
+        "spec": {"parallelism": 2, "completions": 2, "suspend": true, "template": template()},
+    })
+}
+
+fn placement(stage: &Fixture, name: &str) -> Value {
+    let pod = &stage.get(JOB, name)["spec"]["template"]["spec"];
+    json!([pod["nodeSelector"], pod["tolerations"]])
+}
+
+pub fn set_job_running(stage: &mut Fixture, name: &str, ready: u32) {
+    let mut status = json!({"startTime": "2023-11-14T22:13:20Z", "active": 2, "ready": ready});
+    status["conditions"] = suspended_condition("False");
+    stage.status(JOB, name, &status);
+}
+
+fn suspended_condition(is_so: &str) -> Value {
+    json!([{
+        "type": "Suspended", "status": is_so, "reason": "Told", "message": "",
+        "lastTransitionTime": "2023-11-14T22:13:20Z",
+    }])
+}
+
+/// What its controller does when a job is suspended.
+pub fn set_job_stopped(stage: &mut Fixture, name: &str) {
+    assert_eq!(stage.get(JOB, name)["spec"]["suspend"], true);
+    let status = json!({"active": 0, "ready": 0, "conditions": suspended_condition("True")});
+    stage.status(JOB, name, &status);
+}
+
+#[test]
+fn job_lifecycle_takes_five_writes() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 2);
+    stage.api.create(JOB, job("j", "mid")).unwrap();
+    let lines = stage.settle();
+    let workload = stage.workload_of("j");
+    let expected = ["create_workload", "admit", "start_job"];
+    let names = [workload.as_str(), &workload, "j"];
+    let expected: Vec<String> = expected
+        .iter()
+        .zip(names)
+        .map(|(what, name)| format!("{what} {name}"))
+        .collect();
+    assert_eq!(lines, expected);
+    let toleration = json!({"effect": "NoSchedule", "key": "spot", "operator": "Exists"});
+    let placed = json!([{"disk": "fast", "kind": "spot"}, [toleration]]);
+    assert_eq!(placement(&stage, "j"), placed);
+
+    set_job_running(&mut stage, "j", 1);
+    assert_eq!(stage.settle(), [""; 0]);
+    set_job_running(&mut stage, "j", 2);
+    assert_eq!(stage.settle(), [format!("pods_ready {workload}")]);
+    let complete = json!([{
+        "type": "Complete", "status": "True", "reason": "C", "message": "well done",
+        "lastTransitionTime": "2023-11-14T22:13:20Z",
+    }]);
+    let status = json!({"active": 0, "ready": 0, "succeeded": 2, "conditions": complete});
+    stage.status(JOB, "j", &status);
+    assert_eq!(stage.settle(), [format!("finish {workload}")]);
+    assert_eq!(
+        stage.conditions("j"),
+        [
+            "Admitted=True Admitted: Admitted by ClusterQueue main",
+            "Finished=True Succeeded: well done",
+            "PodsReady=True Started: All pods are ready or done",
+            "QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue main, 0 s after it was made",
+        ]
+    );
+    assert_eq!(stage.advance(600_000), [""; 0]);
+}
+
+#[test]
+fn preemption_message_names_preemptor_reason_and_paths() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 2);
+    stage.api.create(JOB, job("low", "low")).unwrap();
+    stage.settle();
+    set_job_running(&mut stage, "low", 2);
+    stage.settle();
+    stage.api.create(JOB, job("high", "high")).unwrap();
+    let lines = stage.advance(5_000);
+    let (low, high) = (stage.workload_of("low"), stage.workload_of("high"));
+    let expected = [
+        format!("create_workload {high}"),
+        format!("evict {low}"),
+        format!("notice {high}"),
+        "suspend_job low".to_owned(),
+        "event".to_owned(),
+    ];
+    assert_eq!(lines, expected);
+    let waits = format!(
+        "QuotaReserved=False WaitingForPreemptedWorkloads: Waits until team/{low} gave their quota back"
+    );
+    assert_eq!(stage.conditions("high"), [waits]);
+
+    set_job_stopped(&mut stage, "low");
+    let expected = [
+        "reset_job low".to_owned(),
+        "restore_job low".to_owned(),
+        format!("release {low}"),
+        format!("admit {high}"),
+        format!("notice {low}"),
+        "start_job high".to_owned(),
+    ];
+    assert_eq!(stage.advance(5_000), expected);
+    assert_eq!(placement(&stage, "low"), json!([{"disk": "fast"}, null]));
+    let of = |kind, name: &str| text(stage.get(kind, name), "/metadata/uid").to_owned();
+    let (preemptor, owner) = (of(Kind::Workload, &high), of(JOB, "high"));
+    let why = format!(
+        "Preempted to accommodate a workload (UID: {preemptor}, JobUID: {owner}) due to prioritization in \
+         the ClusterQueue; preemptor: team/{high}; preemptor path: /main; preemptee path: /main"
+    );
+    assert_eq!(
+        stage.conditions("low"),
+        [
+            "Admitted=False NoReservation: The workload has no reservation".to_owned(),
+            format!("Evicted=True Preempted: {why}"),
+            format!("Preempted=True InClusterQueue: {why}"),
+            "QuotaReserved=False WaitingForQuota: Waits for quota: asks for 2 cpu of flavor spot, 0 cpu free; \
+             nobody may be preempted for it"
+                .to_owned(),
+            format!("Requeued=True Preempted: {why}"),
+        ]
+    );
+}
+
+#[test]
+fn pods_not_ready_in_time_requeues_then_deactivates() {
+    let requeue = RequeueSettings {
+        is_enabled: true,
+        timeout: Duration::from_secs(10),
+        backoff_limit_count: Some(1),
+        ..RequeueSettings::default()
+    };
+    let mut stage = Fixture::new(requeue, 2);
+    stage.api.create(JOB, job("j", "mid")).unwrap();
+    stage.settle();
+    let it = stage.workload_of("j");
+    set_job_running(&mut stage, "j", 1);
+    let stopped = |stage: &mut Fixture| {
+        set_job_stopped(stage, "j");
+        stage.settle()
+    };
+    let evicted = [
+        format!("evict {it}"),
+        "suspend_job j".into(),
+        "event".into(),
+    ];
+    assert_eq!(stage.advance(11_000), evicted);
+    let given_back = [
+        "reset_job j".into(),
+        "restore_job j".into(),
+        format!("release {it}"),
+        format!("notice {it}"),
+    ];
+    assert_eq!(stopped(&mut stage), given_back);
+    assert!(stage.conditions("j").contains(&format!(
+        "Requeued=False PodsReadyTimeout: Exceeded the PodsReady timeout team/{it}"
+    )));
+
+    let lines = stage.advance(61_000);
+    let again = [
+        format!("requeue {it}"),
+        format!("admit {it}"),
+        "start_job j".into(),
+    ];
+    assert_eq!(lines, again);
+    set_job_running(&mut stage, "j", 1);
+    let lines = stage.advance(11_000);
+    let given_up = [
+        format!("deactivate {it}"),
+        format!("deactivate {it}"),
+        "event".into(),
+        format!("evict {it}"),
+        "suspend_job j".into(),
+        "event".into(),
+    ];
+    assert_eq!(lines, given_up);
+    stopped(&mut stage);
+    stage.advance(600_000);
+    assert_eq!(stage.get(Kind::Workload, &it)["spec"]["active"], false);
+    let why =
+        "The workload is deactivated due to exceeding the maximum number of re-queuing retries";
+    let conditions = stage.conditions("j");
+    for of in ["Evicted=True", "Requeued=False"] {
+        let expected = format!("{of} DeactivatedDueToRequeuingLimitExceeded: {why}");
+        assert!(conditions.contains(&expected), "{conditions:?}");
+    }
+
+    reactivate_and_expect_restart(&mut stage, &it);
+}
+
+/// Somebody activates it again.
+fn reactivate_and_expect_restart(stage: &mut Fixture, it: &str) {
+    let name = ObjectKey::new(NAMESPACE, it);
+    let active = json!({"spec": {"active": true}});
+    stage
+        .api
+        .patch(Kind::Workload, &name, &active, false)
+        .unwrap();
+    let lines = stage.settle();
+    let back = [
+        format!("requeue {it}"),
+        format!("admit {it}"),
+        "start_job j".into(),
+    ];
+    assert_eq!(lines, back);
+}
+
+#[test]
+fn job_set_placement_is_per_template_and_restored() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 3);
+    let member = |name: &str, replicas: u32| {
+        json!({"name": name, "replicas": replicas, "template": {
+            "spec": {"parallelism": 1, "completions": 1, "template": template()},
+        }})
+    };
+    let jobs = json!([member("driver", 1), member("worker", 2)]);
+    let set = json!({
+        "metadata": {"name": "s", "namespace": NAMESPACE, "labels": {
+            "lockkeeper.dev/queue-name": "main",
+        }},
+        "spec": {"suspend": true, "replicatedJobs": jobs},
+    });
+    stage.api.create(JOB_SET, set).unwrap();
+    let lines = stage.settle();
+    let it = stage.workload_of("s");
+    let started = [
+        format!("create_workload {it}"),
+        format!("admit {it}"),
+        "start_job s".into(),
+    ];
+    assert_eq!(lines, started);
+    let spec = &stage.get(JOB_SET, "s")["spec"];
+    assert_eq!(spec["suspend"], false);
+    for at in 0..2 {
+        let pod = &spec["replicatedJobs"][at]["template"]["spec"]["template"]["spec"];
+        assert_eq!(pod["nodeSelector"], json!({"disk": "fast", "kind": "spot"}));
+    }
+    let admitted = &stage.get(Kind::Workload, &it)["status"]["admission"]["podSetAssignments"];
+    assert_eq!(admitted[0]["resourceUsage"]["cpu"], "1");
+    assert_eq!(admitted[1]["resourceUsage"]["cpu"], "2");
+
+    let running = json!({"replicatedJobsStatus": [
+        {"name": "driver", "ready": 1, "succeeded": 0, "active": 1},
+        {"name": "worker", "ready": 2, "succeeded": 0, "active": 2},
+    ]});
+    stage.status(JOB_SET, "s", &running);
+    assert_eq!(stage.settle(), [format!("pods_ready {it}")]);
+    let name = ObjectKey::new(NAMESPACE, &it);
+    let inactive = json!({"spec": {"active": false}});
+    stage
+        .api
+        .patch(Kind::Workload, &name, &inactive, false)
+        .unwrap();
+    let lines = stage.settle();
+    assert_eq!(
+        lines,
+        [
+            format!("evict {it}"),
+            "suspend_job s".into(),
+            "event".into()
+        ]
+    );
+    let stopped = json!({"replicatedJobsStatus": [
+        {"name": "driver", "ready": 0, "succeeded": 0, "active": 0},
+        {"name": "worker", "ready": 0, "succeeded": 0, "active": 0},
+    ]});
+    stage.status(JOB_SET, "s", &stopped);
+    let lines = stage.settle();
+    assert_eq!(
+        lines,
+        [
+            "restore_job s".into(),
+            format!("release {it}"),
+            format!("notice {it}")
+        ]
+    );
+    assert_eq!(stage.get(JOB_SET, "s")["spec"]["replicatedJobs"], jobs);
+}
+
+#[test]
+fn deleted_cluster_queue_admits_no_more_workloads() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 4);
+    stage.api.create(JOB, job("runs", "mid")).unwrap();
+    stage.settle();
+    let queue = ObjectKey::new("", "main");
+    let finalizers = json!({"metadata": {"finalizers": [labels::RESOURCE_IN_USE]}});
+    let api = &mut stage.api;
+    api.patch(Kind::ClusterQueue, &queue, &finalizers, false)
+        .unwrap();
+    api.delete(Kind::ClusterQueue, &queue, None, false).unwrap();
+    stage.settle();
+    stage.api.create(JOB, job("waits", "high")).unwrap();
+    let lines = stage.settle();
+    let waits = stage.workload_of("waits");
+    // There is room for it.
+    assert_eq!(lines, [format!("create_workload {waits}")]);
+    let runs = stage.workload_of("runs");
+    assert!(
+        stage
+            .conditions("runs")
+            .iter()
+            .any(|it| it.starts_with("Admitted=True")),
+        "{runs}"
+    );
+}
+
+/// Whoever makes its pods may be making them, and would never say so of one that is suspended again.
+#[test]
+fn job_is_not_suspended_before_its_start_is_confirmed() {
+    let (mut stage, it) = (Fixture::new(RequeueSettings::default(), 2), "j");
+    stage.api.create(JOB, job(it, "mid")).unwrap();
+    let conditions = json!({"conditions": suspended_condition("True")});
+    stage.status(JOB, it, &conditions);
+    stage.settle();
+    let workload = stage.workload_of(it);
+    assert_eq!(stage.get(JOB, it)["spec"]["suspend"], false);
+    let inactive = json!({"spec": {"active": false}});
+    stage.change(Kind::Workload, &workload, &inactive);
+    let lines = stage.settle();
+    assert_eq!(lines, [format!("evict {workload}"), "event".into()]);
+    set_job_running(&mut stage, it, 0);
+    assert_eq!(stage.settle(), [format!("suspend_job {it}")]);
+    set_job_stopped(&mut stage, it);
+    let lines = stage.settle();
+    assert!(lines.contains(&format!("release {workload}")), "{lines:?}");
+}

@@ -1,0 +1,312 @@
+//! What holds when a world has come to rest.
+
+use crate::fields::{
+    condition, has, holds_quota, condition_is_true, is_deleted, condition_is_false, is_true, list, may_run, milli_cpu, number, job_owner,
+    text, uid,
+};
+use crate::jobs::{JOB, has_ended};
+use crate::objects::NAMESPACE;
+use crate::quota::{Cell, Limits, ReferenceTree};
+use crate::simulation::Simulation;
+use lockkeeper_controller::{Kind, ObjectKey};
+use serde_json::Value;
+use std::rc::Rc;
+
+impl Simulation {
+    pub fn check_quiescent(&self) -> Result<(), String> {
+        let limits = self.limits();
+        let tree = ReferenceTree::from_objects(&limits, self.workloads());
+        for (name, job) in self.api.all(JOB) {
+            self.check_job(name, job)?;
+        }
+        for (name, workload) in self.api.all(Kind::Workload) {
+            self.check_owner(name, workload)?;
+            self.check_workload(name, workload, &tree)?;
+        }
+        for (name, queue) in self.api.all(Kind::ClusterQueue) {
+            self.check_queue(name, queue, &tree)?;
+        }
+        for (name, queue) in self.api.all(Kind::LocalQueue) {
+            self.check_local_queue(name, queue)?;
+        }
+        self.check_preemptions()
+    }
+
+    fn limits(&self) -> Limits {
+        let kinds = [Kind::ClusterQueue, Kind::Cohort];
+        let all = kinds.into_iter().flat_map(|kind| {
+            let all = self.api.all(kind);
+            all.map(move |(name, it)| ((kind, name.clone()), Rc::clone(it)))
+        });
+        all.collect()
+    }
+
+    fn workloads_of(&self, job: &Value) -> Vec<&Value> {
+        let of = uid(job);
+        let is_its = |it: &&Value| job_owner(it).is_some_and(|(_, uid)| uid == of);
+        self.workloads().filter(is_its).collect()
+    }
+
+    fn check_job(&self, name: &ObjectKey, job: &Value) -> Result<(), String> {
+        let is_ours = has(job, "/metadata/labels/lockkeeper.dev~1queue-name");
+        if has_ended(job) || is_deleted(job) {
+            return Ok(());
+        }
+        let workloads = self.workloads_of(job);
+        if !is_ours {
+            return if workloads.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("job {name} is not ours and has a workload"))
+            };
+        }
+        let [workload] = workloads.as_slice() else {
+            return Err(format!("job {name} has {} workloads", workloads.len()));
+        };
+        let runs = may_run(workload);
+        if runs == is_true(job, "/spec/suspend") {
+            return Err(format!(
+                "job {name} is half stopped: its workload runs: {runs}"
+            ));
+        }
+        if runs {
+            let given = &workload["status"]["admission"]["podSetAssignments"][0]["count"];
+            let pods = number(job, "/spec/parallelism");
+            let is_by_hand = self.invariants.modified_by_user.contains(uid(job));
+            if given.as_i64().is_none_or(|it| it < pods) && !is_by_hand {
+                return Err(format!(
+                    "job {name} has {pods} pods, and {given} were admitted"
+                ));
+            }
+        }
+        if !runs {
+            if number(job, "/status/active") > 0 {
+                return Err(format!("job {name} is stopped and has pods"));
+            }
+            if !self.invariants.modified_by_user.contains(uid(job)) {
+                self.invariants.check_restored(job)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_owner(&self, name: &ObjectKey, workload: &Value) -> Result<(), String> {
+        let Some((job, of)) = job_owner(workload) else {
+            return Ok(());
+        };
+        match self.api.get(JOB, &ObjectKey::new(name.namespace(), job)) {
+            Some(job) if uid(job) == of => {
+                let is_running = !has_ended(job) && !is_deleted(job);
+                if !is_running && holds_quota(workload) && !is_deleted(job) {
+                    return Err(format!("{name} holds quota, and its job has ended"));
+                }
+                Ok(())
+            }
+            _ => Err(format!("{name} is left, and its job is gone")),
+        }
+    }
+
+    fn check_workload(&self, name: &ObjectKey, workload: &Value, tree: &ReferenceTree) -> Result<(), String> {
+        if condition_is_true(workload, "Finished") || is_deleted(workload) {
+            return Ok(());
+        }
+        let has_admission = has(workload, "/status/admission");
+        if has_admission != condition_is_true(workload, "QuotaReserved") {
+            return Err(format!("{name}: admission and QuotaReserved differ"));
+        }
+        if holds_quota(workload) {
+            return if condition_is_true(workload, "Evicted") {
+                Err(format!("{name} is evicted and keeps its quota"))
+            } else {
+                Ok(())
+            };
+        }
+        let told = condition(workload, "QuotaReserved");
+        if !told.is_some_and(|it| it["status"] == "False" && it["message"] != "") {
+            return Err(format!("{name} does not say why it waits: {told:?}"));
+        }
+        let class = text(workload, "/spec/priorityClassName");
+        let has_class = class.is_empty() || self.has(Kind::PriorityClass, "", class);
+        if has_class && !has(workload, "/status/priority") {
+            return Err(format!("{name} has no priority"));
+        }
+        if workload["spec"]["active"] == false {
+            return Ok(());
+        }
+        let queue = self.queue_if_schedulable(workload);
+        if condition_is_false(workload, "Requeued") && queue.is_some() {
+            let why = condition(workload, "Requeued").unwrap();
+            return Err(format!("{name} is active and held for ever: {why}"));
+        }
+        match queue {
+            Some(queue) if has_class => self.check_pending(name, workload, queue, tree),
+            _ => Ok(()),
+        }
+    }
+
+    fn has(&self, kind: Kind, namespace: &str, name: &str) -> bool {
+        self.api.get(kind, &ObjectKey::new(namespace, name)).is_some()
+    }
+
+    /// The ClusterQueue that a workload waits in; none if somebody has to do something first.
+    fn queue_if_schedulable(&self, workload: &Value) -> Option<&Value> {
+        let door = text(workload, "/spec/queueName");
+        let door = self
+            .api
+            .get(Kind::LocalQueue, &ObjectKey::new(NAMESPACE, door))?;
+        let queue = text(door, "/spec/clusterQueue");
+        let queue = self.api.get(Kind::ClusterQueue, &ObjectKey::new("", queue))?;
+        let works = |it: &Value| matches!(text(it, "/spec/stopPolicy"), "" | "None");
+        let mut flavors = cells(queue).into_iter();
+        let has_flavors = flavors.all(|(flavor, _)| self.has(Kind::ResourceFlavor, "", &flavor));
+        // One that is being deleted admits nobody more.
+        let stays = !is_deleted(queue);
+        (works(door) && works(queue) && stays && has_flavors).then_some(queue)
+    }
+
+    /// Nobody waits who fits.
+    fn check_pending(
+        &self,
+        name: &ObjectKey,
+        workload: &Value,
+        queue: &Value,
+        tree: &ReferenceTree,
+    ) -> Result<(), String> {
+        let settings = &self.settings.requeue;
+        let is_blocked = settings.is_enabled && settings.block_admission;
+        let queue_name = text(queue, "/metadata/name");
+        if is_blocked || tree.is_on_cycle(queue_name) {
+            return Ok(());
+        }
+        // The head of a queue with StrictFIFO keeps who is behind it waiting, and reserves quota from all
+        // that share it.
+        let root = tree.root(queue_name);
+        let mut others = self
+            .workloads()
+            .filter(|it| !holds_quota(it) && !condition_is_true(it, "Finished"));
+        let is_behind = others.any(|other| {
+            let queue = self.queue_if_schedulable(other).filter(|_| uid(other) != uid(workload));
+            queue.is_some_and(|it| {
+                text(it, "/spec/queueingStrategy") == "StrictFIFO"
+                    && tree.root(text(it, "/metadata/name")) == root
+            })
+        });
+        if is_behind {
+            return Ok(());
+        }
+        let wanted: i64 = list(workload, "/spec/podSets").iter().map(requested_cpu).sum();
+        let fits = |cell: &Cell| tree.available(queue_name, cell) >= wanted;
+        if cells(queue).iter().any(fits) {
+            let told = condition(workload, "QuotaReserved");
+            return Err(format!("{name} fits into {queue_name} and waits: {told:?}"));
+        }
+        Ok(())
+    }
+
+    fn check_queue(&self, name: &ObjectKey, queue: &Value, tree: &ReferenceTree) -> Result<(), String> {
+        let status = &queue["status"];
+        let holders: Vec<&Value> = self
+            .workloads()
+            .filter(|it| holds_quota(it) && text(it, "/status/admission/clusterQueue") == name.name())
+            .collect();
+        if is_deleted(queue) && holders.is_empty() {
+            return Err(format!("ClusterQueue {name} is to go, and stays"));
+        }
+        let count = i64::try_from(holders.len()).unwrap();
+        for field in ["/reservingWorkloads", "/admittedWorkloads"] {
+            if number(status, field) != count {
+                return Err(format!(
+                    "ClusterQueue {name}: {field} is not {count}: {status}"
+                ));
+            }
+        }
+        for flavor in list(status, "/flavorsReservation") {
+            for it in list(flavor, "/resources") {
+                let cell = (text(flavor, "/name").into(), text(it, "/name").into());
+                let used = tree.usage_of(name.name(), &cell);
+                if milli_cpu(&it["total"]) != used {
+                    return Err(format!(
+                        "ClusterQueue {name}: {cell:?} is used {used}: {status}"
+                    ));
+                }
+            }
+        }
+        let works = condition_is_true(queue, "Active");
+        let mut flavors = cells(queue).into_iter();
+        let is_whole = flavors.all(|(flavor, _)| self.has(Kind::ResourceFlavor, "", &flavor));
+        let is_stopped = !matches!(text(queue, "/spec/stopPolicy"), "" | "None");
+        let is_on_circle = tree.is_on_cycle(name.name());
+        if works != (is_whole && !is_stopped && !is_on_circle && !is_deleted(queue)) {
+            return Err(format!("ClusterQueue {name}: Active is {works}"));
+        }
+        Ok(())
+    }
+
+    fn check_local_queue(&self, name: &ObjectKey, queue: &Value) -> Result<(), String> {
+        let behind = self
+            .workloads()
+            .filter(|it| text(it, "/spec/queueName") == name.name());
+        let behind: Vec<&Value> = behind.filter(|it| !condition_is_true(it, "Finished")).collect();
+        let held = behind.iter().filter(|it| holds_quota(it)).count();
+        let waits = |it: &&&Value| !holds_quota(it) && it["spec"]["active"] != false;
+        let waiting = behind.iter().filter(waits).count();
+        let status = &queue["status"];
+        let expected = [
+            ("/reservingWorkloads", held),
+            ("/pendingWorkloads", waiting),
+        ];
+        for (field, count) in expected {
+            if number(status, field) != i64::try_from(count).unwrap() {
+                return Err(format!(
+                    "LocalQueue {name}: {field} is not {count}: {status}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody was preempted for nothing.
+    fn check_preemptions(&self) -> Result<(), String> {
+        for it in &self.invariants.preemptions {
+            let watcher = &self.invariants;
+            let later = watcher.last_user_version.max(watcher.last_leader_change_version);
+            let later = later.max(watcher.last_arrival_version);
+            if it.version <= later {
+                continue;
+            }
+            let mut workloads = self.workloads();
+            let preemptor = workloads.find(|of| {
+                uid(of) == it.preemptor && number(of, "/metadata/generation") == it.generation
+            });
+            let waits = preemptor.is_some_and(|it| {
+                !condition_is_true(it, "Finished") && it["spec"]["active"] != false && !condition_is_true(it, "Evicted")
+            });
+            let mut admitted = self.invariants.admissions.iter();
+            let is_admitted = admitted.any(|of| of.uid == it.preemptor && of.version > it.version);
+            let mut admitted = self.invariants.admissions.iter();
+            let has_successor = admitted.any(|of| of.version > it.version);
+            if waits && !is_admitted && !has_successor {
+                let (victim, preemptor) = (&it.victim, &it.preemptor);
+                return Err(format!("{victim} went for {preemptor}, who waits still"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The flavors and resources of a queue.
+fn cells(queue: &Value) -> Vec<Cell> {
+    let groups = list(queue, "/spec/resourceGroups").iter();
+    let flavors = groups.flat_map(|it| list(it, "/flavors"));
+    let cells = flavors.map(|it| (text(it, "/name").to_owned(), "cpu".to_owned()));
+    cells.collect()
+}
+
+/// What a pod set asks for.
+fn requested_cpu(pod_set: &Value) -> i64 {
+    let containers = list(pod_set, "/template/spec/containers").iter();
+    let each: i64 = containers
+        .map(|it| milli_cpu(&it["resources"]["requests"]["cpu"]))
+        .sum();
+    each * pod_set["count"].as_i64().unwrap_or(1)
+}

@@ -1,0 +1,308 @@
+//! A world: the API server, who writes to it, and the time.
+
+use crate::api::Api;
+use crate::rng::Rng;
+use crate::jobs::JOB;
+use crate::objects;
+use crate::process::ControllerProcess;
+use crate::quota::Limits;
+use crate::invariants::InvariantChecker;
+use lockkeeper_controller::{Kind, ObjectKey, Settings, WriteRequest};
+use lockkeeper_policies::settings::Settings as RuleSettings;
+use lockkeeper_preemption::requeue::{RequeueSettings as Requeue, QueueOrderTimestamp};
+use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, Options};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// When a world begins, in milliseconds since 1970.
+const BEGIN_MS: i64 = 1_700_000_000_000;
+
+/// A world that has not come to rest after so many steps without faults never will.
+const STEPS_MAX: usize = 30_000;
+
+/// The same for its time, in milliseconds.
+const QUIESCENCE_MAX_MS: i64 = 86_400_000;
+
+/// A write on its way to the API server.
+pub struct InFlight {
+    /// The number of the process.
+    pub process: u64,
+    pub write: WriteRequest,
+    /// The limits as the process knew them when it began to write.
+    pub limits: Limits,
+    /// Nobody else has written before of whom the process had not heard.
+    pub is_up_to_date: bool,
+    /// The process had heard of all that users have done.
+    pub has_observed_users: bool,
+    /// The newest version when it began.
+    pub begun_at_version: u64,
+}
+
+pub struct Simulation {
+    pub rng: Rng,
+    pub api: Api,
+    pub processes: Vec<ControllerProcess>,
+    pub in_flight: Vec<InFlight>,
+    pub settings: Settings,
+    pub invariants: InvariantChecker,
+    pub jobs_to_do: BTreeSet<ObjectKey>,
+    pub job_timers: BTreeSet<(i64, ObjectKey)>,
+    timers: BTreeMap<(ObjectKey, String), i64>,
+    job_log_position: usize,
+    pub users_left: usize,
+    pub faults_left: usize,
+    /// How likely each kind of step is.
+    pub weights: [usize; 8],
+    pub slow: Vec<Kind>,
+    pub is_calm: bool,
+    pub last_process_number: u64,
+    pub last_name_number: u64,
+    is_verbose: bool,
+}
+
+impl Simulation {
+    pub fn new(seed: u64, is_told: bool) -> Self {
+        let mut dice = Rng::new(seed);
+        let mut settings = settings(&mut dice);
+        settings.seed = seed;
+        let weight = |dice: &mut Rng, usual: usize| usual * dice.pick(&[1, 1, 1, 2, 4, 10]);
+        let weights = [
+            weight(&mut dice, 40),
+            weight(&mut dice, 40),
+            weight(&mut dice, 20),
+            weight(&mut dice, 20),
+            weight(&mut dice, 10),
+            weight(&mut dice, 5),
+            weight(&mut dice, 2),
+            weight(&mut dice, 1),
+        ];
+        let slow = [Kind::Workload, JOB, Kind::ClusterQueue];
+        let mut world = Self {
+            api: Api::new(BEGIN_MS),
+            processes: Vec::new(),
+            in_flight: Vec::new(),
+            settings,
+            invariants: InvariantChecker::default(),
+            jobs_to_do: BTreeSet::new(),
+            job_timers: BTreeSet::new(),
+            timers: BTreeMap::new(),
+            job_log_position: 0,
+            users_left: 4 + dice.below(14),
+            faults_left: *dice.pick(&[0, 0, 2, 4, 8]),
+            weights,
+            slow: slow.into_iter().filter(|_| dice.percent(30)).collect(),
+            is_calm: false,
+            last_process_number: 0,
+            last_name_number: 0,
+            is_verbose: is_told,
+            rng: dice,
+        };
+        world.invariants.has_faults = world.faults_left > 0;
+        world.populate();
+        world
+    }
+
+    fn populate(&mut self) {
+        let mut objects = vec![(Kind::Namespace, objects::namespace())];
+        for name in objects::FLAVORS {
+            objects.push((Kind::ResourceFlavor, objects::flavor(name)));
+        }
+        for (name, value) in objects::CLASSES {
+            objects.push((Kind::PriorityClass, objects::class(name, value)));
+        }
+        for name in objects::COHORTS {
+            let object = objects::cohort(&mut self.rng, name);
+            if self.rng.percent(60) {
+                objects.push((Kind::Cohort, object));
+            }
+        }
+        for name in objects::QUEUES {
+            let queue = objects::cluster_queue(&mut self.rng, name);
+            objects.push((Kind::ClusterQueue, queue));
+            objects.push((Kind::LocalQueue, objects::local_queue(name)));
+        }
+        for (kind, object) in objects {
+            self.api.create(kind, object).unwrap();
+        }
+        for _ in 0..2 + self.rng.below(4) {
+            self.create_job();
+        }
+        self.start_process();
+        self.make_leader(0);
+        if self.rng.percent(30) {
+            self.start_process();
+        }
+    }
+
+    pub fn start_process(&mut self) {
+        self.last_process_number += 1;
+        let mut settings = self.settings.clone();
+        settings.seed ^= self.last_process_number << 32;
+        let process = ControllerProcess::new(self.last_process_number, settings, &self.api);
+        self.processes.push(process);
+        self.log(|| "a controller starts".to_owned());
+    }
+
+    /// This one leads from now on.
+    pub fn make_leader(&mut self, at: usize) {
+        let now_ms = self.api.now_ms;
+        self.processes[at].set_leading(now_ms, true);
+        self.mark_leaders_outdated();
+        self.invariants.record_leader_change(self.api.version());
+    }
+
+    /// Somebody has written of whom those who lead have not heard.
+    pub fn mark_leaders_outdated(&mut self) {
+        for process in &mut self.processes {
+            process.is_up_to_date = false;
+            process.must_observe_version = self.api.version();
+        }
+        // What was begun before was decided on what is no longer so.
+        for flight in &mut self.in_flight {
+            flight.is_up_to_date = false;
+        }
+    }
+
+    pub fn run(mut self) -> Result<u64, String> {
+        let settings = format!("{:?}", self.settings);
+        self.log(|| settings);
+        let mut steps = 0;
+        while self.users_left > 0 {
+            self.step()?;
+            steps += 1;
+            if steps > STEPS_MAX {
+                return Err("users do not get their turn".to_owned());
+            }
+        }
+        self.start_calm();
+        let begin_ms = self.api.now_ms;
+        steps = 0;
+        while self.step()? {
+            steps += 1;
+            if steps > STEPS_MAX || self.api.now_ms - begin_ms > QUIESCENCE_MAX_MS {
+                let busiest = self.invariants.most_written();
+                return Err(format!("it does not come to rest; {busiest}"));
+            }
+        }
+        let result = self.check_quiescent();
+        if result.is_err() {
+            self.log(|| self.describe_leaders());
+        }
+        result?;
+        Ok(self.invariants.writes)
+    }
+
+    /// No more faults, and somebody leads.
+    fn start_calm(&mut self) {
+        self.log(|| "calm begins".to_owned());
+        self.is_calm = true;
+        self.faults_left = 0;
+        self.weights = [40, 40, 20, 20, 10, 5, 0, 0];
+        self.slow.clear();
+        if self.processes.is_empty() {
+            self.start_process();
+        }
+        if !self.processes.iter().any(|it| it.is_leading) {
+            self.make_leader(0);
+        }
+        if self.rng.percent(60) {
+            self.repair_objects();
+        }
+        self.invariants.start_calm();
+    }
+
+    pub fn log(&self, line: impl FnOnce() -> String) {
+        if self.is_verbose {
+            let passed = self.api.now_ms - BEGIN_MS;
+            println!("{:>9} {}", passed, line());
+        }
+    }
+
+    /// All that those who lead know.
+    fn describe_leaders(&self) -> String {
+        let leaders = self.processes.iter().filter(|it| it.is_leading);
+        let known = leaders.map(|it| format!("{:?}", it.reconciler));
+        known.collect()
+    }
+
+    /// A new name, never given before.
+    pub fn new_name(&mut self, prefix: &str) -> String {
+        self.last_name_number += 1;
+        format!("{prefix}{}", self.last_name_number)
+    }
+
+    /// Whether something that was begun when this was first asked has taken as long.
+    pub fn is_due(&mut self, key: (ObjectKey, String), pause_ms: i64) -> bool {
+        let now_ms = self.api.now_ms;
+        let name = key.0.clone();
+        let at_ms = *self.timers.entry(key).or_insert(now_ms + pause_ms);
+        if at_ms > now_ms {
+            self.job_timers.insert((at_ms, name));
+        }
+        at_ms <= now_ms
+    }
+
+    /// The Jobs that have changed are looked at by their controller.
+    pub fn enqueue_changed_jobs(&mut self) {
+        let log = self.api.log(JOB);
+        let names = log[self.job_log_position..].iter().map(|it| it.name.clone());
+        self.jobs_to_do.extend(names);
+        self.job_log_position = log.len();
+        while let Some((at_ms, _)) = self.job_timers.first()
+            && *at_ms <= self.api.now_ms
+        {
+            let (_, name) = self.job_timers.pop_first().unwrap();
+            self.jobs_to_do.insert(name);
+        }
+    }
+
+    pub fn workloads(&self) -> impl Iterator<Item = &Value> {
+        self.api.all(Kind::Workload).map(|(_, it)| &**it)
+    }
+}
+
+fn settings(dice: &mut Rng) -> Settings {
+    let is_fair = dice.percent(25);
+    let algorithm = if is_fair {
+        Algorithm::FairSharing(vec![
+            FairStrategy::LessThanOrEqualToFinalShare,
+            FairStrategy::LessThanInitialShare,
+        ])
+    } else {
+        Algorithm::Classical
+    };
+    let options = Options {
+        algorithm,
+        // Without it workloads may be preempted in circles for ever, as in Kueue.
+        damping: Damping::On,
+        disable_partial_admission: dice.percent(30),
+        ..Options::default()
+    };
+    let recovery = *dice.pick(&[
+        None,
+        Some(Duration::from_secs(2)),
+        Some(Duration::from_secs(9)),
+    ]);
+    let requeue = Requeue {
+        is_enabled: dice.percent(60),
+        timeout: Duration::from_secs(*dice.pick(&[3, 8, 20])),
+        recovery_timeout: recovery,
+        block_admission: dice.percent(25),
+        timestamp: *dice.pick(&[QueueOrderTimestamp::Eviction, QueueOrderTimestamp::Creation]),
+        backoff_limit_count: Some(*dice.pick(&[0, 1, 2])),
+        ..Requeue::default()
+    };
+    Settings {
+        options,
+        requeue,
+        rules: RuleSettings::default(),
+        writes_max: *dice.pick(&[1, 2, 4, 16]),
+        status_interval_ms: *dice.pick(&[0, 100, 1000]),
+        pending_reason_writes_per_second: *dice.pick(&[1, 10, 100]),
+        eviction_events_per_second: *dice.pick(&[0, 1, 100]),
+        job_kinds: vec![0],
+        seed: 0,
+        instance: "simulated".to_owned(),
+    }
+}

@@ -1,0 +1,260 @@
+//! Admission policies: what the API server asks by itself, when the webhook is away or not wanted.
+//!
+//! They say what expressions of rules say that no schema holds: of kinds of others, of lockkeeper's kinds where a schema
+//! cannot afford it, and where the administrator softens a rule. What rules ask of other objects needs the webhook.
+
+mod mutating;
+pub mod cel_rewrite;
+
+use crate::cel::{ExpressionError, RuleExpression, is_always_enforced};
+use crate::webhooks::{MATCH_POLICY, NAME, has_label, match_conditions, rule as sent};
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchResources, MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
+    NamedRuleWithOperations, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicyBindingSpec, ValidatingAdmissionPolicySpec, Validation,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
+    LabelSelector, LabelSelectorRequirement, ObjectMeta,
+};
+use lockkeeper_api::config::{Action, ForeignKinds};
+use lockkeeper_policies::registry::{self, Registration};
+use lockkeeper_policies::rule::{Layer, Operation, RuleInfo};
+use lockkeeper_policies::settings::Settings;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A policy of either kind, with what binds it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AdmissionPolicies {
+    /// What is validated.
+    pub validating: Vec<(
+        ValidatingAdmissionPolicy,
+        Vec<ValidatingAdmissionPolicyBinding>,
+    )>,
+    /// What is filled in.
+    pub mutating: Vec<(MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding)>,
+}
+
+/// What becomes of findings of a rule: everywhere, and in namespaces that have a word of their own.
+#[derive(Clone, Debug)]
+struct RuleActions {
+    default_action: Action,
+    namespaces: BTreeMap<String, Action>,
+}
+
+/// The label that each namespace carries its name by.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// The policies for lockkeeper's kinds, for those that go with them, and for the wanted ones of other projects.
+///
+/// Rules that some exception of the administrator names are left out: policies know no exceptions.
+///
+/// # Errors
+///
+/// When an expression cannot be used. None of a release is so: a test holds that.
+pub fn policies(
+    wanted: &BTreeSet<ForeignKinds>,
+    settings: &Settings,
+) -> Result<AdmissionPolicies, ExpressionError> {
+    let rules = registry::all();
+    let mut out = AdmissionPolicies::default();
+    for kind in registry::built_in(wanted, settings) {
+        let mut by_fate: BTreeMap<String, (RuleActions, Vec<RuleExpression<'_>>)> = BTreeMap::new();
+        for ruled in policy_expressions(&rules, &kind, settings) {
+            ruled.compile()?;
+            let fate = RuleActions::for_rule(ruled.rule, &kind, settings);
+            let entry = by_fate.entry(fate.name());
+            entry.or_insert_with(|| (fate, Vec::new())).1.push(ruled);
+        }
+        for (fate, asked) in by_fate.into_values() {
+            out.validating.push(validating(&kind, &fate, &asked));
+        }
+        out.mutating.extend(mutating::for_kind(&kind));
+    }
+    Ok(out)
+}
+
+/// The expressions that policies ask of a kind.
+fn policy_expressions<'a>(rules: &'a [RuleInfo], kind: &Registration, settings: &Settings) -> Vec<RuleExpression<'a>> {
+    let mut out = Vec::new();
+    for rule in rules {
+        let is_of_kind = rule.group == kind.group && rule.kind == kind.kind;
+        let is_on = settings.is_on(rule.id, rule.action) && !settings.exceptions.covers_rule(rule.id);
+        if !is_of_kind || !is_on {
+            continue;
+        }
+        for layer in rule.layers {
+            let expressions = match layer {
+                Layer::Schema(expressions) if !is_always_enforced(rule, settings) => *expressions,
+                Layer::Policy(expressions) => *expressions,
+                _ => continue,
+            };
+            out.extend(
+                expressions
+                    .iter()
+                    .map(|expression| RuleExpression { rule, expression }),
+            );
+        }
+    }
+    out
+}
+
+impl RuleActions {
+    /// What is in no namespace goes by what holds everywhere: to a binding for a namespace it would belong too.
+    fn for_rule(rule: &RuleInfo, kind: &Registration, settings: &Settings) -> Self {
+        let default_action = settings.action(rule.id, rule.action, None);
+        let named = settings.namespace_overrides(rule.id);
+        let namespaces = named.filter(|(_, action)| kind.namespaced && *action != default_action);
+        Self {
+            default_action,
+            namespaces: namespaces.map(|(name, it)| (name.to_owned(), it)).collect(),
+        }
+    }
+
+    /// What tells the names of policies apart: the action, and the namespaces that have a word of their own.
+    fn name(&self) -> String {
+        let mut out = action_name(self.default_action).to_owned();
+        for (namespace, action) in &self.namespaces {
+            out = format!("{out}.{namespace}-{}", action_name(*action));
+        }
+        out
+    }
+}
+
+fn action_name(action: Action) -> &'static str {
+    lockkeeper_policies::reference::action_name(action)
+}
+
+/// What the API server is to do with what does not hold.
+fn validation_actions(action: Action) -> Option<Vec<String>> {
+    let actions: &[&str] = match action {
+        Action::Enforce => &["Deny"],
+        Action::Warn => &["Warn"],
+        Action::Audit => &["Audit"],
+        Action::Off => return None,
+    };
+    Some(actions.iter().map(|it| (*it).to_owned()).collect())
+}
+
+/// The name of what is about a kind. Another project's kind may have the plural of one of ours.
+fn name(kind: &Registration, end: &str) -> String {
+    match kind.group.as_str() {
+        "" | lockkeeper_api::GROUP => format!("{}.{end}.{}", kind.plural, lockkeeper_api::GROUP),
+        group => format!("{}.{group}.{end}.{}", kind.plural, lockkeeper_api::GROUP),
+    }
+}
+
+fn policy_metadata(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        labels: Some([("app.kubernetes.io/part-of".to_owned(), NAME.to_owned())].into()),
+        ..ObjectMeta::default()
+    }
+}
+
+fn validating(
+    kind: &Registration,
+    fate: &RuleActions,
+    asked: &[RuleExpression<'_>],
+) -> (
+    ValidatingAdmissionPolicy,
+    Vec<ValidatingAdmissionPolicyBinding>,
+) {
+    let name = name(kind, &fate.name());
+    let operations = asked.iter().flat_map(|it| it.rule.operations).copied();
+    let operations: BTreeSet<Operation> = operations.collect();
+    let policy = ValidatingAdmissionPolicy {
+        metadata: policy_metadata(&name),
+        spec: Some(ValidatingAdmissionPolicySpec {
+            failure_policy: Some(if kind.own { "Fail" } else { "Ignore" }.to_owned()),
+            match_conditions: Some(match_conditions(kind)),
+            match_constraints: Some(constraints(kind, &operations)),
+            validations: Some(asked.iter().map(validation).collect()),
+            ..ValidatingAdmissionPolicySpec::default()
+        }),
+        ..ValidatingAdmissionPolicy::default()
+    };
+    (policy, bindings(&name, fate))
+}
+
+fn validation(ruled: &RuleExpression<'_>) -> Validation {
+    let expression = ruled.expression;
+    let detail = cel_rewrite::message_expression(expression);
+    // The API server names the policy, not the field.
+    let field = format!("{}{}", expression.path, expression.field_path);
+    let field = field.trim_start_matches('.');
+    Validation {
+        expression: cel_rewrite::rewrite_for_object(expression, ruled.rule.ratchets),
+        message: Some(format!("{field}: {}", ruled.message())),
+        message_expression: detail
+            .map(|it| format!("'{field}: ' + ({it}) + ' [{}]'", ruled.rule.id)),
+        reason: Some("Invalid".to_owned()),
+    }
+}
+
+/// One binding for all namespaces that have no word of their own, and one for each that has.
+fn bindings(name: &str, fate: &RuleActions) -> Vec<ValidatingAdmissionPolicyBinding> {
+    let others: Vec<String> = fate.namespaces.keys().cloned().collect();
+    let rest = Some(others).filter(|it| !it.is_empty());
+    let mut out = Vec::new();
+    out.extend(binding(
+        name,
+        name,
+        fate.default_action,
+        rest.map(|it| in_namespaces("NotIn", it)),
+    ));
+    for (namespace, action) in &fate.namespaces {
+        let only = in_namespaces("In", vec![namespace.clone()]);
+        let of = format!("{namespace}.{name}");
+        out.extend(binding(&of, name, *action, Some(only)));
+    }
+    out
+}
+
+fn binding(
+    name: &str,
+    policy: &str,
+    action: Action,
+    namespaces: Option<LabelSelector>,
+) -> Option<ValidatingAdmissionPolicyBinding> {
+    let resources = namespaces.map(|selector| MatchResources {
+        namespace_selector: Some(selector),
+        ..MatchResources::default()
+    });
+    Some(ValidatingAdmissionPolicyBinding {
+        metadata: policy_metadata(name),
+        spec: ValidatingAdmissionPolicyBindingSpec {
+            match_resources: resources,
+            policy_name: policy.to_owned(),
+            validation_actions: validation_actions(action)?,
+            ..ValidatingAdmissionPolicyBindingSpec::default()
+        },
+    })
+}
+
+fn in_namespaces(operator: &str, names: Vec<String>) -> LabelSelector {
+    LabelSelector {
+        match_expressions: Some(vec![LabelSelectorRequirement {
+            key: NAMESPACE_NAME.to_owned(),
+            operator: operator.to_owned(),
+            values: Some(names),
+        }]),
+        match_labels: None,
+    }
+}
+
+fn constraints(kind: &Registration, operations: &BTreeSet<Operation>) -> MatchResources {
+    let sent = sent(kind, operations);
+    MatchResources {
+        match_policy: Some(MATCH_POLICY.to_owned()),
+        object_selector: kind.selected_by.map(has_label),
+        resource_rules: Some(vec![NamedRuleWithOperations {
+            api_groups: sent.api_groups,
+            api_versions: sent.api_versions,
+            operations: sent.operations,
+            resource_names: None,
+            resources: sent.resources,
+            scope: sent.scope,
+        }]),
+        ..MatchResources::default()
+    }
+}

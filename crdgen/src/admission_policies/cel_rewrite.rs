@@ -1,0 +1,273 @@
+//! Expressions about a place as expressions about the object that holds it, which is all that an admission policy sees.
+//!
+//! `spec.groups[]` with `self.size > 0` becomes
+//! `!has(object.spec) || !has(object.spec.groups) || object.spec.groups.all(i1, i1.size > 0)`. Where a policy is to let
+//! pass what the stored object has already, as the engine does, each place is looked for in `oldObject` by the keys
+//! that the engine goes by.
+
+use lockkeeper_policies::cel::CelRule;
+
+/// The object of a request, and what is stored.
+const NEW: &str = "object";
+const OLD: &str = "oldObject";
+
+/// What an expression says of the object of a request. With `ratchets`, an update may leave as it was what is wrong.
+#[must_use]
+pub fn rewrite_for_object(expression: &CelRule, ratchets: bool) -> String {
+    let steps = steps(expression.path);
+    if expression.is_transition_rule() {
+        let said = walk_without_index(&steps, &|at| {
+            let before = at.replacen(NEW, OLD, 1);
+            let said = substitute_self(expression.expression, at, &before);
+            // The object itself is always there.
+            if steps.is_empty() {
+                return said;
+            }
+            let there = has_path(&steps, OLD);
+            format!("!({there}) || ({said})")
+        });
+        return format!("{OLD} == null || ({said})");
+    }
+    let is_kept = |at: &str, loops: usize| {
+        let kept = exists_in_old(&steps, OLD, loops, &|old| {
+            format!("({})", substitute_self(expression.unchanged, at, old))
+        });
+        format!("({OLD} != null && {kept})")
+    };
+    let said = |at: &str, loops: usize| {
+        let holds = substitute_self(expression.expression, at, OLD);
+        if ratchets {
+            format!("({holds}) || {}", is_kept(at, loops))
+        } else {
+            format!("({holds})")
+        }
+    };
+    walk(&steps, NEW, 0, &said)
+}
+
+/// What is said if an expression does not hold, with what is seen: only where the place is in no list.
+#[must_use]
+pub fn message_expression(expression: &CelRule) -> Option<String> {
+    let is_one = !expression.path.contains("[]");
+    let place = |root: &str| match expression.path {
+        "" => root.to_owned(),
+        at => format!("{root}.{at}"),
+    };
+    let (at, before) = (place(NEW), place(OLD));
+    let detail = expression.message_expression.filter(|_| is_one)?;
+    Some(substitute_self(detail, &at, &before))
+}
+
+/// The steps from an object to a place in it; none if it is the object itself.
+fn steps(at: &str) -> Vec<Step<'_>> {
+    let named = at.split('.').filter(|it| !it.is_empty());
+    named.map(Step::parse).collect()
+}
+
+/// A field, or the items of the list in it.
+struct Step<'a> {
+    name: &'a str,
+    is_list: bool,
+}
+
+impl<'a> Step<'a> {
+    fn parse(text: &'a str) -> Self {
+        let (name, is_list) = match text.strip_suffix("[]") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        Self { name, is_list }
+    }
+
+    /// By what the engine knows an item of the list in an older version of it.
+    fn key(&self) -> Option<&'static str> {
+        match self.name {
+            "resourceGroups" => Some("coveredResources[0]"),
+            "flavors" | "resources" | "podSets" | "podGroups" => Some("name"),
+            _ => None,
+        }
+    }
+}
+
+/// What is said of a place that is in no list.
+fn walk_without_index(steps: &[Step<'_>], said: &dyn Fn(&str) -> String) -> String {
+    walk(steps, NEW, 0, &|at, _| said(at))
+}
+
+/// What is said of all places that there are below `at`.
+fn walk(
+    steps: &[Step<'_>],
+    at: &str,
+    loops: usize,
+    said: &dyn Fn(&str, usize) -> String,
+) -> String {
+    let Some((step, rest)) = steps.split_first() else {
+        return said(at, loops);
+    };
+    let field = format!("{at}.{}", step.name);
+    if step.is_list {
+        let item = format!("i{}", loops.saturating_add(1));
+        let inner = walk(rest, &item, loops.saturating_add(1), said);
+        format!("!has({field}) || {field}.all({item}, {inner})")
+    } else {
+        let inner = walk(rest, &field, loops, said);
+        format!("!has({field}) || {inner}")
+    }
+}
+
+/// Whether something is said of the place below `at` which the stored object has by the same keys. The items that the
+/// keys are taken from are called `i1` and so on.
+fn exists_in_old(steps: &[Step<'_>], at: &str, loops: usize, said: &dyn Fn(&str) -> String) -> String {
+    let lists = steps.iter().filter(|it| it.is_list).count();
+    let outer = loops.saturating_sub(lists);
+    let Some((step, rest)) = steps.split_first() else {
+        return said(at);
+    };
+    let field = format!("{at}.{}", step.name);
+    if !step.is_list {
+        return format!("has({field}) && {}", exists_in_old(rest, &field, loops, said));
+    }
+    let number = outer.saturating_add(1);
+    let item = format!("o{number}");
+    let inner = exists_in_old(rest, &item, loops, said);
+    let same = step
+        .key()
+        .map(|key| format!("{item}.{key} == i{number}.{key} && "))
+        .unwrap_or_default();
+    format!("has({field}) && {field}.exists({item}, {same}{inner})")
+}
+
+/// Whether all fields of a path without lists are there.
+fn has_path(steps: &[Step<'_>], root: &str) -> String {
+    let mut at = root.to_owned();
+    let mut all = Vec::new();
+    for step in steps {
+        at = format!("{at}.{}", step.name);
+        all.push(format!("has({at})"));
+    }
+    all.join(" && ")
+}
+
+/// An expression with other names for `self` and `oldSelf`. Texts in quotes are left as they are.
+fn substitute_self(expression: &str, new: &str, old: &str) -> String {
+    let mut out = String::new();
+    let mut rest = expression;
+    while let Some(at) = rest.find(|c: char| c == '\'' || c == '"' || is_identifier_char(c)) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let first = from.chars().next().unwrap_or_default();
+        let length = if is_identifier_char(first) {
+            from.find(|c: char| !is_identifier_char(c))
+        } else {
+            let inside = from.get(1..).unwrap_or_default();
+            inside.find(first).map(|it| it.saturating_add(2))
+        };
+        let (word, after) = from.split_at(length.unwrap_or(from.len()));
+        let is_field = out.ends_with('.');
+        out.push_str(match word {
+            "self" if !is_field => new,
+            "oldSelf" if !is_field => old,
+            other => other,
+        });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+fn is_identifier_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use lockkeeper_policies::finding::ErrorKind;
+
+    #[test]
+    fn empty_path_means_object() {
+        let change = expression("", "self.a == oldSelf.a", "");
+        assert_eq!(
+            rewrite_for_object(&change, true),
+            "oldObject == null || (object.a == oldObject.a)"
+        );
+        assert_eq!(message_expression(&change).unwrap(), "'self is ' + object.a");
+        let plain = expression("", "self.a > 1", "self.a == oldSelf.a");
+        assert_eq!(
+            rewrite_for_object(&plain, true),
+            "(object.a > 1) || (oldObject != null && (object.a == oldObject.a))"
+        );
+    }
+
+    fn expression(at: &'static str, holds: &'static str, kept: &'static str) -> CelRule {
+        CelRule {
+            path: at,
+            expression: holds,
+            message: "",
+            message_expression: Some("'self is ' + self.a"),
+            field_path: "",
+            unchanged: kept,
+            kind: ErrorKind::Invalid,
+        }
+    }
+
+    #[test]
+    fn self_is_replaced_outside_string_literals() {
+        assert_eq!(
+            substitute_self(
+                "self.a == 'self' && x.self != oldSelf.b && myself",
+                "n",
+                "o"
+            ),
+            "n.a == 'self' && x.self != o.b && myself"
+        );
+        assert_eq!(
+            substitute_self("self == \"it's self\" + self", "n", "o"),
+            "n == \"it's self\" + n"
+        );
+        assert_eq!(
+            substitute_self("'never closed self", "n", "o"),
+            "'never closed self"
+        );
+    }
+
+    #[test]
+    fn path_is_checked_from_object_root() {
+        let plain = expression("spec", "self.a > 1", "self.a == oldSelf.a");
+        assert_eq!(
+            rewrite_for_object(&plain, false),
+            "!has(object.spec) || (object.spec.a > 1)"
+        );
+        assert_eq!(
+            rewrite_for_object(&plain, true),
+            "!has(object.spec) || (object.spec.a > 1) || (oldObject != null && has(oldObject.spec) && \
+             (object.spec.a == oldObject.spec.a))"
+        );
+        assert_eq!(message_expression(&plain).unwrap(), "'self is ' + object.spec.a");
+    }
+
+    #[test]
+    fn list_items_are_matched_by_key() {
+        let listed = expression("spec.podSets[].ports[]", "self > 1", "self == oldSelf");
+        assert_eq!(
+            rewrite_for_object(&listed, true),
+            "!has(object.spec) || !has(object.spec.podSets) || object.spec.podSets.all(i1, !has(i1.ports) || \
+             i1.ports.all(i2, (i2 > 1) || (oldObject != null && has(oldObject.spec) && has(oldObject.spec.podSets) && \
+             oldObject.spec.podSets.exists(o1, o1.name == i1.name && has(o1.ports) && \
+             o1.ports.exists(o2, (i2 == o2))))))"
+        );
+        assert_eq!(message_expression(&listed), None);
+    }
+
+    #[test]
+    fn transition_rules_skip_creates() {
+        let change = expression("spec", "self.a == oldSelf.a", "");
+        assert_eq!(
+            rewrite_for_object(&change, true),
+            "oldObject == null || (!has(object.spec) || !(has(oldObject.spec)) || \
+             (object.spec.a == oldObject.spec.a))"
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Policies that fill in, as the webhook does.
+
+use super::{constraints, name, policy_metadata};
+use crate::webhooks::match_conditions;
+use k8s_openapi::api::admissionregistration::v1::{
+    ApplyConfiguration, JSONPatch, MatchCondition, MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding, MutatingAdmissionPolicyBindingSpec,
+    MutatingAdmissionPolicySpec, Mutation,
+};
+use lockkeeper_api::labels;
+use lockkeeper_policies::cel_defaults::{FieldDefault, CelDefault};
+use lockkeeper_policies::registry::Registration;
+use lockkeeper_policies::rule::Operation;
+use std::collections::BTreeSet;
+
+/// A policy with what binds it.
+type PolicyWithBinding = (MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding);
+
+/// The kinds whose objects are made suspended when they name a queue.
+const SUSPENDED: [&str; 2] = ["Job", "JobSet"];
+
+/// The policy for a kind, if there is anything to fill in.
+pub(super) fn for_kind(kind: &Registration) -> Option<PolicyWithBinding> {
+    let is_made = kind.defaulted_on.contains(&Operation::Create);
+    if is_made && SUSPENDED.contains(&kind.kind.as_str()) {
+        return Some(suspend_policy(kind));
+    }
+    (!kind.cel_defaults.is_empty()).then(|| default_policy(kind))
+}
+
+/// Suspends a new job that names a queue, as the webhook does.
+fn suspend_policy(kind: &Registration) -> PolicyWithBinding {
+    let mut conditions = match_conditions(kind);
+    conditions.push(MatchCondition {
+        name: "names-a-queue".to_owned(),
+        expression: format!(
+            "has(object.metadata.labels) && '{}' in object.metadata.labels",
+            labels::QUEUE_NAME
+        ),
+    });
+    let mutation = Mutation {
+        apply_configuration: Some(ApplyConfiguration {
+            expression: Some("Object{spec: Object.spec{suspend: true}}".to_owned()),
+        }),
+        json_patch: None,
+        patch_type: "ApplyConfiguration".to_owned(),
+    };
+    let on = [Operation::Create].into();
+    bind_policy(kind, "suspend", &on, conditions, vec![mutation])
+}
+
+/// Fills in what no schema default does. A patch needs no schema, which the API server learns of a moment after it knows the
+/// kind.
+fn default_policy(kind: &Registration) -> PolicyWithBinding {
+    let is_for_new = |it: &CelDefault| matches!(it, CelDefault::Finalizer(_));
+    let on: BTreeSet<Operation> = if kind.cel_defaults.iter().all(is_for_new) {
+        [Operation::Create].into()
+    } else {
+        kind.defaulted_on.clone()
+    };
+    let mutations = kind.cel_defaults.iter().map(|it| Mutation {
+        apply_configuration: None,
+        json_patch: Some(JSONPatch {
+            expression: Some(patch(it)),
+        }),
+        patch_type: "JSONPatch".to_owned(),
+    });
+    bind_policy(
+        kind,
+        "fill",
+        &on,
+        match_conditions(kind),
+        mutations.collect(),
+    )
+}
+
+fn bind_policy(
+    kind: &Registration,
+    end: &str,
+    on: &BTreeSet<Operation>,
+    conditions: Vec<MatchCondition>,
+    mutations: Vec<Mutation>,
+) -> PolicyWithBinding {
+    let name = name(kind, end);
+    let policy = MutatingAdmissionPolicy {
+        metadata: policy_metadata(&name),
+        spec: Some(MutatingAdmissionPolicySpec {
+            failure_policy: Some("Ignore".to_owned()),
+            match_conditions: Some(conditions),
+            match_constraints: Some(constraints(kind, on)),
+            mutations: Some(mutations),
+            reinvocation_policy: Some("IfNeeded".to_owned()),
+            ..MutatingAdmissionPolicySpec::default()
+        }),
+    };
+    let binding = MutatingAdmissionPolicyBinding {
+        metadata: policy_metadata(&name),
+        spec: Some(MutatingAdmissionPolicyBindingSpec {
+            policy_name: Some(name.clone()),
+            ..MutatingAdmissionPolicyBindingSpec::default()
+        }),
+    };
+    (policy, binding)
+}
+
+/// The expression that gives the patch.
+fn patch(filling: &CelDefault) -> String {
+    match filling {
+        CelDefault::Finalizer(finalizer) => format!(
+            "oldObject != null || (has(object.metadata.finalizers) && '{finalizer}' in object.metadata.finalizers) ? [] : \
+             has(object.metadata.finalizers) ? [{}] : [{}]",
+            add("/metadata/finalizers/-", &format!("'{finalizer}'")),
+            add("/metadata/finalizers", &format!("['{finalizer}']")),
+        ),
+        CelDefault::Field(field) => field_patch(field),
+    }
+}
+
+/// Adds a field, and before it what it stands in where that is missing.
+fn field_patch(field: &FieldDefault) -> String {
+    let steps: Vec<&str> = field.path.split('.').collect();
+    let mut paths = Vec::new();
+    for step in &steps {
+        let above: &str = paths.last().map_or("", String::as_str);
+        paths.push(format!("{above}/{step}"));
+    }
+    let Some((whole, above)) = paths.split_last() else {
+        return "[]".to_owned();
+    };
+    // What is missing at the top is for others to refuse.
+    let top = above.first().map(|it| format!("!{}", has_path(it)));
+    let when = Some(field.when).filter(|it| !it.is_empty());
+    let never = when.map(|it| format!("!({it})"));
+    let unless: Vec<String> = top.into_iter().chain([has_path(whole)]).chain(never).collect();
+    let parents = above.iter().skip(1).map(|path| {
+        let made = add(path, "{}");
+        format!("({} ? [] : [{made}]) + ", has_path(path))
+    });
+    let parents: String = parents.collect::<Vec<_>>().concat();
+    let last = add(whole, field.value);
+    format!("{} ? [] : {parents}[{last}]", unless.join(" || "))
+}
+
+/// Whether an object has what a path leads to, at each step.
+fn has_path(path: &str) -> String {
+    let mut at = "object".to_owned();
+    let mut all = Vec::new();
+    for step in path.split('/').filter(|it| !it.is_empty()) {
+        at = format!("{at}.{step}");
+        all.push(format!("has({at})"));
+    }
+    let all = all.join(" && ");
+    if all.contains('&') {
+        format!("({all})")
+    } else {
+        all
+    }
+}
+
+fn add(path: &str, value: &str) -> String {
+    format!("JSONPatch{{op: 'add', path: '{path}', value: {value}}}")
+}
+
+#[cfg(test)]
+mod tests;

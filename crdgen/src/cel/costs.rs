@@ -1,0 +1,330 @@
+//! What expressions cost by the estimate of the API server's own library.
+//!
+//! `tests/apiserver/run` writes the estimates down. Here it is seen, without Go, whether they are of what is emitted.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use crate::admission_policies::policies;
+use crate::definitions;
+use lockkeeper_policies::settings::Settings;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+/// What the API server allows, as in `apiextensions/validation` (an expression and a definition), and while an expression
+/// of a policy is evaluated, as in `apis/cel`.
+const EXPRESSION_MAX: u64 = 10_000_000;
+const DEFINITION_MAX: u64 = 100_000_000;
+const CALL_MAX: u64 = 1_000_000;
+
+/// What a write of a day may allocate for its expressions, in KiB: all else in a write takes some 600.
+const WRITE_MAX: u64 = 256;
+
+const STALE_HINT: &str = "is behind; run crdgen/tests/apiserver/run, which needs Go, and then \
+                      UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --lib";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CostRecord {
+    library: String,
+    limits: BTreeMap<String, BTreeMap<String, u64>>,
+    writes: Vec<WriteAllocation>,
+    costs: Vec<CostEstimate>,
+}
+
+/// What is allocated for the expressions of a definition when an object is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteAllocation {
+    write: String,
+    definition: String,
+    allocations: u64,
+    kibibytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct CostEstimate {
+    definition: String,
+    #[serde(default)]
+    policy: String,
+    place: String,
+    expression: String,
+    message: String,
+    often: u64,
+    cost: u64,
+    detail: u64,
+    #[serde(default)]
+    hangs_on: Vec<String>,
+    #[serde(default)]
+    halved: u64,
+}
+
+fn read_costs() -> CostRecord {
+    serde_json::from_str(include_str!("costs.json")).unwrap()
+}
+
+impl CostEstimate {
+    /// The id of the rule, in which each message ends.
+    fn rule(&self) -> &str {
+        let (_, id) = self.message.rsplit_once('[').expect(&self.message);
+        id.strip_suffix(']').expect(&self.message)
+    }
+
+    /// All that is counted for it.
+    fn sum(&self) -> u64 {
+        self.cost + self.detail
+    }
+
+    fn is_about_updates(&self) -> &str {
+        if self.policy.is_empty() && self.expression.contains("oldSelf") {
+            "updates"
+        } else {
+            ""
+        }
+    }
+
+    /// The limits that count, with the version left out, in the words of the schema.
+    fn limits_text(&self) -> String {
+        let each = self.hangs_on.iter().map(|limit| {
+            let (place, bound) = limit.split_once(' ').unwrap();
+            let last = place.rsplit_once('.').map_or(place, |it| it.1);
+            format!("`{last}` {bound}")
+        });
+        let each: Vec<String> = each.collect();
+        if each.is_empty() {
+            return "–".to_owned();
+        }
+        let quotient = 100 * self.halved / self.cost;
+        format!("{}: half of one, {quotient} %", each.join(", "))
+    }
+}
+
+/// The limits and the expressions below a node of a schema.
+fn visit(
+    node: &Value,
+    place: &str,
+    limits: &mut BTreeMap<String, u64>,
+    expressions: &mut Vec<[String; 3]>,
+) {
+    for name in ["maxItems", "maxLength", "maxProperties"] {
+        if let Some(limit) = node[name].as_u64() {
+            limits.insert(format!("{place} {name}"), limit);
+        }
+    }
+    let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+    for it in node["x-kubernetes-validations"]
+        .as_array()
+        .iter()
+        .copied()
+        .flatten()
+    {
+        expressions.push([place.to_owned(), text(&it["rule"]), text(&it["message"])]);
+    }
+    for (name, inner) in node["properties"].as_object().iter().copied().flatten() {
+        visit(inner, &format!("{place}.{name}"), limits, expressions);
+    }
+    let inner = [&node["items"], &node["additionalProperties"]];
+    for inner in inner.into_iter().filter(|it| it.is_object()) {
+        visit(inner, &format!("{place}[]"), limits, expressions);
+    }
+}
+
+#[test]
+fn recorded_costs_match_emitted_expressions() {
+    let record = read_costs();
+    let (mut limits, mut expressions) = (BTreeMap::new(), BTreeSet::new());
+    for definition in definitions(&Settings::default()).unwrap() {
+        let name = definition.metadata.name.clone().unwrap();
+        let mut found = Vec::new();
+        for version in serde_json::to_value(definition).unwrap()["spec"]["versions"]
+            .as_array()
+            .unwrap()
+        {
+            let of = limits.entry(name.clone()).or_default();
+            let place = version["name"].as_str().unwrap();
+            visit(&version["schema"]["openAPIV3Schema"], place, of, &mut found);
+        }
+        expressions.extend(found.into_iter().map(|it| (name.clone(), it)));
+    }
+    assert!(record.limits == limits, "costs.json {STALE_HINT}");
+    let (in_schemas, in_policies): (Vec<&CostEstimate>, Vec<&CostEstimate>) =
+        record.costs.iter().partition(|it| it.policy.is_empty());
+    let estimated = in_schemas.iter().map(|it| {
+        let said = [&it.place, &it.expression, &it.message].map(String::clone);
+        (it.definition.clone(), said)
+    });
+    assert!(
+        estimated.collect::<BTreeSet<_>>() == expressions,
+        "costs.json {STALE_HINT}"
+    );
+
+    // Of the kinds of others there is no schema here to be estimated by.
+    let emitted = policies(&BTreeSet::new(), &Settings::default()).unwrap();
+    let emitted = emitted.validating.into_iter().flat_map(|(policy, _)| {
+        let (name, spec) = (policy.metadata.name.unwrap(), policy.spec.unwrap());
+        let about = serde_json::to_value(spec.match_constraints).unwrap();
+        let is_own = about["resourceRules"][0]["apiGroups"][0] == lockkeeper_api::GROUP;
+        let all = spec.validations.filter(|_| is_own).unwrap_or_default();
+        all.into_iter().map(move |it| (name.clone(), it.expression))
+    });
+    let estimated = in_policies
+        .iter()
+        .map(|it| (it.policy.clone(), it.expression.clone()));
+    assert!(
+        estimated.collect::<BTreeSet<_>>() == emitted.collect(),
+        "costs.json {STALE_HINT}"
+    );
+}
+
+#[test]
+fn definition_costs_stay_within_limits() {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for it in read_costs().costs.iter().filter(|it| it.policy.is_empty()) {
+        assert!(
+            it.cost <= EXPRESSION_MAX && it.detail <= EXPRESSION_MAX,
+            "{}",
+            it.message
+        );
+        *sums.entry(it.definition.clone()).or_default() += it.sum();
+    }
+    for (definition, sum) in sums {
+        assert!(sum <= DEFINITION_MAX, "{definition}: {sum}");
+    }
+}
+
+#[test]
+fn write_allocations_stay_within_limit() {
+    for it in read_costs().writes {
+        assert!(
+            it.kibibytes <= WRITE_MAX,
+            "{}: {} KiB",
+            it.write,
+            it.kibibytes
+        );
+    }
+}
+
+/// The part of the page below this line is made from `costs.json`.
+const PAGE_HEADER: &str = "<!-- Made by crdgen/tests/apiserver/run and UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --lib -->\n";
+
+#[test]
+fn cost_page_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cel-costs.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (written, _) = page
+        .split_once(PAGE_HEADER)
+        .expect("the page says where the tables begin");
+    let made = format!("{written}{PAGE_HEADER}{}", tables(&read_costs()));
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap() == made,
+        "docs/cel-costs.md {STALE_HINT}"
+    );
+}
+
+fn tables(record: &CostRecord) -> String {
+    let mut out = format!("\nEstimated by `{}`.\n", record.library);
+    let definitions: Vec<&String> = record.limits.keys().collect();
+    out.push_str("\n## Sums\n\n| definition | expressions | cost | of what a definition may |\n| --- | --: | --: | --: |\n");
+    let of = |name: &str| {
+        let its = record
+            .costs
+            .iter()
+            .filter(move |it| it.policy.is_empty() && it.definition == name);
+        its.collect::<Vec<_>>()
+    };
+    for name in &definitions {
+        let costs = of(name);
+        let sum = costs.iter().map(|it| it.sum()).sum();
+        let (count, share) = (costs.len(), share(sum, DEFINITION_MAX));
+        writeln!(out, "| {name} | {count} | {} | {share} |", grouped(sum)).unwrap();
+    }
+    out.push_str(
+        "\n## Writes of a day\n\n| write | of | allocations | KiB |\n| --- | --- | --: | --: |\n",
+    );
+    for it in &record.writes {
+        let (allocations, size) = (grouped(it.allocations), grouped(it.kibibytes));
+        let WriteAllocation {
+            write, definition, ..
+        } = it;
+        writeln!(out, "| {write} | {definition} | {allocations} | {size} |").unwrap();
+    }
+    for name in definitions {
+        let costs = of(name);
+        if costs.is_empty() {
+            continue;
+        }
+        write!(
+            out,
+            "\n## {name}\n\n| place | rule | about | at most | cost | of what an expression may | its message | hangs on |\n\
+             | --- | --- | --- | --: | --: | --: | --: | --- |\n"
+        )
+        .unwrap();
+        for it in costs {
+            // The object itself stands below its version.
+            let place = it.place.split_once('.').map_or(".", |(_, place)| place);
+            writeln!(
+                out,
+                "| `{place}` | {} | {} | {} | {} | {} | {} | {} |",
+                it.rule(),
+                it.is_about_updates(),
+                grouped(it.often),
+                grouped(it.cost),
+                share(it.cost, EXPRESSION_MAX),
+                grouped(it.detail),
+                it.limits_text(),
+            )
+            .unwrap();
+        }
+    }
+    out.push_str("\n## In policies\n\n| policy | rule | cost at the limits | of what an evaluation may | hangs on |\n| --- | --- | --: | --: | --- |\n");
+    for it in record.costs.iter().filter(|it| !it.policy.is_empty()) {
+        let times = if it.cost > CALL_MAX {
+            format!("{} times", it.cost / CALL_MAX)
+        } else {
+            share(it.cost, CALL_MAX)
+        };
+        let (cost, hangs_on) = (grouped(it.cost), it.limits_text());
+        writeln!(
+            out,
+            "| {} | {} | {cost} | {times} | {hangs_on} |",
+            it.policy,
+            it.rule()
+        )
+        .unwrap();
+    }
+    out
+}
+
+/// A share with one digit behind the point; what is less than that is not nothing.
+fn share(cost: u64, of: u64) -> String {
+    let thousandths = (1000 * cost + of / 2) / of;
+    if thousandths == 0 && cost > 0 {
+        return "< 0.1 %".to_owned();
+    }
+    format!("{}.{} %", thousandths / 10, thousandths % 10)
+}
+
+/// A number with commas between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

@@ -1,0 +1,194 @@
+//! Places in an object that Helm fills in.
+
+use super::rule_gates::RuleDefault;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What begins the mark of a hole. No object has it.
+const MARK: &str = "hole.chart.lockkeeper.dev/";
+
+/// How the marks of conditions go on, that of their end, and that of a list with nothing in it.
+const WHILE_PREFIX: &str = "while=";
+const END: &str = "end";
+const UNLESS_PREFIX: &str = "unless=";
+const EMPTY: &str = "empty";
+
+/// How an action of a template begins.
+const ACTION: &str = "{{";
+
+/// A template that prints the beginning of an action.
+const ESCAPED: &str = r#"{{ "{{" }}"#;
+
+/// A place that Helm fills in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placeholder {
+    /// The labels of the chart, among other labels.
+    Labels,
+    /// The annotation that keeps an object when the release is uninstalled.
+    KeepPolicy,
+    /// The annotation that lets cert-manager put in the CA bundle.
+    CertManager,
+    /// The CA bundle, where it is given. Otherwise the field is not there, and an upgrade leaves what was put in.
+    CaBundle,
+    /// The namespace of the release.
+    Namespace,
+    /// What becomes of another project's objects while nobody answers.
+    ForeignFailurePolicy,
+    /// The operations that rules are on for.
+    Operations,
+}
+
+/// What a hole is filled with.
+enum Replacement {
+    /// Text in the place of a value.
+    Inline(&'static str),
+    /// Lines in the place of a key. `INDENT` stands for how far in they are.
+    Lines(&'static [&'static str]),
+}
+
+impl Placeholder {
+    const ALL: [Self; 7] = [
+        Self::Labels,
+        Self::KeepPolicy,
+        Self::CertManager,
+        Self::CaBundle,
+        Self::Namespace,
+        Self::ForeignFailurePolicy,
+        Self::Operations,
+    ];
+
+    /// What stands in the object: a value, or the key of one.
+    pub(super) fn mark(self) -> String {
+        format!("{MARK}{self:?}")
+    }
+
+    /// Puts the hole into the map at this path, if there is one.
+    pub(super) fn put(self, object: &mut Value, path: &[&str]) {
+        let map = path.iter().try_fold(object, |it, key| it.get_mut(key));
+        if let Some(map) = map.and_then(Value::as_object_mut) {
+            map.insert(self.mark(), Value::Bool(true));
+        }
+    }
+
+    fn replacement(self) -> Replacement {
+        match self {
+            Self::Labels => {
+                Replacement::Lines(&[r#"{{- include "lockkeeper.labels" . | nindent INDENT }}"#])
+            }
+            Self::KeepPolicy => Replacement::Lines(&[
+                "{{- if .Values.crds.keep }}",
+                "annotations:",
+                "  helm.sh/resource-policy: keep",
+                "{{- end }}",
+            ]),
+            Self::CertManager => Replacement::Lines(&[
+                r#"{{- if eq .Values.certificates.mode "cert-manager" }}"#,
+                "annotations:",
+                "  cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/lockkeeper",
+                "{{- end }}",
+            ]),
+            Self::CaBundle => Replacement::Lines(&[
+                r#"{{- with include "lockkeeper.caBundle" . }}"#,
+                "caBundle: {{ . }}",
+                "{{- end }}",
+            ]),
+            Self::Namespace => Replacement::Inline("{{ .Release.Namespace }}"),
+            Self::ForeignFailurePolicy => {
+                Replacement::Inline("{{ .Values.webhook.foreignFailurePolicy }}")
+            }
+            Self::Operations => Replacement::Inline("{{ $operations }}"),
+        }
+    }
+}
+
+/// What stands before an item of a list that is there while a rule is as it is declared: with this action.
+pub(super) fn while_default(rule: &str, action: &str) -> Value {
+    Value::String(format!("{MARK}{WHILE_PREFIX}{rule}={action}"))
+}
+
+/// What stands after it.
+pub(super) fn end_mark() -> Value {
+    Value::String(format!("{MARK}{END}"))
+}
+
+/// What stands at the end of a list of such items: that it is empty, if none is there. The marks are short, since a long
+/// text is written in several lines.
+pub(super) fn otherwise_empty(rules: &BTreeSet<RuleDefault>) -> Vec<Value> {
+    let unless = rules
+        .iter()
+        .map(|(rule, action)| format!("{UNLESS_PREFIX}{rule}={action}"));
+    let ends = rules.iter().map(|_| END.to_owned());
+    let all = unless.chain([EMPTY.to_owned()]).chain(ends);
+    all.map(|it| Value::String(format!("{MARK}{it}"))).collect()
+}
+
+/// What holds while one of these rules is as it is declared.
+pub(super) fn any_rule_at_default<'a>(rules: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let rules = rules.into_iter();
+    let each: Vec<String> = rules
+        .map(|(rule, action)| format!("({})", rule_at_default(rule, action)))
+        .collect();
+    format!("or {}", each.join(" "))
+}
+
+fn rule_at_default(rule: &str, action: &str) -> String {
+    format!(
+        "include \"lockkeeper.isDeclared\" (dict \"root\" . \"rule\" \"{rule}\" \"action\" \"{action}\")"
+    )
+}
+
+/// The YAML of an object with its holes filled: a template.
+pub(super) fn render(yaml: &str) -> String {
+    let escaped = yaml.replace(ACTION, ESCAPED);
+    let filled = escaped.lines().map(render_line);
+    filled.map(|line| line + "\n").collect()
+}
+
+fn render_line(line: &str) -> String {
+    if let Some(mark) = line.trim_start().strip_prefix("- ")
+        && let Some(mark) = mark.strip_prefix(MARK)
+    {
+        let indent = line.len().saturating_sub(line.trim_start().len());
+        return render_item(mark, indent).unwrap_or_else(|| line.to_owned());
+    }
+    for hole in Placeholder::ALL {
+        let mark = hole.mark();
+        match hole.replacement() {
+            Replacement::Lines(lines) if line.trim_start() == format!("{mark}: true") => {
+                let indent = line.len().saturating_sub(line.trim_start().len());
+                let lines = lines.iter().map(|it| indented(it, indent));
+                return lines.collect::<Vec<_>>().join("\n");
+            }
+            Replacement::Inline(text) if line.ends_with(&format!(": {mark}")) => {
+                return line.replace(&mark, text);
+            }
+            _ => {}
+        }
+    }
+    line.to_owned()
+}
+
+/// The lines for a mark that is an item of a list.
+fn render_item(mark: &str, indent: usize) -> Option<String> {
+    if mark == END {
+        return Some("{{- end }}".to_owned());
+    }
+    if mark == EMPTY {
+        // Items stand as far in as their key does.
+        return Some(indented("  []", indent));
+    }
+    let is = |rule: &str| {
+        let (rule, action) = rule.split_once('=')?;
+        Some(rule_at_default(rule, action))
+    };
+    if let Some(rule) = mark.strip_prefix(UNLESS_PREFIX) {
+        return Some(format!("{{{{- if not ({}) }}}}", is(rule)?));
+    }
+    let rule = mark.strip_prefix(WHILE_PREFIX)?;
+    Some(format!("{{{{- if {} }}}}", is(rule)?))
+}
+
+fn indented(line: &str, indent: usize) -> String {
+    let line = line.replace("INDENT", &indent.to_string());
+    format!("{:indent$}{line}", "")
+}

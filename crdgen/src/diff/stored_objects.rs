@@ -1,0 +1,159 @@
+//! What becomes of stored objects under new definitions.
+
+use super::name_of;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lockkeeper_policies::schema::{SchemaError, StructuralSchema};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What becomes of an object; the worst comes last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredObjectOutcome {
+    /// It could be made anew.
+    Passes,
+    /// It could be made anew, and loses fields.
+    LosesFields,
+    /// It could not be made anew; updates pass that leave alone what is wrong.
+    PassesUntouched,
+    /// Every update of it is refused.
+    Refused,
+    /// Its version is not served.
+    Unserved,
+}
+
+impl StoredObjectOutcome {
+    /// In words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passes => "passes",
+            Self::LosesFields => "loses fields",
+            Self::PassesUntouched => "passes until it is changed",
+            Self::Refused => "is refused",
+            Self::Unserved => "cannot be asked for in its version",
+        }
+    }
+}
+
+/// What is said of one object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StoredObjectReport {
+    /// The object, such as `Cohort team-a/eu`.
+    pub object: String,
+    /// The name of its definition.
+    pub definition: String,
+    /// What becomes of it.
+    pub fate: StoredObjectOutcome,
+    /// Fields that it loses.
+    pub dropped: Vec<String>,
+    /// What is said when it is made, and before Kubernetes 1.33 on every update.
+    pub on_create: Vec<String>,
+    /// What is said when it is updated and stays as it is.
+    pub on_update: Vec<String>,
+}
+
+/// The objects whose kind one of the definitions has, in their order, and how many others there were.
+///
+/// # Errors
+///
+/// When an expression or a pattern of a schema cannot be compiled.
+pub fn check_stored_objects(
+    objects: &[Value],
+    definitions: &[CustomResourceDefinition],
+) -> Result<(Vec<StoredObjectReport>, usize), SchemaError> {
+    let mut structures = BTreeMap::new();
+    let mut verdicts = Vec::new();
+    let mut others = 0_usize;
+    for object in objects {
+        let (version, kind) = (text(object, "apiVersion"), text(object, "kind"));
+        let (group, version) = version.split_once('/').unwrap_or_default();
+        let mut of = definitions.iter();
+        let Some(definition) = of.find(|it| it.spec.group == group && it.spec.names.kind == kind)
+        else {
+            others = others.saturating_add(1);
+            continue;
+        };
+        let served = definition
+            .spec
+            .versions
+            .iter()
+            .find(|it| it.served && it.name == version);
+        let schema = served.and_then(|it| it.schema.as_ref()?.open_api_v3_schema.as_ref());
+        let Some(schema) = schema else {
+            verdicts.push(StoredObjectReport::new(object, definition, StoredObjectOutcome::Unserved));
+            continue;
+        };
+        let key = (name_of(definition), version.to_owned());
+        if !structures.contains_key(&key) {
+            let schema = serde_json::to_value(schema).unwrap_or_default();
+            structures.insert(key.clone(), StructuralSchema::new(&schema)?);
+        }
+        if let Some(structure) = structures.get(&key) {
+            verdicts.push(check_object(object, definition, structure));
+        }
+    }
+    Ok((verdicts, others))
+}
+
+fn check_object(
+    object: &Value,
+    definition: &CustomResourceDefinition,
+    structure: &StructuralSchema,
+) -> StoredObjectReport {
+    let mut read = object.clone();
+    let dropped = structure.prune(&mut read);
+    structure.apply_defaults(&mut read);
+    let texts = |old: Option<&Value>| -> Vec<String> {
+        let found = structure.check(&read, old);
+        found
+            .iter()
+            .map(lockkeeper_policies::finding::Finding::text)
+            .collect()
+    };
+    let (on_create, on_update) = (texts(None), texts(Some(&read)));
+    let fate = if !on_update.is_empty() {
+        StoredObjectOutcome::Refused
+    } else if !on_create.is_empty() {
+        StoredObjectOutcome::PassesUntouched
+    } else if !dropped.is_empty() {
+        StoredObjectOutcome::LosesFields
+    } else {
+        StoredObjectOutcome::Passes
+    };
+    StoredObjectReport {
+        dropped: dropped.iter().map(|it| it.field.to_string()).collect(),
+        on_create,
+        on_update,
+        ..StoredObjectReport::new(object, definition, fate)
+    }
+}
+
+impl StoredObjectReport {
+    fn new(object: &Value, definition: &CustomResourceDefinition, fate: StoredObjectOutcome) -> Self {
+        let of = |name: &str| {
+            let value = object.get("metadata").and_then(|it| it.get(name));
+            value.and_then(Value::as_str).map(str::to_owned)
+        };
+        let name = of("name")
+            .or_else(|| of("generateName"))
+            .unwrap_or_default();
+        let name = match of("namespace") {
+            Some(namespace) => format!("{namespace}/{name}"),
+            None => name,
+        };
+        Self {
+            object: format!("{} {name}", definition.spec.names.kind),
+            definition: name_of(definition),
+            fate,
+            dropped: Vec::new(),
+            on_create: Vec::new(),
+            on_update: Vec::new(),
+        }
+    }
+}
+
+fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
+}

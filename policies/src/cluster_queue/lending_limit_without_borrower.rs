@@ -1,0 +1,48 @@
+#![doc = include_str!("nobody_to_lend_to.md")]
+
+use crate::finding::Findings;
+use crate::quota;
+use crate::quota::QuotaFields;
+use crate::rule::{Check, Context, Layer, Rule};
+use crate::cohort_trees::queue_summary::QueueView;
+use lockkeeper_api::config::Action;
+
+pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
+    Rule {
+        id: "CQ017",
+        name: "nobody-to-lend-to",
+        since: "0.1.0",
+        action: Action::Audit,
+        covers: &[],
+        layers: &[Layer::Webhook],
+        doc: include_str!("nobody_to_lend_to.md"),
+        check: Check::Context(check::<T>),
+    }
+}
+
+fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
+    let tree = context.cluster.tree(T::PROJECT);
+    if !object.is_in_cohort() || !tree.has_other_queue(object.name()) {
+        return;
+    }
+    let quotas = object.groups().iter().flat_map(|it| &it.flavors);
+    let mut quotas = quotas.flat_map(|it| &it.resources);
+    if quotas.all(|it| it.lending_limit.is_none()) {
+        return;
+    }
+    let facts = object.facts_from_tree(tree);
+    let Some(standing) = QueueView::for_node(tree, T::NODE, object.name(), &facts) else {
+        return;
+    };
+    quota::visit_quotas(object.groups(), out, |place, out| {
+        if let Some(limit) = place.quota.lending_limit
+            && !standing.has_borrower(place.key())
+        {
+            out.invalid(
+                place.field("lendingLimit"),
+                limit,
+                "no other queue of the cohort can borrow it; the limit changes nothing",
+            );
+        }
+    });
+}

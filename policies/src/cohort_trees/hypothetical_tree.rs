@@ -1,0 +1,323 @@
+//! What a node of a quota tree could get from the others, and who could borrow of it.
+//!
+//! Kueue's arithmetic (`resource_node.go`), as if nothing ran. What a node has is its own nominal quota and what
+//! the nodes below it do not keep to themselves; what its lending limit does not give away stays with it.
+
+#[cfg(test)]
+mod tests;
+
+use super::{ByFlavor, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
+use crate::preemption_loops::{self, CrossQueueScope, QueuePreemption, PreemptionRules, LoopVerdict};
+use lockkeeper_api::quantity::Quantity;
+use std::collections::BTreeSet;
+
+/// The tree of one node, as it would be with it.
+pub(crate) struct HypotheticalTree<'a> {
+    /// Parents come before their children.
+    nodes: Vec<TreeNode<'a>>,
+    /// The node that it is about.
+    subject: usize,
+}
+
+struct TreeNode<'a> {
+    name: &'a str,
+    parent: Option<usize>,
+    is_queue: bool,
+    /// Whether it is the node that it is about, or below it.
+    is_in_subtree: bool,
+    facts: &'a NodeFacts,
+}
+
+impl<'a> TreeNode<'a> {
+    fn limits(&self, of: FlavorResource<'_>) -> Option<&'a Limits> {
+        self.facts.quotas.get(of)
+    }
+}
+
+/// A cohort that is no object.
+static EMPTY_FACTS: NodeFacts = NodeFacts {
+    parent: None,
+    quotas: ByFlavor::new(),
+    has_checks: false,
+    preempts_equals: false,
+    preemption: QueuePreemption {
+        preempts_within_queue: false,
+        cross_queue_scope: CrossQueueScope::Never,
+        may_borrow: false,
+    },
+};
+
+/// What the tree has of one resource of one flavor.
+pub(crate) struct ResourceTotals<'w, 'a> {
+    tree: &'w HypotheticalTree<'a>,
+    /// What each node says of it.
+    limits: Vec<Option<&'a Limits>>,
+    /// What each node and those below it have, as far as they share it.
+    subtrees: Vec<Quantity>,
+}
+
+/// The names from a cohort up to the root of its tree.
+pub(crate) enum CohortPath<'a> {
+    /// They end at the root.
+    ReachesRoot(Vec<&'a str>),
+    /// They come back to the one that they began with.
+    ReturnsToStart(Vec<&'a str>),
+    /// They run into a circle further up.
+    CycleAbove,
+}
+
+/// Goes up from a cohort's parent, as far as it is known for certain. Costs the length of the way.
+pub(crate) fn path_to_root<'a>(tree: &'a Tree, from: &'a str, parent: Option<&'a str>) -> CohortPath<'a> {
+    let mut names = vec![from];
+    let mut seen = BTreeSet::from([from]);
+    let mut next = parent;
+    while let Some(name) = next {
+        names.push(name);
+        if name == from {
+            return CohortPath::ReturnsToStart(names);
+        }
+        if !seen.insert(name) {
+            return CohortPath::CycleAbove;
+        }
+        let cohort = tree.node(NodeKind::Cohort, name);
+        let certain = cohort.filter(|_| !tree.is_ambiguous());
+        next = certain.and_then(|it| it.parent.as_deref());
+    }
+    CohortPath::ReachesRoot(names)
+}
+
+/// A node has no tree: it hangs on a circle of cohorts, or the family is ambiguous.
+pub(super) struct UndefinedTree;
+
+/// The name of the cohort at the root of the tree of a node that has these facts; `None` for a queue without cohort.
+/// Costs the depth of the tree.
+pub(super) fn root_cohort<'a>(
+    tree: &'a Tree,
+    kind: NodeKind,
+    name: &'a str,
+    facts: &'a NodeFacts,
+) -> Result<Option<&'a str>, UndefinedTree> {
+    if tree.is_ambiguous() {
+        return Err(UndefinedTree);
+    }
+    let first = match (kind, facts.parent.as_deref()) {
+        (NodeKind::Queue, None) => return Ok(None),
+        (NodeKind::Queue, Some(above)) => {
+            let cohort = tree.node(NodeKind::Cohort, above);
+            (above, cohort.and_then(|it| it.parent.as_deref()))
+        }
+        (NodeKind::Cohort, above) => (name, above),
+    };
+    match path_to_root(tree, first.0, first.1) {
+        CohortPath::ReachesRoot(names) => Ok(names.last().copied()),
+        CohortPath::ReturnsToStart(_) | CohortPath::CycleAbove => Err(UndefinedTree),
+    }
+}
+
+impl<'a> HypotheticalTree<'a> {
+    /// The tree of a node that has these facts, whatever the world knows of it. `None` if it hangs on a circle
+    /// of cohorts, or if the tree is ambiguous. Costs the size of the tree.
+    pub(crate) fn for_node(
+        tree: &'a Tree,
+        kind: NodeKind,
+        name: &'a str,
+        facts: &'a NodeFacts,
+    ) -> Option<Self> {
+        let root = root_cohort(tree, kind, name, facts).ok()?;
+        let mut whole = Self {
+            nodes: Vec::new(),
+            subject: 0,
+        };
+        match root {
+            None => whole.push((kind, name), None, facts, true),
+            Some(root) => whole.add_tree(tree, root, (kind, name), facts),
+        }
+        Some(whole)
+    }
+
+    fn push(
+        &mut self,
+        (kind, name): (NodeKind, &'a str),
+        above: Option<usize>,
+        facts: &'a NodeFacts,
+        is_it: bool,
+    ) {
+        if is_it {
+            self.subject = self.nodes.len();
+        }
+        let parent = above.and_then(|it| self.nodes.get(it));
+        let is_inside = is_it || parent.is_some_and(|it| it.is_in_subtree);
+        self.nodes.push(TreeNode {
+            name,
+            parent: above,
+            is_queue: kind == NodeKind::Queue,
+            is_in_subtree: is_inside,
+            facts,
+        });
+    }
+
+    /// Adds all nodes from the root down.
+    fn add_tree(
+        &mut self,
+        tree: &'a Tree,
+        root: &'a str,
+        node: (NodeKind, &'a str),
+        facts: &'a NodeFacts,
+    ) {
+        let known = |it: (NodeKind, &str)| {
+            if it == node {
+                return facts;
+            }
+            tree.node(it.0, it.1).unwrap_or(&EMPTY_FACTS)
+        };
+        let root = (NodeKind::Cohort, root);
+        self.push(root, None, known(root), root == node);
+        let mut next = 0;
+        while let Some(entry) = self.nodes.get(next) {
+            let (name, is_queue) = (entry.name, entry.is_queue);
+            if !is_queue {
+                for (kind, child) in tree.children(name) {
+                    let child = (*kind, child.as_str());
+                    // The world may know it, as it was.
+                    if child != node {
+                        self.push(child, Some(next), known(child), false);
+                    }
+                }
+                if facts.parent.as_deref() == Some(name) {
+                    self.push(node, Some(next), facts, true);
+                }
+            }
+            next = next.saturating_add(1);
+        }
+    }
+
+    /// Its queues, with their names, in an order that is always the same.
+    pub(super) fn queues(&self) -> impl Iterator<Item = (&'a str, &'a NodeFacts)> {
+        let queues = self.nodes.iter().filter(|it| it.is_queue);
+        queues.map(|it| (it.name, it.facts))
+    }
+
+    /// Whether a cohort is in another one.
+    pub(super) fn is_nested(&self) -> bool {
+        let mut cohorts = self.nodes.iter().filter(|it| !it.is_queue);
+        cohorts.any(|it| it.parent.is_some())
+    }
+
+    /// Whether its policies alone keep preemption in the tree from going round.
+    pub(super) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
+        let hunters: Vec<QueuePreemption> = self.queues().map(|(_, facts)| facts.preemption).collect();
+        preemption_loops::loop_verdict(&hunters, self.is_nested(), rules)
+    }
+
+    /// Whether a queue elsewhere in the tree could borrow it.
+    pub(super) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
+        let mut others = self.nodes.iter().filter(|it| it.is_queue && !it.is_in_subtree);
+        others.any(|it| {
+            it.limits(of)
+                .is_some_and(|it| it.borrowing.is_none_or(|limit| !limit.is_zero()))
+        })
+    }
+
+    /// The nominal quotas of those below it that are not nothing.
+    pub(crate) fn nominal_quotas_below(&self, of: FlavorResource<'_>) -> Vec<Quantity> {
+        let all = self.nodes.iter().enumerate();
+        let below = all.filter(|(index, it)| it.is_in_subtree && *index != self.subject);
+        below
+            .filter_map(|(_, it)| Some(it.limits(of)?.nominal))
+            .filter(|it| !it.is_zero())
+            .collect()
+    }
+
+    /// What the tree has. `None` if it is too much to be counted. Costs the size of the tree.
+    pub(crate) fn totals(&self, of: FlavorResource<'_>) -> Option<ResourceTotals<'_, 'a>> {
+        let mut sums = ResourceTotals {
+            tree: self,
+            limits: self.nodes.iter().map(|it| it.limits(of)).collect(),
+            subtrees: vec![Quantity::ZERO; self.nodes.len()],
+        };
+        for (index, entry) in self.nodes.iter().enumerate().rev() {
+            let nominal = sums.limits(index).map_or(Quantity::ZERO, |it| it.nominal);
+            let subtree = sums.subtree(index).checked_add(nominal)?;
+            sums.set_subtree(index, subtree);
+            if let Some(above) = entry.parent {
+                let shared = subtree.checked_sub(sums.local_quota(index)?)?;
+                let total = sums.subtree(above).checked_add(shared)?;
+                sums.set_subtree(above, total);
+            }
+        }
+        Some(sums)
+    }
+}
+
+impl<'a> ResourceTotals<'_, 'a> {
+    fn subtree(&self, index: usize) -> Quantity {
+        self.subtrees.get(index).copied().unwrap_or(Quantity::ZERO)
+    }
+
+    fn limits(&self, index: usize) -> Option<&'a Limits> {
+        self.limits.get(index).copied().flatten()
+    }
+
+    fn set_subtree(&mut self, index: usize, to: Quantity) {
+        if let Some(slot) = self.subtrees.get_mut(index) {
+            *slot = to;
+        }
+    }
+
+    /// What a node keeps to itself (Kueue's `localQuota`).
+    fn local_quota(&self, index: usize) -> Option<Quantity> {
+        match self.limits(index).and_then(|it| it.lending) {
+            None => Some(Quantity::ZERO),
+            Some(limit) => Some(self.subtree(index).checked_sub(limit)?.max(Quantity::ZERO)),
+        }
+    }
+
+    /// The most that a node could ever use (Kueue's `potentialAvailable`). Costs the depth of the tree.
+    fn potential_available(&self, index: usize) -> Option<Quantity> {
+        let mut way = vec![index];
+        let mut node = self.tree.nodes.get(index)?;
+        while let Some(above) = node.parent {
+            way.push(above);
+            node = self.tree.nodes.get(above)?;
+        }
+        let mut most = None;
+        for index in way.into_iter().rev() {
+            let subtree = self.subtree(index);
+            let Some(above) = most else {
+                most = Some(subtree);
+                continue;
+            };
+            let borrowing = self.limits(index).and_then(|it| it.borrowing);
+            let all = self.local_quota(index)?.checked_add(above)?;
+            most = Some(match borrowing {
+                Some(limit) => all.min(subtree.checked_add(limit)?),
+                None => all,
+            });
+        }
+        most
+    }
+
+    /// What the node and those below it have together.
+    pub(crate) fn subtree_quota(&self) -> Quantity {
+        self.subtree(self.tree.subject)
+    }
+
+    /// The most that it could borrow if all the others used nothing: what its parent could use, less what of
+    /// that comes from the node itself. `None` if it has no parent, or if it is too much to be counted.
+    pub(super) fn max_borrowable(&self) -> Option<Quantity> {
+        self.max_borrowable_at(self.tree.subject)
+    }
+
+    /// The same of each queue, in their order.
+    pub(super) fn max_borrowable_per_queue(&self) -> impl Iterator<Item = Option<Quantity>> {
+        let nodes = self.tree.nodes.iter().enumerate();
+        let queues = nodes.filter(|(_, it)| it.is_queue);
+        queues.map(|(at, _)| self.max_borrowable_at(at))
+    }
+
+    fn max_borrowable_at(&self, at: usize) -> Option<Quantity> {
+        let above = self.tree.nodes.get(at)?.parent?;
+        let shared = self.subtree(at).checked_sub(self.local_quota(at)?)?;
+        self.potential_available(above)?.checked_sub(shared)
+    }
+}

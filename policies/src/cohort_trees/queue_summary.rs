@@ -1,0 +1,157 @@
+//! Where a queue stands in its tree.
+//!
+//! Rules about trees look at each queue of it. Looking at the whole tree each time costs the square of its size,
+//! so what a tree says of its queues is made once, and kept until something in the family changes.
+
+#[cfg(test)]
+mod tests;
+
+use super::hypothetical_tree::{HypotheticalTree, root_cohort};
+use super::{ByFlavor, FlavorResource, NodeFacts, NodeKind, Tree};
+use crate::preemption_loops::{self, QueuePreemption, PreemptionRules, LoopVerdict};
+use lockkeeper_api::quantity::Quantity;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a tree says of one of its nodes.
+pub(crate) enum QueueView<'a> {
+    /// Of a queue that the tree has as it is.
+    Cached(Arc<TreeSummary>, usize),
+    /// Of any other node.
+    Computed(HypotheticalTree<'a>),
+}
+
+/// What a tree says of its queues.
+#[derive(Debug, Default)]
+pub(crate) struct TreeSummary {
+    /// What its policies let workloads do, each once.
+    preemption_policies: Vec<QueuePreemption>,
+    is_nested: bool,
+    /// The numbers of the queues.
+    queue_indexes: BTreeMap<String, usize>,
+    /// Which queues could borrow: two of them at most, as one of two is another than any other.
+    borrowers: ByFlavor<Vec<usize>>,
+    /// The most that each queue could borrow.
+    borrowable: ByFlavor<Vec<Option<Quantity>>>,
+}
+
+/// The summaries of the trees of a family, by the names of their roots. They follow from the rest.
+#[derive(Debug, Default)]
+pub(super) struct Summaries(Mutex<BTreeMap<String, Arc<TreeSummary>>>);
+
+impl Summaries {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    /// Something has changed.
+    pub(super) fn clear(&mut self) {
+        let all = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        all.clear();
+    }
+
+    fn get(&self, root: &str, make: impl FnOnce() -> Option<TreeSummary>) -> Option<Arc<TreeSummary>> {
+        let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all().get(root) {
+            return Some(Arc::clone(known));
+        }
+        // Two who ask at once may both make it, and make the same.
+        let summary = Arc::new(make()?);
+        all().insert(root.to_owned(), Arc::clone(&summary));
+        Some(summary)
+    }
+}
+
+impl Clone for Summaries {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Summaries {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Summaries {}
+
+impl<'a> QueueView<'a> {
+    /// Where a node that has these facts stands, whatever the world knows of it. `None` if it hangs on a circle of
+    /// cohorts, or if the tree is ambiguous. Costs the depth of the tree for a queue that the world knows as it is
+    /// and that is not the first to be asked for, and the size of the tree otherwise.
+    pub(crate) fn for_node(
+        tree: &'a Tree,
+        kind: NodeKind,
+        name: &'a str,
+        facts: &'a NodeFacts,
+    ) -> Option<Self> {
+        let whole = || HypotheticalTree::for_node(tree, kind, name, facts);
+        let root = root_cohort(tree, kind, name, facts).ok()?;
+        let known = tree.node(kind, name);
+        let is_known = known.is_some_and(|it| std::ptr::eq(it, facts) || it == facts);
+        let Some(root) = root.filter(|_| is_known && kind == NodeKind::Queue) else {
+            return whole().map(Self::Computed);
+        };
+        let summary = tree.summaries.get(root, || Some(TreeSummary::from_tree(&whole()?)))?;
+        let number = summary.queue_indexes.get(name).copied()?;
+        Some(Self::Cached(summary, number))
+    }
+
+    /// Whether its policies alone keep preemption in the tree from going round.
+    pub(crate) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
+        match self {
+            Self::Cached(all, _) => preemption_loops::loop_verdict(&all.preemption_policies, all.is_nested, rules),
+            Self::Computed(whole) => whole.loop_verdict(rules),
+        }
+    }
+
+    /// Whether a queue elsewhere in the tree could borrow it.
+    pub(crate) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
+        match self {
+            Self::Cached(all, number) => {
+                let mut others = all.borrowers.get(of).into_iter().flatten();
+                others.any(|other| other != number)
+            }
+            Self::Computed(whole) => whole.has_borrower(of),
+        }
+    }
+
+    /// The most that the node could borrow if all the others used nothing. `None` if it has no parent, or if it is
+    /// too much to be counted.
+    pub(crate) fn max_borrowable(&self, of: FlavorResource<'_>) -> Option<Quantity> {
+        match self {
+            Self::Cached(all, number) => *all.borrowable.get(of)?.get(*number)?,
+            Self::Computed(whole) => whole.totals(of)?.max_borrowable(),
+        }
+    }
+}
+
+impl TreeSummary {
+    fn from_tree(whole: &HypotheticalTree<'_>) -> Self {
+        let mut out = Self {
+            is_nested: whole.is_nested(),
+            ..Self::default()
+        };
+        let mut borrowers: BTreeMap<FlavorResource<'_>, Vec<usize>> = BTreeMap::new();
+        for (number, (name, facts)) in whole.queues().enumerate() {
+            out.queue_indexes.insert(name.to_owned(), number);
+            if !out.preemption_policies.contains(&facts.preemption) {
+                out.preemption_policies.push(facts.preemption);
+            }
+            for (of, limits) in facts.quotas.iter() {
+                let some = borrowers.entry(of).or_default();
+                if some.len() < 2 && limits.borrowing.is_none_or(|limit| !limit.is_zero()) {
+                    some.push(number);
+                }
+            }
+        }
+        let most = borrowers.keys().filter_map(|of| {
+            let sums = whole.totals(*of)?;
+            Some((*of, sums.max_borrowable_per_queue().collect()))
+        });
+        out.borrowable = most.collect();
+        out.borrowers = borrowers.into_iter().collect();
+        out
+    }
+}

@@ -1,0 +1,155 @@
+//! What rules ask of a ClusterQueue besides its quota.
+
+use super::{QuotaFields, non_empty};
+use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use lockkeeper_api::ClusterQueue;
+use lockkeeper_api::cluster_queue::{
+    BorrowWithinCohortPolicy, ClusterQueueSpec, FlavorSearch, QueueingStrategy,
+    ReclaimWithinCohort, WithinClusterQueue,
+};
+use lockkeeper_api::foreign::kueue;
+
+/// A ClusterQueue, lockkeeper's or Kueue's.
+pub(crate) trait QueueFields: QuotaFields {
+    /// The namespaces whose workloads it takes.
+    fn namespace_selector(&self) -> Option<&LabelSelector>;
+
+    /// The preference between borrowing and preempting, if one is given.
+    fn fungibility_preference(&self) -> Option<String>;
+
+    /// Whether all flavors are looked at before one is taken.
+    fn tries_all_flavors(&self) -> bool;
+
+    /// Whether nobody is admitted before the first in the queue.
+    fn is_strict_fifo(&self) -> bool;
+
+    /// The policy of reclaiming, if one is given that is not `Never`.
+    fn reclaim_policy(&self) -> Option<String>;
+
+    /// The policy of preempting while borrowing, if one is given that is not `Never`.
+    fn borrow_preemption_policy(&self) -> Option<String>;
+
+    /// The highest priority of those who are preempted while borrowing, if one is given.
+    fn max_priority_threshold(&self) -> Option<i32>;
+}
+
+/// See [`HasQuota::takes_equals`].
+pub(super) fn own_preempts_equals(spec: &ClusterQueueSpec) -> bool {
+    spec.within_cluster_queue() == WithinClusterQueue::LowerOrNewerEqualPriority
+        || spec.reclaim_within_cohort() == ReclaimWithinCohort::Any
+}
+
+/// See [`HasQuota::hunter`].
+pub(super) fn own_queue_preemption(spec: &ClusterQueueSpec) -> QueuePreemption {
+    QueuePreemption {
+        preempts_within_queue: spec.within_cluster_queue() != WithinClusterQueue::Never,
+        cross_queue_scope: match spec.reclaim_within_cohort() {
+            ReclaimWithinCohort::Never => CrossQueueScope::Never,
+            ReclaimWithinCohort::LowerPriority => CrossQueueScope::LowerPriority,
+            ReclaimWithinCohort::Any => CrossQueueScope::Any,
+        },
+        may_borrow: false,
+    }
+}
+
+/// See [`HasQuota::hunter`].
+pub(super) fn kueue_queue_preemption(given: &kueue::Preemption) -> QueuePreemption {
+    QueuePreemption {
+        preempts_within_queue: policy(&given.within_cluster_queue).is_some(),
+        cross_queue_scope: match given.reclaim_within_cohort.as_str() {
+            "LowerPriority" => CrossQueueScope::LowerPriority,
+            "Any" => CrossQueueScope::Any,
+            _ => CrossQueueScope::Never,
+        },
+        may_borrow: false,
+    }
+}
+
+impl QueueFields for ClusterQueue {
+    fn namespace_selector(&self) -> Option<&LabelSelector> {
+        self.spec.namespace_selector.as_ref()
+    }
+
+    fn fungibility_preference(&self) -> Option<String> {
+        let given = self.spec.flavor_fungibility.as_ref()?.preference?;
+        Some(format!("{given:?}"))
+    }
+
+    fn tries_all_flavors(&self) -> bool {
+        let given = self.spec.flavor_fungibility.as_ref();
+        let both = given.map(|it| (it.when_can_borrow, it.when_can_preempt));
+        let (borrow, preempt) = both.unwrap_or_default();
+        // Absent, the one stops the search and the other does not.
+        borrow == Some(FlavorSearch::TryNextFlavor)
+            && preempt.is_none_or(|it| it == FlavorSearch::TryNextFlavor)
+    }
+
+    fn is_strict_fifo(&self) -> bool {
+        self.spec.queueing_strategy == Some(QueueingStrategy::StrictFIFO)
+    }
+
+    fn reclaim_policy(&self) -> Option<String> {
+        let given = self.spec.preemption.as_ref()?.reclaim_within_cohort?;
+        (given != ReclaimWithinCohort::Never).then(|| format!("{given:?}"))
+    }
+
+    fn borrow_preemption_policy(&self) -> Option<String> {
+        let given = self.spec.borrow_within_cohort();
+        (given != BorrowWithinCohortPolicy::Never).then(|| format!("{given:?}"))
+    }
+
+    fn max_priority_threshold(&self) -> Option<i32> {
+        let preemption = self.spec.preemption.as_ref()?;
+        preemption
+            .borrow_within_cohort
+            .as_ref()?
+            .max_priority_threshold
+    }
+}
+
+/// A policy of Kueue, unless it is `Never` or none.
+fn policy(given: &str) -> Option<String> {
+    let given = non_empty(given).filter(|it| *it != "Never")?;
+    Some(given.to_owned())
+}
+
+impl QueueFields for kueue::ClusterQueue {
+    fn namespace_selector(&self) -> Option<&LabelSelector> {
+        self.spec.namespace_selector.as_ref()
+    }
+
+    fn fungibility_preference(&self) -> Option<String> {
+        self.spec.flavor_fungibility.as_ref()?.preference.clone()
+    }
+
+    fn tries_all_flavors(&self) -> bool {
+        let given = self.spec.flavor_fungibility.as_ref();
+        given.is_some_and(|it| {
+            [&it.when_can_borrow, &it.when_can_preempt]
+                .iter()
+                .all(|it| *it == "TryNextFlavor")
+        })
+    }
+
+    fn is_strict_fifo(&self) -> bool {
+        self.spec.queueing_strategy == "StrictFIFO"
+    }
+
+    fn reclaim_policy(&self) -> Option<String> {
+        policy(&self.spec.preemption.as_ref()?.reclaim_within_cohort)
+    }
+
+    fn borrow_preemption_policy(&self) -> Option<String> {
+        let preemption = self.spec.preemption.as_ref()?;
+        policy(&preemption.borrow_within_cohort.as_ref()?.policy)
+    }
+
+    fn max_priority_threshold(&self) -> Option<i32> {
+        let preemption = self.spec.preemption.as_ref()?;
+        preemption
+            .borrow_within_cohort
+            .as_ref()?
+            .max_priority_threshold
+    }
+}

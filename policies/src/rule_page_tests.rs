@@ -1,0 +1,369 @@
+//! Runs every page: its bad examples must give exactly the findings listed, its good ones none under
+//! any rule.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use crate::lossy_conversion;
+use crate::engine::{ReviewSubject, Verdict, review};
+use crate::facts;
+use crate::finding::Finding;
+use crate::validated_kind::ValidatedKind;
+use crate::index::Index;
+use crate::kueue::structural_schema as kueue_structure;
+use crate::rule_page::blocks;
+use crate::registry;
+use crate::rule::{Change, Context, Operation, RuleInfo};
+use crate::settings::Settings;
+use crate::schema::metadata;
+use crate::suppression::Suppressions;
+use crate::decode_error;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::config::{Action, Config};
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::foreign::scheduling::{self, v1beta1};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn documents(yaml: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(yaml).expect("a yaml block of a page")
+}
+
+fn world(yaml: &str) -> Index {
+    let mut index = Index::default();
+    for document in documents(yaml) {
+        facts::ingest(&mut index, &document).expect("an object of the world of a page");
+    }
+    index
+}
+
+/// The object of a block; a page need not give it a name.
+fn object<T: ValidatedKind>(mut value: Value) -> T {
+    if value["metadata"].is_null() {
+        value["metadata"] = json!({"name": "example"});
+    }
+    value["apiVersion"] = T::api_version(&()).into();
+    value["kind"] = T::kind(&()).into();
+    serde_json::from_value(value).expect("an object of a page")
+}
+
+/// What is said of an object, given the stored one, the words of its block, and the rest.
+type Reviewer = fn(Value, Option<Value>, &[&str], &Context<'_>) -> Verdict;
+
+/// Who judges an object that says which version it is of.
+fn reviewer_for_version(object: &Value, kind: &str) -> Option<Reviewer> {
+    match (object["apiVersion"].as_str()?, kind) {
+        ("scheduling.k8s.io/v1beta1", "Workload") => Some(review_object::<v1beta1::Workload>),
+        ("scheduling.k8s.io/v1beta1", "PodGroup") => Some(review_object::<v1beta1::PodGroup>),
+        (version, _) => panic!("no runner for examples of {version}"),
+    }
+}
+
+/// Runs the page of one rule.
+fn run<T: ValidatedKind>(rule: &RuleInfo) {
+    let (mut bad, mut good) = (0, 0);
+    let (mut index, mut settings) = (Index::default(), settings_for(rule, Config::default()));
+    let mut old: Option<Value> = None;
+    let mut blocks = blocks(rule.doc).into_iter().peekable();
+    while let Some(block) = blocks.next() {
+        let context = Context {
+            cluster: &index,
+            settings: &settings,
+        };
+        let words: Vec<&str> = block.info.split(' ').collect();
+        match words[..] {
+            ["yaml", "world"] => index = world(&block.text),
+            ["yaml", "config"] => {
+                let config: Config = serde_saphyr::from_str(&block.text).expect("a configuration");
+                settings = settings_for(rule, config);
+            }
+            ["yaml", "old"] => old = Some(documents(&block.text).remove(0)),
+            ["yaml", kind, ref rest @ ..] => {
+                let new = documents(&block.text).remove(0);
+                let judge = reviewer_for_version(&new, &rule.kind).unwrap_or(review_object::<T>);
+                let verdict = judge(new, old.take(), rest, &context);
+                let seen = texts(&verdict);
+                if kind == "good" {
+                    good += 1;
+                    assert_eq!(seen, Vec::<String>::new(), "{}: a good example", rule.id);
+                } else {
+                    bad += 1;
+                    let expected = blocks.next().expect("findings after a bad example");
+                    assert_eq!(expected.info, "finding");
+                    assert_eq!(
+                        seen.join("\n"),
+                        expected.text,
+                        "{}: {}",
+                        rule.id,
+                        block.text
+                    );
+                }
+            }
+            _ => panic!("{}: a block of kind {:?}", rule.id, block.info),
+        }
+    }
+    assert!(
+        bad > 0 && good > 0,
+        "{}: a page has a bad and a good example",
+        rule.id
+    );
+}
+
+/// The settings of a configuration, with the rule on: a page of a rule that is off by default is about what
+/// it finds when it is on.
+fn settings_for(rule: &RuleInfo, mut config: Config) -> Settings {
+    if rule.action == Action::Off {
+        let actions = &mut config.rules.actions;
+        let action = actions.entry(rule.id.to_owned());
+        action.or_insert(Action::Enforce);
+    }
+    registry::settings(&config).expect("a configuration that names rules")
+}
+
+fn review_object<T: ValidatedKind>(
+    new: Value,
+    old: Option<Value>,
+    words: &[&str],
+    context: &Context<'_>,
+) -> Verdict {
+    let new: &T = &object(new);
+    match (old.map(object), words) {
+        (None, ["delete"]) => review(&ReviewSubject::Delete(new), context),
+        (None, _) => review(&ReviewSubject::Create(new), context),
+        (Some(old), _) => review(&ReviewSubject::Update(Change { old: &old, new }), context),
+    }
+}
+
+fn texts(verdict: &Verdict) -> Vec<String> {
+    let all = verdict
+        .denials
+        .iter()
+        .chain(&verdict.warnings)
+        .chain(&verdict.audits);
+    all.map(|finding| format!("{} {finding}", finding.rule))
+        .collect()
+}
+
+#[test]
+fn rule_pages_examples_match_the_rules() {
+    // What a rule says of the kinds of other projects is held by their own cases (tests/conformance).
+    for rule in declared() {
+        match (rule.group.as_str(), rule.kind.as_str()) {
+            ("lockkeeper.dev", "ClusterQueue") => run::<ClusterQueue>(&rule),
+            ("lockkeeper.dev", "Cohort") => run::<Cohort>(&rule),
+            ("lockkeeper.dev", "Workload") => run::<Workload>(&rule),
+            ("lockkeeper.dev", "LocalQueue") => run::<LocalQueue>(&rule),
+            ("kueue.x-k8s.io", "ClusterQueue") => run::<kueue::ClusterQueue>(&rule),
+            ("kueue.x-k8s.io", "Cohort") => run::<kueue::Cohort>(&rule),
+            ("kueue.x-k8s.io", "ResourceFlavor") => run::<kueue::ResourceFlavor>(&rule),
+            ("kueue.x-k8s.io", "Workload") => run::<kueue::Workload>(&rule),
+            ("lockkeeper.dev", "ResourceFlavor") => run::<ResourceFlavor>(&rule),
+            ("scheduling.k8s.io", "PriorityClass") => run::<PriorityClass>(&rule),
+            ("scheduling.k8s.io", "Workload") => run::<scheduling::Workload>(&rule),
+            ("scheduling.k8s.io", "PodGroup") => run::<scheduling::PodGroup>(&rule),
+            ("batch", "Job") => run::<Job>(&rule),
+            ("", "Pod") => run::<Pod>(&rule),
+            (_, "*") if rule.id == decode_error::ID => undecodable(&rule),
+            (_, "*") if rule.id == lossy_conversion::ID => check_any_kind(&rule, dropped_field_findings),
+            (_, "*") => check_any_kind(&rule, schema_findings),
+            ("scheduling.sigs.k8s.io", "ElasticQuota") => run::<ElasticQuota>(&rule),
+            other => panic!("no runner for pages of {other:?}"),
+        }
+    }
+}
+
+/// What the schemas of Kueue say.
+fn schema_findings(object: &mut Value) -> Vec<Finding> {
+    let kind = object["kind"].as_str().unwrap().to_owned();
+    let version = object["apiVersion"].as_str().unwrap();
+    let structure = version
+        .split_once('/')
+        .and_then(|it| kueue_structure(&kind, it.1));
+    let structure = structure.expect("one of Kueue's kinds");
+    let mut findings = structure.prune(object);
+    structure.apply_defaults(object);
+    findings.extend(metadata(object, kind == "Workload" || kind == "LocalQueue"));
+    findings.extend(structure.check(object, None));
+    if let Some(mut suppressions) = Suppressions::parse(object) {
+        findings.retain(|it| suppressions.reason(&it.rule).is_none());
+        findings.extend(suppressions.into_unused_findings(true));
+    }
+    findings
+}
+
+/// What is lost when an object becomes one of lockkeeper's.
+fn dropped_field_findings(object: &mut Value) -> Vec<Finding> {
+    let converted = kueue::convert(object).expect("something of Kueue's");
+    converted.dropped.iter().map(lossy_conversion::dropped_field).collect()
+}
+
+/// Runs a page that is about objects of any kind.
+fn check_any_kind(rule: &RuleInfo, judge: fn(&mut Value) -> Vec<Finding>) {
+    let (mut bad, mut good) = (0, 0);
+    let mut blocks = blocks(rule.doc).into_iter();
+    while let Some(block) = blocks.next() {
+        let findings = judge(&mut documents(&block.text).remove(0));
+        let seen: Vec<String> = findings
+            .iter()
+            .map(|it| format!("{} {it}", it.rule))
+            .collect();
+        if block.info == "yaml good" {
+            good += 1;
+            assert_eq!(seen, Vec::<String>::new(), "{}: a good example", rule.id);
+        } else {
+            bad += 1;
+            let expected = blocks.next().expect("findings after a bad example");
+            assert_eq!(
+                seen.join("\n"),
+                expected.text,
+                "{}: {}",
+                rule.id,
+                block.text
+            );
+        }
+    }
+    assert!(bad > 0 && good > 0, "{}: a bad and a good example", rule.id);
+}
+
+fn undecodable(rule: &RuleInfo) {
+    let mut seen = BTreeSet::new();
+    for block in blocks(rule.doc) {
+        let decoded = serde_json::from_str::<Workload>(&format!(
+            "{{\"metadata\":{{}},{}",
+            block.text.trim_start_matches('{')
+        ));
+        assert_eq!(
+            decoded.is_ok(),
+            block.info == "json decodable",
+            "{decoded:?}"
+        );
+        seen.insert(block.info);
+    }
+    assert_eq!(seen.len(), 2, "a page has a bad and a good example");
+}
+
+#[test]
+fn rule_pages_match_rule_declarations() {
+    for rule in declared() {
+        let title = format!("# {} {}\n", rule.id, rule.name);
+        assert!(
+            rule.doc.starts_with(&title),
+            "{}: the page starts with {title:?}",
+            rule.id
+        );
+        let operations: Vec<&str> = rule.operations.iter().map(|o| o.as_str()).collect();
+        let layers: Vec<String> = rule.layers.iter().map(ToString::to_string).collect();
+        let line = format!(
+            "Layers: {}. Operations: {}. Default action: {}.",
+            layers.join(", "),
+            operations.join(", "),
+            action(rule.action)
+        );
+        assert!(
+            rule.doc.contains(&line),
+            "{}: the page says {line:?}",
+            rule.id
+        );
+        assert!(
+            rule.doc.contains("\nSource: "),
+            "{}: the page names its source",
+            rule.id
+        );
+    }
+}
+
+/// Each rule once, as it is for the first kind that it holds for.
+fn declared() -> Vec<RuleInfo> {
+    let mut seen = BTreeSet::new();
+    let mut all = registry::all();
+    all.retain(|rule| seen.insert(rule.id));
+    all
+}
+
+#[test]
+fn rule_metadata_is_equal_for_every_kind() {
+    for rule in registry::all() {
+        let declared = registry::find(rule.id).unwrap();
+        assert_eq!(declared.name, rule.name, "{}", rule.id);
+        assert_eq!(declared.doc, rule.doc, "{}", rule.id);
+        assert_eq!(declared.covers, rule.covers, "{}", rule.id);
+    }
+}
+
+fn action(action: Action) -> String {
+    serde_json::to_value(action)
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn ids_and_names_are_well_formed_and_unique() {
+    let (mut ids, mut names) = (BTreeSet::new(), BTreeSet::new());
+    for rule in declared() {
+        let (letters, digits) = rule.id.split_at(2);
+        assert!(
+            letters.bytes().all(|b| b.is_ascii_uppercase()),
+            "{}",
+            rule.id
+        );
+        assert!(
+            digits.len() == 3 && digits.bytes().all(|b| b.is_ascii_digit()),
+            "{}",
+            rule.id
+        );
+        assert!(
+            rule.name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b == b'-'),
+            "{}",
+            rule.name
+        );
+        assert!(!rule.since.is_empty(), "{}", rule.id);
+        assert!(ids.insert(rule.id), "{} stands twice", rule.id);
+        assert!(names.insert(rule.name), "{} stands twice", rule.name);
+    }
+}
+
+#[test]
+fn finding_messages_follow_one_format() {
+    for rule in declared() {
+        for block in blocks(rule.doc)
+            .iter()
+            .filter(|block| block.info == "finding")
+        {
+            for line in block.text.lines() {
+                let end = format!(" [{}]", rule.id);
+                let message = line.strip_suffix(&end).expect("a finding ends in its rule");
+                let detail = message.rsplit(": ").next().unwrap();
+                assert!(!message.ends_with('.'), "a full stop: {line}");
+                assert!(!message.to_lowercase().contains("please"), "{line}");
+                let first = detail.chars().next().unwrap();
+                // A list of values is no sentence.
+                let is_list = message.contains("Unsupported value: ");
+                assert!(
+                    !first.is_uppercase() || is_list || detail.starts_with("PriorityClass"),
+                    "{line}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn delete_is_registered_only_for_delete_rules() {
+    for registration in registry::known_registrations() {
+        let deletes = registration.validated_on.contains(&Operation::Delete);
+        let asks = ["PriorityClass", "ClusterQueue"].contains(&registration.kind.as_str());
+        assert_eq!(deletes, asks, "{}", registration.kind);
+    }
+}

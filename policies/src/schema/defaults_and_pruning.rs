@@ -1,0 +1,179 @@
+//! What the API server changes by the schema before anything is checked.
+
+use super::check::display_value;
+use super::node::Node;
+use super::{DEPTH_MAX, UNKNOWN};
+use crate::finding::{ErrorKind, Finding};
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// The most unknown fields that are named.
+const UNKNOWN_MAX: usize = 100;
+
+/// Names that are like each other at least so much are offered in place of an unknown one.
+const SIMILARITY_MIN: f64 = 0.8;
+
+/// The fields of every object, which schemas need not name.
+const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Fills in defaults from the top down: what is filled in may have defaults of its own. A null where none
+/// may be counts as missing.
+pub(super) fn apply_defaults(node: &Node, value: &mut Value) {
+    apply_defaults_at(node, value, 0);
+}
+
+fn apply_defaults_at(node: &Node, value: &mut Value, depth: usize) {
+    if depth > DEPTH_MAX {
+        return;
+    }
+    let below = depth.saturating_add(1);
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, value| {
+                let child = node.properties.get(name).or(node.additional.as_deref());
+                !value.is_null() || child.is_none_or(|it| it.is_nullable)
+            });
+            for (name, child) in &node.properties {
+                if let Some(default) = &child.default
+                    && !fields.contains_key(name)
+                {
+                    fields.insert(name.clone(), default.clone());
+                }
+                if let Some(value) = fields.get_mut(name) {
+                    apply_defaults_at(child, value, below);
+                }
+            }
+            if let Some(additional) = &node.additional {
+                let others = fields.iter_mut();
+                for (_, value) in others.filter(|(name, _)| !node.properties.contains_key(*name)) {
+                    apply_defaults_at(additional, value, below);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(child) = &node.items {
+                for item in items {
+                    apply_defaults_at(child, item, below);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Removes unknown fields, and says which.
+pub(super) fn prune(root: &Node, object: &mut Value) -> Vec<Finding> {
+    let mut pruned = Pruner::default();
+    pruned.node(root, object, true);
+    pruned.removed
+}
+
+/// What a schema knows of a name.
+pub(super) enum FieldLookup<'a> {
+    Known(&'a Node),
+    /// Nothing, but it may stand there.
+    Preserved,
+    /// Nothing, and it would be dropped.
+    Unknown,
+}
+
+/// What the schema of a place knows of a field. `is_object` says that a whole object stands there.
+pub(super) fn lookup_field<'a>(node: &'a Node, name: &str, is_object: bool) -> FieldLookup<'a> {
+    match node.properties.get(name).or(node.additional.as_deref()) {
+        Some(child) => FieldLookup::Known(child),
+        None if node.preserves_unknown || (is_object && OBJECT_FIELDS.contains(&name)) => FieldLookup::Preserved,
+        None => FieldLookup::Unknown,
+    }
+}
+
+/// How much the known names of a place are like another one, from 0 to 1.
+pub(super) fn similarity_scores<'a>(node: &'a Node, name: &str) -> impl Iterator<Item = (f64, &'a str)> {
+    let name = name.to_lowercase();
+    let known = node.properties.keys();
+    known.map(move |it| (strsim::jaro_winkler(&name, &it.to_lowercase()), it.as_str()))
+}
+
+/// The known name that is most like another one.
+pub(super) fn most_similar<'a>(node: &'a Node, name: &str) -> Option<(f64, &'a str)> {
+    similarity_scores(node, name).max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// The steps are owned: names are those of the object, which changes.
+enum OwnedPathStep {
+    Field(String),
+    Index(usize),
+}
+
+#[derive(Default)]
+struct Pruner {
+    path: Vec<OwnedPathStep>,
+    removed: Vec<Finding>,
+}
+
+impl Pruner {
+    fn node(&mut self, node: &Node, value: &mut Value, is_object: bool) {
+        if self.path.len() > DEPTH_MAX {
+            return;
+        }
+        match value {
+            Value::Object(fields) => {
+                let is_object = is_object || node.is_embedded;
+                fields.retain(|name, value| {
+                    let is_known = !matches!(lookup_field(node, name, is_object), FieldLookup::Unknown);
+                    if !is_known {
+                        self.report(node, name, value);
+                    }
+                    is_known
+                });
+                for (name, value) in fields.iter_mut() {
+                    // The shape of an object's metadata is not the schema's business.
+                    let is_of_object = is_object && name == "metadata";
+                    let child = node.properties.get(name).or(node.additional.as_deref());
+                    if let Some(child) = child.filter(|_| !is_of_object) {
+                        self.path.push(OwnedPathStep::Field(name.clone()));
+                        self.node(child, value, false);
+                        self.path.pop();
+                    }
+                }
+            }
+            Value::Array(items) => {
+                let Some(child) = &node.items else {
+                    return;
+                };
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.path.push(OwnedPathStep::Index(index));
+                    self.node(child, item, false);
+                    self.path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, node: &Node, name: &str, value: &Value) {
+        if self.removed.len() >= UNKNOWN_MAX {
+            return;
+        }
+        let path = self
+            .path
+            .iter()
+            .fold(FieldPath::default(), |path, step| match step {
+                OwnedPathStep::Field(name) => path.named(name.as_str()),
+                OwnedPathStep::Index(index) => path.index(*index),
+            });
+        let detail = match most_similar(node, name) {
+            Some((score, best)) if score >= SIMILARITY_MIN => {
+                format!("unknown field, which would be dropped; did you mean {best}?")
+            }
+            _ => "unknown field, which would be dropped; remove it".to_owned(),
+        };
+        self.removed.push(Finding {
+            rule: Cow::Borrowed(UNKNOWN),
+            field: path.named(name),
+            kind: ErrorKind::Invalid,
+            value: Some(display_value(value)),
+            detail: detail.into(),
+        });
+    }
+}

@@ -1,0 +1,185 @@
+//! Mistakes of spelling that have one obvious correction.
+
+use super::node::Node;
+use super::path::{PathStep, PathStack};
+use super::{DEPTH_MAX, defaults_and_pruning};
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
+
+/// The most corrections of one object.
+const CORRECTIONS_MAX: usize = 100;
+
+/// A name that is meant is at least so much like the one that stands there,
+const SIMILARITY_MIN: f64 = 0.9;
+
+/// and by so much more than the next one.
+const SIMILARITY_LEAD_MIN: f64 = 0.05;
+
+/// Shorter names are too much like each other, in characters.
+const LENGTH_MIN: usize = 4;
+
+/// A word that should be another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// Where it stands.
+    pub field: FieldPath,
+    /// Whether it is the name of the field or its value.
+    pub part: MisspeltPart,
+    /// What was meant.
+    pub suggestion: String,
+}
+
+/// The part of a field that is misspelt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MisspeltPart {
+    /// Its name.
+    Name,
+    /// Its value.
+    Value,
+}
+
+/// What is misspelt in an object, from the top down: an unknown field whose nearest known one is close, no other is,
+/// and does not stand there already; and a value that differs from an accepted one in nothing but upper and lower case.
+pub(super) fn corrections(root: &Node, object: &Value) -> Vec<Correction> {
+    let mut out = Vec::new();
+    visit(root, object, true, &mut PathStack::default(), &mut out);
+    out
+}
+
+fn visit<'a>(
+    node: &'a Node,
+    value: &'a Value,
+    is_object: bool,
+    way: &mut PathStack<'a>,
+    out: &mut Vec<Correction>,
+) {
+    if way.depth() > DEPTH_MAX || out.len() >= CORRECTIONS_MAX {
+        return;
+    }
+    match value {
+        Value::Object(fields) => {
+            let is_object = is_object || node.is_embedded;
+            for (name, value) in fields {
+                if is_object && name == "metadata" {
+                    continue;
+                }
+                match defaults_and_pruning::lookup_field(node, name, is_object) {
+                    defaults_and_pruning::FieldLookup::Known(child) => {
+                        way.with_step(PathStep::Field(name), |way| {
+                            visit(child, value, false, way, out);
+                        });
+                    }
+                    defaults_and_pruning::FieldLookup::Preserved => {}
+                    defaults_and_pruning::FieldLookup::Unknown => {
+                        let meant = suggested_name(node, name).filter(|it| !fields.contains_key(*it));
+                        out.extend(meant.map(|meant| Correction {
+                            field: way.path().named(name.as_str()),
+                            part: MisspeltPart::Name,
+                            suggestion: meant.to_owned(),
+                        }));
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (child, (index, item)) in node.items.iter().flat_map(|child| {
+                let items = items.iter().enumerate();
+                items.map(move |item| (child, item))
+            }) {
+                way.with_step(PathStep::Index(index), |way| {
+                    visit(child, item, false, way, out);
+                });
+            }
+        }
+        Value::String(text) => {
+            let accepted = node.enum_values.iter().filter_map(Value::as_str);
+            let mut alike = accepted.filter(|it| it.eq_ignore_ascii_case(text));
+            if let (Some(meant), None) = (alike.next(), alike.next())
+                && meant != text
+            {
+                out.push(Correction {
+                    field: way.path(),
+                    part: MisspeltPart::Value,
+                    suggestion: meant.to_owned(),
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The one known name that is meant.
+fn suggested_name<'a>(node: &'a Node, name: &str) -> Option<&'a str> {
+    if name.chars().count() < LENGTH_MIN {
+        return None;
+    }
+    let (score, best) = defaults_and_pruning::most_similar(node, name)?;
+    let others = defaults_and_pruning::similarity_scores(node, name).filter(|(_, it)| *it != best);
+    let next = others.map(|(score, _)| score).fold(0.0, f64::max);
+    (score >= SIMILARITY_MIN && score - next >= SIMILARITY_LEAD_MIN).then_some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::StructuralSchema;
+    use super::MisspeltPart;
+    use serde_json::{Value, json};
+
+    fn check(object: &Value, expected: &[(&str, MisspeltPart, &str)]) {
+        let schema = json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {
+                "cohortName": {"type": "string"},
+                "priorityClassName": {"type": "string"},
+                "priorityClassRefs": {"type": "string"},
+                "min": {"type": "integer"},
+                "policy": {"type": "string", "enum": ["Never", "Any", "ANY"]},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                         "properties": {"cohortName": {"type": "string"}}},
+                "groups": {"type": "array", "items": {"type": "object", "properties": {
+                    "nominalQuota": {"type": "integer"}}}},
+            }},
+        }});
+        let structure = StructuralSchema::new(&schema).unwrap();
+        let found = structure.corrections(object);
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.field.to_string(), it.part, it.suggestion.as_str()))
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(field, part, meant)| ((*field).to_owned(), *part, *meant))
+            .collect();
+        assert_eq!(found, expected, "{object}");
+    }
+
+    #[test]
+    fn corrections_ambiguous_typo_is_left_alone() {
+        use MisspeltPart::{Name, Value};
+        check(
+            &json!({"spec": {"cohort": "a", "groups": [{"nominalquota": 1}]}}),
+            &[
+                ("spec.cohort", Name, "cohortName"),
+                ("spec.groups[0].nominalquota", Name, "nominalQuota"),
+            ],
+        );
+        // It is there already; there are two; it is too short; it is not much like anything.
+        check(&json!({"spec": {"cohort": "a", "cohortName": "b"}}), &[]);
+        check(&json!({"spec": {"priorityClass": "a"}}), &[]);
+        check(&json!({"spec": {"mim": 1}}), &[]);
+        check(&json!({"spec": {"colour": "red"}}), &[]);
+        // Any name may stand there.
+        check(
+            &json!({"spec": {"labels": {"cohort": "a"}, "free": {"cohort": "a"}}}),
+            &[],
+        );
+        check(&json!({"metadata": {"cohort": "a"}}), &[]);
+        check(
+            &json!({"spec": {"policy": "never"}}),
+            &[("spec.policy", Value, "Never")],
+        );
+        check(&json!({"spec": {"policy": "any"}}), &[]);
+        check(&json!({"spec": {"policy": "Never"}}), &[]);
+        check(&json!({"spec": {"policy": "none"}}), &[]);
+    }
+}

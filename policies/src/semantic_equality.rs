@@ -1,0 +1,163 @@
+//! Whether two things are the same to a program in Go, as Kueue is. It decodes them first, and then a field that is missing
+//! is one that is empty, unless it is a pointer; and amounts are compared by value.
+
+use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
+use lockkeeper_api::foreign::kueue::PodSetUpdate;
+use lockkeeper_api::quantity::Quantity;
+use serde_json::{Map, Value};
+
+/// Fields that are maps, or structures that are no pointers: empty is missing.
+const EMPTY_IS_MISSING: [&str; 6] = [
+    "annotations",
+    "labels",
+    "matchLabels",
+    "metadata",
+    "nodeSelector",
+    "resources",
+];
+
+/// Truth values that are no pointers: false is missing.
+const FALSE_IS_MISSING: [&str; 7] = [
+    "hostIPC",
+    "hostNetwork",
+    "hostPID",
+    "readOnly",
+    "stdin",
+    "stdinOnce",
+    "tty",
+];
+
+/// Numbers that are no pointers: zero is missing.
+const ZERO_IS_MISSING: [&str; 6] = [
+    "failureThreshold",
+    "hostPort",
+    "initialDelaySeconds",
+    "periodSeconds",
+    "successThreshold",
+    "timeoutSeconds",
+];
+
+/// Maps of amounts.
+const AMOUNTS: [&str; 4] = ["capacity", "limits", "overhead", "requests"];
+
+/// Whether two templates give the same pods.
+pub(crate) fn templates_equal(a: &PodTemplateSpec, b: &PodTemplateSpec) -> bool {
+    a == b || template_value(a) == template_value(b)
+}
+
+/// Whether two lists change the pods alike.
+pub(crate) fn updates_equal(a: &[PodSetUpdate], b: &[PodSetUpdate]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| update_equal(a, b))
+}
+
+fn update_equal(a: &PodSetUpdate, b: &PodSetUpdate) -> bool {
+    let tolerations = (&a.tolerations, &b.tolerations);
+    a.name == b.name
+        && a.labels == b.labels
+        && a.annotations == b.annotations
+        && a.node_selector == b.node_selector
+        && tolerations.0.len() == tolerations.1.len()
+        && (tolerations.0.iter().map(toleration_key)).eq(tolerations.1.iter().map(toleration_key))
+}
+
+/// The parts of a toleration; all but the seconds are no pointers.
+fn toleration_key(it: &Toleration) -> ([&str; 4], Option<i64>) {
+    let texts = [&it.key, &it.operator, &it.value, &it.effect];
+    let texts = texts.map(|text| text.as_deref().unwrap_or_default());
+    (texts, it.toleration_seconds)
+}
+
+fn template_value(template: &PodTemplateSpec) -> Option<Value> {
+    // A template that was decoded can be written.
+    let value = serde_json::to_value(template).ok()?;
+    normalized("", value)
+}
+
+/// A field's value without what means the same as nothing; `None` if nothing is left.
+fn normalized(field: &str, value: Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::Bool(false) if FALSE_IS_MISSING.contains(&field) => None,
+        Value::Number(number) if number.as_i64() == Some(0) && ZERO_IS_MISSING.contains(&field) => {
+            None
+        }
+        Value::Array(items) if items.is_empty() => None,
+        Value::Array(items) => {
+            let items = items.into_iter();
+            let items = items.map(|it| normalized("", it).unwrap_or_default());
+            Some(Value::Array(items.collect()))
+        }
+        Value::Object(fields) if AMOUNTS.contains(&field) => {
+            let amounts: Map<_, _> = fields.into_iter().map(amount).collect();
+            (!amounts.is_empty()).then_some(Value::Object(amounts))
+        }
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            let fields = fields.filter_map(|(key, it)| normalized(&key, it).map(|it| (key, it)));
+            let fields: Map<_, _> = fields.collect();
+            let is_missing = fields.is_empty() && EMPTY_IS_MISSING.contains(&field);
+            (!is_missing).then_some(Value::Object(fields))
+        }
+        other => Some(other),
+    }
+}
+
+/// An amount in its shortest form.
+fn amount((name, value): (String, Value)) -> (String, Value) {
+    let parsed = value.as_str().and_then(|it| it.parse::<Quantity>().ok());
+    let value = parsed.map_or(value, |it| Value::String(it.nano().to_string()));
+    (name, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::templates_equal;
+    use k8s_openapi::api::core::v1::PodTemplateSpec;
+    use serde_json::{Value, json};
+
+    #[track_caller]
+    fn check(a: Value, b: Value, is_same: bool) {
+        let [a, b]: [PodTemplateSpec; 2] = [a, b].map(|it| serde_json::from_value(it).unwrap());
+        assert_eq!(templates_equal(&a, &b), is_same);
+        assert_eq!(templates_equal(&b, &a), is_same);
+    }
+
+    fn container(fields: &Value) -> Value {
+        json!({"spec": {"containers": [fields]}})
+    }
+
+    #[test]
+    fn templates_equal_ignores_notation() {
+        let plain = || container(&json!({"name": "c"}));
+        let asks = |cpu: &str| container(&json!({"resources": {"requests": {"cpu": cpu}}}));
+        check(
+            plain(),
+            container(&json!({"name": "c", "resources": {}})),
+            true,
+        );
+        check(
+            plain(),
+            container(&json!({"name": "c", "tty": false, "args": []})),
+            true,
+        );
+        check(
+            plain(),
+            container(&json!({"name": "c", "tty": true})),
+            false,
+        );
+        check(plain(), container(&json!({"name": "d"})), false);
+        check(
+            plain(),
+            container(&json!({"name": "c", "securityContext": {}})),
+            false,
+        );
+        check(asks("1"), asks("1000m"), true);
+        check(asks("1"), asks("2"), false);
+        check(
+            json!({"metadata": {"labels": {"a": ""}}}),
+            json!({"metadata": {"labels": {}}}),
+            false,
+        );
+        check(json!({}), json!({"metadata": {"labels": {}}}), true);
+    }
+}

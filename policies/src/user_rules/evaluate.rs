@@ -1,0 +1,263 @@
+//! Judges objects by the rules of users.
+
+use super::UserRules;
+use super::expression::{Expression, EvaluationError, EvaluationInput, COST_TOTAL_MAX};
+use super::front_matter::FailurePolicy;
+use super::page::{KindName, UserRule, Validation, is_message};
+use crate::engine::{ReviewSubject, Verdict, drop_preexisting};
+use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
+use crate::rule::{Change, Operation};
+use crate::settings::Settings;
+use crate::schema::display_value;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube_cel::cel::Value as Cel;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// Judges an object by the rules of users for its kind, and adds what they find to the verdict: with their
+/// actions, exceptions and bounds as for any other rule.
+///
+/// An update is not refused for what the stored object had already, unless the expression asks for that one by
+/// itself.
+pub fn review(
+    rules: &UserRules,
+    kind: KindName<'_>,
+    subject: &ReviewSubject<'_, Value>,
+    settings: &Settings,
+    verdict: &mut Verdict,
+) {
+    let metadata = metadata(current_object(subject));
+    let namespace = metadata.namespace.as_deref();
+    let rules = rules.for_kind(kind).filter_map(|rule| {
+        let action = settings.action(&rule.id, rule.action, namespace);
+        (action != Action::Off).then_some((rule, action))
+    });
+    run_rules(rules, kind, subject, settings, verdict);
+}
+
+/// The same by these rules, with these actions.
+pub(super) fn run_rules<'a>(
+    rules: impl Iterator<Item = (&'a UserRule, Action)>,
+    kind: KindName<'_>,
+    subject: &ReviewSubject<'_, Value>,
+    settings: &Settings,
+    verdict: &mut Verdict,
+) {
+    let operation = match subject {
+        ReviewSubject::Create(_) => Operation::Create,
+        ReviewSubject::Update(_) => Operation::Update,
+        ReviewSubject::Delete(_) => Operation::Delete,
+    };
+    let rules = rules.filter(|(it, _)| it.operations.contains(&operation));
+    let mut rules = rules.peekable();
+    // To make an object ready takes longer than most rules.
+    if rules.peek().is_none() {
+        return;
+    }
+    let metadata = metadata(current_object(subject));
+    let mut bench = RuleEvaluator::new(kind, subject, operation, &metadata);
+    for (rule, action) in rules {
+        let findings = bench.findings(rule);
+        verdict.record(&rule.id, action, findings, settings, &metadata);
+    }
+}
+
+/// The object itself; that of an update as it would be.
+fn current_object<'a>(subject: &ReviewSubject<'a, Value>) -> &'a Value {
+    match subject {
+        ReviewSubject::Create(object) | ReviewSubject::Delete(object) => object,
+        ReviewSubject::Update(change) => change.new,
+    }
+}
+
+/// What is known of an object's metadata; what is not as it should be is as if it were not there.
+fn metadata(object: &Value) -> ObjectMeta {
+    let given = object.get("metadata");
+    let read = given.and_then(|it| ObjectMeta::deserialize(it).ok());
+    read.unwrap_or_default()
+}
+
+/// An object, ready to be asked about.
+struct RuleEvaluator<'a> {
+    subject: &'a ReviewSubject<'a, Value>,
+    operation: Operation,
+    request: Value,
+    current: EvaluationInput,
+    /// The stored object by itself, once it is asked about.
+    stored: Option<EvaluationInput>,
+    remaining_cost: u64,
+}
+
+impl<'a> RuleEvaluator<'a> {
+    fn new(
+        kind: KindName<'_>,
+        subject: &'a ReviewSubject<'a, Value>,
+        operation: Operation,
+        metadata: &ObjectMeta,
+    ) -> Self {
+        let request = json!({
+            "operation": operation.as_str(),
+            "name": metadata.name.as_deref().unwrap_or_default(),
+            "namespace": metadata.namespace.as_deref().unwrap_or_default(),
+            "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
+        });
+        let current = match subject {
+            ReviewSubject::Create(object) => evaluation_input(object, &Value::Null, &request),
+            ReviewSubject::Update(Change { old, new }) => evaluation_input(new, old, &request),
+            ReviewSubject::Delete(object) => evaluation_input(object, object, &request),
+        };
+        Self {
+            subject,
+            operation,
+            request,
+            current,
+            stored: None,
+            remaining_cost: COST_TOTAL_MAX,
+        }
+    }
+
+    /// The findings of one rule.
+    fn findings(&mut self, rule: &UserRule) -> Vec<Finding> {
+        let object = current_object(self.subject);
+        let mut findings = Vec::new();
+        match applies(rule, &self.current, &mut self.remaining_cost) {
+            Ok(true) => {}
+            Ok(false) => return findings,
+            Err(fault) => {
+                findings.extend(failure_finding(rule, None, object, &fault));
+                return findings;
+            }
+        }
+        for validation in &rule.validations {
+            // Such a one is about a change alone, as it is in a CRD.
+            if self.operation == Operation::Create && validation.expression.references_any(&["oldSelf"]) {
+                continue;
+            }
+            let Some(finding) = validate(rule, validation, &self.current, object, &mut self.remaining_cost) else {
+                continue;
+            };
+            if findings.len() < FINDINGS_PER_RULE_MAX && !self.is_preexisting(rule, validation, &finding)
+            {
+                findings.push(finding);
+            }
+        }
+        findings
+    }
+
+    /// Whether the stored object gives the same finding.
+    fn is_preexisting(&mut self, rule: &UserRule, validation: &Validation, finding: &Finding) -> bool {
+        let ReviewSubject::Update(Change { old, .. }) = self.subject else {
+            return false;
+        };
+        if validation.expression.references_any(&["oldObject", "oldSelf"]) {
+            return false;
+        }
+        let request = &self.request;
+        let before = self
+            .stored
+            .get_or_insert_with(|| evaluation_input(old, &Value::Null, request));
+        let before = match applies(rule, before, &mut self.remaining_cost) {
+            Ok(true) => validate(rule, validation, before, old, &mut self.remaining_cost),
+            Ok(false) => None,
+            Err(fault) => failure_finding(rule, None, old, &fault),
+        };
+        let mut findings = vec![finding.clone()];
+        drop_preexisting(&mut findings, before.as_slice());
+        findings.is_empty()
+    }
+}
+
+fn evaluation_input(object: &Value, old: &Value, request: &Value) -> EvaluationInput {
+    EvaluationInput::new(&[
+        (&["object", "self"], object),
+        (&["oldObject", "oldSelf"], old),
+        (&["request"], request),
+    ])
+}
+
+/// Whether a rule is about the object: all of its conditions hold. As in Kubernetes one that does not goes
+/// before one that cannot be asked.
+fn applies(rule: &UserRule, seen: &EvaluationInput, left: &mut u64) -> Result<bool, EvaluationError> {
+    let mut fault = None;
+    for condition in &rule.conditions {
+        match seen.evaluate_bool(condition, left) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(it) => fault = fault.or(Some(it)),
+        }
+    }
+    fault.map_or(Ok(true), Err)
+}
+
+/// What one validation finds.
+fn validate(
+    rule: &UserRule,
+    validation: &Validation,
+    seen: &EvaluationInput,
+    object: &Value,
+    left: &mut u64,
+) -> Option<Finding> {
+    match seen.evaluate_bool(&validation.expression, left) {
+        Ok(true) => None,
+        Ok(false) => {
+            let text = message(validation, seen, left);
+            Some(finding(rule, validation, object, text))
+        }
+        Err(fault) => failure_finding(rule, Some(validation), object, &fault),
+    }
+}
+
+fn message(validation: &Validation, seen: &EvaluationInput, left: &mut u64) -> String {
+    let told = validation.message_expression.as_ref();
+    let told = told.and_then(|it| evaluated_message(it, seen, left));
+    let told = told.or_else(|| validation.message.clone());
+    told.unwrap_or_else(|| format!("this must hold: {}", validation.expression.text.trim()))
+}
+
+/// The text that an expression gives; `None` if it gives none that can be shown, as in Kubernetes.
+fn evaluated_message(expression: &Expression, seen: &EvaluationInput, left: &mut u64) -> Option<String> {
+    match seen.evaluate(expression, left).ok()? {
+        Cel::String(text) if is_message(&text) => Some(text.trim().to_owned()),
+        _ => None,
+    }
+}
+
+fn finding(rule: &UserRule, validation: &Validation, object: &Value, detail: String) -> Finding {
+    let has_value = matches!(validation.kind, ErrorKind::Invalid | ErrorKind::Duplicate);
+    let at = validation.field.pointer();
+    // The whole object is no value to show.
+    let value = object.pointer(&at).filter(|_| has_value && !at.is_empty());
+    Finding {
+        rule: Cow::Owned(rule.id.clone()),
+        field: validation.field.clone(),
+        kind: validation.kind,
+        value: value.map(display_value),
+        detail: detail.into(),
+    }
+}
+
+/// What becomes of a rule that cannot judge.
+fn failure_finding(
+    rule: &UserRule,
+    validation: Option<&Validation>,
+    object: &Value,
+    fault: &EvaluationError,
+) -> Option<Finding> {
+    if rule.failure_policy == FailurePolicy::Ignore {
+        return None;
+    }
+    let detail = format!("the rule cannot judge it: {fault}");
+    Some(match validation {
+        Some(validation) => finding(rule, validation, object, detail),
+        None => Finding {
+            rule: Cow::Owned(rule.id.clone()),
+            field: FieldPath::default(),
+            kind: ErrorKind::Invalid,
+            value: None,
+            detail: detail.into(),
+        },
+    })
+}

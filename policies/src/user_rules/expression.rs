@@ -1,0 +1,284 @@
+//! One expression of a rule, and how it is asked.
+
+use super::cel_cost::{COST_COUNT, COST_LINEAR, Metered, ROOT_SEPARATOR, COST_SORTED, COST_SQUARE, COST_STEP, meter};
+use super::nesting_limit;
+use super::values::{to_cel, cel_weight, sorted, squared_weight, weight};
+use kube_cel::KubeCelExt;
+use kube_cel::cel::common::ast::{CallExpr, Expr};
+use kube_cel::cel::extractors::Arguments;
+use kube_cel::cel::{Context, ExecutionError, IdedExpr, Program, ResolveResult, Value as Cel};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The longest expression, in bytes.
+pub const EXPRESSION_MAX_BYTES: usize = 4096;
+
+/// The work that one expression may be, as Kubernetes has it for its own. It is about one for each value of
+/// the object that is read: at most some tens of milliseconds.
+pub const COST_MAX: u64 = 1_000_000;
+
+/// The work that all rules of users together may be for one object.
+pub const COST_TOTAL_MAX: u64 = 4_000_000;
+
+/// The longest text of the engine that a message repeats, in characters.
+const REASON_LENGTH_MAX: usize = 160;
+
+/// An expression, ready to be asked.
+#[derive(Debug)]
+pub(super) struct Expression {
+    pub(super) text: String,
+    metered: Metered,
+}
+
+/// Why there is no expression, and where in its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ParseError {
+    pub(super) place: Option<(isize, isize)>,
+    pub(super) reason: String,
+}
+
+impl From<String> for ParseError {
+    fn from(reason: String) -> Self {
+        Self {
+            place: None,
+            reason,
+        }
+    }
+}
+
+/// Why an expression has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum EvaluationError {
+    /// It is too much work.
+    CostExceeded,
+    /// It went wrong.
+    Failed(String),
+}
+
+impl std::fmt::Display for EvaluationError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::CostExceeded => write!(f, "it is more than {COST_MAX} units of work"),
+            Self::Failed(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl Expression {
+    pub(super) fn new(text: &str) -> Result<Self, ParseError> {
+        if text.trim().is_empty() {
+            return Err("it is empty".to_owned().into());
+        }
+        if text.len() > EXPRESSION_MAX_BYTES {
+            return Err(format!("it has more than {EXPRESSION_MAX_BYTES} bytes").into());
+        }
+        nesting_limit::check(text)?;
+        // Whatever the parser is made of, a text must not end the process.
+        let compiled = catch_unwind(|| Program::compile(text));
+        let Ok(compiled) = compiled else {
+            return Err("it is no CEL".to_owned().into());
+        };
+        let program = compiled.map_err(|errors| {
+            let first = errors.errors.first();
+            ParseError {
+                place: first.map(|it| it.pos),
+                reason: first.map_or_else(|| "it is no CEL".to_owned(), |it| first_line(&it.msg)),
+            }
+        })?;
+        let priced = meter(program.expression().clone())?;
+        let known = Context::default().with_all();
+        for name in &priced.functions {
+            if !is_registered_function(name, &known) {
+                return Err(format!("there is no function {name:?}").into());
+            }
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            metered: priced,
+        })
+    }
+
+    /// Whether it names one of these variables.
+    pub(super) fn references_any(&self, variables: &[&str]) -> bool {
+        variables.iter().any(|it| self.metered.roots.contains(*it))
+    }
+}
+
+/// Whether a function is registered: the engine says so before it looks at what it is given.
+fn is_registered_function(name: &str, context: &Context<'_>) -> bool {
+    let call = IdedExpr {
+        id: 0,
+        expr: Expr::Call(CallExpr {
+            func_name: name.to_owned(),
+            target: None,
+            args: Vec::new(),
+        }),
+    };
+    let asked = catch_unwind(AssertUnwindSafe(|| Cel::resolve(&call, context)));
+    !matches!(asked, Ok(Err(ExecutionError::UndeclaredReference(_))))
+}
+
+/// An object as expressions see it, and what work is left.
+pub(super) struct EvaluationInput {
+    context: Context<'static>,
+    budget: CostBudget,
+    weights: Arc<BTreeMap<String, u64>>,
+}
+
+/// What is left to pay with.
+#[derive(Clone, Debug, Default)]
+struct CostBudget(Arc<AtomicU64>);
+
+impl CostBudget {
+    fn set(&self, work: u64) {
+        self.0.store(work, Ordering::Relaxed);
+    }
+
+    fn remaining(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn spend(&self, work: u64) -> Result<(), ExecutionError> {
+        let left = self.remaining().saturating_sub(work);
+        self.set(left);
+        if left == 0 {
+            return Err(ExecutionError::function_error("work", "too much"));
+        }
+        Ok(())
+    }
+}
+
+impl EvaluationInput {
+    /// An object, with the variables by their names.
+    pub(super) fn new(variables: &[(&[&'static str], &Value)]) -> Self {
+        let mut context = Context::default().with_all();
+        let mut weights = BTreeMap::new();
+        for (names, value) in variables {
+            let converted = to_cel(value);
+            for name in *names {
+                context.add_variable_from_value(*name, converted.clone());
+                weights.insert((*name).to_owned(), weight(value));
+                for (field, value) in value.as_object().into_iter().flatten() {
+                    weights.insert(format!("{name}.{field}"), weight(value));
+                }
+            }
+        }
+        let seen = Self {
+            context,
+            budget: CostBudget::default(),
+            weights: Arc::new(weights),
+        };
+        seen.with_metering()
+    }
+
+    fn with_metering(mut self) -> Self {
+        let (purse, weights) = (self.budget.clone(), Arc::clone(&self.weights));
+        self.context
+            .add_function(COST_STEP, move |Arguments(args): Arguments| -> ResolveResult {
+                let [Cel::Int(nodes), Cel::String(roots), locals @ ..] = args.as_slice() else {
+                    return Err(ExecutionError::NoSuchOverload);
+                };
+                let roots = roots.split(ROOT_SEPARATOR).map(|it| root_weight(&weights, it));
+                let read = roots.chain(locals.iter().map(cel_weight));
+                let read = read.fold(0, u64::saturating_add);
+                purse.spend(read.saturating_add(nodes.unsigned_abs()))?;
+                Ok(Cel::Bool(true))
+            });
+        self.add_metered_function(COST_LINEAR, cel_weight, |it| it);
+        self.add_metered_function(COST_SORTED, cel_weight, sorted);
+        self.add_metered_function(COST_SQUARE, squared_weight, |it| it);
+        self.add_metered_function(
+            COST_COUNT,
+            |it| match it {
+                Cel::Int(count) => u64::try_from(*count).unwrap_or_default().saturating_add(1),
+                _ => 1,
+            },
+            |it| it,
+        );
+        self
+    }
+
+    /// Registers a function that pays for what it is given, and gives something back for it.
+    fn add_metered_function(&mut self, name: &str, price: fn(&Cel) -> u64, give: fn(Cel) -> Cel) {
+        let purse = self.budget.clone();
+        self.context
+            .add_function(name, move |it: Cel| -> ResolveResult {
+                purse.spend(price(&it))?;
+                Ok(give(it))
+            });
+    }
+
+    /// The answer of an expression. What it takes is taken from `total`.
+    pub(super) fn evaluate(&self, expression: &Expression, total: &mut u64) -> Result<Cel, EvaluationError> {
+        let given = COST_MAX.min(*total);
+        self.budget.set(given);
+        let work = &expression.metered.cost;
+        let roots = work.roots.iter().map(|it| root_weight(&self.weights, it));
+        let once = roots.fold(work.nodes.unsigned_abs(), u64::saturating_add);
+        let answer = match self.budget.spend(once) {
+            Ok(()) => catch_unwind(AssertUnwindSafe(|| {
+                Cel::resolve(&expression.metered.expression, &self.context)
+            })),
+            Err(error) => Ok(Err(error)),
+        };
+        let left = self.budget.remaining();
+        *total = total.saturating_sub(given.saturating_sub(left));
+        // An `||` may have passed over it.
+        if left == 0 {
+            return Err(EvaluationError::CostExceeded);
+        }
+        match answer {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(EvaluationError::Failed(error_text(&error))),
+            Err(_) => Err(EvaluationError::Failed("the engine cannot do it".to_owned())),
+        }
+    }
+
+    /// Whether an expression says yes.
+    pub(super) fn evaluate_bool(&self, expression: &Expression, total: &mut u64) -> Result<bool, EvaluationError> {
+        match self.evaluate(expression, total)? {
+            Cel::Bool(answer) => Ok(answer),
+            other => Err(EvaluationError::Failed(format!(
+                "it gives a {}, not true or false",
+                other.type_of()
+            ))),
+        }
+    }
+}
+
+fn root_weight(weights: &BTreeMap<String, u64>, root: &str) -> u64 {
+    weights.get(root).copied().unwrap_or(1)
+}
+
+/// What went wrong, without the values that the engine would print.
+fn error_text(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::NoSuchKey(key) => {
+            format!("there is no field or key {:?}; ask has() first", truncate(key))
+        }
+        ExecutionError::IndexOutOfBounds(_) => "the list has no such item".to_owned(),
+        ExecutionError::UndeclaredReference(name) => format!("there is no {:?}", truncate(name)),
+        ExecutionError::InvalidArgumentCount { expected, actual } => {
+            format!("a function takes {expected} arguments, not {actual}")
+        }
+        ExecutionError::FunctionError { function, message } => {
+            format!("{}: {}", truncate(function), truncate(message))
+        }
+        ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
+            "it divides by zero".to_owned()
+        }
+        ExecutionError::Overflow(..) => "a number is too large".to_owned(),
+        _ => "a function or an operator does not take values of these types".to_owned(),
+    }
+}
+
+fn truncate(text: &str) -> String {
+    text.chars().take(REASON_LENGTH_MAX).collect()
+}
+
+fn first_line(text: &str) -> String {
+    truncate(text.lines().next().unwrap_or_default())
+}

@@ -1,0 +1,117 @@
+//! The front matter of a page, as it is written.
+
+use crate::finding::ErrorKind;
+use crate::rule::Operation;
+use lockkeeper_api::config::Action;
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct FrontMatter {
+    pub(super) id: Spanned<String>,
+    pub(super) name: Spanned<String>,
+    pub(super) kinds: Spanned<Vec<KindYaml>>,
+    #[serde(default = "usual_operations")]
+    pub(super) operations: Spanned<Vec<OperationYaml>>,
+    #[serde(default = "usual_action")]
+    pub(super) action: Action,
+    #[serde(default)]
+    pub(super) failure_policy: FailurePolicy,
+    pub(super) match_conditions: Option<Spanned<Vec<ConditionYaml>>>,
+    pub(super) validations: Spanned<Vec<ValidationYaml>>,
+}
+
+/// A kind of object.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct KindYaml {
+    #[serde(default)]
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) kind: String,
+    pub(super) plural: Option<String>,
+}
+
+/// When a rule is asked at all.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ConditionYaml {
+    /// For people.
+    #[serde(default, rename = "name")]
+    pub(super) _name: String,
+    pub(super) expression: Spanned<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ValidationYaml {
+    pub(super) expression: Spanned<String>,
+    pub(super) message: Option<Spanned<String>>,
+    pub(super) message_expression: Option<Spanned<String>>,
+    pub(super) field_path: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) reason: ReasonYaml,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum OperationYaml {
+    Create,
+    Update,
+    Delete,
+}
+
+impl From<OperationYaml> for Operation {
+    fn from(on: OperationYaml) -> Self {
+        match on {
+            OperationYaml::Create => Self::Create,
+            OperationYaml::Update => Self::Update,
+            OperationYaml::Delete => Self::Delete,
+        }
+    }
+}
+
+/// The reasons that a CRD may give, and those of other field errors.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) enum ReasonYaml {
+    #[default]
+    #[serde(rename = "FieldValueInvalid")]
+    Invalid,
+    #[serde(rename = "FieldValueRequired")]
+    Required,
+    #[serde(rename = "FieldValueForbidden")]
+    Forbidden,
+    #[serde(rename = "FieldValueDuplicate")]
+    Duplicate,
+}
+
+impl From<ReasonYaml> for ErrorKind {
+    fn from(reason: ReasonYaml) -> Self {
+        match reason {
+            ReasonYaml::Invalid => Self::Invalid,
+            ReasonYaml::Required => Self::Required,
+            ReasonYaml::Forbidden => Self::Forbidden,
+            ReasonYaml::Duplicate => Self::Duplicate,
+        }
+    }
+}
+
+/// What becomes of an object that a rule cannot judge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) enum FailurePolicy {
+    /// That it cannot is a finding.
+    #[default]
+    Fail,
+    /// It is as if the rule had found nothing.
+    Ignore,
+}
+
+fn default_operations() -> Spanned<Vec<OperationYaml>> {
+    let nowhere = serde_saphyr::Location::UNKNOWN;
+    Spanned::new(vec![OperationYaml::Create, OperationYaml::Update], nowhere, nowhere)
+}
+
+fn default_action() -> Action {
+    Action::Enforce
+}

@@ -1,0 +1,280 @@
+//! The running workloads of each queue, in the order in which they would go.
+//!
+//! A workload that holds quota uses some flavors and resources. Workloads of a queue that use the same
+//! ones are a [`Group`]; each group is kept in candidate order, so that a search takes from the front
+//! and never sorts. What could be freed at most is summed by priority, so that a search in vain ends
+//! before it begins.
+
+use crate::amount::Amount;
+use crate::small_amounts::SmallAmounts;
+use crate::job::PreemptionLabels;
+use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::quota::Tree;
+use crate::candidate_list::{CandidateKey, CandidateList, UidLookup};
+use std::collections::BTreeMap;
+
+/// A workload that holds quota.
+#[derive(Clone, Debug)]
+pub(crate) struct AdmittedWorkload {
+    pub(crate) queue: NodeId,
+    /// The group in its queue.
+    pub(crate) usage_group: u32,
+    /// What it uses of each flavor and resource of the group.
+    pub(crate) amounts: SmallAmounts,
+    pub(crate) priority: i32,
+    /// What `LowerOrNewerEqualPriority` compares.
+    pub(crate) order_time: i64,
+    pub(crate) reserved_at_s: i64,
+    pub(crate) is_evicted: bool,
+    pub(crate) preemption_labels: PreemptionLabels,
+}
+
+impl AdmittedWorkload {
+    fn candidate_key(&self, id: WorkloadId, uids: &impl UidLookup) -> CandidateKey {
+        CandidateKey::new(self.priority, id, self.reserved_at_s, uids.uid(id))
+    }
+}
+
+/// Knows the running workloads by their numbers.
+pub(crate) trait AdmittedLookup: UidLookup {
+    fn admitted(&self, id: WorkloadId) -> Option<&AdmittedWorkload>;
+}
+
+/// Running workloads of one queue that use the same flavors and resources.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UsageGroup {
+    /// Sorted.
+    pub(crate) flavor_resources: Vec<FlavorResource>,
+    /// The queue's cell of each.
+    pub(crate) cells: Vec<CellId>,
+    pub(crate) evicted: CandidateList,
+    pub(crate) not_evicted: CandidateList,
+}
+
+impl UsageGroup {
+    /// Whether its workloads use any of these.
+    pub(crate) fn uses_any(&self, of: &[FlavorResource]) -> bool {
+        self.flavor_resources.iter().any(|it| of.contains(it))
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.evicted.is_empty() && self.not_evicted.is_empty()
+    }
+
+    fn candidates_mut(&mut self, is_evicted: bool) -> &mut CandidateList {
+        if is_evicted {
+            &mut self.evicted
+        } else {
+            &mut self.not_evicted
+        }
+    }
+}
+
+static EMPTY_GROUP: UsageGroup = UsageGroup {
+    flavor_resources: Vec::new(),
+    cells: Vec::new(),
+    evicted: CandidateList::new(),
+    not_evicted: CandidateList::new(),
+};
+
+/// What workloads use, by flavor, resource and priority.
+type UsageByPriority = BTreeMap<(FlavorResource, i32), Amount>;
+
+/// All running workloads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AdmittedIndex {
+    /// By queue.
+    groups: Vec<Vec<UsageGroup>>,
+    /// By queue.
+    used: Vec<UsageByPriority>,
+    /// By root of the tree.
+    used_below: Vec<UsageByPriority>,
+}
+
+impl AdmittedIndex {
+    /// Makes room for the nodes of the tree and takes over their cells and roots. To be called when
+    /// the tree has changed.
+    pub(crate) fn rebuild(&mut self, tree: &Tree) {
+        let nodes = tree.nodes().count();
+        self.groups.resize_with(nodes, Vec::new);
+        self.used.resize_with(nodes, UsageByPriority::new);
+        self.used_below.clear();
+        self.used_below.resize_with(nodes, UsageByPriority::new);
+        for (id, node) in tree.nodes() {
+            for group in self.groups.get_mut(id.index()).into_iter().flatten() {
+                group.cells = cells(tree, id, &group.flavor_resources);
+            }
+            if let (Some(used), Some(below)) = (
+                self.used.get(id.index()),
+                self.used_below.get_mut(node.root.index()),
+            ) {
+                for (of, amount) in used {
+                    add_to_sum(below, *of, *amount);
+                }
+            }
+        }
+    }
+
+    /// The group of a queue's workloads that use exactly what these do, which are sorted; made if there
+    /// is none.
+    pub(crate) fn group_for(
+        &mut self,
+        tree: &Tree,
+        queue: NodeId,
+        usage: &[(FlavorResource, Amount)],
+    ) -> u32 {
+        let Some(groups) = self.groups.get_mut(queue.index()) else {
+            return u32::MAX;
+        };
+        let of = || usage.iter().map(|(of, _)| *of);
+        let known = |group: &UsageGroup| group.flavor_resources.iter().copied().eq(of());
+        let at = groups.iter().position(known).unwrap_or_else(|| {
+            let of: Vec<_> = of().collect();
+            groups.push(UsageGroup {
+                cells: cells(tree, queue, &of),
+                flavor_resources: of,
+                ..UsageGroup::default()
+            });
+            groups.len().saturating_sub(1)
+        });
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn groups(&self, queue: NodeId) -> &[UsageGroup] {
+        self.groups.get(queue.index()).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn group(&self, queue: NodeId, group: u32) -> &UsageGroup {
+        let group = usize::try_from(group).unwrap_or(usize::MAX);
+        self.groups(queue).get(group).unwrap_or(&EMPTY_GROUP)
+    }
+
+    /// The cells and amounts of what a workload uses.
+    pub(crate) fn usage<'a>(
+        &'a self,
+        running: &'a AdmittedWorkload,
+    ) -> impl Iterator<Item = (CellId, Amount)> + 'a {
+        let cells = &self.group(running.queue, running.usage_group).cells;
+        cells
+            .iter()
+            .copied()
+            .zip(running.amounts.as_slice().iter().copied())
+    }
+
+    pub(crate) fn insert(
+        &mut self,
+        tree: &Tree,
+        uids: &impl UidLookup,
+        id: WorkloadId,
+        running: &AdmittedWorkload,
+    ) {
+        self.change_sums(tree, running, Amount::plus);
+        if let Some(group) = self.group_mut(running) {
+            let ranked = group.candidates_mut(running.is_evicted);
+            ranked.insert(running.candidate_key(id, uids), uids);
+        }
+    }
+
+    /// The uids must be known still.
+    pub(crate) fn remove(
+        &mut self,
+        tree: &Tree,
+        uids: &impl UidLookup,
+        id: WorkloadId,
+        running: &AdmittedWorkload,
+    ) {
+        self.change_sums(tree, running, Amount::minus);
+        if let Some(group) = self.group_mut(running) {
+            let ranked = group.candidates_mut(running.is_evicted);
+            ranked.remove(&running.candidate_key(id, uids), uids);
+        }
+    }
+
+    /// A running workload is told to go.
+    pub(crate) fn mark_evicted(&mut self, uids: &impl UidLookup, id: WorkloadId, running: &AdmittedWorkload) {
+        if let Some(group) = self.group_mut(running) {
+            group.not_evicted.remove(&running.candidate_key(id, uids), uids);
+            group.evicted.insert(running.candidate_key(id, uids), uids);
+        }
+    }
+
+    /// An upper bound of what the workloads of a queue with a priority below `below` use; `None` is
+    /// any priority.
+    pub(crate) fn used_by_queue(
+        &self,
+        queue: NodeId,
+        of: FlavorResource,
+        below: Option<i32>,
+    ) -> Amount {
+        self.used
+            .get(queue.index())
+            .map_or(Amount::ZERO, |used| sum(used, of, below))
+    }
+
+    /// The same of all queues below a root.
+    pub(crate) fn used_by_tree(
+        &self,
+        root: NodeId,
+        of: FlavorResource,
+        below: Option<i32>,
+    ) -> Amount {
+        self.used_below
+            .get(root.index())
+            .map_or(Amount::ZERO, |used| sum(used, of, below))
+    }
+
+    fn group_mut(&mut self, running: &AdmittedWorkload) -> Option<&mut UsageGroup> {
+        let group = usize::try_from(running.usage_group).unwrap_or(usize::MAX);
+        let groups = self.groups.get_mut(running.queue.index())?;
+        groups.get_mut(group)
+    }
+
+    fn change_sums(
+        &mut self,
+        tree: &Tree,
+        running: &AdmittedWorkload,
+        change: impl Fn(Amount, Amount) -> Amount,
+    ) {
+        let root = tree.node(running.queue).root;
+        let group = usize::try_from(running.usage_group).unwrap_or(usize::MAX);
+        let groups = self.groups.get(running.queue.index());
+        let Some(group) = groups.and_then(|groups| groups.get(group)) else {
+            return;
+        };
+        for (of, amount) in group.flavor_resources.iter().zip(running.amounts.as_slice()) {
+            let key = (*of, running.priority);
+            for (sums, node) in [
+                (&mut self.used, running.queue),
+                (&mut self.used_below, root),
+            ] {
+                if let Some(sums) = sums.get_mut(node.index()) {
+                    let sum = sums.entry(key).or_default();
+                    *sum = change(*sum, *amount);
+                    if *sum == Amount::ZERO {
+                        sums.remove(&key);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cells(tree: &Tree, queue: NodeId, of: &[FlavorResource]) -> Vec<CellId> {
+    let node = tree.node(queue);
+    let cell = |of: &FlavorResource| node.cell(*of).unwrap_or(CellId(u32::MAX));
+    of.iter().map(cell).collect()
+}
+
+fn add_to_sum(sums: &mut UsageByPriority, of: (FlavorResource, i32), amount: Amount) {
+    let sum = sums.entry(of).or_default();
+    *sum = sum.plus(amount);
+}
+
+fn sum(used: &UsageByPriority, of: FlavorResource, below: Option<i32>) -> Amount {
+    let from = (of, i32::MIN);
+    let add = |sum: Amount, (_, amount): (_, &Amount)| sum.plus(*amount);
+    match below {
+        Some(below) => used.range(from..(of, below)).fold(Amount::ZERO, add),
+        None => used.range(from..=(of, i32::MAX)).fold(Amount::ZERO, add),
+    }
+}

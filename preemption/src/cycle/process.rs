@@ -1,0 +1,306 @@
+//! The entries of a cycle, one after the other: each sees what those before it have taken.
+
+use super::victim_limit::{VictimLimit, LimitCheck};
+use super::held_quota::NominationOptions;
+use super::nominate::{NominationContext, NominatedEntry};
+use super::{Decision, Entry, SkipReason, cells, held_quota, remove};
+use crate::amount::Amount;
+use crate::assignment::Mode;
+use crate::ids::{CellId, FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::policy::{Compatibility, ReclaimWithinCohort};
+use crate::quota::{UsageStore, View};
+use crate::spec::BorrowingGate;
+use crate::state::State;
+use crate::trace::Step;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An entry, and where its next search for flavors would go on.
+pub(super) struct ProcessedEntry {
+    pub(super) entry: Entry,
+    pub(super) tried_flavors: TriedFlavors,
+    /// When somebody may be taken who may not now, in seconds.
+    pub(super) next_candidate_at_s: Option<i64>,
+}
+
+/// The last flavor that was looked at, by pod set and resource.
+pub(super) type TriedFlavors = Vec<(usize, ResourceId, usize)>;
+
+/// The entries of a cycle, as far as they are decided.
+pub(super) struct EntryProcessor<'a> {
+    state: &'a State,
+    /// With all that was taken so far. Victims are still in it.
+    pub(super) view: View<'a>,
+    /// With what was admitted, and without what is kept for those who wait for their victims.
+    admitted_view: View<'a>,
+    /// Victims of this cycle, by the root of their tree.
+    victims_by_root: BTreeMap<NodeId, BTreeSet<WorkloadId>>,
+    /// Roots below which nobody borrows any more.
+    roots_closed_to_borrowing: BTreeSet<NodeId>,
+    victim_limit: VictimLimit,
+    /// Preemptors whose held quota no longer counts as used, in `view` and in `now`.
+    released_holds: BTreeSet<WorkloadId>,
+    released_holds_admitted: BTreeSet<WorkloadId>,
+}
+
+impl<'a> EntryProcessor<'a> {
+    pub(super) fn new(state: &'a State, view: View<'a>, admitted_view: View<'a>) -> Self {
+        Self {
+            state,
+            view,
+            admitted_view,
+            victims_by_root: BTreeMap::new(),
+            roots_closed_to_borrowing: BTreeSet::new(),
+            victim_limit: VictimLimit::default(),
+            released_holds: BTreeSet::new(),
+            released_holds_admitted: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn process(&mut self, mut nominee: NominatedEntry) -> ProcessedEntry {
+        let mut first = None;
+        let mut decision = None;
+        if self.has_overlapping_victims(&nominee) && !self.state.options.disable_recomputation {
+            first = Some((nominee.assignment.clone(), nominee.victims.clone()));
+            if self.renominate(&mut nominee) {
+                decision = Some(Decision::DeferredFit);
+            }
+        }
+        let lifted = self.release_holds(&nominee);
+        let decision = decision.unwrap_or_else(|| self.decide(&mut nominee));
+        if matches!(decision, Decision::Skip(_)) {
+            self.reapply_holds(&lifted);
+        }
+        let reserved = self.reserve(&nominee, &decision);
+        if let Decision::Preempt(victims) = &decision {
+            let root = self.view.tree.node(nominee.queue).root;
+            let taken = self.victims_by_root.entry(root).or_default();
+            taken.extend(victims.iter().map(|it| it.workload));
+            self.victim_limit.record(self.state, victims);
+        }
+        self.close_to_borrowing(&nominee);
+        let (nominated, nominated_victims, recomputed) = match first {
+            Some((assignment, victims)) => (assignment, victims, Some(nominee.assignment)),
+            None => (nominee.assignment, nominee.victims, None),
+        };
+        let entry = Entry {
+            workload: nominee.workload,
+            queue: nominee.queue,
+            nominated,
+            nominated_victims,
+            recomputed,
+            decision,
+            reserved,
+            displaced: nominee.displaced,
+            requeued: None,
+            trace: nominee.trace,
+        };
+        ProcessedEntry {
+            entry,
+            tried_flavors: nominee.tried_flavors,
+            next_candidate_at_s: nominee.next_candidate_at_s,
+        }
+    }
+
+    /// Counts what is held for a nominee, and what it takes over, as free; says whose that was.
+    fn release_holds(&mut self, nominee: &NominatedEntry) -> Vec<WorkloadId> {
+        let mut lifted = Vec::new();
+        if !self.state.holds.is_empty() {
+            lifted.extend(held_quota::holders(nominee).filter(|it| self.released_holds.insert(*it)));
+        }
+        for holder in &lifted {
+            self.state.release_hold(&mut self.view, *holder);
+        }
+        lifted
+    }
+
+    fn reapply_holds(&mut self, lifted: &[WorkloadId]) {
+        for holder in lifted {
+            self.released_holds.remove(holder);
+            self.state.reapply_hold(&mut self.view, *holder);
+        }
+    }
+
+    /// Whose held quota still counts as used in `now`.
+    fn remaining_holders(&self, nominee: &NominatedEntry) -> Vec<WorkloadId> {
+        if self.state.holds.is_empty() {
+            return Vec::new();
+        }
+        let holders = held_quota::holders(nominee);
+        holders.filter(|it| !self.released_holds_admitted.contains(it)).collect()
+    }
+
+    /// Victims of this cycle in the tree of a queue. Those of other trees matter nothing to it.
+    fn cycle_victims(&self, queue: NodeId) -> &BTreeSet<WorkloadId> {
+        static NOBODY: BTreeSet<WorkloadId> = BTreeSet::new();
+        let root = self.view.tree.node(queue).root;
+        self.victims_by_root.get(&root).unwrap_or(&NOBODY)
+    }
+
+    fn has_overlapping_victims(&self, nominee: &NominatedEntry) -> bool {
+        let taken = self.cycle_victims(nominee.queue);
+        let mut victims = nominee.victims.iter();
+        !taken.is_empty() && victims.any(|it| taken.contains(&it.workload))
+    }
+
+    /// Nominates as if the victims of this cycle were gone, for the same flavors. True if it fits then.
+    fn renominate(&mut self, nominee: &mut NominatedEntry) -> bool {
+        let Some(nominator) = NominationContext::for_workload(self.state, nominee.workload) else {
+            return false;
+        };
+        let mark = self.view.mark();
+        let taken = self.cycle_victims(nominee.queue).clone();
+        for id in &taken {
+            remove(self.state, &mut self.view, *id);
+        }
+        let trace = std::mem::take(&mut nominee.trace);
+        let only = Some(&nominee.assignment);
+        let state = self.state;
+        let terms = NominationOptions {
+            removed: &taken,
+            allowed_flavors: only,
+            released: &self.released_holds,
+        };
+        let again = state.nominate_with_holds(&mut self.view, &nominator, &terms, trace);
+        self.view.roll_back(mark);
+        *nominee = again;
+        nominee.assignment.mode == Mode::Fit
+    }
+
+    fn decide(&mut self, nominee: &mut NominatedEntry) -> Decision {
+        match nominee.assignment.mode {
+            Mode::NoFit => return Decision::NoFit,
+            Mode::Preempt if nominee.victims.is_empty() => return Decision::NoCandidates,
+            Mode::Preempt | Mode::Fit => {}
+        }
+        if self.has_overlapping_victims(nominee) {
+            return Decision::Skip(SkipReason::OverlappingVictims);
+        }
+        if !self.fits(nominee) {
+            return Decision::Skip(SkipReason::NoLongerFits);
+        }
+        let root = self.view.tree.node(nominee.queue).root;
+        if nominee.assignment.borrowing_level > 0 && self.roots_closed_to_borrowing.contains(&root) {
+            return Decision::Skip(SkipReason::BorrowingGate);
+        }
+        match self.victim_limit.check(self.state, &nominee.victims) {
+            LimitCheck::Within => {}
+            LimitCheck::Exhausted => return Decision::Skip(SkipReason::VictimLimit),
+            LimitCheck::ExceedsMax {
+                victims,
+                victims_max,
+            } => {
+                let over = Step::ExceedsVictimLimit {
+                    victims,
+                    victims_max,
+                };
+                nominee.trace.record(|| over);
+                return Decision::NoCandidates;
+            }
+        }
+        match nominee.assignment.mode {
+            Mode::Fit if !self.fits_before_evictions(nominee) => Decision::DeferredFit,
+            Mode::Fit => Decision::Admit,
+            _ => Decision::Preempt(nominee.victims.clone()),
+        }
+    }
+
+    /// Whether it fits when all victims so far and its own are gone.
+    fn fits(&mut self, nominee: &NominatedEntry) -> bool {
+        let mark = self.view.mark();
+        let root = self.view.tree.node(nominee.queue).root;
+        for id in self.victims_by_root.get(&root).into_iter().flatten() {
+            remove(self.state, &mut self.view, *id);
+        }
+        for victim in &nominee.victims {
+            remove(self.state, &mut self.view, victim.workload);
+        }
+        let fits = cells(&self.view, nominee)
+            .all(|(_, cell, amount)| amount <= self.view.available(cell).or_zero());
+        self.view.roll_back(mark);
+        fits
+    }
+
+    /// Whether it fits while the victims of this cycle are still there. Kueue admits it all the same,
+    /// over the quota, and its pods meet those of the victims.
+    fn fits_before_evictions(&mut self, nominee: &NominatedEntry) -> bool {
+        if self.state.options.compatibility == Compatibility::Kueue
+            || self.cycle_victims(nominee.queue).is_empty()
+        {
+            return true;
+        }
+        let mark = self.admitted_view.mark();
+        for holder in self.remaining_holders(nominee) {
+            self.state.release_hold(&mut self.admitted_view, holder);
+        }
+        let fits = cells(&self.admitted_view, nominee)
+            .all(|(_, cell, amount)| amount <= self.admitted_view.available(cell).or_zero());
+        self.admitted_view.roll_back(mark);
+        fits
+    }
+
+    /// Takes quota for the rest of the cycle; says what was taken.
+    fn reserve(&mut self, nominee: &NominatedEntry, decision: &Decision) -> Vec<(FlavorResource, Amount)> {
+        let settings = self.state.pending_queue(nominee.queue).map(|it| &it.settings);
+        let is_held = match decision {
+            Decision::Admit | Decision::Preempt(_) | Decision::DeferredFit => false,
+            Decision::NoCandidates => {
+                let reclaim = settings.map(|it| it.preemption.reclaim_within_cohort);
+                if reclaim == Some(ReclaimWithinCohort::Any) {
+                    return Vec::new();
+                }
+                true
+            }
+            Decision::Skip(_) | Decision::NoFit => return Vec::new(),
+        };
+        let mut reserved = Vec::new();
+        let demands: Vec<_> = cells(&self.view, nominee).collect();
+        if *decision == Decision::Admit {
+            for holder in self.remaining_holders(nominee) {
+                self.state.release_hold(&mut self.admitted_view, holder);
+                self.released_holds_admitted.insert(holder);
+            }
+            for (_, cell, amount) in &demands {
+                self.admitted_view.add(*cell, *amount);
+            }
+        }
+        for (of, cell, amount) in demands {
+            let amount = if is_held {
+                self.amount_to_reserve(nominee, cell, amount)
+            } else {
+                amount
+            };
+            if amount != Amount::ZERO {
+                self.view.add(cell, amount);
+                reserved.push((of, amount));
+            }
+        }
+        reserved
+    }
+
+    /// What a preemptor without victims keeps from others: what could still become its own.
+    fn amount_to_reserve(&self, nominee: &NominatedEntry, cell: CellId, amount: Amount) -> Amount {
+        let usage = self.view.usage(cell);
+        let it = self.view.tree.cell(cell);
+        let held = if nominee.assignment.borrowing_level == 0 {
+            amount.min(it.nominal.minus(usage)).or_zero()
+        } else {
+            // The ceiling is the nominal quota and the borrowing limit, beyond the local part.
+            amount.min(it.ceiling.plus(it.local).minus(usage))
+        };
+        if self.state.options.compatibility == Compatibility::Kueue {
+            held
+        } else {
+            held.or_zero()
+        }
+    }
+
+    /// After an entry that does not borrow nobody borrows there, if that is wished.
+    fn close_to_borrowing(&mut self, nominee: &NominatedEntry) {
+        let is_gated = self.state.options.borrowing_gate == BorrowingGate::Cohort;
+        let assignment = &nominee.assignment;
+        if is_gated && assignment.borrowing_level == 0 && assignment.mode != Mode::NoFit {
+            let root = self.view.tree.node(nominee.queue).root;
+            self.roots_closed_to_borrowing.insert(root);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Dominant resource shares: how much of its cohort's quota a queue or a cohort has borrowed.
+//!
+//! Source: Kueue `pkg/cache/scheduler/fair_sharing.go`, KEP-1714. Only siblings are compared, so they
+//! have the same denominators. Decisions use the exact share, never a rounded one.
+
+use crate::amount::Amount;
+use crate::ids::{CellId, FlavorResource, NodeId};
+use crate::quota::{UsageStore, View};
+use std::cmp::Ordering;
+
+/// The share of a node, and whether it borrows at all.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DominantShare {
+    /// Of the resource with the largest share, per mille of what the parent could lend.
+    ratio: f64,
+    /// Its weight in the cohort.
+    weight: f64,
+    /// Whether it uses more of any resource than its own. The share may be 0 all the same, if the
+    /// cohort has nothing to lend.
+    pub(crate) is_borrowing: bool,
+}
+
+impl DominantShare {
+    /// The share as things are. A node without parent has none and never borrows.
+    ///
+    /// Costs the number of flavors and resources of the node, times its resources if it borrows.
+    pub(crate) fn for_node(view: &View<'_>, id: NodeId) -> Self {
+        let node = view.tree.node(id);
+        let mut share = Self {
+            ratio: 0.0,
+            weight: node.weight,
+            is_borrowing: false,
+        };
+        let Some(parent) = node.parent else {
+            return share;
+        };
+        let over = |(of, cell): &(FlavorResource, CellId)| {
+            let it = view.tree.cell(*cell);
+            let over = view.usage(*cell).minus(it.subtree);
+            (it.has_quota && over > Amount::ZERO).then_some((of.resource, over))
+        };
+        share.is_borrowing = node.cells.iter().any(|cell| over(cell).is_some());
+        if !share.is_borrowing {
+            return share;
+        }
+        for (resource, lendable) in &view.tree.node(parent).lendable {
+            let of_resource = node.cells.iter().filter_map(over);
+            let of_resource = of_resource.filter(|(of, _)| of == resource);
+            let over = of_resource.fold(Amount::ZERO, |sum, (_, over)| sum.plus(over));
+            if *lendable > Amount::ZERO {
+                share.ratio = share.ratio.max(float(over) * 1000.0 / float(*lendable));
+            }
+        }
+        share
+    }
+
+    /// A node without weight that borrows is above all others.
+    pub(crate) fn cmp(&self, other: &Self) -> Ordering {
+        let is_endless = |share: &Self| share.weight <= 0.0 && share.ratio > 0.0;
+        match (is_endless(self), is_endless(other)) {
+            (true, true) => self.ratio.total_cmp(&other.ratio),
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            (false, false) => self.weighted().total_cmp(&other.weighted()),
+        }
+    }
+
+    /// As a whole number, rounded up.
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "a share that is too large for an i64 is the largest there is"
+    )]
+    pub(crate) fn rounded(&self) -> i64 {
+        if self.weight <= 0.0 && self.ratio > 0.0 {
+            return i64::MAX;
+        }
+        self.weighted().ceil() as i64
+    }
+
+    fn weighted(&self) -> f64 {
+        if self.ratio == 0.0 {
+            return 0.0;
+        }
+        self.ratio / self.weight
+    }
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "Kueue compares shares as float64 of the amounts"
+)]
+fn float(amount: Amount) -> f64 {
+    amount.get() as f64
+}

@@ -1,0 +1,482 @@
+//! Which flavors a workload gets, and what it takes to get them.
+//!
+//! Source: Kueue `pkg/scheduler/flavorassigner`, KEP-83 "Flavor assignment", KEP-582 (fungibility).
+//! Pod sets in order, each resource group of the queue once a pod set, its flavors in order. A flavor is
+//! judged for all resources of the group by the worst of them; where one does not fit, the search for
+//! victims is run for it alone.
+//!
+//! What differs from the documents: a flavor without candidates always loses to a later one, and the
+//! borrowing level (how far up the tree quota comes from) stands where they have a yes or no.
+
+use crate::amount::Amount;
+use crate::assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
+use crate::elastic::ElasticGate;
+use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId};
+use crate::policy::{
+    BorrowWithinCohort, Compatibility, Fungibility, Preference, ReclaimWithinCohort,
+};
+use crate::queue::QueueSettings;
+use crate::quota::{ResourceGroup, View};
+use crate::trace::{FlavorVerdict, Possibility, Step, Trace};
+use crate::victim::PreemptionReason;
+use crate::victims::{self, Demand, Preemptor, SearchContext};
+
+/// For whom flavors are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct AssignmentRequest<'a> {
+    pub(crate) queue: NodeId,
+    pub(crate) settings: &'a QueueSettings,
+    pub(crate) priority: i32,
+    pub(crate) order_time: i64,
+    pub(crate) pod_sets: &'a [PodSet],
+    /// How many pods of each pod set.
+    pub(crate) counts: &'a [i64],
+    /// The last flavors looked at, by pod set and resource: the search goes on after them.
+    pub(crate) last_tried_flavors: &'a [(usize, ResourceId, usize)],
+    /// Only these flavors come into question.
+    pub(crate) allowed_flavors: Option<&'a Assignment>,
+    pub(crate) compatibility: Compatibility,
+    /// Whether fair sharing is on.
+    pub(crate) is_fair: bool,
+    pub(crate) may_preempt: bool,
+    /// Of an elastic queue.
+    pub(crate) elastic_gate: Option<ElasticGate<'a>>,
+}
+
+impl AssignmentRequest<'_> {
+    pub(crate) fn preemptor<'b>(
+        &self,
+        needs: &'b [FlavorResource],
+        request: &'b [Demand],
+    ) -> Preemptor<'b> {
+        Preemptor {
+            queue: self.queue,
+            priority: self.priority,
+            order_time: self.order_time,
+            policy: self.settings.preemption,
+            may_preempt: self.may_preempt,
+            needs,
+            request,
+        }
+    }
+}
+
+/// Says whether victims could be found for one flavor and resource, and at which level it would
+/// borrow then. Conformance data put their own answers here.
+pub(crate) trait Oracle {
+    fn possibility(
+        &mut self,
+        view: &mut View<'_>,
+        applicant: &AssignmentRequest<'_>,
+        demand: Demand,
+        level: u32,
+        trace: &mut Trace,
+    ) -> (Possibility, u32);
+}
+
+/// Searches for victims.
+pub(crate) struct VictimSearchOracle<'a> {
+    pub(crate) context: &'a SearchContext<'a>,
+}
+
+impl Oracle for VictimSearchOracle<'_> {
+    fn possibility(
+        &mut self,
+        view: &mut View<'_>,
+        applicant: &AssignmentRequest<'_>,
+        demand: Demand,
+        level: u32,
+        trace: &mut Trace,
+    ) -> (Possibility, u32) {
+        let (needs, request) = ([demand.of], [demand]);
+        let preemptor = applicant.preemptor(&needs, &request);
+        let found = victims::search(view, self.context, &preemptor, trace);
+        if found.is_empty() {
+            return (Possibility::NoCandidates, level);
+        }
+        let mark = view.mark();
+        for victim in &found {
+            if let Some(running) = self.context.admitted.admitted(victim.workload) {
+                for (cell, amount) in self.context.index.usage(running) {
+                    view.remove(cell, amount);
+                }
+            }
+        }
+        let (level, _) = view.borrowing_level(demand.cell, demand.amount);
+        view.roll_back(mark);
+        let is_own = |reason| reason == PreemptionReason::InClusterQueue;
+        if found.iter().any(|victim| is_own(victim.reason)) {
+            (Possibility::Preempt, level)
+        } else {
+            (Possibility::Reclaim, level)
+        }
+    }
+}
+
+/// A possibility and the level at which it would borrow.
+type GranularMode = (Possibility, u32);
+
+/// Assigns flavors. The view is left as it was.
+pub(crate) fn assign(
+    view: &mut View<'_>,
+    oracle: &mut dyn Oracle,
+    applicant: &AssignmentRequest<'_>,
+    trace: &mut Trace,
+) -> Assignment {
+    let mut assignment = Assignment {
+        mode: Mode::Fit,
+        borrowing_level: 0,
+        pod_sets: Vec::with_capacity(applicant.pod_sets.len()),
+        usage: Vec::new(),
+    };
+    for (at, pod_set) in applicant.pod_sets.iter().enumerate() {
+        let count = applicant.counts.get(at).copied().unwrap_or(pod_set.count);
+        let mut search = FlavorSearch {
+            view: &mut *view,
+            oracle: &mut *oracle,
+            assignment_request: applicant,
+            pod_set_index: at,
+            pod_set,
+            requests: requests(pod_set, count, applicant.settings),
+            usage: &assignment.usage,
+            trace: &mut *trace,
+        };
+        let found = search.run(count);
+        let mode = found.mode;
+        assignment.mode = assignment.mode.min(mode);
+        if mode == Mode::NoFit {
+            assignment.pod_sets.push(found);
+            break;
+        }
+        let booked = std::mem::take(&mut search.requests);
+        for it in &found.flavors {
+            assignment.borrowing_level = assignment.borrowing_level.max(it.borrowing_level);
+            let of = FlavorResource {
+                flavor: it.flavor,
+                resource: it.resource,
+            };
+            let amount = requested_amount(&booked, it.resource);
+            add_usage(&mut assignment.usage, of, amount);
+        }
+        assignment.pod_sets.push(found);
+    }
+    assignment
+}
+
+/// What the pods ask for, the number of pods included where the queue counts them.
+fn requests(pod_set: &PodSet, count: i64, settings: &QueueSettings) -> Vec<(ResourceId, Amount)> {
+    let wanted = pod_set.requests.iter();
+    let part = |total: &Amount| pod_set.scaled_request(*total, count);
+    let mut requests: Vec<_> = wanted.map(|(it, total)| (*it, part(total))).collect();
+    let mut covered = settings.groups.iter().flat_map(|group| &group.resources);
+    if covered.any(|it| *it == ResourceId::PODS) {
+        requests.retain(|(resource, _)| *resource != ResourceId::PODS);
+        requests.push((ResourceId::PODS, Amount::new(count)));
+    }
+    requests
+}
+
+fn requested_amount(requests: &[(ResourceId, Amount)], resource: ResourceId) -> Amount {
+    let mut requests = requests.iter();
+    requests
+        .find(|(it, _)| *it == resource)
+        .map_or(Amount::ZERO, |(_, amount)| *amount)
+}
+
+fn add_usage(usage: &mut Vec<(FlavorResource, Amount)>, of: FlavorResource, amount: Amount) {
+    match usage.binary_search_by_key(&of, |(of, _)| *of) {
+        Ok(at) => {
+            if let Some((_, sum)) = usage.get_mut(at) {
+                *sum = sum.plus(amount);
+            }
+        }
+        Err(at) => usage.insert(at, (of, amount)),
+    }
+}
+
+/// The search for the flavors of one pod set.
+struct FlavorSearch<'a, 'v> {
+    view: &'a mut View<'v>,
+    oracle: &'a mut dyn Oracle,
+    assignment_request: &'a AssignmentRequest<'a>,
+    pod_set_index: usize,
+    pod_set: &'a PodSet,
+    requests: Vec<(ResourceId, Amount)>,
+    /// What the pod sets before this one use.
+    usage: &'a [(FlavorResource, Amount)],
+    trace: &'a mut Trace,
+}
+
+/// The best flavor of a group so far.
+struct BestFlavor {
+    flavor: FlavorId,
+    granular_mode: GranularMode,
+    /// The worst over the resources, whatever the preference.
+    mode: Mode,
+    resources: Vec<(ResourceId, GranularMode)>,
+}
+
+impl FlavorSearch<'_, '_> {
+    fn run(&mut self, count: i64) -> PodSetAssignment {
+        let mut assignment = PodSetAssignment {
+            pod_set: self.pod_set_index,
+            count,
+            mode: Mode::Fit,
+            flavors: Vec::with_capacity(self.requests.len()),
+        };
+        let fails = |mut assignment: PodSetAssignment| {
+            assignment.mode = Mode::NoFit;
+            assignment.flavors.clear();
+            assignment
+        };
+        for index in 0..self.requests.len() {
+            let Some((resource, amount)) = self.requests.get(index).copied() else {
+                continue;
+            };
+            if assignment.flavors.iter().any(|it| it.resource == resource) {
+                continue;
+            }
+            let mut groups = self.assignment_request.settings.groups.iter();
+            let Some(group) = groups.find(|group| group.resources.contains(&resource)) else {
+                if amount == Amount::ZERO {
+                    continue;
+                }
+                return fails(assignment);
+            };
+            let Some(mode) = self.assign_group(group, &mut assignment.flavors) else {
+                return fails(assignment);
+            };
+            assignment.mode = assignment.mode.min(mode);
+        }
+        assignment
+    }
+
+    /// Tries the flavors of a group for those of its resources that are asked for.
+    fn assign_group(
+        &mut self,
+        group: &ResourceGroup,
+        flavors: &mut Vec<FlavorAssignment>,
+    ) -> Option<Mode> {
+        let wanted: Vec<_> = self
+            .requests
+            .iter()
+            .filter(|(resource, _)| group.resources.contains(resource))
+            .copied()
+            .collect();
+        let mut best: Option<BestFlavor> = None;
+        let mut tried = None;
+        for (position, quotas) in group.flavors.iter().enumerate().skip(self.first_flavor_index(&wanted)) {
+            tried = Some(position);
+            if !self.is_eligible(quotas.flavor) {
+                continue;
+            }
+            let found = self.evaluate_flavor(quotas.flavor, &wanted);
+            let goes_on = self.should_try_next_flavor(found.granular_mode);
+            if !goes_on {
+                best = Some(found);
+                break;
+            }
+            let is_better = best
+                .as_ref()
+                .is_none_or(|best| self.is_preferred(found.granular_mode, best.granular_mode));
+            if is_better && found.granular_mode.0 != Possibility::NoFit {
+                best = Some(found);
+            }
+        }
+        let best = best?;
+        let last = group.flavors.len().checked_sub(1);
+        let tried = tried.filter(|_| tried != last);
+        for (resource, (possibility, borrowing_level)) in best.resources {
+            flavors.push(FlavorAssignment {
+                resource,
+                flavor: best.flavor,
+                mode: possibility.into(),
+                borrowing_level,
+                tried_flavor_index: tried,
+            });
+        }
+        Some(best.mode)
+    }
+
+    /// The position of the first flavor to look at.
+    fn first_flavor_index(&self, wanted: &[(ResourceId, Amount)]) -> usize {
+        let Some((first, _)) = wanted.first() else {
+            return 0;
+        };
+        let mut tried = self.assignment_request.last_tried_flavors.iter();
+        tried
+            .find(|(at, resource, _)| *at == self.pod_set_index && resource == first)
+            .map_or(0, |(_, _, position)| position.saturating_add(1))
+    }
+
+    fn is_eligible(&mut self, flavor: FlavorId) -> bool {
+        let pod_set = self.pod_set_index;
+        let verdict = if self.pod_set.ineligible.contains(&flavor) {
+            FlavorVerdict::Ineligible
+        } else if !self.is_nominated(flavor) {
+            FlavorVerdict::NotNominated
+        } else {
+            return true;
+        };
+        self.trace.record(|| Step::Flavor {
+            pod_set,
+            flavor,
+            verdict,
+        });
+        false
+    }
+
+    fn is_nominated(&self, flavor: FlavorId) -> bool {
+        self.assignment_request.allowed_flavors.is_none_or(|only| {
+            let mut pod_sets = only.pod_sets.iter();
+            pod_sets
+                .find(|it| it.pod_set == self.pod_set_index)
+                .is_some_and(|it| it.flavors.iter().any(|it| it.flavor == flavor))
+        })
+    }
+
+    /// Judges a flavor by the worst of the resources.
+    fn evaluate_flavor(&mut self, flavor: FlavorId, wanted: &[(ResourceId, Amount)]) -> BestFlavor {
+        let mut best = BestFlavor {
+            flavor,
+            granular_mode: (Possibility::Fit, 0),
+            mode: Mode::Fit,
+            resources: Vec::with_capacity(wanted.len()),
+        };
+        for (resource, amount) in wanted {
+            let of = FlavorResource {
+                flavor,
+                resource: *resource,
+            };
+            let outlook = self.evaluate_resource(of, *amount);
+            if best.resources.is_empty() || self.is_preferred(best.granular_mode, outlook) {
+                best.granular_mode = outlook;
+            }
+            best.mode = best.mode.min(outlook.0.into());
+            best.resources.push((*resource, outlook));
+            if outlook.0 == Possibility::NoFit {
+                break;
+            }
+        }
+        if self.assignment_request.compatibility == Compatibility::Kueue {
+            // By the preference order a flavor can count as fitting with a resource that does not.
+            best.mode = best.granular_mode.0.into();
+        } else {
+            let worst = best.resources.iter().map(|(_, outlook)| outlook.0).min();
+            best.granular_mode.0 = worst.unwrap_or(best.granular_mode.0);
+        }
+        let (possibility, borrowing_level) = best.granular_mode;
+        if possibility != Possibility::NoFit {
+            let pod_set = self.pod_set_index;
+            self.trace.record(|| Step::Flavor {
+                pod_set,
+                flavor,
+                verdict: FlavorVerdict::Possible {
+                    possibility,
+                    borrowing_level,
+                },
+            });
+        }
+        best
+    }
+
+    fn evaluate_resource(&mut self, of: FlavorResource, amount: Amount) -> GranularMode {
+        let before = self.usage.binary_search_by_key(&of, |(of, _)| *of);
+        let before = before.ok().and_then(|at| self.usage.get(at));
+        let asked = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
+        let pod_set = self.pod_set_index;
+        let flavor = of.flavor;
+        let node = self.view.tree.node(self.assignment_request.queue);
+        let cell = node.cell(of);
+        let potential = cell.map_or(Amount::ZERO, |cell| self.view.tree.cell(cell).potential);
+        let Some(cell) = cell.filter(|_| asked <= potential) else {
+            self.trace.record(|| Step::Flavor {
+                pod_set,
+                flavor,
+                verdict: FlavorVerdict::ExceedsMaxQuota {
+                    of,
+                    requested: asked,
+                    potential,
+                },
+            });
+            return (Possibility::NoFit, 0);
+        };
+        if let Some(gate) = &self.assignment_request.elastic_gate
+            && let Some(verdict) = gate.rejection(of, asked)
+        {
+            self.trace.record(|| Step::Flavor {
+                pod_set,
+                flavor,
+                verdict,
+            });
+            return (Possibility::NoFit, 0);
+        }
+        let (level, may_reclaim) = self.view.borrowing_level(cell, asked);
+        let available = self.view.available(cell).or_zero();
+        if asked <= available {
+            return (Possibility::Fit, level);
+        }
+        let is_within_nominal = asked <= self.view.tree.cell(cell).nominal;
+        if is_within_nominal || may_reclaim || self.may_preempt_while_borrowing() {
+            let demand = Demand {
+                of,
+                cell,
+                amount: asked,
+            };
+            let applicant = self.assignment_request;
+            return self
+                .oracle
+                .possibility(self.view, applicant, demand, level, self.trace);
+        }
+        self.trace.record(|| Step::Flavor {
+            pod_set,
+            flavor,
+            verdict: FlavorVerdict::WaitingForQuota {
+                of,
+                requested: asked,
+                available,
+            },
+        });
+        (Possibility::NoFit, level)
+    }
+
+    fn may_preempt_while_borrowing(&self) -> bool {
+        let settings = self.assignment_request.settings;
+        settings.preemption.borrow_within_cohort != BorrowWithinCohort::Never
+            || self.assignment_request.is_fair
+                && settings.preemption.reclaim_within_cohort != ReclaimWithinCohort::Never
+    }
+
+    /// Whether the next flavor is looked at after this one.
+    fn should_try_next_flavor(&self, (possibility, level): GranularMode) -> bool {
+        let fungibility = &self.assignment_request.settings.fungibility;
+        match possibility {
+            Possibility::NoFit | Possibility::NoCandidates => return true,
+            Possibility::Preempt | Possibility::Reclaim
+                if fungibility.when_can_preempt == Fungibility::TryNextFlavor =>
+            {
+                return true;
+            }
+            _ => {}
+        }
+        level > 0 && fungibility.when_can_borrow == Fungibility::TryNextFlavor
+    }
+
+    /// Whether `a` is strictly better than `b`.
+    fn is_preferred(&self, a: GranularMode, b: GranularMode) -> bool {
+        let (possibility, level) = a;
+        let (than, than_level) = b;
+        if possibility <= Possibility::NoCandidates || than <= Possibility::NoCandidates {
+            // Without candidates the level tells only between two of a kind.
+            return possibility > than || possibility == than && level < than_level;
+        }
+        match self.assignment_request.settings.fungibility.preference {
+            Preference::BorrowingOverPreemption => {
+                possibility > than || possibility == than && level < than_level
+            }
+            Preference::PreemptionOverBorrowing => {
+                level < than_level || level == than_level && possibility > than
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What job preemption is decided from: nodes and pods, quotas, and which pod is of which job and quota.
+
+use super::preemptibility::{Preemptibility, PreemptionLabels, ElasticDefaults};
+use super::quota::{QuotaLimits, QuotaId, QuotaTree, PodStage};
+use super::resource_list::ResourceList;
+use crate::ids::{HostId, PodId, ResourceId, SymbolId};
+use crate::placement::{Cluster, HostSpec, PodSpec, Shape};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Pods that are admitted, placed and preempted for together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum JobId {
+    /// Those of a namespace with the same value of the label `pod-group.scheduling.sigs.k8s.io`.
+    Group {
+        /// The namespace.
+        namespace: SymbolId,
+        /// The value of the label.
+        name: SymbolId,
+    },
+    /// One pod without that label.
+    Pod(PodId),
+}
+
+/// What the world is told of a pod beside what the cluster is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobPodSpec {
+    /// Its quota; without one it is limited by none.
+    pub quota: Option<QuotaId>,
+    /// The value of its job label; without one it is a job by itself.
+    pub job: Option<SymbolId>,
+    /// What it says about preemption.
+    pub preemption_labels: PreemptionLabels,
+    /// The node that is held for it (`status.nominatedNodeName`). One that runs has none.
+    pub nominated: Option<HostId>,
+    /// Whether it was told to go: it is marked for soft eviction. One that is terminating goes as well.
+    pub is_evicted: bool,
+}
+
+/// A gang as its owner declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GangSize {
+    /// How many pods must run at the least.
+    pub minimum: u32,
+    /// How many there are.
+    pub total: u32,
+}
+
+/// A pod that the world knows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JobPod {
+    pub(super) quota: Option<QuotaId>,
+    pub(super) job: JobId,
+    pub(super) preemption_labels: PreemptionLabels,
+    pub(super) preemptibility: Preemptibility,
+    pub(super) nominated: Option<HostId>,
+    /// It goes, and need not be told again.
+    pub(super) is_leaving: bool,
+    stage: PodStage,
+}
+
+/// Nodes, pods, jobs and quotas, kept up to date by events. An event costs a logarithm of the number of pods,
+/// the pods of the node, and the depth of the quota tree.
+#[derive(Clone, Debug, Default)]
+pub struct JobCluster {
+    elastic_defaults: ElasticDefaults,
+    cluster: Cluster,
+    quotas: QuotaTree,
+    /// By the number of the pod.
+    members: Vec<Option<JobPod>>,
+    jobs: BTreeMap<JobId, BTreeSet<PodId>>,
+    gangs: BTreeMap<JobId, GangSize>,
+    nominated: BTreeSet<PodId>,
+    /// Pods that leave.
+    leaving: BTreeSet<PodId>,
+}
+
+impl JobCluster {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(elastic_defaults: ElasticDefaults) -> Self {
+        Self {
+            elastic_defaults,
+            ..Self::default()
+        }
+    }
+
+    /// The switches.
+    #[must_use]
+    pub const fn elastic_defaults(&self) -> ElasticDefaults {
+        self.elastic_defaults
+    }
+
+    /// The nodes and pods.
+    #[must_use]
+    pub const fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The quotas.
+    #[must_use]
+    pub const fn quotas(&self) -> &QuotaTree {
+        &self.quotas
+    }
+
+    /// The number of a resource.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        self.cluster.resource(name)
+    }
+
+    /// The number of a word: a namespace, a job's name.
+    pub fn symbol(&mut self, word: &str) -> SymbolId {
+        self.cluster.symbol(word)
+    }
+
+    /// The number of a node that pods speak of.
+    pub fn host_id(&mut self, name: &str) -> HostId {
+        self.cluster.host_id(name)
+    }
+
+    /// A node is there, or has changed.
+    pub fn set_host(&mut self, spec: HostSpec<'_>) -> HostId {
+        self.cluster.set_host(spec)
+    }
+
+    /// A node is gone.
+    pub fn remove_host(&mut self, host: HostId) {
+        self.cluster.remove_host(host);
+    }
+
+    /// Adds a quota below its parent.
+    pub fn add_quota(&mut self, parent: Option<QuotaId>, limits: QuotaLimits) -> QuotaId {
+        self.quotas.add(parent, limits)
+    }
+
+    /// The owner of a job says how many pods it has.
+    pub fn set_gang(&mut self, job: JobId, gang: GangSize) {
+        self.gangs.insert(job, gang);
+    }
+
+    /// The number of what pods ask for and where they may go.
+    pub fn shape(&mut self, shape: Shape) -> crate::ids::ShapeId {
+        self.cluster.shape(shape)
+    }
+
+    /// A pod is there, or has changed. One with a node runs there, or is assumed to and waits.
+    pub fn set_pod(&mut self, spec: PodSpec<'_>, traits: JobPodSpec) -> PodId {
+        let namespace = spec.namespace;
+        let has_place = spec.host.is_some();
+        let is_leaving = has_place && (spec.is_terminating || traits.is_evicted);
+        if let Some(known) = self.cluster.pod_id(namespace, spec.name) {
+            self.forget(known);
+        }
+        let id = self.cluster.set_pod(spec);
+        let job = match traits.job {
+            Some(name) => JobId::Group {
+                namespace: self.cluster.symbol(namespace),
+                name,
+            },
+            None => JobId::Pod(id),
+        };
+        let nominated = traits.nominated.filter(|_| !has_place);
+        let member = JobPod {
+            quota: traits.quota,
+            job,
+            preemption_labels: traits.preemption_labels,
+            preemptibility: self.elastic_defaults.preemptibility(traits.preemption_labels),
+            nominated,
+            is_leaving,
+            stage: if has_place || nominated.is_some() {
+                PodStage::Placed
+            } else {
+                PodStage::Pending
+            },
+        };
+        self.jobs.entry(job).or_default().insert(id);
+        if member.nominated.is_some() {
+            self.nominated.insert(id);
+        }
+        if member.is_leaving {
+            self.leaving.insert(id);
+        }
+        if let Some(quota) = member.quota {
+            let request = self.request(id);
+            self.quotas
+                .add_pod(quota, member.preemptibility, &request, member.stage);
+        }
+        if self.members.len() <= id.index() {
+            self.members.resize(id.index().saturating_add(1), None);
+        }
+        if let Some(slot) = self.members.get_mut(id.index()) {
+            *slot = Some(member);
+        }
+        id
+    }
+
+    /// A pod is gone.
+    pub fn remove_pod(&mut self, id: PodId) {
+        self.forget(id);
+        self.cluster.remove_pod(id);
+    }
+
+    /// The pods of a job, by name.
+    #[must_use]
+    pub fn pods_of(&self, job: JobId) -> Vec<PodId> {
+        let mut pods: Vec<PodId> = self.jobs.get(&job).into_iter().flatten().copied().collect();
+        pods.sort_by_key(|id| self.sort_key(*id));
+        pods
+    }
+
+    /// The job of a pod.
+    #[must_use]
+    pub fn job_of(&self, pod: PodId) -> Option<JobId> {
+        self.member(pod).map(|it| it.job)
+    }
+
+    /// What a pod asks for of its quota. The number of pods is no resource there.
+    #[must_use]
+    pub fn request(&self, pod: PodId) -> ResourceList {
+        let requests = self.cluster.requests(pod).iter().copied();
+        ResourceList::from_pairs(requests.filter(|(resource, _)| *resource != ResourceId::PODS))
+    }
+
+    /// The pods that leave.
+    pub fn leaving(&self) -> impl Iterator<Item = PodId> {
+        self.leaving.iter().copied()
+    }
+
+    /// The pods for which a node is held.
+    pub fn nominated(&self) -> impl Iterator<Item = (PodId, HostId)> {
+        let all = self.nominated.iter();
+        all.filter_map(|id| Some((*id, self.member(*id)?.nominated?)))
+    }
+
+    pub(super) fn member(&self, pod: PodId) -> Option<&JobPod> {
+        self.members.get(pod.index())?.as_ref()
+    }
+
+    /// Whether a pod counts against a quota: it is of that one, or of one below.
+    pub(super) fn counts_at(&self, pod: PodId, quota: QuotaId) -> bool {
+        let own = self.member(pod).and_then(|it| it.quota);
+        own.is_some_and(|own| self.quotas.is_within(own, quota))
+    }
+
+    pub(super) fn gang(&self, job: JobId) -> Option<GangSize> {
+        self.gangs.get(&job).copied()
+    }
+
+    /// By what pods of equal priority are ordered.
+    pub(super) fn sort_key(&self, pod: PodId) -> (&str, &str, PodId) {
+        let known = self.cluster.pod(pod);
+        known.map_or(("", "", pod), |it| {
+            (it.name(), self.cluster.symbols().text(it.namespace()), pod)
+        })
+    }
+
+    fn forget(&mut self, id: PodId) {
+        let Some(member) = self.members.get_mut(id.index()).and_then(Option::take) else {
+            return;
+        };
+        if let Some(quota) = member.quota {
+            let request = self.request(id);
+            self.quotas
+                .remove_pod(quota, member.preemptibility, &request, member.stage);
+        }
+        self.nominated.remove(&id);
+        self.leaving.remove(&id);
+        if let Some(pods) = self.jobs.get_mut(&member.job) {
+            pods.remove(&id);
+            if pods.is_empty() {
+                self.jobs.remove(&member.job);
+                // The number of the pod may be given to another.
+                if let JobId::Pod(_) = member.job {
+                    self.gangs.remove(&member.job);
+                }
+            }
+        }
+    }
+}

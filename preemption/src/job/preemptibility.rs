@@ -1,0 +1,230 @@
+//! Who may be a victim, and who may trigger preemption: one truth table.
+//!
+//! Source: Koordinator's proposal 20240115-support-job-level-preemption, "Key Concept", "API" and
+//! "Compatibility" (R5 and R7 in `docs/job.md`). Labels are read as Koordinator reads its own
+//! (`apis/extension`, `IsPodNonPreemptible`): only the exact value `false` says no, whatever else stands
+//! there says yes.
+//!
+//! The proposal contradicts itself on a pod without the label `preemptible`. Here the switch decides, and
+//! without the switch such a pod may be a victim, as in Koordinator. On `can-preempt` together with a
+//! `preemptionPolicy` of `Never` it is silent; its example sets both, so both are needed.
+
+/// The value of one of the labels `quota.scheduling.koordinator.sh/preemptible` and `…/can-preempt`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LabelValue {
+    /// It is not there.
+    #[default]
+    Missing,
+    /// It is exactly `false`.
+    No,
+    /// It is there, with any other value.
+    Yes,
+}
+
+impl LabelValue {
+    /// Reads the value of a label.
+    #[must_use]
+    pub fn from_value(value: Option<&str>) -> Self {
+        match value {
+            None => Self::Missing,
+            Some("false") => Self::No,
+            Some(_) => Self::Yes,
+        }
+    }
+
+    /// Of two that should be equal, the one that allows less: no, then nothing, then yes.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Missing, _) | (_, Self::Missing) => Self::Missing,
+            (Self::Yes, Self::Yes) => Self::Yes,
+        }
+    }
+}
+
+/// What a pod says about preemption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PreemptionLabels {
+    /// The label `preemptible`.
+    pub preemptible: LabelValue,
+    /// The label `can-preempt`.
+    pub can_preempt: LabelValue,
+    /// Whether its `preemptionPolicy` is `Never`. An absent one is `PreemptLowerPriority`.
+    pub never_preempts: bool,
+}
+
+/// The switches of a quota, all off by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ElasticDefaults {
+    /// `disableDefaultPreemptiable`: a pod without the label `preemptible` is non-preemptible.
+    pub disable_default_preemptible: bool,
+    /// `disableDefaultTriggerPreemption`: a pod without the label `can-preempt` triggers nothing.
+    pub disable_default_trigger: bool,
+    /// `podShouldBeDeletedWhenPreempted`: victims are deleted, and not marked for soft eviction.
+    pub delete_victims: bool,
+}
+
+/// Which limit a pod or a job stands under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Preemptibility {
+    /// Never a victim; limited by the quota's min, and all together by its max.
+    NonPreemptible,
+    /// May be a victim; limited by the quota's max less what is kept for the non-preemptible.
+    Preemptible,
+}
+
+impl Preemptibility {
+    /// As it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NonPreemptible => "non-preemptible",
+            Self::Preemptible => "preemptible",
+        }
+    }
+}
+
+/// What becomes of a victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VictimAction {
+    /// It gets the label `scheduling.koordinator.sh/soft-eviction`; who cleans up deletes it.
+    SoftEvict,
+    /// It is deleted at once.
+    Delete,
+}
+
+impl VictimAction {
+    /// As it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SoftEvict => "patch soft-eviction",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+impl ElasticDefaults {
+    /// The class of a pod (R7).
+    #[must_use]
+    pub const fn preemptibility(self, says: PreemptionLabels) -> Preemptibility {
+        match says.preemptible {
+            LabelValue::No => Preemptibility::NonPreemptible,
+            LabelValue::Missing if self.disable_default_preemptible => Preemptibility::NonPreemptible,
+            LabelValue::Missing | LabelValue::Yes => Preemptibility::Preemptible,
+        }
+    }
+
+    /// Whether a pod may trigger preemption (R5): its policy must not forbid it, and its label must not
+    /// say no, nor be missing where that means no.
+    #[must_use]
+    pub const fn may_trigger_preemption(self, says: PreemptionLabels) -> bool {
+        !says.never_preempts
+            && match says.can_preempt {
+                LabelValue::No => false,
+                LabelValue::Missing => !self.disable_default_trigger,
+                LabelValue::Yes => true,
+            }
+    }
+
+    /// What becomes of victims (R11).
+    #[must_use]
+    pub const fn victim_action(self) -> VictimAction {
+        if self.delete_victims {
+            VictimAction::Delete
+        } else {
+            VictimAction::SoftEvict
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Preemptibility, LabelValue, PreemptionLabels, ElasticDefaults, VictimAction};
+    use Preemptibility::{NonPreemptible, Preemptible};
+
+    /// The truth table of `docs/job.md`, row by row.
+    #[test]
+    fn class_follows_truth_table() {
+        // The label, the switch that disables the default, the class.
+        for (preemptible, disabled, expected) in [
+            (None, false, Preemptible),
+            (None, true, NonPreemptible),
+            (Some("true"), false, Preemptible),
+            (Some("true"), true, Preemptible),
+            (Some("false"), false, NonPreemptible),
+            (Some("false"), true, NonPreemptible),
+            (Some("False"), false, Preemptible),
+            (Some("False"), true, Preemptible),
+            (Some(""), true, Preemptible),
+        ] {
+            // The other label, the other switch and the policy say nothing of the class.
+            for (other, never_preempts) in [(None, false), (Some("false"), true), (Some("x"), true)]
+            {
+                let says = PreemptionLabels {
+                    preemptible: LabelValue::from_value(preemptible),
+                    can_preempt: LabelValue::from_value(other),
+                    never_preempts,
+                };
+                for disable_default_trigger in [false, true] {
+                    let switches = ElasticDefaults {
+                        disable_default_preemptible: disabled,
+                        disable_default_trigger,
+                        delete_victims: never_preempts,
+                    };
+                    assert_eq!(switches.preemptibility(says), expected, "{says:?} {switches:?}");
+                }
+            }
+        }
+        // The policy Never, the label, the switch that disables the default, whether it may trigger.
+        for (never_preempts, can_preempt, disabled, expected) in [
+            (false, None, false, true),
+            (false, None, true, false),
+            (false, Some("true"), false, true),
+            (false, Some("true"), true, true),
+            (false, Some("false"), false, false),
+            (false, Some("false"), true, false),
+            (false, Some("yes"), true, true),
+            (true, None, false, false),
+            (true, None, true, false),
+            (true, Some("true"), false, false),
+            (true, Some("true"), true, false),
+            (true, Some("false"), false, false),
+            (true, Some("false"), true, false),
+        ] {
+            for other in [None, Some("false"), Some("true")] {
+                let says = PreemptionLabels {
+                    preemptible: LabelValue::from_value(other),
+                    can_preempt: LabelValue::from_value(can_preempt),
+                    never_preempts,
+                };
+                for disable_default_preemptible in [false, true] {
+                    let switches = ElasticDefaults {
+                        disable_default_preemptible,
+                        disable_default_trigger: disabled,
+                        delete_victims: false,
+                    };
+                    assert_eq!(
+                        switches.may_trigger_preemption(says),
+                        expected,
+                        "{says:?} {switches:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn victim_action_follows_delete_victims_switch() {
+        let action = |delete_victims| {
+            let switches = ElasticDefaults {
+                delete_victims,
+                ..ElasticDefaults::default()
+            };
+            switches.victim_action()
+        };
+        assert_eq!(action(false), VictimAction::SoftEvict);
+        assert_eq!(action(true), VictimAction::Delete);
+    }
+}

@@ -1,0 +1,215 @@
+//! Where a workload stands in its life cycle: what of its object the decisions are made from.
+
+use super::time;
+use super::reason::{DeactivationCause, EvictionReason, NotReadyReason};
+use super::requeue_state::RequeueState;
+use super::settings::{RequeueSettings, QueueOrderTimestamp};
+
+/// Whether a queue is stopped (`stopPolicy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StopPolicy {
+    /// It is not.
+    #[default]
+    None,
+    /// It admits nobody.
+    Hold,
+    /// It admits nobody, and who runs is evicted.
+    HoldAndDrain,
+}
+
+/// The condition `PodsReady`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PodsReady {
+    /// There is none: nobody has looked yet.
+    #[default]
+    Unknown,
+    /// All pods are ready, or were.
+    Yes,
+    /// Not all are.
+    No {
+        /// What they have to do.
+        reason: NotReadyReason,
+        /// Since when, in seconds since 1970.
+        since_s: i64,
+    },
+}
+
+/// The condition `Evicted=True`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvictedCondition {
+    /// Why.
+    pub reason: EvictionReason,
+    /// Since when, in seconds since 1970.
+    pub at_s: i64,
+}
+
+/// What the admission checks of a workload say. Only Kueue has these; for all others it is the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdmissionCheckStates {
+    /// One is `Rejected`.
+    pub is_rejected: bool,
+    /// One is `Retry`.
+    pub is_retry: bool,
+    /// The latest second at which one that is `Retry` may be tried again: its last transition and its
+    /// `requeueAfterSeconds`.
+    pub retry_at_s: Option<i64>,
+}
+
+/// Where a workload stands. The default is one that was just created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LifecycleState {
+    /// When it was created, in seconds since 1970.
+    pub created_at_s: i64,
+    /// `spec.active`.
+    pub is_active: bool,
+    /// `Finished=True`.
+    pub is_finished: bool,
+    /// `QuotaReserved=True`.
+    pub has_quota: bool,
+    /// Since when `Admitted=True`, in seconds since 1970; `None` if it is not.
+    pub admitted_at_s: Option<i64>,
+    /// `PodsReady`.
+    pub pods_ready: PodsReady,
+    /// `Evicted=True`; `None` if it is not.
+    pub evicted: Option<EvictedCondition>,
+    /// Since when `Preempted=True` with reason `InCohortReclaimWhileBorrowing`, in seconds since 1970.
+    pub reclaimed_while_borrowing_at_s: Option<i64>,
+    /// The reason of `Requeued=False`: why it must not be tried again yet. `None` if it may.
+    pub not_requeued_reason: Option<EvictionReason>,
+    /// The reason of `DeactivationTarget=True`: it is going to be deactivated.
+    pub deactivation_target: Option<DeactivationCause>,
+    /// `status.requeueState`.
+    pub requeue_state: Option<RequeueState>,
+    /// Its admission checks.
+    pub admission_checks: AdmissionCheckStates,
+    /// Its ClusterQueue.
+    pub cluster_queue: StopPolicy,
+    /// Its LocalQueue.
+    pub local_queue: StopPolicy,
+}
+
+impl Default for LifecycleState {
+    fn default() -> Self {
+        Self {
+            created_at_s: 0,
+            is_active: true,
+            is_finished: false,
+            has_quota: false,
+            admitted_at_s: None,
+            pods_ready: PodsReady::default(),
+            evicted: None,
+            reclaimed_while_borrowing_at_s: None,
+            not_requeued_reason: None,
+            deactivation_target: None,
+            requeue_state: None,
+            admission_checks: AdmissionCheckStates::default(),
+            cluster_queue: StopPolicy::default(),
+            local_queue: StopPolicy::default(),
+        }
+    }
+}
+
+impl LifecycleState {
+    /// Whether it waits for quota.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        !self.is_finished && !self.has_quota && self.admitted_at_s.is_none()
+    }
+
+    /// `requeueAt`, in seconds since 1970.
+    #[must_use]
+    pub fn requeue_at_s(&self) -> Option<i64> {
+        self.requeue_state.and_then(|state| state.requeue_at_s)
+    }
+
+    /// Whether nothing holds it back from the queue.
+    ///
+    /// Source: Kueue `pkg/cache/queue`, `backoffWaitingTimeExpired`.
+    #[must_use]
+    pub fn is_backoff_over(&self, now_ms: i64) -> bool {
+        let over = |at_s| time::duration_until(at_s, now_ms).is_zero();
+        self.not_requeued_reason.is_none() && self.requeue_at_s().is_none_or(over)
+    }
+
+    /// Until when the queue must not look at it, for [`State::hold`](crate::State::hold); `None` if it may
+    /// now. Where only a step can end it, that is the last second there is.
+    #[must_use]
+    pub fn hold_until_s(&self, now_ms: i64) -> Option<i64> {
+        if self.is_backoff_over(now_ms) {
+            return None;
+        }
+        let is_ahead = |at_s: &i64| !time::duration_until(*at_s, now_ms).is_zero();
+        let requeue_at_s = self.requeue_at_s().filter(is_ahead);
+        match self.not_requeued_reason {
+            Some(EvictionReason::ClusterQueueStopped | EvictionReason::LocalQueueStopped) => {
+                Some(i64::MAX)
+            }
+            _ => Some(requeue_at_s.unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// Its time in queue order, in milliseconds since 1970.
+    ///
+    /// With [`Timestamp::Eviction`] that is when its pods were not ready in time; an eviction for an
+    /// admission check counts under both. All others keep the time of their creation, once they run again
+    /// too: an eviction that is over does not count. Without `priority_sorting_within_cohort` who was
+    /// reclaimed by a preemptor that borrows comes a millisecond after that, so that it is behind it.
+    ///
+    /// Source: Kueue `pkg/workload`, `GetQueueOrderTimestamp`.
+    #[must_use]
+    pub fn order_time_ms(&self, settings: &RequeueSettings) -> i64 {
+        if let Some(evicted) = self.evicted {
+            let counts = match evicted.reason {
+                EvictionReason::PodsReadyTimeout => settings.timestamp == QueueOrderTimestamp::Eviction,
+                EvictionReason::AdmissionCheck => true,
+                _ => false,
+            };
+            if counts {
+                return time::to_ms(evicted.at_s);
+            }
+        }
+        match self.reclaimed_while_borrowing_at_s {
+            Some(at_s) if !settings.priority_sorting_within_cohort => {
+                time::to_ms(at_s).saturating_add(1)
+            }
+            _ => time::to_ms(self.created_at_s),
+        }
+    }
+
+    /// Whether it keeps others from being admitted: `blockAdmission` is set, and it holds quota while its
+    /// pods are not ready.
+    #[must_use]
+    pub fn blocks_admission(&self, settings: &RequeueSettings) -> bool {
+        let is_asked = settings.is_enabled && settings.block_admission;
+        is_asked && self.has_quota && !self.is_finished && self.pods_ready != PodsReady::Yes
+    }
+
+    /// The job of an evicted workload has stopped: its quota is free. It may be tried again at once if
+    /// others took its quota or nodes failed, else when a step says so.
+    ///
+    /// Source: Kueue `pkg/controller/jobframework`, the reconciler's clearing of an admission.
+    pub fn on_job_stopped(&mut self) {
+        self.has_quota = false;
+        self.admitted_at_s = None;
+        self.pods_ready = PodsReady::Unknown;
+        if let Some(EvictedCondition { reason, .. }) = self.evicted {
+            self.not_requeued_reason = (!reason.requeues_at_once()).then_some(reason);
+        }
+    }
+
+    /// Quota is reserved for it. An earlier eviction is over; the count of them stays.
+    ///
+    /// Source: Kueue `pkg/workload`, `SetQuotaReservation`.
+    pub fn on_quota_reserved(&mut self) {
+        self.has_quota = true;
+        self.evicted = None;
+        self.reclaimed_while_borrowing_at_s = None;
+    }
+}
+
+/// Whether somebody may be admitted while others hold quota: `blockAdmission` keeps that back until the
+/// pods of all of them are ready. Costs the number of holders.
+pub fn may_admit<'a>(settings: &RequeueSettings, holders: impl IntoIterator<Item = &'a LifecycleState>) -> bool {
+    let mut holders = holders.into_iter();
+    !holders.any(|holder| holder.blocks_admission(settings))
+}

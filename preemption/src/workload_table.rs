@@ -1,0 +1,158 @@
+//! The workloads by their numbers.
+
+use crate::assignment::PodSet;
+use crate::job::PreemptionLabels;
+use crate::ids::{NodeId, WorkloadId};
+use crate::queue::{EquivalenceClass, QueueKey, LastAssignment};
+use crate::candidate_list::UidLookup;
+use crate::admitted::AdmittedWorkload;
+use crate::admitted::AdmittedLookup;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// A workload that is known.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkloadRow {
+    pub(crate) name: Arc<str>,
+    pub(crate) uid: Arc<str>,
+    pub(crate) queue: NodeId,
+    pub(crate) priority: i32,
+    pub(crate) order_time: i64,
+    pub(crate) pod_sets: Arc<[PodSet]>,
+    /// Equal for equal pod sets.
+    pub(crate) pod_sets_id: u64,
+    pub(crate) is_in_scope: bool,
+    pub(crate) preemption_labels: PreemptionLabels,
+    pub(crate) backoff_until_s: Option<i64>,
+    pub(crate) last_assignment: Option<Box<LastAssignment>>,
+    pub(crate) admitted: Option<AdmittedWorkload>,
+}
+
+impl WorkloadRow {
+    pub(crate) fn queue_key(&self, id: WorkloadId) -> QueueKey {
+        QueueKey {
+            priority: Reverse(self.priority),
+            order_time: self.order_time,
+            uid: Arc::clone(&self.uid),
+            id,
+        }
+    }
+
+    pub(crate) fn equivalence_class(&self) -> EquivalenceClass {
+        (self.pod_sets_id, self.priority, self.preemption_labels)
+    }
+}
+
+/// How many records lie together.
+const PAGE_SIZE: usize = 512;
+
+/// The workloads by their numbers. They lie in pages: one more never moves all others, nor takes room
+/// for as many again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkloadTable {
+    /// All full but the last.
+    pages: Vec<Vec<Option<WorkloadRow>>>,
+    free: Vec<WorkloadId>,
+}
+
+impl WorkloadTable {
+    fn slot(&self, id: WorkloadId) -> Option<&Option<WorkloadRow>> {
+        self.pages.get(id.index() / PAGE_SIZE)?.get(id.index() % PAGE_SIZE)
+    }
+
+    fn slot_mut(&mut self, id: WorkloadId) -> Option<&mut Option<WorkloadRow>> {
+        let page = self.pages.get_mut(id.index() / PAGE_SIZE)?;
+        page.get_mut(id.index() % PAGE_SIZE)
+    }
+
+    pub(crate) fn get(&self, id: WorkloadId) -> Option<&WorkloadRow> {
+        self.slot(id)?.as_ref()
+    }
+
+    /// All, in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkloadId, &WorkloadRow)> {
+        let all = self.pages.iter().flatten().enumerate();
+        all.filter_map(|(at, record)| Some((WorkloadId::of(at), record.as_ref()?)))
+    }
+
+    pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut WorkloadRow> {
+        self.slot_mut(id)?.as_mut()
+    }
+
+    pub(crate) fn insert(&mut self, record: WorkloadRow) -> WorkloadId {
+        if let Some(id) = self.free.pop()
+            && let Some(slot) = self.slot_mut(id)
+        {
+            *slot = Some(record);
+            return id;
+        }
+        if self.pages.last().is_none_or(|page| page.len() >= PAGE_SIZE) {
+            self.pages.push(Vec::new());
+        }
+        let before = self.pages.len().saturating_sub(1).saturating_mul(PAGE_SIZE);
+        let Some(page) = self.pages.last_mut() else {
+            return WorkloadId::of(usize::MAX);
+        };
+        page.push(Some(record));
+        WorkloadId::of(before.saturating_add(page.len()).saturating_sub(1))
+    }
+
+    pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<WorkloadRow> {
+        let record = self.slot_mut(id)?.take()?;
+        self.free.push(id);
+        Some(record)
+    }
+}
+
+impl UidLookup for WorkloadTable {
+    fn uid(&self, id: WorkloadId) -> &str {
+        self.get(id).map_or("", |record| &record.uid)
+    }
+}
+
+impl AdmittedLookup for WorkloadTable {
+    fn admitted(&self, id: WorkloadId) -> Option<&AdmittedWorkload> {
+        self.get(id)?.admitted.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PAGE_SIZE, PreemptionLabels};
+    use crate::{State, WorkloadSpec};
+
+    #[test]
+    fn workload_table_ids_are_stable_over_pages_and_reused() {
+        let mut state = State::default();
+        let add = |state: &mut State, at: usize| {
+            let name = format!("{at:05}");
+            state.add_pending(WorkloadSpec {
+                name: &name,
+                uid: &name,
+                queue: "a",
+                priority: 0,
+                order_time: 0,
+                pod_sets: Vec::new(),
+                is_in_scope: true,
+                preemption_labels: PreemptionLabels::default(),
+            })
+        };
+        let count = PAGE_SIZE * 2 + 1;
+        let mut ids: Vec<_> = (0..count).map(|at| (at, add(&mut state, at))).collect();
+        for (at, id) in ids.iter_mut().step_by(3) {
+            state.remove(*id);
+            assert_eq!(state.workload_name(*id), "");
+            *at += count;
+        }
+        for (at, id) in ids.iter_mut().step_by(3) {
+            *id = add(&mut state, *at);
+            assert!(id.index() < count);
+        }
+        for (at, id) in &ids {
+            assert_eq!(state.workload_name(*id), format!("{at:05}"));
+        }
+        ids.sort_unstable_by_key(|(_, id)| *id);
+        ids.dedup_by_key(|(_, id)| *id);
+        assert_eq!(ids.len(), count);
+    }
+}

@@ -1,0 +1,197 @@
+//! Limits of preemption: off, at their edge, and past it.
+
+use crate::fixture::{Fixture, TestQueue, test_queue};
+use lockkeeper_preemption::{Options, PreemptionLimits, QueueVerdict, Protection, Step};
+
+/// `guest` has borrowed all, and `owner` wants it back; both with limits.
+fn with_borrowed_quota(owner: PreemptionLimits, guest: PreemptionLimits) -> Fixture {
+    let owner = TestQueue {
+        limits: owner,
+        ..test_queue("owner", 2)
+    };
+    let guest = TestQueue {
+        limits: guest,
+        ..test_queue("guest", 0)
+    };
+    let mut house = Fixture::new(Options::default(), &[owner, guest]);
+    house.add_admitted("low", "guest", 0, 1);
+    house.add_admitted("high", "guest", 7, 1);
+    house
+}
+
+fn protections(steps: &[Step]) -> Vec<Protection> {
+    let spared = steps.iter().filter_map(|it| match it {
+        Step::Protected { protection: why, .. } => Some(*why),
+        _ => None,
+    });
+    spared.collect()
+}
+
+#[test]
+fn victims_without_limits_are_unrestricted() {
+    let none = PreemptionLimits::default();
+    let mut house = with_borrowed_quota(none, none);
+    house.add_pending("mine", "owner", 5, 2);
+    assert_eq!(house.run_cycle(), ["mine preempts low high"]);
+}
+
+#[test]
+fn reclaim_threshold_protects_higher_priorities() {
+    for (threshold_max, told) in [
+        (7, "mine preempts low high"),
+        (6, "mine NoCandidates"),
+        (i32::MAX, "mine preempts low high"),
+        (i32::MIN, "mine NoCandidates"),
+    ] {
+        let limits = PreemptionLimits {
+            reclaim_threshold_max: Some(threshold_max),
+            ..PreemptionLimits::default()
+        };
+        let mut house = with_borrowed_quota(limits, PreemptionLimits::default());
+        house.add_pending("mine", "owner", 5, 2);
+        assert_eq!(house.run_cycle(), [told], "{threshold_max}");
+    }
+}
+
+#[test]
+fn within_queue_threshold_protects_higher_priorities() {
+    for (threshold_max, told) in [(3, "mine preempts old"), (2, "mine NoCandidates")] {
+        let limits = PreemptionLimits {
+            within_threshold_max: Some(threshold_max),
+            ..PreemptionLimits::default()
+        };
+        let owner = TestQueue {
+            limits,
+            ..test_queue("owner", 1)
+        };
+        let mut house = Fixture::new(Options::default(), &[owner]);
+        house.add_admitted("old", "owner", 3, 1);
+        house.add_pending("mine", "owner", 5, 1);
+        assert_eq!(house.run_cycle(), [told], "{threshold_max}");
+    }
+}
+
+#[test]
+fn trace_of_blocked_search_contains_thresholds() {
+    let limits = PreemptionLimits {
+        reclaim_threshold_max: Some(0),
+        ..PreemptionLimits::default()
+    };
+    // What may be taken is not enough: that is known without a search.
+    let mut house = with_borrowed_quota(limits, PreemptionLimits::default());
+    house.add_pending("mine", "owner", 5, 2);
+    let steps = house.trace_steps("mine");
+    let thresholds = Step::Thresholds {
+        within_max: None,
+        reclaim_max: Some(0),
+    };
+    assert!(steps.contains(&thresholds), "{steps:?}");
+    // With one of its own it is enough, and who is above the threshold is passed over.
+    let owner = TestQueue {
+        limits,
+        ..test_queue("owner", 3)
+    };
+    let mut house = Fixture::new(Options::default(), &[owner, test_queue("guest", 0)]);
+    house.add_admitted("low", "guest", 0, 1);
+    house.add_admitted("high", "guest", 4, 1);
+    house.add_admitted("own", "owner", 0, 1);
+    house.add_pending("mine", "owner", 5, 2);
+    let steps = house.trace_steps("mine");
+    let verdict = QueueVerdict::AboveThreshold { threshold_max: 0 };
+    let is_it = |it: &Step| matches!(it, Step::Queue { verdict: v, .. } if *v == verdict);
+    assert!(steps.iter().any(is_it), "{steps:?}");
+}
+
+#[test]
+fn min_runtime_protects_workload_until_it_elapses() {
+    let limits = PreemptionLimits {
+        min_run_beyond_s: Some(30),
+        min_run_within_s: Some(1_000),
+        ..PreemptionLimits::default()
+    };
+    let mut house = with_borrowed_quota(PreemptionLimits::default(), limits);
+    house.now_s += 27;
+    house.add_pending("mine", "owner", 5, 2);
+    let too_short = Protection::BelowMinRuntime {
+        runtime_s: 29,
+        min_runtime_s: 30,
+    };
+    let steps = house.trace_steps("mine");
+    assert!(protections(&steps).contains(&too_short), "{steps:?}");
+    // It is parked, and nothing happens but that time goes by.
+    assert_eq!(house.state.next_wake_s(), Some(1_031));
+    assert_eq!(house.run_cycle(), ["mine preempts low high"]);
+    assert_eq!(house.now_s, 1_031);
+}
+
+#[test]
+fn preemptions_max_protects_workload_at_the_limit() {
+    let limits = PreemptionLimits {
+        preemptions_max: Some(1),
+        ..PreemptionLimits::default()
+    };
+    let mut house = with_borrowed_quota(PreemptionLimits::default(), limits);
+    house.add_pending("mine", "owner", 5, 2);
+    assert_eq!(house.run_cycle(), ["mine preempts low high"]);
+    house.release("low");
+    house.release("high");
+    assert_eq!(house.run_cycle()[0], "mine Admit");
+    house.remove("mine");
+    house.run_cycle();
+    house.run_cycle();
+    house.add_pending("again", "owner", 5, 2);
+    let steps = house.trace_steps("again");
+    assert!(
+        protections(&steps).contains(&Protection::PreemptedTooOften { times: 1 }),
+        "{steps:?}"
+    );
+}
+
+#[test]
+fn victims_per_cycle_max_limits_one_cycle() {
+    for (all, of_guest, told) in [
+        (Some(1), None, "mine NoCandidates"),
+        (None, Some(1), "mine NoCandidates"),
+        (Some(2), Some(2), "mine preempts low high"),
+    ] {
+        let options = Options {
+            victims_per_cycle_max: all,
+            ..Options::default()
+        };
+        let guest = TestQueue {
+            limits: PreemptionLimits {
+                victims_per_cycle_max: of_guest,
+                ..PreemptionLimits::default()
+            },
+            ..test_queue("guest", 0)
+        };
+        let mut house = Fixture::new(options, &[test_queue("owner", 2), guest]);
+        house.add_admitted("low", "guest", 0, 1);
+        house.add_admitted("high", "guest", 7, 1);
+        house.add_pending("mine", "owner", 5, 2);
+        assert_eq!(house.run_cycle(), [told]);
+    }
+}
+
+#[test]
+fn entry_over_victim_limit_is_requeued() {
+    let options = Options {
+        victims_per_cycle_max: Some(1),
+        ..Options::default()
+    };
+    let teams = [test_queue("one", 1), test_queue("two", 1), test_queue("guest", 0)];
+    let mut house = Fixture::new(options, &teams);
+    house.add_admitted("low", "guest", 0, 1);
+    house.add_admitted("high", "guest", 7, 1);
+    house.add_pending("first", "one", 9, 1);
+    house.add_pending("second", "two", 5, 1);
+    // Both want the same one; the second then gets the other, but not in this cycle.
+    let told = house.run_cycle();
+    assert_eq!(told[0], "first preempts low");
+    assert!(told[1].starts_with("second Skip"), "{told:?}");
+    // The one that goes already costs nothing.
+    assert_eq!(
+        house.run_cycle(),
+        ["first preempts low", "second preempts high"]
+    );
+}

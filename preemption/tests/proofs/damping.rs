@@ -1,0 +1,168 @@
+//! With damping, preemption comes to rest; without it, some worlds go round for ever.
+
+use crate::model::choices::{Choices, WORLD_BYTES, cases_from_env, check};
+use crate::model::generate::{GeneratorOptions, with_pending_workloads, contended_cluster};
+use crate::model::live::LiveState;
+use crate::model::named_decisions::NamedDecision;
+use crate::model::cluster_model::ClusterModel;
+use crate::plain::tree::Tree;
+use lockkeeper_preemption::{
+    BorrowWithinCohort, Compatibility, Damping, ReclaimWithinCohort, WithinClusterQueue,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// Cases without a wish from outside.
+const CASES: u32 = 2_000;
+/// More than any of the small worlds needs.
+const CYCLES_MAX: usize = 300;
+/// When those come who want what others have.
+const ARRIVAL_CYCLE: usize = 10;
+/// A search for flavors goes on over several cycles before nothing more comes of it.
+const QUIET_CYCLES: usize = 8;
+
+fn world(tape: &[u8], damping: Damping) -> ClusterModel {
+    let kind = GeneratorOptions {
+        may_overcommit: false,
+        ..GeneratorOptions::ANY
+    };
+    let mut dice = Choices::new(tape);
+    let is_scarce = dice.one_in(2);
+    let mut world = if is_scarce {
+        contended_cluster(&mut dice, kind)
+    } else {
+        with_pending_workloads(&mut dice, kind)
+    };
+    world.options.damping = damping;
+    // Kueue admits over the quota while victims are still there.
+    world.options.compatibility = Compatibility::Lockkeeper;
+    if is_scarce {
+        make_contended(&mut dice, &mut world);
+    }
+    world
+}
+
+/// Little quota, and hardly anybody who may not take it from others.
+fn make_contended(dice: &mut Choices<'_>, world: &mut ClusterModel) {
+    for queue in world.queues.values_mut() {
+        queue.preemption.within_cluster_queue = dice.pick(&[
+            WithinClusterQueue::LowerPriority,
+            WithinClusterQueue::LowerOrNewerEqualPriority,
+        ]);
+        queue.preemption.reclaim_within_cohort = dice.pick(&[
+            ReclaimWithinCohort::Any,
+            ReclaimWithinCohort::Any,
+            ReclaimWithinCohort::LowerPriority,
+        ]);
+        queue.preemption.borrow_within_cohort = dice.pick(&[
+            BorrowWithinCohort::Never,
+            BorrowWithinCohort::LowerPriority {
+                threshold_max: None,
+            },
+        ]);
+        let flavors = queue.groups.iter_mut().flat_map(|it| &mut it.flavors);
+        for limits in flavors.flat_map(|(_, limits)| limits) {
+            limits.nominal = dice.amount(0, 4);
+        }
+    }
+}
+
+/// How many cycles it takes until nothing happens any more, if each victim goes at its own pace and
+/// nobody finishes; `None` if it never ends. Looks after each cycle.
+fn cycles_until_quiescent(
+    world: &ClusterModel,
+    pace: &[u8],
+    mut look: impl FnMut(&mut LiveState) -> Result<(), TestCaseError>,
+) -> Result<Option<usize>, TestCaseError> {
+    // Every other one comes when the others have what they can get.
+    let mut early = world.clone();
+    let late = world.names(false).into_iter().step_by(2);
+    let late: Vec<_> = late.filter_map(|it| early.workloads.remove(&it)).collect();
+    let mut live = LiveState::from_model(&early);
+    let mut pace = pace.iter().cycle();
+    // Who is told to go, and in how many cycles it does.
+    let mut leaving: BTreeMap<String, usize> = BTreeMap::new();
+    let mut quiet = 0;
+    let mut story = Vec::new();
+    for cycle in 0..CYCLES_MAX {
+        if cycle == ARRIVAL_CYCLE {
+            for workload in &late {
+                live.add(workload);
+            }
+        }
+        let told = live.next_cycle(1_000 + i64::try_from(cycle).unwrap());
+        let moves = |it: &NamedDecision| matches!(it, NamedDecision::Admit | NamedDecision::Preempt(_));
+        let is_quiet = leaving.is_empty() && !told.entries.iter().any(|it| moves(&it.decision));
+        quiet = if is_quiet { quiet + 1 } else { 0 };
+        if quiet >= QUIET_CYCLES && cycle > ARRIVAL_CYCLE + QUIET_CYCLES {
+            return Ok(Some(cycle));
+        }
+        for name in told.victims() {
+            let grace = usize::from(pace.next().copied().unwrap_or(0)) % 3;
+            leaving.entry(name).or_insert(grace);
+        }
+        for (name, grace) in std::mem::take(&mut leaving) {
+            let id = live.id(&name);
+            if let Some(less) = grace.checked_sub(1) {
+                live.state.mark_evicted(id);
+                leaving.insert(name, less);
+            } else {
+                live.state.release(id);
+            }
+        }
+        let told = told.entries.iter();
+        let told = told.map(|it| format!("{}: {:?}", it.workload, it.decision));
+        story.push(format!("{cycle}. {}", told.collect::<Vec<_>>().join("; ")));
+        look(&mut live).map_err(|e| TestCaseError::fail(format!("{e}\n{}", story.join("\n"))))?;
+    }
+    Ok(None)
+}
+
+#[test]
+fn damping_with_any_policy_reaches_quiescence() {
+    let (endless, preempted) = (Cell::new(0_u32), Cell::new(0_u64));
+    let tapes = (vec(any::<u8>(), WORLD_BYTES), vec(any::<u8>(), 1..16));
+    check(CASES, &tapes, |(tape, pace)| {
+        let damped = world(&tape, Damping::On);
+        let mut thrash = lockkeeper_preemption::ThrashStats::default();
+        let rest = cycles_until_quiescent(&damped, &pace, |live| {
+            thrash = live.state.thrash_stats();
+            roots_are_within_quota(&damped, live)
+        })?;
+        prop_assert!(rest.is_some(), "{thrash:?} in {damped:?}");
+        preempted.set(preempted.get() + thrash.preempted);
+        let undamped = world(&tape, Damping::Off);
+        let rest = cycles_until_quiescent(&undamped, &pace, |_| Ok(()))?;
+        endless.set(endless.get() + u32::from(rest.is_none()));
+        Ok(())
+    });
+    let (endless, preempted) = (endless.get(), preempted.get());
+    if cases_from_env().is_some() {
+        return;
+    }
+    assert!(preempted > 200, "{preempted}");
+    assert!(
+        endless > 0,
+        "too tame: {preempted} preemptions, all come to rest"
+    );
+}
+
+fn roots_are_within_quota(world: &ClusterModel, live: &mut LiveState) -> Result<(), TestCaseError> {
+    let tree = Tree::new(world);
+    for (name, usage) in live.usage() {
+        let of_name = tree.nodes.iter().position(|it| it.name == name);
+        let Some(root) = of_name.filter(|at| tree.nodes[*at].parent.is_none()) else {
+            continue;
+        };
+        for (pair, amount) in usage {
+            let subtree = tree.subtree(root, pair);
+            prop_assert!(
+                amount <= subtree,
+                "{name} {pair:?}: {amount} of {subtree} in {world:?}"
+            );
+        }
+    }
+    Ok(())
+}

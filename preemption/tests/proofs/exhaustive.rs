@@ -1,0 +1,285 @@
+//! All worlds of a small grammar: two queues in a cohort, one flavor, and one workload that wants in.
+//!
+//! `LOCKKEEPER_SMALL_WORLDS=1` asks for larger ones, 2 for millions.
+
+use crate::model::choices::number_from_env;
+use crate::model::live::LiveState;
+use crate::model::cluster_model::{COHORTS, Group, ModelReservation, Limits, Pods, QUEUES, Queue, Workload, ClusterModel};
+use crate::plain::scheduler::Scheduler;
+use crate::plain::tree::Tree;
+use crate::properties::{NominationCase, check_victims_are_needed, check_victims_suffice, check_victims_within_policy, check_all_limits};
+use lockkeeper_preemption::{
+    Algorithm, BorrowWithinCohort, Damping, FairStrategy, FlavorFungibility, Mode, Options,
+    Preemption, QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
+};
+use proptest::test_runner::TestCaseResult;
+use std::collections::BTreeMap;
+
+/// The flavor and the resource.
+const PAIR: (usize, usize) = (0, 1);
+
+/// What there may be.
+struct ClusterBounds {
+    nominal_max: i64,
+    limit_max: i64,
+    running_max: usize,
+    sizes_max: i64,
+    priorities: &'static [i32],
+}
+
+impl ClusterBounds {
+    fn from_env() -> Self {
+        let small = Self {
+            nominal_max: 1,
+            limit_max: 0,
+            running_max: 2,
+            sizes_max: 2,
+            priorities: &[1],
+        };
+        match number_from_env("LOCKKEEPER_SMALL_WORLDS") {
+            None => small,
+            Some(1) => Self {
+                nominal_max: 2,
+                ..small
+            },
+            Some(_) => Self {
+                nominal_max: 2,
+                limit_max: 1,
+                running_max: 3,
+                sizes_max: 3,
+                priorities: &[0, 1],
+            },
+        }
+    }
+
+    fn limits(&self) -> Vec<Limits> {
+        let mut all = Vec::new();
+        let limit = || std::iter::once(None).chain((0..=self.limit_max).map(Some));
+        for nominal in 0..=self.nominal_max {
+            for borrowing in limit() {
+                let lending = limit().filter(|it| it.is_none_or(|it| it <= nominal));
+                all.extend(lending.map(|lending| Limits {
+                    nominal,
+                    borrowing,
+                    lending,
+                }));
+            }
+        }
+        all
+    }
+
+    /// All that may run: queue, priority and size of each, in order.
+    fn running(&self) -> Vec<Vec<(usize, i32, i64)>> {
+        let queues = 0..2_usize;
+        let one: Vec<_> = queues
+            .flat_map(|it| [(it, 0), (it, 1)])
+            .flat_map(|(queue, priority)| (1..=2).map(move |size| (queue, priority, size)))
+            .collect();
+        let mut all = vec![Vec::new()];
+        let mut last = all.clone();
+        for _ in 0..self.running_max {
+            let more = last.iter().flat_map(|some: &Vec<_>| {
+                let from = one
+                    .iter()
+                    .filter(|it| some.last().is_none_or(|last| last <= *it));
+                from.map(|it| [some.clone(), vec![*it]].concat())
+            });
+            last = more.collect();
+            all.extend(last.iter().cloned());
+        }
+        all
+    }
+}
+
+fn policies() -> Vec<Preemption> {
+    let mut all = Vec::new();
+    for within_cluster_queue in [
+        WithinClusterQueue::Never,
+        WithinClusterQueue::LowerPriority,
+        WithinClusterQueue::LowerOrNewerEqualPriority,
+    ] {
+        for reclaim_within_cohort in [
+            ReclaimWithinCohort::Never,
+            ReclaimWithinCohort::LowerPriority,
+            ReclaimWithinCohort::Any,
+        ] {
+            let borrow = |threshold_max| BorrowWithinCohort::LowerPriority { threshold_max };
+            for borrow_within_cohort in [BorrowWithinCohort::Never, borrow(None), borrow(Some(-1))]
+            {
+                all.push(Preemption {
+                    within_cluster_queue,
+                    reclaim_within_cohort,
+                    borrow_within_cohort,
+                    ..Preemption::default()
+                });
+            }
+        }
+    }
+    all
+}
+
+fn algorithms() -> [Algorithm; 3] {
+    let (last, first) = (
+        FairStrategy::LessThanOrEqualToFinalShare,
+        FairStrategy::LessThanInitialShare,
+    );
+    [
+        Algorithm::Classical,
+        Algorithm::FairSharing(vec![last, first]),
+        Algorithm::FairSharing(vec![first]),
+    ]
+}
+
+fn queue(name: &str, limits: Limits) -> Queue {
+    Queue {
+        name: name.to_owned(),
+        cohort: Some(COHORTS[0].to_owned()),
+        groups: vec![Group {
+            resources: vec![PAIR.1],
+            flavors: vec![(PAIR.0, vec![limits])],
+        }],
+        preemption: Preemption::default(),
+        fungibility: FlavorFungibility::default(),
+        strategy: QueueingStrategy::BestEffortFifo,
+        weight: 1.0,
+        is_active: true,
+    }
+}
+
+fn workload(name: String, queue: usize, priority: i32, size: i64) -> Workload {
+    Workload {
+        uid: name.clone(),
+        name,
+        queue: QUEUES[queue].to_owned(),
+        priority,
+        order_time: 10,
+        pods: vec![Pods {
+            count: 1,
+            count_min: None,
+            requests: vec![(PAIR.1, size)],
+            ineligible: Vec::new(),
+        }],
+        is_in_scope: true,
+        reservation: None,
+    }
+}
+
+/// Quotas, and what runs within them.
+fn worlds(grammar: &ClusterBounds) -> Vec<ClusterModel> {
+    let mut all = Vec::new();
+    let running = grammar.running();
+    for first in grammar.limits() {
+        for second in grammar.limits() {
+            let mut empty = ClusterModel::default();
+            empty.options.damping = Damping::Off;
+            for (name, limits) in QUEUES.iter().zip([first, second]) {
+                empty.queues.insert((*name).to_owned(), queue(name, limits));
+            }
+            for some in &running {
+                let mut world = empty.clone();
+                for (at, (queue, priority, size)) in some.iter().enumerate() {
+                    let mut it = workload(format!("r{at}"), *queue, *priority, *size);
+                    // Some are older than who asks, some newer.
+                    it.order_time = if at % 2 == 0 { 20 } else { 0 };
+                    it.reservation = Some(ModelReservation {
+                        usage: BTreeMap::from([(PAIR, *size)]),
+                        reserved_at_s: i64::try_from(at).unwrap(),
+                        is_evicted: false,
+                    });
+                    world.workloads.insert(it.name.clone(), it);
+                }
+                if check_all_limits(&Tree::new(&world)).is_ok() {
+                    all.push(world);
+                }
+            }
+        }
+    }
+    all
+}
+
+fn has_room(world: &ClusterModel, size: i64) -> bool {
+    let tree = Tree::new(world);
+    let queue = tree.index(QUEUES[0], true);
+    size <= tree.available(queue, PAIR) || size > tree.potential(queue, PAIR)
+}
+
+/// What is asked of one world: the answer is the reference's, and keeps to everything. True if
+/// somebody has to go.
+fn check_nomination(asked: &NominationCase, plain: &Scheduler) -> Result<bool, proptest::test_runner::TestCaseError> {
+    let check = || -> TestCaseResult {
+        proptest::prop_assert_eq!(&asked.nominated, &plain.nominate("asks"));
+        check_victims_suffice(asked)?;
+        check_victims_are_needed(asked)?;
+        check_victims_within_policy(asked)?;
+        let mut world = asked.world.clone();
+        for (name, _) in &asked.nominated.victims {
+            world.workloads.remove(name);
+        }
+        if asked.nominated.plan.mode == Mode::Preempt && !asked.nominated.victims.is_empty() {
+            world.workloads.get_mut("asks").unwrap().reservation = Some(ModelReservation {
+                usage: asked.nominated.plan.usage.clone(),
+                reserved_at_s: 99,
+                is_evicted: false,
+            });
+        }
+        check_all_limits(&Tree::new(&world))
+    };
+    check()?;
+    Ok(!asked.nominated.victims.is_empty())
+}
+
+#[test]
+fn small_clusters_all_match_the_reference() {
+    let grammar = ClusterBounds::from_env();
+    let (mut checked, mut preempting, mut skipped) = (0_u64, 0_u64, 0_u64);
+    for mut world in worlds(&grammar) {
+        for size in 1..=grammar.sizes_max {
+            if has_room(&world, size) {
+                // Nobody has to go, or it would not help.
+                skipped += 1;
+                continue;
+            }
+            for priority in grammar.priorities {
+                let asks = workload("asks".to_owned(), 0, *priority, size);
+                world.workloads.insert(asks.name.clone(), asks);
+                for algorithm in algorithms() {
+                    world.options = Options {
+                        algorithm,
+                        ..world.options
+                    };
+                    preempting += all_policies(&mut world, &mut checked);
+                }
+                world.workloads.remove("asks");
+            }
+        }
+    }
+    println!("{checked} small worlds, {preempting} with victims; {skipped} without a question");
+    assert!(preempting * 5 > checked, "{preempting} of {checked}");
+}
+
+/// How many of them end with victims.
+fn all_policies(world: &mut ClusterModel, checked: &mut u64) -> u64 {
+    let live = LiveState::from_model(world);
+    let mut plain = Scheduler::new(world.options.clone());
+    plain.world = world.clone();
+    let is_fair = world.options.algorithm != Algorithm::Classical;
+    let mut preempting = 0;
+    for policy in policies() {
+        if is_fair && policy.borrow_within_cohort != BorrowWithinCohort::Never {
+            // It plays no part.
+            continue;
+        }
+        let own = world.queues.get_mut(QUEUES[0]).unwrap();
+        own.preemption = policy;
+        let mut live = live.clone();
+        live.set_queue(own);
+        plain.world.queues.insert(own.name.clone(), own.clone());
+        let asked = NominationCase::new(world, live, "asks");
+        match check_nomination(&asked, &plain) {
+            Ok(has_victims) => preempting += u64::from(has_victims),
+            Err(e) => panic!("{world:?}\n{e}"),
+        }
+        *checked += 1;
+    }
+    preempting
+}

@@ -1,0 +1,403 @@
+//! Small clusters, written down plainly.
+
+use crate::model::choices::Choices;
+use lockkeeper_preemption::gang::{
+    PreemptionRequest, BudgetSpec, SchedulerCompatibility, GangDecision, DisruptionMode, GroupKey, GroupSpec, PreemptionUnitKind,
+    MemberSpec, GangOptions, GangTrace, GangCluster,
+};
+use lockkeeper_preemption::placement::{
+    LabelCondition, TaintEffect, HostSpec, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape,
+    Taint, Toleration, TolerationCondition,
+};
+use lockkeeper_preemption::{Amount, BudgetId, GroupId, HostId, PodId, UnitId};
+
+/// Of cpu and of memory.
+pub type Requests = [i64; 2];
+
+#[derive(Clone, Debug)]
+pub struct ModelCluster {
+    pub hosts: Vec<ModelHost>,
+    pub jobs: Vec<ModelJob>,
+    /// The label that is protected, and how many pods with it may go.
+    pub budgets: Vec<(usize, i32)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ModelHost {
+    pub allocatable: Requests,
+    pub is_tainted: bool,
+}
+
+/// A pod alone, or a group.
+#[derive(Clone, Debug)]
+pub struct ModelJob {
+    /// `None` is a pod alone.
+    pub mode: Option<DisruptionMode>,
+    pub priority: i32,
+    pub preemption_priority: i32,
+    pub count_min: usize,
+    pub started_at_ns: i64,
+    pub label: Option<usize>,
+    pub is_tolerant: bool,
+    pub is_terminating: bool,
+    pub pods: Vec<ModelPod>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ModelPod {
+    pub requests: Requests,
+    pub host: Option<usize>,
+    pub nominated: Option<usize>,
+}
+
+/// How large towns are.
+#[derive(Clone, Copy)]
+pub struct ClusterSize {
+    pub hosts: usize,
+    pub jobs: usize,
+    pub pods: usize,
+    pub has_budgets: bool,
+}
+
+pub const SMALL: ClusterSize = ClusterSize {
+    hosts: 4,
+    jobs: 9,
+    pods: 4,
+    has_budgets: true,
+};
+
+impl ModelCluster {
+    /// One node of one cpu, and these jobs.
+    pub fn with_jobs(jobs: Vec<ModelJob>) -> Self {
+        let host = ModelHost {
+            allocatable: [1, 0],
+            is_tainted: false,
+        };
+        Self {
+            hosts: vec![host],
+            jobs,
+            budgets: vec![],
+        }
+    }
+
+    /// Jobs that fit one after the other run, the others wait.
+    pub fn random(dice: &mut Choices<'_>, size: ClusterSize) -> Self {
+        let hosts = 1 + dice.below(size.hosts);
+        let hosts = (0..hosts).map(|_| ModelHost {
+            allocatable: [dice.amount(2, 8), dice.amount(4, 9)],
+            is_tainted: dice.one_in(6),
+        });
+        let mut town = Self {
+            hosts: hosts.collect(),
+            jobs: Vec::new(),
+            budgets: Vec::new(),
+        };
+        for _ in 0..=dice.below(size.jobs) {
+            let job = ModelJob::random(dice, size);
+            town.start_or_queue(job);
+        }
+        if size.has_budgets {
+            let budgets = dice.below(3);
+            let roll = |_| (dice.below(2), i32::try_from(dice.below(3)).unwrap());
+            town.budgets = (0..budgets).map(roll).collect();
+        }
+        town
+    }
+
+    /// Puts the pods of a job where they fit, or lets all of them wait.
+    fn start_or_queue(&mut self, mut job: ModelJob) {
+        for at in 0..job.pods.len() {
+            let asks = job.pods[at].requests;
+            let taken = |host: usize| {
+                let own = job.pods.iter().filter(|it| it.host == Some(host));
+                own.fold([0, 0], |sum, it| plus(sum, it.requests))
+            };
+            let fits = |host: &usize| {
+                let free = minus(self.free(*host), taken(*host));
+                self.admits(*host, &job) && is_within(asks, free)
+            };
+            job.pods[at].host = (0..self.hosts.len()).find(fits);
+        }
+        if job.pods.iter().any(|it| it.host.is_none()) {
+            job.pods.iter_mut().for_each(|it| it.host = None);
+        }
+        self.jobs.push(job);
+    }
+
+    pub fn admits(&self, host: usize, job: &ModelJob) -> bool {
+        job.is_tolerant || !self.hosts[host].is_tainted
+    }
+
+    /// What is free on a node; less than nothing where too much runs.
+    pub fn free(&self, host: usize) -> Requests {
+        let pods = self.jobs.iter().flat_map(|it| &it.pods);
+        let here = pods.filter(|it| it.host == Some(host));
+        here.fold(self.hosts[host].allocatable, |free, it| minus(free, it.requests))
+    }
+
+    /// The jobs of which some pod waits.
+    pub fn waiting(&self) -> Vec<usize> {
+        let waits = |at: &usize| self.jobs[*at].pods.iter().any(|it| it.host.is_none());
+        (0..self.jobs.len()).filter(waits).collect()
+    }
+
+    pub fn build(&self, compatibility: SchedulerCompatibility) -> BuiltCluster {
+        self.build_in_order(compatibility, &(0..self.jobs.len()).collect::<Vec<_>>())
+    }
+
+    /// A world with the jobs told in this order.
+    pub fn build_in_order(&self, compatibility: SchedulerCompatibility, order: &[usize]) -> BuiltCluster {
+        let options = GangOptions {
+            compatibility,
+            ..GangOptions::default()
+        };
+        self.build_with(options, order)
+    }
+
+    pub fn build_with(&self, options: GangOptions, order: &[usize]) -> BuiltCluster {
+        let mut world = GangCluster::new(options);
+        let mut hosts = Vec::new();
+        for (at, host) in self.hosts.iter().enumerate() {
+            hosts.push(set_host(&mut world, at, host));
+        }
+        for (at, (label, allowed)) in self.budgets.iter().enumerate() {
+            set_budget(&mut world, at, *label, *allowed);
+        }
+        let mut told = BuiltCluster {
+            cluster: world,
+            hosts,
+            groups: vec![None; self.jobs.len()],
+            pods: vec![Vec::new(); self.jobs.len()],
+        };
+        for at in order {
+            told.set_job(*at, &self.jobs[*at]);
+        }
+        told
+    }
+}
+
+impl ModelJob {
+    /// A group of so many pods of one cpu each, on a node or waiting.
+    pub fn gang(mode: DisruptionMode, pods: usize, host: Option<usize>) -> Self {
+        let pod = ModelPod {
+            requests: [1, 0],
+            host,
+            nominated: None,
+        };
+        Self {
+            mode: Some(mode),
+            priority: 0,
+            preemption_priority: 0,
+            count_min: pods,
+            started_at_ns: 0,
+            label: None,
+            is_tolerant: false,
+            is_terminating: false,
+            pods: vec![pod; pods],
+        }
+    }
+
+    fn random(dice: &mut Choices<'_>, size: ClusterSize) -> Self {
+        let mode = dice.pick(&[
+            None,
+            Some(DisruptionMode::PodGroup),
+            Some(DisruptionMode::Pod),
+        ]);
+        let count = match mode {
+            None => 1,
+            Some(_) => 1 + dice.below(size.pods),
+        };
+        let priority = i32::try_from(dice.below(5)).unwrap();
+        let is_mixed = dice.one_in(3);
+        let asks = [dice.amount(1, 4), dice.amount(0, 4)];
+        let pods = (0..count).map(|_| ModelPod {
+            requests: if is_mixed {
+                [dice.amount(1, 4), dice.amount(0, 4)]
+            } else {
+                asks
+            },
+            host: None,
+            nominated: None,
+        });
+        let pods = pods.collect();
+        Self {
+            mode,
+            priority,
+            // A pod alone has one priority.
+            preemption_priority: match mode {
+                None => priority,
+                Some(_) => priority + i32::try_from(dice.below(3)).unwrap(),
+            },
+            count_min: count - dice.below(count.min(2)),
+            started_at_ns: i64::try_from(dice.below(3)).unwrap(),
+            label: dice.pick(&[None, Some(0), Some(1)]),
+            is_tolerant: dice.one_in(2),
+            is_terminating: false,
+            pods,
+        }
+    }
+}
+
+pub fn plus(a: Requests, b: Requests) -> Requests {
+    [a[0] + b[0], a[1] + b[1]]
+}
+
+pub fn minus(a: Requests, b: Requests) -> Requests {
+    [a[0] - b[0], a[1] - b[1]]
+}
+
+/// Whether there is enough; what is not asked for may be short.
+pub fn is_within(asks: Requests, free: Requests) -> bool {
+    (0..2).all(|at| asks[at] == 0 || asks[at] <= free[at])
+}
+
+pub fn set_host(world: &mut GangCluster, at: usize, host: &ModelHost) -> HostId {
+    let cpu = world.resource("cpu");
+    let memory = world.resource("memory");
+    let mut taints = Vec::new();
+    if host.is_tainted {
+        taints.push(Taint {
+            key: world.symbol("dedicated"),
+            value: world.symbol(""),
+            effect: TaintEffect::NoSchedule,
+        });
+    }
+    world.set_host(HostSpec {
+        name: &format!("h{at}"),
+        position: u32::try_from(at).unwrap(),
+        allocatable: vec![
+            (cpu, Amount::new(host.allocatable[0])),
+            (memory, Amount::new(host.allocatable[1])),
+        ],
+        labels: Labels::default(),
+        taints,
+        is_unschedulable: false,
+    })
+}
+
+pub fn set_budget(world: &mut GangCluster, at: usize, label: usize, allowed: i32) -> BudgetId {
+    let (key, value) = (world.symbol("app"), world.symbol(&label.to_string()));
+    let condition = LabelCondition::In(Box::new([value]));
+    world.set_budget(BudgetSpec {
+        namespace: "",
+        name: &at.to_string(),
+        selector: Selector(Box::new([Requirement { key, condition }])),
+        allowed,
+        disrupted: vec![],
+    })
+}
+
+/// A world, and which numbers things have there.
+pub struct BuiltCluster {
+    pub cluster: GangCluster,
+    pub hosts: Vec<HostId>,
+    pub groups: Vec<Option<GroupId>>,
+    pub pods: Vec<Vec<PodId>>,
+}
+
+impl BuiltCluster {
+    /// Tells of a job, or what it is now.
+    pub fn set_job(&mut self, at: usize, job: &ModelJob) {
+        self.pods[at].clear();
+        let world = &mut self.cluster;
+        let name = format!("job{at}");
+        self.groups[at] = job.mode.map(|mode| {
+            world.set_group(&GroupSpec {
+                key: GroupKey {
+                    kind: PreemptionUnitKind::PodGroup,
+                    namespace: "",
+                    name: &name,
+                },
+                parent: None,
+                mode,
+                priority: Some(job.priority),
+                preemption_priority: Some(job.preemption_priority),
+                preemption: None,
+                count_min: Some(u32::try_from(job.count_min).unwrap()),
+            })
+        });
+        let (cpu, memory) = (world.resource("cpu"), world.resource("memory"));
+        let app = world.symbol("app");
+        let label = job.label.map(|it| (app, world.symbol(&it.to_string())));
+        for (pod_at, pod) in job.pods.iter().enumerate() {
+            let mut shape = Shape {
+                requests: vec![
+                    (cpu, Amount::new(pod.requests[0])),
+                    (memory, Amount::new(pod.requests[1])),
+                ],
+                ..Shape::default()
+            };
+            if job.is_tolerant {
+                shape.tolerations.push(Toleration {
+                    key: None,
+                    condition: TolerationCondition::Exists,
+                    effect: None,
+                });
+            }
+            let shape = world.shape(shape);
+            let id = world.set_pod(MemberSpec {
+                pod: PodSpec {
+                    namespace: "",
+                    name: &format!("{name}-{pod_at}"),
+                    host: pod.host.map(|it| self.hosts[it]),
+                    shape,
+                    labels: Labels::from_pairs(label),
+                    priority: job.priority,
+                    preemption: PodPreemption::LowerPriority,
+                    started_at_ns: Some(job.started_at_ns),
+                    is_terminating: job.is_terminating,
+                },
+                group: self.groups[at],
+                nominated: pod.nominated.map(|it| self.hosts[it]),
+                is_preempted: job.is_terminating,
+            });
+            self.pods[at].push(id);
+        }
+    }
+
+    /// What is decided on the pods of a job that wait.
+    pub fn decide(&self, town: &ModelCluster, job: usize) -> GangDecision {
+        let pods = self.waiting(town, job);
+        self.cluster.decide(&self.request(job, &pods), &mut GangTrace::off())
+    }
+
+    pub fn request<'a>(&self, job: usize, pods: &'a [PodId]) -> PreemptionRequest<'a> {
+        PreemptionRequest {
+            pods,
+            group: self.groups[job],
+            ..PreemptionRequest::default()
+        }
+    }
+
+    pub fn waiting(&self, town: &ModelCluster, job: usize) -> Vec<PodId> {
+        let pods = town.jobs[job].pods.iter().zip(&self.pods[job]);
+        let waiting = pods.filter(|(pod, _)| pod.host.is_none());
+        waiting.map(|(_, id)| *id).collect()
+    }
+
+    /// Which pods of the town a unit has: job and pod.
+    pub fn pods_of(&self, unit: UnitId) -> Vec<(usize, usize)> {
+        let pods = self.cluster.unit(unit).unwrap().pods();
+        pods.iter().map(|it| self.job_and_pod_of(*it)).collect()
+    }
+
+    pub fn job_and_pod_of(&self, pod: PodId) -> (usize, usize) {
+        let mut all = self.pods.iter().enumerate();
+        all.find_map(|(job, pods)| Some((job, pods.iter().position(|it| *it == pod)?)))
+            .unwrap()
+    }
+
+    pub fn host_of(&self, host: HostId) -> usize {
+        self.hosts.iter().position(|it| *it == host).unwrap()
+    }
+
+    /// Where the pods of a decision go, as the town has them.
+    pub fn placements(&self, placement: &[(PodId, Option<HostId>)]) -> Vec<((usize, usize), usize)> {
+        let placed = placement
+            .iter()
+            .filter_map(|(pod, host)| Some((*pod, (*host)?)));
+        placed
+            .map(|(pod, host)| (self.job_and_pod_of(pod), self.host_of(host)))
+            .collect()
+    }
+}

@@ -1,0 +1,303 @@
+//! The algorithm of KEP-5710 once more, as plainly as it can be written: whole towns are copied, nothing is
+//! remembered. The core must come to the same.
+
+use super::properties::cluster_tapes;
+use super::clusters::{Requests, SMALL, ModelCluster, is_within, minus};
+use crate::model::choices::{Choices, check};
+use lockkeeper_preemption::gang::{SchedulerCompatibility, DisruptionMode, GangOutcome};
+use proptest::prelude::*;
+use std::cmp::Reverse;
+
+const CASES: u32 = 3_000;
+
+/// The pods that go together: job and pods.
+type Unit = (usize, Vec<usize>);
+
+/// Where each waiting pod goes, by its place in the job.
+type Placements = Vec<(usize, Option<usize>)>;
+
+#[derive(Debug, PartialEq)]
+pub enum ReferenceDecision {
+    Fits(Placements),
+    Preempt(Placements, Vec<Unit>),
+    Infeasible,
+}
+
+/// The units of a lower priority with pods on one of these nodes, the most important first.
+pub fn units_below(town: &ModelCluster, job: usize, hosts: &[usize]) -> Vec<Unit> {
+    let mut all = Vec::new();
+    for (at, other) in town.jobs.iter().enumerate() {
+        let running: Vec<usize> = (0..other.pods.len())
+            .filter(|it| other.pods[*it].host.is_some())
+            .collect();
+        if running.is_empty() || other.preemption_priority >= town.jobs[job].priority {
+            continue;
+        }
+        match other.mode {
+            Some(DisruptionMode::PodGroup) => all.push((at, running)),
+            _ => all.extend(running.into_iter().map(|it| (at, vec![it]))),
+        }
+    }
+    all.retain(|(at, pods)| {
+        let mut on = pods.iter().map(|it| town.jobs[*at].pods[*it].host.unwrap());
+        on.any(|it| hosts.contains(&it))
+    });
+    all.sort_by_key(|(at, pods)| {
+        let other = &town.jobs[*at];
+        let name = match other.mode {
+            Some(DisruptionMode::PodGroup) => format!("job{at}"),
+            _ => format!("job{at}-{}", pods[0]),
+        };
+        (
+            (
+                Reverse(other.preemption_priority),
+                Reverse(other.mode.is_some()),
+            ),
+            (Reverse(pods.len()), other.started_at_ns, name),
+        )
+    });
+    all
+}
+
+fn without(town: &ModelCluster, gone: &[Unit]) -> ModelCluster {
+    let mut town = town.clone();
+    for (job, pods) in gone {
+        for pod in pods {
+            // It is gone, and does not wait either.
+            town.jobs[*job].pods[*pod].host = Some(usize::MAX);
+        }
+    }
+    town
+}
+
+/// First fit of the pods that wait.
+fn place(town: &ModelCluster, job: usize, hosts: &[usize]) -> Placements {
+    let mut free: Vec<Requests> = (0..town.hosts.len()).map(|it| town.free(it)).collect();
+    let wants = &town.jobs[job];
+    let mut seats = Vec::new();
+    for (at, pod) in wants
+        .pods
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.host.is_none())
+    {
+        let fits = |it: &&usize| town.admits(**it, wants) && is_within(pod.requests, free[**it]);
+        let host = hosts.iter().find(fits).copied();
+        if let Some(host) = host {
+            free[host] = minus(free[host], pod.requests);
+        }
+        seats.push((at, host));
+    }
+    seats
+}
+
+fn with_placements(town: &ModelCluster, job: usize, seats: &Placements) -> ModelCluster {
+    let mut town = town.clone();
+    for (pod, host) in seats {
+        town.jobs[job].pods[*pod].host = *host;
+    }
+    town
+}
+
+/// Whether the preemptor's pods have what they ask for.
+fn fits_current_hosts(town: &ModelCluster, job: usize) -> bool {
+    let pods = town.jobs[job].pods.iter();
+    pods.filter(|it| it.host.is_some()).all(|it| {
+        let free = town.free(it.host.unwrap());
+        (0..2).all(|at| it.requests[at] == 0 || free[at] >= 0)
+    })
+}
+
+fn is_enough(town: &ModelCluster, job: usize, seats: &Placements) -> bool {
+    let job = &town.jobs[job];
+    let running = job.pods.iter().filter(|it| it.host.is_some()).count();
+    let least = match job.mode {
+        None => 1,
+        Some(_) => job.count_min.saturating_sub(running).max(1),
+    };
+    seats.iter().filter(|(_, host)| host.is_some()).count() >= least
+}
+
+/// Which of the units, in order of importance, break a budget when all more important ones go as well.
+pub fn budget_violations(town: &ModelCluster, units: &[Unit]) -> Vec<usize> {
+    let mut left: Vec<i32> = town.budgets.iter().map(|it| it.1).collect();
+    let mut counts = Vec::new();
+    for (job, pods) in units {
+        let mut count = 0;
+        for _ in pods {
+            for (at, (label, _)) in town.budgets.iter().enumerate() {
+                if town.jobs[*job].label == Some(*label) {
+                    left[at] -= 1;
+                    if left[at] < 0 {
+                        count += 1;
+                        break;
+                    }
+                }
+            }
+        }
+        counts.push(count);
+    }
+    counts
+}
+
+/// One domain: the seats and the victims, the most important first.
+pub fn search(town: &ModelCluster, job: usize, hosts: &[usize]) -> Option<(Placements, Vec<Unit>)> {
+    let potential = units_below(town, job, hosts);
+    if potential.is_empty() {
+        return None;
+    }
+    let emptied = without(town, &potential);
+    let first = place(&emptied, job, hosts);
+    if !is_enough(&emptied, job, &first) {
+        return None;
+    }
+    let counts = budget_violations(town, &potential);
+    let mut gone = potential.clone();
+    for (unit, _) in potential
+        .iter()
+        .zip(&counts)
+        .filter(|(_, count)| **count > 0)
+    {
+        let rest: Vec<Unit> = gone.iter().filter(|it| *it != unit).cloned().collect();
+        if fits_current_hosts(&with_placements(&without(town, &rest), job, &first), job) {
+            gone = rest;
+        }
+    }
+    let priority = |unit: &Unit| town.jobs[unit.0].preemption_priority;
+    let upto = |most: i32| -> Vec<Unit> {
+        gone.iter()
+            .filter(|it| priority(it) <= most)
+            .cloned()
+            .collect()
+    };
+    let mut priorities: Vec<i32> = potential.iter().map(priority).collect();
+    priorities.sort_unstable();
+    priorities.dedup();
+    let (mut low, mut high) = (0, priorities.len() - 1);
+    let mut seats = None;
+    while low < high {
+        let middle = usize::midpoint(low, high);
+        let tried = without(town, &upto(priorities[middle]));
+        let found = place(&tried, job, hosts);
+        if is_enough(&tried, job, &found) {
+            high = middle;
+            seats = Some(found);
+        } else {
+            low = middle + 1;
+        }
+    }
+    let mut gone = upto(priorities[high]);
+    let seats = seats.unwrap_or(first);
+    for unit in gone.clone() {
+        let rest: Vec<Unit> = gone.iter().filter(|it| **it != unit).cloned().collect();
+        if fits_current_hosts(&with_placements(&without(town, &rest), job, &seats), job) {
+            gone = rest;
+        }
+    }
+    Some((seats, gone))
+}
+
+/// A gang, in the whole cluster.
+fn decide(town: &ModelCluster, job: usize) -> ReferenceDecision {
+    let hosts: Vec<usize> = (0..town.hosts.len()).collect();
+    let seats = place(town, job, &hosts);
+    if is_enough(town, job, &seats) {
+        return ReferenceDecision::Fits(seats);
+    }
+    match search(town, job, &hosts) {
+        None => ReferenceDecision::Infeasible,
+        Some((seats, victims)) if victims.is_empty() => ReferenceDecision::Fits(seats),
+        Some((seats, victims)) => ReferenceDecision::Preempt(seats, victims),
+    }
+}
+
+#[test]
+fn gang_decision_matches_reference() {
+    let mut seen = [0_usize; 3];
+    let seen = std::cell::RefCell::new(&mut seen);
+    check(CASES, &cluster_tapes(), |tape| {
+        let town = ModelCluster::random(&mut Choices::new(&tape), SMALL);
+        let told = town.build(SchedulerCompatibility::Lockkeeper);
+        for job in town.waiting() {
+            if town.jobs[job].mode.is_none() {
+                continue;
+            }
+            let named = |placement: &[_]| -> Placements {
+                let each = placement.iter().map(|(pod, host): &(_, Option<_>)| {
+                    (told.job_and_pod_of(*pod).1, host.map(|it| told.host_of(it)))
+                });
+                each.collect()
+            };
+            let got = match told.decide(&town, job).outcome {
+                GangOutcome::Fits { placement } => ReferenceDecision::Fits(named(&placement)),
+                GangOutcome::Preempt(plan) => {
+                    let victims = plan.victims.iter().map(|it| {
+                        let pods = told.pods_of(*it);
+                        (pods[0].0, pods.iter().map(|it| it.1).collect())
+                    });
+                    ReferenceDecision::Preempt(named(&plan.placement), victims.collect())
+                }
+                GangOutcome::Infeasible { .. } => ReferenceDecision::Infeasible,
+                outcome => panic!("{outcome:?}"),
+            };
+            let expected = decide(&town, job);
+            let at = match &expected {
+                ReferenceDecision::Fits(_) => 0,
+                ReferenceDecision::Preempt(..) => 1,
+                ReferenceDecision::Infeasible => 2,
+            };
+            seen.borrow_mut()[at] += 1;
+            prop_assert_eq!(got, expected, "job{} of {:#?}", job, town);
+        }
+        Ok(())
+    });
+    assert!(
+        crate::model::choices::cases_from_env().is_some() || seen.borrow().iter().all(|it| *it > 100)
+    );
+}
+
+/// For a pod every node is searched by itself, in the same way.
+#[test]
+fn pod_decision_matches_reference_on_each_node() {
+    check(CASES, &cluster_tapes(), |tape| {
+        let town = ModelCluster::random(&mut Choices::new(&tape), SMALL);
+        let told = town.build(SchedulerCompatibility::Lockkeeper);
+        for job in town.waiting() {
+            if town.jobs[job].mode.is_some() {
+                continue;
+            }
+            let pods = told.waiting(&town, job);
+            let ask = told.request(job, &pods);
+            let run = told
+                .cluster
+                .dry_run(&ask, &mut lockkeeper_preemption::gang::GangTrace::off());
+            for host in 0..town.hosts.len() {
+                let plan = run
+                    .candidates
+                    .iter()
+                    .find(|it| it.host == Some(told.hosts[host]));
+                let got = plan.map(|plan| {
+                    let pods = plan.victims.iter().map(|it| told.pods_of(*it));
+                    pods.collect::<Vec<_>>()
+                });
+                let is_nothing = !town.admits(host, &town.jobs[job]);
+                let expected = search(&town, job, &[host]).filter(|_| !is_nothing);
+                let expected = expected.map(|(_, units)| {
+                    let pods = units.into_iter().map(|(job, pods)| {
+                        pods.into_iter().map(|it| (job, it)).collect::<Vec<_>>()
+                    });
+                    pods.collect::<Vec<_>>()
+                });
+                prop_assert_eq!(
+                    got,
+                    expected.filter(|it| !it.is_empty()),
+                    "job{} on h{} of {:#?}",
+                    job,
+                    host,
+                    town
+                );
+            }
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,99 @@
+//! Choices made from bytes: proptest shrinks the bytes, and a zero is always the simplest choice.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestRunner};
+use std::fmt;
+
+/// Enough choices for the largest world.
+pub const WORLD_BYTES: usize = 500;
+
+/// A tape of choices; when it has run out every choice is the first.
+pub struct Choices<'a> {
+    tape: &'a [u8],
+}
+
+impl<'a> Choices<'a> {
+    pub fn new(tape: &'a [u8]) -> Self {
+        Self { tape }
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        let Some((first, rest)) = self.tape.split_first() else {
+            return 0;
+        };
+        self.tape = rest;
+        usize::from(*first) % limit
+    }
+
+    /// An amount from `least` to `most`.
+    pub fn amount(&mut self, least: i64, most: i64) -> i64 {
+        let span = usize::try_from(most - least + 1).unwrap();
+        least + i64::try_from(self.below(span)).unwrap()
+    }
+
+    pub fn one_in(&mut self, odds: usize) -> bool {
+        self.below(odds) == odds - 1
+    }
+
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())].clone()
+    }
+}
+
+/// What a run is made of: a world, and what happens to it.
+#[derive(Clone)]
+pub struct Tapes {
+    pub world: Vec<u8>,
+    pub events: Vec<Vec<u8>>,
+}
+
+impl fmt::Debug for Tapes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The story of the failure says what they mean.
+        write!(f, "{} events", self.events.len())
+    }
+}
+
+/// Tapes with so many events at most.
+pub fn tapes(events_max: usize) -> impl Strategy<Value = Tapes> {
+    let event = vec(any::<u8>(), 28);
+    (vec(any::<u8>(), WORLD_BYTES), vec(event, 1..=events_max))
+        .prop_map(|(world, events)| Tapes { world, events })
+}
+
+/// Runs a property on so many cases, always the same ones. `LOCKKEEPER_PROPTEST_CASES` asks for as many
+/// others; or, if it asks for fewer, for the first of the same ones.
+pub fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> TestCaseResult) {
+    let wanted = cases_from_env();
+    let config = Config {
+        cases: wanted.unwrap_or(cases),
+        failure_persistence: None,
+        max_shrink_iters: number_from_env("LOCKKEEPER_SHRINK_STEPS")
+            .map_or(20_000, |it| u32::try_from(it).unwrap()),
+        ..Config::default()
+    };
+    let mut runner = match wanted {
+        Some(wanted) if wanted > cases => TestRunner::new(config),
+        _ => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+    };
+    if let Err(e) = runner.run(strategy, test) {
+        panic!("{e}");
+    }
+}
+
+/// How many cases are asked for from outside.
+pub fn cases_from_env() -> Option<u32> {
+    let asked = number_from_env("LOCKKEEPER_PROPTEST_CASES")?;
+    Some(u32::try_from(asked).expect("a number of cases"))
+}
+
+/// A number that is asked for from outside.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "it is the core that must not read its surroundings, not its tests"
+)]
+pub fn number_from_env(variable: &str) -> Option<u64> {
+    let asked = std::env::var(variable).ok()?;
+    Some(asked.parse().expect(variable))
+}

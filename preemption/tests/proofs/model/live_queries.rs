@@ -1,0 +1,131 @@
+//! What the `State` says, by name.
+
+use super::live::LiveState;
+use super::named_decisions::{NamedCycle, NamedDecision, NamedEntry, FlavorPlan, NamedVictim, NamedNomination, QueueContents, Plan, PodSetPlan};
+use super::cluster_model::{Pair, QUEUES};
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::{
+    Amount, Assignment, Decision, FlavorResource, Trace, Victim, WorkloadId,
+};
+use std::collections::BTreeMap;
+
+impl LiveState {
+    /// The usage of all nodes, without what is nothing. Changes of queues and cohorts take effect at
+    /// a decision, so there has to be one before.
+    pub fn usage(&mut self) -> BTreeMap<String, BTreeMap<Pair, i64>> {
+        self.state.nominate(self.probe, Trace::off());
+        let queues = QUEUES.iter();
+        let queues = queues.filter_map(|name| Some(((*name).to_owned(), self.state.queue(name)?)));
+        let cohorts = self.cohorts.iter().map(|(name, id)| (name.clone(), *id));
+        let mut all = BTreeMap::new();
+        for (name, id) in queues.chain(cohorts) {
+            let usage = self.amounts(&self.state.usage(id));
+            if !usage.is_empty() {
+                all.insert(name, usage);
+            }
+        }
+        all
+    }
+
+    /// The active and the parked workloads of a queue.
+    pub fn queue_contents(&self, queue: &str) -> QueueContents {
+        let Some(id) = self.state.queue(queue) else {
+            return (Vec::new(), Vec::new());
+        };
+        let names = |ids: Vec<WorkloadId>| ids.into_iter().map(|it| self.name(it)).collect();
+        (names(self.state.active(id)), names(self.state.inadmissible(id)))
+    }
+
+    pub fn name(&self, id: WorkloadId) -> String {
+        self.state.workload_name(id).to_owned()
+    }
+
+    pub fn amounts(&self, usage: &[(FlavorResource, Amount)]) -> BTreeMap<Pair, i64> {
+        let usage = usage.iter().filter(|(_, amount)| amount.get() != 0);
+        usage
+            .map(|(of, amount)| (self.pair_of(*of), amount.get()))
+            .collect()
+    }
+
+    pub fn victims(&self, victims: &[Victim]) -> Vec<NamedVictim> {
+        let victims = victims.iter();
+        victims
+            .map(|it| (self.name(it.workload), it.reason))
+            .collect()
+    }
+
+    pub fn plan(&self, assignment: &Assignment) -> Plan {
+        let pod_sets = assignment.pod_sets.iter().map(|pod_set| PodSetPlan {
+            count: pod_set.count,
+            mode: pod_set.mode,
+            flavors: pod_set
+                .flavors
+                .iter()
+                .map(|it| {
+                    let (flavor, resource) = self.pair_of(FlavorResource {
+                        flavor: it.flavor,
+                        resource: it.resource,
+                    });
+                    FlavorPlan {
+                        resource,
+                        flavor,
+                        mode: it.mode,
+                        level: it.borrowing_level,
+                        tried: it.tried_flavor_index,
+                    }
+                })
+                .collect(),
+        });
+        Plan {
+            mode: assignment.mode,
+            level: assignment.borrowing_level,
+            pod_sets: pod_sets.collect(),
+            usage: self.amounts(&assignment.usage),
+        }
+    }
+
+    pub fn nominate(&mut self, workload: &str, trace: Trace) -> (NamedNomination, Trace) {
+        let id = self.id(workload);
+        let got = self.state.nominate(id, trace).expect("a known workload");
+        let nominated = NamedNomination {
+            plan: self.plan(&got.assignment),
+            victims: self.victims(&got.victims),
+        };
+        (nominated, got.trace)
+    }
+
+    pub fn next_cycle(&mut self, now_s: i64) -> NamedCycle {
+        let cycle = self.state.next_cycle(now_s, false);
+        self.named_cycle(&cycle)
+    }
+
+    pub fn named_cycle(&self, cycle: &core::Cycle) -> NamedCycle {
+        let entry = |it: &core::Entry| NamedEntry {
+            workload: self.name(it.workload),
+            nominated: NamedNomination {
+                plan: self.plan(&it.nominated),
+                victims: self.victims(&it.nominated_victims),
+            },
+            recomputed: it.recomputed.as_ref().map(|it| self.plan(it)),
+            decision: match &it.decision {
+                Decision::Admit => NamedDecision::Admit,
+                Decision::Preempt(victims) => NamedDecision::Preempt(self.victims(victims)),
+                Decision::Skip(reason) => NamedDecision::Skip(*reason),
+                Decision::DeferredFit => NamedDecision::DeferredFit,
+                Decision::NoCandidates => NamedDecision::NoCandidates,
+                Decision::NoFit => NamedDecision::NoFit,
+            },
+            reserved: self.amounts(&it.reserved),
+            requeued: it.requeued,
+        };
+        let heads = cycle.heads.iter();
+        let out_of_scope = cycle.out_of_scope.iter();
+        NamedCycle {
+            heads: heads
+                .map(|it| (self.name(it.workload), it.is_sticky))
+                .collect(),
+            out_of_scope: out_of_scope.map(|it| self.name(*it)).collect(),
+            entries: cycle.entries.iter().map(entry).collect(),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The entries of a cycle, one after the other, each on what those before it have left.
+
+use super::nominate::nominate;
+use super::order::{NominatedEntry, next};
+use super::tree::Tree;
+use super::{Snapshot, flavors::TriedFlavors};
+use crate::model::named_decisions::{NamedDecision, NamedEntry, NamedVictim};
+use crate::model::cluster_model::{Pair, ClusterModel};
+use lockkeeper_preemption::{BorrowingGate, Compatibility, Mode, ReclaimWithinCohort, SkipReason};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An entry, and the flavors at which the next try would go on.
+pub struct ProcessedEntry {
+    pub entry: NamedEntry,
+    pub tried_flavors: TriedFlavors,
+}
+
+struct EntryProcessor<'a> {
+    /// With all that was taken so far; the victims are still in it.
+    snapshot: Snapshot<'a>,
+    /// With what was admitted only.
+    admitted_tree: Tree,
+    victims: BTreeSet<String>,
+    /// Roots below which nobody borrows any more.
+    roots_closed_to_borrowing: BTreeSet<usize>,
+}
+
+/// Decides on heads, which come in the order of their queues' names, with their markers.
+pub fn decide(world: &ClusterModel, heads: &[(String, TriedFlavors)]) -> Vec<ProcessedEntry> {
+    let snapshot = Snapshot::new(world);
+    let mut waiting: Vec<NominatedEntry<'_>> = heads
+        .iter()
+        .map(|(name, marker)| {
+            let workload = &world.workloads[name];
+            NominatedEntry {
+                workload,
+                nominated: nominate(&snapshot, workload, marker, None),
+            }
+        })
+        .collect();
+    let mut round = EntryProcessor {
+        admitted_tree: snapshot.tree.clone(),
+        snapshot,
+        victims: BTreeSet::new(),
+        roots_closed_to_borrowing: BTreeSet::new(),
+    };
+    let mut done = Vec::new();
+    while !waiting.is_empty() {
+        let at = next(&round.snapshot, &waiting);
+        done.push(round.process(waiting.remove(at)));
+    }
+    done
+}
+
+impl<'a> EntryProcessor<'a> {
+    fn process(&mut self, nominee: NominatedEntry<'a>) -> ProcessedEntry {
+        let nominated = nominee.nominated.clone();
+        let mut nominee = nominee;
+        let mut recomputed = None;
+        let mut decided = None;
+        let may_recompute = !self.snapshot.world.options.disable_recomputation;
+        if self.has_overlapping_victims(&nominee.nominated.victims) && may_recompute {
+            let mut without = self.snapshot.clone();
+            self.victims.iter().for_each(|it| without.remove(it));
+            without.removed.clone_from(&self.victims);
+            let only = Some(&nominated.plan);
+            let again = nominate(&without, nominee.workload, &TriedFlavors::new(), only);
+            recomputed = Some(again.plan.clone());
+            if again.plan.mode == Mode::Fit {
+                decided = Some(NamedDecision::DeferredFit);
+            }
+            nominee.nominated = again;
+        }
+        let decided = decided.unwrap_or_else(|| self.decide_entry(&nominee));
+        let reserved = self.reserve(&nominee, &decided);
+        if let NamedDecision::Preempt(victims) = &decided {
+            let names = victims.iter().map(|(name, _)| name.clone());
+            self.victims.extend(names);
+        }
+        let plan = &nominee.nominated.plan;
+        if self.snapshot.world.options.borrowing_gate == BorrowingGate::Cohort
+            && plan.level == 0
+            && plan.mode != Mode::NoFit
+        {
+            let root = self.snapshot.tree.root(self.queue(&nominee));
+            self.roots_closed_to_borrowing.insert(root);
+        }
+        let mut marker = TriedFlavors::new();
+        for (at, pod_set) in plan.pod_sets.iter().enumerate() {
+            for it in &pod_set.flavors {
+                if let Some(tried) = it.tried {
+                    marker.insert((at, it.resource), tried);
+                }
+            }
+        }
+        let entry = NamedEntry {
+            workload: nominee.workload.name.clone(),
+            nominated,
+            recomputed,
+            decision: decided,
+            reserved,
+            requeued: None,
+        };
+        ProcessedEntry { entry, tried_flavors: marker }
+    }
+
+    fn queue(&self, nominee: &NominatedEntry<'_>) -> usize {
+        self.snapshot.tree.index(&nominee.workload.queue, true)
+    }
+
+    fn has_overlapping_victims(&self, victims: &[NamedVictim]) -> bool {
+        victims.iter().any(|(it, _)| self.victims.contains(it))
+    }
+
+    fn decide_entry(&self, nominee: &NominatedEntry<'_>) -> NamedDecision {
+        let (plan, victims) = (&nominee.nominated.plan, &nominee.nominated.victims);
+        if plan.mode == Mode::NoFit {
+            return NamedDecision::NoFit;
+        }
+        if plan.mode == Mode::Preempt && victims.is_empty() {
+            return NamedDecision::NoCandidates;
+        }
+        if self.has_overlapping_victims(victims) {
+            return NamedDecision::Skip(SkipReason::OverlappingVictims);
+        }
+        let mut without = self.snapshot.clone();
+        self.victims.iter().for_each(|it| without.remove(it));
+        for (it, _) in victims {
+            without.remove(it);
+        }
+        let queue = self.queue(nominee);
+        let fits =
+            |(pair, amount): (&Pair, &i64)| *amount <= without.tree.available(queue, *pair).max(0);
+        if !plan.usage.iter().all(fits) {
+            return NamedDecision::Skip(SkipReason::NoLongerFits);
+        }
+        if plan.level > 0 && self.roots_closed_to_borrowing.contains(&self.snapshot.tree.root(queue)) {
+            return NamedDecision::Skip(SkipReason::BorrowingGate);
+        }
+        if plan.mode == Mode::Fit {
+            // Not at the cost of who has not gone yet, whatever Kueue does.
+            let fits_now =
+                |(pair, amount): (&Pair, &i64)| *amount <= self.admitted_tree.available(queue, *pair).max(0);
+            let is_kueue = self.snapshot.world.options.compatibility == Compatibility::Kueue;
+            if is_kueue || self.victims.is_empty() || plan.usage.iter().all(fits_now) {
+                NamedDecision::Admit
+            } else {
+                NamedDecision::DeferredFit
+            }
+        } else {
+            NamedDecision::Preempt(victims.clone())
+        }
+    }
+
+    /// What an entry takes of the quota for the rest of the cycle.
+    fn reserve(&mut self, nominee: &NominatedEntry<'_>, decided: &NamedDecision) -> BTreeMap<Pair, i64> {
+        let world = self.snapshot.world;
+        let queue = self.queue(nominee);
+        let plan = &nominee.nominated.plan;
+        let mut reserved = match decided {
+            NamedDecision::Admit | NamedDecision::Preempt(_) | NamedDecision::DeferredFit => plan.usage.clone(),
+            NamedDecision::Skip(_) | NamedDecision::NoFit => BTreeMap::new(),
+            NamedDecision::NoCandidates => {
+                let policy = world.queues[&nominee.workload.queue].preemption;
+                if policy.reclaim_within_cohort == ReclaimWithinCohort::Any {
+                    BTreeMap::new()
+                } else {
+                    // Also for what is asked for in name only: where the queue is over its limit, Kueue
+                    // takes less than nothing.
+                    let flavors = plan.pod_sets.iter().flat_map(|it| &it.flavors);
+                    let pairs = flavors.map(|it| (it.flavor, it.resource));
+                    pairs
+                        .map(|pair| {
+                            let amount = plan.usage.get(&pair).copied().unwrap_or(0);
+                            (pair, self.amount_to_reserve(queue, pair, amount, plan.level))
+                        })
+                        .collect()
+                }
+            }
+        };
+        reserved.retain(|_, amount| *amount != 0);
+        for (pair, amount) in &reserved {
+            self.snapshot.tree.add(queue, *pair, *amount);
+            if *decided == NamedDecision::Admit {
+                self.admitted_tree.add(queue, *pair, *amount);
+            }
+        }
+        reserved
+    }
+
+    /// What is kept for a preemptor that finds nobody.
+    fn amount_to_reserve(&self, queue: usize, pair: Pair, amount: i64, level: u32) -> i64 {
+        let tree = &self.snapshot.tree;
+        let limits = tree.limits(queue, pair);
+        let used = tree.usage(queue, pair);
+        if level == 0 {
+            return amount.min(limits.nominal - used).max(0);
+        }
+        let held = limits
+            .borrowing
+            .map_or(amount, |limit| amount.min(limits.nominal + limit - used));
+        if self.snapshot.world.options.compatibility == Compatibility::Kueue {
+            held
+        } else {
+            held.max(0)
+        }
+    }
+}

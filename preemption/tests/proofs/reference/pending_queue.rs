@@ -1,0 +1,104 @@
+//! The pending workloads of one queue: active, parked, or held back for a while.
+
+use super::flavors::TriedFlavors;
+use crate::model::cluster_model::{Pods, Workload, ClusterModel};
+use lockkeeper_preemption::QueueingStrategy;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What makes workloads fare alike.
+pub type EquivalenceClass = (Vec<Pods>, i32);
+
+pub fn equivalence_class(workload: &Workload) -> EquivalenceClass {
+    (workload.pods.clone(), workload.priority)
+}
+
+/// Where the search for flavors goes on.
+#[derive(Clone, Debug)]
+pub struct LastAssignment {
+    pub tried_flavors: TriedFlavors,
+    pub cycle: u64,
+    pub generation: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct PendingQueue {
+    pub active: BTreeSet<String>,
+    pub inadmissible: BTreeSet<String>,
+    /// Until when.
+    pub backing_off: BTreeMap<String, i64>,
+    pub sticky: Option<String>,
+    pub inadmissible_classes: Vec<EquivalenceClass>,
+    pub last_assignments: BTreeMap<String, LastAssignment>,
+    /// Rises when quota may have become free.
+    pub generation: u64,
+}
+
+impl PendingQueue {
+    /// Takes a workload in that waits.
+    pub fn push(&mut self, workload: &Workload) {
+        if self.inadmissible_classes.contains(&equivalence_class(workload)) {
+            self.inadmissible.insert(workload.name.clone());
+        } else {
+            self.active.insert(workload.name.clone());
+        }
+    }
+
+    pub fn dequeue(&mut self, workload: &str) {
+        self.active.remove(workload);
+        self.inadmissible.remove(workload);
+        self.backing_off.remove(workload);
+    }
+
+    /// A workload that leaves for good.
+    pub fn remove(&mut self, workload: &str) {
+        self.dequeue(workload);
+        self.last_assignments.remove(workload);
+        if self.sticky.as_deref() == Some(workload) {
+            self.sticky = None;
+        }
+    }
+
+    /// Names in queue order; the workload that is waited for first, where that counts.
+    pub fn order(
+        &self,
+        world: &ClusterModel,
+        names: &BTreeSet<String>,
+        strategy: QueueingStrategy,
+    ) -> Vec<String> {
+        let mut names: Vec<String> = names.iter().cloned().collect();
+        names.sort_by_key(|name| {
+            let it = &world.workloads[name];
+            let is_first =
+                strategy == QueueingStrategy::BestEffortFifo && self.sticky.as_ref() == Some(name);
+            let uid = it.uid.clone();
+            (!is_first, -i64::from(it.priority), it.order_time, uid)
+        });
+        names
+    }
+
+    /// Parks a workload, and with it all that fare alike, until something changes.
+    pub fn mark_inadmissible(&mut self, world: &ClusterModel, workload: &Workload) {
+        let class = equivalence_class(workload);
+        self.active.remove(&workload.name);
+        self.inadmissible.insert(workload.name.clone());
+        for name in self.active.clone() {
+            if self::equivalence_class(&world.workloads[&name]) == class {
+                self.active.remove(&name);
+                self.inadmissible.insert(name);
+            }
+        }
+        self.inadmissible_classes.push(class);
+    }
+
+    /// Something has changed: back to active.
+    pub fn reactivate(&mut self, world: &ClusterModel) {
+        self.inadmissible_classes.clear();
+        for name in std::mem::take(&mut self.inadmissible) {
+            if world.workloads[&name].is_in_scope {
+                self.active.insert(name);
+            } else {
+                self.inadmissible.insert(name);
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The objects and the queues, with everything that can happen to them.
+
+use super::flavors::{AssignmentRequest, TriedFlavors};
+use super::pending_queue::PendingQueue;
+use super::tree::Tree;
+use super::{Snapshot, nominate};
+use crate::model::named_decisions::{NamedVictim, NamedNomination, QueueContents};
+use crate::model::cluster_model::{Cohort, ModelReservation, Pair, Queue, Workload, ClusterModel};
+use lockkeeper_preemption::{Options, QueueingStrategy};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Default)]
+pub struct Scheduler {
+    pub world: ClusterModel,
+    pub(super) pending_queues: BTreeMap<String, PendingQueue>,
+    pub(super) cycle: u64,
+}
+
+impl Scheduler {
+    pub fn new(options: Options) -> Self {
+        let mut scheduler = Self::default();
+        scheduler.world.options = options;
+        scheduler
+    }
+
+    pub fn pending_queue(&mut self, queue: &str) -> &mut PendingQueue {
+        self.pending_queues.entry(queue.to_owned()).or_default()
+    }
+
+    /// The queues of the tree of a node.
+    fn queues_in_tree(&self, name: &str, is_queue: bool) -> Vec<String> {
+        let tree = Tree::new(&self.world);
+        let mut nodes = tree.nodes.iter();
+        let node = nodes.position(|it| it.name == name && it.is_queue == is_queue);
+        let Some(node) = node else {
+            return Vec::new();
+        };
+        let root = tree.root(node);
+        let below = tree.below(root).into_iter().map(|it| &tree.nodes[it]);
+        below
+            .filter(|it| it.is_queue)
+            .map(|it| it.name.clone())
+            .collect()
+    }
+
+    /// Quota came free in a tree: what is parked there is looked at again.
+    fn reactivate(&mut self, queues: &[String]) {
+        for queue in queues {
+            let line = self.pending_queues.entry(queue.clone()).or_default();
+            line.reactivate(&self.world);
+        }
+    }
+
+    /// Quota changes in the trees of a node as they were and as they are: what was tried there is out
+    /// of date, and what is parked is looked at again.
+    fn change(&mut self, name: &str, is_queue: bool, change: impl FnOnce(&mut ClusterModel)) {
+        let before = self.queues_in_tree(name, is_queue);
+        change(&mut self.world);
+        for queues in [before, self.queues_in_tree(name, is_queue)] {
+            for queue in &queues {
+                self.pending_queue(queue).generation += 1;
+            }
+            self.reactivate(&queues);
+        }
+    }
+
+    pub fn set_queue(&mut self, queue: &Queue) {
+        self.change(&queue.name, true, |world| {
+            world.queues.insert(queue.name.clone(), queue.clone());
+        });
+    }
+
+    pub fn remove_queue(&mut self, name: &str) {
+        self.change(name, true, |world| {
+            world.queues.remove(name);
+        });
+    }
+
+    pub fn set_cohort(&mut self, cohort: &Cohort) {
+        self.change(&cohort.name, false, |world| {
+            world.cohorts.insert(cohort.name.clone(), cohort.clone());
+        });
+    }
+
+    pub fn remove_cohort(&mut self, name: &str) {
+        self.change(name, false, |world| {
+            world.cohorts.remove(name);
+        });
+    }
+
+    /// A workload, pending or running.
+    pub fn add(&mut self, workload: &Workload) {
+        self.remove(&workload.name);
+        let (name, queue) = (workload.name.clone(), workload.queue.clone());
+        self.world.workloads.insert(name, workload.clone());
+        if workload.reservation.is_some() {
+            self.pending_queue(&queue).generation += 1;
+        } else {
+            self.pending_queue(&queue).push(workload);
+        }
+    }
+
+    pub fn reserve(&mut self, name: &str, held: &ModelReservation) {
+        let workload = self.world.workloads.get_mut(name).unwrap();
+        let mut held = held.clone();
+        held.usage.retain(|_, amount| *amount != 0);
+        workload.reservation = Some(held);
+        let queue = workload.queue.clone();
+        let line = self.pending_queue(&queue);
+        line.remove(name);
+        line.generation += 1;
+    }
+
+    pub fn mark_evicted(&mut self, name: &str) {
+        let workload = self.world.workloads.get_mut(name).unwrap();
+        workload.reservation.as_mut().unwrap().is_evicted = true;
+    }
+
+    pub fn release(&mut self, name: &str) {
+        let workload = self.world.workloads.get_mut(name).unwrap();
+        workload.reservation = None;
+        let workload = workload.clone();
+        let line = self.pending_queue(&workload.queue);
+        line.generation += 1;
+        line.push(&workload);
+        let tree = self.queues_in_tree(&workload.queue, true);
+        self.reactivate(&tree);
+    }
+
+    pub fn remove(&mut self, name: &str) {
+        let Some(workload) = self.world.workloads.get(name).cloned() else {
+            return;
+        };
+        let tree = self.queues_in_tree(&workload.queue, true);
+        self.world.workloads.remove(name);
+        let line = self.pending_queue(&workload.queue);
+        line.remove(name);
+        if workload.reservation.is_some() {
+            line.generation += 1;
+            self.reactivate(&tree);
+        }
+    }
+
+    pub fn set_backoff(&mut self, name: &str, until_s: i64) {
+        let queue = self.world.workloads[name].queue.clone();
+        let line = self.pending_queue(&queue);
+        line.dequeue(name);
+        line.backing_off.insert(name.to_owned(), until_s);
+    }
+
+    /// The active and the parked workloads of a queue, in order.
+    pub fn queue_contents(&self, queue: &str) -> QueueContents {
+        let Some(line) = self.pending_queues.get(queue) else {
+            return (Vec::new(), Vec::new());
+        };
+        let declared = self.world.queues.get(queue);
+        let strategy = declared.map_or(QueueingStrategy::default(), |it| it.strategy);
+        let active = line.order(&self.world, &line.active, strategy);
+        let in_line = QueueingStrategy::StrictFifo;
+        (active, line.order(&self.world, &line.inadmissible, in_line))
+    }
+
+    pub fn usage(&self) -> BTreeMap<String, BTreeMap<Pair, i64>> {
+        usage(&Tree::new(&self.world))
+    }
+
+    pub(super) fn tried_flavors(&self, workload: &Workload) -> TriedFlavors {
+        let Some(line) = self.pending_queues.get(&workload.queue) else {
+            return TriedFlavors::new();
+        };
+        let Some(progress) = line.last_assignments.get(&workload.name) else {
+            return TriedFlavors::new();
+        };
+        let is_fresh = progress.cycle + 1 >= self.cycle;
+        if is_fresh || progress.generation >= line.generation {
+            progress.tried_flavors.clone()
+        } else {
+            TriedFlavors::new()
+        }
+    }
+
+    pub fn nominate(&self, name: &str) -> NamedNomination {
+        let workload = &self.world.workloads[name];
+        let snapshot = Snapshot::new(&self.world);
+        nominate::nominate(&snapshot, workload, &self.tried_flavors(workload), None)
+    }
+
+    /// The victims for a request that is given.
+    pub fn search(&self, name: &str, needs: &[Pair], request: &BTreeMap<Pair, i64>) -> Vec<NamedVictim> {
+        let workload = &self.world.workloads[name];
+        let snapshot = Snapshot::new(&self.world);
+        let applicant = AssignmentRequest {
+            workload,
+            queue: &self.world.queues[&workload.queue],
+            counts: &[],
+            tried_flavors: &TriedFlavors::new(),
+            allowed_flavors: None,
+        };
+        let needs = needs.iter().copied().collect();
+        let preemptor = applicant.preemptor(&snapshot, needs, request.clone());
+        super::search(&snapshot, &preemptor)
+    }
+}
+
+/// By the names of the nodes, without what is nothing.
+pub fn usage(tree: &Tree) -> BTreeMap<String, BTreeMap<Pair, i64>> {
+    let mut all = BTreeMap::new();
+    for (at, node) in tree.nodes.iter().enumerate() {
+        let pairs = (0..3).flat_map(|flavor| (0..3).map(move |it| (flavor, it)));
+        let usage = pairs.map(|pair| (pair, tree.usage(at, pair)));
+        let usage: BTreeMap<Pair, i64> = usage.filter(|(_, it)| *it != 0).collect();
+        if !usage.is_empty() {
+            all.insert(node.name.clone(), usage);
+        }
+    }
+    all
+}

@@ -1,0 +1,244 @@
+//! The queues and cohorts of a cluster, tree by tree, without anybody in them.
+
+use lockkeeper_api::cluster_queue::ClusterQueueSpec;
+use lockkeeper_api::{ClusterQueue, Cohort};
+use lockkeeper_preemption::{
+    Amount, CohortSpec, FlavorFungibility, Options, Preemption, QueueSpec, QueueingStrategy, Quota,
+    ResourceId, State,
+};
+use lockkeeper_snapshot::objects::{ObjectError, cohort_spec, queue_spec};
+use std::collections::BTreeMap;
+
+/// As many queues of a tree as take part in a search. The others are taken to use their nominal quota, of which
+/// nobody can take anything, and lend nothing.
+const QUEUES_MAX: usize = 10;
+
+/// As many queues with equal specs as take part: what more of them could do, three can.
+const EQUAL_QUEUES_MAX: usize = 3;
+
+/// Queues that can lend to each other, and their cohorts.
+#[derive(Clone, Debug, Default)]
+pub struct CohortTree<'a> {
+    /// The name of the cohort at the root; that of the queue where there is no cohort.
+    pub root: String,
+    /// The queues, by name.
+    pub queues: Vec<&'a ClusterQueue>,
+    /// The cohorts that are objects, by name.
+    pub cohorts: Vec<&'a Cohort>,
+    /// Whether a cohort is in another one.
+    pub is_nested: bool,
+}
+
+/// The trees that queues and cohorts make, by the names of their roots. A queue on a circle of cohorts takes part in
+/// nothing. What quota they have is not looked at.
+#[must_use]
+pub fn cohort_trees<'a>(
+    queues: impl IntoIterator<Item = &'a ClusterQueue>,
+    cohorts: impl IntoIterator<Item = &'a Cohort>,
+) -> Vec<CohortTree<'a>> {
+    let mut state = State::new(Options::default());
+    let mut named = BTreeMap::new();
+    for cohort in cohorts {
+        let name = cohort.metadata.name.as_deref().unwrap_or_default();
+        named.insert(name.to_owned(), cohort);
+        state.set_cohort(CohortSpec {
+            name,
+            parent: cohort.spec.parent_name.as_deref(),
+            quotas: Vec::new(),
+            weight: 1.0,
+        });
+    }
+    let mut nodes = Vec::new();
+    for queue in queues {
+        let id = state.set_queue(QueueSpec {
+            name: queue_name(queue),
+            cohort: queue.spec.cohort_name.as_deref(),
+            groups: Vec::new(),
+            preemption: Preemption::default(),
+            fungibility: FlavorFungibility::default(),
+            strategy: QueueingStrategy::default(),
+            elastic: None,
+            weight: 1.0,
+            is_active: true,
+        });
+        nodes.push((queue, id));
+    }
+    // A queue and a cohort may have the same name.
+    let mut trees: BTreeMap<(bool, String), CohortTree<'a>> = BTreeMap::new();
+    for (queue, id) in nodes {
+        if state.is_in_cohort_cycle(id) {
+            continue;
+        }
+        let path = state.path(id);
+        let mut way = path.split('/').skip(1);
+        let root = way.next().unwrap_or_default().to_owned();
+        let below = way.count();
+        let tree = trees.entry((below > 0, root.clone())).or_default();
+        tree.root = root;
+        tree.queues.push(queue);
+        tree.is_nested |= below > 1;
+    }
+    for (name, cohort) in named {
+        let path = state.cohort(&name).map(|id| state.path(id));
+        let root = path.as_deref().and_then(|it| it.split('/').nth(1));
+        let tree = root.and_then(|it| trees.get_mut(&(true, it.to_owned())));
+        if let Some(tree) = tree {
+            tree.cohorts.push(cohort);
+        }
+    }
+    let mut trees: Vec<CohortTree<'a>> = trees.into_values().collect();
+    for tree in &mut trees {
+        tree.queues.sort_by_key(|it| queue_name(it));
+    }
+    trees
+}
+
+fn queue_name(queue: &ClusterQueue) -> &str {
+    queue.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// A queue as a search sees it.
+#[derive(Clone, Debug)]
+pub struct QueueProfile {
+    /// Its name.
+    pub name: String,
+    /// Whom it may preempt.
+    pub preemption: Preemption,
+    /// Whether it is in a cohort.
+    pub has_cohort: bool,
+    /// Whether it may use more than its nominal quota.
+    pub may_borrow: bool,
+    /// The most that a workload in it could ever have of a resource that it has quota of.
+    pub(crate) max_usage: BTreeMap<ResourceId, Amount>,
+}
+
+impl QueueProfile {
+    /// Nothing where it has no quota.
+    pub(crate) fn max_usage_of(&self, resource: ResourceId) -> i64 {
+        self.max_usage.get(&resource).map_or(0, |it| it.get())
+    }
+}
+
+/// A tree in which nobody is.
+#[derive(Clone, Debug)]
+pub struct SimulatedCluster {
+    pub(crate) state: State,
+    /// The queues that take part, by name.
+    pub(crate) queues: Vec<QueueProfile>,
+    /// All quotas of queues and cohorts.
+    quotas: Vec<(ResourceId, Quota)>,
+    /// How many queues take no part.
+    pub(crate) excluded_queues: usize,
+}
+
+impl SimulatedCluster {
+    /// Reads a tree. Of many queues a few take part.
+    ///
+    /// # Errors
+    ///
+    /// The first [`ObjectError`] of an object that the core cannot have.
+    pub fn new(tree: &CohortTree<'_>, options: Options) -> Result<Self, ObjectError> {
+        let mut field = Self {
+            state: State::new(options),
+            queues: Vec::new(),
+            quotas: Vec::new(),
+            excluded_queues: 0,
+        };
+        let taken = select_queues(&tree.queues);
+        field.excluded_queues = tree.queues.len().saturating_sub(taken.len());
+        for cohort in &tree.cohorts {
+            let spec = cohort_spec(cohort, &mut field.state)?;
+            let quotas = spec.quotas.iter();
+            let quotas = quotas.map(|(of, quota)| (of.resource, *quota));
+            field.quotas.extend(quotas);
+            field.state.set_cohort(spec);
+        }
+        for queue in taken {
+            let spec = queue_spec(queue, &mut field.state, true)?;
+            let flavors = spec.groups.iter().flat_map(|it| &it.flavors);
+            let quotas: Vec<_> = flavors.flat_map(|it| it.quotas.iter().copied()).collect();
+            let is_free =
+                |(_, quota): &(ResourceId, Quota)| quota.borrowing_limit != Some(Amount::ZERO);
+            field.queues.push(QueueProfile {
+                name: spec.name.to_owned(),
+                preemption: spec.preemption,
+                has_cohort: spec.cohort.is_some(),
+                may_borrow: spec.cohort.is_some() && quotas.iter().any(is_free),
+                max_usage: max_usage_by_resource(&quotas, spec.cohort.is_some()),
+            });
+            field.quotas.extend(quotas);
+            field.state.set_queue(spec);
+        }
+        // Each run begins with a copy.
+        field.state.apply_changes();
+        Ok(field)
+    }
+
+    /// The queues that take part, by name.
+    #[must_use]
+    pub fn queues(&self) -> &[QueueProfile] {
+        &self.queues
+    }
+
+    /// The number of a resource.
+    pub fn resource(&mut self, name: &str) -> ResourceId {
+        self.state.resource(name)
+    }
+
+    /// What happens is told with the names of resources.
+    pub(crate) fn resource_name(&self, id: ResourceId) -> &str {
+        self.state.resource_name(id)
+    }
+
+    /// All quotas of a resource in the tree.
+    pub(crate) fn quotas_of(&self, resource: ResourceId) -> impl Iterator<Item = &Quota> {
+        let all = self.quotas.iter();
+        all.filter(move |(of, _)| *of == resource)
+            .map(|(_, quota)| quota)
+    }
+
+    /// The most that a workload could ever have of a resource.
+    pub(crate) fn total(&self, resource: ResourceId) -> i64 {
+        let nominal = self.quotas_of(resource).map(|it| it.nominal);
+        nominal.fold(Amount::ZERO, Amount::plus).get()
+    }
+}
+
+/// All pods of a workload's set are of one flavor, so the largest of them counts.
+fn max_usage_by_resource(quotas: &[(ResourceId, Quota)], has_cohort: bool) -> BTreeMap<ResourceId, Amount> {
+    let mut most = BTreeMap::new();
+    for (resource, quota) in quotas {
+        let more = if has_cohort {
+            quota.borrowing_limit.unwrap_or(Amount::UNLIMITED)
+        } else {
+            Amount::ZERO
+        };
+        let of_all: &mut Amount = most.entry(*resource).or_insert(Amount::ZERO);
+        *of_all = quota.nominal.plus(more).max(*of_all);
+    }
+    most
+}
+
+/// Which queues take part: of those with equal specs a few, and few in all.
+fn select_queues<'a>(queues: &[&'a ClusterQueue]) -> Vec<&'a ClusterQueue> {
+    let mut taken: Vec<&ClusterQueue> = Vec::new();
+    for queue in queues {
+        let alike = |it: &&&ClusterQueue| has_equal_spec(&it.spec, &queue.spec);
+        let is_one_of_many = taken.iter().filter(alike).count() >= EQUAL_QUEUES_MAX;
+        let has_room = taken.len() < QUEUES_MAX && !is_one_of_many;
+        if has_room || queues.len() <= QUEUES_MAX {
+            taken.push(queue);
+        }
+    }
+    taken
+}
+
+fn has_equal_spec(a: &ClusterQueueSpec, b: &ClusterQueueSpec) -> bool {
+    a.cohort_name == b.cohort_name
+        && a.resource_groups == b.resource_groups
+        && a.preemption == b.preemption
+        && a.queueing_strategy == b.queueing_strategy
+        && a.flavor_fungibility == b.flavor_fungibility
+        && a.fair_sharing == b.fair_sharing
+        && a.elastic == b.elastic
+}

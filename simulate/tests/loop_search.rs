@@ -1,0 +1,217 @@
+//! What the search finds in the queues of the loops that are kept, and of those that Kueue's users reported.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use insta::assert_snapshot;
+use lockkeeper_api::{ClusterQueue, Cohort};
+use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, KueueBugs, Options};
+use lockkeeper_simulate::loop_search::{LoopSearch, find_loop};
+use lockkeeper_simulate::{SimulatedCluster, cohort_trees};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// More than any of the kept loops needs.
+const DRAWS_MAX: u64 = 60_000;
+
+fn scenario_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/loops")
+}
+
+fn array_items<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    of[key].as_array().into_iter().flatten()
+}
+
+/// A scenario's quota as an object has it. Whole numbers are milli-CPU there.
+fn quota_manifest(of: &Value) -> Value {
+    let mut out = Map::from_iter([("name".to_owned(), of["resource"].clone())]);
+    for (from, to) in [
+        ("nominal", "nominalQuota"),
+        ("borrowingLimit", "borrowingLimit"),
+        ("lendingLimit", "lendingLimit"),
+    ] {
+        let amount = match &of[from] {
+            Value::Number(number) => json!(format!("{number}m")),
+            amount => amount.clone(),
+        };
+        if !amount.is_null() {
+            out.insert(to.to_owned(), amount);
+        }
+    }
+    Value::Object(out)
+}
+
+fn flavor(name: &Value, quotas: &[&Value]) -> Value {
+    let resources: Vec<_> = quotas.iter().map(|it| quota_manifest(it)).collect();
+    json!({"name": name, "resources": resources})
+}
+
+fn cluster_queue(of: &Value) -> ClusterQueue {
+    let groups = array_items(of, "resourceGroups").map(|group| {
+        let flavors = array_items(group, "flavors");
+        let flavors =
+            flavors.map(|it| flavor(&it["name"], &array_items(it, "quotas").collect::<Vec<_>>()));
+        json!({"coveredResources": group["resources"], "flavors": flavors.collect::<Vec<_>>()})
+    });
+    let mut spec = json!({
+        "cohortName": of["cohort"],
+        "resourceGroups": groups.collect::<Vec<_>>(),
+    });
+    for key in ["preemption", "queueingStrategy", "flavorFungibility"] {
+        spec[key] = of[key].clone();
+    }
+    let object = json!({"metadata": {"name": of["name"]}, "spec": spec});
+    serde_json::from_value(object).unwrap()
+}
+
+fn cohort(of: &Value) -> Cohort {
+    let groups = array_items(of, "quotas").map(|it| {
+        let flavors = [flavor(&it["flavor"], &[it])];
+        json!({"coveredResources": [it["resource"]], "flavors": flavors})
+    });
+    let groups: Vec<_> = groups.collect();
+    let spec = json!({"parentName": of["parent"], "resourceGroups": groups});
+    serde_json::from_value(json!({"metadata": {"name": of["name"]}, "spec": spec})).unwrap()
+}
+
+fn simulated_clusters(file: &str, former: KueueBugs) -> Vec<SimulatedCluster> {
+    let text = std::fs::read_to_string(scenario_folder().join(file)).unwrap();
+    let scenario: Value = serde_saphyr::from_str(&text).unwrap();
+    let queues: Vec<_> = array_items(&scenario, "clusterQueues")
+        .map(cluster_queue)
+        .collect();
+    let cohorts: Vec<_> = array_items(&scenario, "cohorts").map(cohort).collect();
+    let strategies = array_items(&scenario["fairSharing"], "preemptionStrategies");
+    let strategies = strategies.map(|it| match it.as_str().unwrap() {
+        "LessThanInitialShare" => FairStrategy::LessThanInitialShare,
+        _ => FairStrategy::LessThanOrEqualToFinalShare,
+    });
+    let algorithm = if scenario["algorithm"] == "fair" {
+        Algorithm::FairSharing(strategies.collect())
+    } else {
+        Algorithm::Classical
+    };
+    let options = Options {
+        algorithm,
+        damping: Damping::Off,
+        kueue_bugs: former,
+        ..Options::default()
+    };
+    let trees = cohort_trees(&queues, &cohorts);
+    let fields = trees
+        .iter()
+        .map(|it| SimulatedCluster::new(it, options.clone()).unwrap());
+    fields.collect()
+}
+
+/// The story of what is found, without any priority classes.
+fn find_report(file: &str, former: KueueBugs) -> Option<String> {
+    let priorities = BTreeSet::new();
+    let search = LoopSearch {
+        priorities: &priorities,
+        draws_max: DRAWS_MAX,
+    };
+    let fields = simulated_clusters(file, former);
+    let mut stories = fields
+        .iter()
+        .filter_map(|field| Some(find_loop(field, &search)?.report(field)));
+    Some(stories.next()?.join("\n"))
+}
+
+#[test]
+fn find_loop_in_every_recorded_scenario_succeeds() {
+    let files = std::fs::read_dir(scenario_folder())
+        .unwrap()
+        .map(|it| it.unwrap().path());
+    let files = files.filter(|it| it.extension().is_some_and(|it| it == "yaml"));
+    let names = files.map(|it| it.file_name().unwrap().to_str().unwrap().to_owned());
+    let mut names: Vec<String> = names.collect();
+    names.retain(|it| !it.starts_with("kueue-"));
+    names.sort();
+    assert_eq!(names.len(), 8, "{names:?}");
+    for name in names {
+        let story = find_report(&name, KueueBugs::default());
+        let story = story.unwrap_or_else(|| panic!("{name}: nothing is found"));
+        assert_snapshot!(name.trim_end_matches(".yaml").to_owned(), story);
+    }
+}
+
+#[test]
+fn find_loop_finds_published_loops() {
+    let none = KueueBugs::default();
+    for (number, former) in [
+        (
+            2821,
+            KueueBugs {
+                ignores_priority_in_cycle: true,
+                ..none
+            },
+        ),
+        (
+            3779,
+            KueueBugs {
+                borrows_under_fair_sharing: true,
+                ..none
+            },
+        ),
+        (
+            6947,
+            KueueBugs {
+                forgets_preemptors: true,
+                ..none
+            },
+        ),
+        (14543, none),
+    ] {
+        let story = find_report(&format!("kueue-{number}.yaml"), former);
+        let story = story.unwrap_or_else(|| panic!("{number}: nothing is found"));
+        assert_snapshot!(format!("kueue-{number}"), story);
+    }
+}
+
+#[test]
+fn find_loop_fixed_kueue_bugs_finds_none() {
+    for number in [3779, 6947] {
+        let story = find_report(&format!("kueue-{number}.yaml"), KueueBugs::default());
+        assert_eq!(story, None, "{number}");
+    }
+}
+
+/// `count` queues that are all alike, in one cohort.
+fn equal_queues(count: usize) -> Vec<ClusterQueue> {
+    let queue = |number: usize| {
+        let flavor = json!({"name": "spot", "quotas": [{"resource": "cpu", "nominal": "4"}]});
+        cluster_queue(&json!({
+            "name": format!("q{number:04}"),
+            "cohort": "all",
+            "resourceGroups": [{"resources": ["cpu"], "flavors": [flavor]}],
+            "preemption": {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}},
+        }))
+    };
+    (0..count).map(queue).collect()
+}
+
+#[test]
+fn find_loop_equal_queues_are_sampled() {
+    let queues = equal_queues(1_000);
+    let trees = cohort_trees(&queues, &[]);
+    assert_eq!(trees.len(), 1);
+    assert_eq!(trees[0].queues.len(), 1_000);
+    let options = Options {
+        damping: Damping::Off,
+        ..Options::default()
+    };
+    let field = SimulatedCluster::new(&trees[0], options).unwrap();
+    let priorities = BTreeSet::new();
+    let search = LoopSearch {
+        priorities: &priorities,
+        draws_max: DRAWS_MAX,
+    };
+    let story = find_loop(&field, &search).unwrap().report(&field);
+    assert_snapshot!(story.join("\n"));
+}

@@ -1,0 +1,307 @@
+//! What rules say in Kubernetes' CEL, a real API server answers as the rules do: by the schemas of lockkeeper's kinds, and
+//! by admission policies, when objects are made and when they are changed.
+//!
+//! `LOCKKEEPER_ASKED` says how many objects there are for each rule.
+
+#[path = "../../../crdgen/tests/agreement/generator.rs"]
+mod generator;
+#[path = "../../../crdgen/tests/agreement/rules.rs"]
+mod rules;
+
+use std::env;
+
+use lockkeeper_policies::rule::RuleInfo;
+use serde_json::Value;
+
+use self::generator::{Draw, changed, examples};
+use self::rules::{Schema, judge, version};
+use super::Scenario;
+use crate::client::{Response, Client};
+use crate::lockkeeper::{self, Protocol};
+use crate::objects::collection;
+use crate::fixture::{self, Fixture};
+use crate::wait;
+
+pub fn scenarios() -> Vec<Scenario> {
+    let name = "schemas and admission policies say what rules say";
+    vec![Scenario::new(name, cel_rules_match_native_rules).only(Protocol::Http1)]
+}
+
+/// How many objects there are for each rule, if nobody says.
+const CASES_PER_RULE_DEFAULT: usize = 200;
+
+/// An update of a rule's kind, and what the rule says.
+struct UpdateCase {
+    rule: RuleInfo,
+    /// Whether the schema says all that the rule does. What it cannot afford is for policies alone.
+    is_for_schema: bool,
+    new: Value,
+    /// As it is stored.
+    old: Value,
+    expected: ExpectedResult,
+}
+
+/// What a rule says of an update.
+struct ExpectedResult {
+    /// Whether the new object could be made.
+    is_accepted: bool,
+    /// Whether the old one could.
+    was_accepted: bool,
+    /// Whether the one may become the other.
+    is_update_allowed: bool,
+}
+
+/// What was asked, and what was answered otherwise than the rules do.
+#[derive(Default)]
+struct AgreementTally {
+    requests: usize,
+    rejected: usize,
+    disagreements: Vec<String>,
+}
+
+impl AgreementTally {
+    fn record(&mut self, said: bool, expected: bool, case: &UpdateCase, what: &str, answer: &Response) {
+        self.requests += 1;
+        self.rejected += usize::from(!said);
+        if said != expected {
+            let text = format!(
+                "{} {what}: {}\nfrom {}\nanswer {answer:?}",
+                case.rule.id, case.new, case.old
+            );
+            self.disagreements.push(text);
+        }
+    }
+
+    fn report(&self, what: &str) {
+        println!(
+            "{what}: {} asked, {} refused, {} disagreements",
+            self.requests,
+            self.rejected,
+            self.disagreements.len()
+        );
+        for text in self.disagreements.iter().take(3) {
+            println!("{text}");
+        }
+        assert!(self.disagreements.is_empty(), "{what} and the rules differ");
+        assert!(
+            self.rejected * 20 > self.requests,
+            "{what}: hardly anything was refused"
+        );
+    }
+}
+
+fn cel_rules_match_native_rules(stage: &mut Fixture, _: Protocol) {
+    let kubectl = stage.without_webhook_and_rules();
+    fixture::sweep(&kubectl);
+    let mut client = stage.cluster().client();
+    // What is soft is in no schema, and policies warn of it.
+    let soft = fixture::warn_only_config(&stage.new_folder());
+    let policies = lockkeeper::output(&["crds", "policies", "--config", soft.to_str().unwrap()]);
+    let policies = without_mutating_policies(&policies);
+    kubectl
+        .apply(&policies, &["--server-side"])
+        .expect_accepted_without_warning();
+    let cases: Vec<UpdateCase> = rules::rules().iter().flat_map(cases).collect();
+    wait_until_enforced(&mut client, &cases);
+
+    let (mut made, mut updated) = (AgreementTally::default(), AgreementTally::default());
+    let mut kept: Vec<UpdateCase> = Vec::new();
+    for mut case in cases {
+        let answer = create(&mut client, &case.new, true);
+        made.record(
+            !has_warning(&answer, &case),
+            case.expected.is_accepted,
+            &case,
+            "is made",
+            &answer,
+        );
+        case.old = store(&mut client, &case.old);
+        let answer = replace(&mut client, &case);
+        let said = !has_warning(&answer, &case);
+        // A policy knows neither how often a mistake stood there nor, of lists without keys, where.
+        let is_same =
+            said == case.expected.is_update_allowed || (!case.expected.is_accepted && !case.expected.was_accepted);
+        let expected = if is_same { said } else { case.expected.is_update_allowed };
+        updated.record(said, expected, &case, "is changed", &answer);
+        kept.push(case);
+    }
+    made.report("admission policies, made");
+    updated.report("admission policies, changed");
+    kubectl
+        .with_input(&["delete", "-f", "-"], &policies)
+        .expect_accepted();
+
+    stage.without_webhook();
+    let (mut made, mut updated) = (AgreementTally::default(), AgreementTally::default());
+    for case in &kept {
+        if !case.is_for_schema {
+            continue;
+        }
+        // The other version is stored by its name.
+        let mut new = case.new.clone();
+        new["metadata"]["name"] = "another".into();
+        let answer = create(&mut client, &new, true);
+        made.record(
+            !is_rejected_by(&answer, case),
+            case.expected.is_accepted,
+            case,
+            "is made",
+            &answer,
+        );
+        let answer = replace(&mut client, case);
+        let said = !is_rejected_by(&answer, case);
+        // The API server looks anew at a list whose items it cannot tell apart.
+        let is_anew = case.expected.is_update_allowed && !said && !case.expected.is_accepted;
+        let expected = case.expected.is_update_allowed && !is_anew;
+        updated.record(said, expected, case, "is changed", &answer);
+    }
+    made.report("schemas, made");
+    updated.report("schemas, changed");
+    for kind in [
+        "ClusterQueue",
+        "Cohort",
+        "LocalQueue",
+        "ResourceFlavor",
+        "Workload",
+    ] {
+        // One by one takes as long as all that is asked.
+        client.delete(&collection(kind)).unwrap();
+    }
+}
+
+/// Policies, but for those that fill in: objects are judged here as they are.
+fn without_mutating_policies(policies: &str) -> String {
+    let all = policies.split("---\n");
+    let judging: Vec<&str> = all
+        .filter(|it| !it.contains("kind: MutatingAdmissionPolicy"))
+        .collect();
+    judging.join("---\n")
+}
+
+/// Updates of objects of a rule's kind, near what it allows. Pods are not asked about: theirs may not be changed so.
+fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
+    let given = env::var("LOCKKEEPER_ASKED").ok();
+    let count = given.map_or(CASES_PER_RULE_DEFAULT, |it| it.parse().expect("a number"));
+    let mut out = Vec::new();
+    if rule.group != lockkeeper_api::GROUP {
+        return out;
+    }
+    let schema = Schema::of(rule);
+    let judge = judge(rule);
+    let seeds = examples(rule.doc, version(rule), &rule.kind);
+    let mut draw = Draw::new(11);
+    let mut before: Option<Value> = None;
+    while out.len() < count {
+        let seed = match &before {
+            Some(object) if draw.below(2) == 0 => object.clone(),
+            _ => seeds[draw.below(seeds.len())].clone(),
+        };
+        let mut new = changed(&seed, &schema.plain, &mut draw);
+        let mut old = seed;
+        let name = format!(
+            "{}-{}-{}",
+            rule.id.to_lowercase(),
+            rule.kind.to_lowercase(),
+            out.len()
+        );
+        for object in [&mut new, &mut old] {
+            schema.shape.fill(object);
+            object["metadata"]["name"] = name.clone().into();
+        }
+        if !schema.is_shaped(&new) || !schema.is_shaped(&old) {
+            continue;
+        }
+        let said = (
+            judge(rule.id, &new, None),
+            judge(rule.id, &old, None),
+            judge(rule.id, &new, Some(&old)),
+        );
+        let (Some(is_accepted), Some(was_accepted), Some(is_kept)) = said else {
+            continue;
+        };
+        before = Some(new.clone());
+        out.push(UpdateCase {
+            rule: rule.clone(),
+            is_for_schema: schema.of_rule.is_some() && schema.is_whole,
+            new,
+            old,
+            expected: ExpectedResult {
+                is_accepted,
+                was_accepted,
+                is_update_allowed: is_kept,
+            },
+        });
+    }
+    out
+}
+
+/// Waits until policies are asked: they hold a moment after they are stored.
+#[track_caller]
+fn wait_until_enforced(client: &mut Client, cases: &[UpdateCase]) {
+    let mut seen: Vec<&str> = Vec::new();
+    for case in cases {
+        let is_new = !seen.contains(&case.rule.kind.as_str());
+        if case.expected.is_accepted || !is_new {
+            continue;
+        }
+        seen.push(&case.rule.kind);
+        let asked = || Ok(has_warning(&create(client, &case.new, true), case).then_some(()));
+        let late = || format!("policies for {} do not hold", case.rule.kind);
+        wait::until(asked, late).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+fn create(client: &mut Client, object: &Value, is_dry: bool) -> Response {
+    let dry = if is_dry { "?dryRun=All" } else { "" };
+    let path = format!("{}{dry}", collection(object["kind"].as_str().unwrap()));
+    let mut object = object.clone();
+    object["metadata"]["namespace"] = Value::Null;
+    client.create(&path, &object).unwrap()
+}
+
+/// Stores an object, with its status: that is not taken when it is made.
+#[track_caller]
+fn store(client: &mut Client, object: &Value) -> Value {
+    let made = create(client, object, false);
+    assert_eq!(made.status, 201, "{made:?}");
+    let mut stored = made.body;
+    if object["status"].is_null() {
+        return stored;
+    }
+    stored["status"] = object["status"].clone();
+    let [kind, name] =
+        [&object["kind"], &object["metadata"]["name"]].map(|it| it.as_str().unwrap());
+    let path = format!("{}/{name}/status", collection(kind));
+    let answer = client.replace(&path, &stored).unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.body
+}
+
+fn replace(client: &mut Client, case: &UpdateCase) -> Response {
+    let name = case.old["metadata"]["name"].as_str().unwrap();
+    let path = format!("{}/{name}?dryRun=All", collection(&case.rule.kind));
+    let mut object = case.new.clone();
+    object["metadata"] = case.old["metadata"].clone();
+    client.replace(&path, &object).unwrap()
+}
+
+/// Whether an answer warns of what the rule finds. It must be an answer to an object of the right shape.
+#[track_caller]
+fn has_warning(answer: &Response, case: &UpdateCase) -> bool {
+    assert!(
+        [200, 201].contains(&answer.status),
+        "{}: {answer:?}\n{}",
+        case.rule.id,
+        case.new
+    );
+    let id = format!("[{}]", case.rule.id);
+    answer.warnings.iter().any(|it| it.contains(&id))
+}
+
+/// Whether an answer refuses for what the rule finds. For other rules it may be refused as well.
+#[track_caller]
+fn is_rejected_by(answer: &Response, case: &UpdateCase) -> bool {
+    assert!([200, 201, 422].contains(&answer.status), "{answer:?}");
+    let id = format!("[{}]", case.rule.id);
+    answer.status == 422 && answer.body["message"].as_str().unwrap().contains(&id)
+}

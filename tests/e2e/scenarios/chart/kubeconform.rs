@@ -1,0 +1,98 @@
+//! What is rendered has the shape that the API server publishes: kubeconform, with schemas made of its `OpenAPI`.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::rendered::CASES;
+use crate::helm::{Helm, kubeconform};
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::Protocol;
+use crate::fixture::Fixture;
+
+/// Kinds of projects whose definitions are not on the cluster: nothing says what shape they have.
+const UNPUBLISHED: &[&str] = &["Certificate", "Issuer", "ServiceMonitor"];
+
+pub fn matches_published_schemas(stage: &mut Fixture, _: Protocol) {
+    let folder = stage.new_folder();
+    let kubectl = stage.cluster().kubectl().clone();
+    let schemas = folder.join("schemas");
+    write_schemas(&kubectl, &schemas);
+    let helm = Helm::without_cluster(&folder.join("helm"));
+    let file = folder.join("rendered.yaml");
+    for (name, values) in CASES.iter().chain([&("default", "")]) {
+        fs::write(&file, helm.template(values).assert_silent().stdout).unwrap();
+        let printed = kubeconform(&schemas, UNPUBLISHED, &file);
+        assert!(printed.ok, "{name}: {}{}", printed.stdout, printed.stderr);
+        assert!(
+            printed.stdout.contains("Invalid: 0, Errors: 0"),
+            "{}",
+            printed.stdout
+        );
+    }
+    // A field that nobody knows is seen.
+    let rendered = helm.template("").assert_silent().stdout;
+    let wrong = rendered.replace("minAvailable: 1", "minimumAvailable: 1");
+    fs::write(&file, wrong).unwrap();
+    let printed = kubeconform(&schemas, UNPUBLISHED, &file);
+    assert!(
+        printed.stdout.contains("Invalid: 1, Errors: 0"),
+        "{}",
+        printed.stdout
+    );
+}
+
+/// A file for each kind that the API server serves.
+fn write_schemas(kubectl: &Kubectl, folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    let raw = |path: &str| -> Value {
+        let reply = kubectl.run(&["get", "--raw", path]).expect_accepted();
+        serde_json::from_str(&reply.stdout).unwrap()
+    };
+    let index = raw("/openapi/v3");
+    for (path, entry) in index["paths"].as_object().unwrap() {
+        if !path.starts_with("api/") && !path.starts_with("apis/") {
+            continue;
+        }
+        let mut document = raw(entry["serverRelativeURL"].as_str().unwrap());
+        tighten(&mut document["components"]);
+        let components = &document["components"];
+        for (name, schema) in components["schemas"].as_object().into_iter().flatten() {
+            let kinds = schema["x-kubernetes-group-version-kind"].as_array();
+            for kind in kinds.into_iter().flatten() {
+                let reference = format!("#/components/schemas/{name}");
+                let whole = json!({"$ref": reference, "components": components});
+                fs::write(folder.join(file(kind)), whole.to_string()).unwrap();
+            }
+        }
+    }
+}
+
+/// As kubeconform asks for it: a kind of the core group is of the group of its version.
+fn file(kind: &Value) -> String {
+    let word = |key: &str| kind[key].as_str().unwrap().to_lowercase();
+    let (group, version) = (word("group"), word("version"));
+    let group = if group.is_empty() {
+        version.clone()
+    } else {
+        group
+    };
+    format!("{}-{group}-{version}.json", word("kind"))
+}
+
+/// Makes every section refuse what it does not name.
+fn tighten(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            let is_section = map.get("properties").is_some_and(Value::is_object);
+            let is_open = map.contains_key("x-kubernetes-preserve-unknown-fields");
+            if is_section && !is_open && map.get("type") == Some(&json!("object")) {
+                map.entry("additionalProperties").or_insert(json!(false));
+            }
+            map.values_mut().for_each(tighten);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tighten),
+        _ => {}
+    }
+}

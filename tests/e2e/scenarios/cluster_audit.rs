@@ -1,0 +1,292 @@
+//! `check` with a cluster: what it knows of references from there, and what it says of what is stored.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::Scenario;
+use crate::cluster::UNPRIVILEGED_ACCOUNT;
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::{self, Protocol};
+use crate::manifests::{self, CLUSTER_OBJECTS};
+use crate::objects::Objects;
+use crate::fixture::{self, Fixture};
+use crate::wait;
+
+pub fn scenarios() -> Vec<Scenario> {
+    [
+        Scenario::new("check knows from a cluster what is missing", references_resolved_from_cluster),
+        Scenario::new("what is stored is judged, page by page", stored_objects_are_checked),
+        Scenario::new("who may not list is told what is missing", missing_list_rights_are_reported),
+    ]
+    .into_iter()
+    .map(|it| it.only(Protocol::Http1))
+    .collect()
+}
+
+/// More than two pages of 250.
+const FLAVORS: usize = 510;
+
+/// A cluster with the definitions and no webhook, and the things that are there in every trial.
+#[track_caller]
+fn start_without_webhook(stage: &mut Fixture) -> Kubectl {
+    let kubectl = stage.without_webhook_and_rules();
+    fixture::sweep(&kubectl);
+    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted();
+    kubectl
+}
+
+/// What `check` prints as JSON, and its exit code.
+#[track_caller]
+fn check(arguments: &[&str], kubeconfig: &Path) -> (Value, Option<i32>) {
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let with = ["check", "--output", "json", "--kubeconfig", kubeconfig];
+    let output = lockkeeper::run(&[&with[..], arguments].concat());
+    let told = serde_json::from_slice(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    (
+        told.unwrap_or_else(|e| panic!("{e}: {stderr}")),
+        output.status.code(),
+    )
+}
+
+/// The rule, the severity, the object and the field of each finding.
+fn findings(told: &Value) -> Vec<String> {
+    let all = told["findings"].as_array().unwrap().iter();
+    all.map(|it| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let [rule, severity, field] = ["rule", "severity", "field"].map(|key| text(&it[key]));
+        format!("{rule} {severity} {} {field}", text(&it["object"]["name"]))
+    })
+    .collect()
+}
+
+fn references_resolved_from_cluster(stage: &mut Fixture, _: Protocol) {
+    let kubectl = start_without_webhook(stage);
+    let folder = stage.new_folder();
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("workloads.yaml");
+    let known = manifests::workload_of_class("team", "known", "high");
+    let lost = manifests::workload_of_class("team", "lost", "highest");
+    fs::write(&file, manifests::file(&[&known, &lost])).unwrap();
+    let path = file.to_str().unwrap();
+
+    // Nobody knows what is on a cluster.
+    let alone = lockkeeper::run(&["check", path]);
+    assert!(alone.status.success(), "{alone:?}");
+    let (told, code) = check(&[path], kubectl.kubeconfig());
+    let missing = "WL004 error lost spec.priorityClassName";
+    assert_eq!(
+        (findings(&told), code),
+        (vec![missing.to_owned()], Some(1)),
+        "{told:#}"
+    );
+
+    // The same file is good when the class is there.
+    let class = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: highest}\nvalue: 2000\n";
+    kubectl.apply(class, &[]).expect_accepted_without_warning();
+    let (told, code) = check(&[path], kubectl.kubeconfig());
+    assert_eq!((findings(&told), code), (vec![], Some(0)), "{told:#}");
+}
+
+fn stored_objects_are_checked(stage: &mut Fixture, _: Protocol) {
+    let kubectl = start_without_webhook(stage);
+    let objects = Objects::new(stage.cluster().client());
+    let before = check(&["--stored"], kubectl.kubeconfig()).0;
+    let objects_before = before["summary"]["objects"].as_u64().unwrap();
+    for number in 0..FLAVORS {
+        objects.create(&flavor(&format!("f{number:03}"), &json!([])));
+    }
+    // They were made before anybody guarded them: the last of a list, and the first.
+    let taint = json!({"key": "gpu", "effect": "NoSchedule"});
+    for name in ["a", "z"] {
+        objects.create(&flavor(name, &json!([taint, taint])));
+    }
+    kubectl
+        .apply(
+            &manifests::workload_of_class("team", "lost", "highest"),
+            &[],
+        )
+        .expect_accepted_without_warning();
+
+    let select = ["--stored", "--select", "RF002,WL004"];
+    let (told, code) = check(&select, kubectl.kubeconfig());
+    let expected = [
+        "RF002 error a spec.nodeTaints[1]",
+        "RF002 error z spec.nodeTaints[1]",
+        "WL004 error lost spec.priorityClassName",
+    ];
+    assert_eq!(
+        (findings(&told), code),
+        (expected.map(str::to_owned).to_vec(), Some(1))
+    );
+    let (all, _) = check(&["--stored"], kubectl.kubeconfig());
+    let made = u64::try_from(FLAVORS + 3).unwrap();
+    assert_eq!(
+        all["summary"]["objects"],
+        objects_before + made,
+        "{}",
+        all["summary"]
+    );
+    assert_eq!(all["summary"]["unreadable"], 0);
+
+    reports(&kubectl, &select);
+    fixture::sweep(&kubectl);
+}
+
+/// What is printed as reports is what an API server takes.
+#[track_caller]
+fn reports(kubectl: &Kubectl, select: &[&str]) {
+    let definitions: String = ["PolicyReport", "ClusterPolicyReport"]
+        .iter()
+        .map(|kind| definition(kind))
+        .collect();
+    kubectl.apply(&definitions, &[]).expect_accepted_without_warning();
+    let established = [
+        "wait",
+        "--for=condition=Established",
+        "--timeout=60s",
+        "-f",
+        "-",
+    ];
+    kubectl.with_input(&established, &definitions).expect_accepted();
+
+    let kubeconfig = kubectl.kubeconfig().to_str().unwrap();
+    let print = ["check", "--kubeconfig", kubeconfig, "--policy-report", "-"];
+    let output = lockkeeper::run(&[&print[..], select].concat());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    kubectl.apply(&text, &["--server-side"]).expect_accepted_without_warning();
+
+    let results = |arguments: &[&str]| {
+        let report = kubectl.get(arguments);
+        let results = report["results"].as_array().unwrap().clone();
+        let fail = report["summary"]["fail"].as_u64().unwrap();
+        assert_eq!(results.len(), usize::try_from(fail).unwrap(), "{report:#}");
+        let named = results.iter().map(|it| {
+            let resource = &it["resources"][0];
+            format!("{} {} {}", it["policy"], resource["kind"], resource["name"])
+        });
+        named.map(|it| it.replace('"', "")).collect::<BTreeSet<_>>()
+    };
+    let flavors = results(&["clusterpolicyreports.wgpolicyk8s.io", "lockkeeper"]);
+    assert_eq!(
+        flavors,
+        ["RF002 ResourceFlavor a", "RF002 ResourceFlavor z"]
+            .map(str::to_owned)
+            .into()
+    );
+    let workloads = results(&["policyreports.wgpolicyk8s.io", "lockkeeper", "-n", "team"]);
+    assert_eq!(workloads, ["WL004 Workload lost".to_owned()].into());
+    // An hour later nothing has changed, and nothing is to be written.
+    kubectl.apply(&text, &["--server-side"]).expect_accepted_without_warning();
+    kubectl
+        .with_input(&["delete", "-f", "-"], &definitions)
+        .expect_accepted();
+}
+
+fn missing_list_rights_are_reported(stage: &mut Fixture, _: Protocol) {
+    let kubectl = start_without_webhook(stage);
+    let stranger = stage.cluster().unprivileged().to_owned();
+    let stranger = stranger.to_str().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = lockkeeper::run(&[&["check", "--kubeconfig", stranger], arguments].concat());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), stderr)
+    };
+    for arguments in [["examples/good"], ["--stored"]] {
+        let (code, stderr) = run(&arguments);
+        assert_eq!(code, Some(2), "{stderr}");
+        for part in [
+            "the user of the kubeconfig may not list",
+            "a role with the verb list allows it",
+            "cannot list resource",
+        ] {
+            assert!(stderr.contains(part), "{stderr}");
+        }
+    }
+
+    // The right that it names is what is missing, one after another. The API server takes note of it a moment later.
+    let mut given = BTreeSet::new();
+    let mut last = String::new();
+    let code = wait::until(
+        || {
+            let (code, stderr) = run(&["--stored"]);
+            last = stderr;
+            let Some((_, rest)) = last.split_once("may not list ") else {
+                return Ok(Some(code));
+            };
+            // Such as `pods (v1)`, or `jobs (batch/v1)`.
+            let (plural, rest) = rest.split_once(" (").unwrap();
+            let (version, _) = rest.split_once(')').unwrap();
+            let group = version.split_once('/').map_or("", |(group, _)| group);
+            if given.insert((group.to_owned(), plural.to_owned())) {
+                kubectl.apply(&role(&given), &[]).expect_accepted();
+            }
+            Ok(None)
+        },
+        || "there is always another right missing".to_owned(),
+    );
+    let code = code.unwrap_or_else(|e| panic!("{e}: {last}"));
+    assert_eq!(code, Some(0));
+    assert!(given.len() > 5, "{given:?}");
+    kubectl
+        .with_input(&["delete", "-f", "-"], &role(&given))
+        .expect_accepted();
+}
+
+/// The right to list these, for the stranger.
+fn role(given: &BTreeSet<(String, String)>) -> String {
+    let rules: Vec<Value> = given
+        .iter()
+        .map(|(group, plural)| json!({"apiGroups": [group], "resources": [plural], "verbs": ["list"]}))
+        .collect();
+    let metadata = json!({"name": "stranger-lists"});
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": metadata, "rules": rules});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "stranger-lists"},
+        "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": UNPRIVILEGED_ACCOUNT}]});
+    format!("{role}\n---\n{binding}\n")
+}
+
+fn flavor(name: &str, taints: &Value) -> Value {
+    json!({"apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ResourceFlavor",
+        "metadata": {"name": name}, "spec": {"nodeTaints": taints}})
+}
+
+/// A definition of the reports of the Policy working group, as strict as its own where we write.
+fn definition(kind: &str) -> String {
+    let singular = kind.to_lowercase();
+    let scope = if kind == "PolicyReport" {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
+    let text = json!({"type": "string"});
+    let whole = json!({"type": "integer"});
+    let resource = json!({"type": "object", "properties": {
+        "apiVersion": text, "kind": text, "name": text, "namespace": text}});
+    let result = json!({"type": "object", "required": ["policy"], "properties": {
+        "source": text, "policy": text, "rule": text, "message": text,
+        "result": {"type": "string", "enum": ["pass", "fail", "warn", "error", "skip"]},
+        "severity": {"type": "string", "enum": ["critical", "high", "low", "medium", "info"]},
+        "resources": {"type": "array", "items": resource},
+        "properties": {"type": "object", "additionalProperties": text}}});
+    let summary = json!({"type": "object", "properties": {
+        "pass": whole, "fail": whole, "warn": whole, "error": whole, "skip": whole}});
+    let schema = json!({"type": "object", "properties": {
+        "results": {"type": "array", "items": result}, "summary": summary}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{singular}s.wgpolicyk8s.io"),
+            "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/wg-policy-prototypes"}},
+        "spec": {"group": "wgpolicyk8s.io", "scope": scope,
+            "names": {"kind": kind, "plural": format!("{singular}s"), "singular": singular, "listKind": format!("{kind}List")},
+            "versions": [{"name": "v1alpha2", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]},
+    });
+    format!("{definition}\n---\n")
+}

@@ -1,0 +1,322 @@
+//! A kind with two versions on a real API server: one is written, the other is read.
+
+mod migration;
+mod server;
+mod fixture;
+
+use lockkeeper_api::conversion::PRESERVED_ANNOTATION_PREFIX;
+use serde_json::{Value, json};
+
+use self::fixture::{ConversionFixture, newer, older, resource, assert_same};
+use super::Scenario;
+use crate::kubectl::KubectlOutput;
+use crate::lockkeeper::Protocol;
+use crate::reservation::GROUP;
+use crate::snapshot;
+use crate::fixture::Fixture;
+use crate::wait;
+use crate::watcher::Watch;
+
+pub fn scenarios() -> Vec<Scenario> {
+    [
+        Scenario::new("converted: one version is written and the other read", read_other_version),
+        Scenario::new(
+            "converted: an edit in one version costs the other nothing",
+            edit_keeps_other_version_fields,
+        ),
+        Scenario::new("converted: both versions are watched", watch_both_versions),
+        Scenario::new(
+            "converted: both versions are applied by the server",
+            server_side_apply_both_versions,
+        ),
+        Scenario::new("converted: an annotation of others does no harm", invalid_preserved_fields_annotation),
+        Scenario::new("converted: what cannot be is told by its field", unconvertible_object_rejected),
+        Scenario::new("converted: while the server is away", server_unavailable),
+        Scenario::new(
+            "converted: stored objects are migrated",
+            migration::stored_objects_migrate,
+        ),
+    ]
+    .into_iter()
+    .map(|it| it.only(Protocol::Http2))
+    .collect()
+}
+
+/// What `older` is in the newer version.
+fn older_as_newer(name: &str) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/v1beta1"), "kind": "Reservation", "metadata": {"name": name},
+        "spec": {
+            "team": "speech", "user": "ada", "durationSeconds": 5400, "guarantee": "BestEffort", "cpu": "16",
+            "windows": {"day": {"start": "06:00"}, "night": {"start": "22:00"}},
+        },
+    })
+}
+
+/// What `newer` is in the older version.
+fn newer_as_older(name: &str) -> Value {
+    json!({
+        "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "Reservation", "metadata": {"name": name},
+        "spec": {
+            "owner": "vision/bo", "minutes": 6, "mode": "Soft", "amount": "8",
+            "windows": [{"name": "night", "start": "22:00"}],
+        },
+    })
+}
+
+fn read_other_version(stage: &mut Fixture, _: Protocol) {
+    // Whichever of them is stored.
+    for stored in ["v1alpha1", "v1beta1"] {
+        let site = ConversionFixture::start(stage, stored);
+        let reply = site
+            .kubectl
+            .apply(&older("one").to_string(), &[])
+            .expect_accepted();
+        assert_eq!(reply.stderr, format!("Warning: {}\n", fixture::WARNING));
+        site.kubectl
+            .apply(&newer("two").to_string(), &[])
+            .expect_accepted_without_warning();
+        assert_same(&site.get("v1alpha1", "one"), &older("one"));
+        assert_same(&site.get("v1beta1", "one"), &older_as_newer("one"));
+        assert_same(&site.get("v1alpha1", "two"), &newer_as_older("two"));
+        assert_same(&site.get("v1beta1", "two"), &newer("two"));
+        for (version, expected) in [
+            ("v1alpha1", [older("one"), newer_as_older("two")]),
+            ("v1beta1", [older_as_newer("one"), newer("two")]),
+        ] {
+            let list = site.list(version);
+            assert_eq!(list.len(), 2);
+            for (found, expected) in list.iter().zip(&expected) {
+                assert_same(found, expected);
+            }
+        }
+        // Nobody but the version that lacks something carries it.
+        let kept = |version, name| {
+            let object = site.get(version, name);
+            let annotations = object["metadata"]["annotations"].as_object();
+            let mut names = annotations.into_iter().flat_map(|it| it.keys());
+            names.any(|it| it.starts_with(PRESERVED_ANNOTATION_PREFIX))
+        };
+        let carriers = [
+            ("v1alpha1", "one"),
+            ("v1beta1", "one"),
+            ("v1alpha1", "two"),
+            ("v1beta1", "two"),
+        ];
+        let carriers = carriers.map(|(version, name)| kept(version, name));
+        assert_eq!(carriers, [false, true, true, false], "{stored}");
+        assert!(site.server.count("converted") > 0);
+        assert_eq!(
+            [site.server.count("refused"), site.server.count("error")],
+            [0, 0]
+        );
+        site.end();
+    }
+}
+
+#[track_caller]
+fn patch(site: &ConversionFixture, version: &str, change: &Value, flags: &[&str]) {
+    let (resource, change) = (resource(version), change.to_string());
+    let patch = ["patch", &resource, "one", "--type=merge", "-p", &change];
+    site.kubectl.run(&[&patch[..], flags].concat()).expect_accepted();
+}
+
+fn edit_keeps_other_version_fields(stage: &mut Fixture, _: Protocol) {
+    let site = ConversionFixture::start(stage, "v1alpha1");
+    site.kubectl
+        .apply(&older("one").to_string(), &[])
+        .expect_accepted();
+    let windows = json!({"night": {"zone": "UTC"}, "day": null, "noon": {"start": "12:00"}});
+    let change = json!({"spec": {"cpu": "32", "tolerant": true, "windows": windows}});
+    patch(&site, "v1beta1", &change, &[]);
+    let status = json!({"status": {"phase": "Held"}});
+    patch(&site, "v1beta1", &status, &["--subresource=status"]);
+    let mut expected = older("one");
+    expected["spec"]["amount"] = "32".into();
+    let windows = json!([{"name": "night", "start": "22:00"}, {"name": "noon", "start": "12:00"}]);
+    expected["spec"]["windows"] = windows;
+    expected["status"] = json!({"state": "Held"});
+    assert_same(&site.get("v1alpha1", "one"), &expected);
+    // And the other way: what only the newer version has stays.
+    let change = json!({"spec": {"minutes": 7, "mode": "Hard"}});
+    patch(&site, "v1alpha1", &change, &[]);
+    let mut expected = older_as_newer("one");
+    expected["spec"] = json!({
+        "team": "speech", "user": "ada", "durationSeconds": 420, "guarantee": "Guaranteed", "cpu": "32", "tolerant": true,
+        "windows": {"night": {"start": "22:00", "zone": "UTC"}, "noon": {"start": "12:00"}},
+    });
+    expected["status"] = json!({"phase": "Held"});
+    assert_same(&site.get("v1beta1", "one"), &expected);
+    assert_eq!(site.get("v1alpha1", "one")["spec"]["note"], "for the paper");
+    site.end();
+}
+
+fn watch_both_versions(stage: &mut Fixture, _: Protocol) {
+    let site = ConversionFixture::start(stage, "v1alpha1");
+    let server = stage.cluster().watch_server();
+    let watches = ["v1alpha1", "v1beta1"].map(|version| {
+        let path = format!("/apis/{GROUP}/{version}/namespaces/default/reservations");
+        let list = site.kubectl.get(&[&resource(version)]);
+        // kubectl makes a list of its own, without a version.
+        assert_eq!(list["items"], json!([]));
+        Watch::start(server.clone(), path, "0".to_owned())
+    });
+    site.kubectl
+        .apply(&older("one").to_string(), &[])
+        .expect_accepted();
+    site.kubectl
+        .apply(&newer("two").to_string(), &[])
+        .expect_accepted();
+    let expected = [
+        [older("one"), newer_as_older("two")],
+        [older_as_newer("one"), newer("two")],
+    ];
+    for (watch, expected) in watches.iter().zip(&expected) {
+        let all = || Ok((watch.versions().len() >= 2).then_some(()));
+        wait::until(all, || format!("the watch shows only {:?}", watch.versions())).unwrap();
+        for (found, expected) in watch.versions().iter().zip(expected) {
+            assert_same(found, expected);
+        }
+    }
+    drop(watches);
+    site.end();
+}
+
+fn server_side_apply_both_versions(stage: &mut Fixture, _: Protocol) {
+    let site = ConversionFixture::start(stage, "v1alpha1");
+    let apply = |manager: &str, object: &Value| -> KubectlOutput {
+        let manager = format!("--field-manager={manager}");
+        site.kubectl
+            .apply(&object.to_string(), &["--server-side", &manager])
+    };
+    let mut first = older("one");
+    apply("first", &first).expect_accepted();
+    // The second one says only what is its own, in the newer version.
+    let second = |spec: Value| {
+        let mut object = older_as_newer("one");
+        object["metadata"]["namespace"] = "default".into();
+        object["spec"] = spec;
+        object
+    };
+    let zone = json!({"noon": {"start": "12:00", "zone": "UTC"}});
+    apply(
+        "second",
+        &second(json!({"tolerant": true, "windows": zone})),
+    )
+    .expect_accepted();
+    let found = site.get("v1beta1", "one");
+    assert_eq!(
+        (&found["spec"]["tolerant"], &found["spec"]["cpu"]),
+        (&json!(true), &json!("16"))
+    );
+    assert_eq!(found["spec"]["windows"]["noon"], zone["noon"]);
+    // The first one changes what is its own, and takes something back.
+    first["spec"]["amount"] = "20".into();
+    first["spec"].as_object_mut().unwrap().remove("note");
+    apply("first", &first).expect_accepted();
+    let found = site.get("v1beta1", "one");
+    assert_eq!(
+        (&found["spec"]["tolerant"], &found["spec"]["cpu"]),
+        (&json!(true), &json!("20"))
+    );
+    let older = site.get("v1alpha1", "one");
+    assert_eq!(older["spec"]["note"], Value::Null);
+    let names = older["spec"]["windows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].clone());
+    assert_eq!(names.collect::<Vec<_>>(), ["night", "day", "noon"]);
+    // A field of the other one is not taken without a word.
+    let conflict = apply("second", &second(json!({"cpu": "1"}))).expect_rejected();
+    snapshot::check("converting--conflict", &conflict.stderr);
+    // What the second one says no more is gone.
+    apply("second", &second(json!({"windows": zone}))).expect_accepted();
+    assert_eq!(site.get("v1beta1", "one")["spec"]["tolerant"], Value::Null);
+    site.end();
+}
+
+fn invalid_preserved_fields_annotation(stage: &mut Fixture, _: Protocol) {
+    let site = ConversionFixture::start(stage, "v1alpha1");
+    for (name, text) in [
+        ("one", "garbage"),
+        (
+            "two",
+            r#"{"at":["spec","cpu"],"in":1,"base":"16","kept":"1000"}"#,
+        ),
+        ("three", &"x".repeat(200_000)),
+    ] {
+        let mut object = older(name);
+        object["metadata"]["annotations"] = json!({format!("{PRESERVED_ANNOTATION_PREFIX}a"): text, "other": "stays"});
+        site.kubectl
+            .with_input(&["create", "-f", "-"], &object.to_string())
+            .expect_accepted();
+        let found = site.get("v1beta1", name);
+        assert_same(&found, &older_as_newer(name));
+        assert_eq!(found["metadata"]["annotations"]["other"], "stays");
+        assert_same(&site.get("v1alpha1", name), &older(name));
+    }
+    assert_eq!(site.list("v1beta1").len(), 3);
+    site.end();
+}
+
+/// An object whose annotation would be too large is readable in the version that it was written in.
+fn unconvertible_object_rejected(stage: &mut Fixture, _: Protocol) {
+    let site = ConversionFixture::start(stage, "v1alpha1");
+    let mut large = older("large");
+    large["spec"]["note"] = "x".repeat(200_000).into();
+    let create = |object: &Value| {
+        site.kubectl
+            .with_input(&["create", "-f", "-"], &object.to_string())
+    };
+    let reply = create(&large);
+    let told = match reply.code {
+        Some(0) => {
+            assert_same(&site.get("v1alpha1", "large"), &large);
+            site.try_get("v1beta1", "large").expect_rejected()
+        }
+        _ => reply,
+    };
+    snapshot::check("converting--too-much", &told.stderr);
+    assert!(site.server.count("refused") > 0);
+    site.end();
+}
+
+fn server_unavailable(stage: &mut Fixture, _: Protocol) {
+    let site = ConversionFixture::start(stage, "v1alpha1");
+    site.kubectl
+        .apply(&older("one").to_string(), &[])
+        .expect_accepted();
+    let ConversionFixture { kubectl, server } = site;
+    let stopped = server.stop();
+    let get = |version: &str| kubectl.run(&["get", &resource(version), "one", "-o", "json"]);
+    // What is stored is read without it.
+    let found = get("v1alpha1").expect_accepted();
+    assert_same(&serde_json::from_str(&found.stdout).unwrap(), &older("one"));
+    let told = get("v1beta1").expect_rejected();
+    snapshot::check("converting--away", &told.stderr);
+    let mut changed = older("one");
+    changed["spec"]["minutes"] = 30.into();
+    kubectl.apply(&changed.to_string(), &[]).expect_accepted();
+    let create = ["create", "-f", "-"];
+    let told = kubectl
+        .with_input(&create, &newer("two").to_string())
+        .expect_rejected();
+    assert!(
+        told.stderr
+            .contains("conversion webhook for samples.example.com/v1beta1"),
+        "{}",
+        told.stderr
+    );
+    // And everything again when it is back.
+    let site = ConversionFixture {
+        kubectl,
+        server: stopped.start(),
+    };
+    let found = site.get("v1beta1", "one");
+    assert_eq!(found["spec"]["durationSeconds"], 1800);
+    site.kubectl
+        .apply(&newer("two").to_string(), &[])
+        .expect_accepted();
+    site.end();
+}

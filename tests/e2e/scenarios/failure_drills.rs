@@ -1,0 +1,32 @@
+//! Drills: things break under load, and nothing is lost that need not be, and nothing is answered
+//! wrongly.
+//!
+//! Each prints what came of its requests. `LOCKKEEPER_DRILL_REQUESTS` says how many are sent in each
+//! step. `docs/reliability.md` holds what was measured and what cannot be promised.
+
+mod api_server;
+mod certificates;
+mod replicas;
+mod fixture;
+mod stores;
+
+use super::Scenario;
+use crate::lockkeeper::Protocol;
+use crate::fixture::Fixture;
+
+pub fn scenarios() -> Vec<Scenario> {
+    let drill = |name: &'static str, run: fn(&mut Fixture, Protocol)| {
+        Scenario::new(format!("drill: {name}"), run)
+    };
+    // Behind a Service the API server speaks HTTP/1.1.
+    let once = |name, run| drill(name, run).only(Protocol::Http1);
+    vec![
+        drill("the certificate is rotated twice", certificates::rotated),
+        drill("a broken certificate is not served", certificates::broken),
+        drill("two replicas are updated in turn", replicas::updated),
+        drill("one of two replicas is killed", replicas::killed),
+        drill("the only replica is restarted", replicas::restarted),
+        once("the API server is restarted", api_server::restarted),
+        once("the stores cannot be filled", stores::stores_without_rights),
+    ]
+}

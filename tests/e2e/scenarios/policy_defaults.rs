@@ -1,0 +1,121 @@
+//! What the API server fills in by admission policies, while no webhook is there, is what the webhook does.
+
+use serde_json::{Value, json};
+
+use super::Scenario;
+use crate::kubectl::Kubectl;
+use crate::lockkeeper::{self, Protocol};
+use crate::fixture::{self, DEFAULTS, Fixture};
+use crate::wait;
+
+pub fn scenarios() -> Vec<Scenario> {
+    let name = "policies fill in what the webhook does";
+    vec![Scenario::new(name, policies_match_webhook_defaults).only(Protocol::Http1)]
+}
+
+const API: &str = "lockkeeper.dev/v1alpha1";
+
+fn policies_match_webhook_defaults(stage: &mut Fixture, _: Protocol) {
+    let kubectl = stage.without_webhook();
+    fixture::sweep(&kubectl);
+    let policies = lockkeeper::output(&["crds", "policies"]);
+    kubectl
+        .apply(&policies, &["--server-side"])
+        .expect_accepted_without_warning();
+    let flavor = object("ResourceFlavor", "asked", &json!({}));
+    // Policies hold a moment after they are stored.
+    let fills = || Ok((!finalizers(&dry_run_create(&kubectl, &flavor)).is_empty()).then_some(()));
+    wait::until(fills, || "the policies fill in nothing".to_owned()).unwrap();
+    let alone = observed_results(&kubectl);
+    kubectl
+        .with_input(&["delete", "-f", "-"], &policies)
+        .expect_accepted();
+
+    let kubectl = stage.with_server(Protocol::Http1, DEFAULTS);
+    let asked = observed_results(&kubectl);
+    for (alone, asked) in alone.iter().zip(&asked) {
+        assert_eq!(alone, asked);
+    }
+    assert_eq!(alone.len(), asked.len());
+}
+
+/// What becomes of objects when they are made, and of two when they are changed.
+fn observed_results(kubectl: &Kubectl) -> Vec<Value> {
+    let preemptions = [
+        json!({}),
+        json!({"preemption": {}}),
+        json!({"preemption": {"withinClusterQueue": "LowerOrNewerEqualPriority"}}),
+        json!({"preemption": {"reclaimWithinCohort": "Any", "borrowWithinCohort": {}}, "cohortName": "all"}),
+        json!({"elastic": {}}),
+        json!({"elastic": {}, "preemption": {"withinClusterQueue": "Never"}}),
+    ];
+    let mut out = Vec::new();
+    for (position, spec) in preemptions.iter().enumerate() {
+        let queue = object("ClusterQueue", &format!("q{position}"), spec);
+        out.push(dry_run_create(kubectl, &queue));
+    }
+    let mut kept = object("ResourceFlavor", "kept", &json!({}));
+    kept["metadata"]["finalizers"] = json!(["example.com/kept"]);
+    out.push(dry_run_create(kubectl, &kept));
+    out.push(dry_run_create(
+        kubectl,
+        &object("ResourceFlavor", "plain", &json!({})),
+    ));
+
+    let workload = |classes: Value| {
+        let mut spec = json!({"podSets": [{"template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}]});
+        if let (Some(spec), Value::Object(classes)) = (spec.as_object_mut(), classes) {
+            spec.extend(classes);
+        }
+        let mut out = object("Workload", "train", &spec);
+        out["metadata"]["namespace"] = "default".into();
+        out
+    };
+    let named = workload(json!({"priorityClassName": "system-cluster-critical"}));
+    out.push(dry_run_create(kubectl, &named));
+    kubectl
+        .apply(&named.to_string(), &["--server-side"])
+        .expect_accepted();
+    // Who replaces it without the classes does not mean to change them.
+    let reply = kubectl.with_input(
+        &["replace", "--dry-run=server", "-o", "json", "-f", "-"],
+        &workload(json!({})).to_string(),
+    );
+    out.push(defaulted_fields(&reply.expect_accepted().stdout));
+    kubectl
+        .run(&[
+            "delete",
+            "workloads.lockkeeper.dev",
+            "train",
+            "-n",
+            "default",
+        ])
+        .expect_accepted();
+    out
+}
+
+fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+/// An object as it would be stored.
+fn dry_run_create(kubectl: &Kubectl, object: &Value) -> Value {
+    let flags = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+    defaulted_fields(
+        &kubectl
+            .with_input(&flags, &object.to_string())
+            .expect_accepted()
+            .stdout,
+    )
+}
+
+/// What of an object is filled in.
+fn defaulted_fields(text: &str) -> Value {
+    let object: Value = serde_json::from_str(text).unwrap();
+    json!({"kind": object["kind"], "name": object["metadata"]["name"],
+           "finalizers": object["metadata"]["finalizers"], "spec": object["spec"]})
+}
+
+fn finalizers(object: &Value) -> Vec<Value> {
+    object["finalizers"].as_array().cloned().unwrap_or_default()
+}

@@ -1,0 +1,128 @@
+//! The answer when the time is over and the rules have not run to their end.
+
+use crate::admission_review;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::json;
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+/// Where the uid stands in a review.
+const UID_PATH: &[&str] = &["request", "uid"];
+
+/// The review that says so: refused, 504, reason `Timeout`.
+pub(crate) fn encode(uid: &str, waited: Duration) -> String {
+    let waited = waited.as_secs_f64();
+    let message = format!(
+        "not checked: the rules were not done within {waited:.1} s, because this object or others in \
+         work are large; try again, or raise timeoutSeconds of the webhook configuration (30 at most)"
+    );
+    let review = json!({
+        "kind": "AdmissionReview",
+        "apiVersion": admission_review::API_VERSION,
+        "response": {
+            "uid": uid,
+            "allowed": false,
+            "status": {
+                "status": "Failure", "code": 504, "reason": "Timeout", "message": message,
+            },
+        },
+    });
+    format!("{review}\n")
+}
+
+/// The uid of a review that there is no time to decode. Nothing behind the uid is read; the API
+/// server sends it first.
+pub(crate) fn find_uid(body: &[u8]) -> Option<String> {
+    let mut found = None;
+    let find = FindString {
+        path: UID_PATH,
+        found: &mut found,
+    };
+    // The search ends with an error by intention; one that came before is as good as no uid.
+    let _ = find.deserialize(&mut serde_json::Deserializer::from_slice(body));
+    found.filter(|uid| !uid.is_empty())
+}
+
+/// Goes down a path of keys, and stops at the string at its end.
+struct FindString<'a> {
+    path: &'a [&'a str],
+    found: &'a mut Option<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for FindString<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FindString<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a review")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<(), E> {
+        if self.path.is_empty() {
+            *self.found = Some(text.to_owned());
+        }
+        Err(E::custom("the search is over"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            match self.path.split_first() {
+                Some((first, rest)) if *first == key => map.next_value_seed(FindString {
+                    path: rest,
+                    found: &mut *self.found,
+                })?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(body: &str, uid: Option<&str>) {
+        assert_eq!(find_uid(body.as_bytes()).as_deref(), uid, "{body}");
+    }
+
+    #[test]
+    fn find_uid_ignores_field_order() {
+        check(r#"{"request": {"uid": "u"}}"#, Some("u"));
+        check(r#"{"kind": "a", "request": {"uid": "\u0075""#, Some("u"));
+        check(
+            r#"{"a": {"uid": "x"}, "request": {"object": {"uid": "x"}, "uid": "u"}}"#,
+            Some("u"),
+        );
+    }
+
+    #[test]
+    fn find_uid_without_uid_is_none() {
+        for body in [
+            "",
+            "[]",
+            "{}",
+            r#""u""#,
+            r#"{"request": null}"#,
+            r#"{"request": "u"}"#,
+            r#"{"request": {"uid": ""}}"#,
+            r#"{"request": {"uid": 1}}"#,
+            r#"{"uid": "u", "request": {"#,
+        ] {
+            check(body, None);
+        }
+        let deep = format!("{}{}", r#"{"request": "#, "[".repeat(100_000));
+        check(&deep, None);
+    }
+}

@@ -1,0 +1,104 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests fail by panicking"
+)]
+
+use super::*;
+
+fn load(requests_max: usize, bodies_max_bytes: usize) -> Arc<LoadShedder> {
+    Arc::new(LoadShedder::new(LoadLimits {
+        requests_max,
+        bodies_max_bytes,
+        ..LoadLimits::default()
+    }))
+}
+
+#[test]
+fn acquire_at_limit_is_rejected_until_released() {
+    let load = load(2, 0);
+    let first = load.acquire().unwrap();
+    let _second = load.acquire().unwrap();
+    assert_eq!(load.acquire().unwrap_err().limit, LoadLimit::Requests(2));
+    assert_eq!((load.in_flight(), load.shed()), (2, 1));
+    drop(first);
+    assert_eq!((load.in_flight(), load.shed()), (1, 1));
+    assert!(load.acquire().is_ok());
+}
+
+#[test]
+fn limit_above_semaphore_max_is_clamped() {
+    let load = LoadShedder::new(LoadLimits {
+        requests_max: usize::MAX,
+        heavy_max: usize::MAX,
+        ..LoadLimits::default()
+    });
+    assert!(load.acquire().is_ok());
+    assert_eq!((load.in_flight(), load.large_in_flight()), (0, 0));
+}
+
+/// Pushes pieces into one body; whether the last one was taken, and what is held then.
+#[track_caller]
+fn check(pieces: &[&'static str], taken: bool, held: &str) {
+    let load = load(1, 4);
+    let mut body = BufferedBody::new(&load);
+    let mut last = Ok(());
+    for piece in pieces {
+        last = body.push(Bytes::from_static(piece.as_bytes()));
+    }
+    assert_eq!(last.is_ok(), taken, "{pieces:?}");
+    assert_eq!(body.bytes(), held.as_bytes());
+    assert_eq!(load.buffered_bytes(), held.len());
+    drop(body);
+    assert_eq!(load.buffered_bytes(), 0);
+}
+
+#[test]
+fn buffered_body_counts_bytes_until_dropped() {
+    check(&[], true, "");
+    check(&["abcd"], true, "abcd");
+    check(&["", "ab", "", "c", "d"], true, "abcd");
+    check(&["abcde"], false, "");
+    check(&["abc", "de"], false, "abc");
+    check(&["ab", "cd", "e"], false, "abcd");
+}
+
+#[test]
+fn buffered_bodies_share_one_limit() {
+    let load = load(1, 4);
+    let (mut first, mut second) = (BufferedBody::new(&load), BufferedBody::new(&load));
+    first.push(Bytes::from_static(b"abc")).unwrap();
+    let refused = second.push(Bytes::from_static(b"de"));
+    assert_eq!(refused.unwrap_err().limit, LoadLimit::Bytes(4));
+    assert_eq!(load.shed(), 1);
+    drop(first);
+    second.push(Bytes::from_static(b"de")).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn throttle_allows_one_line_per_interval() {
+    let interval = LoadLimits::default().log_interval;
+    let throttle = LogThrottle::new(interval);
+    assert!(throttle.is_due());
+    assert!(!throttle.is_due());
+    tokio::time::advance(interval.checked_sub(Duration::from_millis(1)).unwrap()).await;
+    assert!(!throttle.is_due());
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(throttle.is_due());
+}
+
+#[tokio::test(start_paused = true)]
+async fn acquire_large_gives_up_at_the_deadline() {
+    let load = LoadShedder::new(LoadLimits {
+        heavy_max: 1,
+        ..LoadLimits::default()
+    });
+    let in_a_second = || Instant::now() + Duration::from_secs(1);
+    let taken = load.acquire_large(in_a_second()).await.unwrap();
+    assert_eq!(load.large_in_flight(), 1);
+    assert!(load.acquire_large(in_a_second()).await.is_none());
+    drop(taken);
+    assert!(load.acquire_large(Instant::now()).await.is_some());
+}

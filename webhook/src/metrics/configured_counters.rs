@@ -1,0 +1,129 @@
+//! Counters whose label values the configuration names. They change when it does, and by nothing that a client
+//! sends.
+
+use super::labels::HitAction;
+use lockkeeper_policies::settings::Settings;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// What is counted of the users' rules and of the exceptions.
+#[derive(Debug)]
+pub(super) struct ConfiguredCounters {
+    user_rule_hits: Arc<LabelSetCounters>,
+    exceptions: Arc<LabelSetCounters>,
+}
+
+impl ConfiguredCounters {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let mut listed = |name, help| {
+            let listed = Arc::new(LabelSetCounters::new(name, help));
+            registry.register_collector(Box::new(Arc::clone(&listed)));
+            listed
+        };
+        Self {
+            user_rule_hits: listed(
+                "user_rule_hits",
+                "Admission reviews in which a rule of --rules found something, by what was done about it.",
+            ),
+            exceptions: listed(
+                "exceptions_used",
+                "Admission reviews in which an exception of the configuration covered a finding.",
+            ),
+        }
+    }
+
+    /// Counts for the rules and the exceptions of these settings from now on.
+    pub(super) fn apply_settings(&self, settings: &Settings) {
+        let rules = settings.user_rules.iter().flat_map(|rule| {
+            let actions = HitAction::ALL.iter();
+            actions.map(|action| rule_labels(&rule.id, *action))
+        });
+        self.user_rule_hits.set_label_sets(rules);
+        let exceptions = settings.exceptions.all().iter();
+        self.exceptions
+            .set_label_sets(exceptions.map(|it| exception_labels(&it.name)));
+    }
+
+    pub(super) fn count_rule_hit(&self, id: &str, action: HitAction) {
+        self.user_rule_hits.count(&rule_labels(id, action));
+    }
+
+    pub(super) fn count_exception(&self, name: &str) {
+        self.exceptions.count(&exception_labels(name));
+    }
+}
+
+fn rule_labels(id: &str, action: HitAction) -> Labels {
+    vec![
+        ("rule", id.to_owned()),
+        ("action", action.text().to_owned()),
+    ]
+}
+
+fn exception_labels(name: &str) -> Labels {
+    vec![("exception", name.to_owned())]
+}
+
+/// The labels of a counter with their values.
+type Labels = Vec<(&'static str, String)>;
+
+/// One counter for each of the label sets that are listed.
+struct LabelSetCounters {
+    name: &'static str,
+    help: &'static str,
+    counters: RwLock<BTreeMap<Labels, Counter>>,
+}
+
+impl LabelSetCounters {
+    fn new(name: &'static str, help: &'static str) -> Self {
+        Self {
+            name,
+            help,
+            counters: RwLock::default(),
+        }
+    }
+
+    /// From now on there are these. What was counted for one that stays is kept.
+    fn set_label_sets(&self, all: impl Iterator<Item = Labels>) {
+        let mut counters = self
+            .counters
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut *counters);
+        let kept = all.map(|labels| {
+            let counter = before.remove(&labels).unwrap_or_default();
+            (labels, counter)
+        });
+        *counters = kept.collect();
+    }
+
+    /// One more of these. What is not listed is not counted.
+    fn count(&self, labels: &Labels) {
+        let counters = self.counters.read().unwrap_or_else(PoisonError::into_inner);
+        counters.get(labels).map(Counter::inc);
+    }
+}
+
+impl fmt::Debug for LabelSetCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Listed").field(&self.name).finish()
+    }
+}
+
+impl Collector for LabelSetCounters {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let counters = self.counters.read().unwrap_or_else(PoisonError::into_inner);
+        let counter = MetricType::Counter;
+        let mut family = encoder.encode_descriptor(self.name, self.help, None, counter)?;
+        for (labels, child) in &*counters {
+            child.encode(family.encode_family(labels)?)?;
+        }
+        Ok(())
+    }
+}

@@ -2,26 +2,28 @@
 //!
 //! An unknown key is refused: a misspelt setting that is silently ignored is worse than none.
 
+mod backoff_factor;
+mod bounded;
 mod certificates;
 mod conflict;
 mod controller;
 mod exceptions;
-mod backoff_factor;
 mod foreign;
+mod go_duration;
 mod limits;
 mod listen;
 mod namespaced_name;
 mod pods_ready;
 mod preemption;
-mod go_duration;
-mod bounded;
 
+pub use backoff_factor::{BackoffFactor, BackoffFactorError};
+pub use bounded::BoundedInt;
 pub use certificates::{CertificateSettings, InjectionError, InjectionKind, InjectionTarget};
-pub use conflict::{ConfigConflict, BoundCheck};
+pub use conflict::{BoundCheck, ConfigConflict};
 pub use controller::{ControllerSettings, LeaderElection};
 pub use exceptions::{ExceptionSelector, Expiry, RuleException};
-pub use backoff_factor::{BackoffFactor, BackoffFactorError};
 pub use foreign::{ForeignKinds, UnknownKinds};
+pub use go_duration::{GoDuration, GoDurationError};
 pub use limits::{Http2Limits, LimitSettings, MetricsLimits};
 pub use listen::{AddressError, ListenAddress, OptionalListen};
 pub use namespaced_name::{NameError, NamespacedName};
@@ -30,8 +32,6 @@ pub use preemption::{
     Algorithm, BorrowingGate, Compatibility, FairSharing, FairStrategies, FairStrategiesError,
     FairStrategy, PreemptionSettings,
 };
-pub use go_duration::{GoDuration, GoDurationError};
-pub use bounded::BoundedInt;
 
 use schemars::JsonSchema;
 use serde::de::Error;

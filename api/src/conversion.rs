@@ -15,21 +15,21 @@
 
 mod difference;
 mod error;
-mod preserved_fields;
 mod kind;
 mod object;
+mod preserved_fields;
 mod round_trip;
 
 pub use difference::ListKey;
-pub use error::{ConvertError, VersionError, ObjectIdentity, RegistryError, ConvertErrorKind};
-pub use preserved_fields::{PRESERVED_ANNOTATION_PREFIX, PRESERVED_MAX_BYTES};
+pub use error::{ConvertError, ConvertErrorKind, ObjectIdentity, RegistryError, VersionError};
 pub use kind::{Hub, Kind, KindBuilder, Version};
-pub use round_trip::{RoundTripError, LostField, check_round_trip};
+pub use preserved_fields::{PRESERVED_ANNOTATION_PREFIX, PRESERVED_MAX_BYTES};
+pub use round_trip::{LostField, RoundTripError, check_round_trip};
 
 use difference::difference;
-use preserved_fields::PreservedFields;
 use kind::Spoke;
 use object::ObjectParts;
+use preserved_fields::PreservedFields;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -92,13 +92,16 @@ impl Converters {
         let fail = |why| parts.error(desired, why);
         let (group, version) = group_and_version(&parts.api_version)
             .ok_or_else(|| fail(ConvertErrorKind::NoGroup(parts.api_version.clone())))?;
-        let (wanted_group, wanted) =
-            group_and_version(desired).ok_or_else(|| fail(ConvertErrorKind::NoGroup(desired.to_owned())))?;
+        let (wanted_group, wanted) = group_and_version(desired)
+            .ok_or_else(|| fail(ConvertErrorKind::NoGroup(desired.to_owned())))?;
         if group != wanted_group {
             return Err(fail(ConvertErrorKind::OtherGroup));
         }
         let key = (group.to_owned(), parts.kind.clone());
-        let kind = self.kinds.get(&key).ok_or_else(|| fail(ConvertErrorKind::UnknownKind))?;
+        let kind = self
+            .kinds
+            .get(&key)
+            .ok_or_else(|| fail(ConvertErrorKind::UnknownKind))?;
         let spoke = |name| {
             kind.spoke(name).ok_or_else(|| {
                 fail(ConvertErrorKind::UnknownVersion {
@@ -131,7 +134,12 @@ struct ConvertedPayload {
     ignored: Option<String>,
 }
 
-fn convert_payload(kind: &Kind, from: &Spoke, to: &Spoke, parts: &ObjectParts) -> Result<ConvertedPayload, ConvertErrorKind> {
+fn convert_payload(
+    kind: &Kind,
+    from: &Spoke,
+    to: &Spoke,
+    parts: &ObjectParts,
+) -> Result<ConvertedPayload, ConvertErrorKind> {
     let PreservedFields {
         hub,
         mut own,
@@ -149,7 +157,11 @@ fn convert_payload(kind: &Kind, from: &Spoke, to: &Spoke, parts: &ObjectParts) -
     let mine = own.remove(to.name()).unwrap_or_default();
     let payload = difference::restore(plain, &mine, to.list_keys(), is_same);
 
-    let unheld = difference(&from.version_from_hub(&whole)?, &parts.payload, from.list_keys());
+    let unheld = difference(
+        &from.version_from_hub(&whole)?,
+        &parts.payload,
+        from.list_keys(),
+    );
     own.remove(from.name());
     if !unheld.is_empty() {
         own.insert(from.name().to_owned(), unheld);

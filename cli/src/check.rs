@@ -1,47 +1,47 @@
 //! `lockkeeper check`: the answers of the API server and the webhook, without either.
 
 mod block_parse;
-mod rule_selection;
-mod preemption_loops;
+mod checker;
+mod cluster_audit;
 mod cluster_list;
 mod conversion;
-mod worker_pool;
 mod exception_usage;
-mod fix;
-mod checker;
-mod kinds;
-mod kueue_version;
-mod spans;
 mod existing_objects;
 mod fast_parse;
+mod fix;
+mod kinds;
+mod kueue_version;
 mod policy_report;
+mod preemption_loops;
 mod printer;
 mod progress;
 mod report;
-mod source_cache;
+mod rule_selection;
 mod source;
-mod cluster_audit;
+mod source_cache;
+mod spans;
+mod worker_pool;
 
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration};
 use anstream::AutoStream;
-use rule_selection::RuleSelection;
-use preemption_loops::LoopSearchInput;
-use clap::{Args, ColorChoice, ValueEnum};
-use conversion::{PriorityClassValues, ConversionArguments, Converter};
-use fix::{FixSummary, Fixer};
 use checker::Checker;
+use clap::{Args, ColorChoice, ValueEnum};
+use conversion::{ConversionArguments, Converter, PriorityClassValues};
+use fix::{FixSummary, Fixer};
 use kinds::KindRegistry;
 use kueue_version::KueueVersion;
-use lockkeeper_policies::preemption_loops;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::preemption_loops as loop_rule;
 use lockkeeper_policies::settings::Settings;
+use preemption_loops::LoopSearchInput;
 use printer::Printer;
 use progress::Progress;
 use report::{CheckedFile, Palette, Tally};
-use source_cache::SourceCache;
+use rule_selection::RuleSelection;
 use source::{Input, ParsedSource};
+use source_cache::SourceCache;
 use std::io::{BufWriter, Write, stderr, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -183,7 +183,7 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     let mut converter = arguments.conversion.converter();
     let wanted = CollectOptions {
         facts: choice.needs_other_objects(),
-        preemption_loops: choice.includes(preemption_loops::RULE),
+        preemption_loops: choice.includes(loop_rule::RULE),
     };
     let progress = &mut printer.progress;
     let (shelf, herd) = collect_context(&inputs, wanted, &mut converter, &mut world, progress);
@@ -192,7 +192,8 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
     } else {
         preemption_loops::LoopFindings::new()
     };
-    let judge = Checker::new(settings, world, choice, circles)?.with_cel_cross_check(arguments.verify_cel)?;
+    let judge = Checker::new(settings, world, choice, circles)?
+        .with_cel_cross_check(arguments.verify_cel)?;
     let work = |at: usize| {
         let input = inputs.get(at)?;
         let read = shelf.take(at).unwrap_or_else(|| converter.read(input));
@@ -204,16 +205,25 @@ fn check(arguments: &Arguments, out: &mut (impl Write + Send)) -> Result<u8, Fai
             name: input.name.clone(),
             outcome: read.map(|source| judge.check_file(at, source)),
         };
-        Some((format.file(&judged), Tally::from_checked_file(&judged), part))
+        Some((
+            format.file(&judged),
+            Tally::from_checked_file(&judged),
+            part,
+        ))
     };
     let mut yaml = Ok(String::new());
-    worker_pool::run_ordered(inputs.len(), worker_pool::thread_count(), work, |_, done| {
-        if let Some((text, tally, part)) = done {
-            printer.write_file(&text, tally);
-            conversion::append_yaml(&mut yaml, part);
-        }
-        printer.progress.step();
-    });
+    worker_pool::run_ordered(
+        inputs.len(),
+        worker_pool::thread_count(),
+        work,
+        |_, done| {
+            if let Some((text, tally, part)) = done {
+                printer.write_file(&text, tally);
+                conversion::append_yaml(&mut yaml, part);
+            }
+            printer.progress.step();
+        },
+    );
     printer.write_exceptions(judge.settings(), arguments.config.as_deref());
     let code = printer.finish()?.exit_code(arguments.fail_on);
     arguments.conversion.write(&yaml?, out)?;
@@ -255,7 +265,11 @@ fn print_fix_summary(fixed: FixSummary) {
 }
 
 /// Prints what would be put right: 1 if there is anything, 2 if something cannot be read.
-fn print_diff(mender: &Fixer, inputs: &[Input], out: &mut (impl Write + Send)) -> Result<u8, Failure> {
+fn print_diff(
+    mender: &Fixer,
+    inputs: &[Input],
+    out: &mut (impl Write + Send),
+) -> Result<u8, Failure> {
     let fixed = fix::print_fixes(mender, inputs, out)?;
     Ok(if fixed.unreadable > 0 {
         let files = report::pluralize(fixed.unreadable, "file");
@@ -308,12 +322,18 @@ fn collect_context(
         }
         return (shelf, LoopSearchInput::default());
     }
-    let (mut given, mut herd, mut classes) =
-        (Index::default(), LoopSearchInput::default(), PriorityClassValues::default());
+    let (mut given, mut herd, mut classes) = (
+        Index::default(),
+        LoopSearchInput::default(),
+        PriorityClassValues::default(),
+    );
     let work = |at: usize| {
         let read = inputs.get(at).map(|input| converter.read(input));
-        let (mut facts, mut some, mut named) =
-            (Index::default(), LoopSearchInput::default(), PriorityClassValues::default());
+        let (mut facts, mut some, mut named) = (
+            Index::default(),
+            LoopSearchInput::default(),
+            PriorityClassValues::default(),
+        );
         if let Some(Ok(source)) = &read {
             if wanted.facts {
                 facts = collect_facts(source);

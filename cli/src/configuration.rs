@@ -8,7 +8,7 @@ use lockkeeper_api::config::{Action, Config};
 use lockkeeper_policies::reference::unknown_rule_message;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user_rules::{UserRules, Source, is_user_id};
+use lockkeeper_policies::user_rules::{Source, UserRules, is_user_id};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -63,7 +63,11 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
 }
 
 /// Checks what was read. The error names the file, the place, and what is wrong.
-pub(crate) fn load(path: Option<&Path>, text: String, pages: Vec<Source>) -> Result<LoadedConfig, Error> {
+pub(crate) fn load(
+    path: Option<&Path>,
+    text: String,
+    pages: Vec<Source>,
+) -> Result<LoadedConfig, Error> {
     let rules = user_rules::compile(&pages)?;
     let path = path.unwrap_or(Path::new("")).display();
     let parsed = parse(&text, &rules);

@@ -14,7 +14,7 @@ use axum::routing::get;
 use clap::Args;
 use kube::Client;
 use lockkeeper_api::config::{Config, OptionalListen};
-use lockkeeper_controller::{Health, LeaseSettings, RunSettings, Settings, LeaseTiming};
+use lockkeeper_controller::{Health, LeaseSettings, LeaseTiming, RunSettings, Settings};
 use lockkeeper_policies::settings::Settings as Rules;
 use lockkeeper_snapshot::settings;
 use lockkeeper_webhook::metrics::{MetricsServerLimits, serve_router};
@@ -127,7 +127,11 @@ pub(crate) fn run_all(arguments: &AllArguments) -> Result<(), Failure> {
     )
 }
 
-async fn run_controller(kubeconfig: Option<PathBuf>, config: Config, rules: Rules) -> Result<(), Error> {
+async fn run_controller(
+    kubeconfig: Option<PathBuf>,
+    config: Config,
+    rules: Rules,
+) -> Result<(), Error> {
     let client = client(kubeconfig).await?;
     let settings = run_settings(&config, rules);
     let port = match &config.controller.listen {
@@ -212,7 +216,9 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
             rules,
             writes_max: controller.writes_max.count(),
             status_interval_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX),
-            pending_reason_writes_per_second: controller.pending_reason_writes_per_second.count_u32(),
+            pending_reason_writes_per_second: controller
+                .pending_reason_writes_per_second
+                .count_u32(),
             eviction_events_per_second: controller.eviction_events_per_second.count_u32(),
             job_kinds: Vec::new(),
             seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),

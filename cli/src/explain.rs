@@ -6,8 +6,8 @@ use crate::Failure;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
 use lockkeeper_preemption::{Compatibility, Entry, State};
-use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, compatibility, load};
 use lockkeeper_snapshot::explanation;
+use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, compatibility, load};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::io::{Read, Write, stdin, stdout};
@@ -58,7 +58,9 @@ enum CompatibilityTarget {
 /// Decides, and prints the decision and its story.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (text, at) = select_scenario(arguments).map_err(Failure::Usage)?;
-    if let Some(told) = node_scenarios::explain_node_scenario(&text, &at, arguments).map_err(Failure::Usage)? {
+    if let Some(told) =
+        node_scenarios::explain_node_scenario(&text, &at, arguments).map_err(Failure::Usage)?
+    {
         return Ok(stdout().lock().write_all(told.as_bytes())?);
     }
     let scenario: Result<Scenario, _> =
@@ -132,7 +134,11 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     Ok(serde_saphyr::from_str(text)?)
 }
 
-fn explain_scenario(scenario: &Scenario, mut loaded: LoadedScenario, arguments: &Arguments) -> Result<String, Error> {
+fn explain_scenario(
+    scenario: &Scenario,
+    mut loaded: LoadedScenario,
+    arguments: &Arguments,
+) -> Result<String, Error> {
     let Some(id) = loaded.incoming else {
         return explain_cycle(scenario, &mut loaded.state, arguments);
     };
@@ -172,7 +178,10 @@ fn explain_cycle(
     }
     match arguments.output {
         Output::Json => {
-            let entries: Vec<Value> = entries.iter().map(|it| explanation::entry_json(state, it)).collect();
+            let entries: Vec<Value> = entries
+                .iter()
+                .map(|it| explanation::entry_json(state, it))
+                .collect();
             to_pretty_json(&json!({"entries": entries}))
         }
         Output::Human => {

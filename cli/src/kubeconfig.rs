@@ -12,7 +12,10 @@ pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
 }
 
 /// The same for a context of the file, by its name.
-pub(crate) async fn client_with_context(path: &Path, context: Option<&str>) -> Result<Client, Error> {
+pub(crate) async fn client_with_context(
+    path: &Path,
+    context: Option<&str>,
+) -> Result<Client, Error> {
     let explain = |error| match error {
         KubeconfigError::LoadContext(name) if context.is_some() => anyhow!(
             "{} has no context {name:?}; kubectl config get-contexts lists those it has",

@@ -6,7 +6,9 @@ use crate::Failure;
 use crate::user_rules::{self, RuleDirs};
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
-use lockkeeper_policies::reference::{RuleEntry, RuleKind, entries, unknown_rule_message, action_name};
+use lockkeeper_policies::reference::{
+    RuleEntry, RuleKind, action_name, entries, unknown_rule_message,
+};
 use lockkeeper_policies::user_rules::UserRule;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -138,7 +140,8 @@ fn list(all: &[RuleRow], output: Output) -> String {
         let all: Vec<&Value> = all.iter().map(|it| &it.json).collect();
         return format_json(&json!({"rules": all}));
     }
-    let width = |of: fn(&RuleRow) -> &str| all.iter().map(|it| of(it).len()).max().unwrap_or_default();
+    let width =
+        |of: fn(&RuleRow) -> &str| all.iter().map(|it| of(it).len()).max().unwrap_or_default();
     let (ids, names) = (width(|it| &it.id).max(ID_WIDTH), width(|it| &it.name));
     let mut out = format!("{:<ids$} {:<names$} {:<8} KINDS\n", "ID", "NAME", "DEFAULT");
     for RuleRow {

@@ -2,9 +2,9 @@
 
 mod arguments;
 mod certificates;
-mod startup_message;
-mod reload;
 mod otel;
+mod reload;
+mod startup_message;
 
 pub(crate) use arguments::Arguments;
 
@@ -18,20 +18,20 @@ use lockkeeper_api::config::{Config, ListenAddress, OptionalListen, WebhookSetti
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app_state::AppState;
-use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use lockkeeper_webhook::listener::{self, ConnectionLimits};
 use lockkeeper_webhook::live_lookup::{ApiServerLookup, NegativeCache};
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use lockkeeper_webhook::metrics::{self, CertificateProbe, MetricsServerLimits};
 use lockkeeper_webhook::readiness::{self, Health};
 use lockkeeper_webhook::tls::{CertificateStatus, ClientVerification, TlsOptions, WatchMode};
 use lockkeeper_webhook::{http, stores};
+use otel::Traces;
 use reload::Reloader;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use otel::Traces;
 
 /// The folder whose objects are the world when there is no cluster.
 const WORLD_DEFAULT: &str = "examples/world";
@@ -144,14 +144,18 @@ async fn serve(
     let health = Arc::new(Health::unchecked());
     let self_check = certificates.start_renewal(&serving, &health, address, &config.webhook)?;
     tokio::spawn(self_check.run_periodically(Arc::clone(&health)));
-    let stopped = readiness::drain_delay(Arc::clone(&health), signals.wait(), shutdown_delay(config));
+    let stopped =
+        readiness::drain_delay(Arc::clone(&health), signals.wait(), shutdown_delay(config));
     let load = Arc::new(LoadShedder::new(LoadLimits::from(limits)));
     let router = http::router_with(app, load, health);
     let router = serving.require_client_cert(router);
     let limits = ConnectionLimits::from(&config.webhook);
     let drained = listener::serve(tcp, serving.config(), router, limits, stopped).await;
     if drained.connections_cut > 0 {
-        tracing::warn!(connections = drained.connections_cut, "cut off after the drain timeout");
+        tracing::warn!(
+            connections = drained.connections_cut,
+            "cut off after the drain timeout"
+        );
     }
     tracing::info!("stopped");
     Ok(())
@@ -184,7 +188,11 @@ fn shutdown_delay(config: &Config) -> Duration {
     Duration::from_secs(config.webhook.shutdown_delay_seconds.unwrap_or(usual))
 }
 
-fn build_app(settings: Settings, source: ObjectSource, webhook: &WebhookSettings) -> Result<AppState, Error> {
+fn build_app(
+    settings: Settings,
+    source: ObjectSource,
+    webhook: &WebhookSettings,
+) -> Result<AppState, Error> {
     let body_limit_bytes = usize::try_from(webhook.body_limit_bytes)?;
     Ok(match source {
         ObjectSource::Cluster(client) => {

@@ -5,7 +5,7 @@ use lockkeeper_crdgen::user_rule_dirs;
 pub(crate) use lockkeeper_crdgen::user_rule_dirs::RuleDirs;
 use lockkeeper_policies::registry::Registration;
 use lockkeeper_policies::rule::Operation;
-use lockkeeper_policies::user_rules::{KindName, UserRules, Source};
+use lockkeeper_policies::user_rules::{KindName, Source, UserRules};
 use std::sync::Arc;
 
 /// Compiles pages. The error has a line for each that is wrong.
@@ -15,7 +15,10 @@ pub(crate) fn compile(pages: &[Source]) -> Result<Arc<UserRules>, Error> {
 
 /// What of these rules the webhook is asked about only where the API server was told of them: kinds and operations for
 /// which the webhook configurations have nothing that are printed without them.
-pub(crate) fn unregistered_operations(rules: &UserRules, registered: &[Registration]) -> Vec<String> {
+pub(crate) fn unregistered_operations(
+    rules: &UserRules,
+    registered: &[Registration],
+) -> Vec<String> {
     let is_sent = |kind: KindName<'_>, operation: &Operation| {
         registered.iter().any(|it| {
             let is_version = kind.version == "*" || it.version == kind.version;

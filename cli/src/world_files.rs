@@ -2,9 +2,9 @@
 
 use crate::yaml_errors::place_and_message;
 use anyhow::{Context, Error, anyhow, bail};
+use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};
-use lockkeeper_policies::cohort_trees::Project;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -192,7 +192,10 @@ impl JobView {
     /// Whether nothing of it runs, and it is as it was before it was started.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.is_suspended && self.is_quiescent && !self.has_start_time && self.saved_placement.is_none()
+        self.is_suspended
+            && self.is_quiescent
+            && !self.has_start_time
+            && self.saved_placement.is_none()
     }
 
     /// The name of its workload: always the same for one job, and another for one that is made again under

@@ -12,7 +12,7 @@ mod reconciler;
 mod runtime;
 
 pub use reconciler::{
-    Change, Counters, Input, JobKey, Kind, ObjectKey, WriteResult, Output, Reconciler, Settings, ObjectRef,
-    WriteId, WriteOp, WritePurpose, WriteRequest,
+    Change, Counters, Input, JobKey, Kind, ObjectKey, ObjectRef, Output, Reconciler, Settings,
+    WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
-pub use runtime::{Health, LeaseSettings, RunError, RunSettings, LeaseTiming, run};
+pub use runtime::{Health, LeaseSettings, LeaseTiming, RunError, RunSettings, run};

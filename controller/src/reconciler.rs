@@ -8,42 +8,42 @@
 //! What takes quota is counted from the decision on. What gives it back is counted when the API server has
 //! confirmed it, so that at the API server, too, the sum never goes above the limits.
 
+mod backoff;
 mod conditions;
-mod scheduling;
+mod decision;
+mod event_recorder;
 mod input;
 mod job;
-mod workload_status;
-mod event_recorder;
-mod pending_reason;
-mod decision;
-mod output;
-mod status_throttle;
-mod rate_limit;
-mod queues;
-mod backoff;
-mod work_queue;
-mod queue_status;
 mod observe;
+mod output;
+mod pending_reason;
+mod queue_status;
+mod queues;
+mod rate_limit;
+mod scheduling;
+mod status_throttle;
 mod template_interner;
-mod write_tracker;
+mod work_queue;
 mod workload;
+mod workload_status;
+mod write_tracker;
 
 pub use input::{Change, Input, JobKey, Kind, ObjectKey};
-pub use output::{WriteResult, Output, ObjectRef, WriteId, WriteOp, WritePurpose, WriteRequest};
+pub use output::{ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult};
 
 use crate::job_adapters::KINDS;
+use event_recorder::EventRecorder;
 use job::TrackedJob;
 use lockkeeper_policies::settings::Settings as RuleSettings;
-use lockkeeper_preemption::requeue::{Jitter, RequeueSettings as RequeueSettings};
+use lockkeeper_preemption::requeue::{Jitter, RequeueSettings};
 use lockkeeper_preemption::{Decision, Options, PreemptionReason, WorkloadId};
-use lockkeeper_snapshot::objects::{Completeness, ClusterState};
-use event_recorder::EventRecorder;
+use lockkeeper_snapshot::objects::{ClusterState, Completeness};
 use queues::Queues;
-use work_queue::WorkQueue;
 use std::collections::{BTreeMap, BTreeSet};
 use template_interner::TemplateInterner;
-use write_tracker::WriteTracker;
+use work_queue::WorkQueue;
 use workload::TrackedWorkload;
+use write_tracker::WriteTracker;
 
 /// The most cycles in one go; then writes are begun and inputs taken before it goes on.
 const CYCLES_MAX: u32 = 64;
@@ -285,8 +285,9 @@ impl Reconciler {
         let state = self.objects.state();
         let state = state.next_wake_s().filter(|at_s| *at_s < i64::MAX);
         let state = state.map(|at_s| at_s.saturating_mul(1000).max(self.next_cycle_at(now_ms)));
-        let notices = (self.work_queue.highest_priority() == Some(WritePurpose::PendingReason.priority()))
-            .then(|| now_ms.saturating_add(PENDING_REASON_PAUSE_MS));
+        let notices = (self.work_queue.highest_priority()
+            == Some(WritePurpose::PendingReason.priority()))
+        .then(|| now_ms.saturating_add(PENDING_REASON_PAUSE_MS));
         let sums = self.event_recorder.summaries_due_ms();
         let all = [self.work_queue.next_timer(), state, notices, sums];
         all.into_iter().flatten().min()
@@ -299,7 +300,8 @@ impl Reconciler {
             if let Some(at_ms) = plan.replan_at_ms {
                 self.work_queue.enqueue_at(at_ms, target.clone());
             }
-            self.work_queue.set_ready(target, plan.purpose.map(WritePurpose::priority));
+            self.work_queue
+                .set_ready(target, plan.purpose.map(WritePurpose::priority));
         }
     }
 
@@ -312,9 +314,10 @@ impl Reconciler {
             // Why it waits may be another thing after the next decision.
             if rank == WritePurpose::PendingReason.priority()
                 && (self.can_schedule()
-                    || !self
-                        .event_recorder
-                        .take_pending_reason_token(now_ms, self.settings.pending_reason_writes_per_second))
+                    || !self.event_recorder.take_pending_reason_token(
+                        now_ms,
+                        self.settings.pending_reason_writes_per_second,
+                    ))
             {
                 break;
             }
@@ -328,7 +331,12 @@ impl Reconciler {
         writes
     }
 
-    fn begin_write(&mut self, target: ObjectRef, what: WritePurpose, verb: WriteOp) -> WriteRequest {
+    fn begin_write(
+        &mut self,
+        target: ObjectRef,
+        what: WritePurpose,
+        verb: WriteOp,
+    ) -> WriteRequest {
         self.last_write_id = self.last_write_id.wrapping_add(1);
         let ticket = WriteId(self.last_write_id);
         let mut version = 0;

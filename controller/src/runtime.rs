@@ -1,18 +1,18 @@
 //! The shell around the reconciler: watches feed it, its writes are performed, a Lease says whether it may.
 
-mod lease;
+mod event_loop;
 mod leader_election;
+mod lease;
 mod metrics;
 mod raw_object;
-mod write_log;
-mod event_loop;
 mod watch;
 mod watch_stream;
+mod write_log;
 mod writer;
 
-pub use lease::LeaseTiming;
-pub use leader_election::LeaseSettings;
 pub use event_loop::{Health, RunSettings, run};
+pub use leader_election::LeaseSettings;
+pub use lease::LeaseTiming;
 
 use std::error::Error;
 

@@ -3,8 +3,8 @@
 //! They say what expressions of rules say that no schema holds: of kinds of others, of lockkeeper's kinds where a schema
 //! cannot afford it, and where the administrator softens a rule. What rules ask of other objects needs the webhook.
 
-mod mutating;
 pub mod cel_rewrite;
+mod mutating;
 
 use crate::cel::{ExpressionError, RuleExpression, is_always_enforced};
 use crate::webhooks::{MATCH_POLICY, NAME, has_label, match_conditions, rule as sent};
@@ -74,11 +74,16 @@ pub fn policies(
 }
 
 /// The expressions that policies ask of a kind.
-fn policy_expressions<'a>(rules: &'a [RuleInfo], kind: &Registration, settings: &Settings) -> Vec<RuleExpression<'a>> {
+fn policy_expressions<'a>(
+    rules: &'a [RuleInfo],
+    kind: &Registration,
+    settings: &Settings,
+) -> Vec<RuleExpression<'a>> {
     let mut out = Vec::new();
     for rule in rules {
         let is_of_kind = rule.group == kind.group && rule.kind == kind.kind;
-        let is_on = settings.is_on(rule.id, rule.action) && !settings.exceptions.covers_rule(rule.id);
+        let is_on =
+            settings.is_on(rule.id, rule.action) && !settings.exceptions.covers_rule(rule.id);
         if !is_of_kind || !is_on {
             continue;
         }

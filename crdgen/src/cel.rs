@@ -7,8 +7,8 @@ use lockkeeper_policies::cel::CelRule;
 use lockkeeper_policies::finding::ErrorKind;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Layer, RuleInfo};
-use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::schema::StructuralSchema;
+use lockkeeper_policies::settings::Settings;
 use serde_json::json;
 
 /// An expression of a rule that cannot be used.
@@ -61,7 +61,10 @@ impl RuleExpression<'_> {
 
     /// Whether Kubernetes' CEL reads it.
     pub(crate) fn compile(&self) -> Result<(), ExpressionError> {
-        let all = [Some(self.expression.expression), self.expression.message_expression];
+        let all = [
+            Some(self.expression.expression),
+            self.expression.message_expression,
+        ];
         for expression in all.into_iter().flatten() {
             let schema =
                 json!({"type": "object", "x-kubernetes-validations": [{"rule": expression}]});
@@ -77,7 +80,9 @@ pub fn schema_expressions<'a>(
     rules: &'a [RuleInfo],
     settings: &'a Settings,
 ) -> impl Iterator<Item = RuleExpression<'a>> {
-    let firm = rules.iter().filter(|rule| is_always_enforced(rule, settings));
+    let firm = rules
+        .iter()
+        .filter(|rule| is_always_enforced(rule, settings));
     firm.flat_map(|rule| {
         let in_schema = rule.layers.iter().filter_map(|layer| match layer {
             Layer::Schema(expressions) => Some(*expressions),
@@ -139,7 +144,10 @@ pub fn schema_with(
     Ok(is_said.then_some(schema))
 }
 
-fn insert_expression(schema: &mut JSONSchemaProps, ruled: RuleExpression<'_>) -> Result<(), ExpressionError> {
+fn insert_expression(
+    schema: &mut JSONSchemaProps,
+    ruled: RuleExpression<'_>,
+) -> Result<(), ExpressionError> {
     ruled.compile()?;
     let node = node(schema, ruled.expression.path)
         .ok_or_else(|| ruled.error("the schema has no such place"))?;
@@ -167,7 +175,11 @@ fn node<'a>(schema: &'a mut JSONSchemaProps, at: &str) -> Option<&'a mut JSONSch
 }
 
 fn validation(ruled: &RuleExpression<'_>) -> ValidationRule {
-    let CelRule { expression: holds, field_path: field, .. } = *ruled.expression;
+    let CelRule {
+        expression: holds,
+        field_path: field,
+        ..
+    } = *ruled.expression;
     ValidationRule {
         field_path: Some(field.to_owned()).filter(|it| !it.is_empty()),
         message: Some(ruled.message()),

@@ -4,17 +4,17 @@
 //! Nothing is said twice: the templates come from the objects that [`crate::cli`] emits, with `holes` that Helm
 //! fills in; `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
 
-mod rule_gates;
 mod placeholders;
 mod policies;
+mod rule_gates;
 pub mod values;
 mod webhooks;
 
-use crate::definitions;
 use crate::cel::ExpressionError;
+use crate::definitions;
 use crate::yaml::{self, YamlError};
-use placeholders::Placeholder;
 use lockkeeper_policies::settings::Settings;
+use placeholders::Placeholder;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

@@ -8,8 +8,8 @@ use crate::chart::{self, ChartError};
 use crate::definitions;
 use crate::diff;
 use crate::files::{Document, FileEncodeError};
-use crate::user_rule_dirs::{self, RuleDirs};
 use crate::json_schemas;
+use crate::user_rule_dirs::{self, RuleDirs};
 use crate::versions::cli as versions;
 use crate::webhooks::{CaSource, Endpoint, configurations};
 use crate::yaml;
@@ -294,7 +294,10 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
     )?;
     let each = definitions(&settings)?.into_iter().map(|definition| {
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-        Ok(Document::from_object(format!("{group}_{plural}.yaml"), &definition)?)
+        Ok(Document::from_object(
+            format!("{group}_{plural}.yaml"),
+            &definition,
+        )?)
     });
     each.collect()
 }
@@ -313,13 +316,19 @@ fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
         out.push(Document::from_object(format!("{name}.yaml"), policy)?);
         for binding in bindings {
             let name = binding.metadata.name.as_deref().unwrap_or_default();
-            out.push(Document::from_object(format!("{name}-binding.yaml"), binding)?);
+            out.push(Document::from_object(
+                format!("{name}-binding.yaml"),
+                binding,
+            )?);
         }
     }
     for (policy, binding) in &policies.mutating {
         let name = policy.metadata.name.as_deref().unwrap_or_default();
         out.push(Document::from_object(format!("{name}.yaml"), policy)?);
-        out.push(Document::from_object(format!("{name}-binding.yaml"), binding)?);
+        out.push(Document::from_object(
+            format!("{name}-binding.yaml"),
+            binding,
+        )?);
     }
     Ok(out)
 }

@@ -5,23 +5,23 @@
 //! breaking. `docs/crd-diff.md` has the classes and the codes.
 
 mod bounds;
+mod cel_rules;
 mod change;
-pub mod cli;
 mod change_codes;
+pub mod cli;
 mod definition;
 mod junctors;
-mod stored_objects;
 mod path;
 pub mod render;
-mod cel_rules;
 mod schema;
 pub mod source;
+mod stored_objects;
 
-pub use change::{Change, ChangeClass, Effect, ChangeLocation, StoredObjectsEffect};
-pub use change_codes::{CODES, Code};
-pub use stored_objects::{StoredObjectOutcome, StoredObjectReport, check_stored_objects};
+pub use change::{Change, ChangeClass, ChangeLocation, Effect, StoredObjectsEffect};
+pub use change_codes::{CODES, ChangeCode};
 pub use path::SchemaPath;
 pub use schema::compare as compare_schemas;
+pub use stored_objects::{StoredObjectOutcome, StoredObjectReport, check_stored_objects};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use std::collections::BTreeMap;
@@ -42,14 +42,19 @@ pub fn compare(old: &[CustomResourceDefinition], new: &[CustomResourceDefinition
             None => changes.push(Change::for_definition(
                 name,
                 "",
-                Code::DefinitionRemoved,
+                ChangeCode::DefinitionRemoved,
                 "the definition is gone, and with it all its objects".to_owned(),
             )),
         }
     }
     for name in new.keys().filter(|it| !old.contains_key(*it)) {
         let what = "the definition is new".to_owned();
-        changes.push(Change::for_definition(name, "", Code::DefinitionAdded, what));
+        changes.push(Change::for_definition(
+            name,
+            "",
+            ChangeCode::DefinitionAdded,
+            what,
+        ));
     }
     changes.sort_by(|a, b| a.definition.cmp(&b.definition));
     changes

@@ -36,7 +36,10 @@ pub struct FileReadError {
 
 impl Document {
     /// An object as YAML.
-    pub(crate) fn from_object(file: String, object: &impl Serialize) -> Result<Self, FileEncodeError> {
+    pub(crate) fn from_object(
+        file: String,
+        object: &impl Serialize,
+    ) -> Result<Self, FileEncodeError> {
         match yaml::document(object) {
             Ok(text) => Ok(Self { file, text }),
             Err(source) => Err(FileEncodeError { file, source }),

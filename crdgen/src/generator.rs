@@ -13,7 +13,7 @@ use crate::definitions;
 use crate::diff::cli::{self as compared, Diff};
 use crate::diff::{ChangeClass, SchemaPath, name_of};
 use crate::files::{Document, differences};
-pub use crate::files::{FileReadError, FileEncodeError};
+pub use crate::files::{FileEncodeError, FileReadError};
 use crate::structural::{self, check};
 use clap::{Args, Parser, Subcommand};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -193,7 +193,9 @@ impl Generator {
 
     fn execute(self, line: &GeneratorCli, out: &mut dyn Write) -> Result<Outcome, Error> {
         match &line.command {
-            Some(GeneratorCommand::Diff(arguments)) => return Ok(outcome(compared::run(arguments, out)?)),
+            Some(GeneratorCommand::Diff(arguments)) => {
+                return Ok(outcome(compared::run(arguments, out)?));
+            }
             Some(GeneratorCommand::Changes { old }) => return self.changes(old, out),
             Some(GeneratorCommand::Unbounded) => return self.unbounded(out),
             None => {}
@@ -219,7 +221,10 @@ impl Generator {
     fn files(self) -> Result<Vec<Document>, Error> {
         let each = self.definitions()?.into_iter().map(|definition| {
             let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
-            Ok(Document::from_object(format!("{group}_{plural}.yaml"), &definition)?)
+            Ok(Document::from_object(
+                format!("{group}_{plural}.yaml"),
+                &definition,
+            )?)
         });
         each.collect()
     }

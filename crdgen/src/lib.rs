@@ -16,12 +16,12 @@
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 
 pub mod admission_policies;
+pub mod cel;
 pub mod chart;
 pub mod cli;
 pub mod diff;
-pub mod cel;
-pub mod user_rule_dirs;
 pub mod json_schemas;
+pub mod user_rule_dirs;
 pub mod versions;
 pub mod webhooks;
 

@@ -1,7 +1,9 @@
 //! The folders with rules that users wrote (`--rules`).
 
 use clap::Args;
-use lockkeeper_policies::user_rules::{PAGE_MAX_BYTES, RULES_MAX, UserRules, UserRulesError, Source};
+use lockkeeper_policies::user_rules::{
+    PAGE_MAX_BYTES, RULES_MAX, Source, UserRules, UserRulesError,
+};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -89,7 +91,9 @@ impl RuleDirs {
 ///
 /// All that is wrong with them.
 pub fn compile(pages: &[Source]) -> Result<Arc<UserRules>, Error> {
-    UserRules::parse(pages).map(Arc::new).map_err(Error::Invalid)
+    UserRules::parse(pages)
+        .map(Arc::new)
+        .map_err(Error::Invalid)
 }
 
 /// The pages of a folder. A `README.md` is none.

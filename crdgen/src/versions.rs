@@ -5,7 +5,7 @@
 //! refuse or what would lose objects. [`migration()`] is what has stored objects written anew, and [`check_removal`] says
 //! whether a version may be taken away.
 
-use crate::webhooks::{CaSource, CERT_MANAGER, Endpoint, client};
+use crate::webhooks::{CERT_MANAGER, CaSource, Endpoint, client};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionVersion,
     ServiceReference, WebhookClientConfig, WebhookConversion,
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 pub mod cli;
 mod removal;
 
-pub use removal::{RemovalError, check_removal, removal_blockers, migration};
+pub use removal::{RemovalError, check_removal, migration, removal_blockers};
 
 /// The path that objects to be converted are sent to.
 pub const CONVERT_PATH: &str = "/convert";

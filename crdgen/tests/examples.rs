@@ -15,11 +15,11 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::facts;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Context, Layer, Operation};
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,7 +219,10 @@ fn request(stem: &str) -> (Value, Index) {
 #[test]
 fn example_reviews_match_their_names() {
     let (queue, world) = request("clusterqueue-refused");
-    assert_eq!(rejecting_rules(&queue["object"], &world), ["CQ001", "CQ007"]);
+    assert_eq!(
+        rejecting_rules(&queue["object"], &world),
+        ["CQ001", "CQ007"]
+    );
     let (workload, world) = request("workload-refused");
     assert_eq!(rejecting_rules(&workload["object"], &world), ["WL001"]);
 

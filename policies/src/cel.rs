@@ -29,7 +29,11 @@ pub struct CelRule {
 
 impl CelRule {
     /// An expression about a place, with what is said if it does not hold.
-    pub(crate) const fn new(path: &'static str, expression: &'static str, message: &'static str) -> Self {
+    pub(crate) const fn new(
+        path: &'static str,
+        expression: &'static str,
+        message: &'static str,
+    ) -> Self {
         Self {
             path,
             expression,
@@ -51,12 +55,18 @@ impl CelRule {
 
     /// With the field that is to blame.
     pub(crate) const fn field_path(self, field: &'static str) -> Self {
-        Self { field_path: field, ..self }
+        Self {
+            field_path: field,
+            ..self
+        }
     }
 
     /// With what is left as it was by an update that makes nothing worse.
     pub(crate) const fn unchanged_when(self, kept: &'static str) -> Self {
-        Self { unchanged: kept, ..self }
+        Self {
+            unchanged: kept,
+            ..self
+        }
     }
 
     /// As an error of this kind.
@@ -128,7 +138,7 @@ macro_rules! same_amount {
 /// That no quota has a limit where nobody is above: `$above` is the field that names who is.
 macro_rules! limit_needs {
     ($limit:literal, $above:literal, $message:literal) => {
-        Expression::new(
+        CelRule::new(
             "spec",
             concat!(
                 "(has(self.", $above, ") && self.", $above, " != '') || !has(self.resourceGroups) \
@@ -136,8 +146,8 @@ macro_rules! limit_needs {
             ),
             $message,
         )
-        .blaming(".resourceGroups")
-        .kept(concat!(
+        .field_path(".resourceGroups")
+        .unchanged_when(concat!(
             "!(has(oldSelf.", $above, ") && oldSelf.", $above, " != '') && self.resourceGroups.all(group, \
              group.flavors.all(flavor, flavor.resources.all(it, !has(it.", $limit, ") || (has(oldSelf.resourceGroups) \
              && oldSelf.resourceGroups.exists(before, before.coveredResources[0] == group.coveredResources[0] \
@@ -151,7 +161,7 @@ macro_rules! limit_needs {
 /// That a map in a field of the place has keys and values that labels may have.
 macro_rules! labels_of {
     ($at:literal, $field:literal) => {
-        Expression::new(
+        CelRule::new(
             $at,
             concat!(
                 "!has(self.", $field, ") || self.", $field, ".all(it, !format.qualifiedName().validate(it).hasValue() \
@@ -160,14 +170,14 @@ macro_rules! labels_of {
             "the keys must be label keys and the values label values: alphanumeric characters, '-', '_' or '.', with an \
              alphanumeric one first and last",
         )
-        .detailed(concat!(
+        .message_expression(concat!(
             "'\"' + self.", $field, ".filter(it, format.qualifiedName().validate(it).hasValue() \
              || format.labelValue().validate(self.", $field, "[it]).hasValue())[0] \
              + '\": this label has a faulty key or value: alphanumeric characters, - and _ and ., with an alphanumeric one first \
              and last'"
         ))
-        .blaming(concat!(".", $field))
-        .kept(concat!(
+        .field_path(concat!(".", $field))
+        .unchanged_when(concat!(
             "has(oldSelf.", $field, ") && self.", $field, ".all(it, \
              (!format.qualifiedName().validate(it).hasValue() || it in oldSelf.", $field, ") \
              && (!format.labelValue().validate(self.", $field, "[it]).hasValue() \

@@ -1,7 +1,7 @@
 //! What rules may ask about other objects.
 
-use crate::index::IndexedKind;
 use crate::cohort_trees::{self, Project, Tree};
+use crate::index::IndexedKind;
 use lockkeeper_api::foreign::koordinator::ResourceQuantities;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -225,8 +225,9 @@ pub trait ClusterView {
 
     /// The unfinished Workloads that name this PriorityClass.
     fn priority_class_referrers(&self, name: &str, limit: usize) -> Referrers {
-        self.fallback()
-            .map_or_else(Referrers::default, |it| it.priority_class_referrers(name, limit))
+        self.fallback().map_or_else(Referrers::default, |it| {
+            it.priority_class_referrers(name, limit)
+        })
     }
 
     /// The lowest priority that a PriorityClass, or a `WorkloadPriorityClass` of Kueue, other than `except`
@@ -244,7 +245,8 @@ pub trait ClusterView {
 
     /// The quota trees of a family, as far as they are known.
     fn tree(&self, family: Project) -> &Tree {
-        self.fallback().map_or(&cohort_trees::EMPTY, |it| it.tree(family))
+        self.fallback()
+            .map_or(&cohort_trees::EMPTY, |it| it.tree(family))
     }
 
     /// The name of a pod of the job that carries such a label and is not the pod `except`.
@@ -255,7 +257,8 @@ pub trait ClusterView {
         label: PreemptibleLabel,
         except: &str,
     ) -> Option<String> {
-        self.fallback()?.job_pod_with_label(namespace, job, label, except)
+        self.fallback()?
+            .job_pod_with_label(namespace, job, label, except)
     }
 
     /// The name of a pod of the job other than the pod `except`, of which `differs` holds, and what it
@@ -267,7 +270,8 @@ pub trait ClusterView {
         except: &str,
         differs: &dyn Fn(&PodPreemptionLabels) -> bool,
     ) -> Option<(&str, &PodPreemptionLabels)> {
-        self.fallback()?.find_job_pod(namespace, job, except, differs)
+        self.fallback()?
+            .find_job_pod(namespace, job, except, differs)
     }
 
     /// The ElasticQuota of this name. Koordinator knows quotas by their name alone; of several in

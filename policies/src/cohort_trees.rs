@@ -2,13 +2,13 @@
 //! that lead to them. lockkeeper's own and Kueue's are apart.
 
 mod by_flavor;
-pub(crate) mod queue_summary;
 pub(crate) mod hypothetical_tree;
+pub(crate) mod queue_summary;
 
 pub use by_flavor::{ByFlavor, FlavorResource};
 
-use crate::preemption_loops::QueuePreemption;
 use crate::cluster_view::{ObjectName, Referrers};
+use crate::preemption_loops::QueuePreemption;
 use lockkeeper_api::quantity::Quantity;
 use queue_summary::Summaries;
 use std::borrow::Borrow;

@@ -37,7 +37,7 @@ pub(crate) fn info() -> RuleInfo {
         layers: &[Layer::Webhook],
         operations: &[Operation::Create, Operation::Update],
         ratchets: true,
-        doc: include_str!("undecodable.md"),
+        doc: include_str!("decode_error.md"),
     }
 }
 

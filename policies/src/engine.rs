@@ -2,9 +2,9 @@
 
 use crate::exceptions::Exception;
 use crate::finding::{Finding, Findings, Identity};
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Rule, Transition};
 use crate::settings::Settings;
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::config::Action;
 use std::collections::BTreeMap;
@@ -151,9 +151,10 @@ fn run_rule<T: ValidatedKind>(
     context: &Context<'_>,
 ) -> Vec<Finding> {
     match (&rule.check, subject) {
-        (Check::Object(_) | Check::Context(_) | Check::Create(_), ReviewSubject::Create(object)) => {
-            check_state(rule, object, context)
-        }
+        (
+            Check::Object(_) | Check::Context(_) | Check::Create(_),
+            ReviewSubject::Create(object),
+        ) => check_state(rule, object, context),
         (Check::Object(_) | Check::Context(_), ReviewSubject::Update(change)) => {
             let mut findings = check_state(rule, change.new, context);
             if T::RATCHETS && !findings.is_empty() {

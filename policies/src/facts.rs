@@ -1,13 +1,13 @@
 //! Objects as the facts that rules use of them.
 
+use crate::cluster_view::{
+    ObjectName, PodPreemptionLabels, PodPriority, PreemptibleLabel, PreemptionPolicy,
+    PriorityClassFacts, QuotaFacts, TemplatesFacts,
+};
+use crate::cohort_trees::Project;
 use crate::index::Facts;
 use crate::quota::QuotaFields;
 use crate::resource_flavor::FlavorFields;
-use crate::cohort_trees::Project;
-use crate::cluster_view::{
-    ObjectName, PodPriority, PodPreemptionLabels, PreemptibleLabel, PreemptionPolicy, PriorityClassFacts,
-    QuotaFacts, TemplatesFacts,
-};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -83,7 +83,11 @@ pub fn partial_pod_facts(own: Option<&BTreeMap<String, String>>) -> Option<Facts
         return None;
     }
     let says = preemption_labels(own, PodPriority::Unknown);
-    Some(Facts::Pod { job, quota, labels: says })
+    Some(Facts::Pod {
+        job,
+        quota,
+        labels: says,
+    })
 }
 
 /// The facts of a pod that is known as a whole.
@@ -112,7 +116,10 @@ pub fn pod_preemption_labels(pod: &Pod) -> PodPreemptionLabels {
     preemption_labels(pod.metadata.labels.as_ref(), priority)
 }
 
-fn preemption_labels(own: Option<&BTreeMap<String, String>>, priority: PodPriority) -> PodPreemptionLabels {
+fn preemption_labels(
+    own: Option<&BTreeMap<String, String>>,
+    priority: PodPriority,
+) -> PodPreemptionLabels {
     let value = |key: &str| own.and_then(|own| own.get(key)).map(String::as_str);
     PodPreemptionLabels {
         preemptible: PreemptibleLabel::parse(value(labels::PREEMPTIBLE)),

@@ -4,11 +4,11 @@ mod job_pods;
 mod kind;
 mod quotas;
 
-use crate::cohort_trees::{Project, FlavorFacts, NodeFacts, NodeKind, Tree, remove_from};
 use crate::cluster_view::{
-    Lookup, NamedQuota, ObjectName, PodPreemptionLabels, PreemptibleLabel, PriorityClassFacts, QuotaFacts,
-    TemplatesFacts, Referrers, ClusterView,
+    ClusterView, Lookup, NamedQuota, ObjectName, PodPreemptionLabels, PreemptibleLabel,
+    PriorityClassFacts, QuotaFacts, Referrers, TemplatesFacts,
 };
+use crate::cohort_trees::{FlavorFacts, NodeFacts, NodeKind, Project, Tree, remove_from};
 use job_pods::JobPods;
 pub use kind::IndexedKind;
 use lockkeeper_api::foreign::scheduling::SYSTEM_PREFIX;
@@ -186,7 +186,11 @@ impl Index {
                         .insert(name.clone());
                 }
             }
-            Facts::Pod { job, quota, labels: says } => {
+            Facts::Pod {
+                job,
+                quota,
+                labels: says,
+            } => {
                 if let Some(job) = job {
                     self.job_pods.insert(name, job, says);
                 }
@@ -208,7 +212,9 @@ impl Index {
             Facts::ResourceFlavor(family, facts) => {
                 self.tree_mut(*family).insert_flavor(&name.name, facts);
             }
-            Facts::LocalQueue(family, queue) => self.tree_mut(*family).insert_local_queue(name, queue),
+            Facts::LocalQueue(family, queue) => {
+                self.tree_mut(*family).insert_local_queue(name, queue)
+            }
             Facts::WorkloadPriorityClass(value) => self.add_class(facts.kind(), *value, name),
         }
     }
@@ -225,7 +231,11 @@ impl Index {
                     remove_from(&mut self.class_referrers, class, name);
                 }
             }
-            Facts::Pod { job, quota, labels: says } => {
+            Facts::Pod {
+                job,
+                quota,
+                labels: says,
+            } => {
                 if let Some(job) = job {
                     self.job_pods.remove(name, job, says);
                 }
@@ -246,7 +256,9 @@ impl Index {
             Facts::ResourceFlavor(family, facts) => {
                 self.tree_mut(*family).remove_flavor(&name.name, facts);
             }
-            Facts::LocalQueue(family, queue) => self.tree_mut(*family).remove_local_queue(name, queue),
+            Facts::LocalQueue(family, queue) => {
+                self.tree_mut(*family).remove_local_queue(name, queue)
+            }
             Facts::WorkloadPriorityClass(value) => {
                 let key = (*value, name.name.clone());
                 remove_from(&mut self.classes, &facts.kind(), &key);

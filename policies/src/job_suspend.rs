@@ -11,7 +11,11 @@ use lockkeeper_api::{job_set, labels};
 ///
 /// A Job that a JobSet controls is left alone: the JobSet waits in the queue for all of its Jobs, which
 /// have its label if their templates do.
-pub(crate) fn default_suspend(metadata: &ObjectMeta, is_suspended: Option<bool>, is_new: bool) -> Defaults {
+pub(crate) fn default_suspend(
+    metadata: &ObjectMeta,
+    is_suspended: Option<bool>,
+    is_new: bool,
+) -> Defaults {
     let mut out = Defaults::default();
     let labels = metadata.labels.as_ref();
     let is_queued = labels.is_some_and(|labels| labels.contains_key(labels::QUEUE_NAME));

@@ -6,8 +6,8 @@ pub(crate) mod misplaced_key;
 pub(crate) mod misspelt_key;
 pub(crate) mod unparsable_label_value;
 
-use crate::validated_kind::ValidatedKind;
 use crate::pod_sets::PodSets;
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use kube::core::ObjectMeta;

@@ -8,36 +8,37 @@
 //!
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
 
-pub mod lossy_conversion;
+pub mod cel;
+pub mod cel_defaults;
+pub mod cluster_view;
+pub mod cohort_trees;
+pub mod decode_error;
 pub mod defaulting;
-pub mod preemption_loops;
 pub mod engine;
 pub mod exceptions;
-pub mod cel;
 pub mod facts;
-pub mod cel_defaults;
 pub mod finding;
-pub mod validated_kind;
 pub mod index;
 pub mod kueue;
-pub mod rule_page;
+pub mod lossy_conversion;
+pub mod preemption_loops;
 pub mod reference;
 pub mod registry;
 pub mod rule;
+pub mod rule_page;
 pub mod scheduling;
-pub mod settings;
 pub mod schema;
+pub mod settings;
 pub mod suppression;
-pub mod cohort_trees;
-pub mod decode_error;
 pub mod user_rules;
-pub mod cluster_view;
+pub mod validated_kind;
 
 mod cluster_queue;
 mod cohort;
 mod elastic_quota;
 mod job;
 mod job_set;
+mod job_suspend;
 mod labels;
 mod local_queue;
 mod metadata;
@@ -50,7 +51,6 @@ mod priority_class;
 mod quota;
 mod resource_flavor;
 mod semantic_equality;
-mod job_suspend;
 mod workload;
 
 #[cfg(test)]

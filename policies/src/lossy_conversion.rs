@@ -26,7 +26,7 @@ pub(crate) fn info() -> RuleInfo {
         layers: &[Layer::Check],
         operations: &[Operation::Create],
         ratchets: true,
-        doc: include_str!("conversion.md"),
+        doc: include_str!("lossy_conversion.md"),
     }
 }
 

@@ -2,8 +2,8 @@
 //! written once for both.
 
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::settings::Settings;
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::core::v1::{Container, PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use lockkeeper_api::field_path::FieldPath;

@@ -1,7 +1,7 @@
 //! Whether the pods of a job may be victims, by Koordinator's label.
 
-use crate::settings::Settings;
 use crate::cluster_view::PreemptibleLabel;
+use crate::settings::Settings;
 use lockkeeper_api::labels;
 use std::collections::BTreeMap;
 

@@ -67,8 +67,14 @@ pub enum LoopVerdict {
 
 /// What the policies of the queues of one tree say. `is_nested` is whether a cohort of it is in another.
 #[must_use]
-pub fn loop_verdict(queues: &[QueuePreemption], is_nested: bool, rules: PreemptionRules) -> LoopVerdict {
-    let hunts = |it: &&QueuePreemption| it.preempts_within_queue || it.cross_queue_scope != CrossQueueScope::Never;
+pub fn loop_verdict(
+    queues: &[QueuePreemption],
+    is_nested: bool,
+    rules: PreemptionRules,
+) -> LoopVerdict {
+    let hunts = |it: &&QueuePreemption| {
+        it.preempts_within_queue || it.cross_queue_scope != CrossQueueScope::Never
+    };
     let mut hunters = queues.iter().filter(hunts).peekable();
     if hunters.peek().is_none() {
         return LoopVerdict::NoPreemption;
@@ -77,7 +83,9 @@ pub fn loop_verdict(queues: &[QueuePreemption], is_nested: bool, rules: Preempti
         return LoopVerdict::Damped;
     }
     let is_ordered = !(rules.is_fair && is_nested);
-    if is_ordered && hunters.all(|it| !it.may_borrow && it.cross_queue_scope != CrossQueueScope::Any) {
+    if is_ordered
+        && hunters.all(|it| !it.may_borrow && it.cross_queue_scope != CrossQueueScope::Any)
+    {
         LoopVerdict::StrictlyOrdered
     } else {
         LoopVerdict::Unknown
@@ -120,12 +128,42 @@ mod tests {
         };
         for (queues, is_nested, rules, expected) in [
             (&[][..], true, classical, LoopVerdict::NoPreemption),
-            (&[NO_PREEMPTION, NO_PREEMPTION], true, fair, LoopVerdict::NoPreemption),
-            (&[NO_PREEMPTION, STRICTLY_ORDERED], true, classical, LoopVerdict::StrictlyOrdered),
-            (&[NO_PREEMPTION, STRICTLY_ORDERED], false, fair, LoopVerdict::StrictlyOrdered),
-            (&[NO_PREEMPTION, STRICTLY_ORDERED], true, fair, LoopVerdict::Unknown),
-            (&[STRICTLY_ORDERED, any], false, classical, LoopVerdict::Unknown),
-            (&[STRICTLY_ORDERED, borrower], false, classical, LoopVerdict::Unknown),
+            (
+                &[NO_PREEMPTION, NO_PREEMPTION],
+                true,
+                fair,
+                LoopVerdict::NoPreemption,
+            ),
+            (
+                &[NO_PREEMPTION, STRICTLY_ORDERED],
+                true,
+                classical,
+                LoopVerdict::StrictlyOrdered,
+            ),
+            (
+                &[NO_PREEMPTION, STRICTLY_ORDERED],
+                false,
+                fair,
+                LoopVerdict::StrictlyOrdered,
+            ),
+            (
+                &[NO_PREEMPTION, STRICTLY_ORDERED],
+                true,
+                fair,
+                LoopVerdict::Unknown,
+            ),
+            (
+                &[STRICTLY_ORDERED, any],
+                false,
+                classical,
+                LoopVerdict::Unknown,
+            ),
+            (
+                &[STRICTLY_ORDERED, borrower],
+                false,
+                classical,
+                LoopVerdict::Unknown,
+            ),
             (&[any, borrower], true, damped, LoopVerdict::Damped),
             (&[NO_PREEMPTION], true, damped, LoopVerdict::NoPreemption),
         ] {

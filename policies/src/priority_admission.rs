@@ -1,7 +1,7 @@
 //! Which priority Kubernetes gives (admission plugin Priority).
 
+use crate::cluster_view::{ClusterView, Lookup, PreemptionPolicy, PriorityClassFacts};
 use crate::finding::quoted;
-use crate::cluster_view::{Lookup, PreemptionPolicy, PriorityClassFacts, ClusterView};
 
 /// The classes that every cluster has, with their values (Kubernetes `pkg/apis/scheduling`).
 pub(crate) const SYSTEM_CLASSES: [(&str, i32); 2] = [
@@ -54,7 +54,9 @@ impl ResolvedPriority {
 pub(crate) fn resolve(world: &dyn ClusterView, class: &str) -> Lookup<ResolvedPriority> {
     if class.is_empty() {
         return match world.global_default() {
-            Lookup::Found((name, facts)) => Lookup::Found(ResolvedPriority::from_class(&name, facts)),
+            Lookup::Found((name, facts)) => {
+                Lookup::Found(ResolvedPriority::from_class(&name, facts))
+            }
             Lookup::Absent => Lookup::Found(ResolvedPriority {
                 class: None,
                 value: 0,
@@ -64,7 +66,9 @@ pub(crate) fn resolve(world: &dyn ClusterView, class: &str) -> Lookup<ResolvedPr
         };
     }
     match (world.priority_class(class), system_class(class)) {
-        (Lookup::Found(facts), _) | (_, Some(facts)) => Lookup::Found(ResolvedPriority::from_class(class, facts)),
+        (Lookup::Found(facts), _) | (_, Some(facts)) => {
+            Lookup::Found(ResolvedPriority::from_class(class, facts))
+        }
         (Lookup::Absent, None) => Lookup::Absent,
         (Lookup::Unknown, None) => Lookup::Unknown,
     }

@@ -2,10 +2,10 @@
 
 mod queue_fields;
 
-use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
+use crate::cohort_trees::{FlavorResource, Limits, NodeFacts, NodeKind, Project, Tree};
 use crate::finding::Findings;
+use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
 use crate::validated_kind::ValidatedKind;
-use crate::cohort_trees::{Project, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::quantity::Quantity;
@@ -127,15 +127,15 @@ fn non_empty(given: &str) -> Option<&str> {
 
 macro_rules! impl_quota_fields {
     ($type:ty, $family:ident, $node:ident, $spec:ident => $above:expr $(, { $($more:tt)* })?) => {
-        impl HasQuota for $type {
-            const FAMILY: Family = Family::$family;
+        impl QuotaFields for $type {
+            const PROJECT: Project = Project::$family;
             const NODE: NodeKind = NodeKind::$node;
 
             fn groups(&self) -> &[ResourceGroup] {
                 &self.spec.resource_groups
             }
 
-            fn above(&self) -> Option<&str> {
+            fn parent(&self) -> Option<&str> {
                 let $spec = &self.spec;
                 $above
             }

@@ -2,16 +2,15 @@
 
 mod user_rules;
 
-use crate::lossy_conversion;
 use crate::cel_defaults::CelDefault;
-use crate::validated_kind::ValidatedKind;
+use crate::decode_error;
+use crate::lossy_conversion;
 use crate::reference::unknown_rule_message;
 use crate::rule::{Layer, Operation, Rule, RuleInfo};
-use crate::settings::Settings;
 use crate::schema;
+use crate::settings::Settings;
 use crate::suppression;
-use crate::decode_error;
-use crate::user_rules;
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -66,7 +65,7 @@ pub struct UnknownRule {
 impl fmt::Display for UnknownRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, key } = self;
-        if user_rules::is_user_id(id) {
+        if crate::user_rules::is_user_id(id) {
             return write!(
                 f,
                 "{key}: there is no rule {id:?}; give its page with --rules"
@@ -128,7 +127,10 @@ pub fn settings(config: &Config) -> Result<Settings, UnknownRule> {
 /// # Errors
 ///
 /// When an action or an exception is given for a rule that does not exist.
-pub fn settings_with(config: &Config, rules: Arc<user_rules::UserRules>) -> Result<Settings, UnknownRule> {
+pub fn settings_with(
+    config: &Config,
+    rules: Arc<crate::user_rules::UserRules>,
+) -> Result<Settings, UnknownRule> {
     let given = &config.rules;
     let ids = all().into_iter().map(|it| it.id).collect();
     let known = RuleLookup { ids, rules: &rules };
@@ -147,7 +149,7 @@ pub fn settings_with(config: &Config, rules: Arc<user_rules::UserRules>) -> Resu
 /// The rules that there are.
 struct RuleLookup<'a> {
     ids: BTreeSet<&'static str>,
-    rules: &'a user_rules::UserRules,
+    rules: &'a crate::user_rules::UserRules,
 }
 
 impl RuleLookup<'_> {

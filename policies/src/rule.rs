@@ -1,9 +1,9 @@
 //! The rule as a unit.
 
 use crate::cel::CelRule;
+use crate::cluster_view::ClusterView;
 use crate::finding::Findings;
 use crate::settings::Settings;
-use crate::cluster_view::ClusterView;
 use lockkeeper_api::config::Action;
 use std::fmt;
 

@@ -8,20 +8,20 @@
     reason = "tests fail by panicking"
 )]
 
-use crate::lossy_conversion;
+use crate::decode_error;
 use crate::engine::{ReviewSubject, Verdict, review};
 use crate::facts;
 use crate::finding::Finding;
-use crate::validated_kind::ValidatedKind;
 use crate::index::Index;
 use crate::kueue::structural_schema as kueue_structure;
-use crate::rule_page::blocks;
+use crate::lossy_conversion;
 use crate::registry;
 use crate::rule::{Change, Context, Operation, RuleInfo};
-use crate::settings::Settings;
+use crate::rule_page::blocks;
 use crate::schema::metadata;
+use crate::settings::Settings;
 use crate::suppression::Suppressions;
-use crate::decode_error;
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -172,7 +172,9 @@ fn rule_pages_examples_match_the_rules() {
             ("batch", "Job") => run::<Job>(&rule),
             ("", "Pod") => run::<Pod>(&rule),
             (_, "*") if rule.id == decode_error::ID => undecodable(&rule),
-            (_, "*") if rule.id == lossy_conversion::ID => check_any_kind(&rule, dropped_field_findings),
+            (_, "*") if rule.id == lossy_conversion::ID => {
+                check_any_kind(&rule, dropped_field_findings)
+            }
             (_, "*") => check_any_kind(&rule, schema_findings),
             ("scheduling.sigs.k8s.io", "ElasticQuota") => run::<ElasticQuota>(&rule),
             other => panic!("no runner for pages of {other:?}"),
@@ -202,7 +204,11 @@ fn schema_findings(object: &mut Value) -> Vec<Finding> {
 /// What is lost when an object becomes one of lockkeeper's.
 fn dropped_field_findings(object: &mut Value) -> Vec<Finding> {
     let converted = kueue::convert(object).expect("something of Kueue's");
-    converted.dropped.iter().map(lossy_conversion::dropped_field).collect()
+    converted
+        .dropped
+        .iter()
+        .map(lossy_conversion::dropped_field)
+        .collect()
 }
 
 /// Runs a page that is about objects of any kind.

@@ -5,24 +5,24 @@
 //! leaves alone pass, and has its own kinds of errors.
 
 mod cel_eval;
+mod cel_fast_path;
 mod check;
 mod defaults_and_pruning;
-mod rules;
-mod typo_corrections;
 mod metadata;
 mod node;
-mod cel_fast_path;
 mod path;
+mod rules;
+mod typo_corrections;
 
 use crate::finding::{ErrorKind, Finding};
 pub(crate) use cel_eval::RESERVED;
 pub(crate) use check::display_value;
-pub(crate) use rules::rule_infos;
-pub use typo_corrections::{Correction, MisspeltPart};
 pub use metadata::metadata;
 use node::Node;
+pub(crate) use rules::rule_infos;
 use serde_json::Value;
 use std::fmt;
+pub use typo_corrections::{Correction, MisspeltPart};
 
 /// The id under which findings of shape and bounds go.
 pub const SCHEMA_VIOLATION: &str = "SC002";

@@ -4,19 +4,19 @@
 //! Everything is read and compiled once. What an expression may do is bounded ([`WORK_MAX`]), so that no rule
 //! holds up whoever runs it.
 
+mod cel_cost;
+mod evaluate;
 mod expression;
 mod fixture;
 mod front_matter;
-mod evaluate;
+mod nesting_limit;
 mod page;
 mod path;
-mod cel_cost;
-mod nesting_limit;
 mod values;
 
-pub use expression::{EXPRESSION_MAX_BYTES, COST_MAX, COST_TOTAL_MAX};
-pub use fixture::{Outcome, FixtureResult, test_fixtures};
 pub use evaluate::review;
+pub use expression::{COST_MAX, COST_TOTAL_MAX, EXPRESSION_MAX_BYTES};
+pub use fixture::{FixtureResult, Outcome, test_fixtures};
 pub(crate) use page::ANY;
 pub use page::{Kind, KindName, PageError, Problem, UserRule, is_user_id};
 

@@ -1,7 +1,7 @@
 //! The kinds of objects that rules guard.
 
-use crate::defaulting::Defaults;
 use crate::cel_defaults::CelDefault;
+use crate::defaulting::Defaults;
 use crate::rule::{Context, Operation, Rule};
 use kube::Resource;
 use lockkeeper_api::config::Action;

@@ -9,10 +9,10 @@
 )]
 
 use lockkeeper_api::quantity::Quantity;
-use lockkeeper_policies::preemption_loops::QueuePreemption;
+use lockkeeper_policies::cluster_view::{ClusterView, Lookup, ObjectName};
+use lockkeeper_policies::cohort_trees::{FlavorFacts, Limits, NodeFacts, NodeKind, Project};
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
-use lockkeeper_policies::cohort_trees::{Project, FlavorFacts, Limits, NodeFacts, NodeKind};
-use lockkeeper_policies::cluster_view::{Lookup, ObjectName, ClusterView};
+use lockkeeper_policies::preemption_loops::QueuePreemption;
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;

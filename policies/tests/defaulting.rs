@@ -14,13 +14,13 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, ResourceFlavor, Workload, labels};
-use lockkeeper_policies::defaulting::{Defaults, DefaultedField};
+use lockkeeper_policies::defaulting::{DefaultedField, Defaults};
 use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::facts;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context};
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -91,8 +91,7 @@ impl Scenario {
 
     /// The scene with the defaults in the object, as the API server applies the patch.
     fn defaulted(&self) -> Self {
-        let add =
-            |filled: &DefaultedField| json!({"op": "add", "path": filled.pointer, "value": filled.value});
+        let add = |filled: &DefaultedField| json!({"op": "add", "path": filled.pointer, "value": filled.value});
         let operations = self.defaults().items().iter().map(add).collect();
         let patch: json_patch::Patch = serde_json::from_value(operations).unwrap();
         let mut filled = self.clone();
@@ -123,7 +122,8 @@ fn check(property: impl Fn(&Scenario, &Scenario) -> TestCaseResult) {
         failure_persistence: None,
         ..ProptestConfig::default()
     };
-    let outcome = TestRunner::new(config).run(&scenario(), |scene| property(&scene, &scene.defaulted()));
+    let outcome =
+        TestRunner::new(config).run(&scenario(), |scene| property(&scene, &scene.defaulted()));
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
@@ -202,8 +202,9 @@ fn defaulted_object_of_allowed_object_is_allowed() {
             prop_assert!(!before.is_empty() || after.is_empty(), "{:?}", after);
             return Ok(());
         }
-        let excused =
-            |rule: &Cow<str>| before.contains(&**rule) || is_rechecked_after_defaulting(scene, filled, rule);
+        let excused = |rule: &Cow<str>| {
+            before.contains(&**rule) || is_rechecked_after_defaulting(scene, filled, rule)
+        };
         prop_assert!(after.iter().all(excused), "{:?} after {:?}", after, before);
         Ok(())
     });

@@ -9,11 +9,11 @@
     reason = "tests fail by panicking"
 )]
 
-use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::cluster_view::{
-    Lookup, NamedQuota, ObjectName, PodPriority, PodPreemptionLabels, PreemptibleLabel, PreemptionPolicy,
-    PriorityClassFacts, QuotaFacts, TemplatesFacts, Referrers, ClusterView,
+    ClusterView, Lookup, NamedQuota, ObjectName, PodPreemptionLabels, PodPriority,
+    PreemptibleLabel, PreemptionPolicy, PriorityClassFacts, QuotaFacts, Referrers, TemplatesFacts,
 };
+use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -114,9 +114,11 @@ impl Model {
             .iter()
             .filter(|(_, name, _)| name.namespace == namespace)
             .filter_map(|(_, name, facts)| match facts {
-                Facts::Pod { job: its, labels: says, .. } if its.as_deref() == Some(job) => {
-                    Some((says, name.name.as_str()))
-                }
+                Facts::Pod {
+                    job: its,
+                    labels: says,
+                    ..
+                } if its.as_deref() == Some(job) => Some((says, name.name.as_str())),
                 _ => None,
             })
             .collect();

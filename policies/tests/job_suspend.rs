@@ -10,11 +10,11 @@
 
 use k8s_openapi::api::batch::v1::Job;
 use lockkeeper_api::JobSet;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Context, Operation};
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Value, json};
 
 /// The pointers of what is filled in, with the values.
@@ -40,8 +40,16 @@ fn check(object: &Value, is_new: bool, is_suspended: bool) {
     } else {
         Vec::new()
     };
-    assert_eq!(defaulted_fields::<Job>(object, is_new), expected, "{object}");
-    assert_eq!(defaulted_fields::<JobSet>(object, is_new), expected, "{object}");
+    assert_eq!(
+        defaulted_fields::<Job>(object, is_new),
+        expected,
+        "{object}"
+    );
+    assert_eq!(
+        defaulted_fields::<JobSet>(object, is_new),
+        expected,
+        "{object}"
+    );
 }
 
 fn queued(spec: &Value) -> Value {

@@ -11,10 +11,10 @@ use lockkeeper_api::config::Config;
 use lockkeeper_api::foreign::scheduling::PodGroup;
 use lockkeeper_policies::defaulting::DefaultedField;
 use lockkeeper_policies::facts;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::Context;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Value, json};
 
 /// The classes of a cluster: `low` is the default.
@@ -35,7 +35,12 @@ fn index(has_default: bool) -> Index {
 }
 
 /// The object with its defaults.
-fn defaulted<T: ValidatedKind>(object: &Value, old: Option<&Value>, index: &Index, gates: &Value) -> Value {
+fn defaulted<T: ValidatedKind>(
+    object: &Value,
+    old: Option<&Value>,
+    index: &Index,
+    gates: &Value,
+) -> Value {
     let config: Config = serde_json::from_value(json!({"rules": {"featureGates": gates}})).unwrap();
     let context = Context {
         cluster: index,

@@ -6,11 +6,11 @@
 //! before it begins.
 
 use crate::amount::Amount;
-use crate::small_amounts::SmallAmounts;
-use crate::job::PreemptionLabels;
-use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
-use crate::quota::Tree;
 use crate::candidate_list::{CandidateKey, CandidateList, UidLookup};
+use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::job::PreemptionLabels;
+use crate::quota::Tree;
+use crate::small_amounts::SmallAmounts;
 use std::collections::BTreeMap;
 
 /// A workload that holds quota.
@@ -191,9 +191,16 @@ impl AdmittedIndex {
     }
 
     /// A running workload is told to go.
-    pub(crate) fn mark_evicted(&mut self, uids: &impl UidLookup, id: WorkloadId, running: &AdmittedWorkload) {
+    pub(crate) fn mark_evicted(
+        &mut self,
+        uids: &impl UidLookup,
+        id: WorkloadId,
+        running: &AdmittedWorkload,
+    ) {
         if let Some(group) = self.group_mut(running) {
-            group.not_evicted.remove(&running.candidate_key(id, uids), uids);
+            group
+                .not_evicted
+                .remove(&running.candidate_key(id, uids), uids);
             group.evicted.insert(running.candidate_key(id, uids), uids);
         }
     }
@@ -241,7 +248,11 @@ impl AdmittedIndex {
         let Some(group) = groups.and_then(|groups| groups.get(group)) else {
             return;
         };
-        for (of, amount) in group.flavor_resources.iter().zip(running.amounts.as_slice()) {
+        for (of, amount) in group
+            .flavor_resources
+            .iter()
+            .zip(running.amounts.as_slice())
+        {
             let key = (*of, running.priority);
             for (sums, node) in [
                 (&mut self.used, running.queue),

@@ -7,27 +7,27 @@
 //! Quota for a preemptor that waits for nobody's leave is reserved in the cycle, unless its queue could
 //! reclaim it at any time.
 
-mod victim_limit;
 mod held_quota;
 mod nominate;
 mod order;
 mod process;
+mod victim_limit;
 
+use crate::admitted::AdmittedLookup;
 use crate::amount::Amount;
 use crate::assignment::Assignment;
-use crate::job::PreemptionLabels;
 use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
+use crate::job::PreemptionLabels;
 use crate::policy::QueueingStrategy;
 use crate::queue::LastAssignment;
 use crate::quota::{Overlay, View};
-use crate::admitted::AdmittedLookup;
 use crate::state::State;
 use crate::trace::Trace;
 use crate::victim::Victim;
 pub(crate) use held_quota::NominationOptions;
 use held_quota::first_holders;
-pub(crate) use nominate::{NominationContext, NominatedEntry, demands};
-use process::{ProcessedEntry, EntryProcessor, TriedFlavors};
+pub(crate) use nominate::{NominatedEntry, NominationContext, demands};
+use process::{EntryProcessor, ProcessedEntry, TriedFlavors};
 use std::sync::Arc;
 
 /// What became of an entry.
@@ -243,7 +243,10 @@ impl State {
             if self.tree.node(id).is_misconfigured {
                 continue;
             }
-            if !self.pending_queue(id).is_some_and(|it| it.settings.is_active) {
+            if !self
+                .pending_queue(id)
+                .is_some_and(|it| it.settings.is_active)
+            {
                 continue;
             }
             let Some(queue) = self.queues.get_mut(id.index()) else {
@@ -256,7 +259,11 @@ impl State {
                 continue;
             };
             let is_sticky = queue.is_sticky(workload);
-            if !self.workloads.get(workload).is_some_and(|it| it.is_in_scope) {
+            if !self
+                .workloads
+                .get(workload)
+                .is_some_and(|it| it.is_in_scope)
+            {
                 cycle.out_of_scope.push(workload);
                 continue;
             }
@@ -285,7 +292,12 @@ impl State {
             .filter_map(|head| {
                 let nominator = NominationContext::for_workload(self, head.workload)?;
                 let trace = if is_traced { Trace::on() } else { Trace::off() };
-                Some(self.nominate_with_holds(&mut view, &nominator, &NominationOptions::DEFAULT, trace))
+                Some(self.nominate_with_holds(
+                    &mut view,
+                    &nominator,
+                    &NominationOptions::DEFAULT,
+                    trace,
+                ))
             })
             .collect();
         order::sort(self, &mut waiting);
@@ -318,7 +330,9 @@ impl State {
         let is_pending = reason == RequeueReason::PendingPreemption;
         let is_forgotten = self.options.kueue_bugs.forgets_preemptors;
         let cycle = self.cycle;
-        let generation = self.pending_queue(entry.queue).map_or(0, |it| it.generation);
+        let generation = self
+            .pending_queue(entry.queue)
+            .map_or(0, |it| it.generation);
         let Some(record) = self.workloads.get_mut(id) else {
             return;
         };

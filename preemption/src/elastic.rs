@@ -10,13 +10,13 @@
 
 use crate::amount::Amount;
 use crate::assignment::PodSet;
-use crate::job::{Preemptibility, ElasticDefaults};
 use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::job::{ElasticDefaults, Preemptibility};
 use crate::queue::QueueSettings;
 use crate::quota::{Tree, UsageStore};
-use crate::workload_table::WorkloadRow;
 use crate::state::State;
 use crate::trace::FlavorVerdict;
+use crate::workload_table::WorkloadRow;
 use std::collections::BTreeMap;
 
 /// What non-preemptible workloads of an elastic queue use and ask for.
@@ -39,7 +39,11 @@ impl NonPreemptibleUsage {
     }
 }
 
-fn update_sum<K: Ord>(sums: &mut BTreeMap<K, Amount>, key: K, change: impl FnOnce(Amount) -> Amount) {
+fn update_sum<K: Ord>(
+    sums: &mut BTreeMap<K, Amount>,
+    key: K,
+    change: impl FnOnce(Amount) -> Amount,
+) {
     let sum = sums.entry(key).or_default();
     *sum = change(*sum);
 }
@@ -75,7 +79,12 @@ impl ElasticGate<'_> {
                 let preemptible = used.minus(self.non_preemptible.used(of)).or_zero();
                 let sum = kept.plus(preemptible).plus(asked);
                 let max = self.max(of);
-                (sum > max).then_some(FlavorVerdict::ExceedsMax { of, sum, reserved: kept, max })
+                (sum > max).then_some(FlavorVerdict::ExceedsMax {
+                    of,
+                    sum,
+                    reserved: kept,
+                    max,
+                })
             }
         }
     }
@@ -131,7 +140,8 @@ impl QueueSettings {
 
     /// Whether workloads that say this may preempt.
     pub(crate) fn may_preempt(&self, says: crate::job::PreemptionLabels) -> bool {
-        self.elastic.is_none_or(|it| it.may_trigger_preemption(says))
+        self.elastic
+            .is_none_or(|it| it.may_trigger_preemption(says))
     }
 }
 
@@ -157,13 +167,21 @@ impl State {
         }
         let record = self.workloads.get(id)?;
         let queue = self.queues.get_mut(record.queue.index())?;
-        if !queue.settings.protects(record.preemption_labels) || !record.is_in_scope && record.admitted.is_none() {
+        if !queue.settings.protects(record.preemption_labels)
+            || !record.is_in_scope && record.admitted.is_none()
+        {
             return None;
         }
         let fixed = queue.non_preemptible.get_or_insert_default();
         if let Some(running) = &record.admitted {
-            let group = self.admitted_index.group(running.queue, running.usage_group);
-            for (of, amount) in group.flavor_resources.iter().zip(running.amounts.as_slice()) {
+            let group = self
+                .admitted_index
+                .group(running.queue, running.usage_group);
+            for (of, amount) in group
+                .flavor_resources
+                .iter()
+                .zip(running.amounts.as_slice())
+            {
                 update_sum(&mut fixed.used, *of, |sum| by(sum, *amount));
             }
         } else {
@@ -175,7 +193,11 @@ impl State {
     }
 
     /// Counts all workloads of a queue anew, since its switches have changed. Costs all workloads.
-    pub(crate) fn recount_non_preemptible_usage(&mut self, queue: NodeId, elastic: Option<ElasticDefaults>) {
+    pub(crate) fn recount_non_preemptible_usage(
+        &mut self,
+        queue: NodeId,
+        elastic: Option<ElasticDefaults>,
+    ) {
         self.has_elastic |= elastic.is_some();
         if let Some(queue) = self.queues.get_mut(queue.index()) {
             queue.non_preemptible = None;

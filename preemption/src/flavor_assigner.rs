@@ -265,7 +265,12 @@ impl FlavorSearch<'_, '_> {
             .collect();
         let mut best: Option<BestFlavor> = None;
         let mut tried = None;
-        for (position, quotas) in group.flavors.iter().enumerate().skip(self.first_flavor_index(&wanted)) {
+        for (position, quotas) in group
+            .flavors
+            .iter()
+            .enumerate()
+            .skip(self.first_flavor_index(&wanted))
+        {
             tried = Some(position);
             if !self.is_eligible(quotas.flavor) {
                 continue;

@@ -110,43 +110,42 @@
 //! ```
 #![deny(clippy::arithmetic_side_effects)]
 
+mod admitted;
 mod amount;
-mod small_amounts;
-mod what_if;
 mod assignment;
+mod candidate_list;
 mod cycle;
 mod damping;
+mod dominant_share;
 mod elastic;
 mod flavor_assigner;
 pub mod gang;
-mod victim_protection;
-pub mod job;
 mod ids;
 mod inadmissible_index;
+pub mod job;
 pub mod placement;
+mod pod_set_interner;
 mod policy;
 mod queue;
 mod quota;
-mod candidate_list;
-mod workload_table;
 pub mod requeue;
-mod admitted;
-mod pod_set_interner;
-mod dominant_share;
+mod small_amounts;
 mod spec;
 mod state;
 mod trace;
 mod victim;
+mod victim_protection;
 mod victims;
+mod what_if;
+mod workload_table;
 
 pub use amount::Amount;
-pub use what_if::Nomination;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
-pub use cycle::{Cycle, Decision, Entry, Head, RequeueReason, RequeueDestination, SkipReason};
+pub use cycle::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason, SkipReason};
 pub use damping::{Damping, Headroom, ThrashStats};
 pub use ids::{
     BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, ResourceId,
-    ShapeId, UnitId, SymbolId, WorkloadId,
+    ShapeId, SymbolId, UnitId, WorkloadId,
 };
 pub use policy::{
     Algorithm, BorrowWithinCohort, Compatibility, FairStrategy, FlavorFungibility, Fungibility,
@@ -157,6 +156,7 @@ pub use quota::{FlavorQuotas, Quota, ResourceGroup};
 pub use spec::{
     BorrowingGate, CohortSpec, KueueBugs, Options, QueueSpec, Reservation, WorkloadSpec,
 };
-pub use state::{State, PendingCounts};
+pub use state::{PendingCounts, State};
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};
+pub use what_if::Nomination;

@@ -6,8 +6,8 @@
 //! priority, then earlier in queue order, then uid.
 
 use crate::elastic::NonPreemptibleUsage;
-use crate::job::{PreemptionLabels, ElasticDefaults};
 use crate::ids::{ResourceId, WorkloadId};
+use crate::job::{ElasticDefaults, PreemptionLabels};
 use crate::policy::{FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::ResourceGroup;
 use std::cmp::Reverse;
@@ -196,7 +196,12 @@ impl Queue {
     }
 
     /// Takes a workload out, wherever it is.
-    pub(crate) fn remove(&mut self, place: &QueueKey, class: EquivalenceClass, held_until_s: Option<i64>) {
+    pub(crate) fn remove(
+        &mut self,
+        place: &QueueKey,
+        class: EquivalenceClass,
+        held_until_s: Option<i64>,
+    ) {
         self.remove_from_class(place, class);
         self.out_of_scope.remove(place);
         if let Some(until_s) = held_until_s {
@@ -232,7 +237,11 @@ impl Queue {
     }
 
     /// Takes an active workload out before all others, unless the queue keeps its order.
-    pub(crate) fn pop_preferred(&mut self, place: &QueueKey, class: EquivalenceClass) -> Option<WorkloadId> {
+    pub(crate) fn pop_preferred(
+        &mut self,
+        place: &QueueKey,
+        class: EquivalenceClass,
+    ) -> Option<WorkloadId> {
         let is_strict = self.settings.strategy == QueueingStrategy::StrictFifo;
         if is_strict || self.inadmissible_classes.contains(&class) {
             return None;
@@ -269,7 +278,8 @@ impl Queue {
     /// The places of the classes that are parked, or of those that are not.
     fn class_keys(&self, are_parked: bool) -> BTreeSet<&QueueKey> {
         let lines = self.class_queues.iter();
-        let lines = lines.filter(|(class, _)| self.inadmissible_classes.contains(class) == are_parked);
+        let lines =
+            lines.filter(|(class, _)| self.inadmissible_classes.contains(class) == are_parked);
         lines.flat_map(|(_, line)| line.keys()).collect()
     }
 

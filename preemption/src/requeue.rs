@@ -101,17 +101,22 @@
 
 mod apply;
 mod backoff;
-mod time;
+mod lifecycle;
 mod reason;
 mod requeue_state;
 mod settings;
-mod lifecycle;
 mod step;
+mod time;
 mod timeout;
 
 pub use backoff::{Backoff, Factor, Jitter};
-pub use reason::{DeactivationCause, EvictionReason, RequeuingLimit, NotReadyReason, RequeuedReason, DeactivationTarget};
+pub use lifecycle::{
+    AdmissionCheckStates, EvictedCondition, LifecycleState, PodsReady, StopPolicy, may_admit,
+};
+pub use reason::{
+    DeactivationCause, DeactivationTarget, EvictionReason, NotReadyReason, RequeuedReason,
+    RequeuingLimit,
+};
 pub use requeue_state::RequeueState;
-pub use settings::{RequeueSettings, QueueOrderTimestamp};
-pub use lifecycle::{AdmissionCheckStates, EvictedCondition, PodsReady, LifecycleState, StopPolicy, may_admit};
-pub use step::{Eviction, Requeue, LifecycleStep, next_step};
+pub use settings::{QueueOrderTimestamp, RequeueSettings};
+pub use step::{Eviction, LifecycleStep, Requeue, next_step};

@@ -3,8 +3,8 @@
 use crate::amount::Amount;
 use crate::assignment::PodSet;
 use crate::damping::Damping;
-use crate::job::{PreemptionLabels, ElasticDefaults};
 use crate::ids::FlavorResource;
+use crate::job::{ElasticDefaults, PreemptionLabels};
 use crate::policy::{Algorithm, Compatibility, FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::{Quota, ResourceGroup};
 

@@ -4,26 +4,26 @@
 //! workload and the depth of its tree. A change of queues or cohorts takes effect at the next decision
 //! and costs the size of the tree then.
 
-mod update;
-mod stats;
 mod lookups;
+mod stats;
+mod update;
 
 pub use stats::PendingCounts;
 
+use crate::admitted::AdmittedLookup;
+use crate::admitted::{AdmittedIndex, AdmittedWorkload};
 use crate::amount::Amount;
-use crate::small_amounts::SmallAmounts;
 use crate::assignment::Assignment;
 use crate::damping::{Histories, Holds};
 use crate::ids::{FlavorResource, Interner, NodeId, WorkloadId};
 use crate::inadmissible_index::InadmissibleIndex;
+use crate::pod_set_interner::PodSetInterner;
 use crate::policy::PreemptionLimits;
 use crate::queue::{Queue, QueueSettings};
 use crate::quota::{Overlay, Tree};
-use crate::workload_table::{WorkloadRow, WorkloadTable};
-use crate::admitted::AdmittedLookup;
-use crate::admitted::{AdmittedIndex, AdmittedWorkload};
-use crate::pod_set_interner::PodSetInterner;
+use crate::small_amounts::SmallAmounts;
 use crate::spec::{CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
+use crate::workload_table::{WorkloadRow, WorkloadTable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -230,7 +230,8 @@ impl State {
             preemption_labels: record.preemption_labels,
         };
         record.last_assignment = None;
-        self.admitted_index.insert(&self.tree, &self.workloads, id, &running);
+        self.admitted_index
+            .insert(&self.tree, &self.workloads, id, &running);
         for (cell, amount) in self.admitted_index.usage(&running) {
             self.tree.add_usage(&mut self.usage, cell, amount);
         }
@@ -250,8 +251,13 @@ impl State {
         if let Some(running) = self.workloads.admitted(id)
             && !running.is_evicted
         {
-            self.admitted_index.mark_evicted(&self.workloads, id, running);
-            if let Some(running) = self.workloads.get_mut(id).and_then(|it| it.admitted.as_mut()) {
+            self.admitted_index
+                .mark_evicted(&self.workloads, id, running);
+            if let Some(running) = self
+                .workloads
+                .get_mut(id)
+                .and_then(|it| it.admitted.as_mut())
+            {
                 running.is_evicted = true;
             }
         }
@@ -310,7 +316,11 @@ impl State {
         let Some(record) = self.workloads.get(id) else {
             return;
         };
-        let (queue, place, class) = (record.queue, record.queue_key(id), record.equivalence_class());
+        let (queue, place, class) = (
+            record.queue,
+            record.queue_key(id),
+            record.equivalence_class(),
+        );
         if let Some(queue) = self.pending_queue_mut(queue) {
             queue.reactivate_class_of(&place, class);
         }
@@ -416,7 +426,8 @@ impl State {
         for (cell, amount) in self.admitted_index.usage(&running) {
             self.tree.remove_usage(&mut self.usage, cell, amount);
         }
-        self.admitted_index.remove(&self.tree, &self.workloads, id, &running);
+        self.admitted_index
+            .remove(&self.tree, &self.workloads, id, &running);
         let queue = self.queues.get_mut(running.queue.index())?;
         queue.generation = queue.generation.saturating_add(1);
         Some(running.queue)

@@ -4,10 +4,10 @@
 //! Sources: Kueue issues 9596, 9876 and 8522 (minimum run time), 12001 and 12046 (thresholds), KEP-13396
 //! (limits for all, for a queue and for a workload).
 
+use crate::admitted::AdmittedWorkload;
 use crate::damping::{Histories, Holds};
 use crate::ids::WorkloadId;
 use crate::queue::Queue;
-use crate::admitted::AdmittedWorkload;
 use crate::victim::Protection;
 use std::cell::Cell;
 
@@ -85,9 +85,15 @@ impl VictimProtection<'_> {
         let for_s = self.now_s.saturating_sub(running.reserved_at_s);
         if let Some(least_s) = least_s.filter(|it| for_s < *it) {
             let at_s = running.reserved_at_s.saturating_add(least_s);
-            let soonest_s = self.next_candidate_at_s.get().map_or(at_s, |it| it.min(at_s));
+            let soonest_s = self
+                .next_candidate_at_s
+                .get()
+                .map_or(at_s, |it| it.min(at_s));
             self.next_candidate_at_s.set(Some(soonest_s));
-            return Some(Protection::BelowMinRuntime { runtime_s: for_s, min_runtime_s: least_s });
+            return Some(Protection::BelowMinRuntime {
+                runtime_s: for_s,
+                min_runtime_s: least_s,
+            });
         }
         let times = self.histories.preemption_count(id);
         let most = limits.preemptions_max?;

@@ -28,7 +28,8 @@ impl State {
     pub fn nominate(&mut self, id: WorkloadId, trace: Trace) -> Option<Nomination> {
         self.with_view(|state, view| {
             let nominator = NominationContext::for_workload(state, id)?;
-            let nominee = state.nominate_with_holds(view, &nominator, &NominationOptions::DEFAULT, trace);
+            let nominee =
+                state.nominate_with_holds(view, &nominator, &NominationOptions::DEFAULT, trace);
             Some(Nomination {
                 assignment: nominee.assignment,
                 victims: nominee.victims,

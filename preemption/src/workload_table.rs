@@ -1,12 +1,12 @@
 //! The workloads by their numbers.
 
-use crate::assignment::PodSet;
-use crate::job::PreemptionLabels;
-use crate::ids::{NodeId, WorkloadId};
-use crate::queue::{EquivalenceClass, QueueKey, LastAssignment};
-use crate::candidate_list::UidLookup;
-use crate::admitted::AdmittedWorkload;
 use crate::admitted::AdmittedLookup;
+use crate::admitted::AdmittedWorkload;
+use crate::assignment::PodSet;
+use crate::candidate_list::UidLookup;
+use crate::ids::{NodeId, WorkloadId};
+use crate::job::PreemptionLabels;
+use crate::queue::{EquivalenceClass, LastAssignment, QueueKey};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -57,7 +57,9 @@ pub(crate) struct WorkloadTable {
 
 impl WorkloadTable {
     fn slot(&self, id: WorkloadId) -> Option<&Option<WorkloadRow>> {
-        self.pages.get(id.index() / PAGE_SIZE)?.get(id.index() % PAGE_SIZE)
+        self.pages
+            .get(id.index() / PAGE_SIZE)?
+            .get(id.index() % PAGE_SIZE)
     }
 
     fn slot_mut(&mut self, id: WorkloadId) -> Option<&mut Option<WorkloadRow>> {

@@ -6,9 +6,9 @@
 //! Everything here is pure. A search draws from numbers that are the same each time.
 #![deny(clippy::arithmetic_side_effects)]
 
+mod loop_report;
 pub mod loop_search;
 mod queue_tree;
 pub mod run;
-mod loop_report;
 
-pub use queue_tree::{QueueProfile, SimulatedCluster, CohortTree, cohort_trees};
+pub use queue_tree::{CohortTree, QueueProfile, SimulatedCluster, cohort_trees};

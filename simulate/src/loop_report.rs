@@ -1,7 +1,7 @@
 //! A circle, told to people.
 
 use crate::queue_tree::SimulatedCluster;
-use crate::run::{PreemptionLoop, CycleEvents};
+use crate::run::{CycleEvents, PreemptionLoop};
 use lockkeeper_preemption::Amount;
 use lockkeeper_snapshot::objects::quantity;
 use std::collections::BTreeSet;
@@ -93,7 +93,10 @@ fn describe_cycle(round: &CycleEvents) -> Option<String> {
         } else {
             "are"
         };
-        parts.push(format!("{} {verb} admitted", workload_names(&round.admitted)));
+        parts.push(format!(
+            "{} {verb} admitted",
+            workload_names(&round.admitted)
+        ));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -11,7 +11,7 @@ mod shrink;
 
 use crate::queue_tree::SimulatedCluster;
 use crate::run::{PreemptionLoop, SimulationRun};
-use sampling::{WorkloadSampler, Rng};
+use sampling::{Rng, WorkloadSampler};
 use std::collections::BTreeSet;
 
 /// Rounds after which a few workloads that have not come round will not.
@@ -46,7 +46,11 @@ pub fn find_loop(field: &SimulatedCluster, search: &LoopSearch<'_>) -> Option<Pr
 
 /// The same among sets of one of the [`sizes`]. What is found does not depend on the other sizes.
 #[must_use]
-pub fn find_loop_of_size(field: &SimulatedCluster, search: &LoopSearch<'_>, size: usize) -> Option<PreemptionLoop> {
+pub fn find_loop_of_size(
+    field: &SimulatedCluster,
+    search: &LoopSearch<'_>,
+    size: usize,
+) -> Option<PreemptionLoop> {
     let (_, percent) = WORKLOAD_COUNTS.into_iter().find(|(it, _)| *it == size)?;
     let cards = WorkloadSampler::new(field, search.priorities)?;
     let mut dice = Rng::default();

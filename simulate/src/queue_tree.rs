@@ -205,7 +205,10 @@ impl SimulatedCluster {
 }
 
 /// All pods of a workload's set are of one flavor, so the largest of them counts.
-fn max_usage_by_resource(quotas: &[(ResourceId, Quota)], has_cohort: bool) -> BTreeMap<ResourceId, Amount> {
+fn max_usage_by_resource(
+    quotas: &[(ResourceId, Quota)],
+    has_cohort: bool,
+) -> BTreeMap<ResourceId, Amount> {
     let mut most = BTreeMap::new();
     for (resource, quota) in quotas {
         let more = if has_cohort {

@@ -6,7 +6,8 @@ mod tests;
 
 use crate::queue_tree::SimulatedCluster;
 use lockkeeper_preemption::{
-    Amount, Decision, FlavorResource, PodSet, PreemptionReason, ResourceId, State, WorkloadId, WorkloadSpec,
+    Amount, Decision, FlavorResource, PodSet, PreemptionReason, ResourceId, State, WorkloadId,
+    WorkloadSpec,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -230,11 +231,16 @@ impl<'a> SimulationRun<'a> {
                 let count = standing.usage.len().saturating_sub(before);
                 WorkloadPhase::Admitted(count, times.partition_point(|it| *it < at_s))
             } else {
-                WorkloadPhase::Pending(self.state.is_active(*id), self.state.has_untried_flavors(*id))
+                WorkloadPhase::Pending(
+                    self.state.is_active(*id),
+                    self.state.has_untried_flavors(*id),
+                )
             };
             standing.phases.push(place);
         }
-        standing.phases.resize(self.workloads.len(), WorkloadPhase::NotArrived);
+        standing
+            .phases
+            .resize(self.workloads.len(), WorkloadPhase::NotArrived);
         standing
     }
 

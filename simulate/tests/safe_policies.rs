@@ -10,7 +10,9 @@
 )]
 
 use lockkeeper_api::{ClusterQueue, Cohort};
-use lockkeeper_policies::preemption_loops::{CrossQueueScope, QueuePreemption, PreemptionRules, LoopVerdict, loop_verdict};
+use lockkeeper_policies::preemption_loops::{
+    CrossQueueScope, LoopVerdict, PreemptionRules, QueuePreemption, loop_verdict,
+};
 use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, Options};
 use lockkeeper_simulate::run::{SimWorkload, SimulationRun};
 use lockkeeper_simulate::{SimulatedCluster, cohort_trees};
@@ -111,7 +113,11 @@ fn random_cluster(dice: &mut Rng) -> ModelCluster {
     world
 }
 
-fn random_workloads(dice: &mut Rng, world: &ModelCluster, field: &mut SimulatedCluster) -> Vec<SimWorkload> {
+fn random_workloads(
+    dice: &mut Rng,
+    world: &ModelCluster,
+    field: &mut SimulatedCluster,
+) -> Vec<SimWorkload> {
     let cpu = field.resource("cpu");
     let count = 6 + dice.below(14);
     (0..count)

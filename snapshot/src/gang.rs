@@ -6,21 +6,21 @@
 
 mod answer;
 mod build;
-mod validate;
 mod json;
-mod scheduler_message;
 mod pod_shape;
-mod text;
 mod scenario;
+mod scheduler_message;
+mod text;
+mod validate;
 
 pub use answer::{ScenarioAnswer, evaluate};
 pub use build::{LoadedGangScenario, load, options};
-pub use validate::GangError;
 pub use json::to_json;
-pub use scheduler_message::{scheduler_message, node_reasons};
 pub use pod_shape::pod_shape;
-pub use text::write_text;
 pub use scenario::{
-    Budget, DisruptionTarget, Features, FixedPlacement, Group, Kind, Node, Pod, Preemptor, GangScenario, NodeAssignment,
-    Selector, Victim, is_gang_scenario,
+    Budget, DisruptionTarget, Features, FixedPlacement, GangScenario, Group, Kind, Node,
+    NodeAssignment, Pod, Preemptor, Selector, Victim, is_gang_scenario,
 };
+pub use scheduler_message::{node_reasons, scheduler_message};
+pub use text::write_text;
+pub use validate::GangError;

@@ -16,7 +16,11 @@ pub(crate) fn matches(selector: &Selector, labels: &BTreeMap<String, String>) ->
 
 /// Whether a condition on a label holds; `None` if there is no such operator. `Gt` and `Lt` are those of
 /// nodes.
-pub(crate) fn requirement_matches(operator: &str, value: Option<&str>, values: &[String]) -> Option<bool> {
+pub(crate) fn requirement_matches(
+    operator: &str,
+    value: Option<&str>,
+    values: &[String],
+) -> Option<bool> {
     let is_listed = || value.is_some_and(|value| values.iter().any(|it| it == value));
     let compared = |is_right: fn(&i64, &i64) -> bool| {
         let number = |text: &str| text.parse::<i64>().ok();

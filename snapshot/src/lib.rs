@@ -6,6 +6,7 @@
 //! was decided and why. [`gang`] does the same for pods and gangs on nodes, [`job`] for jobs under elastic quotas.
 #![deny(clippy::arithmetic_side_effects)]
 
+pub mod explanation;
 pub mod gang;
 pub mod job;
 mod label_selector;
@@ -13,4 +14,3 @@ pub mod objects;
 mod queue_policies;
 pub mod scenario;
 pub mod settings;
-pub mod explanation;

@@ -17,22 +17,24 @@
 //! switches of `elastic`, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (an overhead counts
 //! where it stands in the template).
 
-mod quantities;
 mod admission_status;
+mod cluster_state;
 mod error;
 mod flavor_eligibility;
-mod pod_requests;
-mod quota_specs;
 mod overflow_guard;
+mod pod_requests;
+mod quantities;
+mod quota_specs;
 mod workloads;
-mod cluster_state;
 
 pub(crate) use pod_requests::pod_requests;
 
-pub use quantities::quantity;
 pub use admission_status::{admission, preemption_conditions};
+pub use cluster_state::{ClusterState, Completeness, NotQueuedReason, WorkloadPhase};
 pub use error::{ObjectError, ObjectProblem};
 pub use flavor_eligibility::Flavors;
+pub use quantities::quantity;
 pub use quota_specs::{cohort_spec, queue_spec, selector};
-pub use workloads::{pod_sets, reservation, preemption_labels, lifecycle_state, stop_policy, workload_key};
-pub use cluster_state::{Completeness, ClusterState, NotQueuedReason, WorkloadPhase};
+pub use workloads::{
+    lifecycle_state, pod_sets, preemption_labels, reservation, stop_policy, workload_key,
+};

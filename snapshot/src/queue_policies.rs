@@ -27,7 +27,9 @@ pub(crate) const fn within_cluster_queue(policy: WithinClusterQueue) -> core::Wi
 }
 
 /// Whom they may take in other queues.
-pub(crate) const fn reclaim_within_cohort(policy: ReclaimWithinCohort) -> core::ReclaimWithinCohort {
+pub(crate) const fn reclaim_within_cohort(
+    policy: ReclaimWithinCohort,
+) -> core::ReclaimWithinCohort {
     match policy {
         ReclaimWithinCohort::Never => core::ReclaimWithinCohort::Never,
         ReclaimWithinCohort::LowerPriority => core::ReclaimWithinCohort::LowerPriority,
@@ -36,7 +38,9 @@ pub(crate) const fn reclaim_within_cohort(policy: ReclaimWithinCohort) -> core::
 }
 
 /// Whom they may take there while they borrow.
-pub(crate) fn borrow_within_cohort(policy: Option<&BorrowWithinCohort>) -> core::BorrowWithinCohort {
+pub(crate) fn borrow_within_cohort(
+    policy: Option<&BorrowWithinCohort>,
+) -> core::BorrowWithinCohort {
     let Some(given) = policy else {
         return core::BorrowWithinCohort::Never;
     };

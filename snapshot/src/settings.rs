@@ -1,11 +1,11 @@
 //! The configuration in the core's words.
 
 use lockkeeper_api::config::{
-    Algorithm, BackoffPreset, BorrowingGate, Compatibility, Config, FairStrategy,
-    RequeuingStrategy, RequeuingTimestamp, BoundedInt,
+    Algorithm, BackoffPreset, BorrowingGate, BoundedInt, Compatibility, Config, FairStrategy,
+    RequeuingStrategy, RequeuingTimestamp,
 };
 use lockkeeper_preemption as core;
-use lockkeeper_preemption::requeue::{Backoff, Factor, RequeueSettings, QueueOrderTimestamp};
+use lockkeeper_preemption::requeue::{Backoff, Factor, QueueOrderTimestamp, RequeueSettings};
 
 /// What holds for all queues: `preemption`.
 #[must_use]
@@ -115,7 +115,10 @@ mod tests {
     #[test]
     fn settings_default_config_equals_core_defaults() {
         assert_eq!(scheduling_options(&Config::default()), Options::default());
-        assert_eq!(requeue_settings(&Config::default()), RequeueSettings::default());
+        assert_eq!(
+            requeue_settings(&Config::default()),
+            RequeueSettings::default()
+        );
     }
 
     #[test]
@@ -160,7 +163,11 @@ mod tests {
     #[test]
     fn requeue_settings_map_each_pods_ready_key() {
         let check = |given: Value, change: fn(&mut RequeueSettings)| {
-            check(&json!({ "waitForPodsReady": given }), requeue_settings, change);
+            check(
+                &json!({ "waitForPodsReady": given }),
+                requeue_settings,
+                change,
+            );
         };
         check(json!({"enable": true}), |it| it.is_enabled = true);
         check(json!({"timeout": "90s"}), |it| {

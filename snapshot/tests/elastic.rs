@@ -8,13 +8,13 @@
 )]
 
 use lockkeeper_api::{ClusterQueue, Workload};
-use lockkeeper_preemption::job::{LabelValue, PreemptionLabels, ElasticDefaults};
+use lockkeeper_preemption::job::{ElasticDefaults, LabelValue, PreemptionLabels};
 use lockkeeper_preemption::{
     Compatibility, Decision, ReclaimWithinCohort, State, WithinClusterQueue,
 };
-use lockkeeper_snapshot::objects::{queue_spec, preemption_labels};
-use lockkeeper_snapshot::scenario::{Scenario, load};
 use lockkeeper_snapshot::explanation;
+use lockkeeper_snapshot::objects::{preemption_labels, queue_spec};
+use lockkeeper_snapshot::scenario::{Scenario, load};
 use std::fmt::Write;
 
 /// `owner` may use 4 and borrow 2 more; `guest` has nothing of its own and has borrowed what was idle.
@@ -50,7 +50,12 @@ fn explain(switches: &str, pending: &str) -> String {
         let json = explanation::entry_json(&state, entry);
         assert!(!json["trace"].to_string().contains("\"other\""), "{json}");
         if entry.decision == Decision::NoFit {
-            writeln!(out, "\nin a condition: {}", explanation::pending_message(&state, entry)).unwrap();
+            writeln!(
+                out,
+                "\nin a condition: {}",
+                explanation::pending_message(&state, entry)
+            )
+            .unwrap();
         }
     }
     out

@@ -7,8 +7,8 @@
 )]
 
 use lockkeeper_preemption::{Compatibility, Decision};
-use lockkeeper_snapshot::scenario::{Scenario, load};
 use lockkeeper_snapshot::explanation;
+use lockkeeper_snapshot::scenario::{Scenario, load};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::Path;

@@ -8,8 +8,8 @@
 )]
 
 use lockkeeper_preemption::{Compatibility, Decision, State};
-use lockkeeper_snapshot::scenario::{Scenario, load};
 use lockkeeper_snapshot::explanation;
+use lockkeeper_snapshot::scenario::{Scenario, load};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -201,7 +201,11 @@ fn pending_message_names_preemptors_holding_quota() {
         ),
     ];
     for (name, text, gone, expected) in all {
-        assert_eq!(pending_message_after(&text, gone, "ns/waits"), expected, "{name}");
+        assert_eq!(
+            pending_message_after(&text, gone, "ns/waits"),
+            expected,
+            "{name}"
+        );
     }
 }
 

@@ -75,7 +75,9 @@ pub fn assignment(state: &State, got: &Assignment, expected: &Value) -> Vec<Stri
                 .flavors
                 .iter()
                 .map(|it| {
-                    let tried = it.tried_flavor_index.map_or(-1, |at| i64::try_from(at).unwrap());
+                    let tried = it
+                        .tried_flavor_index
+                        .map_or(-1, |at| i64::try_from(at).unwrap());
                     let flavor = json!({
                         "flavor": state.flavor_name(it.flavor), "mode": mode(it.mode),
                         "borrow": it.borrowing_level, "triedFlavorIdx": tried,

@@ -3,7 +3,8 @@
 use crate::compare;
 use crate::data::{Case, Tally};
 use lockkeeper_preemption::{
-    Compatibility, Cycle, Decision, Entry, RequeueReason, RequeueDestination, SkipReason, State, WorkloadId,
+    Compatibility, Cycle, Decision, Entry, RequeueDestination, RequeueReason, SkipReason, State,
+    WorkloadId,
 };
 use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, load};
 use serde_json::{Map, Value, json};
@@ -211,7 +212,9 @@ fn events(loaded: &mut LoadedScenario, expected: &Value) -> Option<String> {
     let queues: Vec<_> = state.queues().map(|(_, id)| id).collect();
     let all_parked = |state: &State| -> Vec<WorkloadId> {
         let queues = queues.iter();
-        queues.flat_map(|queue| state.inadmissible(*queue)).collect()
+        queues
+            .flat_map(|queue| state.inadmissible(*queue))
+            .collect()
     };
     let parked = all_parked(state);
     for workload in list("evictedAfter") {

@@ -33,11 +33,7 @@ pub fn check(value: &Value) -> Vec<String> {
         }
         let got = got.get(field).unwrap_or(&Value::Null);
         if SUMS.contains(&field.as_str()) {
-            problems.extend(differ(
-                field,
-                &without_zeros(got),
-                &without_zeros(expected),
-            ));
+            problems.extend(differ(field, &without_zeros(got), &without_zeros(expected)));
         } else {
             problems.extend(differ(field, got, expected));
         }

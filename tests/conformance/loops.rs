@@ -206,7 +206,8 @@ fn files(folder: &Path) -> Vec<(String, String)> {
 
 fn parse(name: &str, text: &str) -> (Scenario, LoopExpectation) {
     let scenario: Scenario = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
-    let story: LoopExpectation = serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let story: LoopExpectation =
+        serde_saphyr::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
     assert_eq!(scenario.id, name);
     (scenario, story)
 }

@@ -9,8 +9,8 @@ mod transition;
 use crate::data::{Case, Tally};
 use lockkeeper_preemption::Compatibility;
 use lockkeeper_preemption::requeue::{
-    Backoff, EvictedCondition, EvictionReason, Jitter, NotReadyReason, PodsReady, RequeueState, RequeueSettings,
-    LifecycleState, QueueOrderTimestamp,
+    Backoff, EvictedCondition, EvictionReason, Jitter, LifecycleState, NotReadyReason, PodsReady,
+    QueueOrderTimestamp, RequeueSettings, RequeueState,
 };
 use serde_json::Value;
 use std::time::Duration;

@@ -238,7 +238,9 @@ fn define(kubectl: &Kubectl, which: Definitions, folder: &Path) {
     }
     let definitions = lockkeeper::output(&arguments);
     let apply = ["--server-side", "--force-conflicts"];
-    kubectl.apply(&definitions, &apply).expect_accepted_without_warning();
+    kubectl
+        .apply(&definitions, &apply)
+        .expect_accepted_without_warning();
     let served = [
         "wait",
         "--for=condition=Established",
@@ -278,10 +280,14 @@ spec: {nodeTaints: [{key: '@', effect: NoSchedule}]}
 /// server and the controller get their rights; no kubelet runs their pods here.
 #[track_caller]
 pub fn install(kubectl: &Kubectl) {
-    kubectl.apply(NAMESPACE, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(NAMESPACE, &[])
+        .expect_accepted_without_warning();
     for file in ["server", "controller"] {
         let file = format!("examples/install/{file}.yaml");
-        kubectl.run(&["apply", "-f", &file]).expect_accepted_without_warning();
+        kubectl
+            .run(&["apply", "-f", &file])
+            .expect_accepted_without_warning();
     }
 }
 
@@ -311,14 +317,17 @@ fn register_webhook_with_config(kubectl: &Kubectl, url: &str, ca: &Path, config:
         command.extend(["--config", config.to_str().unwrap()]);
     }
     let webhooks = lockkeeper::output(&command);
-    kubectl.apply(&webhooks, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&webhooks, &[])
+        .expect_accepted_without_warning();
 
     // The two configurations are noticed apart, so each is asked for.
     let mut last = String::new();
     let asked = wait::until(
         || {
             let validated = kubectl.apply(VALIDATING_CONFIGURATION, &["--dry-run=server"]);
-            let mutated = kubectl.apply(MUTATING_CONFIGURATION, &["--dry-run=server", "-o", "json"]);
+            let mutated =
+                kubectl.apply(MUTATING_CONFIGURATION, &["--dry-run=server", "-o", "json"]);
             let both = validated.stderr.contains("WL001")
                 && mutated.stdout.contains("lockkeeper.dev/resource-in-use");
             last = format!("{}{}{}", validated.stderr, mutated.stderr, mutated.stdout);

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::cluster::Cluster;
 use crate::wait;
 
-pub use cases::{REQUIRED_OBJECTS, QUEUES, WORKLOADS, queue, workload};
+pub use cases::{QUEUES, REQUIRED_OBJECTS, WORKLOADS, queue, workload};
 pub use counts::LoadCounts;
 
 use cases::LoadClient;
@@ -138,8 +138,15 @@ impl Load {
     #[track_caller]
     pub fn finish(mut self, drill: &str) -> LoadCounts {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
-        let clerks: Vec<LoadClient> = self.clients.drain(..).map(|it| it.join().unwrap()).collect();
-        let faults: Vec<String> = clerks.into_iter().flat_map(LoadClient::audit_stored).collect();
+        let clerks: Vec<LoadClient> = self
+            .clients
+            .drain(..)
+            .map(|it| it.join().unwrap())
+            .collect();
+        let faults: Vec<String> = clerks
+            .into_iter()
+            .flat_map(LoadClient::audit_stored)
+            .collect();
         let tally = self.shared.tally();
         let counts = tally.counts;
         println!("drill {drill}: {counts}");

@@ -29,6 +29,7 @@ mod certificates;
 mod client;
 mod cluster;
 mod controller;
+mod fixture;
 mod handshake_client;
 mod helm;
 mod https;
@@ -45,7 +46,6 @@ mod proxy;
 mod reservation;
 mod scenarios;
 mod snapshot;
-mod fixture;
 mod wait;
 mod watcher;
 mod workers;
@@ -56,10 +56,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Trial};
 
+use crate::fixture::Fixture;
 use crate::lockkeeper::Protocol;
 use crate::scenarios::Scenario;
 use crate::scenarios::without_cluster::StandaloneTrial;
-use crate::fixture::Fixture;
 
 /// The root of the repository. kubectl runs there, so that the paths in its
 /// messages are the same everywhere.
@@ -75,7 +75,10 @@ fn main() -> ExitCode {
     all.extend(trials(&stage));
     let conclusion = libtest_mimic::run(&arguments, all);
     // A failed trial panics with the lock held; what it leaves is still ours to end.
-    stage.lock().unwrap_or_else(PoisonError::into_inner).stop_all();
+    stage
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .stop_all();
     conclusion.exit_code()
 }
 

@@ -31,7 +31,9 @@ impl Default for Nodes<'_> {
 pub fn add(kubectl: &Kubectl, nodes: &Nodes<'_>) {
     let items: Vec<Value> = (0..nodes.count).map(|index| node(nodes, index)).collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
-    kubectl.with_input(&["create", "-f", "-"], &list).expect_accepted();
+    kubectl
+        .with_input(&["create", "-f", "-"], &list)
+        .expect_accepted();
     let wait = ["wait", "--for=condition=Ready", "--timeout=120s", "-f", "-"];
     kubectl.with_input(&wait, &list).expect_accepted();
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use serde_json::{Value, json};
 
-use crate::client::{Response, Client};
+use crate::client::{Client, Response};
 use crate::wait;
 
 /// The namespace of all that is made here.
@@ -179,14 +179,21 @@ impl Objects {
     /// Removes what earlier trials left. Nobody may be there who makes more.
     #[track_caller]
     pub fn sweep(&self, has_jobset: bool) {
-        let kinds = has_jobset.then_some("JobSet").into_iter().chain(SWEPT_KINDS);
+        let kinds = has_jobset
+            .then_some("JobSet")
+            .into_iter()
+            .chain(SWEPT_KINDS);
         let kinds: Vec<&str> = kinds.collect();
         let mut left = Vec::new();
         let found = wait::until(
             || {
                 left = kinds
                     .iter()
-                    .flat_map(|kind| self.remaining(kind).into_iter().map(move |name| (*kind, name)))
+                    .flat_map(|kind| {
+                        self.remaining(kind)
+                            .into_iter()
+                            .map(move |name| (*kind, name))
+                    })
                     .collect();
                 // Again and again: who made others may have done so in the meantime.
                 for kind in &kinds {

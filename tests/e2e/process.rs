@@ -59,7 +59,9 @@ impl Process {
         wait::until(
             || match child.try_wait() {
                 Ok(None) => Ok(ready()),
-                Ok(Some(status)) => Err(failure_with_log(name, &format!("ended with {status}"), log)),
+                Ok(Some(status)) => {
+                    Err(failure_with_log(name, &format!("ended with {status}"), log))
+                }
                 Err(e) => Err(failure_with_log(name, &format!("is lost: {e}"), log)),
             },
             || failure_with_log(name, "was not ready in time", log),

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use self::faults::{Disposition, collection, error_response, is_watch, is_write, path, status};
 pub use self::faults::{FaultCounts, Faults};
-use self::faults::{Disposition, collection, is_watch, is_write, path, error_response, status};
 use crate::client::{HttpMessage, Until};
 use crate::https::Stream;
 use crate::watcher::{InterruptibleStream, WatchServer};
@@ -141,8 +141,12 @@ impl ProxyState {
             self.delay(Instant::now(), faults.latency_ms);
             let answer = match fate {
                 Disposition::Respond(code, reason) => Ok(error_response(code, reason)),
-                Disposition::Forward if is_watch(&request) => return self.forward_watch(client, request),
-                Disposition::Forward | Disposition::DropResponse => self.forward(&request, &mut upstream),
+                Disposition::Forward if is_watch(&request) => {
+                    return self.forward_watch(client, request);
+                }
+                Disposition::Forward | Disposition::DropResponse => {
+                    self.forward(&request, &mut upstream)
+                }
             };
             if is_write(&request) {
                 // Before the client hears of it, who may begin the next one then.
@@ -182,7 +186,11 @@ impl ProxyState {
     }
 
     /// Passes on what a watch shows, until it ends or breaks. With it ends the connection.
-    fn forward_watch(self: &Arc<Self>, mut client: &TcpStream, mut request: HttpMessage) -> io::Result<()> {
+    fn forward_watch(
+        self: &Arc<Self>,
+        mut client: &TcpStream,
+        mut request: HttpMessage,
+    ) -> io::Result<()> {
         // HTTP/1.0 has no chunks: what comes is lines.
         request.first = request.first.replace("HTTP/1.1", "HTTP/1.0");
         let (sender, events) = mpsc::channel();

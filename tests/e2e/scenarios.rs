@@ -1,33 +1,33 @@
 //! The scenarios: what a user does, and what the cluster says.
 
 mod agreement;
-pub mod without_cluster;
+mod cel_rules;
 mod certificates;
 pub mod chart;
 mod check_command;
+mod cluster_audit;
 mod configuration;
 mod control;
 mod conversion;
 mod demo;
-mod failure_drills;
 mod examples;
-mod cel_rules;
-mod policy_defaults;
-mod kueue_objects;
+mod failure_drills;
 mod kubernetes_objects;
+mod kueue_objects;
 mod objects;
+mod policy_defaults;
 mod rbac;
 mod rules;
 mod scheduling;
 mod setup;
-mod cluster_audit;
+pub mod without_cluster;
 mod workers;
 
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::lockkeeper::Protocol;
 use crate::fixture::Fixture;
+use crate::lockkeeper::Protocol;
 
 /// One trial. It runs once for each protocol, unless the protocol is nothing to it.
 pub struct Scenario {

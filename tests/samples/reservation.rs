@@ -21,7 +21,7 @@
 
 use std::collections::BTreeMap;
 
-use lockkeeper_api::conversion::{Converters, VersionError, Hub, ListKey, Kind, Version};
+use lockkeeper_api::conversion::{Converters, Hub, Kind, ListKey, Version, VersionError};
 use lockkeeper_api::field_path::FieldPath;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

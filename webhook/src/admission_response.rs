@@ -202,7 +202,9 @@ impl AdmissionResponse {
             .map_or(0, |status| status.message.len());
         let patch = self.patch.as_ref().map_or(0, String::len);
         let texts = status.saturating_mul(5).checked_div(2).unwrap_or_default();
-        texts.saturating_add(patch).saturating_add(ENVELOPE_CAPACITY_BYTES)
+        texts
+            .saturating_add(patch)
+            .saturating_add(ENVELOPE_CAPACITY_BYTES)
     }
 
     /// The whole `AdmissionReview` as JSON, on a line of its own for those who read it by eye.

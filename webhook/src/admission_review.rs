@@ -80,9 +80,14 @@ pub(crate) enum AdmissionReviewError {
 }
 
 /// Decodes the envelope.
-pub(crate) fn decode(body: &[u8]) -> Result<(AdmissionReview<'_>, AdmissionRequest<'_>), AdmissionReviewError> {
+pub(crate) fn decode(
+    body: &[u8],
+) -> Result<(AdmissionReview<'_>, AdmissionRequest<'_>), AdmissionReviewError> {
     let mut review: AdmissionReview<'_> = serde_json::from_slice(body)?;
-    let request = review.request.take().ok_or(AdmissionReviewError::NoRequest)?;
+    let request = review
+        .request
+        .take()
+        .ok_or(AdmissionReviewError::NoRequest)?;
     if request.uid.is_empty() {
         return Err(AdmissionReviewError::NoUid);
     }

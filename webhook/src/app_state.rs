@@ -76,7 +76,9 @@ impl AppState {
     /// Remembers in another way what the API server does not have.
     #[must_use]
     pub fn with_negative_cache(mut self, memory: NegativeCache) -> Self {
-        self.live_lookup = self.live_lookup.map(|live| live.with_negative_cache(memory));
+        self.live_lookup = self
+            .live_lookup
+            .map(|live| live.with_negative_cache(memory));
         self
     }
 

@@ -12,21 +12,21 @@ use rustls::pki_types::ServerName;
 use crate::self_signed::{self, SelfSignedError};
 use crate::tls::{ClientVerification, ServerTls, TlsError, TlsOptions};
 
-mod secret_store;
-mod contents;
-mod events;
+mod apply_step;
 mod ca_injection;
 mod cert_rotator;
-mod subject_alt_names;
-mod plan;
-mod observed_secret;
-mod apply_step;
+mod contents;
+mod events;
 mod injection_targets;
+mod observed_secret;
+mod plan;
+mod secret_store;
+mod subject_alt_names;
 
 pub use cert_rotator::CertRotator;
 
+use apply_step::{CertIssuer, Lifetimes, StepError};
 use plan::RotationStep;
-use apply_step::{Lifetimes, CertIssuer, StepError};
 
 /// The annotation of the Secret by which somebody asks for a new CA, and its value.
 pub const RENEW_ANNOTATION: &str = "lockkeeper.dev/renew";

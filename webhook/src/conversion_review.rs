@@ -142,21 +142,30 @@ impl ConversionRequest<'_> {
     }
 
     /// Converts all, in their order.
-    pub(crate) fn convert(&self, converters: &Converters) -> Result<ConvertedObjects, ConversionFailure> {
+    pub(crate) fn convert(
+        &self,
+        converters: &Converters,
+    ) -> Result<ConvertedObjects, ConversionFailure> {
         if self.api_version != API_VERSION {
-            return Err(ConversionFailure::UnsupportedVersion(self.api_version.clone().into_owned()));
+            return Err(ConversionFailure::UnsupportedVersion(
+                self.api_version.clone().into_owned(),
+            ));
         }
         if self.desired_version.is_empty() {
             return Err(ConversionFailure::MissingVersion);
         }
         let mut out = ConvertedObjects::default();
         for (index, raw) in self.objects.iter().enumerate() {
-            let object: Value = duplicate_keys::from_str(raw.get()).map_err(|fault| match fault {
-                DecodeError::DuplicateKey(key) => ConversionFailure::DuplicateKey { index, key },
-                DecodeError::Json(source) => ConversionFailure::Undecodable { index, source },
-            })?;
+            let object: Value =
+                duplicate_keys::from_str(raw.get()).map_err(|fault| match fault {
+                    DecodeError::DuplicateKey(key) => {
+                        ConversionFailure::DuplicateKey { index, key }
+                    }
+                    DecodeError::Json(source) => ConversionFailure::Undecodable { index, source },
+                })?;
             let converted = converters.convert(object, &self.desired_version);
-            let converted = converted.map_err(|source| ConversionFailure::NotConvertible { index, source })?;
+            let converted =
+                converted.map_err(|source| ConversionFailure::NotConvertible { index, source })?;
             out.objects.push(converted.object);
             out.ignored_annotations
                 .extend(converted.ignored.map(|why| (index, why)));

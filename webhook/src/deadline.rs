@@ -23,7 +23,11 @@ pub struct DeadlineReserve {
 
 /// When the work must end: sooner than the `timeout` in the query by the reserve, which is at most
 /// half of it.
-pub(crate) fn from_query(query: Option<&str>, started: Instant, reserve: &DeadlineReserve) -> Instant {
+pub(crate) fn from_query(
+    query: Option<&str>,
+    started: Instant,
+    reserve: &DeadlineReserve,
+) -> Instant {
     let given = query.and_then(|query| {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let mut values = pairs
@@ -81,7 +85,8 @@ mod tests {
     #[track_caller]
     fn check(query: Option<&str>, expected_ms: u64) {
         let now = Instant::now();
-        let left = from_query(query, now, &LoadLimits::default().reserve).saturating_duration_since(now);
+        let left =
+            from_query(query, now, &LoadLimits::default().reserve).saturating_duration_since(now);
         assert_eq!(left, Duration::from_millis(expected_ms), "{query:?}");
     }
 

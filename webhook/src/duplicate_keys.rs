@@ -42,7 +42,11 @@ pub(crate) fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, De
     });
     decoded
         .and_then(|object| json.end().map(|()| object))
-        .map_err(|error| twice.take().map_or(DecodeError::Json(error), DecodeError::DuplicateKey))
+        .map_err(|error| {
+            twice
+                .take()
+                .map_or(DecodeError::Json(error), DecodeError::DuplicateKey)
+        })
 }
 
 /// How far it is still looked, and where to tell.
@@ -79,8 +83,8 @@ macro_rules! looked_at {
             $($name: $type,)*
             visitor: V,
         ) -> Result<V::Value, D::Error> {
-            let look = self.look;
-            self.inner.$method($($name,)* Looking { visitor, look })
+            let depth = self.depth;
+            self.inner.$method($($name,)* DuplicateKeyVisitor { visitor, depth })
         }
     )*};
 }
@@ -185,12 +189,14 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for DuplicateKeyVisitor<'_, V> {
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
         let look = self.depth;
-        self.visitor.visit_some(RejectDuplicateKeys { inner, depth: look })
+        self.visitor
+            .visit_some(RejectDuplicateKeys { inner, depth: look })
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
         let look = self.depth;
-        self.visitor.visit_newtype_struct(RejectDuplicateKeys { inner, depth: look })
+        self.visitor
+            .visit_newtype_struct(RejectDuplicateKeys { inner, depth: look })
     }
 }
 
@@ -297,7 +303,8 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for NestedSeed<'_, S> {
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
         let look = self.depth;
-        self.seed.deserialize(RejectDuplicateKeys { inner, depth: look })
+        self.seed
+            .deserialize(RejectDuplicateKeys { inner, depth: look })
     }
 }
 

@@ -1,10 +1,10 @@
 //! The HTTP side: paths, limits, and what is refused before it is a review.
 
+use crate::admission_review::AdmissionReviewError;
 use crate::app_state::AppState;
 use crate::conversion_review::ConversionReviewError;
 use crate::deadline;
-use crate::admission_review::AdmissionReviewError;
-use crate::load_shedding::{Overloaded, BufferedBody, LoadShedder};
+use crate::load_shedding::{BufferedBody, LoadShedder, Overloaded};
 use crate::metrics::{RequestObserver, ReviewPath};
 use crate::readiness::Health;
 use crate::trace::{ReviewSpan, ReviewStep, ReviewTrace};
@@ -139,8 +139,16 @@ async fn handle_review(
             deadline,
         };
         let answer = match path {
-            ReviewPath::Validate => ReviewTask::new(received, Endpoint::Validate).run(server).await,
-            ReviewPath::Mutate => ReviewTask::new(received, Endpoint::Mutate).run(server).await,
+            ReviewPath::Validate => {
+                ReviewTask::new(received, Endpoint::Validate)
+                    .run(server)
+                    .await
+            }
+            ReviewPath::Mutate => {
+                ReviewTask::new(received, Endpoint::Mutate)
+                    .run(server)
+                    .await
+            }
             ReviewPath::Convert => convert::run(received, server).await,
         };
         answer.map(JsonBody)
@@ -191,7 +199,9 @@ impl HttpError {
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::ConnectionBroken(_) | Self::AdmissionReview(_) | Self::ConversionReview(_) => StatusCode::BAD_REQUEST,
+            Self::ConnectionBroken(_) | Self::AdmissionReview(_) | Self::ConversionReview(_) => {
+                StatusCode::BAD_REQUEST
+            }
             Self::Encoding(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

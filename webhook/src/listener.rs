@@ -191,7 +191,9 @@ async fn accept(tcp: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match tcp.accept().await {
             Ok(accepted) => return accepted,
-            Err(error) if is_client_disconnect(&error) => debug!(%error, "client left before the accept"),
+            Err(error) if is_client_disconnect(&error) => {
+                debug!(%error, "client left before the accept")
+            }
             Err(error) => {
                 warn!(%error, "cannot accept connections; trying again");
                 tokio::time::sleep(Duration::from_millis(ACCEPT_BACKOFF_MS)).await;

@@ -13,10 +13,10 @@ use kube::{Api, Client};
 use lockkeeper_api::config::LimitSettings;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, ResourceFlavor};
+use lockkeeper_policies::cluster_view::{Lookup, PriorityClassFacts};
+use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::IndexedKind;
-use lockkeeper_policies::cohort_trees::Project;
-use lockkeeper_policies::cluster_view::{Lookup, PriorityClassFacts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -176,7 +176,11 @@ impl LiveLookup {
     }
 
     /// The answer, and how it was come by.
-    async fn lookup_one(&self, asked: &LookupKey, deadline: Instant) -> (Lookup<LookedUp>, metrics::LookupOutcome) {
+    async fn lookup_one(
+        &self,
+        asked: &LookupKey,
+        deadline: Instant,
+    ) -> (Lookup<LookedUp>, metrics::LookupOutcome) {
         use metrics::LookupOutcome as Result;
         let (kind, name) = asked;
         if !is_valid_object_name(name) {
@@ -204,7 +208,11 @@ impl LiveLookup {
         }
     }
 
-    async fn query_source(&self, kind: IndexedKind, name: &str) -> Result<Option<LookedUp>, kube::Error> {
+    async fn query_source(
+        &self,
+        kind: IndexedKind,
+        name: &str,
+    ) -> Result<Option<LookedUp>, kube::Error> {
         if kind == IndexedKind::PriorityClass {
             let class = self.source.priority_class(name).await?;
             return Ok(class.map(LookedUp::PriorityClass));
@@ -214,14 +222,20 @@ impl LiveLookup {
     }
 
     fn is_cached_absent(&self, asked: &LookupKey) -> bool {
-        let absent = self.absent_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let absent = self
+            .absent_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         absent
             .get(asked)
             .is_some_and(|since| since.elapsed() < self.negative_cache.ttl)
     }
 
     fn cache_absent(&self, asked: &LookupKey) {
-        let mut absent = self.absent_since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut absent = self
+            .absent_since
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if absent.len() >= self.negative_cache.names_max {
             absent.clear();
         }

@@ -3,31 +3,35 @@
 //! A request costs a few additions: every child of every metric is made at the start. Numbers that
 //! somebody else keeps (stores, certificate) are read when they are asked for.
 
-mod rule_hits;
-mod labels;
-mod configured_counters;
 mod builders;
-mod request_observer;
-mod server;
+mod configured_counters;
 mod fixed_family;
+mod labels;
+mod request_observer;
+mod rule_hits;
+mod server;
 mod text_format;
 
 pub use server::{MetricsServerLimits, serve, serve_router};
 
-pub(crate) use rule_hits::RuleHits;
 #[cfg(feature = "otel")]
 pub(crate) use labels::AdmissionOutcome;
 pub(crate) use labels::{ConversionOutcome, LookupOutcome, ReviewPath};
 pub(crate) use request_observer::RequestObserver;
+pub(crate) use rule_hits::RuleHits;
 
 use crate::stores::StoreReadiness;
-use labels::ReloadOutcome;
+use builders::{
+    conversion_counters, counter_family, register_family, register_stores, request_counters,
+    rule_hit_counters,
+};
 use configured_counters::ConfiguredCounters;
+use fixed_family::{FixedFamily, PolledMetric};
+use labels::ReloadOutcome;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::reference::entries;
 use lockkeeper_policies::registry::{self, Registration};
 use lockkeeper_policies::settings::Settings;
-use builders::{conversion_counters, counter_family, request_counters, rule_hit_counters, register_family, register_stores};
 use prometheus_client::encoding::text as openmetrics;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -35,7 +39,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
-use fixed_family::{PolledMetric, FixedFamily};
 use std::fmt;
 use std::sync::{Arc, RwLock};
 
@@ -100,7 +103,10 @@ impl KindLabel {
 
 /// The kinds that may be sent here.
 fn kind_labels() -> Vec<KindLabel> {
-    registry::known_registrations().into_iter().map(KindLabel::from_registration).collect()
+    registry::known_registrations()
+        .into_iter()
+        .map(KindLabel::from_registration)
+        .collect()
 }
 
 /// All metrics of the server.

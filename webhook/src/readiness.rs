@@ -61,7 +61,10 @@ impl Health {
         if let Some(fault) = &*certificates {
             problems.push(format!("certificates: {fault}"));
         }
-        let fault = self.self_check_error.lock().unwrap_or_else(PoisonError::into_inner);
+        let fault = self
+            .self_check_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(fault) = &*fault {
             problems.push(format!("self-check: {fault}"));
         }
@@ -77,7 +80,10 @@ impl Health {
     /// Takes the outcome of a self-check; a change is logged.
     fn record_self_check(&self, outcome: Result<(), SelfCheckError>) {
         let now = outcome.err().map(|error| ErrorChain(&error).to_string());
-        let mut fault = self.self_check_error.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fault = self
+            .self_check_error
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if *fault != now {
             if let Some(reason) = &now {
                 tracing::warn!(reason, "the server does not reach itself: unready");
@@ -158,7 +164,11 @@ impl SelfCheck {
     ///
     /// A [`CheckError`] when no handshake succeeds in time.
     pub async fn run(&self) -> Result<(), SelfCheckError> {
-        let handshake = handshake::connect(connectable_address(self.address), self.name.clone(), &self.trust);
+        let handshake = handshake::connect(
+            connectable_address(self.address),
+            self.name.clone(),
+            &self.trust,
+        );
         tokio::time::timeout(self.timeout, handshake)
             .await
             .map_err(|_| SelfCheckError::Timeout(self.timeout))?

@@ -1,7 +1,7 @@
 //! The world as one request sees it: the stores, and what was fetched live for it.
 
+use lockkeeper_policies::cluster_view::{ClusterView, Lookup, PriorityClassFacts};
 use lockkeeper_policies::index::{Index, IndexedKind};
-use lockkeeper_policies::cluster_view::{Lookup, PriorityClassFacts, ClusterView};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,17 +111,21 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
+    use lockkeeper_policies::cluster_view::ObjectName;
+    use lockkeeper_policies::cohort_trees::{FlavorFacts, Project};
     use lockkeeper_policies::facts;
     use lockkeeper_policies::index::Facts;
-    use lockkeeper_policies::cohort_trees::{Project, FlavorFacts};
-    use lockkeeper_policies::cluster_view::ObjectName;
     use serde_json::{Value, json};
 
     const FLAVOR: IndexedKind = IndexedKind::ResourceFlavor(Project::Lockkeeper);
 
     /// Asks for a flavor or the like in a cluster that has the flavor `stored`, with this answer of the API
     /// server; gives back what the rule is told, and how much is missed.
-    fn lookup(kind: IndexedKind, name: &str, answer: Option<Lookup<LookedUp>>) -> (Lookup<()>, usize) {
+    fn lookup(
+        kind: IndexedKind,
+        name: &str,
+        answer: Option<Lookup<LookedUp>>,
+    ) -> (Lookup<()>, usize) {
         let mut index = Index::default();
         let stored = ObjectName {
             namespace: String::new(),

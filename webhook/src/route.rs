@@ -6,9 +6,9 @@ pub(crate) use user_rules::{has_user_rules, validate as validate_by_users};
 
 use crate::admission_response::{AdmissionResponse, ObjectIdentity};
 use crate::admission_review::AdmissionRequest;
-use crate::trace::{ReviewStep, ReviewTrace};
 use crate::duplicate_keys::{self, DecodeError};
 use crate::request_view::{LookupKey, LookupResults, RequestView};
+use crate::trace::{ReviewStep, ReviewTrace};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -16,14 +16,14 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload, job_set};
+use lockkeeper_policies::cluster_view::Lookup;
+use lockkeeper_policies::decode_error::reason;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict, review};
 use lockkeeper_policies::finding::{Finding, quoted};
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::{Change, Context, Operation};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::decode_error::reason;
-use lockkeeper_policies::cluster_view::Lookup;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
@@ -143,7 +143,11 @@ impl<T: ValidatedKind> DecodedObjects<T> {
 }
 
 /// Runs the rules, with what was fetched for them. What could not be fetched was not checked.
-fn validate<T: ValidatedKind>(basis: &ReviewContext<'_>, request: &AdmissionRequest<'_>, operation: Operation) -> ReviewOutcome {
+fn validate<T: ValidatedKind>(
+    basis: &ReviewContext<'_>,
+    request: &AdmissionRequest<'_>,
+    operation: Operation,
+) -> ReviewOutcome {
     let decoding = basis.trace.begin(ReviewStep::Decode);
     let decoded = decode::<T>(request, operation);
     decoding.end();
@@ -155,7 +159,8 @@ fn validate<T: ValidatedKind>(basis: &ReviewContext<'_>, request: &AdmissionRequ
     if let Err(answer) = user_rules::run_user_rules(basis, request, operation, &mut verdict) {
         return (*answer).into();
     }
-    let mut answer = AdmissionResponse::from_verdict(&request.uid, decoded.identity(request), &verdict);
+    let mut answer =
+        AdmissionResponse::from_verdict(&request.uid, decoded.identity(request), &verdict);
     for ((kind, name), looked_up) in basis.lookup_results {
         if *looked_up == Lookup::Unknown {
             let kind = kind.name();
@@ -164,11 +169,17 @@ fn validate<T: ValidatedKind>(basis: &ReviewContext<'_>, request: &AdmissionRequ
             ));
         }
     }
-    ReviewOutcome { response: answer, missed_lookups: missed }
+    ReviewOutcome {
+        response: answer,
+        missed_lookups: missed,
+    }
 }
 
 /// Runs the rules once. The stores are locked for that long, which is microseconds for most objects.
-fn run_rules<T: ValidatedKind>(basis: &ReviewContext<'_>, decoded: &DecodedObjects<T>) -> (Verdict, BTreeSet<LookupKey>) {
+fn run_rules<T: ValidatedKind>(
+    basis: &ReviewContext<'_>,
+    decoded: &DecodedObjects<T>,
+) -> (Verdict, BTreeSet<LookupKey>) {
     let _rules = basis.trace.begin(ReviewStep::Rules);
     let index = basis.index.read().unwrap_or_else(PoisonError::into_inner);
     let world = RequestView::new(&index, basis.lookup_results);
@@ -182,7 +193,11 @@ fn run_rules<T: ValidatedKind>(basis: &ReviewContext<'_>, decoded: &DecodedObjec
 
 /// Fills in defaults. An object that does not decode is let through as it is: the schema, or the
 /// validation after it, says what is wrong better than a refusal here could.
-fn mutate<T: ValidatedKind>(basis: &ReviewContext<'_>, request: &AdmissionRequest<'_>, operation: Operation) -> AdmissionResponse {
+fn mutate<T: ValidatedKind>(
+    basis: &ReviewContext<'_>,
+    request: &AdmissionRequest<'_>,
+    operation: Operation,
+) -> AdmissionResponse {
     let mut answer = AdmissionResponse::allow(&request.uid);
     let decoding = basis.trace.begin(ReviewStep::Decode);
     let decoded = decode::<T>(request, operation);
@@ -211,7 +226,9 @@ fn mutate<T: ValidatedKind>(basis: &ReviewContext<'_>, request: &AdmissionReques
     }
     match answer.set_patch(&defaults) {
         Ok(()) => answer,
-        Err(error) => AdmissionResponse::bad_request(&request.uid, format!("no patch could be made: {error}")),
+        Err(error) => {
+            AdmissionResponse::bad_request(&request.uid, format!("no patch could be made: {error}"))
+        }
     }
 }
 
@@ -225,7 +242,9 @@ fn decode<T: ValidatedKind>(
         let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
         return match decode_typed(raw) {
             Ok(object) => Ok(DecodedObjects::Delete(object)),
-            Err(ObjectDecodeError::DuplicateKey(key)) => Err(duplicate_key(request, "oldObject", &key)),
+            Err(ObjectDecodeError::DuplicateKey(key)) => {
+                Err(duplicate_key(request, "oldObject", &key))
+            }
             // Whatever is stored may be deleted: rules see it only if they can.
             Err(ObjectDecodeError::TypeMismatch(finding)) => {
                 let mut answer = AdmissionResponse::allow(&request.uid);
@@ -239,8 +258,12 @@ fn decode<T: ValidatedKind>(
     let raw = request.object.ok_or_else(|| missing("object"))?;
     let new = match decode_typed::<T>(raw) {
         Ok(new) => new,
-        Err(ObjectDecodeError::DuplicateKey(key)) => return Err(duplicate_key(request, "object", &key)),
-        Err(ObjectDecodeError::TypeMismatch(finding)) => return Err(Box::new(type_error::<T>(request, finding))),
+        Err(ObjectDecodeError::DuplicateKey(key)) => {
+            return Err(duplicate_key(request, "object", &key));
+        }
+        Err(ObjectDecodeError::TypeMismatch(finding)) => {
+            return Err(Box::new(type_error::<T>(request, finding)));
+        }
     };
     if operation == Operation::Create {
         return Ok(DecodedObjects::Create(new));
@@ -255,7 +278,11 @@ fn decode<T: ValidatedKind>(
 }
 
 /// Refuses a request without an object that it must have.
-fn missing_object(request: &AdmissionRequest<'_>, operation: Operation, field: &str) -> Box<AdmissionResponse> {
+fn missing_object(
+    request: &AdmissionRequest<'_>,
+    operation: Operation,
+    field: &str,
+) -> Box<AdmissionResponse> {
     let message = format!(
         "request.{field} is null, which {} must not have",
         operation.as_str()
@@ -274,9 +301,15 @@ fn duplicate_key(request: &AdmissionRequest<'_>, field: &str, key: &str) -> Box<
 /// Refuses an object that does not decode, unless the stored one has the same fault: then the update
 /// did not cause it, and a finalizer can still be removed. An object of another project may be of a newer form than
 /// is known here; it is not ours to refuse.
-fn type_error<T: ValidatedKind>(request: &AdmissionRequest<'_>, finding: Finding) -> AdmissionResponse {
-    let before = request.old_object.and_then(|raw| decode_typed::<T>(raw).err());
-    let was_there = matches!(before, Some(ObjectDecodeError::TypeMismatch(before)) if before == finding);
+fn type_error<T: ValidatedKind>(
+    request: &AdmissionRequest<'_>,
+    finding: Finding,
+) -> AdmissionResponse {
+    let before = request
+        .old_object
+        .and_then(|raw| decode_typed::<T>(raw).err());
+    let was_there =
+        matches!(before, Some(ObjectDecodeError::TypeMismatch(before)) if before == finding);
     if was_there || !T::OWN {
         let mut answer = AdmissionResponse::allow(&request.uid);
         answer.warn(format!("not checked: {finding}"));
@@ -301,7 +334,9 @@ enum ObjectDecodeError {
 fn decode_typed<T: ValidatedKind>(raw: &RawValue) -> Result<T, ObjectDecodeError> {
     duplicate_keys::from_str(raw.get()).map_err(|fault| match fault {
         DecodeError::DuplicateKey(key) => ObjectDecodeError::DuplicateKey(key),
-        DecodeError::Json(error) => ObjectDecodeError::TypeMismatch(locate_type_error::<T>(raw, &error)),
+        DecodeError::Json(error) => {
+            ObjectDecodeError::TypeMismatch(locate_type_error::<T>(raw, &error))
+        }
     })
 }
 

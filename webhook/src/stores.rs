@@ -15,14 +15,14 @@ use kube::discovery::ApiResource;
 use kube::runtime::watcher;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
-use slim_object::SlimObject;
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::{Workload, labels};
+use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
-use lockkeeper_policies::cohort_trees::Project;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use slim_object::SlimObject;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,9 +118,15 @@ const fn store(name: &'static str, kind: IndexedKind) -> Store {
 const PRIORITY_CLASSES: Store = store("priorityclasses", IndexedKind::PriorityClass);
 const WORKLOADS: Store = store("workloads", IndexedKind::Workload);
 const PODS: Store = store("pods", IndexedKind::Pod);
-const CLUSTER_QUEUES: Store = store("clusterqueues", IndexedKind::ClusterQueue(Project::Lockkeeper));
+const CLUSTER_QUEUES: Store = store(
+    "clusterqueues",
+    IndexedKind::ClusterQueue(Project::Lockkeeper),
+);
 const COHORTS: Store = store("cohorts", IndexedKind::Cohort(Project::Lockkeeper));
-const RESOURCE_FLAVORS: Store = store("resourceflavors", IndexedKind::ResourceFlavor(Project::Lockkeeper));
+const RESOURCE_FLAVORS: Store = store(
+    "resourceflavors",
+    IndexedKind::ResourceFlavor(Project::Lockkeeper),
+);
 const LOCAL_QUEUES: Store = store("localqueues", IndexedKind::LocalQueue(Project::Lockkeeper));
 
 /// The stores that there are in any case.

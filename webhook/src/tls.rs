@@ -19,20 +19,20 @@ use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, ServerConfig};
 
 mod client_auth;
+mod file_watcher;
+mod reload;
 mod require_client_cert;
 mod server_cert;
 mod serving;
-mod reload;
 mod status;
-mod file_watcher;
 
 pub use client_auth::ClientVerification;
+pub(crate) use file_watcher::LastFailure;
+pub use file_watcher::WatchMode;
 pub use require_client_cert::Peer;
 pub(crate) use server_cert::CertSlot;
 pub use serving::ServerTls;
 pub use status::CertificateStatus;
-pub(crate) use file_watcher::LastFailure;
-pub use file_watcher::WatchMode;
 
 /// Protocols offered by ALPN, the preferred one first.
 const ALPN_H2: &[u8] = b"h2";

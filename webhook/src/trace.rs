@@ -5,12 +5,12 @@
 //! sent it. Without the feature `otel` everything here is empty, and nothing is left of it in the binary.
 
 #[cfg(not(feature = "otel"))]
-mod nothing;
+mod noop;
 #[cfg(feature = "otel")]
 mod otel;
 
 #[cfg(not(feature = "otel"))]
-pub(crate) use nothing::{Root, Trace};
+pub(crate) use noop::{ReviewSpan, ReviewTrace};
 #[cfg(feature = "otel")]
 pub(crate) use otel::{ReviewSpan, ReviewTrace};
 

@@ -13,7 +13,7 @@
 #[allow(dead_code, reason = "shared with the tests of limits")]
 mod support;
 
-use support::{HTTP1, WebhookOptions, Webhook, workload};
+use support::{HTTP1, Webhook, WebhookOptions, workload};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// What stands behind the request in question. Where it is answered, the connection ends with it.

@@ -16,15 +16,15 @@ use axum::body::{Body, Bytes};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use hyper::StatusCode;
-use lockkeeper_policies::index::Index;
 use lockkeeper_policies::cluster_view::PriorityClassFacts;
-use lockkeeper_webhook::load_shedding::LoadLimits;
+use lockkeeper_policies::index::Index;
 use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::load_shedding::LoadLimits;
 use std::convert::Infallible;
 use std::sync::{Arc, RwLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use support::{H2, HTTP1, Plan, Webhook, post, until, workload};
+use support::{H2, HTTP1, Webhook, WebhookOptions, post, wait_until, workload};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, Semaphore};
 
@@ -74,7 +74,7 @@ impl ObjectLookup for Gate {
     }
 }
 
-/// Keeps the stores locked, so that no rule can run, until it is told to let go.
+/// Keeps the stores locked, so that no rule can run, wait_until it is told to let go.
 struct IndexLock {
     release: mpsc::Sender<()>,
     thread: JoinHandle<()>,
@@ -103,14 +103,14 @@ impl IndexLock {
 #[tokio::test]
 async fn request_over_limit_is_rejected_at_once() {
     let gate = Gate::closed();
-    let webhook = Webhook::start(Plan {
+    let webhook = Webhook::start(WebhookOptions {
         bounds: LoadLimits {
             requests_max: 2,
             retry_after_seconds: 3,
             ..LoadLimits::default()
         },
         source: Some(Box::new(gate.clone())),
-        ..Plan::default()
+        ..WebhookOptions::default()
     })
     .await;
     let (first, second, ()) = tokio::join!(
@@ -140,7 +140,7 @@ async fn request_over_limit_is_rejected_at_once() {
     );
     assert_eq!(first.review()["uid"], "a");
     assert_eq!(second.review()["uid"], "b");
-    until(|| webhook.load.in_flight() == 0).await;
+    wait_until(|| webhook.load.in_flight() == 0).await;
     let next = webhook.post(H2, "/mutate", workload("c", 0)).await;
     assert_eq!(next.review()["uid"], "c");
     assert_eq!(webhook.load.shed(), 2);
@@ -148,7 +148,7 @@ async fn request_over_limit_is_rejected_at_once() {
 
 #[tokio::test]
 async fn bodies_over_total_limit_are_rejected() {
-    let webhook = Webhook::with(LoadLimits {
+    let webhook = Webhook::with_load_limits(LoadLimits {
         bodies_max_bytes: LARGE_BODY_BYTES,
         ..LoadLimits::default()
     })
@@ -161,12 +161,12 @@ async fn bodies_over_total_limit_are_rejected() {
         let small = webhook.post(alpn, "/mutate", workload("small", 0)).await;
         assert_eq!(small.review()["uid"], "small");
     }
-    until(|| webhook.load.buffered_bytes() == 0).await;
+    wait_until(|| webhook.load.buffered_bytes() == 0).await;
 }
 
 #[tokio::test]
 async fn slow_body_times_out() {
-    let webhook = Webhook::with(LoadLimits {
+    let webhook = Webhook::with_load_limits(LoadLimits {
         body_timeout: SHORT,
         ..LoadLimits::default()
     })
@@ -182,12 +182,12 @@ async fn slow_body_times_out() {
         assert_eq!(slow.status, StatusCode::REQUEST_TIMEOUT);
         assert_eq!(slow.body, "the body did not arrive in time\n");
     }
-    until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
+    wait_until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
 }
 
 #[tokio::test]
 async fn disconnected_client_releases_permits_and_bytes() {
-    let webhook = Webhook::with(LoadLimits::default()).await;
+    let webhook = Webhook::with_load_limits(LoadLimits::default()).await;
     let mut http1 = webhook.tls(HTTP1).await;
     http1
         .write_all(
@@ -196,23 +196,23 @@ async fn disconnected_client_releases_permits_and_bytes() {
         )
         .await
         .unwrap();
-    until(|| webhook.load.buffered_bytes() > 0).await;
+    wait_until(|| webhook.load.buffered_bytes() > 0).await;
     drop(http1);
-    until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
+    wait_until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
 
     let half = stream::once(async { Ok::<_, Infallible>(Bytes::from("{")) });
     let half = Body::from_stream(half.chain(stream::pending()));
     tokio::select! {
         _ = webhook.send(H2, post("/validate", half)) => panic!("half a request was answered"),
-        () = until(|| webhook.load.buffered_bytes() > 0) => {}
+        () = wait_until(|| webhook.load.buffered_bytes() > 0) => {}
     }
-    until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
+    wait_until(|| webhook.load.in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
 }
 
 #[tokio::test]
 async fn small_requests_are_served_beside_large_ones() {
     let heavy_max = 2;
-    let webhook = Webhook::with(LoadLimits {
+    let webhook = Webhook::with_load_limits(LoadLimits {
         light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
         heavy_max,
         ..LoadLimits::default()
@@ -222,7 +222,8 @@ async fn small_requests_are_served_beside_large_ones() {
     // One more than there are places for.
     let large = || webhook.post(H2, "/mutate", workload("large", LARGE_BODY_BYTES));
     let (first, second, third, ()) = tokio::join!(large(), large(), large(), async {
-        until(|| webhook.load.large_in_flight() == heavy_max && webhook.load.in_flight() == 3).await;
+        wait_until(|| webhook.load.large_in_flight() == heavy_max && webhook.load.in_flight() == 3)
+            .await;
         for alpn in PROTOCOLS {
             // A kind without rules: it needs no store.
             let small = workload("small", 0).replace("lockkeeper.dev", "example.com");
@@ -239,12 +240,12 @@ async fn small_requests_are_served_beside_large_ones() {
     for large in [first, second, third] {
         assert_eq!(large.review()["uid"], "large");
     }
-    until(|| webhook.load.large_in_flight() == 0).await;
+    wait_until(|| webhook.load.large_in_flight() == 0).await;
 }
 
 #[tokio::test]
 async fn queued_large_request_is_answered_before_timeout() {
-    let webhook = Webhook::with(LoadLimits {
+    let webhook = Webhook::with_load_limits(LoadLimits {
         light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
         heavy_max: 1,
         ..LoadLimits::default()
@@ -254,7 +255,7 @@ async fn queued_large_request_is_answered_before_timeout() {
     let (first, ()) = tokio::join!(
         webhook.post(H2, "/mutate", workload("first", LARGE_BODY_BYTES)),
         async {
-            until(|| webhook.load.large_in_flight() == 1).await;
+            wait_until(|| webhook.load.large_in_flight() == 1).await;
             for path in ["/validate?timeout=1s", "/mutate?timeout=1s"] {
                 let late = workload("late", LARGE_BODY_BYTES);
                 let late = webhook.post(HTTP1, path, late).await.review();
@@ -277,7 +278,7 @@ async fn queued_large_request_is_answered_before_timeout() {
 
 #[tokio::test]
 async fn slow_large_request_is_answered_before_timeout() {
-    let webhook = Webhook::with(LoadLimits {
+    let webhook = Webhook::with_load_limits(LoadLimits {
         light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
         ..LoadLimits::default()
     })
@@ -294,18 +295,18 @@ async fn slow_large_request_is_answered_before_timeout() {
     }
     assert_eq!(webhook.load.large_in_flight(), 2, "the threads go on");
     lock.release();
-    until(|| webhook.load.large_in_flight() == 0).await;
+    wait_until(|| webhook.load.large_in_flight() == 0).await;
 }
 
 #[tokio::test]
 async fn large_request_with_hanging_lookup_gets_warning() {
-    let webhook = Webhook::start(Plan {
+    let webhook = Webhook::start(WebhookOptions {
         bounds: LoadLimits {
             light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
             ..LoadLimits::default()
         },
         source: Some(Box::new(Gate::closed())),
-        ..Plan::default()
+        ..WebhookOptions::default()
     })
     .await;
     let large = workload("large", LARGE_BODY_BYTES);
@@ -318,7 +319,7 @@ async fn large_request_with_hanging_lookup_gets_warning() {
 
 #[tokio::test]
 async fn large_request_keeps_permit_after_disconnect() {
-    let webhook = Webhook::with(LoadLimits {
+    let webhook = Webhook::with_load_limits(LoadLimits {
         light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
         heavy_max: 1,
         ..LoadLimits::default()
@@ -327,18 +328,18 @@ async fn large_request_keeps_permit_after_disconnect() {
     let lock = IndexLock::take(&webhook.index);
     tokio::select! {
         _ = webhook.post(H2, "/mutate", workload("large", LARGE_BODY_BYTES)) => panic!("no rule can run"),
-        () = until(|| webhook.load.large_in_flight() == 1) => {}
+        () = wait_until(|| webhook.load.large_in_flight() == 1) => {}
     }
-    until(|| webhook.load.in_flight() == 0).await;
+    wait_until(|| webhook.load.in_flight() == 0).await;
     assert_eq!(webhook.load.large_in_flight(), 1, "the thread goes on");
     assert!(webhook.load.buffered_bytes() > LARGE_BODY_BYTES);
     lock.release();
-    until(|| webhook.load.large_in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
+    wait_until(|| webhook.load.large_in_flight() == 0 && webhook.load.buffered_bytes() == 0).await;
 }
 
 #[tokio::test]
 async fn http1_request_over_limit_is_rejected_by_head() {
-    let webhook = Webhook::with(LoadLimits::default()).await;
+    let webhook = Webhook::with_load_limits(LoadLimits::default()).await;
     let mut stream = webhook.tls(HTTP1).await;
     stream
         .write_all(

@@ -15,15 +15,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use lockkeeper_api::config::Config;
+use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::user_rules;
-use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::{router, router_with};
-use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use lockkeeper_webhook::metrics::{self, CertificateProbe, MetricsServerLimits};
 use lockkeeper_webhook::stores::StoreReadiness;
 use serde_json::{Value, json};
@@ -316,7 +316,11 @@ async fn live_lookups_are_counted_by_result() {
 async fn scrape(path: &str, accept: &str) -> String {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
-    let server = tokio::spawn(metrics::serve(tcp, app(&json!({})), MetricsServerLimits::default()));
+    let server = tokio::spawn(metrics::serve(
+        tcp,
+        app(&json!({})),
+        MetricsServerLimits::default(),
+    ));
     let mut client = TcpStream::connect(address).await.unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\nAccept: {accept}\r\n\r\n");
     client.write_all(head.as_bytes()).await.unwrap();
@@ -382,7 +386,9 @@ async fn slow_scraper_is_disconnected() {
         ..MetricsServerLimits::default()
     };
     for limits in [head_late, all_late] {
-        let mut client = TcpStream::connect(start_metrics_server(limits).await).await.unwrap();
+        let mut client = TcpStream::connect(start_metrics_server(limits).await)
+            .await
+            .unwrap();
         client.write_all(b"GET /metrics HT").await.unwrap();
         let mut answer = Vec::new();
         // However it is dropped, the wait has an end.

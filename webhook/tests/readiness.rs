@@ -13,14 +13,14 @@
 mod support;
 
 use hyper::StatusCode;
-use lockkeeper_webhook::self_signed;
 use lockkeeper_webhook::listener::DrainReport;
-use lockkeeper_webhook::readiness::{SelfCheckError, Health, SelfCheck, SelfCheckTrust};
+use lockkeeper_webhook::readiness::{Health, SelfCheck, SelfCheckError, SelfCheckTrust};
+use lockkeeper_webhook::self_signed;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use support::{H2, HTTP1, Plan, Webhook, post, until, workload};
+use support::{H2, HTTP1, Webhook, WebhookOptions, post, wait_until, workload};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -39,9 +39,9 @@ fn self_check(webhook: &Webhook, name: &str, trust: SelfCheckTrust) -> SelfCheck
 
 #[tokio::test]
 async fn server_is_ready_when_self_check_succeeds() {
-    let webhook = Webhook::start(Plan {
+    let webhook = Webhook::start(WebhookOptions {
         health: Health::unchecked(),
-        ..Plan::default()
+        ..WebhookOptions::default()
     })
     .await;
     let answer = webhook.get(H2, "/readyz").await;
@@ -51,7 +51,7 @@ async fn server_is_ready_when_self_check_succeeds() {
     let trust = SelfCheckTrust::Ca(webhook.files.ca.clone());
     let check = self_check(&webhook, "localhost", trust);
     let watching = tokio::spawn(check.run_periodically(Arc::clone(&webhook.health)));
-    until(|| webhook.health.problems().is_empty()).await;
+    wait_until(|| webhook.health.problems().is_empty()).await;
     let answer = webhook.get(HTTP1, "/readyz").await;
     assert_eq!(
         (answer.status, answer.body.as_str()),
@@ -62,7 +62,7 @@ async fn server_is_ready_when_self_check_succeeds() {
 
 #[tokio::test]
 async fn wrong_ca_or_name_makes_unready() {
-    let webhook = Webhook::start(Plan::default()).await;
+    let webhook = Webhook::start(WebhookOptions::default()).await;
     let directory = tempfile::tempdir().unwrap();
     let names = ["localhost".to_owned()];
     let private = directory.path().join("tls");
@@ -87,7 +87,7 @@ async fn wrong_ca_or_name_makes_unready() {
         assert!(error.to_string().starts_with(reason), "{error}");
 
         let watching = tokio::spawn(check.run_periodically(Arc::clone(&webhook.health)));
-        until(|| !webhook.health.problems().is_empty()).await;
+        wait_until(|| !webhook.health.problems().is_empty()).await;
         let answer = webhook.get(H2, "/readyz").await;
         assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
         let told = format!("not ready: self-check: {reason}");
@@ -98,16 +98,16 @@ async fn wrong_ca_or_name_makes_unready() {
         let good = SelfCheckTrust::Ca(webhook.files.ca.clone());
         let good = self_check(&webhook, "localhost", good);
         let watching = tokio::spawn(good.run_periodically(Arc::clone(&webhook.health)));
-        until(|| webhook.health.problems().is_empty()).await;
+        wait_until(|| webhook.health.problems().is_empty()).await;
         watching.abort();
     }
 }
 
 #[tokio::test]
 async fn changed_ca_bundle_triggers_self_check() {
-    let webhook = Webhook::start(Plan {
+    let webhook = Webhook::start(WebhookOptions {
         health: Health::unchecked(),
-        ..Plan::default()
+        ..WebhookOptions::default()
     })
     .await;
     let read = |path| CertificateDer::from_pem_file(path).unwrap();
@@ -130,18 +130,18 @@ async fn changed_ca_bundle_triggers_self_check() {
                 .any(|problem| problem.contains(part))
         }
     };
-    until(told("there is no CA yet")).await;
+    wait_until(told("there is no CA yet")).await;
     bundle.send_replace(Some([read(&other.ca)].into()));
-    until(told("no handshake")).await;
+    wait_until(told("no handshake")).await;
     let both = [read(&other.ca), read(&webhook.files.ca)];
     bundle.send_replace(Some(both.into()));
-    until(|| webhook.health.problems().is_empty()).await;
+    wait_until(|| webhook.health.problems().is_empty()).await;
     watching.abort();
 }
 
 #[tokio::test]
 async fn unknown_ca_requires_only_a_handshake() {
-    let webhook = Webhook::start(Plan::default()).await;
+    let webhook = Webhook::start(WebhookOptions::default()).await;
     let check = self_check(&webhook, "example.com", SelfCheckTrust::Any);
     check.run().await.unwrap();
 
@@ -152,7 +152,10 @@ async fn unknown_ca_requires_only_a_handshake() {
     let (outcome, ()) = tokio::join!(check.run(), async { drop(tcp.accept().await.unwrap()) });
     assert!(matches!(outcome, Err(SelfCheckError::Handshake(_))));
     drop(tcp);
-    assert!(matches!(check.run().await, Err(SelfCheckError::Handshake(_))));
+    assert!(matches!(
+        check.run().await,
+        Err(SelfCheckError::Handshake(_))
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,16 +174,16 @@ async fn silent_listener_makes_unready() {
 
 #[tokio::test]
 async fn stopping_server_is_unready_and_serves_until_closed() {
-    let webhook = Webhook::start(Plan {
+    let webhook = Webhook::start(WebhookOptions {
         delay: FOREVER,
-        ..Plan::default()
+        ..WebhookOptions::default()
     })
     .await;
     assert_eq!(webhook.get(H2, "/readyz").await.status, StatusCode::OK);
     let answer = webhook.post(HTTP1, "/mutate", workload("early", 0)).await;
     assert!(answer.headers.get("connection").is_none());
     webhook.stop.notify_one();
-    until(|| webhook.health.is_stopping()).await;
+    wait_until(|| webhook.health.is_stopping()).await;
     for alpn in [HTTP1, H2] {
         let answer = webhook.get(alpn, "/readyz").await;
         assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -201,9 +204,9 @@ async fn stopping_server_is_unready_and_serves_until_closed() {
 
 #[tokio::test]
 async fn shutdown_after_delay_answers_accepted_requests() {
-    let webhook = Webhook::start(Plan {
+    let webhook = Webhook::start(WebhookOptions {
         delay: Duration::from_millis(100),
-        ..Plan::default()
+        ..WebhookOptions::default()
     })
     .await;
     let idle = webhook.tls(HTTP1).await;
@@ -217,5 +220,8 @@ async fn shutdown_after_delay_answers_accepted_requests() {
     );
     let answer = Webhook::send_over(HTTP1, idle, post("/mutate", workload("late", 0))).await;
     assert_eq!(answer.unwrap().review()["uid"], "late");
-    assert_eq!(webhook.task.await.unwrap(), DrainReport { connections_cut: 0 });
+    assert_eq!(
+        webhook.task.await.unwrap(),
+        DrainReport { connections_cut: 0 }
+    );
 }

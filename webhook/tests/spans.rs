@@ -11,13 +11,13 @@
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use futures_util::future::BoxFuture;
+use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router_with;
-use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use lockkeeper_webhook::stores::StoreReadiness;
 use opentelemetry::trace::{SpanId, SpanKind, Status, TracerProvider};
 use opentelemetry_sdk::error::OTelSdkResult;

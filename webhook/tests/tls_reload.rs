@@ -92,7 +92,13 @@ impl TestCa {
     }
 
     /// A certificate that is good from one day to another, today being 0.
-    fn sign_from(&self, common_name: &str, names: &[&str], client: bool, days: Range<i32>) -> CertPair {
+    fn sign_from(
+        &self,
+        common_name: &str,
+        names: &[&str],
+        client: bool,
+        days: Range<i32>,
+    ) -> CertPair {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params
@@ -183,7 +189,10 @@ impl Server {
         let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
         let pair = authority.server();
         pair.write(directory.path());
-        (Self::start_on(authority, directory, watching, None).await, pair)
+        (
+            Self::start_on(authority, directory, watching, None).await,
+            pair,
+        )
     }
 
     /// A server that verifies clients.
@@ -222,7 +231,14 @@ impl Server {
         let status = serving.status();
         tokio::spawn(serving.watch_with(watching));
         tokio::spawn(async move {
-            serve(tcp, serving.config(), router, ConnectionLimits::default(), pending()).await
+            serve(
+                tcp,
+                serving.config(),
+                router,
+                ConnectionLimits::default(),
+                pending(),
+            )
+            .await
         });
         Self {
             authority,
@@ -409,9 +425,15 @@ async fn partial_file_is_ignored_until_complete() {
         .await;
     assert_eq!(server.served_certificate().await, first.der);
     server
-        .assert_failure_after(|| fs::write(server.path().join(CERTIFICATE), &next.certificate).unwrap())
+        .assert_failure_after(|| {
+            fs::write(server.path().join(CERTIFICATE), &next.certificate).unwrap()
+        })
         .await;
-    assert_eq!(server.served_certificate().await, first.der, "its key is not there yet");
+    assert_eq!(
+        server.served_certificate().await,
+        first.der,
+        "its key is not there yet"
+    );
     assert_eq!(server.status.reloads(), 0);
     fs::write(server.path().join(KEY), &next.key).unwrap();
     server.until_served(&next).await;
@@ -530,7 +552,10 @@ async fn client_without_certificate_reaches_probes_only() {
     let server = Server::start_with_client_auth(&ca, &[], EVENTS).await;
     let client = server.client(&TLS13, None);
     for path in ["/livez", "/readyz"] {
-        assert_eq!(server.request_status(&client, path).await, Some(StatusCode::OK));
+        assert_eq!(
+            server.request_status(&client, path).await,
+            Some(StatusCode::OK)
+        );
     }
     assert_eq!(server.status.rejected_clients(), 0);
     for path in ["/validate", "/mutate", "/livez/", "//validate", "/"] {
@@ -566,7 +591,8 @@ async fn foreign_or_expired_client_certificate_is_rejected() {
 #[tokio::test]
 async fn client_name_matches_san_or_common_name() {
     let ca = TestCa::new("clients");
-    let server = Server::start_with_client_auth(&ca, &["kube-apiserver", "API.example"], EVENTS).await;
+    let server =
+        Server::start_with_client_auth(&ca, &["kube-apiserver", "API.example"], EVENTS).await;
     let ask = async |common_name: &str, names: &[&str]| {
         let client = server.client(&TLS13, Some(&ca.client(common_name, names)));
         server.request_status(&client, "/validate").await
@@ -593,7 +619,9 @@ async fn client_ca_rotation_is_reloaded() {
     assert_eq!(server.request_status(&new_client, "/validate").await, None);
 
     let file = server.path().join(CA);
-    server.assert_failure_after(|| replace(&file, "no PEM")).await;
+    server
+        .assert_failure_after(|| replace(&file, "no PEM"))
+        .await;
     assert_eq!(server.request_status(&old_client, "/validate").await, ok);
 
     replace(&file, &format!("{}{}", old.pem, new.pem));

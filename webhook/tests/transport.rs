@@ -25,7 +25,7 @@ use frames::{
 };
 use hyper::{Request, StatusCode, Version};
 use lockkeeper_api::config::MinimumTls;
-use lockkeeper_webhook::listener::{DrainReport, ConnectionLimits};
+use lockkeeper_webhook::listener::{ConnectionLimits, DrainReport};
 use lockkeeper_webhook::tls::TlsOptions;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
@@ -49,7 +49,7 @@ async fn tls_1_3_serves_http2_and_http1() {
         let stream = server.tls(Client::new(alpn)).await.unwrap();
         let protocol = stream.get_ref().1.protocol_version();
         assert_eq!(protocol, Some(ProtocolVersion::TLSv1_3));
-        let mut sender = Sender::over(stream).await;
+        let mut sender = Sender::connect(stream).await;
         for _ in 0..2 {
             let answer = sender.get("/").await.unwrap();
             assert_eq!(answer, (version, StatusCode::OK, "fine".to_owned()));
@@ -98,7 +98,7 @@ async fn tls_1_2_is_rejected_unless_allowed() {
     let stream = server.tls(old()).await.unwrap();
     let protocol = stream.get_ref().1.protocol_version();
     assert_eq!(protocol, Some(ProtocolVersion::TLSv1_2));
-    Sender::over(stream).await.get("/").await.unwrap();
+    Sender::connect(stream).await.get("/").await.unwrap();
     server.assert_serves().await;
 }
 
@@ -133,7 +133,7 @@ async fn invalid_clients_do_not_affect_others() {
 
 #[tokio::test]
 async fn hanging_handshake_times_out() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         handshake_timeout: SHORT,
         ..ConnectionLimits::default()
     })
@@ -153,7 +153,7 @@ async fn hanging_handshake_times_out() {
 
 #[tokio::test]
 async fn client_without_request_is_disconnected() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         header_timeout: SHORT,
         drain_timeout: SHORT,
         ..ConnectionLimits::default()
@@ -172,7 +172,7 @@ async fn client_without_request_is_disconnected() {
 
 #[tokio::test]
 async fn idle_connection_is_closed_gracefully() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         idle_timeout: SHORT,
         ..ConnectionLimits::default()
     })
@@ -186,7 +186,7 @@ async fn idle_connection_is_closed_gracefully() {
 
 #[tokio::test]
 async fn slow_response_does_not_count_as_idle() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         idle_timeout: SHORT,
         ..ConnectionLimits::default()
     })
@@ -194,7 +194,7 @@ async fn slow_response_does_not_count_as_idle() {
     for alpn in [HTTP1, H2] {
         let mut sender = server.connect(alpn).await;
         let (answer, ()) = tokio::join!(sender.get("/wait"), async {
-            server.gate.entered(1).await;
+            server.gate.wait_for_requests(1).await;
             // Another connection runs into the limit meanwhile.
             let mut idle = server.connect(alpn).await;
             idle.get("/").await.unwrap();
@@ -215,7 +215,7 @@ async fn shutdown_answers_in_flight_request() {
             sender.closed().await;
             answer
         });
-        server.gate.entered(1).await;
+        server.gate.wait_for_requests(1).await;
         let (gate, task) = server.stop().await;
         gate.open.notify_one();
         assert_eq!(request.await.unwrap().unwrap().2, "late");
@@ -250,7 +250,7 @@ async fn shutdown_answers_client_in_handshake() {
         let (_, task) = server.stop().await;
         let name = ServerName::try_from("localhost").unwrap();
         let stream = TlsConnector::from(config).connect(name, tcp).await.unwrap();
-        let mut sender = Sender::over(stream).await;
+        let mut sender = Sender::connect(stream).await;
         assert_eq!(sender.get("/").await.unwrap().2, "fine");
         sender.closed().await;
         assert_eq!(task.await.unwrap(), DrainReport { connections_cut: 0 });
@@ -273,7 +273,7 @@ async fn shutdown_does_not_wait_for_silent_client() {
 
 #[tokio::test]
 async fn shutdown_cuts_and_reports_stuck_connections() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         drain_timeout: SHORT,
         ..ConnectionLimits::default()
     })
@@ -281,7 +281,7 @@ async fn shutdown_cuts_and_reports_stuck_connections() {
     let mut senders = [server.connect(HTTP1).await, server.connect(H2).await];
     let [first, second] = &mut senders;
     let (first, second, drained) = tokio::join!(first.get("/never"), second.get("/never"), async {
-        server.gate.entered(2).await;
+        server.gate.wait_for_requests(2).await;
         let (_, task) = server.stop().await;
         task.await.unwrap()
     });
@@ -291,7 +291,7 @@ async fn shutdown_cuts_and_reports_stuck_connections() {
 
 #[tokio::test]
 async fn connection_over_limit_waits_for_free_slot() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         connections_max: 1,
         ..ConnectionLimits::default()
     })
@@ -301,7 +301,7 @@ async fn connection_over_limit_waits_for_free_slot() {
         first.get("/wait").await.unwrap();
         drop(first);
     });
-    server.gate.entered(1).await;
+    server.gate.wait_for_requests(1).await;
     let ((), ()) = tokio::join!(server.assert_serves(), async {
         // The kernel takes the second one; nobody answers it.
         tokio::task::yield_now().await;
@@ -316,7 +316,7 @@ async fn connection_over_limit_waits_for_free_slot() {
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Takes what is logged until the guard is dropped.
+    /// Takes what is logged wait_until the guard is dropped.
     fn take() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let sink = log.clone();
@@ -348,7 +348,7 @@ impl io::Write for Log {
 async fn connection_limit_log_is_throttled() {
     for (log_interval, often) in [(Duration::MAX, false), (Duration::ZERO, true)] {
         let (log, _guard) = Log::take();
-        let server = Server::with(ConnectionLimits {
+        let server = Server::with_limits(ConnectionLimits {
             connections_max: 1,
             log_interval,
             ..ConnectionLimits::default()
@@ -388,7 +388,7 @@ async fn slow_head_closes_connection() {
 
 #[tokio::test]
 async fn client_not_reading_response_is_disconnected() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         answer_timeout: SHORT,
         ..ConnectionLimits::default()
     })
@@ -403,14 +403,14 @@ async fn client_not_reading_response_is_disconnected() {
 
 #[tokio::test]
 async fn slow_response_does_not_count_as_unread() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         answer_timeout: SHORT,
         ..ConnectionLimits::default()
     })
     .await;
     let mut sender = server.connect(H2).await;
     let (answer, ()) = tokio::join!(sender.get("/wait"), async {
-        server.gate.entered(1).await;
+        server.gate.wait_for_requests(1).await;
         // Another connection runs into the limit meanwhile.
         let mut bytes = preface(&[(INITIAL_WINDOW_SIZE, 0)]);
         bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, 1, GET));
@@ -456,7 +456,7 @@ async fn oversized_head_is_rejected() {
 
 #[tokio::test]
 async fn head_size_limit_is_configurable() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         head_max_bytes: 8 * 1024,
         header_fields_max: 16,
         ..ConnectionLimits::default()
@@ -497,7 +497,7 @@ async fn handler_panic_affects_only_its_connection() {
 
 #[tokio::test]
 async fn huge_limits_do_not_panic() {
-    let server = Server::with(ConnectionLimits {
+    let server = Server::with_limits(ConnectionLimits {
         handshake_timeout: Duration::MAX,
         header_timeout: Duration::MAX,
         idle_timeout: Duration::MAX,

@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use lockkeeper_api::config::Config;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::registry;
-use lockkeeper_policies::user_rules::{UserRules, Source};
+use lockkeeper_policies::user_rules::{Source, UserRules};
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
 use serde_json::{Value, json};

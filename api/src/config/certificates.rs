@@ -1,7 +1,7 @@
 //! Certificates that all replicas share: a Secret, and the objects that are told of its CA.
 
+use super::deserialize_in_range;
 use super::namespaced_name::{NamespacedName, is_name};
-use super::bounded;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;

@@ -52,7 +52,9 @@ impl ConfigConflict {
     }
 
     /// The first pair in which the first is not below the second is one.
-    pub(super) fn reject_not_below(pairs: impl IntoIterator<Item = BoundCheck>) -> Result<(), Self> {
+    pub(super) fn reject_not_below(
+        pairs: impl IntoIterator<Item = BoundCheck>,
+    ) -> Result<(), Self> {
         let mut pairs = pairs.into_iter();
         let wrong = pairs.find(|pair| pair.value >= pair.bound);
         wrong.map_or(Ok(()), |pair| Err(Self::TooLarge(pair)))

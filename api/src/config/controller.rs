@@ -1,9 +1,9 @@
 //! The process that admits workloads, preempts and requeues them.
 
-use super::conflict::{ConfigConflict, BoundCheck};
+use super::bounded::BoundedInt;
+use super::conflict::{BoundCheck, ConfigConflict};
 use super::listen::{ListenAddress, OptionalListen};
 use super::namespaced_name::NamespacedName;
-use super::bounded::BoundedInt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! What clients may take of the server, all together and each by itself.
 
 use super::WebhookSettings;
-use super::conflict::{ConfigConflict, BoundCheck};
 use super::bounded::BoundedInt;
+use super::conflict::{BoundCheck, ConfigConflict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

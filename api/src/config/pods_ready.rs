@@ -1,9 +1,9 @@
 //! What becomes of workloads whose pods are not ready in time (Kueue KEP-1282).
 
-use super::conflict::ConfigConflict;
 use super::backoff_factor::BackoffFactor;
-use super::go_duration::GoDuration;
 use super::bounded::BoundedInt;
+use super::conflict::ConfigConflict;
+use super::go_duration::GoDuration;
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -20,7 +20,7 @@ pub struct WaitForPodsReady {
     pub enable: bool,
     /// How long its pods may take to be ready after the workload is admitted, such as `300s`, `5m` or
     /// `1h30m`. More than nothing.
-    #[serde(deserialize_with = "more_than_nothing")]
+    #[serde(deserialize_with = "deserialize_positive")]
     pub timeout: GoDuration,
     /// How long they may take to be ready again when one of them fails later. Absent is as long as
     /// `timeout`; `0s` is for ever.
@@ -45,7 +45,9 @@ impl Default for WaitForPodsReady {
 }
 
 /// Nothing at all would evict every workload at once, and reads as if it meant for ever.
-fn deserialize_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GoDuration, D::Error> {
+fn deserialize_positive<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<GoDuration, D::Error> {
     let timeout = GoDuration::deserialize(deserializer)?;
     if timeout.get().is_zero() {
         let message = "a timeout of 0s would evict every workload at once; \
@@ -135,11 +137,13 @@ impl WaitForPodsReady {
         ];
         let other = others.into_iter().find(|(is_given, _)| *is_given);
         match other {
-            Some((_, other_key)) if given.preset.is_some() => Err(ConfigConflict::MutuallyExclusive {
-                key: "waitForPodsReady.requeuingStrategy.preset",
-                other_key,
-                why: "the preset says how long each wait is",
-            }),
+            Some((_, other_key)) if given.preset.is_some() => {
+                Err(ConfigConflict::MutuallyExclusive {
+                    key: "waitForPodsReady.requeuingStrategy.preset",
+                    other_key,
+                    why: "the preset says how long each wait is",
+                })
+            }
             _ => Ok(()),
         }
     }

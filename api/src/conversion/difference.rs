@@ -178,7 +178,8 @@ impl DifferenceSearch<'_> {
         let Some(key) = find_list_key(self.keyed, &self.at) else {
             return false;
         };
-        let (Some(base_keys), Some(kept_keys)) = (unique_keys(base, key), unique_keys(kept, key)) else {
+        let (Some(base_keys), Some(kept_keys)) = (unique_keys(base, key), unique_keys(kept, key))
+        else {
             return false;
         };
         if kept.is_empty() {

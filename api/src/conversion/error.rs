@@ -32,7 +32,7 @@ impl fmt::Display for ObjectIdentity {
 
 /// An object was not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{object} cannot be converted from {} to {desired}: {why}", from(.object))]
+#[error("{object} cannot be converted from {} to {desired}: {kind}", from(.object))]
 pub struct ConvertError {
     /// Which one.
     pub object: Box<ObjectIdentity>,
@@ -81,7 +81,7 @@ pub enum ConvertErrorKind {
     /// The annotation would be too large.
     #[error(
         "metadata.annotations: {bytes} bytes would have to be kept that the other version has no field for, and \
-         PRESERVED_MAX_BYTESS} are the most; read it in the version that has them, and make them smaller there"
+         {PRESERVED_MAX_BYTES} are the most; read it in the version that has them, and make them smaller there"
     )]
     PreservedFieldsTooLarge {
         /// How large.

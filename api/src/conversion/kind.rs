@@ -1,7 +1,7 @@
 //! A kind and its versions.
 
 use super::difference::ListKey;
-use super::error::{VersionError, RegistryError};
+use super::error::{RegistryError, VersionError};
 use crate::field_path::FieldPath;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -194,7 +194,8 @@ fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, VersionError> {
 }
 
 fn encode(value: &impl Serialize) -> Result<Value, VersionError> {
-    serde_json::to_value(value).map_err(|error| VersionError::new(FieldPath::default(), error.to_string()))
+    serde_json::to_value(value)
+        .map_err(|error| VersionError::new(FieldPath::default(), error.to_string()))
 }
 
 fn field_path(path: &Path) -> FieldPath {

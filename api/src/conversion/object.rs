@@ -1,6 +1,6 @@
 //! An object in its parts: what a conversion may touch, and what it may not.
 
-use super::error::{ConvertError, VersionError, ObjectIdentity, ConvertErrorKind};
+use super::error::{ConvertError, ConvertErrorKind, ObjectIdentity, VersionError};
 use super::preserved_fields::is_preserved_annotation;
 use crate::field_path::FieldPath;
 use serde_json::{Map, Value};

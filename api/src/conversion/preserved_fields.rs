@@ -5,7 +5,7 @@
 //! fields in each of the versions, and there the field is the annotation.
 
 use super::difference::{Entry, format_path};
-use super::error::{VersionError, ConvertErrorKind};
+use super::error::{ConvertErrorKind, VersionError};
 use crate::field_path::FieldPath;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,9 +1,9 @@
 //! Whether a conversion loses something, asked of one object. Property tests ask it of random ones.
 
 use super::difference::{Entry, Step, difference, format_path};
-use super::preserved_fields::PreservedFields;
 use super::object;
-use super::{ConvertError, Converters, Kind, ConvertErrorKind};
+use super::preserved_fields::PreservedFields;
+use super::{ConvertError, ConvertErrorKind, Converters, Kind};
 use crate::field_path::unescaped;
 use serde_json::Value;
 
@@ -180,7 +180,11 @@ fn version_of<'a>(kind: &'a Kind, object: &Value) -> Result<&'a str, RoundTripEr
 }
 
 /// Whether what is kept in an object is what its version says it lacks.
-fn check_losses_declared(kind: &Kind, (from, to): (&str, &str), object: &Value) -> Result<(), RoundTripError> {
+fn check_losses_declared(
+    kind: &Kind,
+    (from, to): (&str, &str),
+    object: &Value,
+) -> Result<(), RoundTripError> {
     let annotations = object.pointer("/metadata/annotations");
     let kept = PreservedFields::read(annotations.and_then(Value::as_object));
     if let Some(entry) = kept.own.get(from).and_then(|it| it.first()) {
@@ -227,7 +231,11 @@ fn check_unchanged(
     after: &Value,
 ) -> Result<(), RoundTripError> {
     let keyed = kind.spoke(version).map_or(&[][..], |it| it.list_keys());
-    let difference = difference(&without_preserved_annotations(before), &without_preserved_annotations(after), keyed);
+    let difference = difference(
+        &without_preserved_annotations(before),
+        &without_preserved_annotations(after),
+        keyed,
+    );
     match difference.first() {
         None => Ok(()),
         Some(entry) => Err(LostField::ChangedInRoundTrip {

@@ -13,7 +13,7 @@ mod convert;
 mod resource_groups;
 mod upgrade;
 
-pub use convert::{KueueConversion, DroppedField, RenamedField, convert};
+pub use convert::{DroppedField, KueueConversion, RenamedField, convert};
 pub use upgrade::{FORMER_VERSION, MovedField, upgrade};
 
 /// The API group.
@@ -46,7 +46,7 @@ foreign_kind!(
 #[serde(default, rename_all = "camelCase")]
 pub struct ClusterQueueSpec {
     /// The quota.
-    #[serde(deserialize_with = "groups::read")]
+    #[serde(deserialize_with = "resource_groups::read")]
     pub resource_groups: Vec<ResourceGroup>,
     /// The cohort that it belongs to.
     pub cohort_name: String,
@@ -170,7 +170,7 @@ pub struct CohortSpec {
     /// The cohort above.
     pub parent_name: String,
     /// The quota.
-    #[serde(deserialize_with = "groups::read")]
+    #[serde(deserialize_with = "resource_groups::read")]
     pub resource_groups: Vec<ResourceGroup>,
     /// Its weight.
     pub fair_sharing: Option<FairSharing>,

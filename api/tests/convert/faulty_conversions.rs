@@ -1,14 +1,16 @@
 //! Conversions that lose something, and that this is seen: the test of the tests in `lossless.rs`.
 
-use lockkeeper_api::conversion::{VersionError, RoundTripError, Kind, LostField, Version, check_round_trip};
+use lockkeeper_api::conversion::{
+    Kind, LostField, RoundTripError, Version, VersionError, check_round_trip,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestError, TestRunner};
 use serde::{Deserialize, Serialize};
 
-use crate::strategies::{newer, older};
 use crate::reservation::{
     GROUP, KIND, Reservation, Status, V1Alpha1, V1Beta1, V1Beta1Spec, object,
 };
+use crate::strategies::{newer, older};
 
 /// `v1beta1` with one mistake.
 macro_rules! faulty {
@@ -22,14 +24,14 @@ macro_rules! faulty {
             const NAME: &'static str = V1Beta1::NAME;
             const LACKS: &'static [&'static str] = $lacks;
 
-            fn into_hub(self) -> Result<Reservation, Fault> {
+            fn into_hub(self) -> Result<Reservation, VersionError> {
                 let mut hub = self.0.clone().into_hub()?;
                 let into: fn(&V1Beta1, &mut Reservation) = $into;
                 into(&self.0, &mut hub);
                 Ok(hub)
             }
 
-            fn from_hub(hub: Reservation) -> Result<Self, Fault> {
+            fn from_hub(hub: Reservation) -> Result<Self, VersionError> {
                 let mut version = V1Beta1::from_hub(hub.clone())?;
                 let from: fn(&Reservation, &mut V1Beta1) = $from;
                 from(&hub, &mut version);
@@ -155,7 +157,11 @@ fn undeclared(field: &str) -> LostField {
 
 #[test]
 fn conversion_losing_field_is_reported() {
-    assert_eq!(round_trip_error::<V1Beta1>(), None, "without a mistake none is found");
+    assert_eq!(
+        round_trip_error::<V1Beta1>(),
+        None,
+        "without a mistake none is found"
+    );
     check_lost_fields::<ForgetsTolerant>(&[not_in_hub("spec.tolerant")]);
     check_lost_fields::<HidesZone>(
         &["a", "b", "c", "d"].map(|it| not_in_hub(&format!("spec.windows.{it}.zone"))),

@@ -14,9 +14,9 @@ mod reservation;
 
 mod faulty_conversions;
 mod preserved_fields;
+mod rejected;
 mod round_trip;
 mod strategies;
-mod rejected;
 
 use lockkeeper_api::conversion::{ConversionResult, PRESERVED_ANNOTATION_PREFIX};
 use reservation::{GROUP, converters};

@@ -4,7 +4,7 @@ use lockkeeper_api::conversion::{PRESERVED_ANNOTATION_PREFIX, PRESERVED_MAX_BYTE
 use serde_json::{Value, json};
 
 use crate::reservation::{GROUP, converters};
-use crate::{try_convert, convert_object, forge_annotation, preserved_fields};
+use crate::{convert_object, forge_annotation, preserved_values, try_convert};
 
 fn older() -> Value {
     json!({
@@ -65,7 +65,9 @@ fn annotations_are_named_after_field_paths() {
     object["spec"]["unknown"] = json!({ long: 1, "…": 2 });
     let there = convert_object(&object, "v1alpha1");
     let names = there["metadata"]["annotations"].as_object().unwrap().keys();
-    let names: Vec<&str> = names.map(|it| it.strip_prefix(PRESERVED_ANNOTATION_PREFIX).unwrap()).collect();
+    let names: Vec<&str> = names
+        .map(|it| it.strip_prefix(PRESERVED_ANNOTATION_PREFIX).unwrap())
+        .collect();
     let expected = [
         "spec.mode-1e40b7ba7f338b81",
         "spec.seconds-41122a290ab6d14f",
@@ -189,7 +191,11 @@ fn unreadable_annotation_is_ignored_and_reported() {
             told.starts_with("kept-in-conversion.lockkeeper.dev/a: "),
             "{told}"
         );
-        assert_eq!(there.object, convert_object(&older(), "v1beta1"), "{text:?}");
+        assert_eq!(
+            there.object,
+            convert_object(&older(), "v1beta1"),
+            "{text:?}"
+        );
         // It goes, also where there is nothing to keep, and what else was kept is put back.
         let mut object = convert_object(&newer(), "v1alpha1");
         forge_annotation(&mut object, "a", text);
@@ -201,7 +207,9 @@ fn unreadable_annotation_is_ignored_and_reported() {
     assert_eq!(told, "kept-in-conversion.lockkeeper.dev/: it is no text");
     forge_annotation(&mut object, "", &" ".repeat(PRESERVED_MAX_BYTES + 1));
     let told = try_convert(&object, "v1beta1").ignored.unwrap();
-    let expected = format!("{PRESERVED_ANNOTATION_PREFIX}: all together are larger than {PRESERVED_MAX_BYTES} bytes");
+    let expected = format!(
+        "{PRESERVED_ANNOTATION_PREFIX}: all together are larger than {PRESERVED_MAX_BYTES} bytes"
+    );
     assert_eq!(told, expected);
 }
 
@@ -263,7 +271,10 @@ fn invalid_fields_are_preserved() {
     assert_eq!(there["spec"]["windows"]["a"]["start"], "3");
     assert!(there.get("extra").is_none());
     assert_eq!(convert_object(&there, "v1alpha1"), object);
-    assert_eq!(convert_object(&convert_object(&there, "v1"), "v1alpha1"), object);
+    assert_eq!(
+        convert_object(&convert_object(&there, "v1"), "v1alpha1"),
+        object
+    );
 }
 
 #[test]

@@ -4,9 +4,9 @@ use lockkeeper_api::conversion::check_round_trip;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::strategies::{VERSIONS, any_json, any_object, newer, older};
 use crate::reservation::{kind, object};
-use crate::{try_convert, convert_object, forge_annotation, preserved_fields};
+use crate::strategies::{VERSIONS, any_json, any_object, newer, older};
+use crate::{convert_object, forge_annotation, preserved_values, try_convert};
 
 proptest! {
     #[test]

@@ -129,7 +129,9 @@ impl<'t, L: Iterator<Item = BlockLine<'t>>> Reader<'t, L> {
     fn nested_node(&mut self, indent: usize, depth: usize) -> Option<Value> {
         match self.current {
             Some(line) if line.indent > indent => self.node(line, depth),
-            Some(line) if line.indent == indent && line.strip_item_marker().is_some() => self.node(line, depth),
+            Some(line) if line.indent == indent && line.strip_item_marker().is_some() => {
+                self.node(line, depth)
+            }
             _ => Some(Value::Null),
         }
     }

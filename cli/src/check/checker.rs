@@ -1,19 +1,19 @@
 //! What is said of the objects in a file.
 
 use super::Severity;
-use super::rule_selection::RuleSelection;
-use super::preemption_loops::{self, LoopFinding};
 use super::kinds::{KindCheckResult, KindRegistry, severity};
-use super::spans::YamlTree;
-use super::report::{ReportedObject, FileObjects, SourceText, ReportedFinding};
+use super::preemption_loops::{self, LoopFinding};
+use super::report::{FileObjects, ReportedFinding, ReportedObject, SourceText};
+use super::rule_selection::RuleSelection;
 use super::source::{Document, Identity, ParsedSource};
+use super::spans::YamlTree;
 use crate::Failure;
 use lockkeeper_api::config::Action;
-use lockkeeper_policies::lossy_conversion;
-use lockkeeper_policies::preemption_loops;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::lossy_conversion;
+use lockkeeper_policies::preemption_loops as loop_rule;
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::suppression::{self, Suppressions};
@@ -92,7 +92,11 @@ impl Checker {
     }
 
     /// `None` if the kind of the object is not known.
-    pub(super) fn check_document(&self, document: Document, circling: Option<&LoopFinding>) -> Option<CheckedObject> {
+    pub(super) fn check_document(
+        &self,
+        document: Document,
+        circling: Option<&LoopFinding>,
+    ) -> Option<CheckedObject> {
         let context = Context {
             cluster: &self.index,
             settings: &self.settings,
@@ -122,8 +126,8 @@ impl Checker {
             }
         }
         // Where the policies rule nothing out is not told: what was found there is.
-        found.retain(|(_, finding)| finding.rule != preemption_loops::RULE);
-        let of = (preemption_loops::RULE, Action::Warn);
+        found.retain(|(_, finding)| finding.rule != loop_rule::RULE);
+        let of = (loop_rule::RULE, Action::Warn);
         if let Some(circling) = circling
             && let Some(severity) = severity(&self.settings, of, &identity.namespace)
         {
@@ -140,13 +144,14 @@ impl Checker {
         if let Some(circling) = circling {
             for it in told
                 .iter_mut()
-                .filter(|it| it.finding.rule == preemption_loops::RULE)
+                .filter(|it| it.finding.rule == loop_rule::RULE)
             {
                 it.notes.clone_from(&circling.explanation);
             }
         }
         if let Some(suppressions) = suppressions {
-            let left = suppressions.into_unused_findings(is_complete && self.selection.is_everything());
+            let left =
+                suppressions.into_unused_findings(is_complete && self.selection.is_everything());
             let of = (suppression::ID, suppression::ACTION);
             if let Some(severity) = severity(&self.settings, of, &identity.namespace) {
                 for finding in left {
@@ -157,7 +162,10 @@ impl Checker {
         Some(CheckedObject {
             number: document.number,
             pointer: document.pointer,
-            object: ReportedObject { identity, findings: told },
+            object: ReportedObject {
+                identity,
+                findings: told,
+            },
             exempted: excused,
         })
     }

@@ -1,23 +1,23 @@
 //! `--stored`: what a cluster holds now, judged as if it were made anew.
 
-use super::rule_selection::RuleSelection;
-use super::preemption_loops::{LoopFinding, LoopFindings, LoopSearchInput};
-use super::cluster_list::{self, ListError, ListStatus, ListTarget};
-use super::conversion::{self, PriorityClassValues, Converter};
 use super::checker::Checker;
-use super::kinds::KindRegistry;
+use super::cluster_list::{self, ListError, ListStatus, ListTarget};
+use super::conversion::{self, Converter, PriorityClassValues};
 use super::existing_objects::with_client;
+use super::kinds::KindRegistry;
 use super::policy_report::PolicyReports;
+use super::preemption_loops::{LoopFinding, LoopFindings, LoopSearchInput};
 use super::report::{CheckedFile, FileObjects, Tally};
+use super::rule_selection::RuleSelection;
 use super::source::{Document, Identity};
-use super::{Arguments, Printer, report_settings, report};
+use super::{Arguments, Printer, report, report_settings};
 use crate::{Failure, world_files};
 use anyhow::{Context, Error, anyhow};
 use kube::Client;
 use lockkeeper_api::config::Config;
-use lockkeeper_policies::preemption_loops;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::preemption_loops;
 use lockkeeper_policies::settings::Settings;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -182,7 +182,8 @@ async fn visit_objects(
         if seen == Some((group, listing.kind)) {
             continue;
         }
-        if cluster_list::for_each_object(client, listing, &mut take).await? == ListStatus::Complete {
+        if cluster_list::for_each_object(client, listing, &mut take).await? == ListStatus::Complete
+        {
             seen = Some((group, listing.kind));
         }
     }
@@ -216,8 +217,8 @@ impl Auditor {
 mod tests {
     use super::super::cluster_list::tests::fake_api_server;
     use super::{
-        Auditor, RuleSelection, Client, Converter, LoopFindings, Checker, KindRegistry, ListTarget, PolicyReports, findings_by_queue, check_all,
-        collect_cluster,
+        Auditor, Checker, Client, Converter, KindRegistry, ListTarget, LoopFindings, PolicyReports,
+        RuleSelection, check_all, collect_cluster, findings_by_queue,
     };
     use crate::check::kinds;
     use lockkeeper_api::config::Config;
@@ -230,7 +231,10 @@ mod tests {
         let settings = kinds::settings(Config::default(), Arc::default(), &choice).unwrap();
         let converter = Converter::default();
         let seen = collect_cluster(client, listings, &converter).await.unwrap();
-        let circles = findings_by_queue(seen.loop_input.search(&Config::default(), None), &seen.queues);
+        let circles = findings_by_queue(
+            seen.loop_input.search(&Config::default(), None),
+            &seen.queues,
+        );
         let Ok(judge) = Checker::new(settings, seen.index, choice, LoopFindings::new()) else {
             panic!("the schemas can be read");
         };
@@ -267,7 +271,10 @@ mod tests {
                 vec![vec![local("main")]],
             ),
         ]);
-        let (Ok(known), mut reports) = (KindRegistry::new(&RuleSelection::default()), PolicyReports::new()) else {
+        let (Ok(known), mut reports) = (
+            KindRegistry::new(&RuleSelection::default()),
+            PolicyReports::new(),
+        ) else {
             panic!("the schemas can be read");
         };
         let listings = known.list_targets();
@@ -303,7 +310,8 @@ mod tests {
             ),
             queue("other", ("withinClusterQueue", json!("LowerPriority"))),
         ];
-        let (client, _) = fake_api_server(&[("/apis/kueue.x-k8s.io/v1beta2/clusterqueues", vec![queues])]);
+        let (client, _) =
+            fake_api_server(&[("/apis/kueue.x-k8s.io/v1beta2/clusterqueues", vec![queues])]);
         let Ok(known) = KindRegistry::new(&RuleSelection::default()) else {
             panic!("the schemas can be read");
         };

@@ -201,7 +201,9 @@ pub(super) mod tests {
     type RequestLog = Arc<Mutex<Vec<String>>>;
 
     /// An API server that has these pages below these paths, and knows no other. Also what it was asked.
-    pub(in crate::check) fn fake_api_server(pages: &[(&str, Vec<Vec<Value>>)]) -> (Client, RequestLog) {
+    pub(in crate::check) fn fake_api_server(
+        pages: &[(&str, Vec<Vec<Value>>)],
+    ) -> (Client, RequestLog) {
         let pages: BTreeMap<String, Vec<Vec<Value>>> = pages
             .iter()
             .map(|(path, pages)| ((*path).to_owned(), pages.clone()))
@@ -261,7 +263,9 @@ pub(super) mod tests {
             vec![vec![pod("a"), pod("b")], vec![pod("c")]],
         )]);
         let mut seen = Vec::new();
-        let listed = for_each_object(&client, &PODS, |it| seen.push(it)).await.unwrap();
+        let listed = for_each_object(&client, &PODS, |it| seen.push(it))
+            .await
+            .unwrap();
         assert_eq!(listed, ListStatus::Complete);
         let names: Vec<_> = seen
             .iter()

@@ -1,13 +1,13 @@
 //! `--as`: Kueue's objects, judged as lockkeeper's.
 
-use super::source::{Document, Identity, Input, ReadError, ParsedSource};
+use super::source::{Document, Identity, Input, ParsedSource, ReadError};
 use crate::Failure;
 use anyhow::{Context, Error};
 use clap::{Args, ValueEnum};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{self, KueueConversion};
-use lockkeeper_policies::lossy_conversion;
 use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::lossy_conversion;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -118,7 +118,11 @@ impl Converter {
         let object = converted.object.take();
         document.origin = Some(Box::new(Origin {
             identity,
-            lost_fields: converted.dropped.iter().map(lossy_conversion::dropped_field).collect(),
+            lost_fields: converted
+                .dropped
+                .iter()
+                .map(lossy_conversion::dropped_field)
+                .collect(),
             is_dropped: object.is_none(),
             converted,
         }));

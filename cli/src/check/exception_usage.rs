@@ -38,7 +38,11 @@ impl ExceptionUsage {
     }
 
     /// What is said of all exceptions, in the order of the configuration.
-    pub(super) fn statuses(&self, settings: &Settings, config: Option<&Path>) -> Vec<ExceptionStatus> {
+    pub(super) fn statuses(
+        &self,
+        settings: &Settings,
+        config: Option<&Path>,
+    ) -> Vec<ExceptionStatus> {
         let file = config
             .map(|it| it.display().to_string())
             .unwrap_or_default();

@@ -41,12 +41,16 @@ pub(super) struct ExistingObjects {
 }
 
 /// What is known of it, and the files that cannot be read.
-pub(super) fn load_index(arguments: &ExistingObjects) -> Result<(Index, Vec<CheckedFile>), Failure> {
+pub(super) fn load_index(
+    arguments: &ExistingObjects,
+) -> Result<(Index, Vec<CheckedFile>), Failure> {
     let mut index = match &arguments.kubeconfig {
         // All that is there is listed when it is judged.
         Some(_) if arguments.stored => Index::default(),
         Some(path) => with_client(path, arguments, async |client| {
-            list_facts(&client).await.map_err(cluster_list::usage_failure)
+            list_facts(&client)
+                .await
+                .map_err(cluster_list::usage_failure)
         })?,
         None => Index::default(),
     };
@@ -104,8 +108,8 @@ async fn list_facts(client: &Client) -> Result<Index, ListError> {
 mod tests {
     use super::super::cluster_list::tests::fake_api_server;
     use super::list_facts;
+    use lockkeeper_policies::cluster_view::{ClusterView, Lookup};
     use lockkeeper_policies::index::IndexedKind;
-    use lockkeeper_policies::cluster_view::{Lookup, ClusterView};
     use serde_json::{Value, json};
 
     fn class(name: &str, value: i64) -> Value {

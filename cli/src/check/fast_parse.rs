@@ -84,7 +84,10 @@ fn parse_value<'t>(
                 };
                 let first = events.next()?;
                 // Of a key that stands twice the deserializer says where.
-                if fields.insert(name, parse_value(first, events, below)?).is_some() {
+                if fields
+                    .insert(name, parse_value(first, events, below)?)
+                    .is_some()
+                {
                     return None;
                 }
             }
@@ -108,7 +111,9 @@ pub(super) fn plain_scalar(text: Cow<'_, str>) -> Option<Value> {
     }
     let first = text.bytes().next()?;
     let is_text = match first {
-        b'a'..=b'z' | b'A'..=b'Z' => !AMBIGUOUS_WORDS.iter().any(|it| it.eq_ignore_ascii_case(&text)),
+        b'a'..=b'z' | b'A'..=b'Z' => !AMBIGUOUS_WORDS
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case(&text)),
         b'/' | 0x80.. => true,
         b'0'..=b'9' => {
             let digits = text.trim_start_matches(|it: char| it.is_ascii_digit());
@@ -138,10 +143,7 @@ pub(super) mod tests {
     }
 
     /// Whether something was read of a text; then the deserializer reads the same.
-    pub(in crate::check) fn matches_deserializer(
-        text: &str,
-        read: Option<Vec<Value>>,
-    ) -> bool {
+    pub(in crate::check) fn matches_deserializer(text: &str, read: Option<Vec<Value>>) -> bool {
         let Some(read) = read else {
             return false;
         };

@@ -1,24 +1,24 @@
 //! `--fix`: puts right what has one obvious correction, fills in what is not given, and leaves everything else of a file
 //! as it is.
 
-mod typos;
 mod defaults;
-mod yaml_insert;
 #[cfg(test)]
 mod tests;
+mod typos;
+mod yaml_insert;
 
-use super::worker_pool;
 use super::kinds::KindRegistry;
 use super::report;
 use super::source::{Input, ParsedSource};
+use super::worker_pool;
 use crate::Failure;
 use anyhow::{Context, Error};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule;
-use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::schema::StructuralSchema;
+use lockkeeper_policies::settings::Settings;
 use serde_json::Value;
 use similar::TextDiff;
 use std::fs;
@@ -64,9 +64,8 @@ pub(super) struct FixSummary {
 pub(super) fn write_fixes(mender: &Fixer, inputs: &[Input]) -> Result<FixSummary, Failure> {
     fix_each(mender, inputs, |input, mended| match input.file() {
         None => Ok(()),
-        Some(path) => {
-            replace_file(path, &mended.after).with_context(|| format!("cannot write {}", path.display()))
-        }
+        Some(path) => replace_file(path, &mended.after)
+            .with_context(|| format!("cannot write {}", path.display())),
     })
 }
 
@@ -100,23 +99,29 @@ fn fix_each(
         let read = inputs.get(at)?.read();
         Some(read.map(|source| mender.fix(source)))
     };
-    worker_pool::run_ordered(inputs.len(), worker_pool::thread_count(), work, |at, done| {
-        let (Some(input), Some(done), true) = (inputs.get(at), done, result.is_ok()) else {
-            return;
-        };
-        match done {
-            Err(_) => fixed.unreadable = fixed.unreadable.saturating_add(1),
-            Ok(done) => {
-                warn_skipped_defaults(input, &done.skipped_fields);
-                if done.before != done.after {
-                    fixed.typos_fixed = fixed.typos_fixed.saturating_add(done.typos_fixed);
-                    fixed.defaults_added = fixed.defaults_added.saturating_add(done.defaults_added);
-                    fixed.files = fixed.files.saturating_add(1);
-                    result = take(input, done);
+    worker_pool::run_ordered(
+        inputs.len(),
+        worker_pool::thread_count(),
+        work,
+        |at, done| {
+            let (Some(input), Some(done), true) = (inputs.get(at), done, result.is_ok()) else {
+                return;
+            };
+            match done {
+                Err(_) => fixed.unreadable = fixed.unreadable.saturating_add(1),
+                Ok(done) => {
+                    warn_skipped_defaults(input, &done.skipped_fields);
+                    if done.before != done.after {
+                        fixed.typos_fixed = fixed.typos_fixed.saturating_add(done.typos_fixed);
+                        fixed.defaults_added =
+                            fixed.defaults_added.saturating_add(done.defaults_added);
+                        fixed.files = fixed.files.saturating_add(1);
+                        result = take(input, done);
+                    }
                 }
             }
-        }
-    });
+        },
+    );
     result?;
     Ok(fixed)
 }
@@ -157,7 +162,11 @@ impl Fixer {
 }
 
 /// The text after these changes, if it reads as it is meant.
-fn apply_if_equivalent(source: &ParsedSource, edits: Vec<Edit>, meant: &[Value]) -> Option<ParsedSource> {
+fn apply_if_equivalent(
+    source: &ParsedSource,
+    edits: Vec<Edit>,
+    meant: &[Value],
+) -> Option<ParsedSource> {
     let after = apply_edits(&source.text, edits)?;
     let read = ParsedSource::parse(after).ok()?;
     let is_meant = read.documents.iter().map(|it| &it.value).eq(meant);

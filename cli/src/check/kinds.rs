@@ -1,15 +1,15 @@
 //! What is known of each kind, and what is said of its objects.
 
-mod schemas;
 mod cel_cross_check;
 mod decode;
+mod schemas;
 
-use self::schemas::{KindDefinition, SchemaSource, lockkeeper_schemas, kueue_schemas};
 use self::cel_cross_check::CelCrossCheck;
-use self::decode::{compute_defaults, check_rules};
+use self::decode::{check_rules, compute_defaults};
+use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
 use super::Severity;
-use super::rule_selection::RuleSelection;
 use super::cluster_list::ListTarget;
+use super::rule_selection::RuleSelection;
 use super::source::Identity;
 use crate::{Failure, configuration};
 use k8s_openapi::api::batch::v1::Job;
@@ -21,16 +21,16 @@ use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::{self, v1beta1};
 use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_policies::decode_error;
 use lockkeeper_policies::defaulting::Defaults;
 use lockkeeper_policies::engine::{Exempted, ReviewSubject, Verdict};
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::registry::{self, UnknownRule};
 use lockkeeper_policies::rule::Context;
-use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
-use lockkeeper_policies::decode_error;
+use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::user_rules::{self, KindName};
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -60,7 +60,8 @@ impl KindCheckResult {
     fn add_verdict(&mut self, verdict: Verdict) {
         let denials = verdict.denials.into_iter();
         let warnings = verdict.warnings.into_iter();
-        self.findings.extend(denials.map(|it| (Severity::Error, it)));
+        self.findings
+            .extend(denials.map(|it| (Severity::Error, it)));
         self.findings
             .extend(warnings.map(|it| (Severity::Warning, it)));
         self.exempted.extend(verdict.exempted);
@@ -310,17 +311,24 @@ impl KindRegistry {
         context: &Context<'_>,
     ) -> Option<KindCheckResult> {
         let Some(kind) = self.find(&object) else {
-            return self.suggest_kind(&object).map(KindCheckResult::partial).or_else(|| {
-                // Only a user knows such a kind.
-                let rules = &context.settings.user_rules;
-                rules.for_kind(kind_name(&object)).next()?;
-                let mut judgement = KindCheckResult {
-                    is_complete: true,
-                    ..KindCheckResult::default()
-                };
-                judgement.add_verdict(apply_user_rules(Verdict::default(), &object, context.settings));
-                Some(judgement)
-            });
+            return self
+                .suggest_kind(&object)
+                .map(KindCheckResult::partial)
+                .or_else(|| {
+                    // Only a user knows such a kind.
+                    let rules = &context.settings.user_rules;
+                    rules.for_kind(kind_name(&object)).next()?;
+                    let mut judgement = KindCheckResult {
+                        is_complete: true,
+                        ..KindCheckResult::default()
+                    };
+                    judgement.add_verdict(apply_user_rules(
+                        Verdict::default(),
+                        &object,
+                        context.settings,
+                    ));
+                    Some(judgement)
+                });
         };
         let mut found = Vec::new();
         if let Some(structure) = kind.schema.get() {
@@ -426,7 +434,7 @@ fn kind_name(object: &Value) -> KindName<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{RuleSelection, KindRegistry, SchemaSource};
+    use super::{KindRegistry, RuleSelection, SchemaSource};
 
     #[test]
     fn kind_registry_parses_every_schema() {

@@ -1,7 +1,7 @@
 //! What was found as PolicyReports (`wgpolicyk8s.io/v1alpha2`), one for each namespace, and a ClusterPolicyReport.
 
 use super::Severity;
-use super::report::{CheckedFile, ReportedObject, ReportedFinding, with_field};
+use super::report::{CheckedFile, ReportedFinding, ReportedObject, with_field};
 use anyhow::Error;
 use lockkeeper_policies::registry;
 use serde_json::{Value, json};
@@ -55,7 +55,9 @@ impl PolicyReports {
                 };
                 *count = count.saturating_add(1);
                 let name = self.names.get(&*told.finding.rule).copied();
-                report.results.push(result_entry(object, told, name, result));
+                report
+                    .results
+                    .push(result_entry(object, told, name, result));
             }
         }
     }
@@ -91,7 +93,12 @@ impl PolicyReports {
     }
 }
 
-fn result_entry(object: &ReportedObject, told: &ReportedFinding, name: Option<&str>, result: &str) -> Value {
+fn result_entry(
+    object: &ReportedObject,
+    told: &ReportedFinding,
+    name: Option<&str>,
+    result: &str,
+) -> Value {
     let (identity, finding) = (&object.identity, &told.finding);
     let mut resource = json!({
         "apiVersion": identity.api_version, "kind": identity.kind, "name": identity.name,

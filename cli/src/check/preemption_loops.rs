@@ -1,21 +1,22 @@
 //! Workloads that would preempt each other without end in the queues that are checked.
 
-use super::worker_pool;
 use super::kueue_version::KueueVersion;
+use super::worker_pool;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::SYSTEM_PREFIX;
 use lockkeeper_api::{ClusterQueue, Cohort};
-use lockkeeper_policies::preemption_loops::{self, CrossQueueScope, QueuePreemption, PreemptionRules, LoopVerdict};
 use lockkeeper_policies::finding::{ErrorKind, Finding};
+use lockkeeper_policies::preemption_loops::{
+    self, CrossQueueScope, LoopVerdict, PreemptionRules, QueuePreemption,
+};
 use lockkeeper_preemption::{
-    Algorithm, Compatibility, Damping, KueueBugs, Options, ReclaimWithinCohort,
-    WithinClusterQueue,
+    Algorithm, Compatibility, Damping, KueueBugs, Options, ReclaimWithinCohort, WithinClusterQueue,
 };
 use lockkeeper_simulate::loop_search::{self, LoopSearch};
 use lockkeeper_simulate::run::PreemptionLoop;
-use lockkeeper_simulate::{SimulatedCluster, CohortTree, cohort_trees};
+use lockkeeper_simulate::{CohortTree, SimulatedCluster, cohort_trees};
 use lockkeeper_snapshot::settings;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -78,7 +79,9 @@ impl LoopSearchInput {
             Some((kueue::GROUP, _)) if kind == "WorkloadPriorityClass" => {
                 self.kueue.priorities.extend(class_value(object));
             }
-            Some(("scheduling.k8s.io", _)) if kind == "PriorityClass" && !is_system_class(object) => {
+            Some(("scheduling.k8s.io", _))
+                if kind == "PriorityClass" && !is_system_class(object) =>
+            {
                 let is_default = object.get("globalDefault").and_then(Value::as_bool);
                 for family in [&mut self.lockkeeper, &mut self.kueue] {
                     family.priorities.extend(class_value(object));
@@ -204,7 +207,10 @@ impl ProjectObjects {
 
 /// Of each field the circle of the fewest workloads, if there is one. Sets of each size are tried on a thread of their
 /// own, but for those that are larger than one that was found.
-fn find_smallest_loops<'a>(fields: &'a [SimulatedCluster], search: &LoopSearch<'_>) -> Vec<(&'a SimulatedCluster, PreemptionLoop)> {
+fn find_smallest_loops<'a>(
+    fields: &'a [SimulatedCluster],
+    search: &LoopSearch<'_>,
+) -> Vec<(&'a SimulatedCluster, PreemptionLoop)> {
     let sizes: Vec<usize> = loop_search::workload_counts().collect();
     let asked: Vec<(usize, usize)> = (0..fields.len())
         .flat_map(|field| sizes.iter().map(move |size| (field, *size)))
@@ -224,11 +230,16 @@ fn find_smallest_loops<'a>(fields: &'a [SimulatedCluster], search: &LoopSearch<'
         Some((*number, field, circle))
     };
     let mut found = BTreeMap::new();
-    worker_pool::run_ordered(asked.len(), worker_pool::thread_count(), look, |_, circle| {
-        if let Some((number, field, circle)) = circle {
-            found.entry(number).or_insert((field, circle));
-        }
-    });
+    worker_pool::run_ordered(
+        asked.len(),
+        worker_pool::thread_count(),
+        look,
+        |_, circle| {
+            if let Some((number, field, circle)) = circle {
+                found.entry(number).or_insert((field, circle));
+            }
+        },
+    );
     found.into_values().collect()
 }
 
@@ -257,7 +268,11 @@ fn may_have_loops(verdict: LoopVerdict, options: &Options) -> bool {
 }
 
 /// What the policies alone say of a tree.
-fn policy_verdict(tree: &CohortTree<'_>, field: &SimulatedCluster, options: &Options) -> LoopVerdict {
+fn policy_verdict(
+    tree: &CohortTree<'_>,
+    field: &SimulatedCluster,
+    options: &Options,
+) -> LoopVerdict {
     let hunters = field.queues().iter().map(|it| QueuePreemption {
         preempts_within_queue: it.preemption.within_cluster_queue != WithinClusterQueue::Never,
         cross_queue_scope: match it.preemption.reclaim_within_cohort {

@@ -52,7 +52,9 @@ impl Progress {
     }
 
     fn draw(&mut self, now: Instant) {
-        let since = self.last_drawn_at.map(|it| now.saturating_duration_since(it));
+        let since = self
+            .last_drawn_at
+            .map(|it| now.saturating_duration_since(it));
         let is_early = now.saturating_duration_since(self.started_at) < SHOW_AFTER;
         if is_early || since.is_some_and(|it| it < REDRAW_INTERVAL) {
             return;
@@ -96,7 +98,7 @@ impl Drop for Progress {
 
 #[cfg(test)]
 mod tests {
-    use super::{SHOW_AFTER, REDRAW_INTERVAL, Progress};
+    use super::{Progress, REDRAW_INTERVAL, SHOW_AFTER};
     use std::io::{Result, Write};
     use std::sync::{Arc, Mutex};
 

@@ -1,19 +1,19 @@
 //! What is printed.
 
 mod github;
-mod text;
 mod json;
 mod junit;
 mod sarif;
+mod text;
 
-use super::exception_usage::{ExceptionUsage, ExceptionStatus};
-use super::spans::SourceLocation;
+use super::exception_usage::{ExceptionStatus, ExceptionUsage};
 use super::source::{Identity, ReadError};
+use super::spans::SourceLocation;
 use super::{Output, Severity};
 use lockkeeper_policies::finding::Finding;
 
-pub(super) use text::Palette;
 pub(super) use json::with_field;
+pub(super) use text::Palette;
 
 /// What is told of one file.
 pub(super) struct CheckedFile {

@@ -164,7 +164,10 @@ fn yaml_read_error(error: &serde_saphyr::Error) -> ReadError {
         Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
     });
     let message = rewrite_duplicate_key(place_and_message(error).1);
-    ReadError { location: place, message }
+    ReadError {
+        location: place,
+        message,
+    }
 }
 
 /// What the parser says, as users of YAML know it.

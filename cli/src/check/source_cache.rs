@@ -1,6 +1,6 @@
 //! What was read once and is asked for again.
 
-use super::source::{ReadError, ParsedSource};
+use super::source::{ParsedSource, ReadError};
 use std::sync::{Mutex, PoisonError};
 
 /// How much text is kept, in bytes. What is past it is read and parsed again, so that memory does not grow with the

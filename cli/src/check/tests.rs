@@ -1,7 +1,7 @@
-mod preemption_loops;
-mod conversion;
 mod cel;
+mod conversion;
 mod labels;
+mod preemption_loops;
 mod user_rules;
 mod versions;
 

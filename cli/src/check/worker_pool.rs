@@ -46,7 +46,8 @@ pub(super) fn run_ordered<T: Send>(
             if number >= count {
                 return;
             }
-            let is_far = |due: &mut OrderedResults<T, _>| number.saturating_sub(due.next) > LOOKAHEAD_MAX;
+            let is_far =
+                |due: &mut OrderedResults<T, _>| number.saturating_sub(due.next) > LOOKAHEAD_MAX;
             drop(moved.wait_while(lock(&due), is_far));
             let result = work(number);
             let mut due = lock(&due);

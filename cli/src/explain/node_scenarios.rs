@@ -1,18 +1,25 @@
 //! Scenarios that are not about queues: pods and gangs on nodes, and jobs under elastic quotas.
 
-use super::{Arguments, Output, CompatibilityTarget, parse, to_pretty_json};
+use super::{Arguments, CompatibilityTarget, Output, parse, to_pretty_json};
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_preemption::gang::SchedulerCompatibility;
 use lockkeeper_snapshot::{gang, job};
 use serde_json::{Value, json};
 
 /// The answer, if it is such a scenario.
-pub(super) fn explain_node_scenario(text: &str, at: &str, arguments: &Arguments) -> Result<Option<String>, Error> {
+pub(super) fn explain_node_scenario(
+    text: &str,
+    at: &str,
+    arguments: &Arguments,
+) -> Result<Option<String>, Error> {
     // What is no JSON or YAML is told by who reads it as its type.
     let Ok(value) = parse::<Value>(text) else {
         return Ok(None);
     };
-    let (is_job, is_gang) = (job::Case::is_job_case(&value), gang::is_gang_scenario(&value));
+    let (is_job, is_gang) = (
+        job::Case::is_job_case(&value),
+        gang::is_gang_scenario(&value),
+    );
     if (is_job || is_gang) && arguments.workload.is_some() {
         return Err(anyhow!(
             "--workload is for queues; here the preemptor is decided on"
@@ -37,7 +44,8 @@ fn explain_gang(text: &str, at: &str, arguments: &Arguments) -> Result<String, E
         None => None,
     };
     // From the text once more, so that a mistake is told with its place.
-    let scenario: gang::GangScenario = parse(text).with_context(|| format!("{at} is no scenario"))?;
+    let scenario: gang::GangScenario =
+        parse(text).with_context(|| format!("{at} is no scenario"))?;
     let loaded = gang::load(&scenario, gang::options(&scenario, compatibility))
         .with_context(|| format!("{at} is no cluster"))?;
     let answer = gang::evaluate(&scenario, &loaded);

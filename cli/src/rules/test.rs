@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::user_rules::{RuleDirs, compile};
 use anyhow::anyhow;
 use clap::Args;
-use lockkeeper_policies::user_rules::{Outcome, Source, FixtureResult, test_fixtures};
+use lockkeeper_policies::user_rules::{FixtureResult, Outcome, Source, test_fixtures};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -43,7 +43,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(String, u8), Failure> {
         .count();
     let text = match arguments.output {
         Output::Human => {
-            all.iter().map(|it| format_result(it, &files)).collect::<String>() + &summary(all.len(), failed)
+            all.iter()
+                .map(|it| format_result(it, &files))
+                .collect::<String>()
+                + &summary(all.len(), failed)
         }
         Output::Json => {
             let tests: Vec<Value> = all.iter().map(|it| result_json(it, &files)).collect();

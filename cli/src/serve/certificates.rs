@@ -5,9 +5,9 @@ use crate::Failure;
 use anyhow::{Context, Error, anyhow};
 use kube::Client;
 use lockkeeper_api::config::{Config, WebhookSettings};
-use lockkeeper_webhook::self_signed::{self, CertificatePaths, RenewalTask};
-use lockkeeper_webhook::readiness::{Health, SelfCheck, SelfCheckTrust};
 use lockkeeper_webhook::cert_rotation::{self, CertRotator};
+use lockkeeper_webhook::readiness::{Health, SelfCheck, SelfCheckTrust};
+use lockkeeper_webhook::self_signed::{self, CertificatePaths, RenewalTask};
 use lockkeeper_webhook::tls::{ClientVerification, ServerTls, TlsOptions};
 use std::env;
 use std::net::SocketAddr;
@@ -54,10 +54,16 @@ pub(super) fn validate(arguments: &Arguments, config: &Config) -> Result<(), Fai
     Ok(())
 }
 
-fn secret_settings(arguments: &Arguments, config: &Config) -> Result<Option<cert_rotation::CertRotationSettings>, Error> {
+fn secret_settings(
+    arguments: &Arguments,
+    config: &Config,
+) -> Result<Option<cert_rotation::CertRotationSettings>, Error> {
     let mut names = arguments.tls_name.clone();
     names.push(DEFAULT_SERVER_NAME.to_owned());
-    Ok(cert_rotation::CertRotationSettings::new(&config.webhook.certificates, &names)?)
+    Ok(cert_rotation::CertRotationSettings::new(
+        &config.webhook.certificates,
+        &names,
+    )?)
 }
 
 impl CertificateSource {
@@ -87,7 +93,9 @@ impl CertificateSource {
             Some(directory) => directory.clone(),
             None => state_directory()?.join("lockkeeper/tls"),
         };
-        let mut names = [DEFAULT_SERVER_NAME, "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+        let mut names = [DEFAULT_SERVER_NAME, "127.0.0.1", "::1"]
+            .map(str::to_owned)
+            .to_vec();
         names.extend(arguments.tls_name.iter().cloned());
         let files = self_signed::ensure(&directory, &names, SystemTime::now())?;
         Ok(Self::Directory {
@@ -108,7 +116,9 @@ impl CertificateSource {
                 let (certificate, key) = (&files.certificate, &files.key);
                 Ok(ServerTls::load(certificate, key, &options, clients)?)
             }
-            Self::Secret(settings, _) => Ok(settings.serving_with_ephemeral_certificate(&options, clients)?),
+            Self::Secret(settings, _) => {
+                Ok(settings.serving_with_ephemeral_certificate(&options, clients)?)
+            }
         }
     }
 

@@ -1,12 +1,12 @@
 //! Sends the spans of reviews to an OpenTelemetry collector (docs/tracing.md).
 
 #[cfg(not(feature = "otel"))]
-mod nothing;
+mod noop;
 #[cfg(feature = "otel")]
 mod otlp;
 
 #[cfg(not(feature = "otel"))]
-pub(super) use nothing::Traces;
+pub(super) use noop::Traces;
 #[cfg(feature = "otel")]
 pub(super) use otlp::Traces;
 

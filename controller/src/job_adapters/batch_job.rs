@@ -1,8 +1,8 @@
 //! Kubernetes' own Job (`batch/v1`).
 
 use super::{
-    JobResult, JobKind, PodPlacement, PodSetView, Resource, JobView, JobParseError, job_view_from_metadata, decode, strip_template,
-    pod_template_patch, max_running_pods,
+    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, decode,
+    job_view_from_metadata, max_running_pods, pod_template_patch, strip_template,
 };
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
 use lockkeeper_api::labels;

@@ -27,7 +27,9 @@ impl Backoff {
     /// It failed: twice the pause of before, and a share of it more or less, so that those who failed
     /// together come apart. `chance` is any number.
     pub(super) fn failed(&mut self, now_ms: i64, chance: u64) {
-        let doubled = INITIAL_MS.checked_shl(self.failures.min(16)).unwrap_or(MAX_MS);
+        let doubled = INITIAL_MS
+            .checked_shl(self.failures.min(16))
+            .unwrap_or(MAX_MS);
         let pause = doubled.min(MAX_MS);
         let share = i64::try_from(chance % 256).unwrap_or(0);
         let spread = pause.saturating_mul(share).div_euclid(512);
@@ -46,7 +48,9 @@ impl Backoff {
     }
 
     fn back_off(&mut self, now_ms: i64, first_ms: i64, most_ms: i64) {
-        let doubled = first_ms.checked_shl(self.failures.min(16)).unwrap_or(most_ms);
+        let doubled = first_ms
+            .checked_shl(self.failures.min(16))
+            .unwrap_or(most_ms);
         self.failures = self.failures.saturating_add(1);
         self.retry_at_ms = now_ms.saturating_add(doubled.min(most_ms));
     }

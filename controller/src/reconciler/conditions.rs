@@ -153,7 +153,7 @@ fn merge_diff(before: &Value, after: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::{truncate_at_char, merge_diff};
+    use super::{merge_diff, truncate_at_char};
     use serde_json::json;
 
     #[test]

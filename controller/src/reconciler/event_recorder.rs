@@ -193,7 +193,12 @@ impl EventRecorder {
         self.record(EventDraft::warning(&about, "Unreadable", note));
     }
 
-    pub(super) fn record_rejected_job_write(&mut self, job: &JobKey, what: WritePurpose, why: &str) {
+    pub(super) fn record_rejected_job_write(
+        &mut self,
+        job: &JobKey,
+        what: WritePurpose,
+        why: &str,
+    ) {
         let (kind, name) = kind_and_key(job);
         let version = KINDS.get(job.kind).map(|it| it.resource().api_version());
         let about = EventSubject {
@@ -274,7 +279,9 @@ impl EventRecorder {
     /// One more eviction of a LocalQueue's workloads is told in sum.
     fn add_to_summary(&mut self, queue: ObjectKey, reason: &str) {
         let key = (queue, reason.to_owned());
-        if self.eviction_summaries.len() >= SUMMARIES_MAX && !self.eviction_summaries.contains_key(&key) {
+        if self.eviction_summaries.len() >= SUMMARIES_MAX
+            && !self.eviction_summaries.contains_key(&key)
+        {
             self.dropped = self.dropped.saturating_add(1);
             return;
         }
@@ -291,7 +298,10 @@ impl EventRecorder {
 
     /// The sums, if it is time to tell them.
     fn take_due_summaries(&mut self) -> BTreeMap<(ObjectKey, String), u64> {
-        if self.summaries_due_ms.is_none_or(|due_ms| due_ms > self.now_ms) {
+        if self
+            .summaries_due_ms
+            .is_none_or(|due_ms| due_ms > self.now_ms)
+        {
             return BTreeMap::new();
         }
         self.summaries_due_ms = None;
@@ -315,7 +325,10 @@ impl Reconciler {
             (WritePurpose::Evict, Some((reason, note))) => {
                 let reason = format!("EvictedDueTo{reason}");
                 let per_second = self.settings.eviction_events_per_second;
-                if !self.event_recorder.evictions.try_take(self.event_recorder.now_ms, per_second)
+                if !self
+                    .event_recorder
+                    .evictions
+                    .try_take(self.event_recorder.now_ms, per_second)
                     && let Some(door) = &known.object.spec.queue_name
                 {
                     let door = ObjectKey::new(name.namespace(), door);
@@ -342,13 +355,19 @@ impl Reconciler {
                 SUMMARY_INTERVAL_MS.div_euclid(1_000)
             );
             let about = EventSubject::for_api_group("LocalQueue", &door, uid);
-            self.event_recorder.enqueue(EventDraft::normal(&about, reason, note));
+            self.event_recorder
+                .enqueue(EventDraft::normal(&about, reason, note));
         }
         self.enqueue_events();
     }
 
     /// What was decided about a workload, and cannot be written.
-    pub(super) fn record_rejected_workload_write(&mut self, name: &ObjectKey, what: WritePurpose, why: &str) {
+    pub(super) fn record_rejected_workload_write(
+        &mut self,
+        name: &ObjectKey,
+        what: WritePurpose,
+        why: &str,
+    ) {
         let doing = match what {
             WritePurpose::Admit => "admit",
             WritePurpose::Evict => "evict",
@@ -358,7 +377,8 @@ impl Reconciler {
             return;
         };
         let note = format!("Cannot {doing} it: {why}");
-        let message = EventDraft::warning(&EventSubject::for_workload(name, known), "Refused", note);
+        let message =
+            EventDraft::warning(&EventSubject::for_workload(name, known), "Refused", note);
         self.event_recorder.record(message);
     }
 }

@@ -1,8 +1,8 @@
 //! What the reconciler is told.
 
 use super::conditions::has_status;
-use super::output::{WriteResult, WriteId};
-use crate::job_adapters::{KINDS, JobView, strip_template};
+use super::output::{WriteId, WriteResult};
+use crate::job_adapters::{JobView, KINDS, strip_template};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -195,12 +195,15 @@ impl Input {
             Kind::ClusterQueue => decode(object).map(|it| Self::ClusterQueue(Change::Applied(it))),
             Kind::Cohort => decode(object).map(|it| Self::Cohort(Change::Applied(it))),
             Kind::LocalQueue => decode(object).map(|it| Self::LocalQueue(Change::Applied(it))),
-            Kind::ResourceFlavor => decode(object).map(|it| Self::ResourceFlavor(Change::Applied(it))),
-            Kind::PriorityClass => decode(object).map(|it| Self::PriorityClass(Change::Applied(it))),
-            Kind::Namespace => decode(object).map(|it| Self::Namespace(Change::Applied(it))),
-            Kind::Workload => {
-                decode(object).map(|it| Self::Workload(Change::Applied(Box::new(strip_workload(*it)))))
+            Kind::ResourceFlavor => {
+                decode(object).map(|it| Self::ResourceFlavor(Change::Applied(it)))
             }
+            Kind::PriorityClass => {
+                decode(object).map(|it| Self::PriorityClass(Change::Applied(it)))
+            }
+            Kind::Namespace => decode(object).map(|it| Self::Namespace(Change::Applied(it))),
+            Kind::Workload => decode(object)
+                .map(|it| Self::Workload(Change::Applied(Box::new(strip_workload(*it))))),
             Kind::Job(at) => parse_job(at, object).map(|it| Self::Job(at, Change::Applied(it))),
         };
         read.unwrap_or_else(|error| Self::Unreadable(kind, name, error))

@@ -1,11 +1,11 @@
 //! Jobs: they get a workload, start when it is admitted, and stop when it is evicted.
 
 use super::input::{Change, JobKey, Kind, ObjectKey};
-use super::workload_status::{matches_job, workload_manifest};
-use super::output::{WriteResult, ObjectRef, WriteOp, WritePurpose};
+use super::output::{ObjectRef, WriteOp, WritePurpose, WriteResult};
 use super::workload::TrackedWorkload;
+use super::workload_status::{matches_job, workload_manifest};
 use super::{Plan, Reconciler, WriteTracker};
-use crate::job_adapters::{KINDS, PodPlacement, JobView};
+use crate::job_adapters::{JobView, KINDS, PodPlacement};
 use k8s_openapi::api::core::v1::PodSpec;
 use lockkeeper_api::labels;
 use lockkeeper_api::workload::PodSetAssignment;
@@ -60,14 +60,21 @@ impl Reconciler {
         }
     }
 
-    pub(super) fn handle_job_write_result(&mut self, name: &JobKey, what: WritePurpose, outcome: &WriteResult) {
+    pub(super) fn handle_job_write_result(
+        &mut self,
+        name: &JobKey,
+        what: WritePurpose,
+        outcome: &WriteResult,
+    ) {
         let Some(known) = self.jobs.get_mut(name) else {
             return;
         };
         if what == WritePurpose::CreateWorkload {
             known.workload_created_at = match outcome {
                 // What was made and has been seen may be gone again.
-                WriteResult::Done(version) => Some(*version).filter(|it| *it > self.newest_workload_version),
+                WriteResult::Done(version) => {
+                    Some(*version).filter(|it| *it > self.newest_workload_version)
+                }
                 WriteResult::DryRun => Some(u64::MAX),
                 _ => None,
             };
@@ -75,7 +82,8 @@ impl Reconciler {
         let workload = known.view.workload_name(name.kind);
         self.work_queue.enqueue(ObjectRef::Workload(workload));
         if let WriteResult::Rejected(why) = outcome {
-            self.event_recorder.record_rejected_job_write(name, what, why);
+            self.event_recorder
+                .record_rejected_job_write(name, what, why);
         }
     }
 
@@ -102,7 +110,10 @@ impl Reconciler {
             }
             _ if runs => is_suspendable.then_some(WritePurpose::SuspendJob),
             _ if !job.is_stopped() => plan_stop(job),
-            None => known.workload_created_at.is_none().then_some(WritePurpose::CreateWorkload),
+            None => known
+                .workload_created_at
+                .is_none()
+                .then_some(WritePurpose::CreateWorkload),
             Some(_) => None,
         };
         what.map_or(Plan::NOTHING, Plan::write)
@@ -163,7 +174,11 @@ impl Reconciler {
             WritePurpose::SuspendJob => {
                 let suspended = json!({"suspend": true});
                 let restored = restored_placement(job, workload.map(Box::as_ref));
-                if job.saved_placement.as_ref().is_none_or(|it| *it == restored) {
+                if job
+                    .saved_placement
+                    .as_ref()
+                    .is_none_or(|it| *it == restored)
+                {
                     return Some(WriteOp::Patch(patch(suspended)));
                 }
                 // What its user has changed is not undone, whatever becomes of its workload meanwhile.
@@ -289,7 +304,9 @@ fn plan_stop(job: &JobView) -> Option<WritePurpose> {
     } else if job.has_start_time {
         Some(WritePurpose::ResetJob)
     } else {
-        job.saved_placement.is_some().then_some(WritePurpose::RestoreJob)
+        job.saved_placement
+            .is_some()
+            .then_some(WritePurpose::RestoreJob)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Inputs: what the watches see, and what became of writes.
 
 use super::input::{Change, Input, Kind, ObjectKey};
-use super::output::{WriteResult, ObjectRef, WriteId, WritePurpose};
+use super::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
 use super::queues::is_same_object;
 use super::{InFlightWrite, Reconciler};
 use k8s_openapi::api::core::v1::Namespace;
@@ -27,7 +27,9 @@ impl Reconciler {
             Input::Job(kind, change) => self.observe_job(kind, change),
             Input::Unreadable(kind, name, error) => self.observe_unreadable(kind, &name, &error),
             Input::Listed(kind) => self.observe_listed(kind),
-            Input::WriteFinished(ticket, outcome) => self.observe_write_result(ticket, &outcome, now_ms),
+            Input::WriteFinished(ticket, outcome) => {
+                self.observe_write_result(ticket, &outcome, now_ms)
+            }
             Input::JobKindAvailable(kind) => self.observe_job_kind(kind),
             Input::Leadership(is_leading) => self.observe_leadership(is_leading),
         }
@@ -59,7 +61,8 @@ impl Reconciler {
             }
             Change::Deleted(name) => {
                 self.objects.remove_cohort(name.name());
-                self.queues.remove(&ObjectRef::Cohort(name.name().to_owned()));
+                self.queues
+                    .remove(&ObjectRef::Cohort(name.name().to_owned()));
             }
         }
         self.is_cycle_due = true;
@@ -108,7 +111,9 @@ impl Reconciler {
         self.is_cycle_due = true;
         match change {
             Change::Applied(namespace) => {
-                let name = ObjectKey::from_metadata(&namespace.metadata).name().to_owned();
+                let name = ObjectKey::from_metadata(&namespace.metadata)
+                    .name()
+                    .to_owned();
                 let labels = namespace.metadata.labels.unwrap_or_default();
                 self.objects.set_namespace(&name, labels);
             }
@@ -125,17 +130,26 @@ impl Reconciler {
                 if known.is_some_and(|it| it.decision.take().is_some()) {
                     self.pending_decisions = self.pending_decisions.saturating_sub(1);
                 }
-                self.event_recorder.record_unreadable("Workload", name, error);
+                self.event_recorder
+                    .record_unreadable("Workload", name, error);
             }
             Kind::Job(at) => {
                 let kind = crate::job_adapters::KINDS.get(at);
                 let kind = kind.map_or("Job", |it| it.resource().kind);
                 self.event_recorder.record_unreadable(kind, name, error);
             }
-            Kind::ClusterQueue => self.event_recorder.record_unreadable("ClusterQueue", name, error),
+            Kind::ClusterQueue => {
+                self.event_recorder
+                    .record_unreadable("ClusterQueue", name, error)
+            }
             Kind::Cohort => self.event_recorder.record_unreadable("Cohort", name, error),
-            Kind::LocalQueue => self.event_recorder.record_unreadable("LocalQueue", name, error),
-            Kind::ResourceFlavor => self.event_recorder.record_unreadable("ResourceFlavor", name, error),
+            Kind::LocalQueue => self
+                .event_recorder
+                .record_unreadable("LocalQueue", name, error),
+            Kind::ResourceFlavor => {
+                self.event_recorder
+                    .record_unreadable("ResourceFlavor", name, error)
+            }
             Kind::PriorityClass | Kind::Namespace => {}
         }
         self.enqueue_events();

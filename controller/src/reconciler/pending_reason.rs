@@ -2,12 +2,12 @@
 
 use super::Reconciler;
 use super::conditions::{find, has_status};
+use super::workload::{PendingReason, TrackedWorkload};
 use super::workload_status::workload_conditions;
-use super::workload::{TrackedWorkload, PendingReason};
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_preemption::{Decision, Entry, SkipReason, State};
-use lockkeeper_snapshot::objects::{NotQueuedReason, WorkloadPhase};
 use lockkeeper_snapshot::explanation;
+use lockkeeper_snapshot::objects::{NotQueuedReason, WorkloadPhase};
 
 /// The reason of `QuotaReserved=False` while it waits for quota.
 const PENDING: &str = "Pending";
@@ -54,9 +54,10 @@ pub(super) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
             }
             .to_owned(),
         ),
-        Decision::NoCandidates | Decision::NoFit => {
-            ("WaitingForQuota", explanation::pending_message(state, entry))
-        }
+        Decision::NoCandidates | Decision::NoFit => (
+            "WaitingForQuota",
+            explanation::pending_message(state, entry),
+        ),
     };
     PendingReason { reason, message }
 }
@@ -72,8 +73,8 @@ impl Reconciler {
             return false;
         };
         let told = find(&status.conditions, "QuotaReserved");
-        let is_ranked =
-            self.effective_priorities(&known.object, status) == (status.priority, status.preemption_priority);
+        let is_ranked = self.effective_priorities(&known.object, status)
+            == (status.priority, status.preemption_priority);
         // One that was given back counts no longer, and is not to stand there.
         let is_clean = status.admission.is_none()
             && ["Admitted", "PodsReady"]
@@ -86,7 +87,12 @@ impl Reconciler {
             })
     }
 
-    pub(super) fn report_pending(&self, known: &TrackedWorkload, status: &mut WorkloadStatus, now_ms: i64) {
+    pub(super) fn report_pending(
+        &self,
+        known: &TrackedWorkload,
+        status: &mut WorkloadStatus,
+        now_ms: i64,
+    ) {
         let notice = self.pending_reason(known);
         status.admission = None;
         let mut conditions = workload_conditions(&known.object, &mut status.conditions, now_ms);
@@ -103,13 +109,18 @@ impl Reconciler {
         };
         match place {
             Some(Err(error)) => inadmissible(error.to_string()),
-            Some(Ok(WorkloadPhase::NotQueued(outside))) => inadmissible(inadmissible_message(known, outside)),
+            Some(Ok(WorkloadPhase::NotQueued(outside))) => {
+                inadmissible(inadmissible_message(known, outside))
+            }
             Some(Ok(WorkloadPhase::OnHold(until_s)))
                 if until_s.saturating_mul(1000) > self.objects.now_ms() =>
             {
                 requeue_backoff(known)
             }
-            _ => match (self.cluster_queue_inactive_reason(known), &known.pending_reason) {
+            _ => match (
+                self.cluster_queue_inactive_reason(known),
+                &known.pending_reason,
+            ) {
                 (Some(why), _) => inadmissible(why),
                 (None, Some(notice)) => (**notice).clone(),
                 (None, None) => self.awaiting_turn(known),
@@ -127,7 +138,12 @@ impl Reconciler {
     }
 
     fn awaiting_turn(&self, known: &TrackedWorkload) -> PendingReason {
-        let namespace = known.object.metadata.namespace.as_deref().unwrap_or_default();
+        let namespace = known
+            .object
+            .metadata
+            .namespace
+            .as_deref()
+            .unwrap_or_default();
         let door = known.object.spec.queue_name.as_deref().unwrap_or_default();
         let queue = self.objects.local_queue(namespace, door);
         let queue = queue.map_or("", |it| &it.cluster_queue);

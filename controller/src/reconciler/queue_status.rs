@@ -13,9 +13,9 @@ use lockkeeper_api::local_queue::LocalQueueStatus;
 use lockkeeper_api::quota::{FairSharingStatus, FlavorUsage, ResourceUsage};
 use lockkeeper_api::{ClusterQueue, labels};
 use lockkeeper_policies::engine::{ReviewSubject, review};
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::Context;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_preemption::{Algorithm, Amount, FlavorResource, NodeId};
 use lockkeeper_snapshot::objects::quantity;
 use serde_json::json;
@@ -89,7 +89,8 @@ impl Reconciler {
         let Some(entry) = self.queues.cluster_queues.get(name) else {
             return Plan::NOTHING;
         };
-        if is_only_our_finalizer_left(&entry.object.metadata) && self.reserving_workloads(name) == 0 {
+        if is_only_our_finalizer_left(&entry.object.metadata) && self.reserving_workloads(name) == 0
+        {
             return Plan::write(WritePurpose::Finalizer);
         }
         self.plan_status(&entry.status_throttle, now_ms)
@@ -121,7 +122,9 @@ impl Reconciler {
         let (seen, interval_ms) = (&entry.object, self.settings.status_interval_ms);
         let version = seen.metadata.resource_version.as_deref();
         let patch = status_patch(version, seen.status.as_ref(), &status);
-        entry.status_throttle.throttled_patch(now_ms, interval_ms, patch)
+        entry
+            .status_throttle
+            .throttled_patch(now_ms, interval_ms, patch)
     }
 
     fn cluster_queue_status(
@@ -137,7 +140,8 @@ impl Reconciler {
         status.flavors_usage = usage.unwrap_or_default();
         let waiting = node.map(|node| self.objects.state().pending_counts(node));
         let waiting = waiting.unwrap_or_default();
-        status.pending_workloads = saturating_count(waiting.queued.saturating_add(waiting.backing_off));
+        status.pending_workloads =
+            saturating_count(waiting.queued.saturating_add(waiting.backing_off));
         let holders = saturating_count(self.reserving_workloads(name));
         status.reserving_workloads = holders;
         status.admitted_workloads = holders;
@@ -152,7 +156,9 @@ impl Reconciler {
     /// How many workloads hold quota of a ClusterQueue.
     fn reserving_workloads(&self, name: &str) -> usize {
         let state = self.objects.state();
-        state.queue(name).map_or(0, |node| state.admitted_count(node))
+        state
+            .queue(name)
+            .map_or(0, |node| state.admitted_count(node))
     }
 
     /// What is used, in the order of the spec.
@@ -195,7 +201,10 @@ impl Reconciler {
     fn cluster_queue_condition(&mut self, name: &str, seen: &ClusterQueue) -> ActiveCondition {
         let entry = self.queues.cluster_queues.get(name);
         if let Some(error) = entry.and_then(|it| it.rejection.as_ref()) {
-            return ActiveCondition::misconfigured("Invalid", format!("{}: {}", error.field, error.problem));
+            return ActiveCondition::misconfigured(
+                "Invalid",
+                format!("{}: {}", error.field, error.problem),
+            );
         }
         let missing = self.objects.missing_flavors(name);
         if !missing.is_empty() {
@@ -216,7 +225,9 @@ impl Reconciler {
         }
         match seen.spec.stop_policy.unwrap_or_default() {
             StopPolicy::None => ActiveCondition::active(),
-            StopPolicy::Hold => ActiveCondition::stopped("Stopped", "It is stopped (stopPolicy Hold)"),
+            StopPolicy::Hold => {
+                ActiveCondition::stopped("Stopped", "It is stopped (stopPolicy Hold)")
+            }
             StopPolicy::HoldAndDrain => ActiveCondition::stopped(
                 "Stopped",
                 "It is stopped, and who runs is evicted (stopPolicy HoldAndDrain)",
@@ -226,7 +237,9 @@ impl Reconciler {
 
     pub(super) fn plan_cohort(&self, name: &str, now_ms: i64) -> Plan {
         let entry = self.queues.cohorts.get(name);
-        entry.map_or(Plan::NOTHING, |it| self.plan_status(&it.status_throttle, now_ms))
+        entry.map_or(Plan::NOTHING, |it| {
+            self.plan_status(&it.status_throttle, now_ms)
+        })
     }
 
     pub(super) fn build_cohort_write(&mut self, name: &str, now_ms: i64) -> Option<WriteOp> {
@@ -235,13 +248,16 @@ impl Reconciler {
         let (seen, interval_ms) = (&entry.object, self.settings.status_interval_ms);
         let version = seen.metadata.resource_version.as_deref();
         let patch = status_patch(version, seen.status.as_ref(), &status);
-        entry.status_throttle.throttled_patch(now_ms, interval_ms, patch)
+        entry
+            .status_throttle
+            .throttled_patch(now_ms, interval_ms, patch)
     }
 
     fn cohort_status(&mut self, name: &str, now_ms: i64) -> Option<CohortStatus> {
         let node = self.objects.state().cohort(name);
         let fair_sharing = node.and_then(|node| self.fair_sharing_status(node));
-        let is_on_circle = node.is_some_and(|node| self.objects.state_mut().is_in_cohort_cycle(node));
+        let is_on_circle =
+            node.is_some_and(|node| self.objects.state_mut().is_in_cohort_cycle(node));
         let entry = self.queues.cohorts.get(name)?;
         let mut status = entry.object.status.clone().unwrap_or_default();
         status.fair_sharing = fair_sharing;
@@ -276,16 +292,24 @@ impl Reconciler {
 
     pub(super) fn plan_local_queue(&self, name: &ObjectKey, now_ms: i64) -> Plan {
         let entry = self.queues.local_queues.get(name);
-        entry.map_or(Plan::NOTHING, |it| self.plan_status(&it.status_throttle, now_ms))
+        entry.map_or(Plan::NOTHING, |it| {
+            self.plan_status(&it.status_throttle, now_ms)
+        })
     }
 
-    pub(super) fn build_local_queue_write(&mut self, name: &ObjectKey, now_ms: i64) -> Option<WriteOp> {
+    pub(super) fn build_local_queue_write(
+        &mut self,
+        name: &ObjectKey,
+        now_ms: i64,
+    ) -> Option<WriteOp> {
         let status = self.local_queue_status(name, now_ms)?;
         let entry = self.queues.local_queues.get_mut(name)?;
         let (seen, interval_ms) = (&entry.object, self.settings.status_interval_ms);
         let version = seen.metadata.resource_version.as_deref();
         let patch = status_patch(version, seen.status.as_ref(), &status);
-        entry.status_throttle.throttled_patch(now_ms, interval_ms, patch)
+        entry
+            .status_throttle
+            .throttled_patch(now_ms, interval_ms, patch)
     }
 
     fn local_queue_status(&self, name: &ObjectKey, now_ms: i64) -> Option<LocalQueueStatus> {
@@ -293,7 +317,10 @@ impl Reconciler {
         let spec = &entry.object.spec;
         let mut status = entry.object.status.clone().unwrap_or_default();
         let (mut pending, mut holding) = (0_usize, 0_usize);
-        for workload in self.objects.workloads_in_local_queue(name.namespace(), name.name()) {
+        for workload in self
+            .objects
+            .workloads_in_local_queue(name.namespace(), name.name())
+        {
             if has_status(workload, "Finished", "True") {
                 continue;
             }

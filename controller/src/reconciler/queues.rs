@@ -114,7 +114,9 @@ impl Queues {
         let queues = queues.map(ObjectRef::ClusterQueue);
         let queues = queues.chain(cohorts.map(ObjectRef::Cohort));
         let queues = queues.chain(local.map(ObjectRef::LocalQueue));
-        queues.chain(flavors.map(ObjectRef::ResourceFlavor)).collect()
+        queues
+            .chain(flavors.map(ObjectRef::ResourceFlavor))
+            .collect()
     }
 
     pub(super) fn tracker(&self, target: &ObjectRef) -> Option<&WriteTracker> {
@@ -129,9 +131,13 @@ impl Queues {
 
     pub(super) fn tracker_mut(&mut self, target: &ObjectRef) -> Option<&mut WriteTracker> {
         match target {
-            ObjectRef::ClusterQueue(name) => self.cluster_queues.get_mut(name).map(|it| &mut it.tracker),
+            ObjectRef::ClusterQueue(name) => {
+                self.cluster_queues.get_mut(name).map(|it| &mut it.tracker)
+            }
             ObjectRef::Cohort(name) => self.cohorts.get_mut(name).map(|it| &mut it.tracker),
-            ObjectRef::LocalQueue(name) => self.local_queues.get_mut(name).map(|it| &mut it.tracker),
+            ObjectRef::LocalQueue(name) => {
+                self.local_queues.get_mut(name).map(|it| &mut it.tracker)
+            }
             ObjectRef::ResourceFlavor(name) => self.flavors.get_mut(name).map(|it| &mut it.tracker),
             ObjectRef::Workload(_) | ObjectRef::Job(_) | ObjectRef::Event(_) => None,
         }
@@ -146,11 +152,13 @@ impl Reconciler {
                 let name = queue.metadata.name.clone().unwrap_or_default();
                 let before = self.queues.cluster_queues.get(&name);
                 if before.is_some_and(|it| {
-                    it.object.spec == queue.spec && is_same_object(&it.object.metadata, &queue.metadata)
+                    it.object.spec == queue.spec
+                        && is_same_object(&it.object.metadata, &queue.metadata)
                 }) {
                     // Only its status: nothing that decisions depend on.
                     let refused = before.and_then(|it| it.rejection.clone());
-                    let is_news = before.is_some_and(|it| inactive_message(&it.object) != inactive_message(&queue));
+                    let is_news = before
+                        .is_some_and(|it| inactive_message(&it.object) != inactive_message(&queue));
                     self.queues.upsert_cluster_queue(queue, refused);
                     if is_news {
                         self.enqueue_pending_in(&name);
@@ -172,7 +180,8 @@ impl Reconciler {
         };
         self.is_cycle_due = true;
         self.drop_stale_decisions();
-        self.work_queue.enqueue(ObjectRef::ClusterQueue(name.clone()));
+        self.work_queue
+            .enqueue(ObjectRef::ClusterQueue(name.clone()));
         let cohorts = self.queues.cohorts.keys().cloned();
         let flavors = self
             .queues
@@ -187,7 +196,8 @@ impl Reconciler {
         // Who runs in it, through whichever door.
         for (workload, known) in &self.workloads {
             if admitting_cluster_queue(&known.object) == Some(name.as_str()) {
-                self.work_queue.enqueue(ObjectRef::Workload(workload.clone()));
+                self.work_queue
+                    .enqueue(ObjectRef::Workload(workload.clone()));
             }
         }
     }
@@ -222,7 +232,8 @@ impl Reconciler {
         self.drop_stale_decisions();
         let users = self.objects.queues_using_flavor(&name);
         for user in users {
-            self.work_queue.enqueue(ObjectRef::ClusterQueue(user.to_owned()));
+            self.work_queue
+                .enqueue(ObjectRef::ClusterQueue(user.to_owned()));
         }
         self.work_queue.enqueue(ObjectRef::ResourceFlavor(name));
     }
@@ -240,7 +251,8 @@ impl Reconciler {
                 .enqueue(ObjectRef::LocalQueue(ObjectKey::new(namespace, door)));
         }
         if let Some(queue) = admitting_cluster_queue(workload) {
-            self.work_queue.enqueue(ObjectRef::ClusterQueue(queue.to_owned()));
+            self.work_queue
+                .enqueue(ObjectRef::ClusterQueue(queue.to_owned()));
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::Reconciler;
 use super::conditions::epoch_seconds;
-use super::input::ObjectKey;
-use super::pending_reason::pending_reason_for_entry;
 use super::decision::{AdmissionDecision, PendingDecision, PreemptionDecision};
+use super::input::ObjectKey;
 use super::output::ObjectRef;
+use super::pending_reason::pending_reason_for_entry;
 use super::workload::PendingReason;
 use lockkeeper_api::Workload;
 use lockkeeper_preemption::{Decision, Entry, Mode, RequeueDestination, Victim};
@@ -22,7 +22,9 @@ impl Reconciler {
         let room = self.settings.writes_max.saturating_mul(2).max(2);
         let is_due = self.objects.state().next_wake_s();
         let is_due = is_due.is_some_and(|at_s| at_s <= self.objects.now_ms().div_euclid(1000));
-        (self.is_cycle_due || is_due) && self.pending_decisions < room && !self.is_blocked_by_pending_decision()
+        (self.is_cycle_due || is_due)
+            && self.pending_decisions < room
+            && !self.is_blocked_by_pending_decision()
     }
 
     /// With `blockAdmission` one is admitted at a time.
@@ -138,7 +140,10 @@ impl Reconciler {
         if known.decision.is_none() {
             self.pending_decisions = self.pending_decisions.saturating_add(1);
         }
-        known.decision = Some(PendingDecision::Admit(Box::new(AdmissionDecision { admission, message: why })));
+        known.decision = Some(PendingDecision::Admit(Box::new(AdmissionDecision {
+            admission,
+            message: why,
+        })));
         known.pending_reason = None;
         self.work_queue.enqueue(ObjectRef::Workload(name));
         true
@@ -228,7 +233,9 @@ impl Reconciler {
     fn update_pending_reason(&mut self, entry: &Entry) {
         let name = self.entry_key(entry);
         let known = self.workloads.get(&name);
-        if known.is_some_and(|it| it.pending_reason.is_some()) && !self.event_recorder.has_pending_reason_token() {
+        if known.is_some_and(|it| it.pending_reason.is_some())
+            && !self.event_recorder.has_pending_reason_token()
+        {
             return;
         }
         let notice = pending_reason_for_entry(self.objects.state(), entry);
@@ -255,6 +262,8 @@ fn increment<T: Copy + PartialEq>(all: &mut [(T, u64)], one: T) {
 /// Since it was made, in seconds.
 fn wait_seconds(workload: &Workload, now_ms: i64) -> i64 {
     let created = workload.metadata.creation_timestamp.as_ref();
-    let waited_s = created.map_or(0, |it| now_ms.div_euclid(1000).saturating_sub(epoch_seconds(it)));
+    let waited_s = created.map_or(0, |it| {
+        now_ms.div_euclid(1000).saturating_sub(epoch_seconds(it))
+    });
     waited_s.max(0)
 }

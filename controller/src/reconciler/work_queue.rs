@@ -1,6 +1,6 @@
 //! What is to be looked at, when, and what waits to be written.
 
-use super::output::{WritePriority, ObjectRef};
+use super::output::{ObjectRef, WritePriority};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects to look at now or later, and objects with something to write, the most urgent first.
@@ -63,7 +63,8 @@ impl WorkQueue {
         }
         if let Some(rank) = rank {
             self.arrivals = self.arrivals.wrapping_add(1);
-            self.ready_by_object.insert(target.clone(), (rank, self.arrivals));
+            self.ready_by_object
+                .insert(target.clone(), (rank, self.arrivals));
             self.ready.insert((rank, self.arrivals, target));
         }
     }
@@ -89,7 +90,7 @@ impl WorkQueue {
 #[cfg(test)]
 mod tests {
     use super::super::output::WritePurpose;
-    use super::{WorkQueue, ObjectRef};
+    use super::{ObjectRef, WorkQueue};
 
     fn target(name: &str) -> ObjectRef {
         ObjectRef::Cohort(name.to_owned())
@@ -112,7 +113,10 @@ mod tests {
     #[test]
     fn work_queue_pops_by_priority_then_arrival() {
         let mut schedule = WorkQueue::default();
-        let (late, soon) = (WritePurpose::PendingReason.priority(), WritePurpose::Release.priority());
+        let (late, soon) = (
+            WritePurpose::PendingReason.priority(),
+            WritePurpose::Release.priority(),
+        );
         schedule.set_ready(target("a"), Some(late));
         schedule.set_ready(target("c"), Some(soon));
         schedule.set_ready(target("b"), Some(soon));

@@ -1,11 +1,11 @@
 //! The workloads as they are seen, and what they have to write.
 
-use super::conditions::{find, has_status, epoch_seconds};
+use super::conditions::{epoch_seconds, find, has_status};
+use super::decision::PendingDecision;
 use super::input::{Change, ObjectKey};
 use super::job::{TrackedJob, can_start, exceeds_admission};
-use super::workload_status::{matches_job, has_same_priority_classes};
-use super::decision::PendingDecision;
-use super::output::{WriteResult, ObjectRef, WritePurpose};
+use super::output::{ObjectRef, WritePurpose, WriteResult};
+use super::workload_status::{has_same_priority_classes, matches_job};
 use super::{JobKey, Kind, Plan, Reconciler, WriteTracker};
 use crate::job_adapters;
 use lockkeeper_api::Workload;
@@ -45,7 +45,8 @@ pub(super) struct PendingReason {
 /// Whether the admission of a workload counts: until it says that the quota was given back.
 pub(super) fn holds_quota(workload: &Workload) -> bool {
     let status = workload.status.as_ref();
-    status.is_some_and(|it| it.admission.is_some()) && !has_status(workload, "QuotaReserved", "False")
+    status.is_some_and(|it| it.admission.is_some())
+        && !has_status(workload, "QuotaReserved", "False")
 }
 
 impl TrackedWorkload {
@@ -56,8 +57,8 @@ impl TrackedWorkload {
     /// Whether its quota is to be given back as soon as its job has stopped: it was evicted, or somebody has
     /// taken away what makes it admitted.
     pub(super) fn must_release_quota(&self) -> bool {
-        let is_admitted =
-            has_status(&self.object, "QuotaReserved", "True") && has_status(&self.object, "Admitted", "True");
+        let is_admitted = has_status(&self.object, "QuotaReserved", "True")
+            && has_status(&self.object, "Admitted", "True");
         self.is_evicted() || !is_admitted
     }
 
@@ -67,7 +68,9 @@ impl TrackedWorkload {
 
     /// Whether its job is to run.
     pub(super) fn should_run(&self) -> bool {
-        self.holds_quota() && !self.must_release_quota() && !has_status(&self.object, "Finished", "True")
+        self.holds_quota()
+            && !self.must_release_quota()
+            && !has_status(&self.object, "Finished", "True")
     }
 }
 
@@ -114,7 +117,10 @@ impl Reconciler {
         let before = std::mem::replace(&mut known.object, Arc::clone(&workload));
         known.job.clone_from(&job);
         // Decided on an object that is another now. A write of it that is under way will hear it.
-        let flight = known.tracker.in_flight.and_then(|it| self.in_flight.get(&it));
+        let flight = known
+            .tracker
+            .in_flight
+            .and_then(|it| self.in_flight.get(&it));
         if !flight.is_some_and(|it| it.purpose.writes_decision()) {
             let order = known.decision.take();
             known.is_stale = false;
@@ -155,11 +161,18 @@ impl Reconciler {
 
     /// What a write has come to. Who was admitted in vain waits again; who was to go stays where its
     /// object says.
-    pub(super) fn handle_workload_write_result(&mut self, name: &ObjectKey, what: WritePurpose, outcome: &WriteResult) {
+    pub(super) fn handle_workload_write_result(
+        &mut self,
+        name: &ObjectKey,
+        what: WritePurpose,
+        outcome: &WriteResult,
+    ) {
         let Some(known) = self.workloads.get_mut(name) else {
             return;
         };
-        if matches!(what, WritePurpose::PendingReason) && matches!(outcome, WriteResult::Rejected(_)) {
+        if matches!(what, WritePurpose::PendingReason)
+            && matches!(outcome, WriteResult::Rejected(_))
+        {
             known.pending_reason = None;
         }
         // Its quota is for others while it is not tried again.
@@ -178,16 +191,20 @@ impl Reconciler {
             // It may have been done: an admission stands until it is known. Who is outrun after that may have
             // outrun himself.
             WriteResult::Failed(_) => {
-                let is_over = was_stale && matches!(known.decision, Some(PendingDecision::Preempt(_)));
+                let is_over =
+                    was_stale && matches!(known.decision, Some(PendingDecision::Preempt(_)));
                 (is_over, is_over)
             }
             WriteResult::Conflict
-                if known.tracker.outcome_unknown && matches!(known.decision, Some(PendingDecision::Admit(_))) =>
+                if known.tracker.outcome_unknown
+                    && matches!(known.decision, Some(PendingDecision::Admit(_))) =>
             {
                 (false, false)
             }
             // Whatever was decided, it was on an object that is another now.
-            WriteResult::Conflict | WriteResult::AlreadyExists | WriteResult::NotFound => (true, true),
+            WriteResult::Conflict | WriteResult::AlreadyExists | WriteResult::NotFound => {
+                (true, true)
+            }
             WriteResult::Rejected(_) => (is_of_order, is_of_order),
         };
         if is_over {
@@ -208,7 +225,9 @@ impl Reconciler {
             return;
         };
         let job = known.job.clone();
-        if what == WritePurpose::Admit && matches!(outcome, WriteResult::Done(_) | WriteResult::DryRun) {
+        if what == WritePurpose::Admit
+            && matches!(outcome, WriteResult::Done(_) | WriteResult::DryRun)
+        {
             self.count_admission(name);
         }
         match outcome {
@@ -244,7 +263,10 @@ impl Reconciler {
     }
 
     /// What was decided counts no more. An admission before that was written and is not seen yet does.
-    pub(super) fn revert_decisions(&mut self, dropped: impl IntoIterator<Item = (ObjectKey, PendingDecision, Arc<Workload>)>) {
+    pub(super) fn revert_decisions(
+        &mut self,
+        dropped: impl IntoIterator<Item = (ObjectKey, PendingDecision, Arc<Workload>)>,
+    ) {
         for (name, order, seen) in dropped {
             if matches!(order, PendingDecision::Admit(_)) {
                 self.revert_admission(&name);
@@ -282,7 +304,9 @@ impl Reconciler {
     }
 
     pub(super) fn enqueue_workloads_of(&mut self, queue: &ObjectKey) {
-        let there = self.objects.workloads_in_local_queue(queue.namespace(), queue.name());
+        let there = self
+            .objects
+            .workloads_in_local_queue(queue.namespace(), queue.name());
         for workload in there {
             let name = ObjectKey::from_metadata(&workload.metadata);
             self.work_queue.enqueue(ObjectRef::Workload(name));
@@ -304,7 +328,9 @@ impl Reconciler {
             return Plan::NOTHING;
         };
         let workload = &*known.object;
-        if workload.metadata.deletion_timestamp.is_some() || has_status(workload, "Finished", "True") {
+        if workload.metadata.deletion_timestamp.is_some()
+            || has_status(workload, "Finished", "True")
+        {
             return Plan::NOTHING;
         }
         if self.is_orphan(name, known) {
@@ -332,7 +358,11 @@ impl Reconciler {
     }
 
     /// The next step of the life that does not depend on decisions, and in how long to ask again.
-    fn requeue_step(&self, known: &TrackedWorkload, now_ms: i64) -> (Option<WritePurpose>, Option<i64>) {
+    fn requeue_step(
+        &self,
+        known: &TrackedWorkload,
+        now_ms: i64,
+    ) -> (Option<WritePurpose>, Option<i64>) {
         let workload = &*known.object;
         let standing = self.objects.lifecycle_state(workload);
         let step = next_step(&self.settings.requeue, &standing, now_ms, self.jitter());
@@ -342,23 +372,36 @@ impl Reconciler {
                 let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
                 return (None, Some(now_ms.saturating_add(pause.max(1))));
             }
-            LifecycleStep::SetRequeueState(_) | LifecycleStep::ClearRequeueState | LifecycleStep::Requeue(_) => Some(WritePurpose::Requeue),
-            LifecycleStep::SetDeactivationTarget(_) | LifecycleStep::Deactivate => Some(WritePurpose::Deactivate),
+            LifecycleStep::SetRequeueState(_)
+            | LifecycleStep::ClearRequeueState
+            | LifecycleStep::Requeue(_) => Some(WritePurpose::Requeue),
+            LifecycleStep::SetDeactivationTarget(_) | LifecycleStep::Deactivate => {
+                Some(WritePurpose::Deactivate)
+            }
             LifecycleStep::Evict(_) => Some(WritePurpose::Evict),
         };
         (what, None)
     }
 
     /// What decisions and its job ask for.
-    fn plan_transition(&self, known: &TrackedWorkload, job: Option<&TrackedJob>, now_ms: i64) -> Option<WritePurpose> {
+    fn plan_transition(
+        &self,
+        known: &TrackedWorkload,
+        job: Option<&TrackedJob>,
+        now_ms: i64,
+    ) -> Option<WritePurpose> {
         let holds = known.holds_quota();
         if holds && known.must_release_quota() {
             return self.is_stopped(known, job).then_some(WritePurpose::Release);
         }
         match &known.decision {
             // It says nothing that was not so, and shows whether the admission was written.
-            Some(PendingDecision::Admit(_)) if !holds && known.is_stale => return Some(WritePurpose::PendingReason),
-            Some(PendingDecision::Admit(_)) if job.is_some_and(|it| !can_start(&it.view, known)) => {
+            Some(PendingDecision::Admit(_)) if !holds && known.is_stale => {
+                return Some(WritePurpose::PendingReason);
+            }
+            Some(PendingDecision::Admit(_))
+                if job.is_some_and(|it| !can_start(&it.view, known)) =>
+            {
                 return None;
             }
             Some(PendingDecision::Preempt(_)) if holds => return Some(WritePurpose::Evict),
@@ -368,7 +411,8 @@ impl Reconciler {
         if !holds {
             return None;
         }
-        if job.is_some_and(|it| !it.view.is_deleted && exceeds_admission(&it.view, known).is_some()) {
+        if job.is_some_and(|it| !it.view.is_deleted && exceeds_admission(&it.view, known).is_some())
+        {
             return Some(WritePurpose::Evict);
         }
         if execution_deadline_ms(known).is_some_and(|at_ms| at_ms <= now_ms)
@@ -387,7 +431,12 @@ impl Reconciler {
     }
 
     /// What can wait: it follows its job, and people are told.
-    fn plan_follow_up(&self, known: &TrackedWorkload, job: Option<&job_adapters::JobView>, now_ms: i64) -> Plan {
+    fn plan_follow_up(
+        &self,
+        known: &TrackedWorkload,
+        job: Option<&job_adapters::JobView>,
+        now_ms: i64,
+    ) -> Plan {
         if known.holds_quota() {
             let ends = execution_deadline_ms(known);
             return ends.map_or(Plan::NOTHING, Plan::at);
@@ -460,7 +509,9 @@ impl Reconciler {
             return false;
         }
         let holders = self.workloads.values().filter(|it| it.holds_quota());
-        let standings: Vec<_> = holders.map(|it| self.objects.lifecycle_state(&it.object)).collect();
+        let standings: Vec<_> = holders
+            .map(|it| self.objects.lifecycle_state(&it.object))
+            .collect();
         !may_admit(settings, &standings)
     }
 }

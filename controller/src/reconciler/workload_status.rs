@@ -1,9 +1,9 @@
 //! What is written about a workload.
 
 use super::conditions::{Conditions, find, has_status, status_or_default, status_patch, timestamp};
+use super::decision::{PendingDecision, PreemptionDecision};
 use super::input::ObjectKey;
 use super::job::exceeds_admission;
-use super::decision::{PendingDecision, PreemptionDecision};
 use super::output::{WriteOp, WritePurpose};
 use super::workload::TrackedWorkload;
 use super::{JobKey, Reconciler};
@@ -11,7 +11,7 @@ use crate::job_adapters::{self, KINDS};
 use lockkeeper_api::workload::{RequeueState as StoredState, WorkloadStatus};
 use lockkeeper_api::{GROUP, VERSION, Workload};
 use lockkeeper_preemption::requeue::{
-    DeactivationCause, EvictionReason, Jitter, RequeueState, LifecycleStep, next_step,
+    DeactivationCause, EvictionReason, Jitter, LifecycleStep, RequeueState, next_step,
 };
 use lockkeeper_snapshot::objects::preemption_conditions;
 use serde_json::{Value, json};
@@ -26,10 +26,16 @@ const EXECUTION_TIME_EXCEEDED_MESSAGE: &str = "exceeding the maximum execution t
 const JOB_CHANGED_MESSAGE: &str = "The job asks for more than was admitted, and queues again";
 
 /// Why a workload gives its quota back that was never evicted.
-const QUOTA_WITHOUT_ADMISSION_MESSAGE: &str = "It held quota without being admitted: somebody has changed its status";
+const QUOTA_WITHOUT_ADMISSION_MESSAGE: &str =
+    "It held quota without being admitted: somebody has changed its status";
 
 impl Reconciler {
-    pub(super) fn build_workload_write(&mut self, name: &ObjectKey, what: WritePurpose, now_ms: i64) -> Option<WriteOp> {
+    pub(super) fn build_workload_write(
+        &mut self,
+        name: &ObjectKey,
+        what: WritePurpose,
+        now_ms: i64,
+    ) -> Option<WriteOp> {
         let jitter = self.jitter();
         let known = self.workloads.get(name)?;
         match what {
@@ -87,7 +93,9 @@ impl Reconciler {
             WritePurpose::PodsReady => self.write_pods_ready(known, &mut status, now_ms)?,
             WritePurpose::Finish => self.write_finished(known, &mut status, now_ms)?,
             WritePurpose::PendingReason => self.report_pending(known, &mut status, now_ms),
-            WritePurpose::Deactivate => write_deactivation_target(workload, &mut status, step, now_ms)?,
+            WritePurpose::Deactivate => {
+                write_deactivation_target(workload, &mut status, step, now_ms)?
+            }
             _ => return None,
         }
         self.set_priorities(workload, &mut status);
@@ -132,7 +140,9 @@ impl Reconciler {
         let workload = &*known.object;
         match (&known.decision, step) {
             (_, LifecycleStep::Evict(_)) => write_requeue_step(workload, status, step, now_ms)?,
-            (Some(PendingDecision::Preempt(by)), _) => write_preemption(workload, status, by, now_ms),
+            (Some(PendingDecision::Preempt(by)), _) => {
+                write_preemption(workload, status, by, now_ms)
+            }
             _ => {
                 let job = self.jobs.get(known.job.as_ref()?)?;
                 let why = exceeds_admission(&job.view, known)?;
@@ -157,7 +167,12 @@ impl Reconciler {
         status.admission = None;
         let evicted = find(&status.conditions, "Evicted").cloned();
         let (reason, message) = evicted.map_or_else(
-            || (EvictionReason::Other.as_str().to_owned(), QUOTA_WITHOUT_ADMISSION_MESSAGE.to_owned()),
+            || {
+                (
+                    EvictionReason::Other.as_str().to_owned(),
+                    QUOTA_WITHOUT_ADMISSION_MESSAGE.to_owned(),
+                )
+            },
             |it| (it.reason, it.message),
         );
         let mut after = workload.clone();
@@ -171,7 +186,12 @@ impl Reconciler {
         conditions.set("Requeued", is_free, &reason, &message);
     }
 
-    fn write_pods_ready(&self, known: &TrackedWorkload, status: &mut WorkloadStatus, now_ms: i64) -> Option<()> {
+    fn write_pods_ready(
+        &self,
+        known: &TrackedWorkload,
+        status: &mut WorkloadStatus,
+        now_ms: i64,
+    ) -> Option<()> {
         let job = self.jobs.get(known.job.as_ref()?)?;
         let was = find(&status.conditions, "PodsReady").is_some();
         let mut conditions = workload_conditions(&known.object, &mut status.conditions, now_ms);
@@ -185,7 +205,12 @@ impl Reconciler {
         Some(())
     }
 
-    fn write_finished(&self, known: &TrackedWorkload, status: &mut WorkloadStatus, now_ms: i64) -> Option<()> {
+    fn write_finished(
+        &self,
+        known: &TrackedWorkload,
+        status: &mut WorkloadStatus,
+        now_ms: i64,
+    ) -> Option<()> {
         let job = self.jobs.get(known.job.as_ref()?)?;
         let end = job.view.result.as_ref()?;
         let reason = if end.is_success {
@@ -238,7 +263,10 @@ pub(super) fn matches_job(known: &TrackedWorkload, job: &job_adapters::JobView) 
 }
 
 /// Whether a workload has the classes that its job names. What the job does not say was filled in.
-pub(super) fn has_same_priority_classes(known: &TrackedWorkload, job: &job_adapters::JobView) -> bool {
+pub(super) fn has_same_priority_classes(
+    known: &TrackedWorkload,
+    job: &job_adapters::JobView,
+) -> bool {
     let spec = &known.object.spec;
     let is_same = |of_job: &Option<String>, of_it| of_job.is_none() || of_job == of_it;
     is_same(&job.priority_class, &spec.priority_class_name)
@@ -248,7 +276,11 @@ pub(super) fn has_same_priority_classes(known: &TrackedWorkload, job: &job_adapt
         )
 }
 
-fn write_admission(known: &TrackedWorkload, status: &mut WorkloadStatus, now_ms: i64) -> Option<()> {
+fn write_admission(
+    known: &TrackedWorkload,
+    status: &mut WorkloadStatus,
+    now_ms: i64,
+) -> Option<()> {
     let Some(PendingDecision::Admit(grant)) = &known.decision else {
         return None;
     };
@@ -277,7 +309,12 @@ fn write_deactivation_target(
     }
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
     let reason = DeactivationCause::MaximumExecutionTimeExceeded.as_str();
-    conditions.set("DeactivationTarget", true, reason, EXECUTION_TIME_EXCEEDED_MESSAGE);
+    conditions.set(
+        "DeactivationTarget",
+        true,
+        reason,
+        EXECUTION_TIME_EXCEEDED_MESSAGE,
+    );
     Some(())
 }
 
@@ -366,7 +403,12 @@ pub(super) fn workload_conditions<'a>(
     }
 }
 
-fn write_preemption(workload: &Workload, status: &mut WorkloadStatus, by: &PreemptionDecision, now_ms: i64) {
+fn write_preemption(
+    workload: &Workload,
+    status: &mut WorkloadStatus,
+    by: &PreemptionDecision,
+    now_ms: i64,
+) {
     let [evicted, taken] = preemption_conditions(
         by.reason,
         &by.preemptor_uid,
@@ -385,11 +427,18 @@ fn write_preemption(workload: &Workload, status: &mut WorkloadStatus, by: &Preem
 }
 
 /// Writes a step of the life into a status.
-fn write_requeue_step(workload: &Workload, status: &mut WorkloadStatus, step: LifecycleStep, now_ms: i64) -> Option<()> {
+fn write_requeue_step(
+    workload: &Workload,
+    status: &mut WorkloadStatus,
+    step: LifecycleStep,
+    now_ms: i64,
+) -> Option<()> {
     let about = || eviction_detail(workload);
     match step {
         LifecycleStep::Idle | LifecycleStep::Wait(_) | LifecycleStep::Deactivate => return None,
-        LifecycleStep::SetRequeueState(state) => status.requeue_state = state.map(stored_requeue_state).map(Box::new),
+        LifecycleStep::SetRequeueState(state) => {
+            status.requeue_state = state.map(stored_requeue_state).map(Box::new)
+        }
         LifecycleStep::SetDeactivationTarget(target) => {
             let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
             let message = target.message("");
@@ -403,7 +452,10 @@ fn write_requeue_step(workload: &Workload, status: &mut WorkloadStatus, step: Li
         LifecycleStep::Evict(eviction) => {
             let reason = eviction.reason;
             let message = reason.message(&about());
-            status.requeue_state = eviction.requeue_state.map(stored_requeue_state).map(Box::new);
+            status.requeue_state = eviction
+                .requeue_state
+                .map(stored_requeue_state)
+                .map(Box::new);
             let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
             conditions.set_renewed("Evicted", reason.as_str(), &message);
             if matches!(reason, EvictionReason::Deactivated(_)) {
@@ -416,7 +468,10 @@ fn write_requeue_step(workload: &Workload, status: &mut WorkloadStatus, step: Li
             conditions.remove("DeactivationTarget");
         }
         LifecycleStep::Requeue(requeue) => {
-            status.requeue_state = requeue.requeue_state.map(stored_requeue_state).map(Box::new);
+            status.requeue_state = requeue
+                .requeue_state
+                .map(stored_requeue_state)
+                .map(Box::new);
             let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
             let reason = requeue.reason;
             conditions.set("Requeued", true, reason.as_str(), reason.message());
@@ -429,7 +484,9 @@ fn write_requeue_step(workload: &Workload, status: &mut WorkloadStatus, step: Li
 fn eviction_detail(workload: &Workload) -> String {
     let conditions = workload.status.as_ref().map(|it| it.conditions.as_slice());
     match find(conditions.unwrap_or_default(), "DeactivationTarget") {
-        Some(target) if has_status(workload, "DeactivationTarget", "True") => target.message.clone(),
+        Some(target) if has_status(workload, "DeactivationTarget", "True") => {
+            target.message.clone()
+        }
         _ => ObjectKey::from_metadata(&workload.metadata).to_string(),
     }
 }

@@ -1,7 +1,7 @@
 //! What is known of an object beside what stands in it.
 
-use super::output::{WriteResult, WriteId, WritePurpose};
 use super::backoff::Backoff;
+use super::output::{WriteId, WritePurpose, WriteResult};
 
 /// What is known of an object beside what stands in it.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,9 @@ impl WriteTracker {
             WriteResult::Done(version) => self.min_version = self.min_version.max(*version),
             // Where its watch has not shown it yet it will; if it was deleted since, it is made again.
             WriteResult::AlreadyExists if is_of_another => self.backoff.failed(now_ms, chance),
-            WriteResult::DryRun => self.min_version = self.min_version.max(version.saturating_add(1)),
+            WriteResult::DryRun => {
+                self.min_version = self.min_version.max(version.saturating_add(1))
+            }
             // What outran it may have been seen already, or may never be: an API server may say so of its
             // own.
             WriteResult::Conflict | WriteResult::AlreadyExists | WriteResult::NotFound => {
@@ -82,11 +84,19 @@ impl WriteTracker {
 
     /// Until which second whoever was to be admitted is not looked at, because that was refused; and until the
     /// end of that second nothing else is written about it.
-    pub(super) fn hold_until_s(&mut self, what: WritePurpose, outcome: &WriteResult) -> Option<i64> {
+    pub(super) fn hold_until_s(
+        &mut self,
+        what: WritePurpose,
+        outcome: &WriteResult,
+    ) -> Option<i64> {
         if what != WritePurpose::Admit || !matches!(outcome, WriteResult::Rejected(_)) {
             return None;
         }
-        let until_s = self.backoff.retry_at_ms.saturating_add(999).div_euclid(1000);
+        let until_s = self
+            .backoff
+            .retry_at_ms
+            .saturating_add(999)
+            .div_euclid(1000);
         self.backoff.retry_at_ms = until_s.saturating_mul(1000);
         Some(until_s)
     }

@@ -3,11 +3,13 @@
 use super::RunError;
 use super::leader_election::{self, LeaderUntil, LeaseSettings};
 use super::metrics::Metrics;
-use super::write_log::{log_result, log_dry_run};
-use super::watch::{start_watch, job_resource};
+use super::watch::{job_resource, start_watch};
+use super::write_log::{log_dry_run, log_result};
 use super::writer::execute;
 use crate::job_adapters::KINDS;
-use crate::{Input, Kind, WriteResult, Reconciler, Settings, ObjectRef, WriteId, WritePurpose, WriteRequest};
+use crate::{
+    Input, Kind, ObjectRef, Reconciler, Settings, WriteId, WritePurpose, WriteRequest, WriteResult,
+};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use std::collections::BTreeMap;
@@ -256,7 +258,8 @@ impl EventLoop {
         let begun = Instant::now();
         let now_ms = now_ms();
         let output = self.reconciler.poll(now_ms);
-        self.metrics.record_cycles(&mut self.reconciler, begun.elapsed());
+        self.metrics
+            .record_cycles(&mut self.reconciler, begun.elapsed());
         for write in output.writes {
             self.start_write(write);
         }
@@ -307,7 +310,8 @@ impl EventLoop {
     }
 
     fn handle_result(&mut self, it: FinishedWrite) {
-        self.metrics.record_write(it.purpose, &it.result, it.duration);
+        self.metrics
+            .record_write(it.purpose, &it.result, it.duration);
         if let (ObjectRef::Workload(_), WriteResult::Done(version)) = (&it.object, &it.result) {
             if self.reconciler.has_observed(&it.object, *version) {
                 self.metrics.record_watch_lag(Duration::ZERO);
@@ -350,13 +354,15 @@ impl EventLoop {
     /// Tells the reconciler whether it may write; says when to look again.
     fn update_leadership(&mut self) -> Option<Instant> {
         let until = self.leading_until();
-        let leads = self.leader_until.is_none() || until.is_some_and(|until| until > Instant::now());
+        let leads =
+            self.leader_until.is_none() || until.is_some_and(|until| until > Instant::now());
         if leads != self.is_leading {
             self.is_leading = leads;
             let word = if leads { "leading" } else { "not leading" };
             tracing::info!("{word}");
             self.metrics.set_leading(leads);
-            self.reconciler.handle_input(now_ms(), Input::Leadership(leads));
+            self.reconciler
+                .handle_input(now_ms(), Input::Leadership(leads));
         }
         until.filter(|_| leads)
     }

@@ -31,7 +31,10 @@ pub struct LeaseSettings {
 pub(super) type LeaderUntil = watch::Receiver<Option<Instant>>;
 
 /// Keeps trying to hold the lease, and says until when it is held. Ends when nobody listens.
-pub(super) fn start_election(client: &Client, settings: LeaseSettings) -> (LeaderUntil, LeaderElector) {
+pub(super) fn start_election(
+    client: &Client,
+    settings: LeaseSettings,
+) -> (LeaderUntil, LeaderElector) {
     let (sender, lead) = watch::channel(None);
     let keeper = LeaderElector {
         leases: Api::namespaced(client.clone(), &settings.namespace),
@@ -145,7 +148,10 @@ fn wall_clock_now() -> MicroTime {
 
 /// Whether the lease can be read at all: a name that is wrong or a right that is missing is told at the
 /// start.
-pub(super) async fn check_access(client: &Client, settings: &LeaseSettings) -> Result<(), RunError> {
+pub(super) async fn check_access(
+    client: &Client,
+    settings: &LeaseSettings,
+) -> Result<(), RunError> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), &settings.namespace);
     match leases.get_opt(&settings.name).await {
         Err(Error::Api(status)) if status.code == 403 => Err(RunError::Lease {

@@ -1,6 +1,6 @@
 //! What the controller counts, in Prometheus' terms.
 
-use crate::{Counters, WriteResult, Reconciler, WritePurpose};
+use crate::{Counters, Reconciler, WritePurpose, WriteResult};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -294,7 +294,11 @@ mod tests {
         drop(metrics.pending.get_or_create(&of));
         drop(metrics.reserving.get_or_create(&of));
         let step = Text("preempted");
-        drop(metrics.preemption_steps.get_or_create(&PreemptionStepLabels { step }));
+        drop(
+            metrics
+                .preemption_steps
+                .get_or_create(&PreemptionStepLabels { step }),
+        );
         encoded(&metrics)
     }
 

@@ -110,7 +110,9 @@ impl ListedKeys {
             Event::InitDone => {
                 let listing = std::mem::take(&mut self.listing);
                 let before = std::mem::replace(&mut self.reported, listing);
-                let lost = before.into_iter().filter(|name| !self.reported.contains(name));
+                let lost = before
+                    .into_iter()
+                    .filter(|name| !self.reported.contains(name));
                 let mut told: Vec<Input> = lost.map(|name| Input::deleted(kind, name)).collect();
                 told.push(Input::Listed(kind));
                 told

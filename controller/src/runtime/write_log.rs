@@ -1,7 +1,7 @@
 //! What is logged of writes. No line holds what users have put into their templates: that may be secret.
 
 use super::watch::job_resource;
-use crate::{WriteResult, ObjectRef, WriteOp, WriteRequest};
+use crate::{ObjectRef, WriteOp, WriteRequest, WriteResult};
 use serde_json::{Map, Value, json};
 
 /// What of a pod template a write of ours is about.
@@ -12,7 +12,10 @@ pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
     let (what, target) = (write.purpose.as_str(), describe(&write.object));
     match outcome {
         WriteResult::Done(_) => tracing::debug!(what, %target, "written"),
-        WriteResult::Conflict | WriteResult::AlreadyExists | WriteResult::NotFound | WriteResult::DryRun => {
+        WriteResult::Conflict
+        | WriteResult::AlreadyExists
+        | WriteResult::NotFound
+        | WriteResult::DryRun => {
             tracing::debug!(what, %target, ?outcome, "outrun");
         }
         WriteResult::Rejected(why) => tracing::warn!(what, %target, %why, "refused"),

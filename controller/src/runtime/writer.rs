@@ -1,7 +1,7 @@
 //! Writes, and what becomes of them.
 
 use super::watch::job_resource;
-use crate::{JobKey, ObjectKey, WriteResult, ObjectRef, WriteOp, WritePurpose, WriteRequest};
+use crate::{JobKey, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult};
 use http::header::ACCEPT;
 use http::{HeaderValue, Request};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective};
@@ -122,10 +122,13 @@ fn collection_and_name(write: &WriteRequest) -> (String, String) {
         (ObjectRef::Job(JobKey { kind, name }), _) => (job_resource(*kind), name.clone()),
         (ObjectRef::Workload(name), _) => (ApiResource::erase::<Workload>(&()), name.clone()),
         (ObjectRef::LocalQueue(name), _) => (ApiResource::erase::<LocalQueue>(&()), name.clone()),
-        (ObjectRef::ClusterQueue(name), _) => {
-            (ApiResource::erase::<ClusterQueue>(&()), ObjectKey::new("", name))
+        (ObjectRef::ClusterQueue(name), _) => (
+            ApiResource::erase::<ClusterQueue>(&()),
+            ObjectKey::new("", name),
+        ),
+        (ObjectRef::Cohort(name), _) => {
+            (ApiResource::erase::<Cohort>(&()), ObjectKey::new("", name))
         }
-        (ObjectRef::Cohort(name), _) => (ApiResource::erase::<Cohort>(&()), ObjectKey::new("", name)),
         (ObjectRef::ResourceFlavor(name), _) => (
             ApiResource::erase::<ResourceFlavor>(&()),
             ObjectKey::new("", name),
@@ -184,11 +187,19 @@ mod tests {
         let workloads = "/apis/lockkeeper.dev/v1alpha1/namespaces/team/workloads";
         let patch = || WriteOp::Patch(json!({}));
         assert_eq!(
-            request_line(workload(), WritePurpose::Admit, WriteOp::PatchStatus(json!({}))),
+            request_line(
+                workload(),
+                WritePurpose::Admit,
+                WriteOp::PatchStatus(json!({}))
+            ),
             format!("PATCH {workloads}/w/status?{patched}")
         );
         assert_eq!(
-            request_line(job(), WritePurpose::CreateWorkload, WriteOp::Create(json!({}))),
+            request_line(
+                job(),
+                WritePurpose::CreateWorkload,
+                WriteOp::Create(json!({}))
+            ),
             format!("POST {workloads}?{by}")
         );
         assert_eq!(
@@ -197,12 +208,20 @@ mod tests {
         );
         let uid = "u".to_owned();
         assert_eq!(
-            request_line(workload(), WritePurpose::DeleteWorkload, WriteOp::Delete { uid }),
+            request_line(
+                workload(),
+                WritePurpose::DeleteWorkload,
+                WriteOp::Delete { uid }
+            ),
             format!("DELETE {workloads}/w?")
         );
         let event = json!({"metadata": {"namespace": "team"}});
         assert_eq!(
-            request_line(ObjectRef::Event(1), WritePurpose::Event, WriteOp::Create(event)),
+            request_line(
+                ObjectRef::Event(1),
+                WritePurpose::Event,
+                WriteOp::Create(event)
+            ),
             format!("POST /apis/events.k8s.io/v1/namespaces/team/events?{by}")
         );
         let queue = ObjectRef::ClusterQueue("q".to_owned());

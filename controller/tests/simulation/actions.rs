@@ -2,7 +2,7 @@
 
 use crate::quota::Limits;
 use crate::simulation::{InFlight, Simulation};
-use crate::write::{describe, written_object, execute};
+use crate::write::{describe, execute, written_object};
 use lockkeeper_controller::{Kind, ObjectKey, WriteResult};
 use std::rc::Rc;
 

@@ -1,7 +1,7 @@
 //! An API server in memory: objects, their versions, and what watches are told of them.
 
-use crate::fields::{has, is_deleted, list, object_key, number, job_owner, text, time, uid};
 use crate::api_validation;
+use crate::fields::{has, is_deleted, job_owner, list, number, object_key, text, time, uid};
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

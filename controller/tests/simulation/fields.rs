@@ -61,12 +61,16 @@ pub fn is_deleted(object: &Value) -> bool {
 
 /// Whether a workload holds quota, as the API server has it.
 pub fn holds_quota(workload: &Value) -> bool {
-    has(workload, "/status/admission") && condition_is_true(workload, "QuotaReserved") && !condition_is_true(workload, "Finished")
+    has(workload, "/status/admission")
+        && condition_is_true(workload, "QuotaReserved")
+        && !condition_is_true(workload, "Finished")
 }
 
 /// Whether the job of a workload may run.
 pub fn may_run(workload: &Value) -> bool {
-    holds_quota(workload) && condition_is_true(workload, "Admitted") && !condition_is_true(workload, "Evicted")
+    holds_quota(workload)
+        && condition_is_true(workload, "Admitted")
+        && !condition_is_true(workload, "Evicted")
 }
 
 pub fn job_owner(object: &Value) -> Option<(&str, &str)> {

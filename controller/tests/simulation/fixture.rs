@@ -4,8 +4,10 @@ use crate::api::Api;
 use crate::fields::{list, text};
 use crate::objects;
 use crate::process::ControllerProcess;
-use crate::write::{written_object, execute};
-use lockkeeper_controller::{Counters, Kind, ObjectKey, WriteResult, Settings, WriteOp, WritePurpose, WriteRequest};
+use crate::write::{execute, written_object};
+use lockkeeper_controller::{
+    Counters, Kind, ObjectKey, Settings, WriteOp, WritePurpose, WriteRequest, WriteResult,
+};
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::RequeueSettings as Requeue;
@@ -126,7 +128,8 @@ impl Fixture {
         }
         let mut dice = crate::rng::Rng::new(0);
         while !self.process.write_results.is_empty() {
-            self.process.deliver_write_result(self.api.now_ms, &mut dice);
+            self.process
+                .deliver_write_result(self.api.now_ms, &mut dice);
         }
     }
 

@@ -16,7 +16,8 @@
 
 use crate::api::Api;
 use crate::fields::{
-    condition, has, holds_quota, condition_is_true, is_deleted, is_true, may_run, number, job_owner, text, uid,
+    condition, condition_is_true, has, holds_quota, is_deleted, is_true, job_owner, may_run,
+    number, text, uid,
 };
 use crate::jobs::{JOB, has_ended};
 use crate::process::ControllerProcess;
@@ -134,7 +135,11 @@ impl InvariantChecker {
         let writes = calm.entry(target.clone()).or_default();
         *writes += 1;
         let is_single = matches!(target, ObjectRef::Workload(_) | ObjectRef::Job(_));
-        let most = if is_single { WRITES_PER_OBJECT_MAX } else { WRITES_PER_QUEUE_MAX };
+        let most = if is_single {
+            WRITES_PER_OBJECT_MAX
+        } else {
+            WRITES_PER_QUEUE_MAX
+        };
         if *writes > most {
             return Err(format!("{target:?} is written without end"));
         }
@@ -179,12 +184,20 @@ impl InvariantChecker {
             {
                 Err(format!("{name} is admitted anew while it holds quota"))
             }
-            (true, false) if !condition_is_true(after, "Finished") => self.check_release(api, flight, name, after),
+            (true, false) if !condition_is_true(after, "Finished") => {
+                self.check_release(api, flight, name, after)
+            }
             _ => Ok(()),
         }
     }
 
-    fn record_eviction(&mut self, api: &Api, flight: &InFlight, name: &ObjectKey, workload: &Value) {
+    fn record_eviction(
+        &mut self,
+        api: &Api,
+        flight: &InFlight,
+        name: &ObjectKey,
+        workload: &Value,
+    ) {
         let evicted = condition(workload, "Evicted").unwrap();
         if evicted["reason"] != "Preempted" || !flight.has_observed_users {
             return;
@@ -273,7 +286,12 @@ impl InvariantChecker {
     }
 }
 
-fn check_admission(api: &Api, flight: &InFlight, name: &ObjectKey, workload: &Value) -> Result<(), String> {
+fn check_admission(
+    api: &Api,
+    flight: &InFlight,
+    name: &ObjectKey,
+    workload: &Value,
+) -> Result<(), String> {
     if workload["spec"]["active"] == false {
         return Err(format!("{name} is admitted and is not active"));
     }

@@ -1,9 +1,9 @@
 //! The lives of single jobs: which writes they are, and what is said on the way.
 
 use crate::fields::text;
+use crate::fixture::Fixture;
 use crate::jobs::JOB;
 use crate::objects::NAMESPACE;
-use crate::fixture::Fixture;
 use lockkeeper_api::labels;
 use lockkeeper_controller::{Kind, ObjectKey};
 use lockkeeper_preemption::requeue::RequeueSettings;

@@ -1,8 +1,8 @@
 //! Jobs whose user changes how many pods they have while they run, and Jobs whose pods never go.
 
-use crate::jobs::JOB;
-use crate::job_lifecycle::{job, set_job_running, set_job_stopped};
 use crate::fixture::Fixture;
+use crate::job_lifecycle::{job, set_job_running, set_job_stopped};
+use crate::jobs::JOB;
 use lockkeeper_controller::Kind;
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
@@ -80,7 +80,10 @@ fn job_scaled_beyond_quota_waits_and_releases_quota() {
     let conditions = stage.conditions("j");
     let waits = "QuotaReserved=False WaitingForQuota: Does not fit; main on flavor spot: asks for 3 cpu, and \
                  2 cpu is the most there could ever be (ExceedsMaxQuota)";
-    for expected in [waits.to_owned(), format!("Requeued=True {JOB_CHANGED_MESSAGE}")] {
+    for expected in [
+        waits.to_owned(),
+        format!("Requeued=True {JOB_CHANGED_MESSAGE}"),
+    ] {
         assert!(conditions.contains(&expected), "{conditions:?}");
     }
     assert_eq!(admitted_and_actual_pods(&stage), [json!(null), json!(3)]);

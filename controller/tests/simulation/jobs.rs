@@ -1,6 +1,6 @@
 //! The controller of Jobs, and the pods that it would have.
 
-use crate::fields::{has, condition_is_true, is_deleted, is_true, list, number, text, time};
+use crate::fields::{condition_is_true, has, is_deleted, is_true, list, number, text, time};
 use crate::objects::POD_FATE_ANNOTATION;
 use crate::simulation::Simulation;
 use lockkeeper_controller::{Kind, ObjectKey};
@@ -41,7 +41,10 @@ impl Simulation {
     }
 
     fn suspended(&mut self, job: &Value) -> Option<Value> {
-        let unsaid = self.invariants.unreported_pods.remove(text(job, "/metadata/uid"));
+        let unsaid = self
+            .invariants
+            .unreported_pods
+            .remove(text(job, "/metadata/uid"));
         if let Some(made) = unsaid.filter(|made| *made > number(job, "/status/active")) {
             // It counts them, and does not yet say what it thinks of the job.
             return Some(json!({"active": made}));
@@ -69,7 +72,9 @@ impl Simulation {
                     .insert((self.api.now_ms + STATUS_DELAY_MS, name.clone()));
                 return None;
             }
-            self.invariants.unreported_pods.remove(text(job, "/metadata/uid"));
+            self.invariants
+                .unreported_pods
+                .remove(text(job, "/metadata/uid"));
             let conditions = self.with(job, "Suspended", "False", "JobResumed");
             return Some(json!({"startTime": now, "active": made, "conditions": conditions}));
         }

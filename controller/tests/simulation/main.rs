@@ -18,31 +18,31 @@
     reason = "tests fail by panicking, and a story is printed"
 )]
 
+mod actions;
 mod api;
-mod rng;
+mod api_validation;
 mod fields;
-mod jobs;
+mod fixture;
+mod invariants;
 mod job_lifecycle;
-mod objects;
 mod job_resize;
+mod jobs;
+mod mass_eviction;
+mod objects;
 mod process;
+mod queue_admins;
+mod quiescence;
 mod quota;
 mod rejected_admissions;
-mod quiescence;
-mod api_validation;
-mod fixture;
-mod actions;
-mod mass_eviction;
-mod users;
-mod queue_admins;
-mod invariants;
+mod rng;
 mod simulation;
+mod users;
 mod write;
 
+use simulation::Simulation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use simulation::Simulation;
 
 /// How many worlds are tried without a wish from outside.
 const SEEDS: u64 = 10_000;

@@ -1,7 +1,7 @@
 //! Many are evicted at once, and queues that change all the time.
 
-use crate::objects::NAMESPACE;
 use crate::fixture::Fixture;
+use crate::objects::NAMESPACE;
 use lockkeeper_controller::{Kind, ObjectKey};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
@@ -86,7 +86,9 @@ fn status_after_spec_change_is_written_at_once() {
     let mut stage = Fixture::new(RequeueSettings::default(), 2);
     stage.settle();
     let status = |stage: &Fixture| {
-        let queue = stage.api.get(Kind::ClusterQueue, &ObjectKey::new("", "main"));
+        let queue = stage
+            .api
+            .get(Kind::ClusterQueue, &ObjectKey::new("", "main"));
         let status = &queue.unwrap()["status"];
         let conditions = status["conditions"].as_array().unwrap();
         let active = conditions.iter().find(|it| it["type"] == "Active").unwrap();

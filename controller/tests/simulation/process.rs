@@ -1,10 +1,10 @@
 //! A controller: its reconciler, its watches, and the answers on their way to it.
 
 use crate::api::Api;
-use crate::rng::Rng;
 use crate::fields::text;
 use crate::quota::Limits;
-use lockkeeper_controller::{Input, Kind, ObjectKey, WriteResult, Reconciler, Settings, WriteId};
+use crate::rng::Rng;
+use lockkeeper_controller::{Input, Kind, ObjectKey, Reconciler, Settings, WriteId, WriteResult};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -151,7 +151,10 @@ impl ControllerProcess {
                 }
                 WatchEvent::Deleted(name) => {
                     self.view.remove(&(kind, name.clone()));
-                    (format!("misses {kind:?} {name}"), Input::deleted(kind, name))
+                    (
+                        format!("misses {kind:?} {name}"),
+                        Input::deleted(kind, name),
+                    )
                 }
                 WatchEvent::Listed => (format!("has listed {kind:?}"), Input::Listed(kind)),
             };
@@ -173,7 +176,8 @@ impl ControllerProcess {
 
     pub fn set_leading(&mut self, now_ms: i64, is_leading: bool) {
         self.is_leading = is_leading;
-        self.reconciler.handle_input(now_ms, Input::Leadership(is_leading));
+        self.reconciler
+            .handle_input(now_ms, Input::Leadership(is_leading));
         self.has_new_input = true;
     }
 

@@ -1,8 +1,8 @@
 //! What holds when a world has come to rest.
 
 use crate::fields::{
-    condition, has, holds_quota, condition_is_true, is_deleted, condition_is_false, is_true, list, may_run, milli_cpu, number, job_owner,
-    text, uid,
+    condition, condition_is_false, condition_is_true, has, holds_quota, is_deleted, is_true,
+    job_owner, list, may_run, milli_cpu, number, text, uid,
 };
 use crate::jobs::{JOB, has_ended};
 use crate::objects::NAMESPACE;
@@ -106,7 +106,12 @@ impl Simulation {
         }
     }
 
-    fn check_workload(&self, name: &ObjectKey, workload: &Value, tree: &ReferenceTree) -> Result<(), String> {
+    fn check_workload(
+        &self,
+        name: &ObjectKey,
+        workload: &Value,
+        tree: &ReferenceTree,
+    ) -> Result<(), String> {
         if condition_is_true(workload, "Finished") || is_deleted(workload) {
             return Ok(());
         }
@@ -145,7 +150,9 @@ impl Simulation {
     }
 
     fn has(&self, kind: Kind, namespace: &str, name: &str) -> bool {
-        self.api.get(kind, &ObjectKey::new(namespace, name)).is_some()
+        self.api
+            .get(kind, &ObjectKey::new(namespace, name))
+            .is_some()
     }
 
     /// The ClusterQueue that a workload waits in; none if somebody has to do something first.
@@ -155,7 +162,9 @@ impl Simulation {
             .api
             .get(Kind::LocalQueue, &ObjectKey::new(NAMESPACE, door))?;
         let queue = text(door, "/spec/clusterQueue");
-        let queue = self.api.get(Kind::ClusterQueue, &ObjectKey::new("", queue))?;
+        let queue = self
+            .api
+            .get(Kind::ClusterQueue, &ObjectKey::new("", queue))?;
         let works = |it: &Value| matches!(text(it, "/spec/stopPolicy"), "" | "None");
         let mut flavors = cells(queue).into_iter();
         let has_flavors = flavors.all(|(flavor, _)| self.has(Kind::ResourceFlavor, "", &flavor));
@@ -185,7 +194,9 @@ impl Simulation {
             .workloads()
             .filter(|it| !holds_quota(it) && !condition_is_true(it, "Finished"));
         let is_behind = others.any(|other| {
-            let queue = self.queue_if_schedulable(other).filter(|_| uid(other) != uid(workload));
+            let queue = self
+                .queue_if_schedulable(other)
+                .filter(|_| uid(other) != uid(workload));
             queue.is_some_and(|it| {
                 text(it, "/spec/queueingStrategy") == "StrictFIFO"
                     && tree.root(text(it, "/metadata/name")) == root
@@ -194,7 +205,10 @@ impl Simulation {
         if is_behind {
             return Ok(());
         }
-        let wanted: i64 = list(workload, "/spec/podSets").iter().map(requested_cpu).sum();
+        let wanted: i64 = list(workload, "/spec/podSets")
+            .iter()
+            .map(requested_cpu)
+            .sum();
         let fits = |cell: &Cell| tree.available(queue_name, cell) >= wanted;
         if cells(queue).iter().any(fits) {
             let told = condition(workload, "QuotaReserved");
@@ -203,11 +217,18 @@ impl Simulation {
         Ok(())
     }
 
-    fn check_queue(&self, name: &ObjectKey, queue: &Value, tree: &ReferenceTree) -> Result<(), String> {
+    fn check_queue(
+        &self,
+        name: &ObjectKey,
+        queue: &Value,
+        tree: &ReferenceTree,
+    ) -> Result<(), String> {
         let status = &queue["status"];
         let holders: Vec<&Value> = self
             .workloads()
-            .filter(|it| holds_quota(it) && text(it, "/status/admission/clusterQueue") == name.name())
+            .filter(|it| {
+                holds_quota(it) && text(it, "/status/admission/clusterQueue") == name.name()
+            })
             .collect();
         if is_deleted(queue) && holders.is_empty() {
             return Err(format!("ClusterQueue {name} is to go, and stays"));
@@ -246,7 +267,9 @@ impl Simulation {
         let behind = self
             .workloads()
             .filter(|it| text(it, "/spec/queueName") == name.name());
-        let behind: Vec<&Value> = behind.filter(|it| !condition_is_true(it, "Finished")).collect();
+        let behind: Vec<&Value> = behind
+            .filter(|it| !condition_is_true(it, "Finished"))
+            .collect();
         let held = behind.iter().filter(|it| holds_quota(it)).count();
         let waits = |it: &&&Value| !holds_quota(it) && it["spec"]["active"] != false;
         let waiting = behind.iter().filter(waits).count();
@@ -269,7 +292,9 @@ impl Simulation {
     fn check_preemptions(&self) -> Result<(), String> {
         for it in &self.invariants.preemptions {
             let watcher = &self.invariants;
-            let later = watcher.last_user_version.max(watcher.last_leader_change_version);
+            let later = watcher
+                .last_user_version
+                .max(watcher.last_leader_change_version);
             let later = later.max(watcher.last_arrival_version);
             if it.version <= later {
                 continue;
@@ -279,7 +304,9 @@ impl Simulation {
                 uid(of) == it.preemptor && number(of, "/metadata/generation") == it.generation
             });
             let waits = preemptor.is_some_and(|it| {
-                !condition_is_true(it, "Finished") && it["spec"]["active"] != false && !condition_is_true(it, "Evicted")
+                !condition_is_true(it, "Finished")
+                    && it["spec"]["active"] != false
+                    && !condition_is_true(it, "Evicted")
             });
             let mut admitted = self.invariants.admissions.iter();
             let is_admitted = admitted.any(|of| of.uid == it.preemptor && of.version > it.version);

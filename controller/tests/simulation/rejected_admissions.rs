@@ -1,8 +1,8 @@
 //! Admissions that the API server refuses.
 
-use crate::jobs::JOB;
-use crate::job_lifecycle::job;
 use crate::fixture::Fixture;
+use crate::job_lifecycle::job;
+use crate::jobs::JOB;
 use lockkeeper_controller::Kind;
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::json;

@@ -1,15 +1,15 @@
 //! A world: the API server, who writes to it, and the time.
 
 use crate::api::Api;
-use crate::rng::Rng;
+use crate::invariants::InvariantChecker;
 use crate::jobs::JOB;
 use crate::objects;
 use crate::process::ControllerProcess;
 use crate::quota::Limits;
-use crate::invariants::InvariantChecker;
+use crate::rng::Rng;
 use lockkeeper_controller::{Kind, ObjectKey, Settings, WriteRequest};
 use lockkeeper_policies::settings::Settings as RuleSettings;
-use lockkeeper_preemption::requeue::{RequeueSettings as Requeue, QueueOrderTimestamp};
+use lockkeeper_preemption::requeue::{QueueOrderTimestamp, RequeueSettings as Requeue};
 use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, Options};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -246,7 +246,9 @@ impl Simulation {
     /// The Jobs that have changed are looked at by their controller.
     pub fn enqueue_changed_jobs(&mut self) {
         let log = self.api.log(JOB);
-        let names = log[self.job_log_position..].iter().map(|it| it.name.clone());
+        let names = log[self.job_log_position..]
+            .iter()
+            .map(|it| it.name.clone());
         self.jobs_to_do.extend(names);
         self.job_log_position = log.len();
         while let Some((at_ms, _)) = self.job_timers.first()

@@ -1,6 +1,6 @@
 //! What users do to Jobs and workloads.
 
-use crate::fields::{holds_quota, condition_is_true, is_true, list, number, job_owner, text, uid};
+use crate::fields::{condition_is_true, holds_quota, is_true, job_owner, list, number, text, uid};
 use crate::jobs::{JOB, has_ended};
 use crate::objects::{self, NAMESPACE, QUEUES};
 use crate::simulation::Simulation;
@@ -35,7 +35,8 @@ impl Simulation {
             // One that was there, perhaps.
             format!(
                 "j{}",
-                self.rng.range(1, i64::try_from(self.last_name_number).unwrap())
+                self.rng
+                    .range(1, i64::try_from(self.last_name_number).unwrap())
             )
         } else {
             self.new_name("j")
@@ -49,7 +50,9 @@ impl Simulation {
                 job["spec"]["template"].clone(),
                 number(job, "/spec/parallelism"),
             );
-            self.invariants.original_jobs.insert(uid(job).to_owned(), truth);
+            self.invariants
+                .original_jobs
+                .insert(uid(job).to_owned(), truth);
         }
     }
 
@@ -94,7 +97,13 @@ impl Simulation {
     }
 
     /// A change by a user. What is refused is his own fault.
-    pub fn user_patch(&mut self, kind: Kind, object: &Value, patch: &Value, is_status: bool) -> bool {
+    pub fn user_patch(
+        &mut self,
+        kind: Kind,
+        object: &Value,
+        patch: &Value,
+        is_status: bool,
+    ) -> bool {
         let name = crate::fields::object_key(object);
         let done = self.api.patch(kind, &name, patch, is_status);
         self.log(|| format!("user changes {kind:?} {name}: {patch}: {done:?}"));
@@ -108,7 +117,9 @@ impl Simulation {
         let labels = match self.rng.below(6) {
             0 => {
                 // It is no longer ours, and runs on.
-                self.invariants.modified_by_user.insert(uid(&job).to_owned());
+                self.invariants
+                    .modified_by_user
+                    .insert(uid(&job).to_owned());
                 json!({QUEUE_LABEL: null})
             }
             1 => json!({CLASS_LABEL: self.rng.pick(&["low", "mid", "high"])}),
@@ -152,7 +163,9 @@ impl Simulation {
         let Some(job) = self.pick_object(JOB).filter(|it| !has_ended(it)) else {
             return;
         };
-        self.invariants.modified_by_user.insert(uid(&job).to_owned());
+        self.invariants
+            .modified_by_user
+            .insert(uid(&job).to_owned());
         let is_suspended = is_true(&job, "/spec/suspend");
         let patch = json!({"spec": {"suspend": !is_suspended}});
         self.user_patch(JOB, &job, &patch, false);
@@ -168,14 +181,19 @@ impl Simulation {
         let (patch, is_status) = match self.rng.below(8) {
             0 => (json!({"status": null}), true),
             1 => (json!({"status": {"admission": null}}), true),
-            2 => (without_conditions_patch(&workload, &[*self.rng.pick(&CONDITIONS)]), true),
+            2 => (
+                without_conditions_patch(&workload, &[*self.rng.pick(&CONDITIONS)]),
+                true,
+            ),
             3 => (
                 json!({"spec": {"queueName": self.rng.pick(&QUEUES)}}),
                 false,
             ),
             4 => (pod_count_patch(&workload, self.rng.range(1, 4)), false),
             5 => (self.evicted_patch(&workload), true),
-            6 if !is_owned && !condition_is_true(&workload, "Finished") => (self.finished_patch(&workload), true),
+            6 if !is_owned && !condition_is_true(&workload, "Finished") => {
+                (self.finished_patch(&workload), true)
+            }
             6 => (without_conditions_patch(&workload, &CONDITIONS), true),
             _ => (self.moved_admission_patch(&workload), true),
         };

@@ -2,7 +2,9 @@
 
 use crate::api::{Api, Error};
 use crate::fields::object_key;
-use lockkeeper_controller::{Kind, ObjectKey, WriteResult, ObjectRef, WriteOp, WritePurpose, WriteRequest};
+use lockkeeper_controller::{
+    Kind, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult,
+};
 
 /// Does a write, or says why it was refused as wrong.
 pub fn execute(api: &mut Api, write: &WriteRequest) -> Result<WriteResult, String> {

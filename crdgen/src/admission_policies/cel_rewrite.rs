@@ -117,7 +117,12 @@ fn walk(
 
 /// Whether something is said of the place below `at` which the stored object has by the same keys. The items that the
 /// keys are taken from are called `i1` and so on.
-fn exists_in_old(steps: &[Step<'_>], at: &str, loops: usize, said: &dyn Fn(&str) -> String) -> String {
+fn exists_in_old(
+    steps: &[Step<'_>],
+    at: &str,
+    loops: usize,
+    said: &dyn Fn(&str) -> String,
+) -> String {
     let lists = steps.iter().filter(|it| it.is_list).count();
     let outer = loops.saturating_sub(lists);
     let Some((step, rest)) = steps.split_first() else {
@@ -125,7 +130,10 @@ fn exists_in_old(steps: &[Step<'_>], at: &str, loops: usize, said: &dyn Fn(&str)
     };
     let field = format!("{at}.{}", step.name);
     if !step.is_list {
-        return format!("has({field}) && {}", exists_in_old(rest, &field, loops, said));
+        return format!(
+            "has({field}) && {}",
+            exists_in_old(rest, &field, loops, said)
+        );
     }
     let number = outer.saturating_add(1);
     let item = format!("o{number}");
@@ -193,7 +201,10 @@ mod tests {
             rewrite_for_object(&change, true),
             "oldObject == null || (object.a == oldObject.a)"
         );
-        assert_eq!(message_expression(&change).unwrap(), "'self is ' + object.a");
+        assert_eq!(
+            message_expression(&change).unwrap(),
+            "'self is ' + object.a"
+        );
         let plain = expression("", "self.a > 1", "self.a == oldSelf.a");
         assert_eq!(
             rewrite_for_object(&plain, true),
@@ -245,7 +256,10 @@ mod tests {
             "!has(object.spec) || (object.spec.a > 1) || (oldObject != null && has(oldObject.spec) && \
              (object.spec.a == oldObject.spec.a))"
         );
-        assert_eq!(message_expression(&plain).unwrap(), "'self is ' + object.spec.a");
+        assert_eq!(
+            message_expression(&plain).unwrap(),
+            "'self is ' + object.spec.a"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingAdmissionPolicySpec, Mutation,
 };
 use lockkeeper_api::labels;
-use lockkeeper_policies::cel_defaults::{FieldDefault, CelDefault};
+use lockkeeper_policies::cel_defaults::{CelDefault, FieldDefault};
 use lockkeeper_policies::registry::Registration;
 use lockkeeper_policies::rule::Operation;
 use std::collections::BTreeSet;
@@ -131,7 +131,11 @@ fn field_patch(field: &FieldDefault) -> String {
     let top = above.first().map(|it| format!("!{}", has_path(it)));
     let when = Some(field.when).filter(|it| !it.is_empty());
     let never = when.map(|it| format!("!({it})"));
-    let unless: Vec<String> = top.into_iter().chain([has_path(whole)]).chain(never).collect();
+    let unless: Vec<String> = top
+        .into_iter()
+        .chain([has_path(whole)])
+        .chain(never)
+        .collect();
     let parents = above.iter().skip(1).map(|path| {
         let made = add(path, "{}");
         format!("({} ? [] : [{made}]) + ", has_path(path))

@@ -123,7 +123,9 @@ pub(super) fn otherwise_empty(rules: &BTreeSet<RuleDefault>) -> Vec<Value> {
 }
 
 /// What holds while one of these rules is as it is declared.
-pub(super) fn any_rule_at_default<'a>(rules: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+pub(super) fn any_rule_at_default<'a>(
+    rules: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> String {
     let rules = rules.into_iter();
     let each: Vec<String> = rules
         .map(|(rule, action)| format!("({})", rule_at_default(rule, action)))

@@ -3,8 +3,8 @@
 //!
 //! Policies that only warn are left out: beside the webhook they would say everything twice.
 
-use super::placeholders::{render, any_rule_at_default};
-use super::{ChartError, HEAD, rule_gates, put_labels};
+use super::placeholders::{any_rule_at_default, render};
+use super::{ChartError, HEAD, put_labels, rule_gates};
 use crate::admission_policies::policies;
 use crate::yaml::{self, YamlError};
 use k8s_openapi::api::admissionregistration::v1::{

@@ -45,7 +45,11 @@ pub(super) fn gate_list(list: &mut Value) {
     let with_conditions = items.drain(..).flat_map(|item| match rule_default(&item) {
         None => vec![item],
         Some((rule, action)) => {
-            vec![placeholders::while_default(rule, action), item, placeholders::end_mark()]
+            vec![
+                placeholders::while_default(rule, action),
+                item,
+                placeholders::end_mark(),
+            ]
         }
     });
     *items = with_conditions.collect();

@@ -1,9 +1,9 @@
 //! What goes wrong.
 
 use super::CERTIFICATE;
-use crate::diff;
 use crate::cel::ExpressionError;
-use crate::files::{FileReadError, FileEncodeError};
+use crate::diff;
+use crate::files::{FileEncodeError, FileReadError};
 use crate::user_rule_dirs;
 use crate::versions;
 use std::io;

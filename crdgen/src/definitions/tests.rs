@@ -9,10 +9,10 @@
 use super::*;
 use crate::yaml;
 use lockkeeper_api::cluster_queue::StopPolicy;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 
 /// `kubectl apply` keeps the whole object in an annotation; all annotations together have room for

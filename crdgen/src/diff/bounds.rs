@@ -118,7 +118,10 @@ fn compare_bound<T: Copy + PartialOrd + ToString>(
             (effect, what)
         }
     };
-    Some(BoundChange { effect, description: what })
+    Some(BoundChange {
+        effect,
+        description: what,
+    })
 }
 
 fn compare_multiple_of(old: Option<f64>, new: Option<f64>) -> Option<BoundChange> {
@@ -142,5 +145,8 @@ fn compare_multiple_of(old: Option<f64>, new: Option<f64>) -> Option<BoundChange
         }
         _ => return None,
     };
-    Some(BoundChange { effect, description: what })
+    Some(BoundChange {
+        effect,
+        description: what,
+    })
 }

@@ -1,11 +1,14 @@
 //! The expressions of a place.
 
-use super::Code;
+use super::ChangeCode;
 use crate::structural::uses_old_self;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
 
 /// What changed of the expressions of a place.
-pub(super) fn rule_changes(old: &[ValidationRule], new: &[ValidationRule]) -> Vec<(Code, String)> {
+pub(super) fn rule_changes(
+    old: &[ValidationRule],
+    new: &[ValidationRule],
+) -> Vec<(ChangeCode, String)> {
     let key = |it: &ValidationRule| (it.rule.clone(), it.optional_old_self);
     let gone = old
         .iter()
@@ -16,7 +19,7 @@ pub(super) fn rule_changes(old: &[ValidationRule], new: &[ValidationRule]) -> Ve
     let mut changes = Vec::new();
     for rule in gone {
         changes.push((
-            Code::RuleRemoved,
+            ChangeCode::RuleRemoved,
             format!("the rule {:?} is gone", rule.rule),
         ));
     }
@@ -27,20 +30,20 @@ pub(super) fn rule_changes(old: &[ValidationRule], new: &[ValidationRule]) -> Ve
         let before = old.iter().find(|it| key(it) == key(rule));
         if before.is_some_and(|before| before != rule) {
             let what = format!("what is said when {:?} is not met", rule.rule);
-            changes.push((Code::RuleMessageChanged, what));
+            changes.push((ChangeCode::RuleMessageChanged, what));
         }
     }
     changes
 }
 
-fn code_of(rule: &ValidationRule) -> Code {
+fn code_of(rule: &ValidationRule) -> ChangeCode {
     let is_optional = rule.optional_old_self == Some(true);
     if !uses_old_self(&rule.rule) {
-        Code::RuleAdded
+        ChangeCode::RuleAdded
     } else if accepts_unchanged(&rule.rule, is_optional) {
-        Code::RatchetingRuleAdded
+        ChangeCode::RatchetingRuleAdded
     } else {
-        Code::TransitionRuleAdded
+        ChangeCode::TransitionRuleAdded
     }
 }
 
@@ -61,7 +64,10 @@ fn accepts_unchanged(rule: &str, is_optional: bool) -> bool {
     };
     let alternatives = alternatives(&text);
     // Alone it does not let pass what was: it refuses everything else.
-    alternatives.len() > 1 && alternatives.iter().any(|it| forms.contains(&strip_parentheses(it)))
+    alternatives.len() > 1
+        && alternatives
+            .iter()
+            .any(|it| forms.contains(&strip_parentheses(it)))
 }
 
 /// The parts between `||` that are not in brackets or quotes. One with a condition has none: `a || b ? c : d` is another thing.
@@ -92,7 +98,9 @@ fn alternatives(text: &str) -> Vec<&str> {
 fn strip_parentheses(text: &str) -> &str {
     let inner = text.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
     match inner {
-        Some(inner) if !inner.contains(")||(") && !inner.contains(")&&(") => strip_parentheses(inner),
+        Some(inner) if !inner.contains(")||(") && !inner.contains(")&&(") => {
+            strip_parentheses(inner)
+        }
         _ => text,
     }
 }

@@ -1,6 +1,6 @@
 //! One change, and whom it hurts.
 
-use super::{Code, SchemaPath};
+use super::{ChangeCode, SchemaPath};
 use serde::Serialize;
 use std::fmt;
 
@@ -136,7 +136,7 @@ pub struct Change {
     /// Where it is.
     pub place: ChangeLocation,
     /// What kind of change it is.
-    pub code: Code,
+    pub code: ChangeCode,
     /// How bad it is.
     pub class: ChangeClass,
     /// What it does to the set of accepted values.
@@ -148,15 +148,25 @@ pub struct Change {
 }
 
 impl Change {
-    pub(super) fn for_definition(name: &str, field: &'static str, code: Code, what: String) -> Self {
+    pub(super) fn for_definition(
+        name: &str,
+        field: &'static str,
+        code: ChangeCode,
+        what: String,
+    ) -> Self {
         Self::new(name, ChangeLocation::Definition(field), code, what)
     }
 
-    pub(super) fn new(definition: &str, place: ChangeLocation, code: Code, description: String) -> Self {
+    pub(super) fn new(
+        definition: &str,
+        place: ChangeLocation,
+        code: ChangeCode,
+        description: String,
+    ) -> Self {
         let stored = match code {
-            Code::DefinitionRemoved | Code::StoredVersionRemoved | Code::ScopeChanged => {
-                StoredObjectsEffect::Gone
-            }
+            ChangeCode::DefinitionRemoved
+            | ChangeCode::StoredVersionRemoved
+            | ChangeCode::ScopeChanged => StoredObjectsEffect::Gone,
             _ => StoredObjectsEffect::Untouched,
         };
         Self {

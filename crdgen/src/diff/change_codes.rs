@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug)]
 pub struct ChangeCodeInfo {
     /// The kind.
-    pub code: Code,
+    pub code: ChangeCode,
     /// Its id, which is never used again.
     pub id: &'static str,
     /// Its name.
@@ -24,32 +24,32 @@ macro_rules! codes {
     ($($code:ident $id:literal $name:literal $class:ident $meaning:literal $advice:literal)*) => {
         /// A kind of change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Code {
+        pub enum ChangeCode {
             $(#[doc = $meaning] $code,)*
         }
 
         /// All kinds of changes, by their ids.
-        pub const CODES: &[Row] = &[
-            $(Row {
-                code: Code::$code,
+        pub const CODES: &[ChangeCodeInfo] = &[
+            $(ChangeCodeInfo {
+                code: ChangeCode::$code,
                 id: $id,
                 name: $name,
-                class: Class::$class,
+                class: ChangeClass::$class,
                 meaning: $meaning,
                 advice: $advice,
             },)*
         ];
 
-        impl Code {
+        impl ChangeCode {
             /// What is known of it.
             #[must_use]
-            pub const fn row(self) -> Row {
+            pub const fn info(self) -> ChangeCodeInfo {
                 match self {
-                    $(Self::$code => Row {
+                    $(Self::$code => ChangeCodeInfo {
                         code: self,
                         id: $id,
                         name: $name,
-                        class: Class::$class,
+                        class: ChangeClass::$class,
                         meaning: $meaning,
                         advice: $advice,
                     },)*
@@ -59,24 +59,24 @@ macro_rules! codes {
     };
 }
 
-impl Code {
+impl ChangeCode {
     /// Its id, such as `CD012`.
     #[must_use]
     pub const fn id(self) -> &'static str {
-        self.row().id
+        self.info().id
     }
 
     /// How bad it is, unless the place says otherwise.
     #[must_use]
     pub const fn class(self) -> ChangeClass {
-        self.row().class
+        self.info().class
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ChangeCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row = self.row();
-        write!(f, "{} {}", row.id, row.name)
+        let info = self.info();
+        write!(f, "{} {}", info.id, info.name)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::render::{Output, Report};
 use super::source::{self, Definitions, Source};
-use super::{ChangeClass, StoredObjectOutcome, compare, check_stored_objects};
+use super::{ChangeClass, StoredObjectOutcome, check_stored_objects, compare};
 use crate::structural::check::{NotStructural, check};
 use clap::Args;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -132,7 +132,9 @@ fn answer(
         skipped,
     };
     write(&report.text(arguments.output, is_coloured())?, out)?;
-    let failing = verdicts.iter().any(|it| it.fate > StoredObjectOutcome::LosesFields);
+    let failing = verdicts
+        .iter()
+        .any(|it| it.fate > StoredObjectOutcome::LosesFields);
     Ok(if failing {
         ChangeClass::Breaking
     } else {

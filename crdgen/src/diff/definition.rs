@@ -1,6 +1,6 @@
 //! What is said of a kind and its versions, beside the schemas.
 
-use super::{Change, ChangeClass, Code, Effect, ChangeLocation, schema};
+use super::{Change, ChangeClass, ChangeCode, ChangeLocation, Effect, schema};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
 };
@@ -31,7 +31,13 @@ pub(super) fn compare(
         let before = find(old, &version.name);
         if before.is_none() {
             let what = "the version is new".to_owned();
-            changes.push(version_change(name, version, "", Code::VersionAdded, what));
+            changes.push(version_change(
+                name,
+                version,
+                "",
+                ChangeCode::VersionAdded,
+                what,
+            ));
         }
         if before.is_none_or(|before| !before.served && version.served) {
             changes.extend(changes_without_conversion(name, old, new, version));
@@ -44,7 +50,7 @@ fn version_change(
     name: &str,
     version: &CustomResourceDefinitionVersion,
     field: &'static str,
-    code: Code,
+    code: ChangeCode,
     what: String,
 ) -> Change {
     Change::new(
@@ -101,19 +107,19 @@ fn version_removed(
     let stored = is_stored(old, &version.name);
     let (code, what) = if version.storage || stored == Some(true) {
         (
-            Code::StoredVersionRemoved,
+            ChangeCode::StoredVersionRemoved,
             "the version is gone, and objects are stored in it",
         )
     } else if version.served {
-        (Code::VersionRemoved, "the version is gone")
+        (ChangeCode::VersionRemoved, "the version is gone")
     } else {
         (
-            Code::UnservedVersionRemoved,
+            ChangeCode::UnservedVersionRemoved,
             "the version is gone, which was not served",
         )
     };
     let change = version_change(name, version, "", code, what.to_owned());
-    if code == Code::UnservedVersionRemoved && stored == Some(false) {
+    if code == ChangeCode::UnservedVersionRemoved && stored == Some(false) {
         return change.with_class(ChangeClass::Compatible);
     }
     change

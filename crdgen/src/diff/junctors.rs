@@ -4,7 +4,10 @@ use super::Effect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
 /// The junctors that say something else, and what that does.
-pub(super) fn junctor_changes(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<(&'static str, Effect)> {
+pub(super) fn junctor_changes(
+    old: &JSONSchemaProps,
+    new: &JSONSchemaProps,
+) -> Vec<(&'static str, Effect)> {
     let (old, new) = (without_form(old), without_form(new));
     let of = |it: &Option<Vec<JSONSchemaProps>>| it.clone().unwrap_or_default();
     let lists = [

@@ -80,7 +80,7 @@ impl Report<'_> {
                     change.description, change.code
                 )?;
                 if change.class != ChangeClass::Compatible {
-                    let row = change.code.row();
+                    let row = change.code.info();
                     writeln!(out, "    {}; {}", row.meaning, change.stored)?;
                     writeln!(out, "    {}", row.advice)?;
                 }
@@ -132,7 +132,8 @@ impl Report<'_> {
     }
 
     fn json(&self) -> Value {
-        let changes: Vec<JsonChange<'_>> = self.changes.iter().map(JsonChange::from_change).collect();
+        let changes: Vec<JsonChange<'_>> =
+            self.changes.iter().map(JsonChange::from_change).collect();
         json!({
             "class": self.class().as_str(),
             "counts": {
@@ -153,7 +154,7 @@ impl Report<'_> {
             writeln!(out, "| class | where | what | means | do |")?;
             writeln!(out, "| --- | --- | --- | --- | --- |")?;
             for change in changes {
-                let row = change.code.row();
+                let row = change.code.info();
                 let cells = [
                     change.class.to_string(),
                     format!("`{}`", change.place),
@@ -165,7 +166,9 @@ impl Report<'_> {
             }
         }
         let failing = self.verdicts.into_iter().flatten();
-        let mut failing = failing.filter(|it| it.fate != StoredObjectOutcome::Passes).peekable();
+        let mut failing = failing
+            .filter(|it| it.fate != StoredObjectOutcome::Passes)
+            .peekable();
         if failing.peek().is_some() {
             writeln!(
                 out,
@@ -201,7 +204,7 @@ struct JsonChange<'a> {
 
 impl<'a> JsonChange<'a> {
     fn from_change(change: &'a Change) -> Self {
-        let row = change.code.row();
+        let row = change.code.info();
         Self {
             definition: &change.definition,
             version: change.place.version(),

@@ -1,7 +1,10 @@
 //! Two schemas, place by place.
 
 use super::bounds::bound_changes;
-use super::{Change, Code, Effect, ChangeLocation, SchemaPath, StoredObjectsEffect, junctors, cel_rules};
+use super::{
+    Change, ChangeCode, ChangeLocation, Effect, SchemaPath, StoredObjectsEffect, cel_rules,
+    junctors,
+};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -101,7 +104,7 @@ impl SchemaComparison<'_> {
     fn report(
         &mut self,
         path: &SchemaPath,
-        code: Code,
+        code: ChangeCode,
         effect: Effect,
         stored: StoredObjectsEffect,
         what: String,
@@ -145,8 +148,14 @@ impl SchemaComparison<'_> {
         );
         if !names.is_empty() {
             let what = format!("the {} reads differently", names.join(" and the "));
-            let code = Code::DescriptionChanged;
-            self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
+            let code = ChangeCode::DescriptionChanged;
+            self.report(
+                &at.path,
+                code,
+                Effect::Same,
+                StoredObjectsEffect::Untouched,
+                what,
+            );
         }
     }
 
@@ -155,9 +164,9 @@ impl SchemaComparison<'_> {
         for bound in bound_changes(old, new) {
             let is_wider = bound.effect == Effect::Wider;
             let code = if is_wider {
-                Code::BoundLoosened
+                ChangeCode::BoundLoosened
             } else {
-                Code::BoundTightened
+                ChangeCode::BoundTightened
             };
             self.report_bound(at, code, bound.effect, bound.description);
         }
@@ -167,16 +176,16 @@ impl SchemaComparison<'_> {
         for (name, effect) in junctors::junctor_changes(old, new) {
             let is_wider = effect == Effect::Wider;
             let code = if is_wider {
-                Code::JunctorLoosened
+                ChangeCode::JunctorLoosened
             } else {
-                Code::JunctorChanged
+                ChangeCode::JunctorChanged
             };
             self.report_bound(at, code, effect, format!("{name} says something else"));
         }
     }
 
     /// Something that takes values away, or gives some.
-    fn report_bound(&mut self, at: &Cursor, code: Code, effect: Effect, what: String) {
+    fn report_bound(&mut self, at: &Cursor, code: ChangeCode, effect: Effect, what: String) {
         let stored = if effect == Effect::Wider {
             StoredObjectsEffect::Untouched
         } else {
@@ -194,14 +203,14 @@ impl SchemaComparison<'_> {
             (None, None) => return,
             (Some(_), None) => {
                 let what = "any value is accepted, not only some".to_owned();
-                return self.report_bound(at, Code::EnumWidened, Effect::Wider, what);
+                return self.report_bound(at, ChangeCode::EnumWidened, Effect::Wider, what);
             }
             (None, Some(after)) => {
                 let what = format!(
                     "only {} are accepted",
                     shown(&after.iter().collect::<Vec<_>>())
                 );
-                return self.report_bound(at, Code::EnumNarrowed, Effect::Narrower, what);
+                return self.report_bound(at, ChangeCode::EnumNarrowed, Effect::Narrower, what);
             }
             (Some(before), Some(after)) => (before, after),
         };
@@ -209,11 +218,11 @@ impl SchemaComparison<'_> {
         let come: Vec<&JSON> = after.iter().filter(|it| !before.contains(it)).collect();
         if !come.is_empty() {
             let what = format!("{} is accepted", shown(&come));
-            self.report_bound(at, Code::EnumWidened, Effect::Wider, what);
+            self.report_bound(at, ChangeCode::EnumWidened, Effect::Wider, what);
         }
         if !gone.is_empty() {
             let what = format!("{} is no longer accepted", shown(&gone));
-            self.report_bound(at, Code::EnumNarrowed, Effect::Narrower, what);
+            self.report_bound(at, ChangeCode::EnumNarrowed, Effect::Narrower, what);
         }
     }
 
@@ -221,15 +230,15 @@ impl SchemaComparison<'_> {
         match (&old.pattern, &new.pattern) {
             (Some(before), None) => {
                 let what = format!("the pattern {before:?} is gone");
-                self.report_bound(at, Code::PatternRemoved, Effect::Wider, what);
+                self.report_bound(at, ChangeCode::PatternRemoved, Effect::Wider, what);
             }
             (None, Some(after)) => {
                 let what = format!("the pattern {after:?} is new");
-                self.report_bound(at, Code::PatternChanged, Effect::Narrower, what);
+                self.report_bound(at, ChangeCode::PatternChanged, Effect::Narrower, what);
             }
             (Some(before), Some(after)) if before != after => {
                 let what = format!("the pattern is {after:?}, it was {before:?}");
-                self.report_bound(at, Code::PatternChanged, Effect::Unclear, what);
+                self.report_bound(at, ChangeCode::PatternChanged, Effect::Unclear, what);
             }
             _ => {}
         }
@@ -243,11 +252,17 @@ impl SchemaComparison<'_> {
         let what = format!("the format is {}, it was {}", name(new), name(old));
         match types::format_effect(old, new) {
             Effect::Same => {
-                let code = Code::FormatLoosened;
-                self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
+                let code = ChangeCode::FormatLoosened;
+                self.report(
+                    &at.path,
+                    code,
+                    Effect::Same,
+                    StoredObjectsEffect::Untouched,
+                    what,
+                );
             }
-            Effect::Wider => self.report_bound(at, Code::FormatLoosened, Effect::Wider, what),
-            effect => self.report_bound(at, Code::FormatChanged, effect, what),
+            Effect::Wider => self.report_bound(at, ChangeCode::FormatLoosened, Effect::Wider, what),
+            effect => self.report_bound(at, ChangeCode::FormatChanged, effect, what),
         }
     }
 
@@ -268,14 +283,20 @@ impl SchemaComparison<'_> {
                 ("atomic", _) => (Effect::Narrower, StoredObjectsEffect::Duplicates),
                 _ => (Effect::Unclear, StoredObjectsEffect::Duplicates),
             };
-            self.report(&at.path, Code::ListTypeChanged, effect, stored, what);
+            self.report(&at.path, ChangeCode::ListTypeChanged, effect, stored, what);
         }
         let map = |it: &JSONSchemaProps| it.x_kubernetes_map_type.clone();
         let map = |it| map(it).unwrap_or_else(|| "granular".to_owned());
         if map(old) != map(new) {
             let what = format!("the object is {}, it was {}", map(new), map(old));
-            let code = Code::MapTypeChanged;
-            self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
+            let code = ChangeCode::MapTypeChanged;
+            self.report(
+                &at.path,
+                code,
+                Effect::Same,
+                StoredObjectsEffect::Untouched,
+                what,
+            );
         }
     }
 
@@ -291,23 +312,35 @@ impl SchemaComparison<'_> {
             let path = at.path.field(name);
             let child = property(new, name);
             if child.is_some_and(|it| it.default.is_some()) {
-                let code = Code::RequiredWithDefaultAdded;
+                let code = ChangeCode::RequiredWithDefaultAdded;
                 let what = "it is required, and has a default".to_owned();
-                self.report(&path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
+                self.report(
+                    &path,
+                    code,
+                    Effect::Same,
+                    StoredObjectsEffect::Untouched,
+                    what,
+                );
                 continue;
             }
             let is_new = child.is_some() && !children::accepts_field(old, name);
             let code = if is_new {
-                Code::RequiredFieldAdded
+                ChangeCode::RequiredFieldAdded
             } else {
-                Code::RequiredAdded
+                ChangeCode::RequiredAdded
             };
             let what = if is_new {
                 "it is new, and required"
             } else {
                 "it is required"
             };
-            self.report(&path, code, Effect::Narrower, at.stored_until(), what.to_owned());
+            self.report(
+                &path,
+                code,
+                Effect::Narrower,
+                at.stored_until(),
+                what.to_owned(),
+            );
         }
         for name in old
             .required
@@ -316,7 +349,7 @@ impl SchemaComparison<'_> {
             .filter(|name| !is_in(new, name))
         {
             let what = "it may be left out".to_owned();
-            let code = Code::RequiredRemoved;
+            let code = ChangeCode::RequiredRemoved;
             self.report(
                 &at.path.field(name),
                 code,
@@ -331,9 +364,13 @@ impl SchemaComparison<'_> {
         let of = |it: &JSONSchemaProps| it.x_kubernetes_validations.clone().unwrap_or_default();
         for (code, what) in cel_rules::rule_changes(&of(old), &of(new)) {
             let (effect, stored) = match code {
-                Code::TransitionRuleAdded => (Effect::Narrower, StoredObjectsEffect::EveryUpdate),
-                Code::RuleAdded | Code::RatchetingRuleAdded => (Effect::Narrower, at.stored_until()),
-                Code::RuleRemoved => (Effect::Wider, StoredObjectsEffect::Untouched),
+                ChangeCode::TransitionRuleAdded => {
+                    (Effect::Narrower, StoredObjectsEffect::EveryUpdate)
+                }
+                ChangeCode::RuleAdded | ChangeCode::RatchetingRuleAdded => {
+                    (Effect::Narrower, at.stored_until())
+                }
+                ChangeCode::RuleRemoved => (Effect::Wider, StoredObjectsEffect::Untouched),
                 _ => (Effect::Same, StoredObjectsEffect::Untouched),
             };
             self.report(&at.path, code, effect, stored, what);

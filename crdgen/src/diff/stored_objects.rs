@@ -82,7 +82,11 @@ pub fn check_stored_objects(
             .find(|it| it.served && it.name == version);
         let schema = served.and_then(|it| it.schema.as_ref()?.open_api_v3_schema.as_ref());
         let Some(schema) = schema else {
-            verdicts.push(StoredObjectReport::new(object, definition, StoredObjectOutcome::Unserved));
+            verdicts.push(StoredObjectReport::new(
+                object,
+                definition,
+                StoredObjectOutcome::Unserved,
+            ));
             continue;
         };
         let key = (name_of(definition), version.to_owned());
@@ -131,7 +135,11 @@ fn check_object(
 }
 
 impl StoredObjectReport {
-    fn new(object: &Value, definition: &CustomResourceDefinition, fate: StoredObjectOutcome) -> Self {
+    fn new(
+        object: &Value,
+        definition: &CustomResourceDefinition,
+        fate: StoredObjectOutcome,
+    ) -> Self {
         let of = |name: &str| {
             let value = object.get("metadata").and_then(|it| it.get(name));
             value.and_then(Value::as_str).map(str::to_owned)

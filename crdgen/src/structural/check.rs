@@ -5,11 +5,11 @@
 //! `complete.go`, `defaulting/validation.go`, and `pkg/apis/apiextensions/validation/validation.go`). Not held is what
 //! expressions cost; the API server estimates that by its own tables.
 
+mod cel_and_patterns;
 mod defaults;
 mod lists;
 mod nested;
 mod properties;
-mod cel_and_patterns;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,

@@ -1,6 +1,6 @@
 //! The commands `migration` and `removal`.
 
-use super::{RemovalError, definition_name, removal_blockers, migration};
+use super::{RemovalError, definition_name, migration, removal_blockers};
 use crate::diff::source::{self, Source};
 use crate::yaml::{self, YamlError};
 use clap::{Args, ValueEnum};
@@ -112,10 +112,14 @@ struct MigrationRow {
 /// When something cannot be read or written.
 pub fn migrate(arguments: &Migrate, out: &mut dyn Write) -> Result<(), Error> {
     let definitions = arguments.about.definitions()?;
-    let rows: Vec<MigrationRow> = definitions.iter().map(MigrationRow::from_definition).collect();
+    let rows: Vec<MigrationRow> = definitions
+        .iter()
+        .map(MigrationRow::from_definition)
+        .collect();
     let text = match arguments.about.output {
         Output::Human => {
-            let texts: Result<Vec<String>, YamlError> = rows.iter().map(MigrationRow::text).collect();
+            let texts: Result<Vec<String>, YamlError> =
+                rows.iter().map(MigrationRow::text).collect();
             texts?.join("---\n")
         }
         Output::Json => format!("{:#}\n", json!(rows)),
@@ -158,7 +162,11 @@ pub fn remove(arguments: &Remove, out: &mut dyn Write) -> Result<bool, Error> {
     Ok(may_go)
 }
 
-fn removal_json(definition: &CustomResourceDefinition, version: &str, found: &[RemovalError]) -> Value {
+fn removal_json(
+    definition: &CustomResourceDefinition,
+    version: &str,
+    found: &[RemovalError],
+) -> Value {
     let hindrances = found
         .iter()
         .map(|it| json!({"reason": it.reason(), "text": it.to_string()}));

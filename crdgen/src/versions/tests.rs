@@ -47,7 +47,8 @@ fn json(definition: &CustomResourceDefinition) -> Value {
 fn combined_definition_has_all_versions() {
     let warning = "samples.example.com/v1alpha1 goes with release 2; use v1beta1";
     let versions = vec![
-        Version::served(definition_of_version("v1alpha1")).deprecated(Deprecation::Warning(warning.to_owned())),
+        Version::served(definition_of_version("v1alpha1"))
+            .deprecated(Deprecation::Warning(warning.to_owned())),
         Version::stored(definition_of_version("v1beta1")),
     ];
     let whole = json(&combine(versions, webhook(&service())).unwrap());
@@ -183,11 +184,18 @@ fn same_schemas_need_no_conversion() {
     let mut second = definition_of_version("v1beta1");
     second.spec.versions[0].name = "v1".to_owned();
     let whole = combine(
-        vec![Version::served(definition_of_version("v1beta1")), Version::stored(second)],
+        vec![
+            Version::served(definition_of_version("v1beta1")),
+            Version::stored(second),
+        ],
         Conversion::None,
     );
     assert_eq!(whole.unwrap().spec.conversion, None);
-    let one = combine(vec![Version::stored(definition_of_version("v1beta1"))], Conversion::None).unwrap();
+    let one = combine(
+        vec![Version::stored(definition_of_version("v1beta1"))],
+        Conversion::None,
+    )
+    .unwrap();
     assert_eq!(one.spec.versions.len(), 1);
 }
 
@@ -200,7 +208,10 @@ fn check_rejected(versions: Vec<Version>, expected: &str) {
 
 #[test]
 fn invalid_version_sets_are_rejected() {
-    let (older, newer) = (|| definition_of_version("v1alpha1"), || definition_of_version("v1beta1"));
+    let (older, newer) = (
+        || definition_of_version("v1alpha1"),
+        || definition_of_version("v1beta1"),
+    );
     let name = "reservations.samples.example.com";
     check_rejected(vec![], "there are no versions; give at least one");
     check_rejected(

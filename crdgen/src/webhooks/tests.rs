@@ -241,7 +241,9 @@ fn check_users(kinds: &str, operations: &str, config: &Value, expected: &[&str])
          validations: [{{expression: 'true'}}]\n---\n"
     );
     let name = "a.md".to_owned();
-    let rules = crate::user_rule_dirs::compile(&[lockkeeper_policies::user_rules::Source { name, text }]).unwrap();
+    let rules =
+        crate::user_rule_dirs::compile(&[lockkeeper_policies::user_rules::Source { name, text }])
+            .unwrap();
     let config = serde_json::from_value(config.clone()).unwrap();
     let settings = lockkeeper_policies::registry::settings_with(&config, rules).unwrap();
     let kinds = registrations(&config.webhook.foreign_kinds, &settings);

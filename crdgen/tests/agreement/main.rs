@@ -14,15 +14,15 @@
 mod generator;
 mod rules;
 
-use generator::{Rng, random_change, examples};
+use generator::{Rng, examples, random_change};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context as Cel, Program, Value as Said};
 use lockkeeper_crdgen::admission_policies::cel_rewrite;
-use lockkeeper_crdgen::{definitions, cel};
+use lockkeeper_crdgen::{cel, definitions};
 use lockkeeper_policies::rule::RuleInfo;
 use lockkeeper_policies::settings::Settings;
-use rules::{Schema, rule_check, rules, cel_expressions, version};
+use rules::{Schema, cel_expressions, rule_check, rules, version};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -236,7 +236,8 @@ struct Policy(Vec<Program>);
 
 fn policy(rule: &RuleInfo) -> Policy {
     let all = cel_expressions(rule).into_iter();
-    let asked = all.map(|it| Program::compile(&cel_rewrite::rewrite_for_object(&it, rule.ratchets)).unwrap());
+    let asked = all
+        .map(|it| Program::compile(&cel_rewrite::rewrite_for_object(&it, rule.ratchets)).unwrap());
     Policy(asked.collect())
 }
 

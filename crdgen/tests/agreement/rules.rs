@@ -5,13 +5,13 @@ use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
-use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::cel::CelRule;
-use lockkeeper_policies::validated_kind::ValidatedKind;
+use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context, Layer, RuleInfo};
 use lockkeeper_policies::schema::StructuralSchema;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Value, json};
 
 /// What a rule says of an object that is made, or changed from another.

@@ -123,7 +123,8 @@ fn crdify_verdicts_match_record() {
 }
 
 /// The part of the page below this line is made from the code and the cases.
-const PAGE_HEADER: &str = "<!-- Made by UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test diff -->\n";
+const PAGE_HEADER: &str =
+    "<!-- Made by UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test diff -->\n";
 
 #[test]
 fn crdify_page_is_current() {

@@ -17,7 +17,9 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 /// Some keywords, of those that are given.
-fn random_subset(keywords: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Map<String, Value>> {
+fn random_subset(
+    keywords: Vec<(&'static str, BoxedStrategy<Value>)>,
+) -> BoxedStrategy<Map<String, Value>> {
     let each: Vec<BoxedStrategy<Option<(String, Value)>>> = keywords
         .into_iter()
         .map(|(key, value)| {
@@ -137,7 +139,10 @@ fn schema() -> BoxedStrategy<Value> {
                 let all = with(json!({"type": "object", "properties": properties}), more);
                 with(all, junctors)
             });
-            let map = (inner.clone(), random_subset(vec![("maxProperties", number(4))]));
+            let map = (
+                inner.clone(),
+                random_subset(vec![("maxProperties", number(4))]),
+            );
             let map = map.prop_map(|(entry, more)| {
                 with(
                     json!({"type": "object", "additionalProperties": entry}),
@@ -356,7 +361,8 @@ fn compatible_changes_keep_values_valid() {
             new = random_edit(new, &mut seeds, &other);
         }
         let (old, new) = (root(&old), root(&with_valid_defaults(new)));
-        let (Ok(before), Ok(after)) = (StructuralSchema::new(&old), StructuralSchema::new(&new)) else {
+        let (Ok(before), Ok(after)) = (StructuralSchema::new(&old), StructuralSchema::new(&new))
+        else {
             return Ok(());
         };
         let is_compatible = is_compatible(&old, &new);

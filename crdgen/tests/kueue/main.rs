@@ -14,7 +14,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
-use lockkeeper_crdgen::diff::{Change, Code, Effect, SchemaPath, compare_schemas};
+use lockkeeper_crdgen::diff::{Change, ChangeCode, Effect, SchemaPath, compare_schemas};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,11 +58,14 @@ impl FieldVerdict {
 
     fn from_change(change: &Change) -> Self {
         match (change.code, change.effect) {
-            (Code::FieldRemoved, _) => Self::Missing,
-            (Code::FieldAdded | Code::RequiredFieldAdded, _) => Self::OnlyHere,
-            (Code::DefaultAdded | Code::DefaultRemoved | Code::DefaultChanged, _) => Self::Differs,
+            (ChangeCode::FieldRemoved, _) => Self::Missing,
+            (ChangeCode::FieldAdded | ChangeCode::RequiredFieldAdded, _) => Self::OnlyHere,
+            (
+                ChangeCode::DefaultAdded | ChangeCode::DefaultRemoved | ChangeCode::DefaultChanged,
+                _,
+            ) => Self::Differs,
             (_, Effect::Narrower | Effect::Unclear) => Self::Narrower,
-            (_, Effect::Wider) | (Code::DefaultOfRequiredAdded, _) => Self::Wider,
+            (_, Effect::Wider) | (ChangeCode::DefaultOfRequiredAdded, _) => Self::Wider,
             (_, Effect::Same) => Self::Same,
         }
     }
@@ -173,12 +176,12 @@ fn paths(schema: &JSONSchemaProps, at: &SchemaPath, out: &mut BTreeSet<SchemaPat
 fn is_value_change(change: &Change) -> bool {
     !matches!(
         change.code,
-        Code::DescriptionChanged
-            | Code::RuleAdded
-            | Code::RuleRemoved
-            | Code::RuleMessageChanged
-            | Code::RatchetingRuleAdded
-            | Code::TransitionRuleAdded
+        ChangeCode::DescriptionChanged
+            | ChangeCode::RuleAdded
+            | ChangeCode::RuleRemoved
+            | ChangeCode::RuleMessageChanged
+            | ChangeCode::RatchetingRuleAdded
+            | ChangeCode::TransitionRuleAdded
     )
 }
 
@@ -199,7 +202,8 @@ fn rows(kind: &'static str, plural: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for path in all.iter().map(ToString::to_string) {
         // What is below a field that only one has, only that one has.
-        let is_alone = |it: &Row| it.verdict == FieldVerdict::Missing || it.verdict == FieldVerdict::OnlyHere;
+        let is_alone =
+            |it: &Row| it.verdict == FieldVerdict::Missing || it.verdict == FieldVerdict::OnlyHere;
         let is_below = |it: &Row| {
             let rest = path.strip_prefix(&it.path);
             rest.is_some_and(|rest| rest.starts_with(['.', '[']))
@@ -210,7 +214,11 @@ fn rows(kind: &'static str, plural: &str) -> Vec<Row> {
         let of_it = changes.remove(&path).unwrap_or_default();
         rows.push(Row {
             kind,
-            verdict: of_it.iter().map(FieldVerdict::from_change).max().unwrap_or(FieldVerdict::Same),
+            verdict: of_it
+                .iter()
+                .map(FieldVerdict::from_change)
+                .max()
+                .unwrap_or(FieldVerdict::Same),
             what: of_it.into_iter().map(|it| it.description).collect(),
             path,
         });

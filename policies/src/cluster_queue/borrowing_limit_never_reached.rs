@@ -1,10 +1,10 @@
 #![doc = include_str!("borrowing_limit_never_reached.md")]
 
+use crate::cohort_trees::queue_summary::QueueView;
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cohort_trees::queue_summary::QueueView;
 use lockkeeper_api::config::Action;
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {

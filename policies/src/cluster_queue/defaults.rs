@@ -1,7 +1,7 @@
 //! What is filled in for a ClusterQueue.
 
+use crate::cel_defaults::{CelDefault, FieldDefault};
 use crate::defaulting::Defaults;
-use crate::cel_defaults::{FieldDefault, CelDefault};
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohortPolicy, FlavorSearch, Preemption, QueueingStrategy, StopPolicy,

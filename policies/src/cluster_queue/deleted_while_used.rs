@@ -23,7 +23,10 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
 }
 
 fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
-    let doors = context.cluster.tree(T::PROJECT).local_queues(queue.name(), NAMED_MAX);
+    let doors = context
+        .cluster
+        .tree(T::PROJECT)
+        .local_queues(queue.name(), NAMED_MAX);
     let who = match doors.total {
         0 => return,
         1 => "1 LocalQueue still leads to it".to_owned(),

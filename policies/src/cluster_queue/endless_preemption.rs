@@ -1,11 +1,11 @@
 #![doc = include_str!("endless_preemption.md")]
 
-use crate::preemption_loops::{CrossQueueScope, RULE, PreemptionRules, LoopVerdict};
-use crate::finding::Findings;
-use crate::quota::QueueFields;
-use crate::rule::{Check, Context, Layer, Rule};
 use crate::cohort_trees::Project;
 use crate::cohort_trees::queue_summary::QueueView;
+use crate::finding::Findings;
+use crate::preemption_loops::{CrossQueueScope, LoopVerdict, PreemptionRules, RULE};
+use crate::quota::QueueFields;
+use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::{Action, Algorithm};
 use lockkeeper_api::field_path::FieldPath;
 
@@ -28,7 +28,8 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
         is_damped: !context.settings.is_undamped && T::PROJECT == Project::Lockkeeper,
     };
     let hunter = queue.queue_preemption();
-    let is_peaceful = !hunter.preempts_within_queue && hunter.cross_queue_scope == CrossQueueScope::Never;
+    let is_peaceful =
+        !hunter.preempts_within_queue && hunter.cross_queue_scope == CrossQueueScope::Never;
     if is_peaceful || rules.is_damped {
         // Nothing is left to be looked at, as for most queues.
         return;
@@ -42,8 +43,12 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     if standing.loop_verdict(rules) == LoopVerdict::Unknown {
         let reach = match hunter.cross_queue_scope {
             CrossQueueScope::Any => "it preempts in other queues whatever the priority",
-            CrossQueueScope::Never | CrossQueueScope::LowerPriority if hunter.may_borrow => "it preempts and borrows",
-            CrossQueueScope::Never | CrossQueueScope::LowerPriority => "others of its cohort preempt and borrow",
+            CrossQueueScope::Never | CrossQueueScope::LowerPriority if hunter.may_borrow => {
+                "it preempts and borrows"
+            }
+            CrossQueueScope::Never | CrossQueueScope::LowerPriority => {
+                "others of its cohort preempt and borrow"
+            }
         };
         out.invalid(
             FieldPath::new("spec.preemption"),

@@ -1,4 +1,4 @@
-#![doc = include_str!("preference_without_search.md")]
+#![doc = include_str!("flavor_preference_unused.md")]
 
 use crate::cel::CelRule;
 use crate::finding::Findings;
@@ -32,7 +32,7 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
         action: T::ACTION,
         covers: &["cq-fungibility-preference-needs-try-next"],
         layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
-        doc: include_str!("preference_without_search.md"),
+        doc: include_str!("flavor_preference_unused.md"),
         check: Check::Object(check::<T>),
     }
 }

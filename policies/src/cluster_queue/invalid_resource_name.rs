@@ -1,4 +1,4 @@
-#![doc = include_str!("resource_name_no_label_key.md")]
+#![doc = include_str!("invalid_resource_name.md")]
 
 use crate::cel::CelRule;
 use crate::finding::Findings;
@@ -32,7 +32,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
             "cohort-resource-groups-semantics",
         ],
         layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
-        doc: include_str!("resource_name_no_label_key.md"),
+        doc: include_str!("invalid_resource_name.md"),
         check: Check::Object(check::<T>),
     }
 }

@@ -1,10 +1,10 @@
-#![doc = include_str!("nobody_to_lend_to.md")]
+#![doc = include_str!("lending_limit_without_borrower.md")]
 
+use crate::cohort_trees::queue_summary::QueueView;
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cohort_trees::queue_summary::QueueView;
 use lockkeeper_api::config::Action;
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
@@ -15,7 +15,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
         action: Action::Audit,
         covers: &[],
         layers: &[Layer::Webhook],
-        doc: include_str!("nobody_to_lend_to.md"),
+        doc: include_str!("lending_limit_without_borrower.md"),
         check: Check::Context(check::<T>),
     }
 }

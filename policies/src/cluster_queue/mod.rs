@@ -7,28 +7,28 @@ mod defaults;
 pub(crate) mod deleted_while_used;
 pub(crate) mod endless_preemption;
 pub(crate) mod flavor_listed_twice;
+pub(crate) mod flavor_preference_unused;
 pub(crate) mod invalid_fair_sharing_weight;
 pub(crate) mod invalid_namespace_selector;
+pub(crate) mod invalid_resource_name;
 pub(crate) mod lending_limit_above_nominal;
+pub(crate) mod lending_limit_without_borrower;
 pub(crate) mod limit_without_cohort;
 pub(crate) mod negative_quota;
-pub(crate) mod lending_limit_without_borrower;
 pub(crate) mod nodes_counted_twice;
 pub(crate) mod policy_under_fair_sharing;
 pub(crate) mod policy_without_cohort;
-pub(crate) mod flavor_preference_unused;
 pub(crate) mod quota_too_large;
 pub(crate) mod resource_covered_twice;
-pub(crate) mod invalid_resource_name;
 pub(crate) mod strict_fifo_blocked_forever;
 pub(crate) mod threshold_below_every_class;
 pub(crate) mod threshold_without_policy;
 pub(crate) mod unknown_flavor;
 
-use crate::defaulting::Defaults;
 use crate::cel_defaults::CelDefault;
-use crate::validated_kind::ValidatedKind;
+use crate::defaulting::Defaults;
 use crate::rule::{Context, Operation, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::ClusterQueue;
 
 /// The rules for both kinds of ClusterQueues, between those of one kind.
@@ -43,17 +43,17 @@ macro_rules! queue_rules {
             crate::cluster_queue::flavor_listed_twice::rule(),
             crate::cluster_queue::lending_limit_above_nominal::rule(),
             crate::cluster_queue::negative_quota::rule(),
-            crate::cluster_queue::resource_name_no_label_key::rule(),
+            crate::cluster_queue::invalid_resource_name::rule(),
             crate::cluster_queue::quota_too_large::rule(),
             crate::cluster_queue::invalid_namespace_selector::rule(),
-            crate::cluster_queue::preference_without_search::rule(),
+            crate::cluster_queue::flavor_preference_unused::rule(),
             crate::cluster_queue::invalid_fair_sharing_weight::rule(),
             crate::cluster_queue::unknown_flavor::rule(),
             crate::cluster_queue::deleted_while_used::rule(),
             crate::cluster_queue::nodes_counted_twice::rule(),
-            crate::cluster_queue::nobody_to_lend_to::rule(),
+            crate::cluster_queue::lending_limit_without_borrower::rule(),
             crate::cluster_queue::borrowing_limit_never_reached::rule(),
-            crate::cluster_queue::strict_order_by_creation::rule(),
+            crate::cluster_queue::strict_fifo_blocked_forever::rule(),
             crate::cluster_queue::policy_under_fair_sharing::rule(),
             crate::cluster_queue::threshold_below_every_class::rule(),
             crate::cluster_queue::policy_without_cohort::rule(),

@@ -8,7 +8,7 @@ use crate::rule::{Check, Layer, Rule};
 
 macro_rules! not_negative {
     ($field:literal) => {
-        Expression::new(
+        CelRule::new(
             "spec.resourceGroups[].flavors[].resources[]",
             concat!(
                 "!(",
@@ -19,13 +19,13 @@ macro_rules! not_negative {
             ),
             "must be 0 or more",
         )
-        .detailed(concat!(
+        .message_expression(concat!(
             "'\"' + string(self.",
             $field,
             ") + '\": must be 0 or more'"
         ))
-        .blaming(concat!(".", $field))
-        .kept(same_amount!($field))
+        .field_path(concat!(".", $field))
+        .unchanged_when(same_amount!($field))
     };
 }
 

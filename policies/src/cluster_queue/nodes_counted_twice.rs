@@ -1,10 +1,10 @@
 #![doc = include_str!("nodes_counted_twice.md")]
 
+use crate::cohort_trees::{NodeKind, Tree};
 use crate::finding::{Findings, quoted};
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cohort_trees::{NodeKind, Tree};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::quota::FlavorQuotas;
 
@@ -30,9 +30,9 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
     quota::visit_flavors(object.groups(), out, |flavor, path, out| {
         let both = tree.same_node_flavors(&flavor.name).find_map(|other| {
             let resource = counted_resource(flavor, |resource| {
-                own.iter()
-                    .any(|it| it.name == other && counted_resource(it, |name| name == resource).is_some())
-                    || is_counted_elsewhere(tree, other, resource, (T::NODE, object.name()))
+                own.iter().any(|it| {
+                    it.name == other && counted_resource(it, |name| name == resource).is_some()
+                }) || is_counted_elsewhere(tree, other, resource, (T::NODE, object.name()))
             })?;
             Some((other, resource))
         });
@@ -61,7 +61,12 @@ fn counted_resource(flavor: &FlavorQuotas, holds: impl Fn(&str) -> bool) -> Opti
 }
 
 /// Whether anybody else has quota of a resource of this flavor that no admission check watches.
-fn is_counted_elsewhere(tree: &Tree, flavor: &str, resource: &str, except: (NodeKind, &str)) -> bool {
+fn is_counted_elsewhere(
+    tree: &Tree,
+    flavor: &str,
+    resource: &str,
+    except: (NodeKind, &str),
+) -> bool {
     tree.users(flavor).any(|((kind, name), facts)| {
         let nominal = facts.quotas.get((flavor, resource)).map(|it| it.nominal);
         (*kind, name.as_str()) != except

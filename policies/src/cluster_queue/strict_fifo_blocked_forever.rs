@@ -1,4 +1,4 @@
-#![doc = include_str!("strict_order_by_creation.md")]
+#![doc = include_str!("strict_fifo_blocked_forever.md")]
 
 use crate::finding::Findings;
 use crate::quota::QueueFields;
@@ -14,7 +14,7 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
         action: Action::Warn,
         covers: &[],
         layers: &[Layer::Webhook],
-        doc: include_str!("strict_order_by_creation.md"),
+        doc: include_str!("strict_fifo_blocked_forever.md"),
         check: Check::Context(check::<T>),
     }
 }

@@ -22,7 +22,10 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
 }
 
 fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
-    let (Some(threshold), Some(_)) = (queue.max_priority_threshold(), queue.borrow_preemption_policy()) else {
+    let (Some(threshold), Some(_)) = (
+        queue.max_priority_threshold(),
+        queue.borrow_preemption_policy(),
+    ) else {
         return;
     };
     let Some((value, whose)) = lowest::<T>(context) else {

@@ -1,11 +1,11 @@
 #![doc = include_str!("unknown_flavor.md")]
 
+use crate::cluster_view::Lookup;
 use crate::finding::{Findings, join_names};
 use crate::index::IndexedKind;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {

@@ -1,9 +1,9 @@
-#![doc = include_str!("below_itself.md")]
+#![doc = include_str!("cohort_cycle.md")]
 
+use crate::cohort_trees::hypothetical_tree::{CohortPath, path_to_root};
 use crate::finding::{Findings, join_names};
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cohort_trees::hypothetical_tree::{CohortPath, path_to_root};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
@@ -20,7 +20,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
         },
         covers: &[],
         layers: &[Layer::Webhook],
-        doc: include_str!("below_itself.md"),
+        doc: include_str!("cohort_cycle.md"),
         check: Check::Context(check::<T>),
     }
 }

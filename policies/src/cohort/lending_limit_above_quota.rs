@@ -1,10 +1,10 @@
 #![doc = include_str!("lending_limit_above_quota.md")]
 
+use crate::cohort_trees::hypothetical_tree::HypotheticalTree;
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cohort_trees::hypothetical_tree::HypotheticalTree;
 use lockkeeper_api::config::Action;
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {

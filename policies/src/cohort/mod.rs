@@ -6,8 +6,8 @@ pub(crate) mod limit_without_parent;
 pub(crate) mod quota_of_children_repeated;
 pub(crate) mod tree_too_deep;
 
-use crate::validated_kind::ValidatedKind;
 use crate::rule::Rule;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::Cohort;
 
 /// The rules for both kinds of Cohorts.
@@ -19,13 +19,13 @@ macro_rules! cohort_rules {
             crate::cluster_queue::resource_covered_twice::rule(),
             crate::cluster_queue::flavor_listed_twice::rule(),
             crate::cluster_queue::negative_quota::rule(),
-            crate::cluster_queue::resource_name_no_label_key::rule(),
+            crate::cluster_queue::invalid_resource_name::rule(),
             crate::cluster_queue::invalid_fair_sharing_weight::rule(),
             crate::cluster_queue::unknown_flavor::rule(),
             crate::cluster_queue::nodes_counted_twice::rule(),
-            crate::cluster_queue::nobody_to_lend_to::rule(),
+            crate::cluster_queue::lending_limit_without_borrower::rule(),
             crate::cluster_queue::borrowing_limit_never_reached::rule(),
-            crate::cohort::below_itself::rule(),
+            crate::cohort::cohort_cycle::rule(),
             crate::cohort::tree_too_deep::rule(),
             crate::cohort::quota_of_children_repeated::rule(),
             crate::cohort::lending_limit_above_quota::rule(),

@@ -1,10 +1,10 @@
 #![doc = include_str!("quota_of_children_repeated.md")]
 
+use crate::cohort_trees::hypothetical_tree::HypotheticalTree;
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cohort_trees::hypothetical_tree::HypotheticalTree;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::quantity::Quantity;
 

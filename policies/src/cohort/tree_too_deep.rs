@@ -1,9 +1,9 @@
 #![doc = include_str!("tree_too_deep.md")]
 
+use crate::cohort_trees::hypothetical_tree::{CohortPath, path_to_root};
 use crate::finding::Findings;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cohort_trees::hypothetical_tree::{CohortPath, path_to_root};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 

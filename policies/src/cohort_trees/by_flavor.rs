@@ -30,7 +30,9 @@ impl<T> ByFlavor<T> {
     /// Costs a logarithm of their number.
     #[must_use]
     pub fn get(&self, of: FlavorResource<'_>) -> Option<&T> {
-        let at = self.0.binary_search_by(|(key, _)| as_flavor_resource(key).cmp(&of));
+        let at = self
+            .0
+            .binary_search_by(|(key, _)| as_flavor_resource(key).cmp(&of));
         self.0.get(at.ok()?).map(|(_, it)| it)
     }
 

@@ -7,7 +7,9 @@
 mod tests;
 
 use super::{ByFlavor, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
-use crate::preemption_loops::{self, CrossQueueScope, QueuePreemption, PreemptionRules, LoopVerdict};
+use crate::preemption_loops::{
+    self, CrossQueueScope, LoopVerdict, PreemptionRules, QueuePreemption,
+};
 use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeSet;
 
@@ -67,7 +69,11 @@ pub(crate) enum CohortPath<'a> {
 }
 
 /// Goes up from a cohort's parent, as far as it is known for certain. Costs the length of the way.
-pub(crate) fn path_to_root<'a>(tree: &'a Tree, from: &'a str, parent: Option<&'a str>) -> CohortPath<'a> {
+pub(crate) fn path_to_root<'a>(
+    tree: &'a Tree,
+    from: &'a str,
+    parent: Option<&'a str>,
+) -> CohortPath<'a> {
     let mut names = vec![from];
     let mut seen = BTreeSet::from([from]);
     let mut next = parent;
@@ -205,13 +211,17 @@ impl<'a> HypotheticalTree<'a> {
 
     /// Whether its policies alone keep preemption in the tree from going round.
     pub(super) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
-        let hunters: Vec<QueuePreemption> = self.queues().map(|(_, facts)| facts.preemption).collect();
+        let hunters: Vec<QueuePreemption> =
+            self.queues().map(|(_, facts)| facts.preemption).collect();
         preemption_loops::loop_verdict(&hunters, self.is_nested(), rules)
     }
 
     /// Whether a queue elsewhere in the tree could borrow it.
     pub(super) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
-        let mut others = self.nodes.iter().filter(|it| it.is_queue && !it.is_in_subtree);
+        let mut others = self
+            .nodes
+            .iter()
+            .filter(|it| it.is_queue && !it.is_in_subtree);
         others.any(|it| {
             it.limits(of)
                 .is_some_and(|it| it.borrowing.is_none_or(|limit| !limit.is_zero()))

@@ -8,7 +8,7 @@ mod tests;
 
 use super::hypothetical_tree::{HypotheticalTree, root_cohort};
 use super::{ByFlavor, FlavorResource, NodeFacts, NodeKind, Tree};
-use crate::preemption_loops::{self, QueuePreemption, PreemptionRules, LoopVerdict};
+use crate::preemption_loops::{self, LoopVerdict, PreemptionRules, QueuePreemption};
 use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,7 +50,11 @@ impl Summaries {
         all.clear();
     }
 
-    fn get(&self, root: &str, make: impl FnOnce() -> Option<TreeSummary>) -> Option<Arc<TreeSummary>> {
+    fn get(
+        &self,
+        root: &str,
+        make: impl FnOnce() -> Option<TreeSummary>,
+    ) -> Option<Arc<TreeSummary>> {
         let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all().get(root) {
             return Some(Arc::clone(known));
@@ -93,7 +97,9 @@ impl<'a> QueueView<'a> {
         let Some(root) = root.filter(|_| is_known && kind == NodeKind::Queue) else {
             return whole().map(Self::Computed);
         };
-        let summary = tree.summaries.get(root, || Some(TreeSummary::from_tree(&whole()?)))?;
+        let summary = tree
+            .summaries
+            .get(root, || Some(TreeSummary::from_tree(&whole()?)))?;
         let number = summary.queue_indexes.get(name).copied()?;
         Some(Self::Cached(summary, number))
     }
@@ -101,7 +107,9 @@ impl<'a> QueueView<'a> {
     /// Whether its policies alone keep preemption in the tree from going round.
     pub(crate) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
         match self {
-            Self::Cached(all, _) => preemption_loops::loop_verdict(&all.preemption_policies, all.is_nested, rules),
+            Self::Cached(all, _) => {
+                preemption_loops::loop_verdict(&all.preemption_policies, all.is_nested, rules)
+            }
             Self::Computed(whole) => whole.loop_verdict(rules),
         }
     }

@@ -10,7 +10,9 @@ pub(super) fn amount_for(amounts: &ResourceQuantities, resource: &str) -> Quanti
 }
 
 /// All of them together. A sum that is too large to hold stays at what it was: far above any quota.
-pub(super) fn total<'a>(parts: impl IntoIterator<Item = &'a ResourceQuantities>) -> ResourceQuantities {
+pub(super) fn total<'a>(
+    parts: impl IntoIterator<Item = &'a ResourceQuantities>,
+) -> ResourceQuantities {
     let mut out = ResourceQuantities::new();
     for (resource, amount) in parts.into_iter().flatten() {
         let sum = out.entry(resource.clone()).or_insert(Quantity::ZERO);
@@ -37,7 +39,10 @@ pub(super) struct Excess<'a> {
 }
 
 /// The resources of which `amounts` has more than `limits`, by name.
-pub(super) fn excesses<'a>(amounts: &'a ResourceQuantities, limits: &'a ResourceQuantities) -> Vec<Excess<'a>> {
+pub(super) fn excesses<'a>(
+    amounts: &'a ResourceQuantities,
+    limits: &'a ResourceQuantities,
+) -> Vec<Excess<'a>> {
     let resources: BTreeSet<&str> = amounts
         .keys()
         .chain(limits.keys())

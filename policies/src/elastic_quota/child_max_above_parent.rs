@@ -4,7 +4,7 @@ use super::tree;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
-use lockkeeper_api::foreign::koordinator::{ResourceQuantities, ElasticQuota, ROOT_QUOTA};
+use lockkeeper_api::foreign::koordinator::{ElasticQuota, ROOT_QUOTA, ResourceQuantities};
 use lockkeeper_api::quantity::Quantity;
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {

@@ -4,7 +4,9 @@ use super::{amounts, tree};
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
-use lockkeeper_api::foreign::koordinator::{ALLOW_FORCE_UPDATE, ResourceQuantities, ElasticQuota, IS_ROOT};
+use lockkeeper_api::foreign::koordinator::{
+    ALLOW_FORCE_UPDATE, ElasticQuota, IS_ROOT, ResourceQuantities,
+};
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
     id: "EQ017",
@@ -39,7 +41,12 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-fn within_parent(quota: &ElasticQuota, own: &ResourceQuantities, context: &Context<'_>, out: &mut Findings) {
+fn within_parent(
+    quota: &ElasticQuota,
+    own: &ResourceQuantities,
+    context: &Context<'_>,
+    out: &mut Findings,
+) {
     let Some(parent) = tree::parent(quota, context) else {
         return;
     };

@@ -1,7 +1,7 @@
 //! What is filled in for an ElasticQuota.
 
-use crate::defaulting::Defaults;
 use crate::cluster_view::ClusterView;
+use crate::defaulting::Defaults;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::{
     self, ElasticQuota, PARENT, ROOT_QUOTA, SHARED_WEIGHT, TREE_ID,

@@ -1,11 +1,11 @@
 #![doc = include_str!("max_resources_differ.md")]
 
 use super::tree;
+use crate::cluster_view::NamedQuota;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cluster_view::NamedQuota;
 use lockkeeper_api::config::Action;
-use lockkeeper_api::foreign::koordinator::{ResourceQuantities, ElasticQuota};
+use lockkeeper_api::foreign::koordinator::{ElasticQuota, ResourceQuantities};
 
 /// Koordinator's gate: with it a quota may have fewer resources than its parent.
 const FEWER_ALLOWED: &str = "ElasticQuotaEnableUpdateResourceKey";
@@ -53,7 +53,12 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-fn against_child(own: &ResourceQuantities, child: NamedQuota<'_>, fewer_allowed: bool, out: &mut Findings) {
+fn against_child(
+    own: &ResourceQuantities,
+    child: NamedQuota<'_>,
+    fewer_allowed: bool,
+    out: &mut Findings,
+) {
     let (name, child) = (quoted(child.0), child.1);
     for resource in missing(&child.max, own) {
         let detail =
@@ -68,7 +73,10 @@ fn against_child(own: &ResourceQuantities, child: NamedQuota<'_>, fewer_allowed:
 }
 
 /// The resources of `amounts` that are not in `others`.
-fn missing<'a>(amounts: &'a ResourceQuantities, others: &'a ResourceQuantities) -> impl Iterator<Item = &'a str> {
+fn missing<'a>(
+    amounts: &'a ResourceQuantities,
+    others: &'a ResourceQuantities,
+) -> impl Iterator<Item = &'a str> {
     let resources = amounts.keys().map(String::as_str);
     resources.filter(|resource| !others.contains_key(*resource))
 }

@@ -1,12 +1,12 @@
 #![doc = include_str!("min_not_guaranteed.md")]
 
 use super::{amounts, tree};
+use crate::cluster_view::Lookup;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{
-    ALLOW_FORCE_UPDATE, ResourceQuantities, ElasticQuota, IS_ROOT, TREE_ID,
+    ALLOW_FORCE_UPDATE, ElasticQuota, IS_ROOT, ResourceQuantities, TREE_ID,
 };
 
 /// Koordinator's gate: without it nothing is guaranteed.
@@ -66,7 +66,11 @@ struct Shortage {
 
 /// Goes up until some quota guarantees enough for all below it (Koordinator,
 /// `checkParentGuaranteed`); `None` if one does, or if it is not known.
-fn shortage(quota: &ElasticQuota, wanted: ResourceQuantities, context: &Context<'_>) -> Option<Shortage> {
+fn shortage(
+    quota: &ElasticQuota,
+    wanted: ResourceQuantities,
+    context: &Context<'_>,
+) -> Option<Shortage> {
     let mut last = Shortage {
         quota: quota.name().to_owned(),
         wanted,

@@ -15,8 +15,8 @@ mod min_resources_missing;
 mod name_taken;
 mod namespace_bound_twice;
 mod negative_amount;
-mod quota_cycle;
 mod parent_missing;
+mod quota_cycle;
 mod reserved;
 mod tree;
 mod tree_id_changed;
@@ -24,9 +24,9 @@ mod tree_id_differs;
 mod unknown;
 
 use crate::defaulting::Defaults;
-use crate::validated_kind::ValidatedKind;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::rule::{Context, Operation, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, IS_PARENT, NAMESPACES, PARENT, TREE_ID};
 

@@ -19,7 +19,10 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let namespace = quota.metadata.namespace.as_deref().unwrap_or_default();
-    if let Some(other) = context.cluster.quota_in_other_namespace(quota.name(), namespace) {
+    if let Some(other) = context
+        .cluster
+        .quota_in_other_namespace(quota.name(), namespace)
+    {
         let detail = format!(
             "there is a quota of this name in namespace {}; take a name that no quota of any \
              namespace has",

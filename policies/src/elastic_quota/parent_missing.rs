@@ -1,9 +1,9 @@
 #![doc = include_str!("parent_missing.md")]
 
 use super::tree;
+use crate::cluster_view::Lookup;
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, IS_PARENT, PARENT, ROOT_QUOTA};
 

@@ -1,9 +1,9 @@
-#![doc = include_str!("parent_cycle.md")]
+#![doc = include_str!("quota_cycle.md")]
 
 use super::tree;
+use crate::cluster_view::{Lookup, QuotaFacts};
 use crate::finding::{Findings, join_names};
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cluster_view::{Lookup, QuotaFacts};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, PARENT, ROOT_QUOTA};
 
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
     action: Action::Warn,
     covers: &["eq-no-cycle-check"],
     layers: &[Layer::Webhook],
-    doc: include_str!("parent_cycle.md"),
+    doc: include_str!("quota_cycle.md"),
     check: Check::Context(check),
 };
 

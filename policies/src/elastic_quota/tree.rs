@@ -1,7 +1,7 @@
 //! A quota among the other quotas.
 
-use crate::rule::Context;
 use crate::cluster_view::{Lookup, NamedQuota, QuotaFacts};
+use crate::rule::Context;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, ROOT_QUOTA};
 use std::collections::BTreeSet;

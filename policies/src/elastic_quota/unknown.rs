@@ -2,9 +2,9 @@
 #![doc = include_str!("unknown_changed.md")]
 #![doc = include_str!("unknown_deleted.md")]
 
+use crate::cluster_view::Lookup;
 use crate::finding::Findings;
 use crate::rule::{Change, Check, Context, Layer, Rule};
-use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;

@@ -1,15 +1,15 @@
 //! Objects as they are written, taken into an index.
 
 use super::{
-    cluster_scoped_name, is_finished, object_name, cluster_queue_facts, cohort_facts, flavor_facts,
-    kueue_cluster_queue_facts, kueue_cohort_facts, kueue_flavor_facts, kueue_local_queue_facts,
-    template_facts_v1beta1, local_queue_facts, priority_class_facts, elastic_quota_facts, template_facts, pod_facts,
-    workload_facts, workload_priority_class_facts,
+    cluster_queue_facts, cluster_scoped_name, cohort_facts, elastic_quota_facts, flavor_facts,
+    is_finished, kueue_cluster_queue_facts, kueue_cohort_facts, kueue_flavor_facts,
+    kueue_local_queue_facts, local_queue_facts, object_name, pod_facts, priority_class_facts,
+    template_facts, template_facts_v1beta1, workload_facts, workload_priority_class_facts,
 };
+use crate::cluster_view::ObjectName;
+use crate::cohort_trees::{FlavorFacts, Project};
 use crate::index::{Facts, Index};
 use crate::quota::QuotaFields;
-use crate::cohort_trees::{Project, FlavorFacts};
-use crate::cluster_view::ObjectName;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
@@ -112,11 +112,17 @@ fn decode_own(kind: &str, object: &Value) -> Decoded {
     Ok(Some(match kind {
         "Workload" => {
             let workload = Workload::deserialize(object)?;
-            (object_name(&workload.metadata), own_workload_facts(&workload))
+            (
+                object_name(&workload.metadata),
+                own_workload_facts(&workload),
+            )
         }
         "ClusterQueue" => {
             let queue = ClusterQueue::deserialize(object)?;
-            (cluster_scoped_name(&queue.metadata), cluster_queue_facts(&queue))
+            (
+                cluster_scoped_name(&queue.metadata),
+                cluster_queue_facts(&queue),
+            )
         }
         "Cohort" => {
             let cohort = Cohort::deserialize(object)?;
@@ -137,21 +143,32 @@ fn decode_own(kind: &str, object: &Value) -> Decoded {
 fn decode_kueue(version: &str, kind: &str, object: &Value) -> Decoded {
     Ok(Some(match kind {
         "ClusterQueue" => {
-            let queue: kueue::ClusterQueue = decode_with_former_name(version, object, ("cohort", "cohortName"))?;
+            let queue: kueue::ClusterQueue =
+                decode_with_former_name(version, object, ("cohort", "cohortName"))?;
             let facts = kueue_cluster_queue_facts(&queue);
             (cluster_scoped_name(&queue.metadata), facts)
         }
         "Cohort" => {
-            let cohort: kueue::Cohort = decode_with_former_name(version, object, ("parent", "parentName"))?;
-            (cluster_scoped_name(&cohort.metadata), kueue_cohort_facts(&cohort))
+            let cohort: kueue::Cohort =
+                decode_with_former_name(version, object, ("parent", "parentName"))?;
+            (
+                cluster_scoped_name(&cohort.metadata),
+                kueue_cohort_facts(&cohort),
+            )
         }
         "ResourceFlavor" => {
             let flavor = kueue::ResourceFlavor::deserialize(object)?;
-            (cluster_scoped_name(&flavor.metadata), kueue_flavor_facts(&flavor))
+            (
+                cluster_scoped_name(&flavor.metadata),
+                kueue_flavor_facts(&flavor),
+            )
         }
         "LocalQueue" => {
             let queue = kueue::LocalQueue::deserialize(object)?;
-            (object_name(&queue.metadata), kueue_local_queue_facts(&queue))
+            (
+                object_name(&queue.metadata),
+                kueue_local_queue_facts(&queue),
+            )
         }
         "WorkloadPriorityClass" => {
             let class = kueue::WorkloadPriorityClass::deserialize(object)?;
@@ -228,9 +245,9 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use crate::index::IndexedKind;
+    use crate::cluster_view::{ClusterView, Lookup};
     use crate::cohort_trees::NodeKind;
-    use crate::cluster_view::{Lookup, ClusterView};
+    use crate::index::IndexedKind;
     use serde_json::json;
 
     /// Takes an object of lockkeeper's that cannot be read, and gives back what is known then.

@@ -1,10 +1,10 @@
 //! JobSets that name a queue.
 
 use crate::defaulting::Defaults;
-use crate::validated_kind::ValidatedKind;
+use crate::job_suspend;
 use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
 use crate::rule::{Context, Operation, Rule};
-use crate::job_suspend;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::JobSet;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels;

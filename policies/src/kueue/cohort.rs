@@ -1,8 +1,8 @@
 //! Kueue's Cohort.
 
 use crate::cohort::cohort_rules;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::Rule;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::foreign::kueue::Cohort;
 
 static RULES: &[Rule<Cohort>] = cohort_rules!();

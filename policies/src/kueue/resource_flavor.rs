@@ -1,8 +1,8 @@
 //! Kueue's ResourceFlavor.
 
-use crate::validated_kind::ValidatedKind;
 use crate::resource_flavor::flavor_rules;
 use crate::rule::Rule;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::foreign::kueue::ResourceFlavor;
 
 static RULES: &[Rule<ResourceFlavor>] = flavor_rules!();

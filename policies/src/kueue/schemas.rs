@@ -37,7 +37,13 @@ static SCHEMAS: LazyLock<ByKindAndVersion> = LazyLock::new(|| {
         let versions: BTreeMap<String, Value> = serde_json::from_str(source).unwrap_or_default();
         for (version, schema) in versions {
             let structure = OnceLock::new();
-            all.insert((kind, version), LazySchema { schema, compiled: structure });
+            all.insert(
+                (kind, version),
+                LazySchema {
+                    schema,
+                    compiled: structure,
+                },
+            );
         }
     }
     all
@@ -67,7 +73,10 @@ mod tests {
     fn bundled_schemas_compile() {
         assert_eq!(kinds().count(), 2 * SOURCES.len());
         for (kind, version) in kinds() {
-            assert!(structural_schema(kind, version).is_some(), "{kind} {version}");
+            assert!(
+                structural_schema(kind, version).is_some(),
+                "{kind} {version}"
+            );
         }
         assert!(structural_schema("Workload", "v1beta1").is_some());
         assert!(structural_schema("Workload", "v1").is_none());

@@ -25,7 +25,9 @@ fn check<T: HasLabelledMetadata>(object: &T, out: &mut Findings) {
         for (field, map, other) in maps.with_counterparts() {
             for (key, value) in map.into_iter().flatten() {
                 let detail = match (field, known_keys::location(key)) {
-                    ("annotations", Some(KeyLocation::Label)) => "is read as a label only; move it there",
+                    ("annotations", Some(KeyLocation::Label)) => {
+                        "is read as a label only; move it there"
+                    }
                     ("labels", Some(KeyLocation::Annotation)) => {
                         "is read as an annotation only; move it there"
                     }

@@ -6,10 +6,10 @@
 
 use super::known_keys::{self, KeyLocation};
 use crate::engine::{ReviewSubject, review};
-use crate::validated_kind::ValidatedKind;
 use crate::index::Index;
 use crate::rule::Context;
 use crate::settings::Settings;
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::JobSet;

@@ -1,9 +1,9 @@
-#![doc = include_str!("value_not_read.md")]
+#![doc = include_str!("unparsable_label_value.md")]
 
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::name_validation;
 use crate::rule::{Check, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::labels::{
@@ -23,7 +23,7 @@ pub(crate) const fn rule<T: ValidatedKind>() -> Rule<T> {
         action: Action::Enforce,
         covers: &["job-queue-name-format", "job-max-exec-time-positive"],
         layers: &[Layer::Webhook],
-        doc: include_str!("value_not_read.md"),
+        doc: include_str!("unparsable_label_value.md"),
         check: Check::Object(check),
     }
 }

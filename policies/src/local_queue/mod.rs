@@ -3,9 +3,9 @@
 mod cluster_queue_changed;
 mod unknown_cluster_queue;
 
-use crate::validated_kind::ValidatedKind;
-use crate::rule::Rule;
 use crate::cohort_trees::Project;
+use crate::rule::Rule;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::LocalQueue;
 use lockkeeper_api::foreign::kueue;
 

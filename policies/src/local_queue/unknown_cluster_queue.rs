@@ -1,10 +1,10 @@
 #![doc = include_str!("unknown_cluster_queue.md")]
 
 use super::LocalQueueFields;
+use crate::cluster_view::Lookup;
 use crate::finding::{Findings, join_names};
 use crate::index::IndexedKind;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cluster_view::Lookup;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 

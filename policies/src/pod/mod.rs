@@ -17,12 +17,12 @@ mod requests;
 mod reserve_pod_annotation;
 mod scheduling_group;
 
+use crate::cluster_view::PodPreemptionLabels;
 use crate::defaulting::Defaults;
-use crate::validated_kind::ValidatedKind;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::preemptible_label;
 use crate::rule::{Context, Rule};
-use crate::cluster_view::PodPreemptionLabels;
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -95,5 +95,9 @@ fn job_pod<'a>(
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let own = pod.metadata.name.as_deref().unwrap_or_default();
     let (name, says) = context.cluster.find_job_pod(namespace, job, own, differs)?;
-    Some(JobPod { job, name, labels: says })
+    Some(JobPod {
+        job,
+        name,
+        labels: says,
+    })
 }

@@ -1,9 +1,11 @@
 #![doc = include_str!("preemptible_label_differs.md")]
 
-use crate::finding::{Findings, quoted};
-use crate::preemptible_label::{is_preemptible, label, expected_value, display_value, value, adjective};
-use crate::rule::{Check, Context, Layer, Rule};
 use crate::cluster_view::PreemptibleLabel;
+use crate::finding::{Findings, quoted};
+use crate::preemptible_label::{
+    adjective, display_value, expected_value, is_preemptible, label, value,
+};
+use crate::rule::{Check, Context, Layer, Rule};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -31,7 +33,11 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     let other = PreemptibleLabel::ALL
         .into_iter()
         .filter(|other| is_preemptible(*other, context.settings) != preemptible)
-        .find_map(|other| context.cluster.job_pod_with_label(namespace, job, other, name));
+        .find_map(|other| {
+            context
+                .cluster
+                .job_pod_with_label(namespace, job, other, name)
+        });
     if let Some(other) = other {
         out.invalid(
             FieldPath::new("metadata.labels").key(labels::PREEMPTIBLE),

@@ -2,11 +2,11 @@
 #![doc = include_str!("priority_class_unknown.md")]
 #![doc = include_str!("priority_mismatch.md")]
 
+use crate::cluster_view::{Lookup, PreemptionPolicy};
 use crate::defaulting::Defaults;
 use crate::finding::{Findings, quoted};
 use crate::priority_admission::{known_classes, resolve};
 use crate::rule::{Check, Context, Rule};
-use crate::cluster_view::{Lookup, PreemptionPolicy};
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use lockkeeper_api::field_path::FieldPath;
 

@@ -1,10 +1,10 @@
 #![doc = include_str!("priority_differs.md")]
 
+use crate::cluster_view::{ClusterView, Lookup, PodPreemptionLabels, PodPriority};
 use crate::facts;
 use crate::finding::{Findings, quoted};
 use crate::rule::{Check, Context, Layer, Rule};
 use crate::workload::priorities;
-use crate::cluster_view::{Lookup, PodPriority, PodPreemptionLabels, ClusterView};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -26,7 +26,8 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     let Some(own) = value(&says.priority, world) else {
         return;
     };
-    let differs = |says: &PodPreemptionLabels| value(&says.priority, world).is_some_and(|other| other != own);
+    let differs =
+        |says: &PodPreemptionLabels| value(&says.priority, world).is_some_and(|other| other != own);
     let Some(other) = super::job_pod(pod, context, &differs) else {
         return;
     };

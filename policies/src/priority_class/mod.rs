@@ -10,10 +10,10 @@ mod reserved_name;
 mod second_global_default;
 mod value_above_maximum;
 
-use crate::defaulting::Defaults;
-use crate::validated_kind::ValidatedKind;
-use crate::rule::{Context, Rule};
 use crate::cluster_view::PreemptionPolicy;
+use crate::defaulting::Defaults;
+use crate::rule::{Context, Rule};
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
 

@@ -1,8 +1,8 @@
 #![doc = include_str!("preemption_policy_unknown.md")]
 
+use crate::cluster_view::PreemptionPolicy;
 use crate::finding::Findings;
 use crate::rule::{Check, Context, Rule};
-use crate::cluster_view::PreemptionPolicy;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
 

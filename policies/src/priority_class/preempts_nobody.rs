@@ -1,11 +1,11 @@
 #![doc = include_str!("preempts_nobody.md")]
 
+use crate::cluster_view::PreemptionPolicy;
+use crate::cohort_trees::Project;
 use crate::finding::Findings;
 use crate::index::IndexedKind;
 use crate::priority_admission;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cohort_trees::Project;
-use crate::cluster_view::PreemptionPolicy;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -38,7 +38,9 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     let unnamed = if class.global_default == Some(true) {
         Some(value)
     } else {
-        priority_admission::resolve(world, "").found().map(|it| it.value)
+        priority_admission::resolve(world, "")
+            .found()
+            .map(|it| it.value)
     };
     let (Some((lowest, _)), Some(unnamed)) = (others, unnamed) else {
         return;

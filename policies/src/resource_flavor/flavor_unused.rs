@@ -20,7 +20,7 @@ pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
 }
 
 fn check<T: FlavorFields>(flavor: &T, context: &Context<'_>, out: &mut Findings) {
-    let tree = context.cluster.tree(T::FAMILY);
+    let tree = context.cluster.tree(T::PROJECT);
     let name = flavor.meta().name.as_deref().unwrap_or_default();
     if tree.is_ambiguous() {
         return;

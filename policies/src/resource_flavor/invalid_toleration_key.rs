@@ -12,7 +12,9 @@ const EXPRESSION: CelRule = CelRule::new(
     "!has(self.key) || self.key == '' || !format.qualifiedName().validate(self.key).hasValue()",
     "must be a label key, or be left out with the operator Exists",
 )
-.message_expression("'\"' + self.key + '\": must be a label key, or be left out with the operator Exists'")
+.message_expression(
+    "'\"' + self.key + '\": must be a label key, or be left out with the operator Exists'",
+)
 .field_path(".key")
 .unchanged_when("has(oldSelf.key) && self.key == oldSelf.key");
 

@@ -6,11 +6,11 @@ pub(crate) mod invalid_node_taint;
 pub(crate) mod invalid_toleration_key;
 mod malformed_toleration;
 
-use crate::defaulting::Defaults;
 use crate::cel_defaults::CelDefault;
-use crate::validated_kind::ValidatedKind;
+use crate::cohort_trees::{FlavorFacts, Project};
+use crate::defaulting::Defaults;
 use crate::rule::{Context, Operation, Rule};
-use crate::cohort_trees::{Project, FlavorFacts};
+use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use lockkeeper_api::ResourceFlavor;
 use lockkeeper_api::foreign::kueue;
@@ -57,7 +57,7 @@ impl ValidatedKind for ResourceFlavor {
 /// Nodes of one kind.
 pub(crate) trait FlavorFields: ValidatedKind {
     /// Whose it is.
-    const FAMILY: Project;
+    const PROJECT: Project;
 
     /// The labels of the nodes.
     fn node_labels(&self) -> &BTreeMap<String, String>;
@@ -95,8 +95,8 @@ fn sorted<T: Debug>(items: &[T]) -> Vec<String> {
 
 macro_rules! impl_flavor_fields {
     ($type:ty, $family:ident, $flavor:ident => $topology:expr) => {
-        impl IsFlavor for $type {
-            const FAMILY: Family = Family::$family;
+        impl FlavorFields for $type {
+            const PROJECT: Project = Project::$family;
 
             fn node_labels(&self) -> &BTreeMap<String, String> {
                 &self.spec.node_labels

@@ -1,10 +1,10 @@
 //! What is filled in for a PodGroup.
 
 use super::feature_gates::{GENERIC_WORKLOAD, PREEMPTION, PREEMPTION_POLICY, is_enabled};
+use crate::cluster_view::PreemptionPolicy;
 use crate::defaulting::Defaults;
 use crate::priority_admission::resolve;
 use crate::rule::Context;
-use crate::cluster_view::PreemptionPolicy;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{
@@ -14,7 +14,11 @@ use std::collections::BTreeMap;
 
 /// The schema's default, what the plugin Priority fills in, and the finalizer of `PodGroupProtection`. The
 /// disruption mode is filled in without its gate too, and dropped again: it is left out then.
-pub(super) fn defaults_v1alpha2(group: &PodGroup, old: Option<&PodGroup>, context: &Context<'_>) -> Defaults {
+pub(super) fn defaults_v1alpha2(
+    group: &PodGroup,
+    old: Option<&PodGroup>,
+    context: &Context<'_>,
+) -> Defaults {
     let mut out = Defaults::default();
     let spec = &group.spec;
     // A specification in which nothing stands may not be there at all, and nothing can be added to it.

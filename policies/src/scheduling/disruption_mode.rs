@@ -2,7 +2,7 @@
 #![doc = include_str!("template_disruption_mode.md")]
 #![doc = include_str!("pod_group_disruption_mode.md")]
 
-use super::pod_group_view::{PodGroupFields, DisruptionModeFormat};
+use super::pod_group_view::{DisruptionModeFormat, PodGroupFields};
 use crate::finding::{Findings, join_names};
 use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
@@ -53,7 +53,8 @@ fn check<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Finding
 
 fn check_supported<T: PodGroupFields>(field: FieldPath, mode: &DisruptionMode, out: &mut Findings) {
     match (T::DISRUPTION_MODE_FORMAT, mode) {
-        (DisruptionModeFormat::Text, DisruptionMode::Text(mode)) if MODES.contains(&mode.as_str()) => {}
+        (DisruptionModeFormat::Text, DisruptionMode::Text(mode))
+            if MODES.contains(&mode.as_str()) => {}
         (DisruptionModeFormat::Text, mode) => out.not_supported(field, &mode_text(mode), &MODES),
         (DisruptionModeFormat::OneOf, DisruptionMode::Text(mode)) => {
             let member = if mode == DISRUPTION_MODE_POD_GROUP {
@@ -77,7 +78,9 @@ fn check_supported<T: PodGroupFields>(field: FieldPath, mode: &DisruptionMode, o
 /// Tells that a group has no disruption mode.
 pub(super) fn report_missing<T: PodGroupFields>(field: FieldPath, out: &mut Findings) {
     let detail = match T::DISRUPTION_MODE_FORMAT {
-        DisruptionModeFormat::Text => "must be \"Pod\" or \"PodGroup\"; an API server fills in \"Pod\"",
+        DisruptionModeFormat::Text => {
+            "must be \"Pod\" or \"PodGroup\"; an API server fills in \"Pod\""
+        }
         DisruptionModeFormat::OneOf => "give one of single and all; an API server fills in single",
     };
     out.required(field, detail);

@@ -3,9 +3,9 @@
 #![doc = include_str!("pod_group_identity_changed.md")]
 
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::metadata::check_on_update;
 use crate::rule::{Change, Check, Context, Rule};
+use crate::validated_kind::ValidatedKind;
 
 const COVERS: &[&str] = &["kwl-metadata-immutable"];
 

@@ -1,8 +1,8 @@
 //! What an update may not change in a group.
 
-use super::disruption_mode::{report_missing, mode_text as mode_shown};
-use super::field_without_gate::report_disabled_gate;
+use super::disruption_mode::{mode_text as mode_shown, report_missing};
 use super::feature_gates::{PREEMPTION_POLICY, TOPOLOGY, is_enabled};
+use super::field_without_gate::report_disabled_gate;
 use super::pod_group_view::{PodGroupFields, PodGroupView};
 use super::resource_claims::CLAIMS_MAX;
 use super::scheduling_policy::{check_min_count, check_one_of};
@@ -41,7 +41,10 @@ pub(super) fn check_fields<T: PodGroupFields>(
     }
 }
 
-fn immutable_fields<T: PodGroupFields>(old: &PodGroupView<'_>, new: &PodGroupView<'_>) -> [ImmutableField; 6] {
+fn immutable_fields<T: PodGroupFields>(
+    old: &PodGroupView<'_>,
+    new: &PodGroupView<'_>,
+) -> [ImmutableField; 6] {
     [
         ImmutableField {
             name: CLAIMS,
@@ -129,7 +132,11 @@ pub(super) fn report_immutable<T: PodGroupFields>(
 }
 
 /// Tells what changed in the policy of a group. From `v1alpha3` on the size of a gang can change.
-pub(super) fn check_policy<T: PodGroupFields>(old: &PodGroupView<'_>, new: &PodGroupView<'_>, out: &mut Findings) {
+pub(super) fn check_policy<T: PodGroupFields>(
+    old: &PodGroupView<'_>,
+    new: &PodGroupView<'_>,
+    out: &mut Findings,
+) {
     let field = new.path.clone().field("schedulingPolicy");
     let (was_gang, is_gang) = (old.gang.is_some(), new.gang.is_some());
     if old.is_basic != new.is_basic || was_gang != is_gang {
@@ -154,7 +161,10 @@ pub(super) fn check_policy<T: PodGroupFields>(old: &PodGroupView<'_>, new: &PodG
 // How messages name the values.
 
 fn claims(group: &PodGroupView<'_>) -> Option<String> {
-    let names = group.resource_claims.iter().map(|claim| claim.name.as_str());
+    let names = group
+        .resource_claims
+        .iter()
+        .map(|claim| claim.name.as_str());
     (!group.resource_claims.is_empty()).then(|| join_names(names))
 }
 

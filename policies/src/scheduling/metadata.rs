@@ -3,9 +3,9 @@
 #![doc = include_str!("pod_group_metadata_malformed.md")]
 
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::metadata::check_on_create;
 use crate::rule::{Check, Context, Rule};
+use crate::validated_kind::ValidatedKind;
 
 const COVERS: &[&str] = &["kwl-metadata-name", "kwl-metadata-namespace"];
 

@@ -9,14 +9,14 @@ mod composite;
 mod controller_reference;
 mod defaults;
 mod disruption_mode;
-mod field_without_gate;
 mod feature_gates;
-mod pod_group_view;
+mod field_without_gate;
 mod identity;
 mod immutable_fields;
 mod metadata;
 mod pod_group_changed;
 mod pod_group_priority;
+mod pod_group_view;
 mod preemption_policy;
 mod priority;
 mod resource_claims;
@@ -32,8 +32,8 @@ mod workload_changed;
 pub(crate) use feature_gates::GENERIC_WORKLOAD;
 
 use crate::defaulting::Defaults;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Context, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 

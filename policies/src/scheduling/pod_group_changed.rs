@@ -1,9 +1,9 @@
 #![doc = include_str!("pod_group_changed.md")]
 
-use super::field_without_gate::report_disabled_gate;
 use super::feature_gates::{COMPOSITE, is_enabled};
-use super::pod_group_view::PodGroupFields;
+use super::field_without_gate::report_disabled_gate;
 use super::immutable_fields;
+use super::pod_group_view::PodGroupFields;
 use crate::finding::Findings;
 use crate::rule::{Change, Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
@@ -51,12 +51,21 @@ fn check_v1alpha2(change: &Change<'_, PodGroup>, context: &Context<'_>, out: &mu
     let (old, new) = (&old.group.scheduling_policy, &new.group.scheduling_policy);
     if old != new {
         let field = FieldPath::new("spec.schedulingPolicy");
-        immutable_fields::report_immutable::<PodGroup>(field, Some(policy_text(old)), Some(policy_text(new)), out);
+        immutable_fields::report_immutable::<PodGroup>(
+            field,
+            Some(policy_text(old)),
+            Some(policy_text(new)),
+            out,
+        );
     }
     check_fields(change, context, out);
 }
 
-fn check_v1beta1(change: &Change<'_, v1beta1::PodGroup>, context: &Context<'_>, out: &mut Findings) {
+fn check_v1beta1(
+    change: &Change<'_, v1beta1::PodGroup>,
+    context: &Context<'_>,
+    out: &mut Findings,
+) {
     let (old, new) = (&change.old.spec, &change.new.spec);
     let parents = [old, new].map(|it| it.parent_composite_pod_group_name.clone());
     let [before, after] = parents;
@@ -78,7 +87,11 @@ fn check_v1beta1(change: &Change<'_, v1beta1::PodGroup>, context: &Context<'_>, 
     check_fields(change, context, out);
 }
 
-fn check_fields<T: PodGroupFields>(change: &Change<'_, T>, context: &Context<'_>, out: &mut Findings) {
+fn check_fields<T: PodGroupFields>(
+    change: &Change<'_, T>,
+    context: &Context<'_>,
+    out: &mut Findings,
+) {
     for (old, new) in change.old.groups().iter().zip(&change.new.groups()) {
         immutable_fields::check_fields::<T>(old, new, context, out);
     }

@@ -3,10 +3,10 @@
 #![doc = include_str!("pod_group_priority_mismatch.md")]
 
 use super::pod_group_view::PodGroupFields;
+use crate::cluster_view::Lookup;
 use crate::finding::Findings;
 use crate::priority_admission::{known_classes, resolve};
 use crate::rule::{Check, Context, Rule};
-use crate::cluster_view::Lookup;
 
 pub(super) const fn unknown_class<T: PodGroupFields>() -> Rule<T> {
     Rule::mirrored(
@@ -32,7 +32,11 @@ fn check_class<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut F
     if !T::has_priorities(context) {
         return;
     }
-    for group in object.groups().iter().filter(|it| !it.priority_class.is_empty()) {
+    for group in object
+        .groups()
+        .iter()
+        .filter(|it| !it.priority_class.is_empty())
+    {
         if let Lookup::Absent = resolve(context.cluster, group.priority_class) {
             let field = group.path.clone().field("priorityClassName");
             out.not_found(field, group.priority_class, known_classes(context.cluster));

@@ -2,9 +2,9 @@
 
 use super::feature_gates::{COMPOSITE, PREEMPTION, PREEMPTION_POLICY, TOPOLOGY, is_enabled};
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::name_validation::NameErrors;
 use crate::rule::Context;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::v1beta1::{self, CompositePodGroupTemplate, Templates};
 use lockkeeper_api::foreign::scheduling::{
@@ -146,8 +146,16 @@ const CONSTRAINTS: GatedField = (
 
 const GATED_V1ALPHA2: &[GatedField] = &[
     CONSTRAINTS,
-    ("disruptionMode", |it| it.disruption_mode.is_some(), PREEMPTION),
-    ("priorityClassName", |it| !it.priority_class.is_empty(), PREEMPTION),
+    (
+        "disruptionMode",
+        |it| it.disruption_mode.is_some(),
+        PREEMPTION,
+    ),
+    (
+        "priorityClassName",
+        |it| !it.priority_class.is_empty(),
+        PREEMPTION,
+    ),
     ("priority", |it| it.priority.is_some(), PREEMPTION),
 ];
 
@@ -186,7 +194,10 @@ impl PodGroupFields for PodGroup {
     const GATED: &'static [GatedField] = GATED_V1ALPHA2;
 
     fn groups(&self) -> Vec<PodGroupView<'_>> {
-        vec![PodGroupView::from_group(FieldPath::new("spec"), &self.spec.group)]
+        vec![PodGroupView::from_group(
+            FieldPath::new("spec"),
+            &self.spec.group,
+        )]
     }
 }
 
@@ -201,15 +212,15 @@ impl PodGroupFields for v1beta1::Workload {
         visit_template_lists(&self.spec.templates, &mut |above, templates| {
             let pods = templates.pod_group_templates.iter().enumerate();
             if pods.len() <= TEMPLATES_MAX {
-                out.extend(
-                    pods.map(|(at, it)| PodGroupView::from_v1beta1(template_path(above, at, &it.name), &it.group)),
-                );
+                out.extend(pods.map(|(at, it)| {
+                    PodGroupView::from_v1beta1(template_path(above, at, &it.name), &it.group)
+                }));
             }
             let groups = templates.composite_pod_group_templates.iter().enumerate();
             if groups.len() <= TEMPLATES_MAX {
-                out.extend(
-                    groups.map(|(at, it)| PodGroupView::from_composite(composite_path(above, at, &it.name), it)),
-                );
+                out.extend(groups.map(|(at, it)| {
+                    PodGroupView::from_composite(composite_path(above, at, &it.name), it)
+                }));
             }
         });
         out
@@ -229,7 +240,10 @@ impl PodGroupFields for v1beta1::PodGroup {
     const GATED: &'static [GatedField] = GATED_V1BETA1;
 
     fn groups(&self) -> Vec<PodGroupView<'_>> {
-        vec![PodGroupView::from_v1beta1(FieldPath::new("spec"), &self.spec.group)]
+        vec![PodGroupView::from_v1beta1(
+            FieldPath::new("spec"),
+            &self.spec.group,
+        )]
     }
 
     fn gated_of_spec(&self) -> Option<(FieldPath, &'static str)> {

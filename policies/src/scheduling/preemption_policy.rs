@@ -4,10 +4,10 @@
 
 use super::feature_gates::{PREEMPTION_POLICY, is_enabled};
 use super::pod_group_view::PodGroupFields;
+use crate::cluster_view::PreemptionPolicy;
 use crate::finding::Findings;
 use crate::priority_admission::resolve;
 use crate::rule::{Check, Context, Rule};
-use crate::cluster_view::PreemptionPolicy;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::v1beta1::{PodGroup, Workload};
 

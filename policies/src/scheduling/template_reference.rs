@@ -5,10 +5,10 @@
 
 use super::feature_gates::{COMPOSITE, GENERIC_WORKLOAD, is_enabled};
 use super::pod_group_view::{check_name, required_name};
+use crate::cluster_view::Lookup;
 use crate::finding::{Findings, join_names, quoted};
 use crate::name_validation::{dns_label, dns_subdomain};
 use crate::rule::{Check, Context, Rule};
-use crate::cluster_view::Lookup;
 use kube::Resource as _;
 use kube::core::ObjectMeta;
 use lockkeeper_api::config::Action;

@@ -1,7 +1,7 @@
 #![doc = include_str!("templates.md")]
 
 use super::pod_group_view::{
-    TEMPLATES_MAX, composite_path, visit_template_lists, duplicates, required_name, template_path,
+    TEMPLATES_MAX, composite_path, duplicates, required_name, template_path, visit_template_lists,
 };
 use crate::finding::Findings;
 use crate::name_validation::dns_label;

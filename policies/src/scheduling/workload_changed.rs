@@ -1,6 +1,8 @@
 #![doc = include_str!("workload_changed.md")]
 
-use super::pod_group_view::{HasController, TEMPLATES_MAX, PodGroupView, composite_path, template_path};
+use super::pod_group_view::{
+    HasController, PodGroupView, TEMPLATES_MAX, composite_path, template_path,
+};
 use super::{immutable_fields, templates};
 use crate::finding::{Findings, join_names, quoted};
 use crate::rule::{Change, Check, Context, Rule};
@@ -54,7 +56,11 @@ fn controller<T: HasController>(change: &Change<'_, T>, out: &mut Findings) {
     out.invalid(FieldPath::new("spec.controllerRef"), name, kept);
 }
 
-fn check_v1beta1(change: &Change<'_, v1beta1::Workload>, context: &Context<'_>, out: &mut Findings) {
+fn check_v1beta1(
+    change: &Change<'_, v1beta1::Workload>,
+    context: &Context<'_>,
+    out: &mut Findings,
+) {
     controller(change, out);
     let (old, new) = (&change.old.spec.templates, &change.new.spec.templates);
     let given = |it: &Templates| {
@@ -71,7 +77,9 @@ fn check_v1beta1(change: &Change<'_, v1beta1::Workload>, context: &Context<'_>, 
         old,
         new,
         &mut |change| match change {
-            TemplateDiff::Added(field) => out.forbidden(field, "no template can be added to a Workload"),
+            TemplateDiff::Added(field) => {
+                out.forbidden(field, "no template can be added to a Workload")
+            }
             TemplateDiff::Removed(field, name) => {
                 let name = quoted(name);
                 out.forbidden(field, format!("no template can be taken away; keep {name}"));
@@ -122,11 +130,14 @@ fn compare_lists<'a>(
         &new.composite_pod_group_templates,
     ];
     let field = above.clone().field("compositePodGroupTemplates");
-    if groups[0] != groups[1] && compare_names(&field, groups.map(|it| names(it, |it| &it.name)), tell) {
+    if groups[0] != groups[1]
+        && compare_names(&field, groups.map(|it| names(it, |it| &it.name)), tell)
+    {
         for (at, after) in groups[1].iter().enumerate() {
             if let Some(before) = groups[0].iter().find(|it| it.name == after.name) {
                 let place = composite_path(above, at, &after.name);
-                let both = [before, after].map(|it| PodGroupView::from_composite(place.clone(), it));
+                let both =
+                    [before, after].map(|it| PodGroupView::from_composite(place.clone(), it));
                 tell(TemplateDiff::Retained(Box::new(both)));
                 compare_lists(&place, &before.templates, &after.templates, tell);
             }

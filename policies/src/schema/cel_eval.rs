@@ -1,10 +1,10 @@
 //! What the expressions in a schema say of an object.
 
 use super::EXPRESSION;
+use super::cel_fast_path::FastCel;
 use super::check::{find_stored_item, stored_field};
 use super::node::{CelPresence, Expressions, Node};
-use super::cel_fast_path::FastCel;
-use super::path::{PathStep, PathStack};
+use super::path::{PathStack, PathStep};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
 use kube_cel::{ValidationErrors, validate_compiled};
 use lockkeeper_api::field_path::FieldPath;
@@ -61,7 +61,10 @@ pub(super) fn fast_path_mismatches(root: &Node, object: &Value) -> Vec<Finding> 
 /// looks at each time: that makes asking it first too slow for files.
 fn all_satisfied_fast(expressions: &Expressions, value: &Value) -> bool {
     let quick = expressions.fast.iter();
-    let mut quick = quick.map(|all| all.iter().all(|it| it.is_satisfied(value, &expressions.compiled)));
+    let mut quick = quick.map(|all| {
+        all.iter()
+            .all(|it| it.is_satisfied(value, &expressions.compiled))
+    });
     quick.next() == Some(true)
 }
 
@@ -117,12 +120,18 @@ impl CelEvaluator {
                 }
             }
             Value::Array(items) => {
-                let Some(child) = node.items.as_deref().filter(|it| it.cel_presence != CelPresence::Absent)
+                let Some(child) = node
+                    .items
+                    .as_deref()
+                    .filter(|it| it.cel_presence != CelPresence::Absent)
                 else {
                     return;
                 };
                 for (index, item) in items.iter().enumerate() {
-                    let (old, step) = (find_stored_item(&node.list, item, old), PathStep::Index(index));
+                    let (old, step) = (
+                        find_stored_item(&node.list, item, old),
+                        PathStep::Index(index),
+                    );
                     way.with_step(step, |way| self.node(child, item, old, way));
                 }
             }
@@ -190,7 +199,7 @@ fn error_kind(reason: Option<&str>) -> ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::super::node::Node;
-    use super::{mismatched_rules, fast_path_mismatches};
+    use super::{fast_path_mismatches, mismatched_rules};
     use serde_json::json;
 
     #[test]
@@ -200,7 +209,8 @@ mod tests {
         let root = Node::new(&schema, &mut Vec::new()).unwrap();
         let expressions = root.properties["a"].expressions.as_ref().unwrap();
         let value = |n: i64| json!({"n": n});
-        let differing = |given, seen| mismatched_rules(expressions, &value(given), &value(seen)).concat();
+        let differing =
+            |given, seen| mismatched_rules(expressions, &value(given), &value(seen)).concat();
         assert_eq!(differing(2, 2), "");
         assert_eq!(differing(2, 4), "self.n > 3");
         assert_eq!(differing(0, 2), "self.n > 1");

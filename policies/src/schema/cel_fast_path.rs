@@ -104,7 +104,11 @@ impl FastCel {
             }
             Self::Conditional(choice) => {
                 let [is, then, otherwise] = &**choice;
-                let taken = if is.evaluate_bool(scope)? { then } else { otherwise };
+                let taken = if is.evaluate_bool(scope)? {
+                    then
+                } else {
+                    otherwise
+                };
                 taken.evaluate(scope)?
             }
             Self::Compare(how, both) => {

@@ -1,7 +1,7 @@
 //! What is wrong with an object by its schema.
 
-use super::node::{Format, SchemaType, ListType, Node};
-use super::path::{PathStep, PathStack};
+use super::node::{Format, ListType, Node, SchemaType};
+use super::path::{PathStack, PathStep};
 use super::{DEPTH_MAX, SCHEMA_VIOLATION};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
 use k8s_openapi::jiff::Timestamp;
@@ -18,7 +18,11 @@ pub(super) fn check_shape(root: &Node, object: &Value, old: Option<&Value>) -> V
 }
 
 /// What stood in an item's place before. Only items that have a key can be told from others.
-pub(super) fn find_stored_item<'a>(list: &ListType, item: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
+pub(super) fn find_stored_item<'a>(
+    list: &ListType,
+    item: &Value,
+    old: Option<&'a Value>,
+) -> Option<&'a Value> {
     let ListType::Map(keys) = list else {
         return None;
     };
@@ -71,7 +75,11 @@ impl ShapeChecker {
         if let Some(kind) = node.kind
             && !has_kind(kind, value)
         {
-            let detail = format!("must be of type {}, not {}", kind.name(), json_type_name(value));
+            let detail = format!(
+                "must be of type {}, not {}",
+                kind.name(),
+                json_type_name(value)
+            );
             self.report(way.path(), ErrorKind::TypeInvalid, Some(value), detail);
             return;
         }
@@ -100,7 +108,9 @@ impl ShapeChecker {
                 if let Some(child) = &node.items {
                     for (index, item) in items.iter().enumerate() {
                         let old = find_stored_item(&node.list, item, old);
-                        way.with_step(PathStep::Index(index), |way| self.node(child, item, old, way));
+                        way.with_step(PathStep::Index(index), |way| {
+                            self.node(child, item, old, way)
+                        });
                     }
                 }
             }
@@ -112,7 +122,11 @@ impl ShapeChecker {
     /// What the schema says of the value by itself.
     fn value(&mut self, node: &Node, value: &Value, way: &PathStack<'_>) {
         if !node.enum_values.is_empty() && !node.enum_values.contains(value) {
-            let accepted = node.enum_values.iter().map(display_value).collect::<Vec<_>>();
+            let accepted = node
+                .enum_values
+                .iter()
+                .map(display_value)
+                .collect::<Vec<_>>();
             let detail = format!("supported values: {}", accepted.join(", "));
             self.report(way.path(), ErrorKind::NotSupported, Some(value), detail);
         }

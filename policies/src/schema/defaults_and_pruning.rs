@@ -82,13 +82,18 @@ pub(super) enum FieldLookup<'a> {
 pub(super) fn lookup_field<'a>(node: &'a Node, name: &str, is_object: bool) -> FieldLookup<'a> {
     match node.properties.get(name).or(node.additional.as_deref()) {
         Some(child) => FieldLookup::Known(child),
-        None if node.preserves_unknown || (is_object && OBJECT_FIELDS.contains(&name)) => FieldLookup::Preserved,
+        None if node.preserves_unknown || (is_object && OBJECT_FIELDS.contains(&name)) => {
+            FieldLookup::Preserved
+        }
         None => FieldLookup::Unknown,
     }
 }
 
 /// How much the known names of a place are like another one, from 0 to 1.
-pub(super) fn similarity_scores<'a>(node: &'a Node, name: &str) -> impl Iterator<Item = (f64, &'a str)> {
+pub(super) fn similarity_scores<'a>(
+    node: &'a Node,
+    name: &str,
+) -> impl Iterator<Item = (f64, &'a str)> {
     let name = name.to_lowercase();
     let known = node.properties.keys();
     known.map(move |it| (strsim::jaro_winkler(&name, &it.to_lowercase()), it.as_str()))
@@ -120,7 +125,8 @@ impl Pruner {
             Value::Object(fields) => {
                 let is_object = is_object || node.is_embedded;
                 fields.retain(|name, value| {
-                    let is_known = !matches!(lookup_field(node, name, is_object), FieldLookup::Unknown);
+                    let is_known =
+                        !matches!(lookup_field(node, name, is_object), FieldLookup::Unknown);
                     if !is_known {
                         self.report(node, name, value);
                     }

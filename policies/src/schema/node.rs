@@ -215,7 +215,9 @@ impl Node {
 fn compile_fast(compiled: &CompiledSchema) -> Option<Vec<FastCel>> {
     let all = compiled.validations.iter().flatten();
     let asked = all.filter(|it| !it.is_transition_rule || it.rule.optional_old_self == Some(true));
-    asked.map(|it| FastCel::from_expr(it.program.expression())).collect()
+    asked
+        .map(|it| FastCel::from_expr(it.program.expression()))
+        .collect()
 }
 
 /// The schema of a place with its own expressions, and without those below: each place asks its own.

@@ -19,7 +19,11 @@ pub(super) struct PathStack<'a> {
 
 impl<'a> PathStack<'a> {
     /// Goes down, does something there, and comes back.
-    pub(super) fn with_step<T>(&mut self, step: PathStep<'a>, visit: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn with_step<T>(
+        &mut self,
+        step: PathStep<'a>,
+        visit: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         self.steps.push(step);
         let out = visit(self);
         self.steps.pop();

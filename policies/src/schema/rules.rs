@@ -11,13 +11,13 @@ pub(crate) fn rule_infos() -> [RuleInfo; 4] {
             SCHEMA_VIOLATION,
             "shape-against-schema",
             SCHEMA_COVERS,
-            include_str!("shape.md"),
+            include_str!("schema_violation.md"),
         ),
         info(
             EXPRESSION,
             "expression-not-met",
             CEL_COVERS,
-            include_str!("expression.md"),
+            include_str!("cel_rule_violation.md"),
         ),
         info(
             METADATA,

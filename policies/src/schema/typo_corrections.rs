@@ -1,7 +1,7 @@
 //! Mistakes of spelling that have one obvious correction.
 
 use super::node::Node;
-use super::path::{PathStep, PathStack};
+use super::path::{PathStack, PathStep};
 use super::{DEPTH_MAX, defaults_and_pruning};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
@@ -71,7 +71,8 @@ fn visit<'a>(
                     }
                     defaults_and_pruning::FieldLookup::Preserved => {}
                     defaults_and_pruning::FieldLookup::Unknown => {
-                        let meant = suggested_name(node, name).filter(|it| !fields.contains_key(*it));
+                        let meant =
+                            suggested_name(node, name).filter(|it| !fields.contains_key(*it));
                         out.extend(meant.map(|meant| Correction {
                             field: way.path().named(name.as_str()),
                             part: MisspeltPart::Name,

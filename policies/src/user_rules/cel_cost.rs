@@ -197,7 +197,11 @@ impl Meter {
             call.args = self.nodes(call.args, work)?;
             let is_sum = call.func_name == "_+_";
             let call = Expr::Call(call);
-            return Ok(if is_sum { call_with(COST_LINEAR, call) } else { call });
+            return Ok(if is_sum {
+                call_with(COST_LINEAR, call)
+            } else {
+                call
+            });
         }
         let namespace = call
             .target

@@ -1,14 +1,14 @@
 //! Judges objects by the rules of users.
 
 use super::UserRules;
-use super::expression::{Expression, EvaluationError, EvaluationInput, COST_TOTAL_MAX};
+use super::expression::{COST_TOTAL_MAX, EvaluationError, EvaluationInput, Expression};
 use super::front_matter::FailurePolicy;
 use super::page::{KindName, UserRule, Validation, is_message};
 use crate::engine::{ReviewSubject, Verdict, drop_preexisting};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
 use crate::rule::{Change, Operation};
-use crate::settings::Settings;
 use crate::schema::display_value;
+use crate::settings::Settings;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_cel::cel::Value as Cel;
 use lockkeeper_api::config::Action;
@@ -133,13 +133,22 @@ impl<'a> RuleEvaluator<'a> {
         }
         for validation in &rule.validations {
             // Such a one is about a change alone, as it is in a CRD.
-            if self.operation == Operation::Create && validation.expression.references_any(&["oldSelf"]) {
+            if self.operation == Operation::Create
+                && validation.expression.references_any(&["oldSelf"])
+            {
                 continue;
             }
-            let Some(finding) = validate(rule, validation, &self.current, object, &mut self.remaining_cost) else {
+            let Some(finding) = validate(
+                rule,
+                validation,
+                &self.current,
+                object,
+                &mut self.remaining_cost,
+            ) else {
                 continue;
             };
-            if findings.len() < FINDINGS_PER_RULE_MAX && !self.is_preexisting(rule, validation, &finding)
+            if findings.len() < FINDINGS_PER_RULE_MAX
+                && !self.is_preexisting(rule, validation, &finding)
             {
                 findings.push(finding);
             }
@@ -148,11 +157,19 @@ impl<'a> RuleEvaluator<'a> {
     }
 
     /// Whether the stored object gives the same finding.
-    fn is_preexisting(&mut self, rule: &UserRule, validation: &Validation, finding: &Finding) -> bool {
+    fn is_preexisting(
+        &mut self,
+        rule: &UserRule,
+        validation: &Validation,
+        finding: &Finding,
+    ) -> bool {
         let ReviewSubject::Update(Change { old, .. }) = self.subject else {
             return false;
         };
-        if validation.expression.references_any(&["oldObject", "oldSelf"]) {
+        if validation
+            .expression
+            .references_any(&["oldObject", "oldSelf"])
+        {
             return false;
         }
         let request = &self.request;
@@ -180,7 +197,11 @@ fn evaluation_input(object: &Value, old: &Value, request: &Value) -> EvaluationI
 
 /// Whether a rule is about the object: all of its conditions hold. As in Kubernetes one that does not goes
 /// before one that cannot be asked.
-fn applies(rule: &UserRule, seen: &EvaluationInput, left: &mut u64) -> Result<bool, EvaluationError> {
+fn applies(
+    rule: &UserRule,
+    seen: &EvaluationInput,
+    left: &mut u64,
+) -> Result<bool, EvaluationError> {
     let mut fault = None;
     for condition in &rule.conditions {
         match seen.evaluate_bool(condition, left) {
@@ -218,7 +239,11 @@ fn message(validation: &Validation, seen: &EvaluationInput, left: &mut u64) -> S
 }
 
 /// The text that an expression gives; `None` if it gives none that can be shown, as in Kubernetes.
-fn evaluated_message(expression: &Expression, seen: &EvaluationInput, left: &mut u64) -> Option<String> {
+fn evaluated_message(
+    expression: &Expression,
+    seen: &EvaluationInput,
+    left: &mut u64,
+) -> Option<String> {
     match seen.evaluate(expression, left).ok()? {
         Cel::String(text) if is_message(&text) => Some(text.trim().to_owned()),
         _ => None,

@@ -1,8 +1,10 @@
 //! One expression of a rule, and how it is asked.
 
-use super::cel_cost::{COST_COUNT, COST_LINEAR, Metered, ROOT_SEPARATOR, COST_SORTED, COST_SQUARE, COST_STEP, meter};
+use super::cel_cost::{
+    COST_COUNT, COST_LINEAR, COST_SORTED, COST_SQUARE, COST_STEP, Metered, ROOT_SEPARATOR, meter,
+};
 use super::nesting_limit;
-use super::values::{to_cel, cel_weight, sorted, squared_weight, weight};
+use super::values::{cel_weight, sorted, squared_weight, to_cel, weight};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::common::ast::{CallExpr, Expr};
 use kube_cel::cel::extractors::Arguments;
@@ -176,17 +178,21 @@ impl EvaluationInput {
 
     fn with_metering(mut self) -> Self {
         let (purse, weights) = (self.budget.clone(), Arc::clone(&self.weights));
-        self.context
-            .add_function(COST_STEP, move |Arguments(args): Arguments| -> ResolveResult {
+        self.context.add_function(
+            COST_STEP,
+            move |Arguments(args): Arguments| -> ResolveResult {
                 let [Cel::Int(nodes), Cel::String(roots), locals @ ..] = args.as_slice() else {
                     return Err(ExecutionError::NoSuchOverload);
                 };
-                let roots = roots.split(ROOT_SEPARATOR).map(|it| root_weight(&weights, it));
+                let roots = roots
+                    .split(ROOT_SEPARATOR)
+                    .map(|it| root_weight(&weights, it));
                 let read = roots.chain(locals.iter().map(cel_weight));
                 let read = read.fold(0, u64::saturating_add);
                 purse.spend(read.saturating_add(nodes.unsigned_abs()))?;
                 Ok(Cel::Bool(true))
-            });
+            },
+        );
         self.add_metered_function(COST_LINEAR, cel_weight, |it| it);
         self.add_metered_function(COST_SORTED, cel_weight, sorted);
         self.add_metered_function(COST_SQUARE, squared_weight, |it| it);
@@ -212,7 +218,11 @@ impl EvaluationInput {
     }
 
     /// The answer of an expression. What it takes is taken from `total`.
-    pub(super) fn evaluate(&self, expression: &Expression, total: &mut u64) -> Result<Cel, EvaluationError> {
+    pub(super) fn evaluate(
+        &self,
+        expression: &Expression,
+        total: &mut u64,
+    ) -> Result<Cel, EvaluationError> {
         let given = COST_MAX.min(*total);
         self.budget.set(given);
         let work = &expression.metered.cost;
@@ -233,12 +243,18 @@ impl EvaluationInput {
         match answer {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(EvaluationError::Failed(error_text(&error))),
-            Err(_) => Err(EvaluationError::Failed("the engine cannot do it".to_owned())),
+            Err(_) => Err(EvaluationError::Failed(
+                "the engine cannot do it".to_owned(),
+            )),
         }
     }
 
     /// Whether an expression says yes.
-    pub(super) fn evaluate_bool(&self, expression: &Expression, total: &mut u64) -> Result<bool, EvaluationError> {
+    pub(super) fn evaluate_bool(
+        &self,
+        expression: &Expression,
+        total: &mut u64,
+    ) -> Result<bool, EvaluationError> {
         match self.evaluate(expression, total)? {
             Cel::Bool(answer) => Ok(answer),
             other => Err(EvaluationError::Failed(format!(
@@ -257,7 +273,10 @@ fn root_weight(weights: &BTreeMap<String, u64>, root: &str) -> u64 {
 fn error_text(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => {
-            format!("there is no field or key {:?}; ask has() first", truncate(key))
+            format!(
+                "there is no field or key {:?}; ask has() first",
+                truncate(key)
+            )
         }
         ExecutionError::IndexOutOfBounds(_) => "the list has no such item".to_owned(),
         ExecutionError::UndeclaredReference(name) => format!("there is no {:?}", truncate(name)),

@@ -5,8 +5,8 @@ use super::UserRules;
 use super::evaluate::run_rules;
 use super::page::{KindName, UserRule};
 use crate::engine::{ReviewSubject, Verdict};
-use crate::rule_page::{Block, blocks};
 use crate::rule::Change;
+use crate::rule_page::{Block, blocks};
 use crate::settings::Settings;
 use lockkeeper_api::config::Action;
 use serde_json::{Value, json};
@@ -90,7 +90,12 @@ fn test_page(rule: &UserRule) -> Vec<FixtureResult> {
     }
     if !(good && bad) {
         let why = "a page has an example `yaml bad` and one `yaml good`";
-        out.push(fixture_result(rule, 1, "page", Outcome::Broken(why.to_owned())));
+        out.push(fixture_result(
+            rule,
+            1,
+            "page",
+            Outcome::Broken(why.to_owned()),
+        ));
     }
     out
 }

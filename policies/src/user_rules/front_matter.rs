@@ -12,9 +12,9 @@ pub(super) struct FrontMatter {
     pub(super) id: Spanned<String>,
     pub(super) name: Spanned<String>,
     pub(super) kinds: Spanned<Vec<KindYaml>>,
-    #[serde(default = "usual_operations")]
+    #[serde(default = "default_operations")]
     pub(super) operations: Spanned<Vec<OperationYaml>>,
-    #[serde(default = "usual_action")]
+    #[serde(default = "default_action")]
     pub(super) action: Action,
     #[serde(default)]
     pub(super) failure_policy: FailurePolicy,
@@ -109,7 +109,11 @@ pub(super) enum FailurePolicy {
 
 fn default_operations() -> Spanned<Vec<OperationYaml>> {
     let nowhere = serde_saphyr::Location::UNKNOWN;
-    Spanned::new(vec![OperationYaml::Create, OperationYaml::Update], nowhere, nowhere)
+    Spanned::new(
+        vec![OperationYaml::Create, OperationYaml::Update],
+        nowhere,
+        nowhere,
+    )
 }
 
 fn default_action() -> Action {

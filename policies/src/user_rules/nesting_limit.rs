@@ -45,7 +45,9 @@ pub(super) fn check(text: &str) -> Result<(), String> {
             return Err(format!("it is nested more than {DEPTH_MAX} deep"));
         }
         if signs > OPERATORS_MAX {
-            return Err(format!("one part of it has more than {OPERATORS_MAX} signs"));
+            return Err(format!(
+                "one part of it has more than {OPERATORS_MAX} signs"
+            ));
         }
     }
     Ok(())

@@ -227,7 +227,8 @@ impl UserRule {
         if page.len() > PAGE_MAX_BYTES {
             return Err(top(Problem::TooLarge));
         }
-        let (front, doc, doc_line) = split_front_matter(page).ok_or_else(|| top(Problem::NoFrontMatter))?;
+        let (front, doc, doc_line) =
+            split_front_matter(page).ok_or_else(|| top(Problem::NoFrontMatter))?;
         let front: FrontMatter = serde_saphyr::from_str(front).map_err(|error| {
             let text = error.without_snippet().to_string();
             let first = text.lines().next().unwrap_or_default();
@@ -241,7 +242,9 @@ impl UserRule {
         Ok(Self {
             kinds: check_count("kinds", &front.kinds, KINDS_MAX)?
                 .iter()
-                .map(|it| kind(it).map_err(|why| error_at(&front.kinds.referenced, Problem::Kind(why))))
+                .map(|it| {
+                    kind(it).map_err(|why| error_at(&front.kinds.referenced, Problem::Kind(why)))
+                })
                 .collect::<Result<_, _>>()?,
             operations: check_count("operations", &front.operations, OPERATIONS_MAX)?
                 .iter()
@@ -346,7 +349,13 @@ fn check_id(id: &Spanned<String>) -> Result<(), PageError> {
         "it is three to eight capital letters and three digits, such as TEAM001".to_owned()
     };
     let id_text = id.value.clone();
-    Err(error_at(&id.referenced, Problem::Id { id: id_text, reason: why }))
+    Err(error_at(
+        &id.referenced,
+        Problem::Id {
+            id: id_text,
+            reason: why,
+        },
+    ))
 }
 
 fn check_name(name: &Spanned<String>) -> Result<(), PageError> {

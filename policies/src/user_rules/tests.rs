@@ -46,7 +46,11 @@ fn map(data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"a/b": "c"}}, "data": data})
 }
 
-fn review_object(rules: &UserRules, subject: &ReviewSubject<'_, Value>, settings: &Settings) -> Verdict {
+fn review_object(
+    rules: &UserRules,
+    subject: &ReviewSubject<'_, Value>,
+    settings: &Settings,
+) -> Verdict {
     let mut verdict = Verdict::default();
     let kind = KindName::from_api_version("v1", "ConfigMap");
     review(rules, kind, subject, settings, &mut verdict);
@@ -59,7 +63,10 @@ fn finding_texts(rules: &UserRules, subject: &ReviewSubject<'_, Value>) -> Vec<S
 }
 
 fn findings_of_expression(expression: &str, data: Value) -> Vec<String> {
-    finding_texts(&rules_with_expression(expression), &ReviewSubject::Create(&map(data)))
+    finding_texts(
+        &rules_with_expression(expression),
+        &ReviewSubject::Create(&map(data)),
+    )
 }
 
 #[test]
@@ -121,7 +128,11 @@ fn user_expressions_follow_kubernetes_cel() {
             continue;
         }
         let data = json!({"n": 4, "big": u64::MAX, "cpu": "1500m", "list": [1, 2, 3], "time": "t"});
-        assert_eq!(findings_of_expression(good, data), Vec::<String>::new(), "{good}");
+        assert_eq!(
+            findings_of_expression(good, data),
+            Vec::<String>::new(),
+            "{good}"
+        );
     }
 }
 
@@ -263,7 +274,11 @@ fn update_with_preexisting_finding_is_allowed() {
         0
     );
     assert_eq!(
-        finding_texts(&rules_with_expression("oldObject != null"), &ReviewSubject::Create(&small)).len(),
+        finding_texts(
+            &rules_with_expression("oldObject != null"),
+            &ReviewSubject::Create(&small)
+        )
+        .len(),
         1
     );
 }
@@ -285,7 +300,11 @@ fn rule_runs_only_for_its_operations_and_kinds() {
         1
     );
     assert_eq!(
-        finding_texts(&rules(&lines("CREATE, UPDATE")), &ReviewSubject::Delete(&object)).len(),
+        finding_texts(
+            &rules(&lines("CREATE, UPDATE")),
+            &ReviewSubject::Delete(&object)
+        )
+        .len(),
         0
     );
     let rules = rules(&lines("CREATE"));

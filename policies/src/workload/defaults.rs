@@ -1,7 +1,7 @@
 //! What is filled in for a Workload (KEP-5710, Workload priorities).
 
+use crate::cel_defaults::{CelDefault, FieldDefault};
 use crate::defaulting::Defaults;
-use crate::cel_defaults::{FieldDefault, CelDefault};
 use crate::rule::Context;
 use lockkeeper_api::Workload;
 use lockkeeper_api::field_path::FieldPath;
@@ -24,7 +24,11 @@ pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
 /// On creation the classes: the global default for scheduling, and that of scheduling for
 /// preemption. On an update the classes that the stored object has, as they are immutable: who
 /// replaces an object without naming them does not mean to change them. The rest always.
-pub(super) fn defaults(workload: &Workload, old: Option<&Workload>, context: &Context<'_>) -> Defaults {
+pub(super) fn defaults(
+    workload: &Workload,
+    old: Option<&Workload>,
+    context: &Context<'_>,
+) -> Defaults {
     let mut out = Defaults::default();
     classes(workload, old, context, &mut out);
     if workload.spec.active.is_none() {
@@ -53,7 +57,13 @@ pub(super) fn defaults(workload: &Workload, old: Option<&Workload>, context: &Co
 
 fn classes(workload: &Workload, old: Option<&Workload>, context: &Context<'_>, out: &mut Defaults) {
     let spec = &workload.spec;
-    let global_default = || context.cluster.global_default().found().map(|(name, _)| name);
+    let global_default = || {
+        context
+            .cluster
+            .global_default()
+            .found()
+            .map(|(name, _)| name)
+    };
     let scheduling = match (&spec.priority_class_name, old) {
         (Some(_), _) => None,
         (None, Some(old)) => old.spec.priority_class_name.clone(),

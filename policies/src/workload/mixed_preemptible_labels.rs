@@ -1,7 +1,9 @@
 #![doc = include_str!("mixed_preemptible_labels.md")]
 
 use crate::finding::{Findings, quoted};
-use crate::preemptible_label::{is_preemptible, label, expected_value, display_value, value, adjective};
+use crate::preemptible_label::{
+    adjective, display_value, expected_value, is_preemptible, label, value,
+};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;

@@ -13,17 +13,17 @@ mod preemption_priority;
 pub(crate) mod priorities;
 mod priority_class_changed;
 mod queue_changed_while_reserved;
+mod quota_status;
 pub(crate) mod reserved_resource;
 pub(crate) mod several_min_counts;
-mod quota_status;
 mod unknown_priority_class;
 
-use crate::defaulting::Defaults;
 use crate::cel_defaults::CelDefault;
-use crate::validated_kind::ValidatedKind;
+use crate::defaulting::Defaults;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::{Context, Operation, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 

@@ -1,7 +1,7 @@
 //! The two priorities of a workload (KEP-5710, Workload priorities).
 
+use crate::cluster_view::{ClusterView, Lookup, PriorityClassFacts};
 use crate::priority_admission::system_class;
-use crate::cluster_view::{Lookup, PriorityClassFacts, ClusterView};
 use lockkeeper_api::Workload;
 
 /// The PriorityClass of this name; the two system classes always exist.
@@ -36,7 +36,10 @@ impl SeparatePriorities<'_> {
 
 /// The priorities of a workload; `None` when it has one priority for both, or a class that is not
 /// known.
-pub(super) fn separate_priorities<'a>(workload: &'a Workload, world: &dyn ClusterView) -> Option<SeparatePriorities<'a>> {
+pub(super) fn separate_priorities<'a>(
+    workload: &'a Workload,
+    world: &dyn ClusterView,
+) -> Option<SeparatePriorities<'a>> {
     let spec = &workload.spec;
     let scheduling_class = spec.priority_class_name.as_deref();
     let preemption_class = spec.preemption_priority_class_name.as_deref()?;

@@ -9,7 +9,8 @@ const ADMITTED: &str = "Admitted";
 /// Whether it holds quota, and says so. What says so without an admission holds none, and its controller mends it.
 pub(super) fn has_quota_reserved(workload: &Workload) -> bool {
     let has_admission = |it: &lockkeeper_api::workload::WorkloadStatus| it.admission.is_some();
-    workload.status.as_ref().is_some_and(has_admission) && has_true_condition(workload, QUOTA_RESERVED)
+    workload.status.as_ref().is_some_and(has_admission)
+        && has_true_condition(workload, QUOTA_RESERVED)
 }
 
 /// Whether it holds quota, and may run.

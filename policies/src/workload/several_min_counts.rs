@@ -11,7 +11,9 @@ const EXPRESSION: CelRule = CelRule::new(
     "self.filter(it, has(it.minCount)).size() <= 1",
     "several pod sets have a minCount; at most one may, so keep it on one of them",
 )
-.unchanged_when("self.filter(it, has(it.minCount)).size() == oldSelf.filter(it, has(it.minCount)).size()");
+.unchanged_when(
+    "self.filter(it, has(it.minCount)).size() == oldSelf.filter(it, has(it.minCount)).size()",
+);
 
 pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
     Rule {

@@ -1,10 +1,10 @@
 #![doc = include_str!("unknown_priority_class.md")]
 
 use super::priorities::class;
+use crate::cluster_view::Lookup;
 use crate::finding::Findings;
 use crate::priority_admission::known_classes;
 use crate::rule::{Check, Context, Layer, Rule};
-use crate::cluster_view::Lookup;
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;

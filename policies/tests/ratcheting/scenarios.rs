@@ -94,7 +94,9 @@ pub(super) fn merged(old: &Value, other: &Value, picks: &mut dyn Iterator<Item =
         }
         (Value::Array(old), Value::Array(other)) if old.len() == other.len() => {
             let items = old.iter().zip(other);
-            items.map(|(old, other)| merged(old, other, picks)).collect()
+            items
+                .map(|(old, other)| merged(old, other, picks))
+                .collect()
         }
         _ if picks.next().unwrap() => other.clone(),
         _ => old.clone(),

@@ -1,6 +1,6 @@
 //! Held quota in a cycle: it counts as used, but for its preemptor and for those who take it over.
 
-use super::nominate::{NominationContext, NominatedEntry};
+use super::nominate::{NominatedEntry, NominationContext};
 use super::{Cycle, Decision, Entry};
 use crate::assignment::Assignment;
 use crate::damping::{Damping, Hold, Holds};
@@ -8,10 +8,10 @@ use crate::ids::{NodeId, WorkloadId};
 use crate::policy::{QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue};
 use crate::queue::{EquivalenceClass, QueueKey};
 use crate::quota::View;
-use crate::workload_table::WorkloadTable;
 use crate::state::State;
 use crate::trace::{Step, Trace};
 use crate::victim::Victim;
+use crate::workload_table::WorkloadTable;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,12 @@ impl State {
     }
 
     fn apply_hold(&self, view: &mut View<'_>, holder: WorkloadId, hold: &Hold) {
-        let amounts = hold.amounts(holder, &self.histories, &self.admitted_index, &self.workloads);
+        let amounts = hold.amounts(
+            holder,
+            &self.histories,
+            &self.admitted_index,
+            &self.workloads,
+        );
         for (cell, amount) in hold.cell_amounts(view, &amounts) {
             view.add(cell, amount);
         }
@@ -56,7 +61,12 @@ impl State {
     /// Counts the quota that is held for a preemptor as free.
     pub(crate) fn release_hold(&self, view: &mut View<'_>, holder: WorkloadId) {
         if let Some(hold) = self.holds.get(holder) {
-            let amounts = hold.amounts(holder, &self.histories, &self.admitted_index, &self.workloads);
+            let amounts = hold.amounts(
+                holder,
+                &self.histories,
+                &self.admitted_index,
+                &self.workloads,
+            );
             for (cell, amount) in hold.cell_amounts(view, &amounts) {
                 view.remove(cell, amount);
             }
@@ -100,7 +110,12 @@ impl State {
 
     /// A decision stands as long as its victims are on their way, although by now, when some have gone, it
     /// would not be made: shares have changed, or the lenders.
-    fn retain_decision(&self, view: &mut View<'_>, nominator: &NominationContext<'_>, nominee: &mut NominatedEntry) {
+    fn retain_decision(
+        &self,
+        view: &mut View<'_>,
+        nominator: &NominationContext<'_>,
+        nominee: &mut NominatedEntry,
+    ) {
         let Some(hold) = self.holds.get(nominator.id()) else {
             return;
         };
@@ -148,7 +163,12 @@ impl State {
             if is_other && root(hold.queue) == own {
                 trace.record(|| Step::QuotaHeld {
                     preemptor: holder,
-                    amounts: hold.amounts(holder, &self.histories, &self.admitted_index, &self.workloads),
+                    amounts: hold.amounts(
+                        holder,
+                        &self.histories,
+                        &self.admitted_index,
+                        &self.workloads,
+                    ),
                 });
             }
         }
@@ -257,7 +277,8 @@ impl State {
         match &entry.decision {
             Decision::Preempt(victims) => {
                 for victim in victims {
-                    self.histories.record_preemption(entry.workload, victim.workload);
+                    self.histories
+                        .record_preemption(entry.workload, victim.workload);
                 }
                 if is_damped {
                     let hold = Hold {
@@ -290,7 +311,9 @@ impl State {
             self.holds.end(*id);
         }
         let blocked = cycle.entries.iter().filter(|entry| {
-            let strategy = self.pending_queue(entry.queue).map(|it| it.settings.strategy);
+            let strategy = self
+                .pending_queue(entry.queue)
+                .map(|it| it.settings.strategy);
             strategy == Some(QueueingStrategy::StrictFifo) && entry.decision != Decision::Admit
         });
         let heads: BTreeMap<NodeId, WorkloadId> =
@@ -317,7 +340,10 @@ impl State {
 }
 
 /// Of each queue the first workload for whom quota is held: its place and its class.
-pub(super) fn first_holders(holds: &Holds, records: &WorkloadTable) -> BTreeMap<NodeId, (QueueKey, EquivalenceClass)> {
+pub(super) fn first_holders(
+    holds: &Holds,
+    records: &WorkloadTable,
+) -> BTreeMap<NodeId, (QueueKey, EquivalenceClass)> {
     let mut first: BTreeMap<NodeId, (QueueKey, EquivalenceClass)> = BTreeMap::new();
     for (id, hold) in holds.iter() {
         let Some(record) = records.get(id) else {

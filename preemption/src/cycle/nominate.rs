@@ -2,17 +2,17 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
-use crate::elastic::{NonPreemptibleUsage, ElasticGate};
+use crate::elastic::{ElasticGate, NonPreemptibleUsage};
 use crate::flavor_assigner::{AssignmentRequest, Oracle, VictimSearchOracle, assign};
 use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
 use crate::queue::{Queue, QueueSettings};
 use crate::quota::View;
-use crate::workload_table::WorkloadRow;
 use crate::state::State;
 use crate::trace::{Step, Trace};
 use crate::victim::Victim;
 use crate::victims::{self, Demand, SearchContext};
+use crate::workload_table::WorkloadRow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -107,7 +107,11 @@ impl<'a> NominationContext<'a> {
         only: Option<&Assignment>,
         mut trace: Trace,
     ) -> NominatedEntry {
-        let tried = if only.is_none() { self.last_tried_flavors() } else { &[] };
+        let tried = if only.is_none() {
+            self.last_tried_flavors()
+        } else {
+            &[]
+        };
         let attempt = |view: &mut View<'_>, counts: &[i64], trace: &mut Trace| {
             self.attempt(view, gone, only, tried, counts, trace)
         };
@@ -222,7 +226,12 @@ impl<'a> NominationContext<'a> {
         let applicant = self.assignment_request(&counts);
         match oracle {
             Some(oracle) => assign(view, oracle, &applicant, trace),
-            None => assign(view, &mut VictimSearchOracle { context: &world }, &applicant, trace),
+            None => assign(
+                view,
+                &mut VictimSearchOracle { context: &world },
+                &applicant,
+                trace,
+            ),
         }
     }
 
@@ -250,7 +259,11 @@ impl<'a> NominationContext<'a> {
             algorithm: &self.state.options.algorithm,
             kueue_bugs: self.state.options.kueue_bugs,
             removed: gone,
-            protection: self.state.victim_protection(self.id, self.displaced, &self.next_candidate_at_s),
+            protection: self.state.victim_protection(
+                self.id,
+                self.displaced,
+                &self.next_candidate_at_s,
+            ),
         }
     }
 
@@ -277,7 +290,10 @@ impl<'a> NominationContext<'a> {
 
     fn elastic_gate(&self) -> Option<ElasticGate<'a>> {
         static NOTHING: NonPreemptibleUsage = NonPreemptibleUsage::EMPTY;
-        let class = self.settings().elastic?.preemptibility(self.row.preemption_labels);
+        let class = self
+            .settings()
+            .elastic?
+            .preemptibility(self.row.preemption_labels);
         Some(ElasticGate {
             preemptibility: class,
             queue: self.row.queue,

@@ -2,10 +2,10 @@
 
 use super::nominate::NominatedEntry;
 use crate::amount::Amount;
+use crate::dominant_share::DominantShare;
 use crate::ids::{FlavorResource, NodeId};
 use crate::policy::Algorithm;
 use crate::quota::{UsageStore, View};
-use crate::dominant_share::DominantShare;
 use crate::spec::Options;
 use crate::state::State;
 use std::cmp::{Ordering, Reverse};
@@ -35,7 +35,12 @@ pub(super) fn sort(state: &State, nominees: &mut [NominatedEntry]) {
             let priority = record.filter(|_| !is_ignored).map_or(0, |it| it.priority);
             let time = record.map_or(0, |it| it.order_time);
             let level = nominee.assignment.borrowing_level;
-            (hold_precedence(state, nominee), level, Reverse(priority), time)
+            (
+                hold_precedence(state, nominee),
+                level,
+                Reverse(priority),
+                time,
+            )
         });
     }
 }
@@ -44,7 +49,11 @@ pub(super) fn sort(state: &State, nominees: &mut [NominatedEntry]) {
 ///
 /// Each pick is a tournament in the tree of the first queue by name, on the quota as
 /// it is by then.
-pub(super) fn next(state: &State, view: &mut View<'_>, waiting: &[NominatedEntry]) -> Option<usize> {
+pub(super) fn next(
+    state: &State,
+    view: &mut View<'_>,
+    waiting: &[NominatedEntry],
+) -> Option<usize> {
     let turns = waiting.iter().map(|it| hold_precedence(state, it));
     let turns: Vec<u8> = turns.collect();
     let turn = turns.iter().min()?;
@@ -119,7 +128,10 @@ impl<'a> Tournament<'a> {
             self.entry_shares.insert((entry, *id), standing);
             self.path.insert(*id, (distance, up(id)));
         }
-        self.contenders.entry(nominee.queue).or_default().push(entry);
+        self.contenders
+            .entry(nominee.queue)
+            .or_default()
+            .push(entry);
         view.roll_back(mark);
     }
 

@@ -1,8 +1,8 @@
 //! The entries of a cycle, one after the other: each sees what those before it have taken.
 
-use super::victim_limit::{VictimLimit, LimitCheck};
 use super::held_quota::NominationOptions;
-use super::nominate::{NominationContext, NominatedEntry};
+use super::nominate::{NominatedEntry, NominationContext};
+use super::victim_limit::{LimitCheck, VictimLimit};
 use super::{Decision, Entry, SkipReason, cells, held_quota, remove};
 use crate::amount::Amount;
 use crate::assignment::Mode;
@@ -105,7 +105,8 @@ impl<'a> EntryProcessor<'a> {
     fn release_holds(&mut self, nominee: &NominatedEntry) -> Vec<WorkloadId> {
         let mut lifted = Vec::new();
         if !self.state.holds.is_empty() {
-            lifted.extend(held_quota::holders(nominee).filter(|it| self.released_holds.insert(*it)));
+            lifted
+                .extend(held_quota::holders(nominee).filter(|it| self.released_holds.insert(*it)));
         }
         for holder in &lifted {
             self.state.release_hold(&mut self.view, *holder);
@@ -126,7 +127,9 @@ impl<'a> EntryProcessor<'a> {
             return Vec::new();
         }
         let holders = held_quota::holders(nominee);
-        holders.filter(|it| !self.released_holds_admitted.contains(it)).collect()
+        holders
+            .filter(|it| !self.released_holds_admitted.contains(it))
+            .collect()
     }
 
     /// Victims of this cycle in the tree of a queue. Those of other trees matter nothing to it.
@@ -179,7 +182,8 @@ impl<'a> EntryProcessor<'a> {
             return Decision::Skip(SkipReason::NoLongerFits);
         }
         let root = self.view.tree.node(nominee.queue).root;
-        if nominee.assignment.borrowing_level > 0 && self.roots_closed_to_borrowing.contains(&root) {
+        if nominee.assignment.borrowing_level > 0 && self.roots_closed_to_borrowing.contains(&root)
+        {
             return Decision::Skip(SkipReason::BorrowingGate);
         }
         match self.victim_limit.check(self.state, &nominee.victims) {
@@ -239,8 +243,15 @@ impl<'a> EntryProcessor<'a> {
     }
 
     /// Takes quota for the rest of the cycle; says what was taken.
-    fn reserve(&mut self, nominee: &NominatedEntry, decision: &Decision) -> Vec<(FlavorResource, Amount)> {
-        let settings = self.state.pending_queue(nominee.queue).map(|it| &it.settings);
+    fn reserve(
+        &mut self,
+        nominee: &NominatedEntry,
+        decision: &Decision,
+    ) -> Vec<(FlavorResource, Amount)> {
+        let settings = self
+            .state
+            .pending_queue(nominee.queue)
+            .map(|it| &it.settings);
         let is_held = match decision {
             Decision::Admit | Decision::Preempt(_) | Decision::DeferredFit => false,
             Decision::NoCandidates => {

@@ -1,7 +1,7 @@
 //! How many workloads go in one cycle, of all queues and of each.
 
-use crate::ids::NodeId;
 use crate::admitted::AdmittedLookup;
+use crate::ids::NodeId;
 use crate::state::State;
 use crate::victim::Victim;
 use std::collections::BTreeMap;
@@ -52,7 +52,9 @@ impl VictimLimit {
                         victims_max,
                     };
                 }
-                Some(most) if victims.saturating_add(spent) > most => judgement = LimitCheck::Exhausted,
+                Some(most) if victims.saturating_add(spent) > most => {
+                    judgement = LimitCheck::Exhausted
+                }
                 _ => {}
             }
         }

@@ -41,7 +41,9 @@ impl Histories {
     }
 
     pub(crate) fn preemption_count(&self, id: WorkloadId) -> u32 {
-        self.by_workload.get(&id).map_or(0, |it| it.preemption_count)
+        self.by_workload
+            .get(&id)
+            .map_or(0, |it| it.preemption_count)
     }
 
     pub(crate) fn evicting_preemptor(&self, id: WorkloadId) -> Option<WorkloadId> {
@@ -57,14 +59,23 @@ impl Histories {
 
     /// A preemptor tells a running workload to go. It may say so more than once.
     pub(crate) fn record_preemption(&mut self, preemptor: WorkloadId, id: WorkloadId) {
-        let before = self.by_workload.entry(id).or_default().evicting_preemptor.replace(preemptor);
+        let before = self
+            .by_workload
+            .entry(id)
+            .or_default()
+            .evicting_preemptor
+            .replace(preemptor);
         if before == Some(preemptor) {
             return;
         }
         if let Some(before) = before {
             self.edit(before, |it| it.evicting_victims.remove(&id));
         }
-        self.by_workload.entry(preemptor).or_default().evicting_victims.insert(id);
+        self.by_workload
+            .entry(preemptor)
+            .or_default()
+            .evicting_victims
+            .insert(id);
     }
 
     pub(crate) fn record_admission(&mut self, id: WorkloadId) {
@@ -141,7 +152,10 @@ impl Histories {
     }
 
     fn forget(&mut self, id: WorkloadId) {
-        let took = self.by_workload.get_mut(&id).map(|it| std::mem::take(&mut it.victims));
+        let took = self
+            .by_workload
+            .get_mut(&id)
+            .map(|it| std::mem::take(&mut it.victims));
         for other in took.into_iter().flatten() {
             self.edit(other, |other| other.past_preemptors.remove(&id));
         }

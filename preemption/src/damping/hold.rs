@@ -1,12 +1,12 @@
 //! Quota that is held for preemptors.
 
 use super::Histories;
+use crate::admitted::AdmittedIndex;
+use crate::admitted::AdmittedLookup;
 use crate::amount::Amount;
 use crate::assignment::Assignment;
 use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::quota::View;
-use crate::admitted::AdmittedIndex;
-use crate::admitted::AdmittedLookup;
 use crate::victim::Victim;
 use std::collections::BTreeMap;
 
@@ -94,7 +94,11 @@ impl Hold {
         let leaving = self.remaining_victims(preemptor, histories);
         for running in leaving.filter_map(|it| workloads.admitted(it.workload)) {
             let group = index.group(running.queue, running.usage_group);
-            for (of, amount) in group.flavor_resources.iter().zip(running.amounts.as_slice()) {
+            for (of, amount) in group
+                .flavor_resources
+                .iter()
+                .zip(running.amounts.as_slice())
+            {
                 for (_, held) in amounts.iter_mut().filter(|(it, _)| it == of) {
                     *held = held.minus(*amount);
                 }

@@ -1,12 +1,12 @@
 //! Damping as the state's users see it.
 
-use super::{Damping, Hold, Headroom, ThrashStats};
+use super::{Damping, Headroom, Hold, ThrashStats};
 use crate::amount::Amount;
-use crate::victim_protection::VictimProtection;
 use crate::ids::{FlavorResource, NodeId, WorkloadId};
 use crate::queue::Queue;
 use crate::quota::{Overlay, View};
 use crate::state::State;
+use crate::victim_protection::VictimProtection;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 

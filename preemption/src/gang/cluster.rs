@@ -3,11 +3,13 @@
 use super::disruption_budgets::DisruptionBudgets;
 use super::group::Groups;
 use super::importance::Importance;
-use super::reclaimable::ReclaimableIndex;
 use super::membership::Membership;
-use super::spec::{BudgetSpec, SchedulerCompatibility, GroupKey, GroupSpec, MemberSpec, GangOptions};
+use super::reclaimable::ReclaimableIndex;
+use super::spec::{
+    BudgetSpec, GangOptions, GroupKey, GroupSpec, MemberSpec, SchedulerCompatibility,
+};
 use super::unit::{Unit, UnitKey, full_name};
-use crate::ids::{BudgetId, GroupId, HostId, PodId, ShapeId, UnitId, SymbolId};
+use crate::ids::{BudgetId, GroupId, HostId, PodId, ShapeId, SymbolId, UnitId};
 use crate::placement::{Cluster, HostSpec, Pod, PodPreemption, Shape};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -278,7 +280,9 @@ impl GangCluster {
         };
         match self.options.compatibility {
             SchedulerCompatibility::Lockkeeper => given.unwrap_or_else(of_pods),
-            SchedulerCompatibility::KubeScheduler if self.options.gates.pod_group_preemption_policy => {
+            SchedulerCompatibility::KubeScheduler
+                if self.options.gates.pod_group_preemption_policy =>
+            {
                 given.unwrap_or_default()
             }
             SchedulerCompatibility::KubeScheduler => of_pods(),

@@ -1,16 +1,16 @@
 //! Decisions: whether a preemptor fits, waits, or whom it preempts.
 
-use super::domain::Domain;
-use super::nomination::{self, NominationStatus};
-use super::single_pod;
-use super::hypothetical::SearchBaseline;
-use super::score::{CascadeEstimator, Score};
-use super::search::{DomainResult, Preemptor, DomainSearch};
-use super::spec::{SchedulerCompatibility, PreemptionUnitKind};
-use super::trace::{GangStep, GangTrace};
 use super::cluster::GangCluster;
+use super::domain::Domain;
+use super::hypothetical::SearchBaseline;
+use super::nomination::{self, NominationStatus};
+use super::score::{CascadeEstimator, Score};
+use super::search::{DomainResult, DomainSearch, Preemptor};
+use super::single_pod;
+use super::spec::{PreemptionUnitKind, SchedulerCompatibility};
+use super::trace::{GangStep, GangTrace};
 use crate::ids::{GroupId, HostId, PodId, ResourceId, ShapeId, UnitId};
-use crate::placement::{Pod, PodPreemption, FilterRejection, Strategy};
+use crate::placement::{FilterRejection, Pod, PodPreemption, Strategy};
 use std::collections::BTreeSet;
 
 /// Who is decided on.
@@ -222,8 +222,16 @@ impl GangCluster {
                     return GangOutcome::AwaitingVictims { placement };
                 }
                 NominationStatus::Dropped(lost) => {
-                    let DroppedNomination { pod, host, reason: why } = lost.clone();
-                    trace.record(|| GangStep::NominationDropped { pod, host, reason: why });
+                    let DroppedNomination {
+                        pod,
+                        host,
+                        reason: why,
+                    } = lost.clone();
+                    trace.record(|| GangStep::NominationDropped {
+                        pod,
+                        host,
+                        reason: why,
+                    });
                     *dropped = Some(lost);
                 }
             }
@@ -231,7 +239,13 @@ impl GangCluster {
         if self.preemption_policy(ask) == PodPreemption::Never {
             return GangOutcome::Ineligible(IneligibleReason::PolicyNever);
         }
-        if !is_ours && nomination::has_terminating_victims(self, preemptor, self.is_nomination_infeasible(ask)) {
+        if !is_ours
+            && nomination::has_terminating_victims(
+                self,
+                preemptor,
+                self.is_nomination_infeasible(ask),
+            )
+        {
             trace.record(|| GangStep::NominationStands);
             return match ask.group {
                 None => GangOutcome::Ineligible(IneligibleReason::VictimsTerminating),
@@ -298,7 +312,9 @@ impl GangCluster {
                 plan
             });
             if let Err(why) = &plan {
-                trace.record(|| GangStep::Infeasible { reason: why.clone() });
+                trace.record(|| GangStep::Infeasible {
+                    reason: why.clone(),
+                });
             }
             plans.push(plan);
         }
@@ -331,7 +347,9 @@ impl GangCluster {
     ) -> GangPlan {
         let cascades = cascades.count(&found.victims);
         let units = found.victims.iter().filter_map(|it| self.unit(*it));
-        let of_groups = units.filter(|it| it.kind() > PreemptionUnitKind::Pod).count();
+        let of_groups = units
+            .filter(|it| it.kind() > PreemptionUnitKind::Pod)
+            .count();
         GangPlan {
             host,
             placement: zip_placement(pods, &found.placement),
@@ -350,7 +368,11 @@ impl GangCluster {
 
     /// The priority that the preemptor is scheduled with is held against that which others are preempted by. For a
     /// single pod kube-scheduler takes the pod's own.
-    pub(super) fn preemptor<'a>(&self, ask: &PreemptionRequest<'a>, shapes: &'a [ShapeId]) -> Preemptor<'a> {
+    pub(super) fn preemptor<'a>(
+        &self,
+        ask: &PreemptionRequest<'a>,
+        shapes: &'a [ShapeId],
+    ) -> Preemptor<'a> {
         let of_pod = || {
             let first = ask.pods.first();
             let own = || {
@@ -396,8 +418,10 @@ impl GangCluster {
     }
 
     pub(super) fn domain(&self, ask: &PreemptionRequest<'_>) -> Domain {
-        ask.hosts
-            .map_or_else(|| Domain::whole_cluster(self), |it| Domain::Subset(it.to_vec()))
+        ask.hosts.map_or_else(
+            || Domain::whole_cluster(self),
+            |it| Domain::Subset(it.to_vec()),
+        )
     }
 
     pub(super) fn preemption_policy(&self, ask: &PreemptionRequest<'_>) -> PodPreemption {
@@ -409,7 +433,9 @@ impl GangCluster {
         };
         let own = self.cluster.pod(*pod).map(Pod::preemption);
         match (self.options.compatibility, self.group_of(*pod)) {
-            (SchedulerCompatibility::Lockkeeper, Some(group)) => self.group_preemption_policy(group, ask.pods),
+            (SchedulerCompatibility::Lockkeeper, Some(group)) => {
+                self.group_preemption_policy(group, ask.pods)
+            }
             _ => own.unwrap_or_default(),
         }
     }
@@ -450,7 +476,10 @@ impl GangCluster {
     }
 }
 
-pub(super) fn zip_placement(pods: &[PodId], placement: &[Option<HostId>]) -> Vec<(PodId, Option<HostId>)> {
+pub(super) fn zip_placement(
+    pods: &[PodId],
+    placement: &[Option<HostId>],
+) -> Vec<(PodId, Option<HostId>)> {
     pods.iter()
         .copied()
         .zip(placement.iter().copied())

@@ -3,7 +3,7 @@
 use super::cluster::GangCluster;
 use crate::amount::Amount;
 use crate::ids::{HostId, ResourceId, ShapeId, UnitId};
-use crate::placement::{Overlay, Pod, FreeResources, ResourceVec};
+use crate::placement::{FreeResources, Overlay, Pod, ResourceVec};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// With more questions about every node it pays to look at all of them first.
@@ -41,7 +41,9 @@ impl FreeResources for PriorityCutoff<'_> {
 
     fn fill_free(&self, host: HostId, out: &mut [Amount]) {
         self.state.cluster.fill_free(host, out);
-        let level = self.max_priority.and_then(|it| self.state.index.reclaimable_row(host, it));
+        let level = self
+            .max_priority
+            .and_then(|it| self.state.index.reclaimable_row(host, it));
         let freed = level.map_or(&[][..], ResourceVec::amounts);
         for (slot, amount) in out.iter_mut().zip(freed) {
             *slot = slot.plus(*amount);

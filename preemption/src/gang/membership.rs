@@ -1,8 +1,8 @@
 //! Which unit each pod is of, kept up to date.
 
-use super::spec::{SchedulerCompatibility, PreemptionUnitKind};
-use super::unit::{Unit, UnitKey};
 use super::cluster::GangCluster;
+use super::spec::{PreemptionUnitKind, SchedulerCompatibility};
+use super::unit::{Unit, UnitKey};
 use crate::ids::{BudgetId, GroupId, HostId, PodId, UnitId};
 use crate::placement::Pod;
 

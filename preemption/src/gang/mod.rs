@@ -100,34 +100,37 @@
 //! assert_eq!((victim.name(), victim.pods().len()), ("team/replica-0", 2));
 //! ```
 
+mod cluster;
+mod decide;
 mod disruption_budgets;
 mod domain;
 mod group;
+mod hypothetical;
 mod importance;
-mod reclaimable;
-mod pod_by_pod;
 mod membership;
 mod nomination;
-mod decide;
-mod single_pod;
+mod pod_by_pod;
+mod reclaimable;
 mod reprieve;
-mod hypothetical;
 mod score;
 mod search;
+mod single_pod;
 mod spec;
 mod trace;
 mod unit;
-mod cluster;
 
+pub use cluster::GangCluster;
+pub use decide::{
+    DroppedNomination, GangDecision, GangOutcome, GangPlan, IneligibleReason, InfeasibleReason,
+    NodeSample, PreemptionRequest,
+};
 pub use domain::Domain;
 pub use importance::Importance;
-pub use decide::{PreemptionRequest, GangDecision, DroppedNomination, IneligibleReason, GangOutcome, GangPlan, NodeSample, InfeasibleReason};
-pub use single_pod::DryRun;
 pub use score::Score;
+pub use single_pod::DryRun;
 pub use spec::{
-    BudgetSpec, SchedulerCompatibility, DisruptionMode, FeatureGates, GroupKey, GroupSpec, PreemptionUnitKind, MemberSpec,
-    GangOptions,
+    BudgetSpec, DisruptionMode, FeatureGates, GangOptions, GroupKey, GroupSpec, MemberSpec,
+    PreemptionUnitKind, SchedulerCompatibility,
 };
 pub use trace::{GangStep, GangTrace};
 pub use unit::Unit;
-pub use cluster::GangCluster;

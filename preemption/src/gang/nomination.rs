@@ -1,11 +1,11 @@
 //! Nodes that pods were nominated to before.
 
-use super::decide::{PreemptionRequest, DroppedNomination, InfeasibleReason, zip_placement};
+use super::cluster::GangCluster;
+use super::decide::{DroppedNomination, InfeasibleReason, PreemptionRequest, zip_placement};
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
 use super::search::Preemptor;
-use super::cluster::GangCluster;
 use crate::ids::{HostId, PodId, ResourceId};
-use crate::placement::{Host, Overlay, Pod, FreeResources};
+use crate::placement::{FreeResources, Host, Overlay, Pod};
 use std::collections::BTreeSet;
 
 /// How it stands with the nodes that a preemptor was nominated to.
@@ -21,7 +21,10 @@ pub(super) enum NominationStatus {
 }
 
 /// The nodes that pods were nominated to.
-pub(super) fn current_placement(world: &GangCluster, pods: &[PodId]) -> Vec<(PodId, Option<HostId>)> {
+pub(super) fn current_placement(
+    world: &GangCluster,
+    pods: &[PodId],
+) -> Vec<(PodId, Option<HostId>)> {
     let hosts: Vec<Option<HostId>> = pods.iter().map(|it| world.nominated_host(*it)).collect();
     zip_placement(pods, &hosts)
 }
@@ -30,7 +33,11 @@ pub(super) fn current_placement(world: &GangCluster, pods: &[PodId]) -> Vec<(Pod
 /// priority.
 ///
 /// Source: kube-scheduler v1.37, `RunFilterPluginsWithNominatedPods`.
-pub(super) fn reserve_nominated(world: &GangCluster, ask: &PreemptionRequest<'_>, ground: &mut SearchBaseline) {
+pub(super) fn reserve_nominated(
+    world: &GangCluster,
+    ask: &PreemptionRequest<'_>,
+    ground: &mut SearchBaseline,
+) {
     let shapes = world.shapes(ask.pods);
     let priority = world.preemptor(ask, &shapes).priority;
     let own: BTreeSet<PodId> = ask.pods.iter().copied().collect();
@@ -47,14 +54,21 @@ pub(super) fn reserve_nominated(world: &GangCluster, ask: &PreemptionRequest<'_>
 /// is being preempted there has gone. Costs the pods on these nodes.
 ///
 /// Source: KEP-5710, Delayed preemption, the last point.
-pub(super) fn nomination_status(world: &GangCluster, preemptor: Preemptor<'_>, ground: &SearchBaseline) -> NominationStatus {
+pub(super) fn nomination_status(
+    world: &GangCluster,
+    preemptor: Preemptor<'_>,
+    ground: &SearchBaseline,
+) -> NominationStatus {
     let placement = current_placement(world, preemptor.pods);
     let hosts: BTreeSet<HostId> = placement.iter().filter_map(|(_, host)| *host).collect();
     if placement.iter().filter(|(_, host)| host.is_some()).count() < preemptor.count_min {
         return NominationStatus::NotNominated;
     }
     let hosts: Vec<HostId> = hosts.into_iter().collect();
-    let cut = PriorityCutoff { state: world, max_priority: None };
+    let cut = PriorityCutoff {
+        state: world,
+        max_priority: None,
+    };
     let mut overlay = Overlay::new(&cut);
     ground.apply_to(&mut overlay, &cut, &hosts);
     let mark = overlay.mark();
@@ -64,7 +78,10 @@ pub(super) fn nomination_status(world: &GangCluster, preemptor: Preemptor<'_>, g
     overlay.roll_back(mark);
     for host in &hosts {
         let pods = world.cluster.host(*host).map_or(&[][..], |it| it.pods());
-        for pod in pods.iter().filter(|it| world.is_terminating_by_preemption(**it)) {
+        for pod in pods
+            .iter()
+            .filter(|it| world.is_terminating_by_preemption(**it))
+        {
             overlay.release(*host, world.cluster.requests(*pod));
         }
     }
@@ -100,7 +117,9 @@ fn apply_placement(
         let short = short.filter(|(it, asked)| *asked > overlay.free(host, *it));
         let short: Vec<ResourceId> = short.map(|(it, _)| *it).collect();
         if !short.is_empty() {
-            return Err(lost(InfeasibleReason::InsufficientResources { resources: short }));
+            return Err(lost(InfeasibleReason::InsufficientResources {
+                resources: short,
+            }));
         }
         overlay.reserve(host, &shape.requests);
     }
@@ -110,7 +129,11 @@ fn apply_placement(
 /// Whether anybody of a lower priority is being preempted on a node that one of the pods was nominated to.
 ///
 /// Source: kube-scheduler v1.37, `isOngoingPreemption` and `PodEligibleToPreemptOthers`.
-pub(super) fn has_terminating_victims(world: &GangCluster, preemptor: Preemptor<'_>, is_refused: bool) -> bool {
+pub(super) fn has_terminating_victims(
+    world: &GangCluster,
+    preemptor: Preemptor<'_>,
+    is_refused: bool,
+) -> bool {
     let hosts = preemptor
         .pods
         .iter()

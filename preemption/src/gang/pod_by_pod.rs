@@ -1,13 +1,13 @@
 //! Gangs pod by pod: delayed preemption where the workload is not seen as a whole.
 
-use super::decide::{PreemptionRequest, IneligibleReason, GangOutcome, GangPlan, InfeasibleReason};
-use super::single_pod;
+use super::cluster::GangCluster;
+use super::decide::{GangOutcome, GangPlan, IneligibleReason, InfeasibleReason, PreemptionRequest};
 use super::hypothetical::SearchBaseline;
 use super::score::{CascadeEstimator, Score};
 use super::search::DomainSearch;
+use super::single_pod;
 use super::spec::PreemptionUnitKind;
 use super::trace::{GangStep, GangTrace};
-use super::cluster::GangCluster;
 use crate::ids::{HostId, PodId, UnitId};
 use std::collections::BTreeSet;
 
@@ -21,7 +21,11 @@ impl GangCluster {
     ///
     /// Costs the nodes, and the units on them that may go, for every pod.
     #[must_use]
-    pub fn decide_pod_by_pod(&self, ask: &PreemptionRequest<'_>, trace: &mut GangTrace) -> GangOutcome {
+    pub fn decide_pod_by_pod(
+        &self,
+        ask: &PreemptionRequest<'_>,
+        trace: &mut GangTrace,
+    ) -> GangOutcome {
         let mut ground = SearchBaseline::default();
         super::nomination::reserve_nominated(self, ask, &mut ground);
         let shapes = self.shapes(ask.pods);
@@ -72,7 +76,13 @@ impl GangCluster {
     }
 
     /// All or nothing.
-    fn all_or_nothing(&self, ask: &PreemptionRequest<'_>, count_min: usize, chosen: PodByPodProgress, is_never: bool) -> GangOutcome {
+    fn all_or_nothing(
+        &self,
+        ask: &PreemptionRequest<'_>,
+        count_min: usize,
+        chosen: PodByPodProgress,
+        is_never: bool,
+    ) -> GangOutcome {
         let placement = chosen.placement;
         let placed = placement.iter().filter(|(_, host)| host.is_some()).count();
         if placed < count_min {
@@ -99,7 +109,9 @@ impl GangCluster {
             .collect();
         let victims: Vec<UnitId> = ranked.into_iter().map(|it| it.unit).collect();
         let units = victims.iter().filter_map(|it| self.unit(*it));
-        let of_groups = units.filter(|it| it.kind() > PreemptionUnitKind::Pod).count();
+        let of_groups = units
+            .filter(|it| it.kind() > PreemptionUnitKind::Pod)
+            .count();
         let mut before = SearchBaseline::default();
         super::nomination::reserve_nominated(self, ask, &mut before);
         let cascades = CascadeEstimator::new(self, &before).count(&victims);

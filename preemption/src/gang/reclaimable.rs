@@ -57,7 +57,10 @@ impl NodeReclaimable {
     }
 
     /// Adds up again what the pods have.
-    pub(super) fn rebuild_levels<'a>(&mut self, requests: impl Fn(PodId) -> &'a [(ResourceId, Amount)]) {
+    pub(super) fn rebuild_levels<'a>(
+        &mut self,
+        requests: impl Fn(PodId) -> &'a [(ResourceId, Amount)],
+    ) {
         self.levels.clear();
         for (priority, _, pod) in &self.entries {
             match self.levels.last_mut() {

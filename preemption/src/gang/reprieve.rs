@@ -1,10 +1,10 @@
 //! Letting units stay where they are, as far as the preemptor keeps its place.
 
-use super::hypothetical::PriorityCutoff;
 use super::cluster::GangCluster;
+use super::hypothetical::PriorityCutoff;
 use crate::amount::Amount;
 use crate::ids::{HostId, ResourceId, ShapeId, UnitId};
-use crate::placement::{Overlay, Pod, FreeResources};
+use crate::placement::{FreeResources, Overlay, Pod};
 
 /// The room with all who may go gone, the preemptor in its place, and those let off back in theirs.
 pub(super) struct Reprieve<'a> {

@@ -1,8 +1,8 @@
 //! What the victims of a domain cost.
 
+use super::cluster::GangCluster;
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
 use super::spec::SchedulerCompatibility;
-use super::cluster::GangCluster;
 use crate::ids::{ShapeId, UnitId};
 use crate::placement::{Overlay, Pod, place};
 use std::cmp::Reverse;
@@ -36,7 +36,12 @@ const PRIORITY_OFFSET: i64 = 1 << 31;
 
 impl Score {
     /// Of these victims, the most important first.
-    pub(super) fn for_victims(world: &GangCluster, victims: &[UnitId], violations: u32, cascades: u32) -> Self {
+    pub(super) fn for_victims(
+        world: &GangCluster,
+        victims: &[UnitId],
+        violations: u32,
+        cascades: u32,
+    ) -> Self {
         let is_ours = world.options.compatibility == SchedulerCompatibility::Lockkeeper;
         let mut score = Self {
             cascades,
@@ -110,7 +115,10 @@ impl<'a> CascadeEstimator<'a> {
         if self.state.options.compatibility == SchedulerCompatibility::KubeScheduler {
             return 0;
         }
-        let count = victims.iter().filter(|it| self.is_cascade_expected(**it)).count();
+        let count = victims
+            .iter()
+            .filter(|it| self.is_cascade_expected(**it))
+            .count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 
@@ -152,7 +160,10 @@ impl<'a> CascadeEstimator<'a> {
 
     fn fits(&self, most: Option<i32>, shapes: &[ShapeId]) -> bool {
         let world = self.state;
-        let cut = PriorityCutoff { state: world, max_priority: most };
+        let cut = PriorityCutoff {
+            state: world,
+            max_priority: most,
+        };
         let mut overlay = Overlay::new(&cut);
         self.baseline.apply_to(&mut overlay, &cut, &self.hosts);
         let strategy = world.options.strategy;

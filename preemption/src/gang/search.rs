@@ -1,14 +1,14 @@
 //! Who has to go in one domain.
 
-use super::domain::Domain;
+use super::cluster::GangCluster;
 use super::decide::{InfeasibleReason, zip_placement};
-use super::reprieve::Reprieve;
+use super::domain::Domain;
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
+use super::reprieve::Reprieve;
 use super::spec::SchedulerCompatibility;
 use super::trace::{GangStep, GangTrace};
-use super::cluster::GangCluster;
 use crate::ids::{HostId, PodId, ResourceId, ShapeId, UnitId};
-use crate::placement::{Overlay, Placement, Pod, FreeResources, Strategy, place};
+use crate::placement::{FreeResources, Overlay, Placement, Pod, Strategy, place};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who wants room.
@@ -79,8 +79,12 @@ impl DomainSearch<'_> {
         });
         let protected = self.find_protected(trace);
         match self.state.options.compatibility {
-            SchedulerCompatibility::Lockkeeper => Ok(self.select_with_cutoff(&priorities, &first, &protected, trace)),
-            SchedulerCompatibility::KubeScheduler => Ok(self.select_like_kube_scheduler(top, first, &protected, trace)),
+            SchedulerCompatibility::Lockkeeper => {
+                Ok(self.select_with_cutoff(&priorities, &first, &protected, trace))
+            }
+            SchedulerCompatibility::KubeScheduler => {
+                Ok(self.select_like_kube_scheduler(top, first, &protected, trace))
+            }
         }
     }
 
@@ -191,7 +195,9 @@ impl DomainSearch<'_> {
             }
         };
         match self.domain {
-            Domain::Cluster(_) => world.protected_units_below(bound).for_each(|it| see(it.unit)),
+            Domain::Cluster(_) => world
+                .protected_units_below(bound)
+                .for_each(|it| see(it.unit)),
             domain => {
                 let units = Domain::units_below(world, domain.hosts(), bound);
                 units.into_iter().for_each(see);
@@ -288,7 +294,8 @@ impl DomainSearch<'_> {
             Domain::Host(_) => Overlay::new(cut),
             _ => cut.overlay(questions, kept.len()),
         };
-        self.baseline.apply_to(&mut overlay, cut, self.domain.hosts());
+        self.baseline
+            .apply_to(&mut overlay, cut, self.domain.hosts());
         let is_gone = |priority| cut.max_priority.is_some_and(|most| priority <= most);
         for unit in kept.iter().filter_map(|it| world.unit(*it)) {
             for pod in unit.pods.iter().filter(|_| is_gone(unit.priority)) {
@@ -311,7 +318,9 @@ impl DomainSearch<'_> {
         let cut = self.cutoff(most);
         let mut overlay = self.overlay(&cut, kept, self.preemptor.distinct_shapes);
         let (cluster, shapes) = (&self.state.cluster, self.preemptor.shapes);
-        if let (Domain::Host(host), [shape], None) = (self.domain, shapes, self.preemptor.fixed_placement) {
+        if let (Domain::Host(host), [shape], None) =
+            (self.domain, shapes, self.preemptor.fixed_placement)
+        {
             // Whether it ever goes there was asked before.
             let has_room = overlay.fits(*host, cluster.shape_of(*shape));
             return vec![has_room.then_some(*host)];

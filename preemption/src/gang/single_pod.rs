@@ -1,13 +1,13 @@
 //! Single pods as preemptors: every node is a domain.
 
+use super::cluster::GangCluster;
+use super::decide::{GangOutcome, GangPlan, InfeasibleReason, PreemptionRequest};
 use super::domain::Domain;
-use super::decide::{PreemptionRequest, GangOutcome, GangPlan, InfeasibleReason};
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
 use super::score::{CascadeEstimator, Score};
-use super::search::{Preemptor, DomainSearch};
+use super::search::{DomainSearch, Preemptor};
 use super::spec::SchedulerCompatibility;
 use super::trace::{GangStep, GangTrace};
-use super::cluster::GangCluster;
 use crate::ids::HostId;
 use crate::placement::Overlay;
 
@@ -132,7 +132,9 @@ fn search_nodes(
                 see(NodeSearchResult::Plan(plan));
             }
             Err(why) => {
-                trace.record(|| GangStep::Infeasible { reason: why.clone() });
+                trace.record(|| GangStep::Infeasible {
+                    reason: why.clone(),
+                });
                 see(NodeSearchResult::Infeasible(host, why));
             }
         }
@@ -148,7 +150,12 @@ fn search_nodes(
 }
 
 /// A node that the pod never goes to is no domain, unless it was asked for by name.
-fn check_node(world: &GangCluster, ask: &PreemptionRequest<'_>, search: &DomainSearch<'_>, host: HostId) -> Result<(), InfeasibleReason> {
+fn check_node(
+    world: &GangCluster,
+    ask: &PreemptionRequest<'_>,
+    search: &DomainSearch<'_>,
+    host: HostId,
+) -> Result<(), InfeasibleReason> {
     let is_ours = world.options.compatibility == SchedulerCompatibility::Lockkeeper;
     let node = world
         .cluster
@@ -162,7 +169,10 @@ fn check_node(world: &GangCluster, ask: &PreemptionRequest<'_>, search: &DomainS
     if let Some(refusal) = refused {
         return Err(InfeasibleReason::Rejected(refusal));
     }
-    let cut = PriorityCutoff { state: world, max_priority: None };
+    let cut = PriorityCutoff {
+        state: world,
+        max_priority: None,
+    };
     let mut overlay = Overlay::new(&cut);
     search.baseline.apply_to(&mut overlay, &cut, &[host]);
     if !is_ours && overlay.fits(host, shape) {

@@ -5,11 +5,11 @@
 //! name, then the namespace. Room and quota only become less on the way, so whoever was refused once would be
 //! refused in the end: no single victim could have stayed.
 
+use super::cluster::JobCluster;
 use super::preempt::{NodeRequests, QuotaOveruse};
 use super::trace::{AssignBackFailure, JobStep};
-use super::cluster::JobCluster;
 use crate::ids::{HostId, PodId};
-use crate::placement::{Overlay, Pod, FreeResources};
+use crate::placement::{FreeResources, Overlay, Pod};
 use crate::trace::Trace;
 use std::cmp::Reverse;
 
@@ -42,7 +42,10 @@ impl AssignBack<'_> {
         }
         let quotas = self.state.quotas();
         let world = self.state;
-        let mut counted = self.overused.iter().filter(|it| world.counts_at(pod, it.quota));
+        let mut counted = self
+            .overused
+            .iter()
+            .filter(|it| world.counts_at(pod, it.quota));
         let over = counted.find(|it| {
             let used = it.used.plus(&self.state.request(pod));
             !used.fits(&quotas.limits(it.quota).max)

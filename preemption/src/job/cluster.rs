@@ -1,7 +1,7 @@
 //! What job preemption is decided from: nodes and pods, quotas, and which pod is of which job and quota.
 
-use super::preemptibility::{Preemptibility, PreemptionLabels, ElasticDefaults};
-use super::quota::{QuotaLimits, QuotaId, QuotaTree, PodStage};
+use super::preemptibility::{ElasticDefaults, Preemptibility, PreemptionLabels};
+use super::quota::{PodStage, QuotaId, QuotaLimits, QuotaTree};
 use super::resource_list::ResourceList;
 use crate::ids::{HostId, PodId, ResourceId, SymbolId};
 use crate::placement::{Cluster, HostSpec, PodSpec, Shape};
@@ -163,7 +163,9 @@ impl JobCluster {
             quota: traits.quota,
             job,
             preemption_labels: traits.preemption_labels,
-            preemptibility: self.elastic_defaults.preemptibility(traits.preemption_labels),
+            preemptibility: self
+                .elastic_defaults
+                .preemptibility(traits.preemption_labels),
             nominated,
             is_leaving,
             stage: if has_place || nominated.is_some() {

@@ -7,7 +7,7 @@
 //! blocks nobody for ever; there are only so many rounds at once, and beyond that none begins; after a restart
 //! rounds are read off the labels of victims and the nominations of preemptors.
 
-use super::cluster::{JobId, JobCluster};
+use super::cluster::{JobCluster, JobId};
 use crate::ids::PodId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +101,13 @@ impl RoundsInFlight {
             self.jobs_by_victim.entry(*victim).or_default().insert(job);
         }
         let since_s = now_s;
-        self.rounds.insert(job, InFlightRound { started_at_s: since_s, victims });
+        self.rounds.insert(
+            job,
+            InFlightRound {
+                started_at_s: since_s,
+                victims,
+            },
+        );
     }
 
     /// A pod has gone: rounds that waited for it alone end, and that of a job that it was by itself. To be told
@@ -187,7 +193,7 @@ impl RoundsInFlight {
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockedReason, RoundsInFlight, JobId, RoundLimits};
+    use super::{BlockedReason, JobId, RoundLimits, RoundsInFlight};
     use crate::ids::PodId;
 
     const fn job(number: u32) -> JobId {

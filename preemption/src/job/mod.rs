@@ -16,25 +16,27 @@
 //!
 //! Everything is a function of what is passed in; names are numbers.
 
-pub mod quota_check;
 mod assign_back;
-pub mod preemptibility;
-mod simulated_removal;
+pub mod cluster;
 pub mod in_flight;
 pub mod per_pod;
 pub mod preempt;
+pub mod preemptibility;
 pub mod quota;
+pub mod quota_check;
 pub mod resource_list;
 pub mod revoke;
 pub mod runtime_quota;
+mod simulated_removal;
 pub mod trace;
-pub mod cluster;
 
-pub use quota_check::{QuotaCheck, QuotaCheckLevel, CheckedUsage, check_quota};
-pub use preemptibility::{Preemptibility, LabelValue, PreemptionLabels, ElasticDefaults, VictimAction};
-pub use in_flight::{BlockedReason, RoundsInFlight, RoundLimits};
+pub use cluster::{GangSize, JobCluster, JobId, JobPodSpec};
+pub use in_flight::{BlockedReason, RoundLimits, RoundsInFlight};
 pub use preempt::{JobOutcome, JobPlan, JobRejection, plan_round};
-pub use quota::{QuotaUsage, QuotaLimits, QuotaId, QuotaTree, PodStage};
+pub use preemptibility::{
+    ElasticDefaults, LabelValue, Preemptibility, PreemptionLabels, VictimAction,
+};
+pub use quota::{PodStage, QuotaId, QuotaLimits, QuotaTree, QuotaUsage};
+pub use quota_check::{CheckedUsage, QuotaCheck, QuotaCheckLevel, check_quota};
 pub use resource_list::ResourceList;
-pub use trace::{AssignBackFailure, RemovalReason, JobStep};
-pub use cluster::{GangSize, JobId, JobPodSpec, JobCluster};
+pub use trace::{AssignBackFailure, JobStep, RemovalReason};

@@ -47,7 +47,11 @@ pub enum QuotaExceeded {
 /// # Errors
 ///
 /// The first limit that would be passed.
-pub fn check_pod_quota(request: &ResourceList, class: Preemptibility, path: &[PodQuota]) -> Result<(), QuotaExceeded> {
+pub fn check_pod_quota(
+    request: &ResourceList,
+    class: Preemptibility,
+    path: &[PodQuota],
+) -> Result<(), QuotaExceeded> {
     let mut path = path.iter().enumerate();
     let beyond = |level: usize, quota: &PodQuota| {
         let over = quota.used.plus(request).exceeding(&quota.limit);
@@ -132,7 +136,11 @@ pub struct NodeAndQuota<'a> {
 /// All that may be taken go; then each comes back if the pod still fits and its quota holds, those first
 /// whose eviction breaks a budget, the most important first.
 #[must_use]
-pub fn victims_on_node(on: NodeAndQuota<'_>, preemptor: &QuotaPod, exempt: Option<u32>) -> NodeVictims {
+pub fn victims_on_node(
+    on: NodeAndQuota<'_>,
+    preemptor: &QuotaPod,
+    exempt: Option<u32>,
+) -> NodeVictims {
     let mut room = on
         .allocatable
         .minus(&preemptor.request)
@@ -189,7 +197,9 @@ fn is_overdrawn(room: &ResourceList) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Preemptibility, NodeAndQuota, NodeVictims, QuotaPod, ResourceList, victims_on_node};
+    use super::{
+        NodeAndQuota, NodeVictims, Preemptibility, QuotaPod, ResourceList, victims_on_node,
+    };
     use crate::amount::Amount;
     use crate::ids::ResourceId;
 

@@ -16,15 +16,15 @@
 //! gone, and need not be told again; a node that is held for a pod of another job counts as used if that job is
 //! not of a lower priority. Pods of a quota above are taken only where that one would pass its max.
 
-use super::quota_check::{QuotaCheck, check_quota};
 use super::assign_back::{AssignBack, assign_back};
-use super::preemptibility::{Preemptibility, VictimAction};
-use super::simulated_removal::{SimulatedRemoval, is_candidate};
+use super::cluster::{GangSize, JobCluster, JobId, JobPod};
 use super::in_flight::{BlockedReason, RoundsInFlight};
+use super::preemptibility::{Preemptibility, VictimAction};
 use super::quota::QuotaId;
+use super::quota_check::{QuotaCheck, check_quota};
 use super::resource_list::ResourceList;
-use super::trace::{RemovalReason, JobStep};
-use super::cluster::{GangSize, JobId, JobPod, JobCluster};
+use super::simulated_removal::{SimulatedRemoval, is_candidate};
+use super::trace::{JobStep, RemovalReason};
 use crate::ids::{HostId, PodId, ResourceId, ShapeId};
 use crate::placement::{Overlay, Pod, Strategy, place};
 use crate::trace::Trace;
@@ -115,7 +115,11 @@ pub fn plan_round(
     now_s: i64,
     trace: &mut Trace<JobStep>,
 ) -> JobOutcome {
-    let planned = RoundPlanner { state: world, excluded }.plan(rounds, job, now_s, trace);
+    let planned = RoundPlanner {
+        state: world,
+        excluded,
+    }
+    .plan(rounds, job, now_s, trace);
     planned.map_or_else(JobOutcome::Rejected, JobOutcome::Preempt)
 }
 
@@ -197,7 +201,11 @@ impl RoundPlanner<'_> {
     }
 
     /// What its pods agree on, and who of them has a place.
-    fn summarize_job(&self, id: JobId, trace: &mut Trace<JobStep>) -> Result<JobSummary, JobRejection> {
+    fn summarize_job(
+        &self,
+        id: JobId,
+        trace: &mut Trace<JobStep>,
+    ) -> Result<JobSummary, JobRejection> {
         let pods = self.state.pods_of(id);
         if let Some(gang) = self.state.gang(id)
             && (gang.minimum != gang.total || usize::try_from(gang.total) != Ok(pods.len()))
@@ -241,11 +249,20 @@ impl RoundPlanner<'_> {
         Some((self.state.member(pod)?, self.state.cluster().pod(pod)?))
     }
 
-    fn check_quota_gate(&self, job: &JobSummary, trace: &mut Trace<JobStep>) -> Result<(), JobRejection> {
+    fn check_quota_gate(
+        &self,
+        job: &JobSummary,
+        trace: &mut Trace<JobStep>,
+    ) -> Result<(), JobRejection> {
         let Some(quota) = job.quota else {
             return Ok(());
         };
-        let told = check_quota(self.state.quotas(), quota, job.preemptibility, job.uncounted.clone());
+        let told = check_quota(
+            self.state.quotas(),
+            quota,
+            job.preemptibility,
+            job.uncounted.clone(),
+        );
         trace.record(|| JobStep::QuotaGate(told.clone()));
         if told.may_preempt() {
             return Ok(());

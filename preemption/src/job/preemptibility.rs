@@ -111,7 +111,9 @@ impl ElasticDefaults {
     pub const fn preemptibility(self, says: PreemptionLabels) -> Preemptibility {
         match says.preemptible {
             LabelValue::No => Preemptibility::NonPreemptible,
-            LabelValue::Missing if self.disable_default_preemptible => Preemptibility::NonPreemptible,
+            LabelValue::Missing if self.disable_default_preemptible => {
+                Preemptibility::NonPreemptible
+            }
             LabelValue::Missing | LabelValue::Yes => Preemptibility::Preemptible,
         }
     }
@@ -141,7 +143,7 @@ impl ElasticDefaults {
 
 #[cfg(test)]
 mod tests {
-    use super::{Preemptibility, LabelValue, PreemptionLabels, ElasticDefaults, VictimAction};
+    use super::{ElasticDefaults, LabelValue, Preemptibility, PreemptionLabels, VictimAction};
     use Preemptibility::{NonPreemptible, Preemptible};
 
     /// The truth table of `docs/job.md`, row by row.
@@ -173,7 +175,11 @@ mod tests {
                         disable_default_trigger,
                         delete_victims: never_preempts,
                     };
-                    assert_eq!(switches.preemptibility(says), expected, "{says:?} {switches:?}");
+                    assert_eq!(
+                        switches.preemptibility(says),
+                        expected,
+                        "{says:?} {switches:?}"
+                    );
                 }
             }
         }

@@ -89,12 +89,24 @@ impl QuotaTree {
     }
 
     /// Counts a pod at its quota and at all above it.
-    pub fn add_pod(&mut self, quota: QuotaId, class: Preemptibility, request: &ResourceList, stage: PodStage) {
+    pub fn add_pod(
+        &mut self,
+        quota: QuotaId,
+        class: Preemptibility,
+        request: &ResourceList,
+        stage: PodStage,
+    ) {
         self.change(quota, class, stage, |sum| sum.add(request));
     }
 
     /// Takes back what [`Self::count`] did.
-    pub fn remove_pod(&mut self, quota: QuotaId, class: Preemptibility, request: &ResourceList, stage: PodStage) {
+    pub fn remove_pod(
+        &mut self,
+        quota: QuotaId,
+        class: Preemptibility,
+        request: &ResourceList,
+        stage: PodStage,
+    ) {
         self.change(quota, class, stage, |sum| sum.subtract(request));
     }
 

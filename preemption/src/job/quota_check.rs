@@ -100,7 +100,12 @@ impl QuotaCheck {
 ///
 /// Costs the depth of the tree.
 #[must_use]
-pub fn check_quota(tree: &QuotaTree, quota: QuotaId, class: Preemptibility, total: ResourceList) -> QuotaCheck {
+pub fn check_quota(
+    tree: &QuotaTree,
+    quota: QuotaId,
+    class: Preemptibility,
+    total: ResourceList,
+) -> QuotaCheck {
     let level = |quota| {
         let (limits, figures) = (tree.limits(quota), tree.usage(quota));
         match class {
@@ -123,7 +128,10 @@ pub fn check_quota(tree: &QuotaTree, quota: QuotaId, class: Preemptibility, tota
                 QuotaCheckLevel {
                     quota,
                     over_max: all.exceeding(&limits.max),
-                    usage: CheckedUsage::Preemptible { non_preemptible_reserve: kept, all },
+                    usage: CheckedUsage::Preemptible {
+                        non_preemptible_reserve: kept,
+                        all,
+                    },
                 }
             }
         }

@@ -163,7 +163,10 @@ mod tests {
         let (a, b) = (list(&[(2, 1), (1, 2), (2, 4)]), list(&[(3, 1), (2, 1)]));
         assert_eq!(a.plus(&b), list(&[(1, 2), (2, 6), (3, 1)]));
         assert_eq!(a.minus(&b), list(&[(1, 2), (2, 4), (3, -1)]));
-        assert_eq!(a.minus(&b).clamped_at_zero(), list(&[(1, 2), (2, 4), (3, 0)]));
+        assert_eq!(
+            a.minus(&b).clamped_at_zero(),
+            list(&[(1, 2), (2, 4), (3, 0)])
+        );
         assert_eq!(a.masked(&b), list(&[(2, 5)]));
         assert_eq!(a.capped_by(&b), list(&[(1, 2), (2, 1)]));
     }

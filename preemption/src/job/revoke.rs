@@ -31,7 +31,11 @@ pub struct AssignedPod {
 ///
 /// As in Koordinator, once a pod is taken or put back only the resources that it asks for are looked at.
 #[must_use]
-pub fn pods_to_revoke(used: &ResourceList, runtime: &ResourceList, pods: &[AssignedPod]) -> Vec<usize> {
+pub fn pods_to_revoke(
+    used: &ResourceList,
+    runtime: &ResourceList,
+    pods: &[AssignedPod],
+) -> Vec<usize> {
     let mut order: Vec<(usize, &AssignedPod)> = pods.iter().enumerate().collect();
     order.retain(|(_, pod)| pod.preemptibility == Preemptibility::Preemptible);
     order.sort_by_key(|(at, pod)| (pod.priority, Reverse(pod.started_at_s), Reverse(*at)));
@@ -94,7 +98,7 @@ impl OveruseTimer {
 
 #[cfg(test)]
 mod tests {
-    use super::{AssignedPod, Preemptibility, OveruseTimer, ResourceList, pods_to_revoke};
+    use super::{AssignedPod, OveruseTimer, Preemptibility, ResourceList, pods_to_revoke};
     use crate::amount::Amount;
     use crate::ids::ResourceId;
 

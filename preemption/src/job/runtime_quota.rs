@@ -138,7 +138,12 @@ pub fn request_to_parent(below: i64, min: i64, may_lend: bool) -> i64 {
 mod tests {
     use super::{ChildQuota, request_to_parent, runtime_quotas, scaled_mins};
 
-    const fn child(min: i64, limited_request: i64, shared_weight: i64, may_lend: bool) -> ChildQuota {
+    const fn child(
+        min: i64,
+        limited_request: i64,
+        shared_weight: i64,
+        may_lend: bool,
+    ) -> ChildQuota {
         ChildQuota {
             min,
             guarantee: 0,
@@ -193,7 +198,11 @@ mod tests {
                 vec![5, 5],
             ),
         ] {
-            assert_eq!(runtime_quotas(total, &children), expected, "{total} {children:?}");
+            assert_eq!(
+                runtime_quotas(total, &children),
+                expected,
+                "{total} {children:?}"
+            );
         }
     }
 
@@ -221,6 +230,12 @@ mod tests {
 
     #[test]
     fn request_to_parent_without_lending_is_min() {
-        assert_eq!([request_to_parent(3, 5, true), request_to_parent(3, 5, false)], [3, 5]);
+        assert_eq!(
+            [
+                request_to_parent(3, 5, true),
+                request_to_parent(3, 5, false)
+            ],
+            [3, 5]
+        );
     }
 }

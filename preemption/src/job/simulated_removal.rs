@@ -1,19 +1,21 @@
 //! The nodes as they would be without those that may be taken.
 
-use super::preemptibility::Preemptibility;
+use super::cluster::{JobCluster, JobId, JobPod};
 use super::preempt::NodeRequests;
-use super::trace::{RemovalReason, JobStep};
-use super::cluster::{JobId, JobPod, JobCluster};
+use super::preemptibility::Preemptibility;
+use super::trace::{JobStep, RemovalReason};
 use crate::amount::Amount;
 use crate::ids::{HostId, PodId, ResourceId};
-use crate::placement::{Cluster, Pod, FreeResources, ResourceVec};
+use crate::placement::{Cluster, FreeResources, Pod, ResourceVec};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 
 /// Whether a job of this priority may take a pod (R8): it is preemptible, of a lower priority, and does not
 /// leave anyway.
 pub(super) fn is_candidate(member: &JobPod, pod: &Pod, priority: i32) -> bool {
-    member.preemptibility == Preemptibility::Preemptible && pod.priority() < priority && !member.is_leaving
+    member.preemptibility == Preemptibility::Preemptible
+        && pod.priority() < priority
+        && !member.is_leaving
 }
 
 /// Takes pods from nodes for one job.
@@ -29,7 +31,11 @@ impl SimulatedRemoval<'_> {
     /// What is free on nodes when those have gone that leave, those that were taken for a quota, and, if that is
     /// wished, all that may be taken; with what is held for other jobs taken off. Costs those pods; if all that
     /// may be taken go, the pods of the nodes.
-    pub(super) fn free_after_removal(&self, hosts: &[HostId], takes_all: bool) -> FreeAfterRemoval<'_> {
+    pub(super) fn free_after_removal(
+        &self,
+        hosts: &[HostId],
+        takes_all: bool,
+    ) -> FreeAfterRemoval<'_> {
         let cluster = self.state.cluster();
         let mut more = vec![ResourceVec::new(); cluster.hosts_len()];
         let mut gone = |host: HostId, pod: PodId| {
@@ -63,11 +69,18 @@ impl SimulatedRemoval<'_> {
                 more.subtract(cluster.requests(pod));
             }
         }
-        FreeAfterRemoval { cluster, freed: more }
+        FreeAfterRemoval {
+            cluster,
+            freed: more,
+        }
     }
 
     /// Who was taken from these nodes beside those that were taken for a quota.
-    pub(super) fn removed_pods(&self, hosts: &NodeRequests, trace: &mut Trace<JobStep>) -> Vec<(PodId, HostId)> {
+    pub(super) fn removed_pods(
+        &self,
+        hosts: &NodeRequests,
+        trace: &mut Trace<JobStep>,
+    ) -> Vec<(PodId, HostId)> {
         let mut removed = Vec::new();
         for id in hosts.keys() {
             let host = *id;

@@ -1,8 +1,8 @@
 //! What was considered in a round, in order. Numbers, not text: who prints it asks the [`super::World`] for names.
 
-use super::quota_check::QuotaCheck;
 use super::in_flight::BlockedReason;
 use super::quota::QuotaId;
+use super::quota_check::QuotaCheck;
 use crate::ids::{HostId, PodId, ResourceId};
 
 /// One step of a round.

@@ -1,6 +1,6 @@
 //! Where a pod cannot go, whoever leaves.
 
-use super::host::{TaintEffect, Host, Taint};
+use super::host::{Host, Taint, TaintEffect};
 use super::labels::SymbolTable;
 use super::pod::Shape;
 use crate::amount::Amount;

@@ -1,7 +1,7 @@
 //! Pods put on nodes, one after the other.
 
 use super::cluster::Cluster;
-use super::overlay::{Overlay, FreeResources};
+use super::overlay::{FreeResources, Overlay};
 use super::pod::Shape;
 use crate::amount::Amount;
 use crate::ids::{HostId, ShapeId};
@@ -82,8 +82,10 @@ fn best_fit<R: FreeResources + ?Sized>(
         let shape = cluster.shape_of(*id);
         let of_shape = ranked.entry(*id).or_insert_with(|| {
             let all = hosts.iter().enumerate();
-            all.filter_map(|(at, host)| Some((remaining_share(cluster, overlay, shape, *host)?, at)))
-                .collect()
+            all.filter_map(|(at, host)| {
+                Some((remaining_share(cluster, overlay, shape, *host)?, at))
+            })
+            .collect()
         });
         let Some((at, host)) = of_shape
             .first()
@@ -92,7 +94,8 @@ fn best_fit<R: FreeResources + ?Sized>(
             placement.push(None);
             continue;
         };
-        let before = |other: ShapeId| remaining_share(cluster, overlay, cluster.shape_of(other), host);
+        let before =
+            |other: ShapeId| remaining_share(cluster, overlay, cluster.shape_of(other), host);
         let stale: Vec<_> = ranked.keys().map(|it| (*it, before(*it))).collect();
         overlay.reserve(host, &shape.requests);
         for (other, before) in stale {
@@ -130,7 +133,9 @@ fn remaining_share<R: FreeResources + ?Sized>(
         }
         let rest = overlay.free(host, *resource).minus(*asked);
         let parts = i128::from(rest.get()).saturating_mul(SHARE_UNITS);
-        let parts = parts.checked_div(i128::from(all.get())).unwrap_or(SHARE_UNITS);
+        let parts = parts
+            .checked_div(i128::from(all.get()))
+            .unwrap_or(SHARE_UNITS);
         u64::try_from(parts).unwrap_or(u64::MAX)
     });
     Some(parts.min().unwrap_or(u64::MAX))

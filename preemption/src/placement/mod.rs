@@ -15,20 +15,20 @@
 
 mod cluster;
 mod filter;
+mod fit;
 mod host;
 mod labels;
 mod overlay;
-mod fit;
 mod pod;
 mod resource_vec;
 
 pub use cluster::Cluster;
 pub use filter::FilterRejection;
-pub use host::{TaintEffect, Host, HostSpec, Taint};
-pub use labels::{LabelCondition, Labels, Requirement, Selector, SymbolTable};
-pub use overlay::{Mark, Overlay, FreeResources};
 pub use fit::{Placement, Strategy, place};
+pub use host::{Host, HostSpec, Taint, TaintEffect};
+pub use labels::{LabelCondition, Labels, Requirement, Selector, SymbolTable};
+pub use overlay::{FreeResources, Mark, Overlay};
 pub use pod::{
-    Affinity, Pod, PodPreemption, PodSpec, Shape, AffinityTerm, Toleration, TolerationCondition,
+    Affinity, AffinityTerm, Pod, PodPreemption, PodSpec, Shape, Toleration, TolerationCondition,
 };
 pub use resource_vec::ResourceVec;

@@ -139,7 +139,13 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
                     Ok(at) => at,
                     Err(at) => {
                         let room = self.base;
-                        rows.insert(at, (host, ResourceVec::from_fn(|it| room.free(host, it), resource)));
+                        rows.insert(
+                            at,
+                            (
+                                host,
+                                ResourceVec::from_fn(|it| room.free(host, it), resource),
+                            ),
+                        );
                         at
                     }
                 };

@@ -1,6 +1,6 @@
 //! Pods.
 
-use super::host::{TaintEffect, Taint};
+use super::host::{Taint, TaintEffect};
 use super::labels::{Labels, Requirement, Selector, SymbolTable};
 use crate::amount::Amount;
 use crate::ids::{HostId, ResourceId, ShapeId, SymbolId};

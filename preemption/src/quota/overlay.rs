@@ -73,7 +73,11 @@ impl<'a> View<'a> {
             overlay.clear();
         }
         overlay.epoch = overlay.epoch.saturating_add(1);
-        Self { tree, base, overlay }
+        Self {
+            tree,
+            base,
+            overlay,
+        }
     }
 
     pub(crate) fn mark(&self) -> Mark {

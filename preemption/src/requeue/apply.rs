@@ -1,9 +1,9 @@
 //! What a step does to a workload.
 
-use super::time;
-use super::reason::EvictionReason;
 use super::lifecycle::{AdmissionCheckStates, EvictedCondition, LifecycleState};
+use super::reason::EvictionReason;
 use super::step::LifecycleStep;
+use super::time;
 
 impl LifecycleState {
     /// What a step writes, and what the API server holds after it.
@@ -11,7 +11,9 @@ impl LifecycleState {
         match *step {
             LifecycleStep::Idle | LifecycleStep::Wait(_) => {}
             LifecycleStep::SetRequeueState(state) => self.requeue_state = state,
-            LifecycleStep::SetDeactivationTarget(target) => self.deactivation_target = Some(target.cause()),
+            LifecycleStep::SetDeactivationTarget(target) => {
+                self.deactivation_target = Some(target.cause())
+            }
             LifecycleStep::Deactivate => self.is_active = false,
             LifecycleStep::Evict(eviction) => {
                 let at_s = time::to_second(now_ms);

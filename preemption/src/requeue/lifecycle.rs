@@ -1,9 +1,9 @@
 //! Where a workload stands in its life cycle: what of its object the decisions are made from.
 
-use super::time;
 use super::reason::{DeactivationCause, EvictionReason, NotReadyReason};
 use super::requeue_state::RequeueState;
-use super::settings::{RequeueSettings, QueueOrderTimestamp};
+use super::settings::{QueueOrderTimestamp, RequeueSettings};
+use super::time;
 
 /// Whether a queue is stopped (`stopPolicy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,7 +160,9 @@ impl LifecycleState {
     pub fn order_time_ms(&self, settings: &RequeueSettings) -> i64 {
         if let Some(evicted) = self.evicted {
             let counts = match evicted.reason {
-                EvictionReason::PodsReadyTimeout => settings.timestamp == QueueOrderTimestamp::Eviction,
+                EvictionReason::PodsReadyTimeout => {
+                    settings.timestamp == QueueOrderTimestamp::Eviction
+                }
                 EvictionReason::AdmissionCheck => true,
                 _ => false,
             };
@@ -209,7 +211,10 @@ impl LifecycleState {
 
 /// Whether somebody may be admitted while others hold quota: `blockAdmission` keeps that back until the
 /// pods of all of them are ready. Costs the number of holders.
-pub fn may_admit<'a>(settings: &RequeueSettings, holders: impl IntoIterator<Item = &'a LifecycleState>) -> bool {
+pub fn may_admit<'a>(
+    settings: &RequeueSettings,
+    holders: impl IntoIterator<Item = &'a LifecycleState>,
+) -> bool {
     let mut holders = holders.into_iter();
     !holders.any(|holder| holder.blocks_admission(settings))
 }

@@ -239,7 +239,9 @@ impl DeactivationTarget {
             Self::RequeuingLimit(RequeuingLimit::Count) => {
                 "exceeding the maximum number of re-queuing retries"
             }
-            Self::RequeuingLimit(RequeuingLimit::Time) => "exceeding the maximum time of re-queuing",
+            Self::RequeuingLimit(RequeuingLimit::Time) => {
+                "exceeding the maximum time of re-queuing"
+            }
             Self::RejectedChecks => about,
         };
         text.to_owned()
@@ -292,7 +294,9 @@ impl RequeuedReason {
 
 #[cfg(test)]
 mod tests {
-    use super::{DeactivationCause, EvictionReason, RequeuingLimit, NotReadyReason, DeactivationTarget};
+    use super::{
+        DeactivationCause, DeactivationTarget, EvictionReason, NotReadyReason, RequeuingLimit,
+    };
 
     #[test]
     fn reasons_round_trip_through_strings() {
@@ -305,27 +309,47 @@ mod tests {
                 assert_eq!(ending, Some(cause.as_str()));
             }
         }
-        for reason in [NotReadyReason::WaitForStart, NotReadyReason::WaitForRecovery] {
+        for reason in [
+            NotReadyReason::WaitForStart,
+            NotReadyReason::WaitForRecovery,
+        ] {
             assert_eq!(NotReadyReason::from_reason(reason.as_str()), reason);
         }
-        assert_eq!(NotReadyReason::from_reason("PodsReady"), NotReadyReason::WaitForStart);
+        assert_eq!(
+            NotReadyReason::from_reason("PodsReady"),
+            NotReadyReason::WaitForStart
+        );
     }
 
     #[test]
     fn unknown_reasons_become_other() {
-        assert_eq!(EvictionReason::from_reason("Weather"), EvictionReason::Other);
+        assert_eq!(
+            EvictionReason::from_reason("Weather"),
+            EvictionReason::Other
+        );
         let cause = Some(DeactivationCause::Other);
         let found = EvictionReason::from_reason("DeactivatedDueToWeather");
         assert_eq!(found, EvictionReason::Deactivated(cause));
-        assert_eq!(DeactivationCause::from_reason("Weather"), DeactivationCause::Other);
-        assert_eq!(NotReadyReason::from_reason("Weather"), NotReadyReason::Other);
+        assert_eq!(
+            DeactivationCause::from_reason("Weather"),
+            DeactivationCause::Other
+        );
+        assert_eq!(
+            NotReadyReason::from_reason("Weather"),
+            NotReadyReason::Other
+        );
     }
 
     #[test]
     fn deactivation_event_only_for_rejected_checks() {
-        let (reason, message) = DeactivationTarget::RejectedChecks.event("a check").expect("an event");
+        let (reason, message) = DeactivationTarget::RejectedChecks
+            .event("a check")
+            .expect("an event");
         assert_eq!(reason, "AdmissionCheckRejected");
         assert_eq!(message, "Deactivated due to a check");
-        assert_eq!(DeactivationTarget::RequeuingLimit(RequeuingLimit::Count).event(""), None);
+        assert_eq!(
+            DeactivationTarget::RequeuingLimit(RequeuingLimit::Count).event(""),
+            None
+        );
     }
 }

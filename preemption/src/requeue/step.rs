@@ -1,11 +1,11 @@
 //! The next step of a workload's life.
 
 use super::backoff::Jitter;
-use super::time;
-use super::reason::{EvictionReason, NotReadyReason, RequeuedReason, DeactivationTarget};
+use super::lifecycle::{LifecycleState, PodsReady, StopPolicy};
+use super::reason::{DeactivationTarget, EvictionReason, NotReadyReason, RequeuedReason};
 use super::requeue_state::RequeueState;
 use super::settings::RequeueSettings;
-use super::lifecycle::{PodsReady, LifecycleState, StopPolicy};
+use super::time;
 use std::time::Duration;
 
 /// What to write about a workload now. Each is one write; when it is done, ask again.
@@ -56,7 +56,12 @@ pub struct Requeue {
 ///
 /// Source: Kueue `pkg/controller/core/workload_controller.go`, `Reconcile`, in its order.
 #[must_use]
-pub fn next_step(settings: &RequeueSettings, standing: &LifecycleState, now_ms: i64, jitter: Jitter) -> LifecycleStep {
+pub fn next_step(
+    settings: &RequeueSettings,
+    standing: &LifecycleState,
+    now_ms: i64,
+    jitter: Jitter,
+) -> LifecycleStep {
     if standing.is_finished {
         return LifecycleStep::Idle;
     }
@@ -101,7 +106,9 @@ impl StepContext<'_> {
             return None;
         }
         let mut state = self.requeue_state();
-        state.defer_until(at_s, false).then_some(LifecycleStep::SetRequeueState(Some(state)))
+        state
+            .defer_until(at_s, false)
+            .then_some(LifecycleStep::SetRequeueState(Some(state)))
     }
 
     /// Whether it is to be active, and if so, whether its backoff is over.
@@ -125,8 +132,10 @@ impl StepContext<'_> {
         }
         // Kueue leaves a target alone if there is no state to drop beside it. A user who activates the
         // workload again would see it deactivated at once.
-        let forgets_target = self.lifecycle.deactivation_target.is_some() && !self.settings.is_kueue_compatible();
-        (self.lifecycle.requeue_state.is_some() || forgets_target).then_some(LifecycleStep::ClearRequeueState)
+        let forgets_target =
+            self.lifecycle.deactivation_target.is_some() && !self.settings.is_kueue_compatible();
+        (self.lifecycle.requeue_state.is_some() || forgets_target)
+            .then_some(LifecycleStep::ClearRequeueState)
     }
 
     fn backoff(&self) -> Option<LifecycleStep> {
@@ -141,11 +150,14 @@ impl StepContext<'_> {
             requeue_at_s: None,
             ..state
         });
-        let clear = (left.is_some() && standing.is_pending()).then_some(LifecycleStep::SetRequeueState(state));
-        let requeue = self
-            .requeued_reason()
-            .filter(|_| !is_ahead)
-            .map(|reason| LifecycleStep::Requeue(Requeue { reason, requeue_state: state }));
+        let clear = (left.is_some() && standing.is_pending())
+            .then_some(LifecycleStep::SetRequeueState(state));
+        let requeue = self.requeued_reason().filter(|_| !is_ahead).map(|reason| {
+            LifecycleStep::Requeue(Requeue {
+                reason,
+                requeue_state: state,
+            })
+        });
         if is_like_kueue {
             // Two writes: the queue is offered the workload between them and does not take it.
             clear.or(requeue)
@@ -186,7 +198,10 @@ impl StepContext<'_> {
             _ => return None,
         };
         let state = standing.requeue_state;
-        (queue == StopPolicy::None).then_some(LifecycleStep::Requeue(Requeue { reason, requeue_state: state }))
+        (queue == StopPolicy::None).then_some(LifecycleStep::Requeue(Requeue {
+            reason,
+            requeue_state: state,
+        }))
     }
 
     fn eviction_while_holding_quota(&self) -> Option<LifecycleStep> {
@@ -198,7 +213,9 @@ impl StepContext<'_> {
             return None;
         }
         if standing.admission_checks.is_rejected {
-            return Some(LifecycleStep::SetDeactivationTarget(DeactivationTarget::RejectedChecks));
+            return Some(LifecycleStep::SetDeactivationTarget(
+                DeactivationTarget::RejectedChecks,
+            ));
         }
         if standing.admission_checks.is_retry {
             return Some(self.evict_uncounted(EvictionReason::AdmissionCheck));

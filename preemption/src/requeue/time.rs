@@ -50,7 +50,7 @@ pub(super) fn second_after(now_ms: i64, delay: Duration, compatibility: Compatib
 
 #[cfg(test)]
 mod tests {
-    use super::{second_after, remaining, to_second, duration_until};
+    use super::{duration_until, remaining, second_after, to_second};
     use crate::policy::Compatibility;
     use std::time::Duration;
 
@@ -69,13 +69,19 @@ mod tests {
         assert_eq!(second_after(500, delay, Compatibility::Lockkeeper), 61);
         let exact = Duration::from_mins(1);
         assert_eq!(second_after(1_000, exact, Compatibility::Lockkeeper), 61);
-        assert_eq!(second_after(-1_500, Duration::ZERO, Compatibility::Kueue), -2);
+        assert_eq!(
+            second_after(-1_500, Duration::ZERO, Compatibility::Kueue),
+            -2
+        );
         assert_eq!(to_second(-1), -1);
     }
 
     #[test]
     fn extreme_instants_do_not_overflow() {
-        assert_eq!(duration_until(i64::MAX, i64::MIN).as_millis(), u128::from(u64::MAX));
+        assert_eq!(
+            duration_until(i64::MAX, i64::MIN).as_millis(),
+            u128::from(u64::MAX)
+        );
         assert_eq!(duration_until(i64::MIN, i64::MAX), Duration::ZERO);
         assert!(!remaining(i64::MIN, Duration::MAX, i64::MAX).is_zero());
         assert_eq!(remaining(i64::MAX, Duration::MAX, i64::MIN), Duration::MAX);

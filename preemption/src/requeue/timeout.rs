@@ -4,12 +4,12 @@
 //! Source: Kueue `pkg/controller/core/workload_controller.go`, `reconcileNotReadyTimeout`,
 //! `admittedNotReadyWorkload` and `triggerDeactivation`.
 
-use super::time;
-use super::reason::{EvictionReason, RequeuingLimit, NotReadyReason, DeactivationTarget};
+use super::lifecycle::PodsReady;
+use super::reason::{DeactivationTarget, EvictionReason, NotReadyReason, RequeuingLimit};
 use super::requeue_state::RequeueState;
 use super::settings::RequeueSettings;
-use super::lifecycle::PodsReady;
-use super::step::{StepContext, Eviction, LifecycleStep};
+use super::step::{Eviction, LifecycleStep, StepContext};
+use super::time;
 use std::time::Duration;
 
 impl StepContext<'_> {
@@ -24,7 +24,9 @@ impl StepContext<'_> {
             return Some(LifecycleStep::Wait(left));
         }
         if let Some(limit) = self.exceeded_limit() {
-            return Some(LifecycleStep::SetDeactivationTarget(DeactivationTarget::RequeuingLimit(limit)));
+            return Some(LifecycleStep::SetDeactivationTarget(
+                DeactivationTarget::RequeuingLimit(limit),
+            ));
         }
         Some(LifecycleStep::Evict(Eviction {
             reason: EvictionReason::PodsReadyTimeout,
@@ -37,7 +39,11 @@ impl StepContext<'_> {
     fn not_ready(&self) -> Option<(NotReadyReason, i64, Duration)> {
         let settings = self.settings;
         let admitted_at_s = self.lifecycle.admitted_at_s?;
-        let start = (NotReadyReason::WaitForStart, admitted_at_s, settings.timeout);
+        let start = (
+            NotReadyReason::WaitForStart,
+            admitted_at_s,
+            settings.timeout,
+        );
         match self.lifecycle.pods_ready {
             PodsReady::Yes => None,
             PodsReady::Unknown => Some(start),
@@ -53,7 +59,9 @@ impl StepContext<'_> {
                     settings.recovery_timeout?,
                 )),
                 NotReadyReason::Other if settings.is_kueue_compatible() => None,
-                NotReadyReason::Other => Some((reason, since_s.max(admitted_at_s), settings.timeout)),
+                NotReadyReason::Other => {
+                    Some((reason, since_s.max(admitted_at_s), settings.timeout))
+                }
             },
         }
     }

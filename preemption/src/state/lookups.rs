@@ -84,13 +84,18 @@ impl State {
     /// All ClusterQueues, by name.
     pub fn queues(&self) -> impl Iterator<Item = (&str, NodeId)> {
         let named = self.queue_names.iter().map(|(name, id)| (&**name, *id));
-        named.filter(|(_, id)| self.pending_queue(*id).is_some_and(|it| it.settings.is_declared))
+        named.filter(|(_, id)| {
+            self.pending_queue(*id)
+                .is_some_and(|it| it.settings.is_declared)
+        })
     }
 
     /// The active workloads of a queue in queue order.
     #[must_use]
     pub fn active(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending_queue(queue).map(Queue::active).unwrap_or_default()
+        self.pending_queue(queue)
+            .map(Queue::active)
+            .unwrap_or_default()
     }
 
     /// Whether a workload waits and is not parked.
@@ -104,14 +109,18 @@ impl State {
     /// The parked workloads of a queue in queue order.
     #[must_use]
     pub fn inadmissible(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending_queue(queue).map(Queue::inadmissible).unwrap_or_default()
+        self.pending_queue(queue)
+            .map(Queue::inadmissible)
+            .unwrap_or_default()
     }
 
     /// The held workloads of a queue, those first that are held the shortest. Kueue counts them among the
     /// inadmissible ones.
     #[must_use]
     pub fn backing_off(&self, queue: NodeId) -> Vec<WorkloadId> {
-        self.pending_queue(queue).map(Queue::backing_off).unwrap_or_default()
+        self.pending_queue(queue)
+            .map(Queue::backing_off)
+            .unwrap_or_default()
     }
 
     /// The usage of a ClusterQueue or a cohort. Sorted by flavor and resource.

@@ -2,9 +2,9 @@
 
 use super::State;
 use crate::amount::Amount;
+use crate::dominant_share::DominantShare;
 use crate::ids::{FlavorResource, NodeId};
 use crate::quota::{Overlay, UsageStore, View};
-use crate::dominant_share::DominantShare;
 
 /// How many workloads wait in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,10 +19,14 @@ impl State {
     /// How many workloads wait in a queue. Costs nothing that grows.
     #[must_use]
     pub fn pending_counts(&self, queue: NodeId) -> PendingCounts {
-        self.pending_queue(queue).map_or_else(PendingCounts::default, |queue| {
-            let (queued, held) = queue.pending_counts();
-            PendingCounts { queued, backing_off: held }
-        })
+        self.pending_queue(queue)
+            .map_or_else(PendingCounts::default, |queue| {
+                let (queued, held) = queue.pending_counts();
+                PendingCounts {
+                    queued,
+                    backing_off: held,
+                }
+            })
     }
 
     /// How many workloads hold quota of a queue.
@@ -151,7 +155,13 @@ mod tests {
         add(&mut state, "two");
         state.set_backoff(one, 7);
         let queue = state.queue("q").unwrap();
-        assert_eq!(state.pending_counts(queue), PendingCounts { queued: 1, backing_off: 1 });
+        assert_eq!(
+            state.pending_counts(queue),
+            PendingCounts {
+                queued: 1,
+                backing_off: 1
+            }
+        );
         assert_eq!(state.admitted_count(queue), 0);
         let (flavor, resource) = (state.flavor("f"), state.resource("cpu"));
         let of = FlavorResource { flavor, resource };
@@ -161,7 +171,13 @@ mod tests {
             is_evicted: false,
         };
         state.reserve(one, &held);
-        assert_eq!(state.pending_counts(queue), PendingCounts { queued: 1, backing_off: 0 });
+        assert_eq!(
+            state.pending_counts(queue),
+            PendingCounts {
+                queued: 1,
+                backing_off: 0
+            }
+        );
         assert_eq!(state.admitted_count(queue), 1);
         assert_eq!(state.borrowed(queue, of), Amount::new(5));
     }

@@ -71,10 +71,17 @@ impl State {
     #[must_use]
     pub fn reservation_of(&self, id: WorkloadId) -> Option<Reservation> {
         let running = self.workloads.get(id)?.admitted.as_ref()?;
-        let group = self.admitted_index.group(running.queue, running.usage_group);
+        let group = self
+            .admitted_index
+            .group(running.queue, running.usage_group);
         let amounts = running.amounts.as_slice().iter();
         Some(Reservation {
-            usage: group.flavor_resources.iter().copied().zip(amounts.copied()).collect(),
+            usage: group
+                .flavor_resources
+                .iter()
+                .copied()
+                .zip(amounts.copied())
+                .collect(),
             reserved_at_s: running.reserved_at_s,
             is_evicted: running.is_evicted,
         })
@@ -87,7 +94,9 @@ impl State {
         id: WorkloadId,
     ) -> Option<(i64, impl Iterator<Item = (FlavorResource, Amount)> + '_)> {
         let running = self.workloads.get(id)?.admitted.as_ref()?;
-        let group = self.admitted_index.group(running.queue, running.usage_group);
+        let group = self
+            .admitted_index
+            .group(running.queue, running.usage_group);
         let amounts = running.amounts.as_slice().iter().copied();
         let usage = group.flavor_resources.iter().copied().zip(amounts);
         Some((running.reserved_at_s, usage))
@@ -142,7 +151,10 @@ mod tests {
         assert_eq!(state.usage(b), held.usage);
         state.release(id);
         assert_eq!(state.usage(b), [(held.usage[0].0, Amount::ZERO)]);
-        assert_eq!((state.backing_off(a), state.backing_off(b)), (vec![], vec![id]));
+        assert_eq!(
+            (state.backing_off(a), state.backing_off(b)),
+            (vec![], vec![id])
+        );
     }
 
     #[test]

@@ -19,15 +19,18 @@
 //! for what needs preemption only, and of every cohort on the way; `borrowWithinCohort` and its threshold
 //! bind in `Priority` only.
 
-use super::fit::{fill_back, fits, remove, into_victims};
+use super::fit::{fill_back, fits, into_victims, remove};
 use super::merge::Merge;
-use super::{Preemptor, CandidateScope, PreemptionReason, Victim, SearchContext, cannot_succeed, trace_cannot_succeed};
+use super::{
+    CandidateScope, PreemptionReason, Preemptor, SearchContext, Victim, cannot_succeed,
+    trace_cannot_succeed,
+};
+use crate::admitted::{AdmittedWorkload, UsageGroup};
 use crate::amount::Amount;
+use crate::candidate_list::{CandidateKey, CandidateList};
 use crate::ids::{CellId, NodeId, WorkloadId};
 use crate::policy::BorrowWithinCohort;
 use crate::quota::{UsageStore, View};
-use crate::candidate_list::{CandidateKey, CandidateList};
-use crate::admitted::{UsageGroup, AdmittedWorkload};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
 
 /// From which list a candidate is, in the order in which the lists are read.
@@ -160,14 +163,20 @@ fn fits_at_node(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
 }
 
 /// Whether to try with borrowing and without, in order.
-fn attempts(view: &View<'_>, preemptor: &Preemptor<'_>, lists: &[CandidateGroup<'_>]) -> [Option<bool>; 2] {
+fn attempts(
+    view: &View<'_>,
+    preemptor: &Preemptor<'_>,
+    lists: &[CandidateGroup<'_>],
+) -> [Option<bool>; 2] {
     let has = |part| lists.iter().any(|list| list.kind == part);
     let has_hierarchy = has(CandidateKind::Hierarchy);
     let never_while_borrowing = preemptor.policy.borrow_within_cohort == BorrowWithinCohort::Never;
     let node = view.tree.node(preemptor.queue);
     let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
     let mut is_below_nominal = || needed.all(|it| view.usage(it) < view.tree.cell(it).nominal);
-    if !has_hierarchy && !has(CandidateKind::Priority) || never_while_borrowing && !is_below_nominal() {
+    if !has_hierarchy && !has(CandidateKind::Priority)
+        || never_while_borrowing && !is_below_nominal()
+    {
         [Some(true), None]
     } else if never_while_borrowing && !has_hierarchy {
         [Some(false), Some(true)]
@@ -191,17 +200,21 @@ fn has_candidate(
         }
         if reach.includes_all_of(priority) && !guard.has_limits {
             // Nearly always: the workload itself need not be looked at.
-            return guard.damping_protection(preemptor.priority, id, priority).is_none();
+            return guard
+                .damping_protection(preemptor.priority, id, priority)
+                .is_none();
         }
         let may_go = |it| reach.includes(it) && world.protection(preemptor, id, it).is_none();
         world.admitted.admitted(id).is_some_and(may_go)
     };
-    [&group.evicted, &group.not_evicted].into_iter().any(|ranked| {
-        let mut near = ranked
-            .iter()
-            .take_while(|rank| !reach.ends_at(rank.priority));
-        near.any(may_go)
-    })
+    [&group.evicted, &group.not_evicted]
+        .into_iter()
+        .any(|ranked| {
+            let mut near = ranked
+                .iter()
+                .take_while(|rank| !reach.ends_at(rank.priority));
+            near.any(may_go)
+        })
 }
 
 /// Says why nobody of a group may be taken, where that is not the policy.
@@ -223,7 +236,10 @@ fn trace_protected(
                 && !world.removed.contains(&id)
             {
                 let workload = id;
-                trace.record(|| Step::Protected { workload, protection: why });
+                trace.record(|| Step::Protected {
+                    workload,
+                    protection: why,
+                });
             }
         }
     }
@@ -240,13 +256,19 @@ fn attempt(
 ) -> Option<Vec<(WorkloadId, PreemptionReason)>> {
     let mut victims = Vec::new();
     for is_evicted in [true, false] {
-        for part in [CandidateKind::Hierarchy, CandidateKind::Priority, CandidateKind::SameQueue] {
+        for part in [
+            CandidateKind::Hierarchy,
+            CandidateKind::Priority,
+            CandidateKind::SameQueue,
+        ] {
             let section = Section {
                 kind: part,
                 may_borrow,
                 reach: match part {
                     CandidateKind::SameQueue => CandidateScope::for_own_queue(preemptor),
-                    CandidateKind::Hierarchy | CandidateKind::Priority => CandidateScope::for_other_queues(preemptor),
+                    CandidateKind::Hierarchy | CandidateKind::Priority => {
+                        CandidateScope::for_other_queues(preemptor)
+                    }
                 },
                 lists,
             };
@@ -338,7 +360,10 @@ impl<'a> Section<'a> {
                 continue;
             }
             if let Some(why) = world.protection(preemptor, workload, running) {
-                trace.record(|| Step::Protected { workload, protection: why });
+                trace.record(|| Step::Protected {
+                    workload,
+                    protection: why,
+                });
                 continue;
             }
             verdict(CandidateVerdict::Selected);
@@ -382,10 +407,14 @@ impl<'a> Section<'a> {
         let mut unlimited = *preemptor;
         let limits = std::mem::take(&mut unlimited.policy.limits);
         let (reach, threshold_max) = match self.kind {
-            CandidateKind::SameQueue => (CandidateScope::for_own_queue(&unlimited), limits.within_threshold_max),
-            CandidateKind::Hierarchy | CandidateKind::Priority => {
-                (CandidateScope::for_other_queues(&unlimited), limits.reclaim_threshold_max)
-            }
+            CandidateKind::SameQueue => (
+                CandidateScope::for_own_queue(&unlimited),
+                limits.within_threshold_max,
+            ),
+            CandidateKind::Hierarchy | CandidateKind::Priority => (
+                CandidateScope::for_other_queues(&unlimited),
+                limits.reclaim_threshold_max,
+            ),
         };
         match threshold_max {
             Some(threshold_max) if !reach.ends_at(priority) => {

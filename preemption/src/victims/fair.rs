@@ -11,15 +11,18 @@
 //! the preemptor's own nominal quota only, not at its cohorts'; there is no "smallest first".
 //! `borrowWithinCohort` plays no part.
 
-use super::fit::{fill_back, fits, remove, into_victims};
+use super::fit::{fill_back, fits, into_victims, remove};
 use super::merge::Merge;
-use super::{Demand, Preemptor, CandidateScope, PreemptionReason, Victim, SearchContext, cannot_succeed, trace_cannot_succeed};
+use super::{
+    CandidateScope, Demand, PreemptionReason, Preemptor, SearchContext, Victim, cannot_succeed,
+    trace_cannot_succeed,
+};
+use crate::admitted::UsageGroup;
+use crate::candidate_list::{CandidateKey, CandidateList};
+use crate::dominant_share::DominantShare;
 use crate::ids::{NodeId, WorkloadId};
 use crate::policy::FairStrategy;
 use crate::quota::{Tree, UsageStore, View};
-use crate::candidate_list::{CandidateKey, CandidateList};
-use crate::admitted::UsageGroup;
-use crate::dominant_share::DominantShare;
 use crate::trace::{CandidateVerdict, Step, Trace};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,10 +129,16 @@ impl QueueCandidates<'_> {
                 }
                 if let Some(why) = world.protection(preemptor, rank.id, running) {
                     let workload = rank.id;
-                    trace.record(|| Step::Protected { workload, protection: why });
+                    trace.record(|| Step::Protected {
+                        workload,
+                        protection: why,
+                    });
                     continue;
                 }
-                self.next = Some(NextCandidate { key: rank, is_evicted });
+                self.next = Some(NextCandidate {
+                    key: rank,
+                    is_evicted,
+                });
                 return;
             }
         }
@@ -202,7 +211,8 @@ fn cmp_across(
     a: (NodeId, NextCandidate),
     b: (NodeId, NextCandidate),
 ) -> Ordering {
-    let key = |(queue, front): (NodeId, NextCandidate)| (!front.is_evicted, queue == preemptor.queue);
+    let key =
+        |(queue, front): (NodeId, NextCandidate)| (!front.is_evicted, queue == preemptor.queue);
     key(a)
         .cmp(&key(b))
         .then_with(|| a.1.key.cmp(&b.1.key, world.admitted))
@@ -226,7 +236,11 @@ impl TournamentState {
     }
 
     /// Says which it was.
-    fn set_next_candidate(&mut self, queue: NodeId, front: Option<NextCandidate>) -> Option<NextCandidate> {
+    fn set_next_candidate(
+        &mut self,
+        queue: NodeId,
+        front: Option<NextCandidate>,
+    ) -> Option<NextCandidate> {
         let (_, slot) = self.nodes.get_mut(queue.index())?;
         std::mem::replace(slot, front)
     }
@@ -350,7 +364,10 @@ impl<'a> FairSearch<'a, '_> {
                 return false;
             };
             let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
-            if DominantShare::for_node(view, ours).cmp(&DominantShare::for_node(view, theirs)).is_lt() {
+            if DominantShare::for_node(view, ours)
+                .cmp(&DominantShare::for_node(view, theirs))
+                .is_lt()
+            {
                 if self.take_victim(view, queue, front, PreemptionReason::InCohortFairSharing) {
                     return true;
                 }
@@ -370,7 +387,13 @@ impl<'a> FairSearch<'a, '_> {
     }
 
     /// True if the preemptor fits without it.
-    fn take_victim(&mut self, view: &mut View<'_>, queue: NodeId, front: NextCandidate, reason: PreemptionReason) -> bool {
+    fn take_victim(
+        &mut self,
+        view: &mut View<'_>,
+        queue: NodeId,
+        front: NextCandidate,
+        reason: PreemptionReason,
+    ) -> bool {
         let workload = front.key.id;
         self.trace.record(|| Step::Candidate {
             workload,
@@ -426,7 +449,10 @@ impl<'a> FairSearch<'a, '_> {
         cohort: NodeId,
         path: &BTreeSet<NodeId>,
         dead: &BTreeSet<NodeId>,
-    ) -> (Option<(NodeId, DominantShare)>, Option<(NodeId, DominantShare)>) {
+    ) -> (
+        Option<(NodeId, DominantShare)>,
+        Option<(NodeId, DominantShare)>,
+    ) {
         let mut best_queue: Option<(NodeId, DominantShare)> = None;
         let mut best_cohort: Option<(NodeId, DominantShare)> = None;
         for child in &view.tree.node(cohort).children {
@@ -449,7 +475,8 @@ impl<'a> FairSearch<'a, '_> {
                 share.cmp(&least).then_with(|| {
                     match (front, self.tournament.next_candidate(than)) {
                         (Some(a), Some(b)) => {
-                            cmp_across(self.context, self.preemptor, (*child, a), (than, b)).reverse()
+                            cmp_across(self.context, self.preemptor, (*child, a), (than, b))
+                                .reverse()
                         }
                         // Kueue takes any of several cohorts; here it is the first by name.
                         _ => view.tree.node(than).name().cmp(node.name()),

@@ -1,6 +1,6 @@
 //! Whether a preemptor fits, and who can be let off when it does.
 
-use super::{Demand, Preemptor, PreemptionReason, Victim, SearchContext};
+use super::{Demand, PreemptionReason, Preemptor, SearchContext, Victim};
 use crate::ids::WorkloadId;
 use crate::quota::{UsageStore, View};
 

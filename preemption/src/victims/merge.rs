@@ -1,7 +1,7 @@
 //! Several lists in candidate order read as one, as far as somebody reads.
 
 use super::AdmittedLookup;
-use crate::candidate_list::{CandidateKey, CandidateList, CandidateIter};
+use crate::candidate_list::{CandidateIter, CandidateKey, CandidateList};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
@@ -56,7 +56,8 @@ impl<'a> Merge<'a> {
         lists: impl Iterator<Item = (usize, &'a CandidateList)>,
     ) -> Self {
         let open = lists.filter(|(_, list)| !list.is_empty());
-        let mut lists: Vec<(usize, CandidateIter<'a>)> = open.map(|(at, it)| (at, it.iter())).collect();
+        let mut lists: Vec<(usize, CandidateIter<'a>)> =
+            open.map(|(at, it)| (at, it.iter())).collect();
         let heads = lists.iter_mut().enumerate();
         let heads: Vec<_> = heads
             .filter_map(|(list, (_, ranks))| {
@@ -77,9 +78,15 @@ impl<'a> Merge<'a> {
 
     /// The next candidate. Its list goes on only if [`Self::go_on`] is called.
     pub(super) fn next(&mut self) -> Option<MergedCandidate> {
-        let Reverse(ListHead { key: rank, list, .. }) = self.heads.pop()?;
+        let Reverse(ListHead {
+            key: rank, list, ..
+        }) = self.heads.pop()?;
         let at = self.lists.get(list).map_or(usize::MAX, |(at, _)| *at);
-        Some(MergedCandidate { key: rank, list_position: at, list })
+        Some(MergedCandidate {
+            key: rank,
+            list_position: at,
+            list,
+        })
     }
 
     /// Brings in the candidate after one.

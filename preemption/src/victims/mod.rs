@@ -14,18 +14,18 @@ pub(crate) mod fair;
 mod fit;
 mod merge;
 
+use crate::admitted::AdmittedLookup;
+use crate::admitted::{AdmittedIndex, AdmittedWorkload};
 use crate::amount::Amount;
-use crate::victim_protection::VictimProtection;
 use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::policy::{
     Algorithm, BorrowWithinCohort, Preemption, ReclaimWithinCohort, WithinClusterQueue,
 };
 use crate::quota::View;
-use crate::admitted::AdmittedLookup;
-use crate::admitted::{AdmittedIndex, AdmittedWorkload};
 use crate::spec::KueueBugs;
 use crate::trace::{Step, Trace};
 use crate::victim::{PreemptionReason, Protection, Victim};
+use crate::victim_protection::VictimProtection;
 use std::collections::BTreeSet;
 
 /// Who wants room, and for what.
@@ -209,9 +209,16 @@ impl CandidateScope {
 /// never says so of a search that would succeed.
 ///
 /// Freeing an amount anywhere in the tree makes at most that much more available at a queue.
-pub(crate) fn cannot_succeed(view: &View<'_>, world: &SearchContext<'_>, preemptor: &Preemptor<'_>) -> bool {
+pub(crate) fn cannot_succeed(
+    view: &View<'_>,
+    world: &SearchContext<'_>,
+    preemptor: &Preemptor<'_>,
+) -> bool {
     let node = view.tree.node(preemptor.queue);
-    let (within, beyond) = (CandidateScope::for_own_queue(preemptor), CandidateScope::for_other_queues(preemptor));
+    let (within, beyond) = (
+        CandidateScope::for_own_queue(preemptor),
+        CandidateScope::for_other_queues(preemptor),
+    );
     preemptor.request.iter().any(|demand| {
         let available = view.available(demand.cell);
         if demand.amount <= available.or_zero() {
@@ -226,7 +233,12 @@ pub(crate) fn cannot_succeed(view: &View<'_>, world: &SearchContext<'_>, preempt
 }
 
 /// Says that a search is in vain, and whether that is because of thresholds.
-fn trace_cannot_succeed(view: &View<'_>, world: &SearchContext<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
+fn trace_cannot_succeed(
+    view: &View<'_>,
+    world: &SearchContext<'_>,
+    preemptor: &Preemptor<'_>,
+    trace: &mut Trace,
+) {
     if !trace.is_on() {
         return;
     }
@@ -243,9 +255,9 @@ fn trace_cannot_succeed(view: &View<'_>, world: &SearchContext<'_>, preemptor: &
 
 #[cfg(test)]
 mod tests {
-    use super::{NodeId, CandidateScope, AdmittedWorkload};
-    use crate::small_amounts::SmallAmounts;
+    use super::{AdmittedWorkload, CandidateScope, NodeId};
     use crate::job::PreemptionLabels;
+    use crate::small_amounts::SmallAmounts;
 
     fn running(priority: i32, order_time: i64) -> AdmittedWorkload {
         AdmittedWorkload {

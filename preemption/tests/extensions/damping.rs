@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
 use lockkeeper_preemption::{
-    Damping, Mode, Options, QueueingStrategy, Protection, Step, ThrashStats, Trace,
+    Damping, Mode, Options, Protection, QueueingStrategy, Step, ThrashStats, Trace,
 };
 
 fn options(damping: Damping) -> Options {
@@ -14,7 +14,11 @@ fn options(damping: Damping) -> Options {
 
 /// `owner` has all the quota; two workloads of `guest` have borrowed it, and `other` would like to.
 fn with_borrowed_quota(damping: Damping) -> Fixture {
-    let teams = [test_queue("owner", 2), test_queue("guest", 0), test_queue("other", 0)];
+    let teams = [
+        test_queue("owner", 2),
+        test_queue("guest", 0),
+        test_queue("other", 0),
+    ];
     let mut house = Fixture::new(options(damping), &teams);
     house.add_admitted("guest-1", "guest", 0, 1);
     house.add_admitted("guest-2", "guest", 0, 1);
@@ -98,7 +102,11 @@ fn higher_priority_preemptor_displaces_held_quota() {
 fn victim_of_another_preemptor_is_protected() {
     let mut house = Fixture::new(
         options(Damping::On),
-        &[test_queue("owner", 2), test_queue("other", 1), test_queue("guest", 0)],
+        &[
+            test_queue("owner", 2),
+            test_queue("other", 1),
+            test_queue("guest", 0),
+        ],
     );
     house.add_admitted("guest-2", "guest", 0, 1);
     house.add_admitted("guest-1", "guest", 0, 2);
@@ -126,7 +134,10 @@ fn victim_of_another_preemptor_is_protected() {
 
 #[test]
 fn thrash_stats_after_repeated_preemption_count_it() {
-    let mut house = Fixture::new(options(Damping::On), &[test_queue("one", 1), test_queue("two", 1)]);
+    let mut house = Fixture::new(
+        options(Damping::On),
+        &[test_queue("one", 1), test_queue("two", 1)],
+    );
     house.add_admitted("big", "two", 0, 2);
     house.add_pending("small", "one", 0, 1);
     assert_eq!(house.run_cycle(), ["small preempts big"]);
@@ -151,7 +162,10 @@ fn thrash_stats_after_repeated_preemption_count_it() {
 
 #[test]
 fn preempted_victim_is_protected_while_replacement_is_admitted() {
-    let mut house = Fixture::new(options(Damping::On), &[test_queue("one", 2), test_queue("two", 1)]);
+    let mut house = Fixture::new(
+        options(Damping::On),
+        &[test_queue("one", 2), test_queue("two", 1)],
+    );
     house.add_admitted("big", "two", 5, 3);
     house.add_pending("small", "one", 0, 2);
     assert_eq!(house.run_cycle(), ["small preempts big"]);

@@ -151,7 +151,11 @@ impl Fixture {
     /// A cycle, a second later: what became of each, in order.
     pub fn run_cycle(&mut self) -> Vec<String> {
         let cycle = self.run_traced_cycle();
-        cycle.entries.iter().map(|it| self.describe_entry(it)).collect()
+        cycle
+            .entries
+            .iter()
+            .map(|it| self.describe_entry(it))
+            .collect()
     }
 
     pub fn run_traced_cycle(&mut self) -> Cycle {

@@ -1,7 +1,7 @@
 //! Limits of preemption: off, at their edge, and past it.
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
-use lockkeeper_preemption::{Options, PreemptionLimits, QueueVerdict, Protection, Step};
+use lockkeeper_preemption::{Options, PreemptionLimits, Protection, QueueVerdict, Step};
 
 /// `guest` has borrowed all, and `owner` wants it back; both with limits.
 fn with_borrowed_quota(owner: PreemptionLimits, guest: PreemptionLimits) -> Fixture {
@@ -21,7 +21,9 @@ fn with_borrowed_quota(owner: PreemptionLimits, guest: PreemptionLimits) -> Fixt
 
 fn protections(steps: &[Step]) -> Vec<Protection> {
     let spared = steps.iter().filter_map(|it| match it {
-        Step::Protected { protection: why, .. } => Some(*why),
+        Step::Protected {
+            protection: why, ..
+        } => Some(*why),
         _ => None,
     });
     spared.collect()
@@ -179,7 +181,11 @@ fn entry_over_victim_limit_is_requeued() {
         victims_per_cycle_max: Some(1),
         ..Options::default()
     };
-    let teams = [test_queue("one", 1), test_queue("two", 1), test_queue("guest", 0)];
+    let teams = [
+        test_queue("one", 1),
+        test_queue("two", 1),
+        test_queue("guest", 0),
+    ];
     let mut house = Fixture::new(options, &teams);
     house.add_admitted("low", "guest", 0, 1);
     house.add_admitted("high", "guest", 7, 1);

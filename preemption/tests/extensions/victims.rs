@@ -175,7 +175,11 @@ fn fair_search_picks_cohort_or_queue_with_larger_share() {
             cohort: "right",
             ..test_queue("guest", 0)
         };
-        let teams = [test_queue("owner", near + far), test_queue("beside", 0), guest];
+        let teams = [
+            test_queue("owner", near + far),
+            test_queue("beside", 0),
+            guest,
+        ];
         let mut house = Fixture::new(fair(), &teams);
         house.add_cohorts(&["right"]);
         house.add_admitted("near", "beside", 0, near);
@@ -188,7 +192,11 @@ fn fair_search_picks_cohort_or_queue_with_larger_share() {
 #[test]
 fn fair_search_with_equal_shares_prefers_evicted_workload() {
     for (evicted, told) in [("low", "mine preempts low"), ("high", "mine preempts high")] {
-        let teams = [test_queue("owner", 2), test_queue("one", 0), test_queue("two", 0)];
+        let teams = [
+            test_queue("owner", 2),
+            test_queue("one", 0),
+            test_queue("two", 0),
+        ];
         let mut house = Fixture::new(fair(), &teams);
         house.add_admitted("low", "one", 0, 1);
         house.add_admitted("high", "two", 7, 1);
@@ -200,7 +208,11 @@ fn fair_search_with_equal_shares_prefers_evicted_workload() {
 
 #[test]
 fn fair_search_with_equal_shares_tries_own_queue_last() {
-    let teams = [test_queue("owner", 0), test_queue("guest", 0), test_queue("idle", 3)];
+    let teams = [
+        test_queue("owner", 0),
+        test_queue("guest", 0),
+        test_queue("idle", 3),
+    ];
     let mut house = Fixture::new(fair(), &teams);
     house.add_admitted("own", "owner", 0, 1);
     house.add_admitted("lent", "guest", 7, 2);

@@ -9,9 +9,9 @@
 )]
 
 use lockkeeper_preemption::placement::{
-    Affinity, Cluster, LabelCondition, TaintEffect, HostSpec, Labels, Overlay, PodPreemption, PodSpec,
-    FilterRejection, Requirement, FreeResources, Selector, Shape, Strategy, Taint, AffinityTerm, Toleration,
-    TolerationCondition, place,
+    Affinity, AffinityTerm, Cluster, FilterRejection, FreeResources, HostSpec, LabelCondition,
+    Labels, Overlay, PodPreemption, PodSpec, Requirement, Selector, Shape, Strategy, Taint,
+    TaintEffect, Toleration, TolerationCondition, place,
 };
 use lockkeeper_preemption::{Amount, HostId, ResourceId, ShapeId};
 
@@ -219,7 +219,9 @@ fn node_selector_matches_labels() {
     let selects = |values: &'static [&'static str]| {
         rejection(
             |_, _| {},
-            |cluster, shape| shape.selector = Selector(Box::new([requirement(cluster, "zone", values)])),
+            |cluster, shape| {
+                shape.selector = Selector(Box::new([requirement(cluster, "zone", values)]))
+            },
         )
     };
     assert_eq!(selects(&["a"]), None);
@@ -236,11 +238,20 @@ fn node_selector_matches_labels() {
         )
     };
     assert_eq!(rank(|| LabelCondition::GreaterThan(6)), None);
-    assert_eq!(rank(|| LabelCondition::GreaterThan(7)), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(
+        rank(|| LabelCondition::GreaterThan(7)),
+        Some(FilterRejection::SelectorMismatch)
+    );
     assert_eq!(rank(|| LabelCondition::LessThan(8)), None);
-    assert_eq!(rank(|| LabelCondition::LessThan(7)), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(
+        rank(|| LabelCondition::LessThan(7)),
+        Some(FilterRejection::SelectorMismatch)
+    );
     assert_eq!(rank(|| LabelCondition::Exists), None);
-    assert_eq!(rank(|| LabelCondition::DoesNotExist), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(
+        rank(|| LabelCondition::DoesNotExist),
+        Some(FilterRejection::SelectorMismatch)
+    );
     assert_eq!(rank(|| LabelCondition::NotIn(Box::new([]))), None);
 }
 
@@ -264,14 +275,21 @@ fn affinity_needs_one_term_and_empty_term_matches_nothing() {
     };
     assert_eq!(affine(&[(&["b"], &[]), (&["a"], &[])]), None);
     assert_eq!(affine(&[(&["a"], &["node"])]), None);
-    assert_eq!(affine(&[(&["a"], &["other"])]), Some(FilterRejection::SelectorMismatch));
-    assert_eq!(affine(&[(&[], &[])]), Some(FilterRejection::SelectorMismatch));
+    assert_eq!(
+        affine(&[(&["a"], &["other"])]),
+        Some(FilterRejection::SelectorMismatch)
+    );
+    assert_eq!(
+        affine(&[(&[], &[])]),
+        Some(FilterRejection::SelectorMismatch)
+    );
     assert_eq!(affine(&[]), Some(FilterRejection::SelectorMismatch));
 }
 
 #[test]
 fn untolerated_taints_reject_pods() {
-    let tolerates = |taint: TaintEffect, toleration: Option<(&'static str, Option<TaintEffect>)>| {
+    let tolerates = |taint: TaintEffect,
+                     toleration: Option<(&'static str, Option<TaintEffect>)>| {
         rejection(
             |cluster, host| {
                 let (key, value) = (cluster.symbol("dedicated"), cluster.symbol("team"));
@@ -309,7 +327,10 @@ fn untolerated_taints_reject_pods() {
 #[test]
 fn cordoned_node_accepts_pod_tolerating_its_taint() {
     let cordon = |_: &mut Cluster, host: &mut HostSpec<'_>| host.is_unschedulable = true;
-    assert_eq!(rejection(cordon, |_, _| {}), Some(FilterRejection::Unschedulable));
+    assert_eq!(
+        rejection(cordon, |_, _| {}),
+        Some(FilterRejection::Unschedulable)
+    );
     let tolerant = |cluster: &mut Cluster, shape: &mut Shape| {
         shape.tolerations.push(Toleration {
             key: Some(cluster.symbol("node.kubernetes.io/unschedulable")),
@@ -329,5 +350,7 @@ fn node_smaller_than_request_is_rejected() {
         )
     };
     assert_eq!(asks(10), None);
-    assert!(matches!(asks(11), Some(FilterRejection::InsufficientAllocatable { requested, .. }) if asked.get() == 11));
+    assert!(
+        matches!(asks(11), Some(FilterRejection::InsufficientAllocatable { requested, .. }) if requested.get() == 11)
+    );
 }

@@ -1,11 +1,11 @@
 //! With damping, preemption comes to rest; without it, some worlds go round for ever.
 
 use crate::model::choices::{Choices, WORLD_BYTES, cases_from_env, check};
-use crate::model::generate::{GeneratorOptions, with_pending_workloads, contended_cluster};
+use crate::model::cluster_model::ClusterModel;
+use crate::model::generate::{GeneratorOptions, contended_cluster, with_pending_workloads};
 use crate::model::live::LiveState;
 use crate::model::named_decisions::NamedDecision;
-use crate::model::cluster_model::ClusterModel;
-use crate::plain::tree::Tree;
+use crate::reference::tree::Tree;
 use lockkeeper_preemption::{
     BorrowWithinCohort, Compatibility, Damping, ReclaimWithinCohort, WithinClusterQueue,
 };
@@ -93,7 +93,8 @@ fn cycles_until_quiescent(
             }
         }
         let told = live.next_cycle(1_000 + i64::try_from(cycle).unwrap());
-        let moves = |it: &NamedDecision| matches!(it, NamedDecision::Admit | NamedDecision::Preempt(_));
+        let moves =
+            |it: &NamedDecision| matches!(it, NamedDecision::Admit | NamedDecision::Preempt(_));
         let is_quiet = leaving.is_empty() && !told.entries.iter().any(|it| moves(&it.decision));
         quiet = if is_quiet { quiet + 1 } else { 0 };
         if quiet >= QUIET_CYCLES && cycle > ARRIVAL_CYCLE + QUIET_CYCLES {

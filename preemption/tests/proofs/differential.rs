@@ -38,8 +38,16 @@ const REQUIRED_KINDS: &[&str] = &[
 ];
 
 /// Fails where the two have answered differently.
-fn check_same<T: Debug>(both: &Comparison, what: &str, answers: &ComparedAnswers<T>) -> TestCaseResult {
-    if let ComparedAnswers::Differ { live, reference: plain } = answers {
+fn check_same<T: Debug>(
+    both: &Comparison,
+    what: &str,
+    answers: &ComparedAnswers<T>,
+) -> TestCaseResult {
+    if let ComparedAnswers::Differ {
+        live,
+        reference: plain,
+    } = answers
+    {
         let story = both.event_log.join("\n");
         return Err(TestCaseError::fail(format!(
             "{story}\n{what} differs\n state     {live:#?}\n reference {plain:#?}"
@@ -62,7 +70,11 @@ fn state_decisions_match_the_reference() {
             check_same(&both, "a search", &answers)?;
             let answers = both.compare_usage();
             check_same(&both, "the usage", &answers)?;
-            check_same(&both, "the place of a workload", &both.compare_queue_contents())?;
+            check_same(
+                &both,
+                "the place of a workload",
+                &both.compare_queue_contents(),
+            )?;
         }
         seen.borrow_mut().append(&mut both.compared_kinds);
         Ok(())

@@ -1,7 +1,7 @@
 //! Elastic queues in cycles: their gates, recomputed from a mirror of the state, hold in every decision.
 
 use crate::model::choices::{Choices, Tapes, cases_from_env, check, tapes};
-use lockkeeper_preemption::job::{Preemptibility, LabelValue, PreemptionLabels, ElasticDefaults};
+use lockkeeper_preemption::job::{ElasticDefaults, LabelValue, Preemptibility, PreemptionLabels};
 use lockkeeper_preemption::{
     Amount, Decision, Entry, FlavorFungibility, FlavorId, FlavorQuotas, FlavorVerdict, Options,
     PodSet, Preemption, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, ResourceGroup,
@@ -165,7 +165,10 @@ impl ElasticModel {
         match dice.below(8) {
             0..=2 => {
                 let work = Self::random_workload(dice);
-                let (name, queue) = (format!("w{:02}", self.next_number), format!("q{}", work.queue));
+                let (name, queue) = (
+                    format!("w{:02}", self.next_number),
+                    format!("q{}", work.queue),
+                );
                 self.next_number += 1;
                 let spec = self.spec(&name, &queue, &work);
                 self.state.add_pending(spec);
@@ -179,7 +182,10 @@ impl ElasticModel {
             }
             4 if !names.is_empty() => {
                 let name = dice.pick(&names);
-                let (runs, mut work) = (self.workloads[&name].admitted_flavor, Self::random_workload(dice));
+                let (runs, mut work) = (
+                    self.workloads[&name].admitted_flavor,
+                    Self::random_workload(dice),
+                );
                 // What it uses stays what it was.
                 work.admitted_flavor = runs;
                 if runs.is_some() {
@@ -230,7 +236,11 @@ impl ElasticModel {
     }
 
     fn preemptibility(&self, work: &TestWorkload) -> Option<Preemptibility> {
-        Some(self.queues[work.queue].elastic?.preemptibility(work.preemption_labels))
+        Some(
+            self.queues[work.queue]
+                .elastic?
+                .preemptibility(work.preemption_labels),
+        )
     }
 
     /// What those of a class use of a flavor, or ask for without one.
@@ -286,9 +296,12 @@ impl ElasticModel {
             let number = |it: Amount| it.get();
             let told = match verdict {
                 FlavorVerdict::ExceedsMin { sum, min, .. } => Some((number(*sum), 0, number(*min))),
-                FlavorVerdict::ExceedsMax { sum, reserved: kept, max, .. } => {
-                    Some((number(*sum), number(*kept), number(*max)))
-                }
+                FlavorVerdict::ExceedsMax {
+                    sum,
+                    reserved: kept,
+                    max,
+                    ..
+                } => Some((number(*sum), number(*kept), number(*max))),
                 FlavorVerdict::ExceedsMaxQuota { .. } => continue,
                 _ => None,
             };
@@ -307,11 +320,16 @@ impl ElasticModel {
             );
         }
         if let Decision::Preempt(victims) = &entry.decision {
-            let may = queue.elastic.is_none_or(|it| it.may_trigger_preemption(work.preemption_labels));
+            let may = queue
+                .elastic
+                .is_none_or(|it| it.may_trigger_preemption(work.preemption_labels));
             prop_assert!(may, "{} may not trigger", name);
             for victim in victims {
                 let victim = &self.workloads[self.state.workload_name(victim.workload)];
-                prop_assert_ne!(self.preemptibility(victim), Some(Preemptibility::NonPreemptible));
+                prop_assert_ne!(
+                    self.preemptibility(victim),
+                    Some(Preemptibility::NonPreemptible)
+                );
                 prop_assert!(victim.priority < work.priority);
             }
         }

@@ -3,11 +3,16 @@
 //! `LOCKKEEPER_SMALL_WORLDS=1` asks for larger ones, 2 for millions.
 
 use crate::model::choices::number_from_env;
+use crate::model::cluster_model::{
+    COHORTS, ClusterModel, Group, Limits, ModelReservation, Pods, QUEUES, Queue, Workload,
+};
 use crate::model::live::LiveState;
-use crate::model::cluster_model::{COHORTS, Group, ModelReservation, Limits, Pods, QUEUES, Queue, Workload, ClusterModel};
-use crate::plain::scheduler::Scheduler;
-use crate::plain::tree::Tree;
-use crate::properties::{NominationCase, check_victims_are_needed, check_victims_suffice, check_victims_within_policy, check_all_limits};
+use crate::properties::{
+    NominationCase, check_all_limits, check_victims_are_needed, check_victims_suffice,
+    check_victims_within_policy,
+};
+use crate::reference::scheduler::Scheduler;
+use crate::reference::tree::Tree;
 use lockkeeper_preemption::{
     Algorithm, BorrowWithinCohort, Damping, FairStrategy, FlavorFungibility, Mode, Options,
     Preemption, QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
@@ -205,7 +210,10 @@ fn has_room(world: &ClusterModel, size: i64) -> bool {
 
 /// What is asked of one world: the answer is the reference's, and keeps to everything. True if
 /// somebody has to go.
-fn check_nomination(asked: &NominationCase, plain: &Scheduler) -> Result<bool, proptest::test_runner::TestCaseError> {
+fn check_nomination(
+    asked: &NominationCase,
+    plain: &Scheduler,
+) -> Result<bool, proptest::test_runner::TestCaseError> {
     let check = || -> TestCaseResult {
         proptest::prop_assert_eq!(&asked.nominated, &plain.nominate("asks"));
         check_victims_suffice(asked)?;

@@ -1,11 +1,13 @@
 //! The limits of preemption that users ask for, each at its border.
 
+use crate::model::cluster_model::{
+    ClusterModel, Group, Limits, ModelReservation, Pods, Queue, Workload,
+};
 use crate::model::live::LiveState;
 use crate::model::named_decisions::NamedVictim;
-use crate::model::cluster_model::{Group, ModelReservation, Limits, Pods, Queue, Workload, ClusterModel};
 use lockkeeper_preemption::{
-    FlavorFungibility, Preemption, PreemptionLimits, QueueingStrategy, PreemptionReason, ReclaimWithinCohort,
-    Protection, Step, Trace, WithinClusterQueue,
+    FlavorFungibility, Preemption, PreemptionLimits, PreemptionReason, Protection,
+    QueueingStrategy, ReclaimWithinCohort, Step, Trace, WithinClusterQueue,
 };
 use std::collections::BTreeMap;
 
@@ -194,7 +196,8 @@ fn trace_of_protected_candidate_contains_protection() {
         min_runtime_s: 101,
     };
     let mut steps = trace.steps().iter();
-    let is_told = steps.any(|it| matches!(it, Step::Protected { protection, .. } if *why == spared));
+    let is_told =
+        steps.any(|it| matches!(it, Step::Protected { protection, .. } if *protection == spared));
     assert!(is_told, "{trace:?}");
 }
 

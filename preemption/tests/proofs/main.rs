@@ -14,13 +14,13 @@
 mod damping;
 mod differential;
 mod elastic;
+mod exhaustive;
 mod gangs;
+mod invalid_input;
 mod job;
 mod limits;
 mod loops;
 mod model;
-mod invalid_input;
-mod plain;
 mod properties;
-mod exhaustive;
+mod reference;
 mod trace;

@@ -1,16 +1,18 @@
 //! What every decision keeps to, whatever the world.
 
 use crate::model::choices::{Choices, WORLD_BYTES, cases_from_env, check, tapes};
+use crate::model::cluster_model::ClusterModel;
 use crate::model::events::{ComparedAnswers, Comparison};
 use crate::model::generate::{GeneratorOptions, with_pending_workloads};
 use crate::model::live::LiveState;
-use crate::model::named_decisions::{NamedCycle, NamedVictim, NamedNomination};
-use crate::model::cluster_model::ClusterModel;
-use crate::plain::Preemptor;
-use crate::plain::nominate::needs;
-use crate::plain::tree::Tree;
+use crate::model::named_decisions::{NamedCycle, NamedNomination, NamedVictim};
+use crate::reference::Preemptor;
+use crate::reference::nominate::needs;
+use crate::reference::tree::Tree;
 use crate::trace::{check_trace, may_borrow};
-use lockkeeper_preemption::{Algorithm, BorrowWithinCohort, Damping, Mode, PreemptionReason, Trace};
+use lockkeeper_preemption::{
+    Algorithm, BorrowWithinCohort, Damping, Mode, PreemptionReason, Trace,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -247,7 +249,12 @@ fn decisions_with_same_input_are_equal() {
         let live = LiveState::from_model(&world);
         let first = decisions(live.clone(), &world);
         prop_assert_eq!(&first, &decisions(live, &world), "{:?}", world);
-        prop_assert_eq!(&first, &decisions(LiveState::from_model(&world), &world), "{:?}", world);
+        prop_assert_eq!(
+            &first,
+            &decisions(LiveState::from_model(&world), &world),
+            "{:?}",
+            world
+        );
         Ok(())
     });
 }

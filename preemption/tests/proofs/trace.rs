@@ -1,7 +1,7 @@
 //! Whether a trace and its decision tell the same.
 
 use crate::model::live::LiveState;
-use crate::model::named_decisions::{NamedVictim, NamedNomination};
+use crate::model::named_decisions::{NamedNomination, NamedVictim};
 use lockkeeper_preemption::{CandidateVerdict, Mode, Step, Trace, WorkloadId};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;

@@ -1,10 +1,10 @@
 //! Where we differ from Kueue unless compatibility is asked for: each row in both.
 
-use crate::{admitted, settings, step, apply_step};
+use crate::{admitted, apply_step, settings, step};
 use lockkeeper_preemption::Compatibility;
 use lockkeeper_preemption::requeue::{
-    DeactivationCause, EvictedCondition, EvictionReason, Jitter, NotReadyReason, PodsReady, RequeueState,
-    RequeuedReason, RequeueSettings, LifecycleState, LifecycleStep, next_step,
+    DeactivationCause, EvictedCondition, EvictionReason, Jitter, LifecycleState, LifecycleStep,
+    NotReadyReason, PodsReady, RequeueSettings, RequeueState, RequeuedReason, next_step,
 };
 use std::time::Duration;
 
@@ -61,12 +61,21 @@ fn backoff_end_is_one_write() {
     };
     let finished = Some(RequeuedReason::BackoffFinished);
     let mut once = job.clone();
-    assert_eq!(requeued(apply_step(&lockkeeper_settings(), &mut once, 60)), finished);
+    assert_eq!(
+        requeued(apply_step(&lockkeeper_settings(), &mut once, 60)),
+        finished
+    );
     let mut twice = job.clone();
-    assert!(matches!(apply_step(&kueue_settings(), &mut twice, 60), LifecycleStep::SetRequeueState(_)));
+    assert!(matches!(
+        apply_step(&kueue_settings(), &mut twice, 60),
+        LifecycleStep::SetRequeueState(_)
+    ));
     assert_eq!(twice.requeue_at_s(), None);
     assert_eq!(twice.hold_until_s(60_000), Some(i64::MAX));
-    assert_eq!(requeued(apply_step(&kueue_settings(), &mut twice, 60)), finished);
+    assert_eq!(
+        requeued(apply_step(&kueue_settings(), &mut twice, 60)),
+        finished
+    );
     assert_eq!(once, twice);
 }
 
@@ -93,7 +102,10 @@ fn first_delay_is_capped() {
 fn future_backoff_does_not_delay_timeout() {
     let mut job = admitted(0);
     job.requeue_state = Some(deferred_until(1_000));
-    assert!(matches!(step(&lockkeeper_settings(), &job, 300), LifecycleStep::Evict(_)));
+    assert!(matches!(
+        step(&lockkeeper_settings(), &job, 300),
+        LifecycleStep::Evict(_)
+    ));
     let wait = LifecycleStep::Wait(Duration::from_secs(700));
     assert_eq!(step(&kueue_settings(), &job, 300), wait);
 }
@@ -107,7 +119,10 @@ fn failure_of_earlier_run_is_ignored() {
     };
     let wait = LifecycleStep::Wait(Duration::from_secs(299));
     assert_eq!(step(&lockkeeper_settings(), &job, 1_001), wait);
-    assert!(matches!(step(&kueue_settings(), &job, 1_001), LifecycleStep::Evict(_)));
+    assert!(matches!(
+        step(&kueue_settings(), &job, 1_001),
+        LifecycleStep::Evict(_)
+    ));
 }
 
 #[test]
@@ -119,7 +134,10 @@ fn unknown_not_ready_reason_still_times_out() {
     };
     let wait = LifecycleStep::Wait(Duration::from_secs(1));
     assert_eq!(step(&lockkeeper_settings(), &job, 399), wait);
-    assert!(matches!(step(&lockkeeper_settings(), &job, 400), LifecycleStep::Evict(_)));
+    assert!(matches!(
+        step(&lockkeeper_settings(), &job, 400),
+        LifecycleStep::Evict(_)
+    ));
     assert_eq!(step(&kueue_settings(), &job, 400), LifecycleStep::Idle);
 }
 
@@ -135,7 +153,10 @@ fn deactivation_target_is_cleared_after_deactivation() {
         ..LifecycleState::default()
     };
     assert_eq!(step(&kueue_settings(), &job, 1), LifecycleStep::Idle);
-    assert_eq!(apply_step(&lockkeeper_settings(), &mut job, 1), LifecycleStep::ClearRequeueState);
+    assert_eq!(
+        apply_step(&lockkeeper_settings(), &mut job, 1),
+        LifecycleStep::ClearRequeueState
+    );
     assert_eq!(job.deactivation_target, None);
 }
 
@@ -152,8 +173,14 @@ fn retry_checks_do_not_defer_inactive_workload() {
     job.admission_checks.retry_at_s = Some(10);
     assert_eq!(step(&lockkeeper_settings(), &job, 1), LifecycleStep::Idle);
     let before = job.clone();
-    assert!(matches!(apply_step(&kueue_settings(), &mut job, 1), LifecycleStep::SetRequeueState(_)));
-    assert_eq!(apply_step(&kueue_settings(), &mut job, 1), LifecycleStep::ClearRequeueState);
+    assert!(matches!(
+        apply_step(&kueue_settings(), &mut job, 1),
+        LifecycleStep::SetRequeueState(_)
+    ));
+    assert_eq!(
+        apply_step(&kueue_settings(), &mut job, 1),
+        LifecycleStep::ClearRequeueState
+    );
     assert_eq!(job, before, "and so on until the time of the check");
 }
 

@@ -1,9 +1,10 @@
 //! The life of a workload, step by step.
 
-use crate::{admit, admitted, settings, step, apply_step};
+use crate::{admit, admitted, apply_step, settings, step};
 use lockkeeper_preemption::requeue::{
-    Backoff, AdmissionCheckStates, DeactivationCause, EvictedCondition, Eviction, EvictionReason, RequeuingLimit, NotReadyReason,
-    PodsReady, Requeue, RequeueState, RequeuedReason, RequeueSettings, LifecycleState, LifecycleStep, StopPolicy, DeactivationTarget,
+    AdmissionCheckStates, Backoff, DeactivationCause, DeactivationTarget, EvictedCondition,
+    Eviction, EvictionReason, LifecycleState, LifecycleStep, NotReadyReason, PodsReady, Requeue,
+    RequeueSettings, RequeueState, RequeuedReason, RequeuingLimit, StopPolicy,
 };
 use std::time::Duration;
 
@@ -38,7 +39,10 @@ fn timeout_cause(step: LifecycleStep) -> Option<NotReadyReason> {
 fn start_timeout_counts_from_admission() {
     let on = settings(|_| {});
     let mut job = admitted(100);
-    for pods_ready in [PodsReady::Unknown, not_ready(NotReadyReason::WaitForStart, 399)] {
+    for pods_ready in [
+        PodsReady::Unknown,
+        not_ready(NotReadyReason::WaitForStart, 399),
+    ] {
         job.pods_ready = pods_ready;
         assert_eq!(step(&on, &job, 399), wait(1));
         assert_eq!(
@@ -77,18 +81,27 @@ fn over_limit_workload_is_deactivated_and_starts_fresh() {
         assert!(timeout_cause(apply_step(&on, &mut job, now_s)).is_some());
         assert_eq!(job.requeue_state.unwrap().count, Some(count));
         job.on_job_stopped();
-        assert_eq!(job.not_requeued_reason, Some(EvictionReason::PodsReadyTimeout));
+        assert_eq!(
+            job.not_requeued_reason,
+            Some(EvictionReason::PodsReadyTimeout)
+        );
         now_s = job.requeue_at_s().unwrap();
         let back = Requeue {
             reason: RequeuedReason::BackoffFinished,
             requeue_state: Some(requeue_state_with_count(count)),
         };
-        assert_eq!(apply_step(&on, &mut job, now_s), LifecycleStep::Requeue(back));
+        assert_eq!(
+            apply_step(&on, &mut job, now_s),
+            LifecycleStep::Requeue(back)
+        );
         admit(&mut job, now_s);
     }
     now_s += 300;
     let target = DeactivationTarget::RequeuingLimit(RequeuingLimit::Count);
-    assert_eq!(apply_step(&on, &mut job, now_s), LifecycleStep::SetDeactivationTarget(target));
+    assert_eq!(
+        apply_step(&on, &mut job, now_s),
+        LifecycleStep::SetDeactivationTarget(target)
+    );
     assert_eq!(
         job.requeue_state,
         Some(requeue_state_with_count(2)),
@@ -101,7 +114,10 @@ fn over_limit_workload_is_deactivated_and_starts_fresh() {
         underlying_cause: None,
         requeue_state: None,
     };
-    assert_eq!(apply_step(&on, &mut job, now_s), LifecycleStep::Evict(eviction));
+    assert_eq!(
+        apply_step(&on, &mut job, now_s),
+        LifecycleStep::Evict(eviction)
+    );
     job.on_job_stopped();
     assert_eq!(step(&on, &job, now_s), LifecycleStep::Idle);
     assert!(!job.is_backoff_over(now_s * 1_000));
@@ -111,7 +127,10 @@ fn over_limit_workload_is_deactivated_and_starts_fresh() {
         reason: RequeuedReason::Reactivated,
         requeue_state: None,
     };
-    assert_eq!(apply_step(&on, &mut job, now_s), LifecycleStep::Requeue(back));
+    assert_eq!(
+        apply_step(&on, &mut job, now_s),
+        LifecycleStep::Requeue(back)
+    );
     admit(&mut job, now_s);
     now_s += 300;
     assert!(timeout_cause(apply_step(&on, &mut job, now_s)).is_some());
@@ -126,7 +145,10 @@ fn zero_limit_deactivates_at_first_timeout() {
     ];
     for limit in limits {
         let found = step(&settings(limit), &admitted(0), 300);
-        assert!(matches!(found, LifecycleStep::SetDeactivationTarget(DeactivationTarget::RequeuingLimit(_))));
+        assert!(matches!(
+            found,
+            LifecycleStep::SetDeactivationTarget(DeactivationTarget::RequeuingLimit(_))
+        ));
     }
 }
 
@@ -146,7 +168,10 @@ fn time_limit_counts_from_first_eviction() {
     admit(&mut job, 999);
     assert!(timeout_cause(step(&on, &job, 1_299)).is_some());
     let target = DeactivationTarget::RequeuingLimit(RequeuingLimit::Time);
-    assert_eq!(step(&on, &job, 1_300), LifecycleStep::SetDeactivationTarget(target));
+    assert_eq!(
+        step(&on, &job, 1_300),
+        LifecycleStep::SetDeactivationTarget(target)
+    );
     assert_eq!(
         target.message(""),
         "exceeding the maximum time of re-queuing"
@@ -154,7 +179,10 @@ fn time_limit_counts_from_first_eviction() {
 
     // A start that succeeds ends it; the count stays.
     job.pods_ready = PodsReady::Yes;
-    assert_eq!(apply_step(&on, &mut job, 1_300), LifecycleStep::SetRequeueState(job.requeue_state));
+    assert_eq!(
+        apply_step(&on, &mut job, 1_300),
+        LifecycleStep::SetRequeueState(job.requeue_state)
+    );
     assert_eq!(job.requeue_state.unwrap().first_evicted_at_s, None);
     assert_eq!(job.requeue_state.unwrap().count, Some(1));
     job.pods_ready = not_ready(NotReadyReason::WaitForRecovery, 5_000);
@@ -190,7 +218,10 @@ fn user_deactivation_clears_requeue_state() {
     let mut job = admitted(0);
     apply_step(&on, &mut job, 300);
     job.is_active = false;
-    assert_eq!(apply_step(&on, &mut job, 301), LifecycleStep::ClearRequeueState);
+    assert_eq!(
+        apply_step(&on, &mut job, 301),
+        LifecycleStep::ClearRequeueState
+    );
     assert_eq!(job.requeue_state, None);
     let reason = job.evicted.unwrap().reason;
     assert_eq!(reason, EvictionReason::PodsReadyTimeout, "it stays");

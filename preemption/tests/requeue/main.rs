@@ -13,7 +13,9 @@ mod lifecycle;
 mod properties;
 mod queue;
 
-use lockkeeper_preemption::requeue::{Jitter, PodsReady, RequeueSettings, LifecycleState, LifecycleStep, next_step};
+use lockkeeper_preemption::requeue::{
+    Jitter, LifecycleState, LifecycleStep, PodsReady, RequeueSettings, next_step,
+};
 
 /// Enabled, with what is asked for.
 fn settings(change: impl FnOnce(&mut RequeueSettings)) -> RequeueSettings {
@@ -40,7 +42,11 @@ fn step(settings: &RequeueSettings, standing: &LifecycleState, now_s: i64) -> Li
 }
 
 /// Takes the next step and says which.
-fn apply_step(settings: &RequeueSettings, standing: &mut LifecycleState, now_s: i64) -> LifecycleStep {
+fn apply_step(
+    settings: &RequeueSettings,
+    standing: &mut LifecycleState,
+    now_s: i64,
+) -> LifecycleStep {
     let step = step(settings, standing, now_s);
     standing.apply(&step, now_s * 1_000);
     step

@@ -2,8 +2,9 @@
 
 use lockkeeper_preemption::Compatibility;
 use lockkeeper_preemption::requeue::{
-    Backoff, AdmissionCheckStates, DeactivationCause, EvictedCondition, EvictionReason, Factor, Jitter, NotReadyReason,
-    PodsReady, RequeueState, RequeueSettings, LifecycleState, LifecycleStep, StopPolicy, QueueOrderTimestamp, next_step,
+    AdmissionCheckStates, Backoff, DeactivationCause, EvictedCondition, EvictionReason, Factor,
+    Jitter, LifecycleState, LifecycleStep, NotReadyReason, PodsReady, QueueOrderTimestamp,
+    RequeueSettings, RequeueState, StopPolicy, next_step,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -123,9 +124,9 @@ prop_compose! {
         admitted_at_s in proptest::option::of(instants()),
         pods_ready in pods(),
         evicted in proptest::option::of((reasons(), instants())),
-        held_for in proptest::option::of(reasons()),
+        not_requeued_reason in proptest::option::of(reasons()),
         is_target in any::<bool>(),
-        state in states(),
+        requeue_state in states(),
         retry_at_s in proptest::option::of(instants()),
         (is_rejected, is_retry, is_stopped) in any::<(bool, bool, bool)>(),
     ) -> LifecycleState {
@@ -146,7 +147,11 @@ prop_compose! {
 }
 
 /// Takes steps until nothing is left to write; says how many.
-fn steps_until_idle(settings: &RequeueSettings, standing: &mut LifecycleState, now_ms: i64) -> usize {
+fn steps_until_idle(
+    settings: &RequeueSettings,
+    standing: &mut LifecycleState,
+    now_ms: i64,
+) -> usize {
     for taken in 0..=STEPS_MAX {
         let step = next_step(settings, standing, now_ms, Jitter::NONE);
         if matches!(step, LifecycleStep::Idle | LifecycleStep::Wait(_)) {
@@ -198,9 +203,9 @@ proptest! {
 
     #[test]
     fn requeue_state_never_moves_back(
-        state in states(), until_s in instants(), is_counted in any::<bool>(),
+        requeue_state in states(), until_s in instants(), is_counted in any::<bool>(),
     ) {
-        let before = state.unwrap_or_default();
+        let before = requeue_state.unwrap_or_default();
         let mut after = before;
         let changed = after.defer_until(until_s, is_counted);
         prop_assert!(after.requeue_at_s >= before.requeue_at_s);

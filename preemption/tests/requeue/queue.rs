@@ -2,7 +2,8 @@
 
 use crate::{admitted, settings};
 use lockkeeper_preemption::requeue::{
-    EvictedCondition, EvictionReason, PodsReady, RequeueSettings, LifecycleState, QueueOrderTimestamp, may_admit,
+    EvictedCondition, EvictionReason, LifecycleState, PodsReady, QueueOrderTimestamp,
+    RequeueSettings, may_admit,
 };
 use lockkeeper_preemption::{
     Amount, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, NodeId, Options, PodSet,

@@ -125,9 +125,18 @@ impl<'a> WorkloadSampler<'a> {
         guests
     }
 
-    fn sample_workload(&self, dice: &mut Rng, resource: ResourceId, deck: &ResourceChoices<'_>) -> SimWorkload {
+    fn sample_workload(
+        &self,
+        dice: &mut Rng,
+        resource: ResourceId,
+        deck: &ResourceChoices<'_>,
+    ) -> SimWorkload {
         let is_hunter = dice.below(2) == 0 && !deck.preempting_queues.is_empty();
-        let from = if is_hunter { &deck.preempting_queues } else { &deck.queues };
+        let from = if is_hunter {
+            &deck.preempting_queues
+        } else {
+            &deck.queues
+        };
         let queue = dice.pick(from);
         let mut guest = SimWorkload {
             queue: queue.map_or_else(String::new, |it| it.name.clone()),

@@ -9,7 +9,11 @@ use crate::run::{PreemptionLoop, SimWorkload, SimulationRun};
 const STEPS_MAX: usize = 400;
 
 /// Makes a circle simpler as long as one change does.
-pub(super) fn simplify(field: &SimulatedCluster, cards: &WorkloadSampler<'_>, found: PreemptionLoop) -> PreemptionLoop {
+pub(super) fn simplify(
+    field: &SimulatedCluster,
+    cards: &WorkloadSampler<'_>,
+    found: PreemptionLoop,
+) -> PreemptionLoop {
     let mut best = found;
     let mut steps = 0_usize;
     'simpler: while steps < STEPS_MAX {

@@ -3,8 +3,8 @@
 use crate::scenario::quota_pairs;
 use lockkeeper_preemption::{
     Amount, Assignment, CandidateVerdict, Decision, Entry, FlavorResource, FlavorVerdict, Mode,
-    Nomination, Possibility, QueueVerdict, RequeueReason, RequeueDestination, SkipReason, Protection, State,
-    Step, Trace, Victim,
+    Nomination, Possibility, Protection, QueueVerdict, RequeueDestination, RequeueReason,
+    SkipReason, State, Step, Trace, Victim,
 };
 use serde_json::{Map, Value, json};
 
@@ -158,7 +158,11 @@ fn victims_json(state: &State, victims: &[Victim]) -> Value {
 }
 
 fn trace_json(state: &State, trace: &Trace) -> Value {
-    trace.steps().iter().map(|it| step_json(state, it)).collect()
+    trace
+        .steps()
+        .iter()
+        .map(|it| step_json(state, it))
+        .collect()
 }
 
 fn step_json(state: &State, step: &Step) -> Value {
@@ -231,7 +235,10 @@ fn step_json(state: &State, step: &Step) -> Value {
 fn limit_step_json(state: &State, step: &Step) -> Value {
     match step {
         Step::FewerPods { counts } => json!({"step": "fewerPods", "counts": counts}),
-        Step::Protected { workload, protection: why } => {
+        Step::Protected {
+            workload,
+            protection: why,
+        } => {
             let mut told = protection_json(why);
             if let Some(told) = told.as_object_mut() {
                 told.insert("step".to_owned(), json!("spared"));
@@ -279,7 +286,10 @@ fn protection_json(why: &Protection) -> Value {
         Protection::NonPreemptible => json!({"verdict": "nonPreemptible"}),
         Protection::EvictedForAnother => json!({"verdict": "promised"}),
         Protection::PreemptedBefore => json!({"verdict": "takenBefore"}),
-        Protection::BelowMinRuntime { runtime_s: for_s, min_runtime_s: least_s } => {
+        Protection::BelowMinRuntime {
+            runtime_s: for_s,
+            min_runtime_s: least_s,
+        } => {
             json!({"verdict": "runsTooShort", "seconds": for_s, "minSeconds": least_s})
         }
         Protection::PreemptedTooOften { times } => {
@@ -309,7 +319,12 @@ fn flavor_verdict_json(state: &State, verdict: &FlavorVerdict) -> Value {
             "sum": sum.get(),
             "min": min.get(),
         }),
-        FlavorVerdict::ExceedsMax { of, sum, reserved: kept, max } => json!({
+        FlavorVerdict::ExceedsMax {
+            of,
+            sum,
+            reserved: kept,
+            max,
+        } => json!({
             "verdict": "beyondMax",
             "resource": state.resource_name(of.resource),
             "sum": sum.get(),

@@ -3,7 +3,7 @@
 use super::json::pod_set_names;
 use super::text::{flavor_amount, flavor_verdict_text};
 use lockkeeper_preemption::{
-    Amount, Decision, Entry, FlavorResource, FlavorVerdict, Possibility, Headroom, State, Step,
+    Amount, Decision, Entry, FlavorResource, FlavorVerdict, Headroom, Possibility, State, Step,
 };
 use std::fmt::Write;
 
@@ -61,8 +61,16 @@ const fn is_rejection(verdict: &FlavorVerdict) -> bool {
 /// What a refused flavor was asked for.
 const fn requested(verdict: &FlavorVerdict) -> Option<(FlavorResource, Amount)> {
     match verdict {
-        FlavorVerdict::WaitingForQuota { of, requested: asked, .. }
-        | FlavorVerdict::ExceedsMaxQuota { of, requested: asked, .. } => Some((*of, *asked)),
+        FlavorVerdict::WaitingForQuota {
+            of,
+            requested: asked,
+            ..
+        }
+        | FlavorVerdict::ExceedsMaxQuota {
+            of,
+            requested: asked,
+            ..
+        } => Some((*of, *asked)),
         _ => None,
     }
 }
@@ -124,10 +132,17 @@ fn quota_shortage(state: &State, entry: &Entry) -> String {
 
 /// For which preemptors more of a resource is held; empty if for nobody.
 fn held_quota(state: &State, of: FlavorResource, room: &Headroom) -> String {
-    let named = room.held.iter().take(HOLDERS_SHOWN_MAX).map(|(holder, held)| {
-        let (held, holder) = (flavor_amount(state, of, *held), state.workload_name(*holder));
-        format!(", {held} held for preemptor {holder}")
-    });
+    let named = room
+        .held
+        .iter()
+        .take(HOLDERS_SHOWN_MAX)
+        .map(|(holder, held)| {
+            let (held, holder) = (
+                flavor_amount(state, of, *held),
+                state.workload_name(*holder),
+            );
+            format!(", {held} held for preemptor {holder}")
+        });
     let mut out: String = named.collect();
     let more = room.held.len().saturating_sub(HOLDERS_SHOWN_MAX);
     match more {

@@ -3,8 +3,8 @@
 use super::json::pod_set_names;
 use lockkeeper_preemption::{
     Amount, Assignment, CandidateVerdict, Decision, Entry, FlavorResource, FlavorVerdict, Mode,
-    Nomination, Possibility, QueueVerdict, PreemptionReason, SkipReason, Protection, State, Step, Trace, Victim,
-    WorkloadId,
+    Nomination, Possibility, PreemptionReason, Protection, QueueVerdict, SkipReason, State, Step,
+    Trace, Victim, WorkloadId,
 };
 use std::fmt::{self, Write};
 
@@ -94,7 +94,12 @@ fn count_noun(number: usize, one: &str, more: &str) -> String {
     }
 }
 
-fn write_heading(out: &mut impl Write, state: &State, workload: &str, verdict: &str) -> fmt::Result {
+fn write_heading(
+    out: &mut impl Write,
+    state: &State,
+    workload: &str,
+    verdict: &str,
+) -> fmt::Result {
     let id = state.workload(workload);
     let queue = id.and_then(|id| state.queue_of(id));
     let queue = queue.map_or("", |id| state.node_name(id));
@@ -165,7 +170,9 @@ fn write_victims(out: &mut impl Write, state: &State, victims: &[Victim]) -> fmt
 
 fn preemption_reason(reason: PreemptionReason) -> &'static str {
     match reason {
-        PreemptionReason::InClusterQueue => "it is in the same queue, and the queue's policy allows it",
+        PreemptionReason::InClusterQueue => {
+            "it is in the same queue, and the queue's policy allows it"
+        }
         PreemptionReason::InCohortReclamation => "its queue uses borrowed quota that is taken back",
         PreemptionReason::InCohortReclaimWhileBorrowing => {
             "its queue borrows, and the preemptor may borrow in its place (borrowWithinCohort)"
@@ -208,7 +215,10 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
             writeln!(out, "  with fewer pods, {}:", counts.join(", "))
         }
         Step::Search { needs } => {
-            let needs: Vec<String> = needs.iter().map(|of| flavor_resource_text(state, *of)).collect();
+            let needs: Vec<String> = needs
+                .iter()
+                .map(|of| flavor_resource_text(state, *of))
+                .collect();
             writeln!(out, "  search for victims, for {}", needs.join(", "))
         }
         Step::MayNotPreempt => writeln!(
@@ -263,8 +273,16 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
 fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Result {
     let name = |id| workload_label(state, id);
     match step {
-        Step::Protected { workload, protection: why } => {
-            writeln!(out, "      {}: stays, {}", name(*workload), protection_text(*why))
+        Step::Protected {
+            workload,
+            protection: why,
+        } => {
+            writeln!(
+                out,
+                "      {}: stays, {}",
+                name(*workload),
+                protection_text(*why)
+            )
         }
         Step::QuotaHeld { preemptor, amounts } => {
             let amounts = amounts.iter().map(|(of, held)| {
@@ -328,9 +346,16 @@ fn workload_label(state: &State, workload: WorkloadId) -> String {
 fn protection_text(why: Protection) -> String {
     match why {
         Protection::NonPreemptible => "it is non-preemptible, and its queue elastic".to_owned(),
-        Protection::EvictedForAnother => "it goes for another already, who gets its quota".to_owned(),
-        Protection::PreemptedBefore => "the preemptor took it once, and would go on in a circle".to_owned(),
-        Protection::BelowMinRuntime { runtime_s: for_s, min_runtime_s: least_s } => {
+        Protection::EvictedForAnother => {
+            "it goes for another already, who gets its quota".to_owned()
+        }
+        Protection::PreemptedBefore => {
+            "the preemptor took it once, and would go on in a circle".to_owned()
+        }
+        Protection::BelowMinRuntime {
+            runtime_s: for_s,
+            min_runtime_s: least_s,
+        } => {
             format!("it has run for {for_s} s, and may for {least_s} s")
         }
         Protection::PreemptedTooOften { times } => {
@@ -378,7 +403,12 @@ pub(super) fn flavor_verdict_text(state: &State, verdict: &FlavorVerdict) -> Str
             flavor_amount(state, *of, *sum),
             flavor_amount(state, *of, *min)
         ),
-        FlavorVerdict::ExceedsMax { of, sum, reserved: kept, max } => format!(
+        FlavorVerdict::ExceedsMax {
+            of,
+            sum,
+            reserved: kept,
+            max,
+        } => format!(
             "{} would be used with it and {} of that is kept for the non-preemptible, and max is {} (elastic)",
             flavor_amount(state, *of, *sum),
             flavor_amount(state, *of, *kept),

@@ -1,8 +1,8 @@
 //! What is answered to a scenario.
 
 use super::build::LoadedGangScenario;
-use super::scenario::{Kind, GangScenario, FilterStatus};
-use lockkeeper_preemption::gang::{GangDecision, DryRun, IneligibleReason, GangOutcome, GangTrace};
+use super::scenario::{FilterStatus, GangScenario, Kind};
+use lockkeeper_preemption::gang::{DryRun, GangDecision, GangOutcome, GangTrace, IneligibleReason};
 use lockkeeper_preemption::placement::PodPreemption;
 use lockkeeper_preemption::{BudgetId, PodId, UnitId};
 
@@ -54,7 +54,9 @@ pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Scenari
                 preemption: world.preemption_priority(pod),
             }
         }
-        Some(Kind::ResolvePreemptionPolicy) => ScenarioAnswer::Policy(group_policy(scenario, loaded)),
+        Some(Kind::ResolvePreemptionPolicy) => {
+            ScenarioAnswer::Policy(group_policy(scenario, loaded))
+        }
         Some(Kind::EligibleToPreempt) => {
             let refused = Some(FilterStatus::UnschedulableAndUnresolvable);
             let is_refused = scenario.nominated_node_status == refused;

@@ -1,17 +1,19 @@
 //! The world that a scenario describes.
 
-use super::validate::{GangError, validate};
-use super::pod_shape::{selector, pod_shape, taint};
+use super::pod_shape::{pod_shape, selector, taint};
 use super::scenario::{
-    Group, Kind, Mode, Node, Pod, Policy, Preemptor, GangScenario, FilterStatus, UnitKind, Victim, SchedulerBehavior,
+    FilterStatus, GangScenario, Group, Kind, Mode, Node, Pod, Policy, Preemptor, SchedulerBehavior,
+    UnitKind, Victim,
 };
+use super::validate::{GangError, validate};
 use crate::objects::pod_requests;
 use crate::scenario::AmountText;
 use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_preemption::gang::{
-    PreemptionRequest, BudgetSpec, SchedulerCompatibility, DisruptionMode, FeatureGates, GroupKey, GroupSpec, PreemptionUnitKind as CoreKind,
-    MemberSpec, GangOptions, Importance, NodeSample, GangCluster,
+    BudgetSpec, DisruptionMode, FeatureGates, GangCluster, GangOptions, GroupKey, GroupSpec,
+    Importance, MemberSpec, NodeSample, PreemptionRequest, PreemptionUnitKind as CoreKind,
+    SchedulerCompatibility,
 };
 use lockkeeper_preemption::placement::{
     HostSpec, Labels, PodPreemption, PodSpec as CorePod, Shape, Strategy,
@@ -59,7 +61,10 @@ impl LoadedGangScenario {
 /// What holds for a scenario: one with a kind was recorded from kube-scheduler, whose gates are off unless it says
 /// otherwise. `compatibility` overrides what the scenario says.
 #[must_use]
-pub fn options(scenario: &GangScenario, compatibility: Option<SchedulerCompatibility>) -> GangOptions {
+pub fn options(
+    scenario: &GangScenario,
+    compatibility: Option<SchedulerCompatibility>,
+) -> GangOptions {
     let written = scenario.compatibility.map(|it| match it {
         SchedulerBehavior::Lockkeeper => SchedulerCompatibility::Lockkeeper,
         SchedulerBehavior::KubeScheduler => SchedulerCompatibility::KubeScheduler,
@@ -96,7 +101,10 @@ pub fn options(scenario: &GangScenario, compatibility: Option<SchedulerCompatibi
 /// # Errors
 ///
 /// When it is none: a name stands twice or is missing, an amount makes no sense.
-pub fn load(scenario: &GangScenario, options: GangOptions) -> Result<LoadedGangScenario, GangError> {
+pub fn load(
+    scenario: &GangScenario,
+    options: GangOptions,
+) -> Result<LoadedGangScenario, GangError> {
     validate(scenario)?;
     let mut loaded = LoadedGangScenario {
         gang_cluster: GangCluster::new(options),
@@ -203,7 +211,9 @@ fn add_group(
         },
         priority: group.priority,
         preemption_priority: group.preemption_priority,
-        preemption: preemption.or(group.preemption_policy).map(preemption_policy),
+        preemption: preemption
+            .or(group.preemption_policy)
+            .map(preemption_policy),
         count_min: gang.and_then(|it| it.min_count),
     })
 }
@@ -248,7 +258,10 @@ fn add_pod(
             shape,
             labels,
             priority: pod.priority.unwrap_or_default(),
-            preemption: pod.preemption_policy.map(preemption_policy).unwrap_or_default(),
+            preemption: pod
+                .preemption_policy
+                .map(preemption_policy)
+                .unwrap_or_default(),
             started_at_ns: pod.start_time_ns,
             is_terminating: pod.terminating,
         },
@@ -326,16 +339,24 @@ fn set_victims(loaded: &mut LoadedGangScenario, victims: &[Victim]) -> Result<()
 }
 
 /// Which nodes count, where the pods go, and how many nodes are looked at.
-fn restrict_nodes(loaded: &mut LoadedGangScenario, scenario: &GangScenario) -> Result<(), GangError> {
+fn restrict_nodes(
+    loaded: &mut LoadedGangScenario,
+    scenario: &GangScenario,
+) -> Result<(), GangError> {
     let recorded = scenario.expected.get("filter_status").cloned();
     let recorded = recorded.and_then(|it| serde_json::from_value(it).ok());
     let statuses: Option<BTreeMap<String, FilterStatus>> =
         scenario.filtered_node_status.clone().or(recorded);
-    let is_kube = loaded.gang_cluster.options().compatibility == SchedulerCompatibility::KubeScheduler;
+    let is_kube =
+        loaded.gang_cluster.options().compatibility == SchedulerCompatibility::KubeScheduler;
     if let Some(statuses) = statuses.filter(|_| is_kube) {
         let helps = |name: &str| statuses.get(name) == Some(&FilterStatus::Unschedulable);
         let nodes = scenario.nodes.iter().filter(|it| helps(&it.name));
-        loaded.hosts = Some(nodes.map(|it| loaded.gang_cluster.host_id(&it.name)).collect());
+        loaded.hosts = Some(
+            nodes
+                .map(|it| loaded.gang_cluster.host_id(&it.name))
+                .collect(),
+        );
     }
     if let Some(node) = scenario
         .main_node
@@ -401,7 +422,10 @@ fn labels(world: &mut GangCluster, labels: &BTreeMap<String, String>) -> Labels 
     Labels::from_pairs(pairs.map(|(key, value)| (world.symbol(key), world.symbol(value))))
 }
 
-fn amounts(world: &mut GangCluster, amounts: &BTreeMap<String, AmountText>) -> Vec<(ResourceId, Amount)> {
+fn amounts(
+    world: &mut GangCluster,
+    amounts: &BTreeMap<String, AmountText>,
+) -> Vec<(ResourceId, Amount)> {
     let all = amounts.iter().map(|(key, text)| parse_amount(key, *text));
     all.filter_map(|(resource, number)| Some((world.resource(resource), Amount::new(number?))))
         .collect()

@@ -3,9 +3,10 @@
 use super::answer::ScenarioAnswer;
 use super::build::LoadedGangScenario;
 use lockkeeper_preemption::gang::{
-    GangDecision, DryRun, IneligibleReason, PreemptionUnitKind, GangOutcome, GangPlan, Score, GangStep, InfeasibleReason, GangCluster,
+    DryRun, GangCluster, GangDecision, GangOutcome, GangPlan, GangStep, IneligibleReason,
+    InfeasibleReason, PreemptionUnitKind, Score,
 };
-use lockkeeper_preemption::placement::{PodPreemption, FilterRejection};
+use lockkeeper_preemption::placement::{FilterRejection, PodPreemption};
 use lockkeeper_preemption::{BudgetId, HostId, PodId, UnitId};
 use serde_json::{Value, json};
 
@@ -50,7 +51,11 @@ pub fn to_json(loaded: &LoadedGangScenario, answer: &ScenarioAnswer) -> Value {
     }
 }
 
-fn decision_json(world: &GangCluster, loaded: &LoadedGangScenario, decision: &GangDecision) -> Value {
+fn decision_json(
+    world: &GangCluster,
+    loaded: &LoadedGangScenario,
+    decision: &GangDecision,
+) -> Value {
     let preemptor = match loaded.group {
         Some(group) => world.group_name(group).to_owned(),
         None => loaded
@@ -68,13 +73,16 @@ fn decision_json(world: &GangCluster, loaded: &LoadedGangScenario, decision: &Ga
             insert_key(&mut told, "placement", placement_json(world, it));
         }
         GangOutcome::Preempt(it) => {
-            if let (Some(told), Value::Object(plan)) = (told.as_object_mut(), plan_json(world, it)) {
+            if let (Some(told), Value::Object(plan)) = (told.as_object_mut(), plan_json(world, it))
+            {
                 told.extend(plan);
             }
         }
         GangOutcome::Ineligible(it) => insert_key(&mut told, "reason", ineligible_name(*it).into()),
         GangOutcome::Infeasible { domains } => {
-            let all = domains.iter().map(|(host, it)| domain_json(world, *host, it));
+            let all = domains
+                .iter()
+                .map(|(host, it)| domain_json(world, *host, it));
             insert_key(&mut told, "domains", all.collect());
         }
     }
@@ -87,7 +95,10 @@ fn decision_json(world: &GangCluster, loaded: &LoadedGangScenario, decision: &Ga
         insert_key(&mut told, "droppedNomination", dropped);
     }
     if !decision.pods_not_matching_priority.is_empty() {
-        let names = decision.pods_not_matching_priority.iter().map(|it| world.pod_name(*it));
+        let names = decision
+            .pods_not_matching_priority
+            .iter()
+            .map(|it| world.pod_name(*it));
         insert_key(&mut told, "podsNotMatchingPriority", names.collect());
     }
     told
@@ -253,11 +264,7 @@ fn step_json(world: &GangCluster, step: &GangStep) -> Value {
     match step {
         GangStep::Pod { pod } => json!({"step": "pod", "pod": world.pod_name(*pod)}),
         GangStep::NominationStands => json!({"step": "stands"}),
-        GangStep::NominationDropped {
-            pod,
-            host,
-            reason,
-        } => json!({
+        GangStep::NominationDropped { pod, host, reason } => json!({
             "step": "dropped",
             "pod": world.pod_name(*pod),
             "node": node(host),
@@ -283,10 +290,15 @@ fn step_json(world: &GangCluster, step: &GangStep) -> Value {
             "unit": name(unit),
             "breaks": budget_violations(world, broken),
         }),
-        GangStep::CutoffTried { max_priority: most, is_enough } => {
+        GangStep::CutoffTried {
+            max_priority: most,
+            is_enough,
+        } => {
             json!({"step": "tried", "upToPriority": most, "isEnough": is_enough})
         }
-        GangStep::CutoffFound { max_priority: most } => json!({"step": "bound", "upToPriority": most}),
+        GangStep::CutoffFound { max_priority: most } => {
+            json!({"step": "bound", "upToPriority": most})
+        }
         GangStep::Reprieved { unit, by_budget } => {
             json!({"step": "reprieved", "unit": name(unit), "byBudget": by_budget})
         }

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::{
 };
 use lockkeeper_preemption::gang::GangCluster;
 use lockkeeper_preemption::placement::{
-    Affinity, LabelCondition, TaintEffect, Requirement, Selector, Shape, Taint as CoreTaint, AffinityTerm,
-    Toleration as CoreToleration, TolerationCondition,
+    Affinity, AffinityTerm, LabelCondition, Requirement, Selector, Shape, Taint as CoreTaint,
+    TaintEffect, Toleration as CoreToleration, TolerationCondition,
 };
 
 /// What a pod asks for of a node: its requests as the scheduler counts them are for the caller to add, the rest is
@@ -57,7 +57,12 @@ fn term(world: &mut GangCluster, term: &NodeSelectorTerm) -> AffinityTerm {
     }
 }
 
-fn requirement(world: &mut GangCluster, key: &str, operator: &str, values: &[String]) -> Requirement {
+fn requirement(
+    world: &mut GangCluster,
+    key: &str,
+    operator: &str,
+    values: &[String],
+) -> Requirement {
     let nothing = LabelCondition::In(Box::new([]));
     let number = values.first().and_then(|it| it.parse::<i64>().ok());
     Requirement {

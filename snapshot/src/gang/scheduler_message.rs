@@ -1,7 +1,7 @@
 //! What kube-scheduler says of a decision.
 
 use lockkeeper_preemption::ResourceId;
-use lockkeeper_preemption::gang::{IneligibleReason, GangOutcome, InfeasibleReason, GangCluster};
+use lockkeeper_preemption::gang::{GangCluster, GangOutcome, IneligibleReason, InfeasibleReason};
 use std::collections::BTreeMap;
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
@@ -44,7 +44,10 @@ pub fn scheduler_message(world: &GangCluster, is_gang: bool, outcome: &GangOutco
 }
 
 /// How many nodes are nothing, by reason. Source: kube-scheduler v1.37, `FitError.Error`.
-fn unavailable_nodes(world: &GangCluster, domains: &[(Option<lockkeeper_preemption::HostId>, InfeasibleReason)]) -> String {
+fn unavailable_nodes(
+    world: &GangCluster,
+    domains: &[(Option<lockkeeper_preemption::HostId>, InfeasibleReason)],
+) -> String {
     let all = world.cluster().hosts().count();
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let mut add = |reason: String, more: usize| {
@@ -77,7 +80,9 @@ fn unavailable_nodes(world: &GangCluster, domains: &[(Option<lockkeeper_preempti
 #[must_use]
 pub fn node_reasons(world: &GangCluster, why: &InfeasibleReason) -> Vec<String> {
     match why {
-        InfeasibleReason::NoLowerPriority => vec!["No preemption victims found for incoming pod".to_owned()],
+        InfeasibleReason::NoLowerPriority => {
+            vec!["No preemption victims found for incoming pod".to_owned()]
+        }
         InfeasibleReason::InsufficientResources { resources: short } => {
             let each = short.iter().map(|it| match *it {
                 ResourceId::PODS => "Too many pods".to_owned(),

@@ -4,9 +4,10 @@ use super::answer::ScenarioAnswer;
 use super::build::LoadedGangScenario;
 use super::scheduler_message::scheduler_message;
 use lockkeeper_preemption::gang::{
-    SchedulerCompatibility, GangDecision, DryRun, IneligibleReason, PreemptionUnitKind, GangOutcome, GangPlan, Score, GangStep, InfeasibleReason, GangCluster,
+    DryRun, GangCluster, GangDecision, GangOutcome, GangPlan, GangStep, IneligibleReason,
+    InfeasibleReason, PreemptionUnitKind, SchedulerCompatibility, Score,
 };
-use lockkeeper_preemption::placement::{PodPreemption, FilterRejection};
+use lockkeeper_preemption::placement::{FilterRejection, PodPreemption};
 use lockkeeper_preemption::{BudgetId, HostId, PodId, UnitId};
 use std::fmt::{self, Write};
 
@@ -15,7 +16,11 @@ use std::fmt::{self, Write};
 /// # Errors
 ///
 /// When the writer fails.
-pub fn write_text(out: &mut impl Write, loaded: &LoadedGangScenario, answer: &ScenarioAnswer) -> fmt::Result {
+pub fn write_text(
+    out: &mut impl Write,
+    loaded: &LoadedGangScenario,
+    answer: &ScenarioAnswer,
+) -> fmt::Result {
     let world = &loaded.gang_cluster;
     match answer {
         ScenarioAnswer::Decision(it, trace) => {
@@ -27,7 +32,9 @@ pub fn write_text(out: &mut impl Write, loaded: &LoadedGangScenario, answer: &Sc
             write_steps(out, world, trace.steps())
         }
         ScenarioAnswer::MayPreempt(Ok(())) => writeln!(out, "it may preempt"),
-        ScenarioAnswer::MayPreempt(Err(it)) => writeln!(out, "it may not preempt: {}", ineligible_text(*it)),
+        ScenarioAnswer::MayPreempt(Err(it)) => {
+            writeln!(out, "it may not preempt: {}", ineligible_text(*it))
+        }
         ScenarioAnswer::Policy(PodPreemption::Never) => writeln!(out, "it never preempts"),
         ScenarioAnswer::Policy(_) => writeln!(out, "it preempts who is of a lower priority"),
         ScenarioAnswer::Priorities {
@@ -53,7 +60,11 @@ pub fn write_text(out: &mut impl Write, loaded: &LoadedGangScenario, answer: &Sc
             for (at, it) in victims.iter().enumerate() {
                 match it.as_slice() {
                     [] => writeln!(out, "victim {at} breaks no budget")?,
-                    broken => writeln!(out, "victim {at} breaks {}", budget_violations(world, broken))?,
+                    broken => writeln!(
+                        out,
+                        "victim {at} breaks {}",
+                        budget_violations(world, broken)
+                    )?,
                 }
             }
             Ok(())
@@ -63,7 +74,11 @@ pub fn write_text(out: &mut impl Write, loaded: &LoadedGangScenario, answer: &Sc
     }
 }
 
-fn write_decision(out: &mut impl Write, loaded: &LoadedGangScenario, decision: &GangDecision) -> fmt::Result {
+fn write_decision(
+    out: &mut impl Write,
+    loaded: &LoadedGangScenario,
+    decision: &GangDecision,
+) -> fmt::Result {
     let world = &loaded.gang_cluster;
     let first = loaded.pods.first();
     let (name, what, priority) = match (loaded.group, first) {
@@ -83,9 +98,14 @@ fn write_decision(out: &mut impl Write, loaded: &LoadedGangScenario, decision: &
         GangOutcome::Fits { .. } => "fits, and nobody has to go".to_owned(),
         GangOutcome::Preempt(plan) => match plan.victims.len() {
             0 => "has a place, and nobody is in its way".to_owned(),
-            victims => format!("fits once {} gone", count_noun(victims, "unit is", "units are")),
+            victims => format!(
+                "fits once {} gone",
+                count_noun(victims, "unit is", "units are")
+            ),
         },
-        GangOutcome::AwaitingVictims { .. } => "waits for those that it preempted before to go".to_owned(),
+        GangOutcome::AwaitingVictims { .. } => {
+            "waits for those that it preempted before to go".to_owned()
+        }
         GangOutcome::Ineligible(it) => format!("may not preempt: {}", ineligible_text(*it)),
         GangOutcome::Infeasible { .. } => "does not fit, whoever may go".to_owned(),
     };
@@ -98,13 +118,21 @@ fn write_decision(out: &mut impl Write, loaded: &LoadedGangScenario, decision: &
         GangOutcome::Ineligible(_) => {}
         GangOutcome::Infeasible { domains } => {
             for (host, it) in domains {
-                writeln!(out, "  {}: {}", domain_text(world, *host), infeasible_text(world, it))?;
+                writeln!(
+                    out,
+                    "  {}: {}",
+                    domain_text(world, *host),
+                    infeasible_text(world, it)
+                )?;
             }
         }
     }
     if let Some(it) = &decision.dropped {
         let node = world.cluster().host_name(it.host);
-        let (pod, why) = (world.pod_name(it.pod), dropped_nomination(world, &it.reason));
+        let (pod, why) = (
+            world.pod_name(it.pod),
+            dropped_nomination(world, &it.reason),
+        );
         writeln!(
             out,
             "  It was nominated before, but {pod} cannot go to {node} any more: {why}"
@@ -133,7 +161,12 @@ fn write_dry_run(out: &mut impl Write, world: &GangCluster, run: &DryRun) -> fmt
         write_plan(out, world, it)?;
     }
     for (host, it) in &run.infeasible {
-        writeln!(out, "\n{}: {}", domain_text(world, *host), infeasible_text(world, it))?;
+        writeln!(
+            out,
+            "\n{}: {}",
+            domain_text(world, *host),
+            infeasible_text(world, it)
+        )?;
     }
     Ok(())
 }
@@ -161,7 +194,11 @@ fn write_plan(out: &mut impl Write, world: &GangCluster, plan: &GangPlan) -> fmt
     for id in &plan.victims {
         writeln!(out, "  {}", unit_text(world, *id))?;
     }
-    writeln!(out, "  Nobody above priority {} was asked to.", plan.max_priority)?;
+    writeln!(
+        out,
+        "  Nobody above priority {} was asked to.",
+        plan.max_priority
+    )?;
     if plan.violations > 0 {
         let pods = count_noun(plan.violations as usize, "pod is", "pods are");
         writeln!(
@@ -240,7 +277,9 @@ fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
         InfeasibleReason::Rejected(refusal) => match refusal {
             FilterRejection::NodeNotFound => "there is no such node".to_owned(),
             FilterRejection::Unschedulable => "it is cordoned".to_owned(),
-            FilterRejection::SelectorMismatch => "it does not have the labels that are asked for".to_owned(),
+            FilterRejection::SelectorMismatch => {
+                "it does not have the labels that are asked for".to_owned()
+            }
             FilterRejection::UntoleratedTaint { key } => {
                 let key = cluster.symbols().text(*key);
                 format!("its taint {key} is not tolerated")
@@ -349,11 +388,7 @@ fn step_text(world: &GangCluster, step: &GangStep) -> String {
         GangStep::NominationStands => {
             "the nodes that it was nominated to will do, so nobody else goes".to_owned()
         }
-        GangStep::NominationDropped {
-            pod,
-            host,
-            reason,
-        } => format!(
+        GangStep::NominationDropped { pod, host, reason } => format!(
             "{} cannot go to {} any more: {}",
             world.pod_name(*pod),
             node(host),
@@ -362,7 +397,9 @@ fn step_text(world: &GangCluster, step: &GangStep) -> String {
         GangStep::RetriedDomain => "the same, with the other way to place pods".to_owned(),
         GangStep::DoesNotFit => "it does not fit as things are".to_owned(),
         GangStep::Domain { host } => domain_text(world, *host),
-        GangStep::Infeasible { reason } => format!("infeasible: {}", infeasible_text(world, reason)),
+        GangStep::Infeasible { reason } => {
+            format!("infeasible: {}", infeasible_text(world, reason))
+        }
         GangStep::Placed { placement } => {
             format!(
                 "with all who may go gone it is placed: {}",
@@ -373,12 +410,21 @@ fn step_text(world: &GangCluster, step: &GangStep) -> String {
         GangStep::Protected {
             unit,
             breaks: broken,
-        } => format!("{} is protected: {}", name(unit), budget_violations(world, broken)),
-        GangStep::CutoffTried { max_priority: most, is_enough } => match is_enough {
+        } => format!(
+            "{} is protected: {}",
+            name(unit),
+            budget_violations(world, broken)
+        ),
+        GangStep::CutoffTried {
+            max_priority: most,
+            is_enough,
+        } => match is_enough {
             true => format!("it is enough that all up to priority {most} go"),
             false => format!("it is not enough that all up to priority {most} go"),
         },
-        GangStep::CutoffFound { max_priority: most } => format!("nobody above priority {most} has to go"),
+        GangStep::CutoffFound { max_priority: most } => {
+            format!("nobody above priority {most} has to go")
+        }
         GangStep::Reprieved { unit, by_budget } => match by_budget {
             true => format!("{} stays, since a budget protects it", name(unit)),
             false => format!("{} stays, since it is not in the way", name(unit)),

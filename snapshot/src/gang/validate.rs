@@ -1,6 +1,6 @@
 //! What a scenario must be before it becomes a world.
 
-use super::scenario::{Group, Pod, GangScenario};
+use super::scenario::{GangScenario, Group, Pod};
 use crate::objects::ObjectError;
 use crate::scenario::AmountText;
 use std::collections::{BTreeMap, BTreeSet};

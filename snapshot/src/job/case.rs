@@ -2,7 +2,7 @@
 //! plain as in other scenarios.
 
 use crate::scenario::AmountText;
-use lockkeeper_preemption::job::{LabelValue, PreemptionLabels, ElasticDefaults};
+use lockkeeper_preemption::job::{ElasticDefaults, LabelValue, PreemptionLabels};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 

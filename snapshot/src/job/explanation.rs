@@ -2,8 +2,8 @@
 
 use super::resolve::{self, QuotaIds, merge_fields};
 use lockkeeper_preemption::job::{
-    QuotaCheck, BlockedReason, AssignBackFailure, QuotaCheckLevel, JobOutcome, QuotaTree, JobRejection, RemovalReason, ResourceList, JobStep,
-    CheckedUsage, JobCluster,
+    AssignBackFailure, BlockedReason, CheckedUsage, JobCluster, JobOutcome, JobRejection, JobStep,
+    QuotaCheck, QuotaCheckLevel, QuotaTree, RemovalReason, ResourceList,
 };
 use lockkeeper_preemption::placement::{Cluster, Pod};
 use lockkeeper_preemption::{HostId, PodId, ResourceId};
@@ -26,7 +26,9 @@ impl NameLookup<'_> {
     }
 
     fn resources(&self, all: &[ResourceId]) -> Vec<&str> {
-        all.iter().map(|it| self.cluster.resource_name(*it)).collect()
+        all.iter()
+            .map(|it| self.cluster.resource_name(*it))
+            .collect()
     }
 
     fn to_json(&self, amounts: &ResourceList) -> Value {
@@ -47,7 +49,11 @@ pub(super) const fn trigger_text(may: bool) -> &'static str {
 }
 
 /// The sums of a job at its quota and those above.
-pub(super) fn gate_json(naming: &NameLookup<'_>, tree: &QuotaTree, admission: &QuotaCheck) -> Value {
+pub(super) fn gate_json(
+    naming: &NameLookup<'_>,
+    tree: &QuotaTree,
+    admission: &QuotaCheck,
+) -> Value {
     let levels = admission.levels.iter().map(|level| {
         let limits = tree.limits(level.quota);
         let told = json!({
@@ -66,7 +72,10 @@ pub(super) fn gate_json(naming: &NameLookup<'_>, tree: &QuotaTree, admission: &Q
                 "nonPreemptible": naming.to_json(non_preemptible),
                 "all": naming.to_json(all),
             }),
-            CheckedUsage::Preemptible { non_preemptible_reserve: kept, all } => {
+            CheckedUsage::Preemptible {
+                non_preemptible_reserve: kept,
+                all,
+            } => {
                 json!({"kept": naming.to_json(kept), "all": naming.to_json(all)})
             }
         };
@@ -122,7 +131,10 @@ fn level_lines(naming: &NameLookup<'_>, tree: &QuotaTree, level: &QuotaCheckLeve
                 format!("quota {quota}: use of all would be {all}; {max}"),
             ]
         }
-        CheckedUsage::Preemptible { non_preemptible_reserve: kept, all } => {
+        CheckedUsage::Preemptible {
+            non_preemptible_reserve: kept,
+            all,
+        } => {
             let (kept, all) = (naming.to_text(kept), naming.to_text(all));
             vec![format!(
                 "quota {quota}: use would be {all}, {kept} of it kept for the non-preemptible; {max}"
@@ -169,12 +181,17 @@ pub(super) fn step_json(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSte
         }
         JobStep::Unplaced { pod: it } => json!({"step": "unplaced", "pod": pod(*it)}),
         JobStep::AssignedBack { pod: it } => json!({"step": "assignedBack", "pod": pod(*it)}),
-        JobStep::Victim { pod: it, reason: why } => {
+        JobStep::Victim {
+            pod: it,
+            reason: why,
+        } => {
             let why = match why {
                 AssignBackFailure::NodeFull { resource } => {
                     json!({"noRoom": naming.cluster.resource_name(*resource)})
                 }
-                AssignBackFailure::QuotaFull { quota } => json!({"noQuota": naming.quotas.name(*quota)}),
+                AssignBackFailure::QuotaFull { quota } => {
+                    json!({"noQuota": naming.quotas.name(*quota)})
+                }
             };
             merge_fields(json!({"step": "victim", "pod": pod(*it)}), why)
         }
@@ -188,7 +205,9 @@ pub(super) fn step_lines(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSt
     let line = match step {
         JobStep::QuotaGate(admission) => return gate_lines(naming, tree, admission),
         JobStep::Blocked(blocked) => self::blocked_text(*blocked),
-        JobStep::Trigger { may } => format!("the job {} by its labels and policy", trigger_text(*may)),
+        JobStep::Trigger { may } => {
+            format!("the job {} by its labels and policy", trigger_text(*may))
+        }
         JobStep::Placed { pod: it, host: on } => {
             format!("{} has its place on {} already", pod(*it), host(*on))
         }
@@ -203,7 +222,9 @@ pub(super) fn step_lines(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSt
             naming.quotas.name(*quota),
             naming.resources(over).join(", ")
         ),
-        JobStep::PlacedWithoutVictims { fits: true } => "all its pods fit without anybody going for room".to_owned(),
+        JobStep::PlacedWithoutVictims { fits: true } => {
+            "all its pods fit without anybody going for room".to_owned()
+        }
         JobStep::PlacedWithoutVictims { fits: false } => {
             "not all its pods fit as things are: all that may go are taken".to_owned()
         }
@@ -222,7 +243,10 @@ pub(super) fn step_lines(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSt
         JobStep::AssignedBack { pod: it } => {
             format!("{} stays: it is not in the way", pod(*it))
         }
-        JobStep::Victim { pod: it, reason: why } => {
+        JobStep::Victim {
+            pod: it,
+            reason: why,
+        } => {
             let why = match why {
                 AssignBackFailure::NodeFull { resource } => format!(
                     "there is not enough {} left beside the job",
@@ -255,9 +279,14 @@ fn blocked_text(blocked: BlockedReason) -> String {
 }
 
 /// Why a job gets no places: in the words of the cases, and for a person.
-pub(super) fn rejection_reason(naming: &NameLookup<'_>, refusal: &JobRejection) -> (&'static str, String) {
+pub(super) fn rejection_reason(
+    naming: &NameLookup<'_>,
+    refusal: &JobRejection,
+) -> (&'static str, String) {
     match refusal {
-        JobRejection::Blocked(blocked) => ("previous round not finished", self::blocked_text(*blocked)),
+        JobRejection::Blocked(blocked) => {
+            ("previous round not finished", self::blocked_text(*blocked))
+        }
         JobRejection::TriggerNotAllowed => (
             "job may not trigger preemption",
             "its labels or its policy forbid it to trigger preemption".to_owned(),

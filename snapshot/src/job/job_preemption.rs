@@ -1,11 +1,14 @@
 //! Rounds of preemption on nodes.
 
-use super::case::{JobPod, Node, NodeStatus, QuotaPod, JobPreemptionCase, RunningPod, preemption_labels};
-use super::resolve::{CaseError, NameResolver, QuotaIds, quota_limits, parse_case, unknown_name};
+use super::case::{
+    JobPod, JobPreemptionCase, Node, NodeStatus, QuotaPod, RunningPod, preemption_labels,
+};
+use super::resolve::{CaseError, NameResolver, QuotaIds, parse_case, quota_limits, unknown_name};
 use super::{CaseAnswer, explanation};
 use crate::scenario::{AmountText, ScenarioError, parse_amount};
 use lockkeeper_preemption::job::{
-    GangSize, RoundsInFlight, JobId, QuotaLimits, JobPodSpec, RoundLimits, PreemptionLabels, JobCluster, plan_round,
+    GangSize, JobCluster, JobId, JobPodSpec, PreemptionLabels, QuotaLimits, RoundLimits,
+    RoundsInFlight, plan_round,
 };
 use lockkeeper_preemption::placement::{HostSpec, Labels, PodPreemption, PodSpec, Shape};
 use lockkeeper_preemption::{Amount, HostId, PodId, ResourceId, ShapeId, Trace};
@@ -63,7 +66,10 @@ pub(super) fn decide(asked: &Value) -> Result<CaseAnswer, CaseError> {
         quotas: &quotas,
     };
     let tree = world.quotas();
-    let class = world.elastic_defaults().preemptibility(case.job.preemption_labels()).as_str();
+    let class = world
+        .elastic_defaults()
+        .preemptibility(case.job.preemption_labels())
+        .as_str();
     let who = format!(
         "job {} ({class}, priority {}, quota {})",
         case.job.name, case.job.priority, case.quota.name
@@ -84,7 +90,9 @@ pub(super) fn decide(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let steps = trace.steps().iter();
     Ok(CaseAnswer {
         decision: explanation::outcome_json(&naming, &outcome),
-        trace: steps.map(|it| explanation::step_json(&naming, tree, it)).collect(),
+        trace: steps
+            .map(|it| explanation::step_json(&naming, tree, it))
+            .collect(),
         text,
     })
 }
@@ -266,7 +274,11 @@ impl<'a> JobClusterBuilder<'a> {
         for (at, assumed) in case.assumed_pods.iter().enumerate() {
             let names: Vec<&str> = case.job.pods.iter().map(|it| it.name.as_str()).collect();
             if !names.contains(&assumed.as_str()) {
-                return Err(unknown_name(&format!("assumed_pods[{at}]"), assumed, &names));
+                return Err(unknown_name(
+                    &format!("assumed_pods[{at}]"),
+                    assumed,
+                    &names,
+                ));
             }
         }
         let mut last = None;
@@ -288,7 +300,9 @@ impl<'a> JobClusterBuilder<'a> {
             let there = u32::try_from(case.job.pods.len()).unwrap_or(u32::MAX);
             let total = case.job.total.unwrap_or(there);
             let minimum = case.job.minimum.unwrap_or(total);
-            self.door.job_cluster.set_gang(job, GangSize { minimum, total });
+            self.door
+                .job_cluster
+                .set_gang(job, GangSize { minimum, total });
         }
         Ok((job, last))
     }

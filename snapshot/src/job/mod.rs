@@ -4,13 +4,13 @@
 //! A case says in `kind` what it asks. A field that is not known is refused, so that nothing is passed over.
 
 mod case;
-mod resolve;
-mod soft_eviction;
+mod explanation;
+mod job_preemption;
 mod per_pod;
 mod quota_check;
-mod job_preemption;
+mod resolve;
 mod runtime_quota;
-mod explanation;
+mod soft_eviction;
 
 pub use resolve::CaseError;
 pub use soft_eviction::PreemptorRef;

@@ -1,14 +1,18 @@
 //! Koordinator's checks of single pods.
 
 use super::CaseAnswer;
-use super::case::{CanPreemptCase, LabelledPod, PrefilterCase, PrefilterParentCase, QuotaStatus, SelectVictimsCase};
+use super::case::{
+    CanPreemptCase, LabelledPod, PrefilterCase, PrefilterParentCase, QuotaStatus, SelectVictimsCase,
+};
 use super::resolve::{CaseError, NameResolver, parse_case};
 use lockkeeper_api::foreign::koordinator::{DEFAULT_QUOTA, QUOTA_NAME};
 use lockkeeper_api::labels::PREEMPTIBLE;
 use lockkeeper_preemption::job::per_pod::{
-    self, QuotaExceeded, NodeAndQuota, NodeVictims, PodQuota, QuotaPod, check_pod_quota,
+    self, NodeAndQuota, NodeVictims, PodQuota, QuotaExceeded, QuotaPod, check_pod_quota,
 };
-use lockkeeper_preemption::job::{Preemptibility, LabelValue, ResourceList, PreemptionLabels, ElasticDefaults};
+use lockkeeper_preemption::job::{
+    ElasticDefaults, LabelValue, Preemptibility, PreemptionLabels, ResourceList,
+};
 use lockkeeper_preemption::{Amount, ResourceId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,7 +24,11 @@ fn preemptibility(pod: &LabelledPod) -> Preemptibility {
     })
 }
 
-fn pod_quota(door: &mut NameResolver, quota: &QuotaStatus, has_runtime: bool) -> Result<PodQuota, CaseError> {
+fn pod_quota(
+    door: &mut NameResolver,
+    quota: &QuotaStatus,
+    has_runtime: bool,
+) -> Result<PodQuota, CaseError> {
     let runtime = door.limit(&quota.runtime, "quota.runtime")?;
     let max = quota.max.as_ref();
     let max = max.map(|it| door.limit(it, "quota.max")).transpose()?;
@@ -47,8 +55,14 @@ pub(super) fn prefilter(asked: &Value) -> Result<CaseAnswer, CaseError> {
     )?;
     let request = door.resources(&case.pod.requests, "pod.requests")?;
     let request = request.masked(&names);
-    let refused = check_pod_quota(&request, preemptibility(&case.pod), std::slice::from_ref(&quota)).err();
-    let message = refused.map(|it| quota_message(&door, &request, &[(&case.quota.name, &quota)], &it));
+    let refused = check_pod_quota(
+        &request,
+        preemptibility(&case.pod),
+        std::slice::from_ref(&quota),
+    )
+    .err();
+    let message =
+        refused.map(|it| quota_message(&door, &request, &[(&case.quota.name, &quota)], &it));
     Ok(prefilter_answer(message))
 }
 
@@ -208,7 +222,8 @@ pub(super) fn can_preempt(asked: &Value) -> Result<CaseAnswer, CaseError> {
 pub(super) fn victims_on_node(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let case: SelectVictimsCase = parse_case(asked)?;
     let (mut door, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
-    let mut number = |pod: &LabelledPod| numbers.number_for(pod.label(QUOTA_NAME).unwrap_or(DEFAULT_QUOTA));
+    let mut number =
+        |pod: &LabelledPod| numbers.number_for(pod.label(QUOTA_NAME).unwrap_or(DEFAULT_QUOTA));
     let mut pods = Vec::with_capacity(case.pods_on_node.len());
     for (at, pod) in case.pods_on_node.iter().enumerate() {
         let at = format!("pods_on_node[{at}].requests");

@@ -3,7 +3,7 @@
 use super::case::{JobAdmissionCase, TriggerCase, preemption_labels};
 use super::resolve::{CaseError, NameResolver, QuotaIds, merge_fields, parse_case, quota_tree};
 use super::{CaseAnswer, explanation};
-use lockkeeper_preemption::job::{self, ResourceList, PodStage, CheckedUsage, ElasticDefaults};
+use lockkeeper_preemption::job::{self, CheckedUsage, ElasticDefaults, PodStage, ResourceList};
 use serde_json::{Value, json};
 
 /// A job held against its quota.
@@ -22,7 +22,8 @@ fn check_quota(asked: &Value) -> Result<QuotaCheck, CaseError> {
     let (mut tree, mut quotas) = quota_tree(&mut door, &case.quota, &case.quotas)?;
     for (at, pod) in case.pods.iter().enumerate() {
         let request = door.resources(&pod.req, &format!("pods[{at}].req"))?;
-        let class = switches.preemptibility(preemption_labels(pod.preemptible.as_deref(), None, None));
+        let class =
+            switches.preemptibility(preemption_labels(pod.preemptible.as_deref(), None, None));
         let stage = if pod.running {
             PodStage::Placed
         } else {
@@ -37,7 +38,9 @@ fn check_quota(asked: &Value) -> Result<QuotaCheck, CaseError> {
         total.add(&door.resources(&pod.req, &format!("job.pods[{at}].req"))?);
     }
     let class = switches.preemptibility(case.job.preemption_labels());
-    let quota = quotas.id(&case.quota.name, || tree.add(None, job::QuotaLimits::default()));
+    let quota = quotas.id(&case.quota.name, || {
+        tree.add(None, job::QuotaLimits::default())
+    });
     let admission = job::check_quota(&tree, quota, class, total);
     Ok(QuotaCheck {
         door,
@@ -71,7 +74,10 @@ impl QuotaCheck {
                 "non_preemptible_used_plus_job": self.door.to_json(non_preemptible),
                 "used_plus_job": self.door.to_json(all),
             }),
-            CheckedUsage::Preemptible { non_preemptible_reserve: kept, all } => json!({
+            CheckedUsage::Preemptible {
+                non_preemptible_reserve: kept,
+                all,
+            } => json!({
                 "max_ok": level.is_within_max(),
                 "min_of_min_and_np_request": self.door.to_json(kept),
                 "checked_sum": self.door.to_json(all),

@@ -2,7 +2,7 @@
 
 use super::case::{Amounts, Quota};
 use crate::scenario::{ScenarioError, parse_amount};
-use lockkeeper_preemption::job::{QuotaLimits, QuotaId, QuotaTree, ResourceList, JobCluster};
+use lockkeeper_preemption::job::{JobCluster, QuotaId, QuotaLimits, QuotaTree, ResourceList};
 use lockkeeper_preemption::placement::Cluster;
 use lockkeeper_preemption::{Amount, ResourceId};
 use serde::de::DeserializeOwned;
@@ -71,7 +71,10 @@ pub(super) struct NameResolver {
 impl NameResolver {
     pub(super) fn new(job_cluster: JobCluster) -> Self {
         let totals = BTreeMap::new();
-        Self { job_cluster, totals }
+        Self {
+            job_cluster,
+            totals,
+        }
     }
 
     /// Amounts that are used or asked for. Their sum must be a number.
@@ -233,7 +236,11 @@ pub(super) fn quota_tree(
     Ok((tree, quotas))
 }
 
-pub(super) fn quota_limits(door: &mut NameResolver, quota: &Quota, at: &str) -> Result<QuotaLimits, CaseError> {
+pub(super) fn quota_limits(
+    door: &mut NameResolver,
+    quota: &Quota,
+    at: &str,
+) -> Result<QuotaLimits, CaseError> {
     Ok(QuotaLimits {
         min: door.limit(&quota.min, &format!("{at}.min"))?,
         max: door.limit(&quota.max, &format!("{at}.max"))?,

@@ -5,7 +5,7 @@ use super::case::{RevokeCase, RuntimeQuotaCase};
 use super::resolve::{CaseError, NameResolver, parse_case};
 use lockkeeper_api::labels::PREEMPTIBLE;
 use lockkeeper_preemption::job::runtime_quota::{ChildQuota, runtime_quotas};
-use lockkeeper_preemption::job::{LabelValue, PreemptionLabels, ElasticDefaults, revoke};
+use lockkeeper_preemption::job::{ElasticDefaults, LabelValue, PreemptionLabels, revoke};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 

@@ -112,7 +112,7 @@ mod tests {
         }
         assert_eq!(
             label_value("a/b"),
-            format!("ab-{:016x}", soft_eviction::fnv_1a("a/b"))
+            format!("ab-{:016x}", super::fnv_1a("a/b"))
         );
     }
 

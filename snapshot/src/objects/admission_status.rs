@@ -4,7 +4,9 @@ use super::quantities::quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use lockkeeper_api::workload::{Admission, PodSetAssignment};
 use lockkeeper_preemption::requeue::EvictionReason;
-use lockkeeper_preemption::{Amount, Assignment, Mode, PreemptionReason, ResourceId, State, WorkloadId};
+use lockkeeper_preemption::{
+    Amount, Assignment, Mode, PreemptionReason, ResourceId, State, WorkloadId,
+};
 
 /// `status.admission` of a workload that is admitted with this assignment; `None` if the assignment does
 /// not fit, or the workload is not known. [`super::reservation`] reads the same quota out of it.
@@ -62,7 +64,9 @@ pub fn preemption_conditions(
     let why = match reason {
         PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
         PreemptionReason::InCohortReclamation => "reclamation within the cohort",
-        PreemptionReason::InCohortReclaimWhileBorrowing => "reclamation within the cohort while borrowing",
+        PreemptionReason::InCohortReclaimWhileBorrowing => {
+            "reclamation within the cohort while borrowing"
+        }
         PreemptionReason::InCohortFairSharing => "Fair Sharing within the cohort",
     };
     let message = format!(

@@ -7,8 +7,8 @@ pub use sync_workload::{NotQueuedReason, WorkloadPhase};
 
 use super::error::{ObjectError, ObjectProblem, Subject, object_key};
 use super::flavor_eligibility::Flavors;
-use super::quota_specs::{cohort_spec, queue_spec, selector};
 use super::overflow_guard::{OverflowGuard, object_totals};
+use super::quota_specs::{cohort_spec, queue_spec, selector};
 use super::workloads::workload_key;
 use crate::scenario::Selector;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -288,7 +288,9 @@ impl ClusterState {
     pub fn set_priority_class(&mut self, class: &PriorityClass) {
         let is_default = class.global_default == Some(true);
         let now = (class.value.unwrap_or_default(), is_default);
-        let before = self.priority_classes.insert(object_key(&class.metadata), now);
+        let before = self
+            .priority_classes
+            .insert(object_key(&class.metadata), now);
         if before != Some(now) {
             self.refresh_without_status_priority();
         }
@@ -335,9 +337,10 @@ impl ClusterState {
         self.workloads.insert(WorkloadKey::clone(&key), known);
         self.sync_workload(&key);
         let known = self.workloads.get(&key);
-        known.map_or(Ok(WorkloadPhase::NotQueued(NotQueuedReason::NoLocalQueue)), |it| {
-            it.phase.clone().map_err(|error| *error)
-        })
+        known.map_or(
+            Ok(WorkloadPhase::NotQueued(NotQueuedReason::NoLocalQueue)),
+            |it| it.phase.clone().map_err(|error| *error),
+        )
     }
 
     /// Where a workload (`namespace/name`) is, or why it was refused; `None` if it is not known.
@@ -380,8 +383,9 @@ impl ClusterState {
     fn is_active(&self, queue: &ClusterQueue) -> bool {
         let spec = &queue.spec;
         let mut flavors = spec.resource_groups.iter().flat_map(|it| &it.flavors);
-        let is_known =
-            |name: &str| self.completeness == Completeness::Partial || self.flavors.contains_key(name);
+        let is_known = |name: &str| {
+            self.completeness == Completeness::Partial || self.flavors.contains_key(name)
+        };
         queue.metadata.deletion_timestamp.is_none()
             && spec.stop_policy.unwrap_or_default() == StopPolicy::None
             && flavors.all(|it| is_known(&it.name))

@@ -64,7 +64,11 @@ fn is_tolerated(taint: &Taint, by: &Toleration) -> bool {
     }
 }
 
-fn node_selector_matches(pod: &PodSpec, keys: &BTreeSet<&str>, labels: &BTreeMap<String, String>) -> bool {
+fn node_selector_matches(
+    pod: &PodSpec,
+    keys: &BTreeSet<&str>,
+    labels: &BTreeMap<String, String>,
+) -> bool {
     let selector = pod.node_selector.iter().flatten();
     let mut selector = selector.filter(|(key, _)| keys.contains(key.as_str()));
     if !selector.all(|(key, value)| labels.get(key) == Some(value)) {

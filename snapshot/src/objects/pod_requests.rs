@@ -1,7 +1,7 @@
 //! What the pods of a template ask for.
 
-use super::quantities::amount_from_quantity;
 use super::error::{ObjectError, ObjectProblem, Subject};
+use super::quantities::amount_from_quantity;
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -28,7 +28,10 @@ pub(super) fn pod_set(
 ) -> Result<core::PodSet, ObjectError> {
     let path = || FieldPath::new("spec.podSets").index(at);
     let bad = |field, count, accepted| {
-        subject.error(&path().field(field), ObjectProblem::Count { count, accepted })
+        subject.error(
+            &path().field(field),
+            ObjectProblem::Count { count, accepted },
+        )
     };
     let count = pod_set.count.unwrap_or(1);
     if count < 0 {
@@ -49,7 +52,8 @@ pub(super) fn pod_set(
         let field = || path().field("template.spec").field("containers");
         let each = amount_from_quantity(subject, &resource, quantity, field)?;
         let all = each.get().checked_mul(i64::from(count));
-        let all = all.ok_or_else(|| subject.error(&path().field("count"), ObjectProblem::TooLarge))?;
+        let all =
+            all.ok_or_else(|| subject.error(&path().field("count"), ObjectProblem::TooLarge))?;
         requests.push((state.resource(&resource), Amount::new(all)));
     }
     requests.sort_unstable();
@@ -122,7 +126,11 @@ impl RequestReader<'_> {
         if let Some(whole) = &pod.resources {
             let path = || self.path().field("resources");
             let (requests, limits) = self.requests_and_limits(whole, path)?;
-            running.extend(requests.into_iter().filter(|(name, _)| is_pod_level_resource(name)));
+            running.extend(
+                requests
+                    .into_iter()
+                    .filter(|(name, _)| is_pod_level_resource(name)),
+            );
             for (name, limit) in limits {
                 if is_pod_level_resource(&name) {
                     running.entry(name).or_insert(limit);
@@ -173,7 +181,10 @@ impl RequestReader<'_> {
         let mut out = Requests::new();
         for (name, text) in list.into_iter().flatten() {
             let error = |problem| self.subject.error(&path().key(name.as_str()), problem);
-            let quantity: Quantity = text.0.parse().map_err(|it| error(ObjectProblem::Quantity(it)))?;
+            let quantity: Quantity = text
+                .0
+                .parse()
+                .map_err(|it| error(ObjectProblem::Quantity(it)))?;
             if quantity.is_negative() {
                 return Err(error(ObjectProblem::Negative(quantity)));
             }

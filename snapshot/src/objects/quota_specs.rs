@@ -1,7 +1,7 @@
 //! ClusterQueues and Cohorts.
 
-use super::quantities::{amount_from_quantity, weight_from_quantity};
 use super::error::{ObjectError, ObjectProblem, Subject};
+use super::quantities::{amount_from_quantity, weight_from_quantity};
 use crate::queue_policies;
 use crate::scenario::{Expression, Selector};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -144,7 +144,9 @@ fn quota(
     quota: &ResourceQuota,
     path: impl Fn() -> FieldPath,
 ) -> Result<Quota, ObjectError> {
-    let read = |quantity, field| amount_from_quantity(subject, &quota.name, quantity, || path().field(field));
+    let read = |quantity, field| {
+        amount_from_quantity(subject, &quota.name, quantity, || path().field(field))
+    };
     let limit = |limit: Option<_>, field| limit.map(|it| read(it, field)).transpose();
     Ok(Quota {
         nominal: read(quota.nominal_quota, "nominalQuota")?,

@@ -1,9 +1,9 @@
 //! Workloads: what they want, what they hold, and where they stand.
 
-use super::quantities::amount_from_quantity;
 use super::error::{ObjectError, ObjectProblem, Subject, object_key};
 use super::flavor_eligibility::{Flavors, ineligible_flavors};
 use super::pod_requests::pod_set;
+use super::quantities::amount_from_quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue;
@@ -13,8 +13,8 @@ use lockkeeper_api::quota::ResourceGroup;
 use lockkeeper_api::workload::{self, Admission, PodSetAssignment};
 use lockkeeper_preemption::job::{LabelValue, PreemptionLabels};
 use lockkeeper_preemption::requeue::{
-    DeactivationCause, EvictedCondition, EvictionReason, NotReadyReason, PodsReady, RequeueState, LifecycleState,
-    StopPolicy,
+    DeactivationCause, EvictedCondition, EvictionReason, LifecycleState, NotReadyReason, PodsReady,
+    RequeueState, StopPolicy,
 };
 use lockkeeper_preemption::{Amount, FlavorResource, PodSet, Reservation, State};
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,7 +164,8 @@ pub fn lifecycle_state(
         }),
         reclaimed_while_borrowing_at_s: preempted.map(transition_time_s),
         not_requeued_reason: is_not("Requeued").map(|it| EvictionReason::from_reason(&it.reason)),
-        deactivation_target: is("DeactivationTarget").map(|it| DeactivationCause::from_reason(&it.reason)),
+        deactivation_target: is("DeactivationTarget")
+            .map(|it| DeactivationCause::from_reason(&it.reason)),
         requeue_state: state.map(|it| RequeueState {
             count: u32::try_from(it.count).ok().filter(|count| *count > 0),
             requeue_at_s: it.requeue_at.as_ref().map(time_s),

@@ -34,7 +34,10 @@ pub struct LoadedScenario {
 ///
 /// A [`ScenarioError`] with the place of what cannot be: a name twice, an amount that is negative or too
 /// large, a circle of cohorts, a count that makes no sense.
-pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<LoadedScenario, ScenarioError> {
+pub fn load(
+    scenario: &Scenario,
+    compatibility: Compatibility,
+) -> Result<LoadedScenario, ScenarioError> {
     validate::validate(scenario)?;
     let gate = |name: &str| scenario.feature_gates.get(name) == Some(&false);
     let mut state = State::new(Options {
@@ -54,7 +57,12 @@ pub fn load(scenario: &Scenario, compatibility: Compatibility) -> Result<LoadedS
     for cohort in &scenario.cohorts {
         let quotas = cohort.quotas.iter();
         let quotas = quotas
-            .map(|it| (flavor_resource(&mut state, &it.flavor, &it.resource), quota(it)))
+            .map(|it| {
+                (
+                    flavor_resource(&mut state, &it.flavor, &it.resource),
+                    quota(it),
+                )
+            })
             .collect();
         state.set_cohort(CohortSpec {
             name: &cohort.name,
@@ -202,7 +210,10 @@ pub fn quota_pairs(state: &State, amounts: &[(FlavorResource, Amount)]) -> Vec<U
     named_usage(state, amounts.iter().copied())
 }
 
-fn named_usage(state: &State, amounts: impl Iterator<Item = (FlavorResource, Amount)>) -> Vec<UsageAmount> {
+fn named_usage(
+    state: &State,
+    amounts: impl Iterator<Item = (FlavorResource, Amount)>,
+) -> Vec<UsageAmount> {
     let mut named: Vec<UsageAmount> = amounts
         .map(|(of, amount)| UsageAmount {
             flavor: state.flavor_name(of.flavor).to_owned(),
@@ -273,9 +284,15 @@ fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
         reclaim = ReclaimWithinCohort::LowerPriority;
     }
     core::Preemption {
-        within_cluster_queue: queue_policies::within_cluster_queue(policy.within_cluster_queue.unwrap_or(within)),
-        reclaim_within_cohort: queue_policies::reclaim_within_cohort(policy.reclaim_within_cohort.unwrap_or(reclaim)),
-        borrow_within_cohort: queue_policies::borrow_within_cohort(policy.borrow_within_cohort.as_ref()),
+        within_cluster_queue: queue_policies::within_cluster_queue(
+            policy.within_cluster_queue.unwrap_or(within),
+        ),
+        reclaim_within_cohort: queue_policies::reclaim_within_cohort(
+            policy.reclaim_within_cohort.unwrap_or(reclaim),
+        ),
+        borrow_within_cohort: queue_policies::borrow_within_cohort(
+            policy.borrow_within_cohort.as_ref(),
+        ),
         limits: core::PreemptionLimits {
             within_threshold_max: policy.limits.within_max_priority_threshold,
             reclaim_threshold_max: policy.limits.reclaim_max_priority_threshold,
@@ -365,5 +382,7 @@ fn quota(quota: &Quota) -> core::Quota {
 
 /// The door has looked at it: it is a number.
 fn core_amount(amount: AmountText, resource: &str) -> Amount {
-    amount.in_core_units(resource).map_or(Amount::ZERO, Amount::new)
+    amount
+        .in_core_units(resource)
+        .map_or(Amount::ZERO, Amount::new)
 }

@@ -3,7 +3,7 @@
 use crate::evaluate_yaml;
 use insta::{assert_json_snapshot, assert_snapshot};
 use lockkeeper_preemption::gang::SchedulerCompatibility;
-use lockkeeper_snapshot::gang::{write_text, to_json};
+use lockkeeper_snapshot::gang::{to_json, write_text};
 
 /// The scenario of docs/scenario.md: a gang of three, nodes with a replica, a protected pod and an important one.
 const DOC_PAGE: &str = include_str!("../../../docs/scenario.md");
@@ -30,7 +30,10 @@ fn doc_scenario_text() {
 
 #[test]
 fn doc_scenario_kube_scheduler_text() {
-    assert_snapshot!(text(&doc_scenario(), Some(SchedulerCompatibility::KubeScheduler)));
+    assert_snapshot!(text(
+        &doc_scenario(),
+        Some(SchedulerCompatibility::KubeScheduler)
+    ));
 }
 
 #[test]
@@ -157,7 +160,10 @@ preemptor:
 #[test]
 fn preemptor_waits_for_terminating_victims() {
     assert_snapshot!(text(TERMINATING, None));
-    assert_snapshot!(text(TERMINATING, Some(SchedulerCompatibility::KubeScheduler)));
+    assert_snapshot!(text(
+        TERMINATING,
+        Some(SchedulerCompatibility::KubeScheduler)
+    ));
 }
 
 #[test]
@@ -171,7 +177,11 @@ fn nomination_without_room_is_dropped() {
 
 #[test]
 fn units_listed_without_preemptor() {
-    let yaml = doc_scenario().split("preemptor:").next().unwrap().to_owned();
+    let yaml = doc_scenario()
+        .split("preemptor:")
+        .next()
+        .unwrap()
+        .to_owned();
     assert_snapshot!(text(&yaml, None));
 }
 

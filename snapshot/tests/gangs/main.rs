@@ -6,14 +6,19 @@
     reason = "tests fail by panicking"
 )]
 
-mod validation;
 mod explanation;
+mod validation;
 
 use lockkeeper_preemption::gang::SchedulerCompatibility;
-use lockkeeper_snapshot::gang::{ScenarioAnswer, GangError, LoadedGangScenario, GangScenario, evaluate, load, options};
+use lockkeeper_snapshot::gang::{
+    GangError, GangScenario, LoadedGangScenario, ScenarioAnswer, evaluate, load, options,
+};
 
 /// A scenario in YAML, and what is answered to it.
-fn evaluate_yaml(yaml: &str, compatibility: Option<SchedulerCompatibility>) -> (LoadedGangScenario, ScenarioAnswer) {
+fn evaluate_yaml(
+    yaml: &str,
+    compatibility: Option<SchedulerCompatibility>,
+) -> (LoadedGangScenario, ScenarioAnswer) {
     let scenario: GangScenario = serde_saphyr::from_str(yaml).unwrap();
     let loaded = load(&scenario, options(&scenario, compatibility)).unwrap();
     let answer = evaluate(&scenario, &loaded);

@@ -97,6 +97,9 @@ fn unknown_key_is_rejected() {
         "{pod_groups: [{name: g, policy: {gang: {minCount: 1}}}]}",
         "{kind: pod_group_domains}",
     ] {
-        assert!(serde_saphyr::from_str::<GangScenario>(yaml).is_err(), "{yaml}");
+        assert!(
+            serde_saphyr::from_str::<GangScenario>(yaml).is_err(),
+            "{yaml}"
+        );
     }
 }

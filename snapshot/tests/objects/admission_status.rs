@@ -1,18 +1,23 @@
-use crate::{object, lockkeeper_object, yaml};
+use crate::{lockkeeper_object, object, yaml};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::{ClusterQueue, LocalQueue, Workload};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Options, PreemptionReason, State};
 use lockkeeper_snapshot::objects::{
-    Completeness, ClusterState, WorkloadPhase, admission, preemption_conditions, reservation, lifecycle_state, stop_policy,
+    ClusterState, Completeness, WorkloadPhase, admission, lifecycle_state, preemption_conditions,
+    reservation, stop_policy,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A queue that has 4 CPUs, 8 pods and memory of another flavor, and a workload with these pod sets.
 fn cluster_state(pod_sets: &str) -> (ClusterState, Workload) {
-    let mut objects = ClusterState::new(Options::default(), RequeueSettings::default(), Completeness::Partial);
+    let mut objects = ClusterState::new(
+        Options::default(),
+        RequeueSettings::default(),
+        Completeness::Partial,
+    );
     let spec: Value = yaml(
         "
 namespaceSelector: {}
@@ -29,7 +34,10 @@ resourceGroups:
     let door: LocalQueue = object(&lockkeeper_object("LocalQueue", Some("ns"), "door", &door));
     objects.set_local_queue(&door);
     let spec = json!({"queueName": "door", "podSets": yaml::<Value>(pod_sets)});
-    (objects, object(&lockkeeper_object("Workload", Some("ns"), "job", &spec)))
+    (
+        objects,
+        object(&lockkeeper_object("Workload", Some("ns"), "job", &spec)),
+    )
 }
 
 #[test]
@@ -93,7 +101,13 @@ fn admission_without_fit_is_none() {
 #[test]
 fn preemption_conditions_state_the_reason() {
     let now = Time(Timestamp::from_second(7).unwrap());
-    let conditions = preemption_conditions(PreemptionReason::InCohortReclamation, "u1", "", &now, Some(3));
+    let conditions = preemption_conditions(
+        PreemptionReason::InCohortReclamation,
+        "u1",
+        "",
+        &now,
+        Some(3),
+    );
     let message = "Preempted to accommodate a workload (UID: u1, JobUID: UNKNOWN) due to \
                    reclamation within the cohort";
     for (it, of) in conditions.iter().zip([
@@ -107,9 +121,19 @@ fn preemption_conditions_state_the_reason() {
             (Some(3), &now)
         );
     }
-    let borrows = preemption_conditions(PreemptionReason::InCohortReclaimWhileBorrowing, "u1", "j", &now, None);
-    let mut workload: Workload =
-        object(&lockkeeper_object("Workload", Some("ns"), "w", &json!({"podSets": []})));
+    let borrows = preemption_conditions(
+        PreemptionReason::InCohortReclaimWhileBorrowing,
+        "u1",
+        "j",
+        &now,
+        None,
+    );
+    let mut workload: Workload = object(&lockkeeper_object(
+        "Workload",
+        Some("ns"),
+        "w",
+        &json!({"podSets": []}),
+    ));
     workload.status.get_or_insert_default().conditions = borrows.into();
     // What is written is what is read.
     let read = lifecycle_state(&workload, stop_policy(None), stop_policy(None));

@@ -1,13 +1,13 @@
 //! A state that is made object by object, in any order and by detours, decides as one that is made of the
 //! same scenario.
 
-use crate::{object, lockkeeper_object};
+use crate::{lockkeeper_object, object};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Compatibility, Cycle, Damping, Decision, Options, State};
-use lockkeeper_snapshot::objects::{Completeness, ClusterState};
-use lockkeeper_snapshot::scenario::{Scenario, load};
 use lockkeeper_snapshot::explanation;
+use lockkeeper_snapshot::objects::{ClusterState, Completeness};
+use lockkeeper_snapshot::scenario::{Scenario, load};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,7 +75,8 @@ fn random_cluster(dice: &mut Rng) -> TestCluster {
             0 => json!({}),
             _ => json!({"nodeTaints": [{"key": "rare", "effect": "NoSchedule"}]}),
         };
-        out.objects.push(lockkeeper_object("ResourceFlavor", None, &name, &spec));
+        out.objects
+            .push(lockkeeper_object("ResourceFlavor", None, &name, &spec));
     }
     cohorts(dice, &mut out);
     let queues = 2 + dice.below(3);
@@ -140,7 +141,8 @@ fn cohorts(dice: &mut Rng, out: &mut TestCluster) {
         let quotas = if has_quota { scenario } else { vec![] };
         let cohort = json!({"name": name, "parent": parent, "quotas": quotas});
         out.scenario["cohorts"].as_array_mut().unwrap().push(cohort);
-        out.objects.push(lockkeeper_object("Cohort", None, name, &spec));
+        out.objects
+            .push(lockkeeper_object("Cohort", None, name, &spec));
     }
 }
 
@@ -184,7 +186,8 @@ fn queue(dice: &mut Rng, out: &mut TestCluster, at: u64) {
         "queueingStrategy": strategy, "namespaceSelector": selector,
         "resourceGroups": [{"coveredResources": RESOURCES, "flavors": object}],
     });
-    out.objects.push(lockkeeper_object("ClusterQueue", None, &name, &spec));
+    out.objects
+        .push(lockkeeper_object("ClusterQueue", None, &name, &spec));
     for team in TEAMS {
         let spec = json!({"clusterQueue": name});
         out.objects
@@ -364,7 +367,8 @@ fn cluster_state_event_order_does_not_change_decisions() {
             },
             ..Options::default()
         };
-        let mut got = ClusterState::new(options, RequeueSettings::default(), Completeness::Complete);
+        let mut got =
+            ClusterState::new(options, RequeueSettings::default(), Completeness::Complete);
         got.set_now(1_000_000);
         let mut objects = std::mem::take(&mut world.objects);
         dice.shuffle(&mut objects);
@@ -391,7 +395,11 @@ fn cluster_state_event_order_does_not_change_decisions() {
             let one = expected.state.next_cycle(now, false);
             let other = got.next_cycle(now, false);
             let told_one = decisions_json(&expected.state, &one);
-            assert_eq!(decisions_json(got, &other), told_one, "world {seed}, cycle {turn}");
+            assert_eq!(
+                decisions_json(got, &other),
+                told_one,
+                "world {seed}, cycle {turn}"
+            );
             let decisions = one.entries.iter().map(|it| &it.decision);
             preempted += decisions
                 .clone()

@@ -1,9 +1,11 @@
-use crate::{object, lockkeeper_object, yaml};
+use crate::{lockkeeper_object, object, yaml};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Amount, Decision, NodeId, Options};
-use lockkeeper_snapshot::objects::{Completeness, ClusterState, NotQueuedReason, WorkloadPhase, admission};
+use lockkeeper_snapshot::objects::{
+    ClusterState, Completeness, NotQueuedReason, WorkloadPhase, admission,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +23,12 @@ resourceGroups:
   flavors: [{{name: f, resources: [{{name: cpu, nominalQuota: {nominal}}}]}}]
 "
     ));
-    Arc::new(object(&lockkeeper_object("ClusterQueue", None, name, &spec)))
+    Arc::new(object(&lockkeeper_object(
+        "ClusterQueue",
+        None,
+        name,
+        &spec,
+    )))
 }
 
 fn local_queue(cluster_queue: &str) -> LocalQueue {
@@ -73,7 +80,11 @@ fn admitted(workload: &Workload, queue: &str, cpu: &str) -> Workload {
 }
 
 fn empty_cluster() -> ClusterState {
-    ClusterState::new(Options::default(), RequeueSettings::default(), Completeness::Complete)
+    ClusterState::new(
+        Options::default(),
+        RequeueSettings::default(),
+        Completeness::Complete,
+    )
 }
 
 /// Everything but a workload.
@@ -158,7 +169,10 @@ fn stopped_queue_keeps_admitted_workloads() {
     let mut objects = cluster_without_workloads();
     let job = workload("job", "1");
     set(&mut objects, &workload("other", "1"));
-    assert_eq!(set(&mut objects, &admitted(&job, "a", "1")), WorkloadPhase::Admitted);
+    assert_eq!(
+        set(&mut objects, &admitted(&job, "a", "1")),
+        WorkloadPhase::Admitted
+    );
     let mut stopped = ClusterQueue::clone(&queue("a", "2"));
     stopped.spec.stop_policy = Some(lockkeeper_api::cluster_queue::StopPolicy::Hold);
     objects.set_cluster_queue(Arc::new(stopped)).unwrap();
@@ -184,11 +198,20 @@ fn workload_passes_through_all_phases() {
     assert_eq!(set(&mut objects, &job), WorkloadPhase::Pending);
     // Its LocalQueue leads elsewhere.
     objects.set_local_queue(&local_queue("b"));
-    assert_eq!((active_count(&objects, "a"), active_count(&objects, "b")), (0, 1));
+    assert_eq!(
+        (active_count(&objects, "a"), active_count(&objects, "b")),
+        (0, 1)
+    );
     // It holds quota where its admission says.
-    assert_eq!(set(&mut objects, &admitted(&job, "a", "1")), WorkloadPhase::Admitted);
+    assert_eq!(
+        set(&mut objects, &admitted(&job, "a", "1")),
+        WorkloadPhase::Admitted
+    );
     assert_eq!((used(&objects, "a"), used(&objects, "b")), (1000, 0));
-    assert_eq!((active_count(&objects, "a"), active_count(&objects, "b")), (0, 0));
+    assert_eq!(
+        (active_count(&objects, "a"), active_count(&objects, "b")),
+        (0, 0)
+    );
     // Less than it asked for.
     set(&mut objects, &admitted(&job, "a", "500m"));
     assert_eq!(used(&objects, "a"), 500);
@@ -211,7 +234,10 @@ fn workload_passes_through_all_phases() {
     let mut over = evicted;
     over["conditions"][1]["status"] = "True".into();
     over["requeueState"] = Value::Null;
-    assert_eq!(set(&mut objects, &with_status(&job, over)), WorkloadPhase::Pending);
+    assert_eq!(
+        set(&mut objects, &with_status(&job, over)),
+        WorkloadPhase::Pending
+    );
     assert!(admits_in_cycle(&mut objects));
     assert_eq!(used(&objects, "b"), 1000);
     // Finished.
@@ -230,9 +256,15 @@ fn inactive_workload_holds_quota_until_released() {
     let mut objects = cluster_without_workloads();
     let mut job = workload("job", "1");
     job.spec.active = Some(false);
-    assert_eq!(set(&mut objects, &admitted(&job, "a", "1")), WorkloadPhase::Admitted);
+    assert_eq!(
+        set(&mut objects, &admitted(&job, "a", "1")),
+        WorkloadPhase::Admitted
+    );
     assert_eq!(used(&objects, "a"), 1000);
-    assert_eq!(set(&mut objects, &job), WorkloadPhase::NotQueued(NotQueuedReason::Inactive));
+    assert_eq!(
+        set(&mut objects, &job),
+        WorkloadPhase::NotQueued(NotQueuedReason::Inactive)
+    );
     assert_eq!(used(&objects, "a"), 0);
 }
 
@@ -294,7 +326,10 @@ fn priority_prefers_status_over_class() {
     assert_eq!(priority(&objects), Some(5));
     job.spec.priority_class_name = Some("high".to_owned());
     let place = set(&mut objects, &job);
-    assert_eq!(place, WorkloadPhase::NotQueued(NotQueuedReason::NoPriorityClass));
+    assert_eq!(
+        place,
+        WorkloadPhase::NotQueued(NotQueuedReason::NoPriorityClass)
+    );
     assert_eq!(priority(&objects), None);
     objects.set_priority_class(&priority_class("high", 9, false));
     assert_eq!(priority(&objects), Some(9));
@@ -344,7 +379,10 @@ fn admitted_workload_counts_without_class_or_local_queue() {
     let mut objects = cluster_without_workloads();
     let mut job = workload("job", "1");
     job.spec.priority_class_name = Some("gone".to_owned());
-    assert_eq!(set(&mut objects, &admitted(&job, "a", "1")), WorkloadPhase::Admitted);
+    assert_eq!(
+        set(&mut objects, &admitted(&job, "a", "1")),
+        WorkloadPhase::Admitted
+    );
     objects.remove_local_queue("ns", "door");
     assert_eq!(used(&objects, "a"), 1000);
 
@@ -385,7 +423,10 @@ fn rejected_object_leaves_state_unchanged() {
     );
     assert_eq!(objects.rejected().collect::<Vec<_>>(), [&error]);
     assert_eq!(used(&objects, "a"), 1000);
-    assert_eq!(set(&mut objects, &admitted(&job, "a", "2")), WorkloadPhase::Admitted);
+    assert_eq!(
+        set(&mut objects, &admitted(&job, "a", "2")),
+        WorkloadPhase::Admitted
+    );
     assert_eq!((used(&objects, "a"), objects.rejected().count()), (2000, 0));
 
     assert!(objects.set_cluster_queue(queue("a", "-1")).is_err());
@@ -428,7 +469,11 @@ fn resource_total_overflow_is_rejected() {
 
 #[test]
 fn partial_state_assumes_missing_flavors_and_namespaces() {
-    let mut objects = ClusterState::new(Options::default(), RequeueSettings::default(), Completeness::Partial);
+    let mut objects = ClusterState::new(
+        Options::default(),
+        RequeueSettings::default(),
+        Completeness::Partial,
+    );
     objects.set_cluster_queue(queue("a", "2")).unwrap();
     assert_eq!(set(&mut objects, &workload("job", "1")), NO_LOCAL_QUEUE);
     objects.set_local_queue(&local_queue("a"));

@@ -9,8 +9,8 @@
 )]
 
 mod admission_status;
-mod events;
 mod event_order;
+mod events;
 
 mod quotas;
 mod workloads;

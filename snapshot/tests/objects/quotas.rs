@@ -1,4 +1,4 @@
-use crate::{object, lockkeeper_object, yaml};
+use crate::{lockkeeper_object, object, yaml};
 use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_preemption::{
     Amount, BorrowWithinCohort, FlavorFungibility, Fungibility, Preference, QueueingStrategy,
@@ -8,7 +8,12 @@ use lockkeeper_snapshot::objects::{cohort_spec, queue_spec, selector};
 use serde_json::{Value, json};
 
 fn queue(spec: &str) -> ClusterQueue {
-    object(&lockkeeper_object("ClusterQueue", None, "team", &yaml::<Value>(spec)))
+    object(&lockkeeper_object(
+        "ClusterQueue",
+        None,
+        "team",
+        &yaml::<Value>(spec),
+    ))
 }
 
 #[test]

@@ -1,12 +1,12 @@
-use crate::{object, lockkeeper_object, yaml};
+use crate::{lockkeeper_object, object, yaml};
 use lockkeeper_api::Workload;
 use lockkeeper_api::quota::ResourceGroup;
 use lockkeeper_preemption::requeue::{
-    DeactivationCause, EvictedCondition, EvictionReason, NotReadyReason, PodsReady, RequeueState, RequeueSettings,
-    LifecycleState, StopPolicy, QueueOrderTimestamp,
+    DeactivationCause, EvictedCondition, EvictionReason, LifecycleState, NotReadyReason, PodsReady,
+    QueueOrderTimestamp, RequeueSettings, RequeueState, StopPolicy,
 };
 use lockkeeper_preemption::{Amount, State};
-use lockkeeper_snapshot::objects::{Flavors, pod_sets, reservation, lifecycle_state};
+use lockkeeper_snapshot::objects::{Flavors, lifecycle_state, pod_sets, reservation};
 use serde_json::{Value, json};
 
 fn workload(spec: &Value, status: &Value) -> Workload {
@@ -326,7 +326,8 @@ fn lifecycle_state_reads_other_fields() {
 
 #[test]
 fn order_time_follows_timestamp_strategy() {
-    let workload = workload_with_conditions(&[condition("Evicted", "True", "PodsReadyTimeout", 20)]);
+    let workload =
+        workload_with_conditions(&[condition("Evicted", "True", "PodsReadyTimeout", 20)]);
     let standing = lifecycle_state(&workload, StopPolicy::None, StopPolicy::None);
     let by = |timestamp| {
         standing.order_time_ms(&RequeueSettings {
@@ -335,7 +336,10 @@ fn order_time_follows_timestamp_strategy() {
         })
     };
     assert_eq!(
-        (by(QueueOrderTimestamp::Eviction), by(QueueOrderTimestamp::Creation)),
+        (
+            by(QueueOrderTimestamp::Eviction),
+            by(QueueOrderTimestamp::Creation)
+        ),
         (20_000, 9_000)
     );
 }
@@ -344,7 +348,10 @@ fn order_time_follows_timestamp_strategy() {
 type ReservationFields = (Vec<(String, String, Amount)>, i64, bool);
 
 /// What a workload with the pod sets `main` and `b` holds.
-fn read_reservation(admission: &Value, conditions: &[Value]) -> Result<Option<ReservationFields>, String> {
+fn read_reservation(
+    admission: &Value,
+    conditions: &[Value],
+) -> Result<Option<ReservationFields>, String> {
     let spec = json!({"podSets": [{"template": {}}, {"name": "b", "template": {}}]});
     let status = json!({"admission": admission, "conditions": conditions});
     let mut state = State::default();
@@ -372,7 +379,10 @@ fn reservation_reads_admission() {
     let one = pod_set_assignment("main", &cpu, &json!({"cpu": "1500m", "gone": "0"}));
     let both = admission(&[one, pod_set_assignment("b", &cpu, &json!({"cpu": 1}))]);
     let usage = vec![("f".to_owned(), "cpu".to_owned(), Amount::new(2500))];
-    assert_eq!(read_reservation(&both, &[]), Ok(Some((usage.clone(), 9, false))));
+    assert_eq!(
+        read_reservation(&both, &[]),
+        Ok(Some((usage.clone(), 9, false)))
+    );
     let reserved = condition("QuotaReserved", "True", "QuotaReserved", 11);
     let evicted = condition("Evicted", "True", "Preempted", 12);
     assert_eq!(
@@ -413,7 +423,11 @@ fn reservation_invalid_admission_rejected_with_path() {
             format!("{at}[0].resourceUsage[cpu]: -1 is negative; give zero or more"),
         ),
         (
-            admission(&[pod_set_assignment("b", &json!({"x": "f"}), &json!({"x": i64::MAX}))]),
+            admission(&[pod_set_assignment(
+                "b",
+                &json!({"x": "f"}),
+                &json!({"x": i64::MAX}),
+            )]),
             format!(
                 "{at}[0].resourceUsage[x]: the amount is too large; keep all of a resource together \
                  below 2^63 of its unit"

@@ -1,7 +1,7 @@
 //! Whole cycles: thirty queues in six flat cohorts, two flavors of cpu and memory.
 
-use crate::measure::{allocations, median, us};
 use crate::clusters::{GIB, Random, pod_set, uid};
+use crate::measure::{allocations, median, us};
 use lockkeeper_preemption::{
     Amount, Cycle, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet,
     Preemption, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation,
@@ -100,7 +100,11 @@ pub fn print() {
         if running > 0 {
             cycle("all blocked", running, Heads::Blocked);
             cycle("each preempts three", running, Heads::Preempting);
-            cycle("each waits for its three", running, Heads::WaitingForVictims);
+            cycle(
+                "each waits for its three",
+                running,
+                Heads::WaitingForVictims,
+            );
         }
     }
     drain(50_000);

@@ -1,8 +1,8 @@
 //! Events: admit, evict, finish.
 
+use crate::clusters::{BorrowingCluster, Random};
 use crate::cycles::{full_queues, reservation};
 use crate::measure::{allocations, median_us, us};
-use crate::clusters::{BorrowingCluster, Random};
 use lockkeeper_preemption::{Reservation, State, WorkloadId};
 
 const RUNNING: usize = 100_000;

@@ -1,13 +1,14 @@
 //! Gangs and pods that preempt on nodes.
 
-use crate::measure::{allocations, bytes, median_us};
 use crate::clusters::{GIB, Random};
+use crate::measure::{allocations, bytes, median_us};
 use lockkeeper_preemption::gang::{
-    PreemptionRequest, BudgetSpec, DisruptionMode, GroupKey, GroupSpec, PreemptionUnitKind, MemberSpec, GangOptions, GangOutcome,
-    GangTrace, GangCluster,
+    BudgetSpec, DisruptionMode, GangCluster, GangOptions, GangOutcome, GangTrace, GroupKey,
+    GroupSpec, MemberSpec, PreemptionRequest, PreemptionUnitKind,
 };
 use lockkeeper_preemption::placement::{
-    LabelCondition, HostSpec, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape, Strategy,
+    HostSpec, LabelCondition, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape,
+    Strategy,
 };
 use lockkeeper_preemption::{Amount, GroupId, PodId, ResourceId, ShapeId};
 
@@ -31,7 +32,11 @@ impl FullNodes {
             ..GangOptions::default()
         });
         let (cpu, memory) = (world.resource("cpu"), world.resource("memory"));
-        let mut full = Self { cluster: world, cpu, memory };
+        let mut full = Self {
+            cluster: world,
+            cpu,
+            memory,
+        };
         if is_protected {
             full.protect();
         }

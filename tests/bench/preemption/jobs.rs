@@ -1,10 +1,10 @@
 //! Rounds of job preemption on many nodes.
 
-use crate::measure::{allocations, median_us, us};
 use crate::clusters::GIB;
+use crate::measure::{allocations, median_us, us};
 use lockkeeper_preemption::job::{
-    RoundsInFlight, JobId, LabelValue, QuotaLimits, JobOutcome, JobPodSpec, QuotaId, ResourceList, PreemptionLabels, JobStep, ElasticDefaults,
-    JobCluster, plan_round,
+    ElasticDefaults, JobCluster, JobId, JobOutcome, JobPodSpec, JobStep, LabelValue,
+    PreemptionLabels, QuotaId, QuotaLimits, ResourceList, RoundsInFlight, plan_round,
 };
 use lockkeeper_preemption::placement::{HostSpec, Labels, PodPreemption, PodSpec, Shape};
 use lockkeeper_preemption::{Amount, HostId, ResourceId, ShapeId, Trace};
@@ -113,7 +113,13 @@ impl FullHosts {
     }
 
     /// A job whose pods ask for so many units each, in turn.
-    fn job(&mut self, name: &str, quota: Option<QuotaId>, label: LabelValue, units: &[i64]) -> JobId {
+    fn job(
+        &mut self,
+        name: &str,
+        quota: Option<QuotaId>,
+        label: LabelValue,
+        units: &[i64],
+    ) -> JobId {
         let word = self.cluster.symbol(name);
         let namespace = self.cluster.symbol("default");
         for at in 0..JOB {
@@ -173,8 +179,14 @@ pub fn print() {
             "room, of eight sizes",
             full.job("sizes", None, LabelValue::Missing, &different),
         ),
-        ("room and quota", full.job("quota", own, LabelValue::No, &[2])),
-        ("in vain", full.job("vain", None, LabelValue::Missing, &[11])),
+        (
+            "room and quota",
+            full.job("quota", own, LabelValue::No, &[2]),
+        ),
+        (
+            "in vain",
+            full.job("vain", None, LabelValue::Missing, &[11]),
+        ),
     ];
     for (what, job) in jobs {
         let found = victims(&full.plan(job, &mut Trace::off()));

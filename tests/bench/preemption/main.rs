@@ -15,6 +15,7 @@
     reason = "a program for developers"
 )]
 
+mod clusters;
 mod cycles;
 mod events;
 mod gangs;
@@ -22,7 +23,6 @@ mod jobs;
 mod measure;
 mod reference;
 mod searches;
-mod clusters;
 
 use measure::{calibration_ms, load_average};
 

@@ -1,8 +1,8 @@
 //! Searches for victims, beside the plain reference.
 
+use crate::clusters::{BorrowingCluster, PREEMPTOR, pending};
 use crate::measure::{allocations, bytes, median_us, resident, us};
 use crate::reference::ReferenceSearch;
-use crate::clusters::{BorrowingCluster, PREEMPTOR, pending};
 use lockkeeper_preemption::{Algorithm, FairStrategy, FlavorResource, State, Trace, WorkloadId};
 
 const SIZES: [(usize, usize); 4] = [
@@ -26,7 +26,10 @@ pub fn print() {
         let resident = (resident() - before) / world.jobs.len();
         let mut plain = world.reference_search();
         let at = format!("{queues:7} {running:9}");
-        for (what, asks) in [("50 victims", PREEMPTOR), ("in vain", world.infeasible_preemptor())] {
+        for (what, asks) in [
+            ("50 victims", PREEMPTOR),
+            ("in vain", world.infeasible_preemptor()),
+        ] {
             let id = pending(&mut state, what, asks);
             let (core_us, count) = search(&mut state, &mut plain, id, asks);
             let plain_us = median_us(3, || {

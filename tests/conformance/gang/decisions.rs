@@ -1,9 +1,11 @@
 //! Whom pods and groups preempt.
 
 use super::{CaseComparison, sorted, sorted_field};
-use lockkeeper_preemption::gang::{DryRun, IneligibleReason, GangOutcome, GangPlan, GangTrace, InfeasibleReason};
+use lockkeeper_preemption::gang::{
+    DryRun, GangOutcome, GangPlan, GangTrace, IneligibleReason, InfeasibleReason,
+};
 use lockkeeper_preemption::{HostId, PodId, UnitId};
-use lockkeeper_snapshot::gang::{scheduler_message, node_reasons};
+use lockkeeper_snapshot::gang::{node_reasons, scheduler_message};
 use serde_json::{Map, Value, json};
 
 const UNRESOLVABLE: &str = "UnschedulableAndUnresolvable";
@@ -60,8 +62,12 @@ impl CaseComparison<'_> {
         self.expect(
             "status",
             match &outcome {
-                GangOutcome::Preempt(_) | GangOutcome::AwaitingVictims { .. } | GangOutcome::Fits { .. } => "Success",
-                GangOutcome::Infeasible { domains } if matches!(domains[0].1, InfeasibleReason::NoLowerPriority) => {
+                GangOutcome::Preempt(_)
+                | GangOutcome::AwaitingVictims { .. }
+                | GangOutcome::Fits { .. } => "Success",
+                GangOutcome::Infeasible { domains }
+                    if matches!(domains[0].1, InfeasibleReason::NoLowerPriority) =>
+                {
                     UNRESOLVABLE
                 }
                 _ => "Unschedulable",
@@ -153,10 +159,13 @@ impl CaseComparison<'_> {
         ] {
             let options = lockkeeper_snapshot::gang::options(&scenario, whose);
             let loaded = lockkeeper_snapshot::gang::load(&scenario, options).unwrap();
-            let again = loaded.gang_cluster.decide(&loaded.preemption_request(), &mut GangTrace::off());
+            let again = loaded
+                .gang_cluster
+                .decide(&loaded.preemption_request(), &mut GangTrace::off());
             let is_still = matches!(
                 again.outcome,
-                GangOutcome::Ineligible(IneligibleReason::VictimsTerminating) | GangOutcome::AwaitingVictims { .. }
+                GangOutcome::Ineligible(IneligibleReason::VictimsTerminating)
+                    | GangOutcome::AwaitingVictims { .. }
             );
             if !is_still {
                 self.problems
@@ -294,7 +303,11 @@ impl CaseComparison<'_> {
         );
         let said = why.map(|why| {
             let domains = vec![(None, why)];
-            scheduler_message(&self.loaded.gang_cluster, true, &GangOutcome::Infeasible { domains })
+            scheduler_message(
+                &self.loaded.gang_cluster,
+                true,
+                &GangOutcome::Infeasible { domains },
+            )
         });
         self.expect("message", said.unwrap_or_default());
     }

@@ -1,6 +1,6 @@
 //! The order in which workloads wait, in a real queue.
 
-use super::{differ, evicted, second, settings, lifecycle_state};
+use super::{differ, evicted, lifecycle_state, second, settings};
 use lockkeeper_preemption::requeue::LifecycleState;
 use lockkeeper_preemption::{
     Amount, Compatibility, Damping, Decision, FlavorFungibility, FlavorQuotas, FlavorResource,

@@ -5,10 +5,10 @@
 //! stamps `Requeued` and `DeactivationTarget` by the clock on the wall instead of the test's, which may
 //! be in the next second.
 
-use super::{differ, now_ms, requeue_state, second, settings, lifecycle_state};
+use super::{differ, lifecycle_state, now_ms, requeue_state, second, settings};
 use lockkeeper_preemption::requeue::{
-    AdmissionCheckStates, DeactivationCause, EvictionReason, Jitter, LifecycleState, LifecycleStep, StopPolicy, DeactivationTarget,
-    next_step,
+    AdmissionCheckStates, DeactivationCause, DeactivationTarget, EvictionReason, Jitter,
+    LifecycleState, LifecycleStep, StopPolicy, next_step,
 };
 use serde_json::{Value, json};
 
@@ -164,10 +164,16 @@ fn conditions(before: &Value, expected: &Value, step: &LifecycleStep, now_ms: i6
 type Condition = (&'static str, &'static str, &'static str, String);
 
 /// The condition that a step sets, and the type of the one it removes.
-fn changed_conditions(before: &Value, step: &LifecycleStep) -> (Option<Condition>, Option<&'static str>) {
+fn changed_conditions(
+    before: &Value,
+    step: &LifecycleStep,
+) -> (Option<Condition>, Option<&'static str>) {
     let target = "DeactivationTarget";
     match step {
-        LifecycleStep::Idle | LifecycleStep::Wait(_) | LifecycleStep::SetRequeueState(_) | LifecycleStep::Deactivate => (None, None),
+        LifecycleStep::Idle
+        | LifecycleStep::Wait(_)
+        | LifecycleStep::SetRequeueState(_)
+        | LifecycleStep::Deactivate => (None, None),
         LifecycleStep::ClearRequeueState => (None, Some(target)),
         LifecycleStep::SetDeactivationTarget(it) => {
             let message = it.message(&target_message_argument(before, *it));

@@ -2,7 +2,8 @@
 
 use super::{MAX_JITTER, differ, evicted, not_ready, now_ms, requeue_state, second, settings};
 use lockkeeper_preemption::requeue::{
-    DeactivationCause, EvictionReason, Jitter, NotReadyReason, PodsReady, LifecycleState, LifecycleStep, next_step,
+    DeactivationCause, EvictionReason, Jitter, LifecycleState, LifecycleStep, NotReadyReason,
+    PodsReady, next_step,
 };
 use serde_json::Value;
 
@@ -33,8 +34,10 @@ fn lifecycle_state(before: &Value) -> LifecycleState {
         },
         evicted: (!was_evicted.is_null() && !is_false(was_evicted))
             .then(|| evicted(&reason(was_evicted), at_s(was_evicted))),
-        not_requeued_reason: is_false(requeued).then(|| EvictionReason::from_reason(&reason(requeued))),
-        deactivation_target: (!target.is_null()).then(|| DeactivationCause::from_reason(&reason(target))),
+        not_requeued_reason: is_false(requeued)
+            .then(|| EvictionReason::from_reason(&reason(requeued))),
+        deactivation_target: (!target.is_null())
+            .then(|| DeactivationCause::from_reason(&reason(target))),
         requeue_state: requeue_state(&before["requeue_state"]),
         ..LifecycleState::default()
     }
@@ -73,7 +76,12 @@ fn with_jitter(value: &Value, jitter: Jitter) -> Vec<String> {
     problems
 }
 
-fn conditions(value: &Value, before: &LifecycleState, after: &LifecycleState, step: &LifecycleStep) -> Vec<String> {
+fn conditions(
+    value: &Value,
+    before: &LifecycleState,
+    after: &LifecycleState,
+    step: &LifecycleStep,
+) -> Vec<String> {
     let mut problems = Vec::new();
     let expected = |key: &str| value["after"].as_object().unwrap().get(key).cloned();
     let wanted = match expected("evicted") {
@@ -90,13 +98,21 @@ fn conditions(value: &Value, before: &LifecycleState, after: &LifecycleState, st
         None => before.deactivation_target,
         Some(Value::Null) => None,
         Some(it) => {
-            if let (LifecycleStep::SetDeactivationTarget(target), Some(message)) = (step, it["message"].as_str()) {
+            if let (LifecycleStep::SetDeactivationTarget(target), Some(message)) =
+                (step, it["message"].as_str())
+            {
                 problems.extend(differ("message", target.message("").as_str(), message));
             }
-            Some(DeactivationCause::from_reason(it["reason"].as_str().unwrap()))
+            Some(DeactivationCause::from_reason(
+                it["reason"].as_str().unwrap(),
+            ))
         }
     };
-    problems.extend(differ("deactivation target", after.deactivation_target, wanted));
+    problems.extend(differ(
+        "deactivation target",
+        after.deactivation_target,
+        wanted,
+    ));
     let wanted = match expected("requeued") {
         None => before.not_requeued_reason,
         Some(it) if it["status"] == false => {
@@ -104,7 +120,9 @@ fn conditions(value: &Value, before: &LifecycleState, after: &LifecycleState, st
         }
         Some(it) => {
             let reasons = match step {
-                LifecycleStep::Requeue(requeue) => (requeue.reason.as_str(), requeue.reason.message()),
+                LifecycleStep::Requeue(requeue) => {
+                    (requeue.reason.as_str(), requeue.reason.message())
+                }
                 _ => ("", ""),
             };
             let reason = it["reason"].as_str().unwrap_or(reasons.0);
@@ -124,7 +142,10 @@ fn eviction(value: &Value, expected: &Value, step: &LifecycleStep) -> Vec<String
         LifecycleStep::Evict(eviction) => {
             let about = value["before"]["deactivation_target"]["message"].as_str();
             let message = eviction.reason.message(about.unwrap_or_default());
-            (message, eviction.underlying_cause.map(NotReadyReason::as_str))
+            (
+                message,
+                eviction.underlying_cause.map(NotReadyReason::as_str),
+            )
         }
         _ => (String::new(), None),
     };

@@ -1,13 +1,13 @@
 //! Findings in the form of the data.
 
 use lockkeeper_api::config::{Action, Config};
+use lockkeeper_policies::cluster_view::ClusterView;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context, RuleInfo};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::cluster_view::ClusterView;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 
 /// All rules of these API groups on that cover one of the projects', all others off, and the feature gates of the
@@ -42,7 +42,10 @@ pub fn evaluate<T: ValidatedKind>(
     settings: &Settings,
     world: &dyn ClusterView,
 ) -> Result<Verdict, serde_json::Error> {
-    let context = Context { cluster: world, settings };
+    let context = Context {
+        cluster: world,
+        settings,
+    };
     let new: T = serde_json::from_value(case["object"].clone())?;
     Ok(match case["operation"].as_str().unwrap() {
         "CREATE" => review(&ReviewSubject::Create(&new), &context),

@@ -9,10 +9,10 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::facts;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Context, RuleInfo};
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Map, Value, json};
 
 const PREFIX: &str = "quota.scheduling.koordinator.sh";
@@ -62,7 +62,8 @@ pub fn check(case: &Value) -> Vec<String> {
     match operation {
         "DEFAULT" => check_defaults(case),
         "CREATE" | "UPDATE" | "DELETE" => {
-            let verdict = evaluate_as::<ElasticQuota>(case, operation, is_koordinator_rule("ElasticQuota"));
+            let verdict =
+                evaluate_as::<ElasticQuota>(case, operation, is_koordinator_rule("ElasticQuota"));
             compare_with(case, verdict)
         }
         "POD-CREATE" | "POD-UPDATE" => {

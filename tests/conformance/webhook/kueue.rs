@@ -2,7 +2,7 @@
 
 mod pipeline;
 
-use crate::compare::{difference, expected_lines, finding_lines, evaluate, settings};
+use crate::compare::{difference, evaluate, expected_lines, finding_lines, settings};
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::index::Index;
@@ -14,7 +14,10 @@ pub fn check(case: &Value) -> Vec<String> {
         return pipeline::check(case);
     }
     match evaluate_case(case) {
-        Ok(verdict) => difference(&finding_lines(&verdict.denials), &expected_lines(&case["expectedErrors"])),
+        Ok(verdict) => difference(
+            &finding_lines(&verdict.denials),
+            &expected_lines(&case["expectedErrors"]),
+        ),
         Err(error) => vec![format!("cannot be read: {error}")],
     }
 }

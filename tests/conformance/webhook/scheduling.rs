@@ -4,20 +4,20 @@
 //! admission plugin, those of the validation written by hand, or all but the plugins'. A strategy drops
 //! fields before it validates.
 
-use crate::compare::{difference, expected_lines, finding_lines, evaluate, settings_with};
+use crate::compare::{difference, evaluate, expected_lines, finding_lines, settings_with};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 use lockkeeper_policies::defaulting::DefaultedField;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict, review};
 use lockkeeper_policies::facts;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::rule::{Change, Context, RuleInfo};
 use lockkeeper_policies::scheduling::strategy::{
     prepare_pod_group, prepare_pod_group_status, prepare_workload,
 };
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -125,7 +125,8 @@ fn defaulted<T: ValidatedKind>(case: &Value, settings: &Settings, index: &Index)
         .is_object()
         .then(|| parse(&case["oldObject"]));
     let defaults = T::defaults(&new, old.as_ref(), &context);
-    let is_asked = |filled: &&DefaultedField| PRIORITY_FIELDS.contains(&filled.field.text().as_str());
+    let is_asked =
+        |filled: &&DefaultedField| PRIORITY_FIELDS.contains(&filled.field.text().as_str());
     let add = |filled: &DefaultedField| json!({"op": "add", "path": filled.pointer, "value": filled.value});
     let operations = defaults.items().iter().filter(is_asked).map(add).collect();
     let patch: json_patch::Patch = serde_json::from_value(operations).unwrap();
@@ -178,7 +179,10 @@ fn check_after_strategy<T: ValidatedKind + PartialEq + std::fmt::Debug>(
 }
 
 fn compare(verdict: &Verdict, case: &Value) -> Vec<String> {
-    difference(&finding_lines(&verdict.denials), &expected_lines(&case["expectedErrors"]))
+    difference(
+        &finding_lines(&verdict.denials),
+        &expected_lines(&case["expectedErrors"]),
+    )
 }
 
 /// The rules of the function that a case is of, and its feature gates.

@@ -5,7 +5,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use super::counts::Outcome;
-use crate::client::{Response, Client};
+use crate::client::{Client, Response};
 use crate::manifests;
 
 /// What the objects stand on, as manifests: a namespace, two classes, a flavor and a cohort.

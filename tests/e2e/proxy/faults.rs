@@ -82,14 +82,22 @@ impl FaultCounts {
             let oldest = oldest.get(collection(path));
             let is_expired = oldest.is_some_and(|oldest| version(path) < *oldest);
             self.gone_at_start += usize::from(is_expired);
-            return if is_expired { EXPIRED } else { Disposition::Forward };
+            return if is_expired {
+                EXPIRED
+            } else {
+                Disposition::Forward
+            };
         }
         if !is_write(request) {
             let is_further = path.contains("continue=");
             let is_expired = is_further && self.pages_gone < faults.pages;
             self.pages += usize::from(is_further);
             self.pages_gone += usize::from(is_expired);
-            return if is_expired { EXPIRED } else { Disposition::Forward };
+            return if is_expired {
+                EXPIRED
+            } else {
+                Disposition::Forward
+            };
         }
         self.in_flight += 1;
         self.max_in_flight = self.max_in_flight.max(self.in_flight);
@@ -110,7 +118,9 @@ impl FaultCounts {
             self.lost += 1;
             return Disposition::DropResponse;
         }
-        if collection(path).ends_with("/status") && count_and_check_due(&mut self.statuses, faults.conflict) {
+        if collection(path).ends_with("/status")
+            && count_and_check_due(&mut self.statuses, faults.conflict)
+        {
             self.conflicts += 1;
             return Disposition::Respond(409, "Conflict");
         }

@@ -18,17 +18,17 @@ use std::fs;
 use std::path::Path;
 
 use lockkeeper_api::config::Action;
+use lockkeeper_policies::decode_error;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Layer, RuleInfo};
-use lockkeeper_policies::decode_error;
 use serde_json::{Value, json};
 
 use self::api::{Api, DryRunOutcome};
 use self::objects::TestObject;
 use super::Scenario;
 use crate::client::Client;
-use crate::lockkeeper::{self, Lockkeeper, Protocol};
 use crate::fixture::Fixture;
+use crate::lockkeeper::{self, Lockkeeper, Protocol};
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "check, the webhook and the API server agree";
@@ -77,7 +77,12 @@ struct Comparison {
 
 impl Comparison {
     /// Holds what two say of one object against each other. What is said twice counts twice.
-    fn compare(&mut self, id: &str, one: (Side, &[ReportedCause]), other: (Side, &[ReportedCause])) {
+    fn compare(
+        &mut self,
+        id: &str,
+        one: (Side, &[ReportedCause]),
+        other: (Side, &[ReportedCause]),
+    ) {
         self.objects += 1;
         self.findings += one.1.len();
         let mut left: Vec<&ReportedCause> = other.1.iter().collect();
@@ -154,7 +159,8 @@ fn compare_all(definitions: &Path) {
         let file = it.file();
         match api.dry_run(&it.object) {
             // Of pods and jobs `check` knows no schema.
-            DryRunOutcome::Rejected(_) if ["Pod", "Job"].iter().any(|kind| it.object["kind"] == *kind) => {}
+            DryRunOutcome::Rejected(_)
+                if ["Pod", "Job"].iter().any(|kind| it.object["kind"] == *kind) => {}
             DryRunOutcome::Rejected(causes) => {
                 write(&refused, &file, &it.object);
                 fates.insert(file, causes);
@@ -240,12 +246,16 @@ fn rules(
     let tls = folder.join("tls");
     let [config, world, tls] = [config, world, &tls].map(|path| path.to_str().unwrap());
     let flags = ["--config", config, "--world", world, "--tls-dir", tls];
-    let server = Lockkeeper::start_without_cluster(folder, &flags).unwrap_or_else(|e| panic!("{e}"));
+    let server =
+        Lockkeeper::start_without_cluster(folder, &flags).unwrap_or_else(|e| panic!("{e}"));
     let mut client = Client::new(server.port(), server.ca().to_owned(), "");
     let mut comparison = Comparison::default();
     let none = Vec::new();
     let by_check_alone = check_only_rules();
-    for (it, object) in filled.iter().filter(|(it, _)| is_sent_to_webhook(&it.object)) {
+    for (it, object) in filled
+        .iter()
+        .filter(|(it, _)| is_sent_to_webhook(&it.object))
+    {
         let said = checked.get(&it.file()).unwrap_or(&none).iter();
         let said = said.filter(|it| it.rule != UNKNOWN_FIELD && !by_check_alone.contains(&it.rule));
         let said: Vec<ReportedCause> = said.cloned().collect();

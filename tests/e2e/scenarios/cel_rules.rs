@@ -13,13 +13,13 @@ use std::env;
 use lockkeeper_policies::rule::RuleInfo;
 use serde_json::Value;
 
-use self::generator::{Draw, changed, examples};
-use self::rules::{Schema, judge, version};
+use self::generator::{Rng, examples, random_change};
+use self::rules::{Schema, rule_check, version};
 use super::Scenario;
-use crate::client::{Response, Client};
+use crate::client::{Client, Response};
+use crate::fixture::{self, Fixture};
 use crate::lockkeeper::{self, Protocol};
 use crate::objects::collection;
-use crate::fixture::{self, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
@@ -60,7 +60,14 @@ struct AgreementTally {
 }
 
 impl AgreementTally {
-    fn record(&mut self, said: bool, expected: bool, case: &UpdateCase, what: &str, answer: &Response) {
+    fn record(
+        &mut self,
+        said: bool,
+        expected: bool,
+        case: &UpdateCase,
+        what: &str,
+        answer: &Response,
+    ) {
         self.requests += 1;
         self.rejected += usize::from(!said);
         if said != expected {
@@ -119,9 +126,13 @@ fn cel_rules_match_native_rules(stage: &mut Fixture, _: Protocol) {
         let answer = replace(&mut client, &case);
         let said = !has_warning(&answer, &case);
         // A policy knows neither how often a mistake stood there nor, of lists without keys, where.
-        let is_same =
-            said == case.expected.is_update_allowed || (!case.expected.is_accepted && !case.expected.was_accepted);
-        let expected = if is_same { said } else { case.expected.is_update_allowed };
+        let is_same = said == case.expected.is_update_allowed
+            || (!case.expected.is_accepted && !case.expected.was_accepted);
+        let expected = if is_same {
+            said
+        } else {
+            case.expected.is_update_allowed
+        };
         updated.record(said, expected, &case, "is changed", &answer);
         kept.push(case);
     }
@@ -186,17 +197,17 @@ fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
     if rule.group != lockkeeper_api::GROUP {
         return out;
     }
-    let schema = Schema::of(rule);
-    let judge = judge(rule);
+    let schema = Schema::for_rule(rule);
+    let check = rule_check(rule);
     let seeds = examples(rule.doc, version(rule), &rule.kind);
-    let mut draw = Draw::new(11);
+    let mut draw = Rng::new(11);
     let mut before: Option<Value> = None;
     while out.len() < count {
         let seed = match &before {
             Some(object) if draw.below(2) == 0 => object.clone(),
             _ => seeds[draw.below(seeds.len())].clone(),
         };
-        let mut new = changed(&seed, &schema.plain, &mut draw);
+        let mut new = random_change(&seed, &schema.plain, &mut draw);
         let mut old = seed;
         let name = format!(
             "{}-{}-{}",
@@ -205,16 +216,16 @@ fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
             out.len()
         );
         for object in [&mut new, &mut old] {
-            schema.shape.fill(object);
+            schema.shape.apply_defaults(object);
             object["metadata"]["name"] = name.clone().into();
         }
         if !schema.is_shaped(&new) || !schema.is_shaped(&old) {
             continue;
         }
         let said = (
-            judge(rule.id, &new, None),
-            judge(rule.id, &old, None),
-            judge(rule.id, &new, Some(&old)),
+            check(rule.id, &new, None),
+            check(rule.id, &old, None),
+            check(rule.id, &new, Some(&old)),
         );
         let (Some(is_accepted), Some(was_accepted), Some(is_kept)) = said else {
             continue;

@@ -9,18 +9,18 @@ use std::thread;
 use serde_json::Value;
 
 mod conversion;
-pub mod server;
 mod invalid;
+pub mod server;
 
 use conversion::conversion;
-use server::CertificateServer;
 use invalid::invalid_certificates;
+use server::CertificateServer;
 
 use super::Scenario;
+use crate::fixture::{self, Fixture, MUTATING_CONFIGURATION, VALIDATING_CONFIGURATION};
 use crate::https::Endpoint;
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::{self, Protocol};
-use crate::fixture::{self, MUTATING_CONFIGURATION, Fixture, VALIDATING_CONFIGURATION};
 use crate::wait;
 
 const NAMESPACE: &str = "lockkeeper-system";
@@ -34,13 +34,28 @@ const CONFIGURATIONS: [&str; 2] = [
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("servers that start together agree on one CA", one_ca),
-        Scenario::new("a registration without a CA bundle gets it", inject_ca_bundle),
+        Scenario::new(
+            "a registration without a CA bundle gets it",
+            inject_ca_bundle,
+        ),
         Scenario::new("a CRD's conversion gets it too", conversion),
         Scenario::new("a CA is rotated while objects are written", rotate_ca),
-        Scenario::new("a Secret that breaks is mended by who serves it", repair_secret),
-        Scenario::new("a server that starts on garbage says so", start_with_invalid_secret),
-        Scenario::new("the installation gives no more rights than it must", least_privilege),
-        Scenario::new("a certificate that cannot be is refused", invalid_certificates),
+        Scenario::new(
+            "a Secret that breaks is mended by who serves it",
+            repair_secret,
+        ),
+        Scenario::new(
+            "a server that starts on garbage says so",
+            start_with_invalid_secret,
+        ),
+        Scenario::new(
+            "the installation gives no more rights than it must",
+            least_privilege,
+        ),
+        Scenario::new(
+            "a certificate that cannot be is refused",
+            invalid_certificates,
+        ),
     ]
 }
 
@@ -110,7 +125,8 @@ fn wait_until_webhook_called(kubectl: &Kubectl) {
     let asked = wait::until(
         || {
             let validated = kubectl.apply(VALIDATING_CONFIGURATION, &["--dry-run=server"]);
-            let mutated = kubectl.apply(MUTATING_CONFIGURATION, &["--dry-run=server", "-o", "json"]);
+            let mutated =
+                kubectl.apply(MUTATING_CONFIGURATION, &["--dry-run=server", "-o", "json"]);
             last = format!("{}{}", validated.stderr, mutated.stderr);
             let both = validated.stderr.contains("WL001")
                 && mutated.stdout.contains("lockkeeper.dev/resource-in-use");
@@ -180,7 +196,9 @@ fn inject_ca_bundle(stage: &mut Fixture, protocol: Protocol) {
     wait_until_webhook_called(&kubectl);
     // Made again without a bundle, and with another one.
     for kind in CONFIGURATIONS {
-        kubectl.run(&["delete", kind, "lockkeeper"]).expect_accepted();
+        kubectl
+            .run(&["delete", kind, "lockkeeper"])
+            .expect_accepted();
     }
     register(&kubectl, &server, &server);
     wait_until_webhook_called(&kubectl);
@@ -449,8 +467,7 @@ fn least_privilege(stage: &mut Fixture, protocol: Protocol) {
         !may("patch", "mutatingwebhookconfigurations/lockkeeper")
     });
     register(&kubectl, &server, &server);
-    let said =
-        server.wait_for_log("does the account have patch on mutatingwebhookconfigurations?");
+    let said = server.wait_for_log("does the account have patch on mutatingwebhookconfigurations?");
     assert!(
         said.contains("cannot change validatingwebhookconfigurations/lockkeeper"),
         "{said}"

@@ -4,16 +4,16 @@
 //! without a warning. Where processes are asked for, they run beside the cluster, by the accounts of the chart.
 
 mod agreement;
-mod rbac;
 mod installed;
-mod kustomize;
-mod rendered;
 mod kubeconform;
+mod kustomize;
+mod rbac;
+mod rendered;
 
 use super::Scenario;
 use super::without_cluster::StandaloneTrial;
-use crate::lockkeeper::Protocol;
 use crate::fixture::Fixture;
+use crate::lockkeeper::Protocol;
 
 /// What needs no cluster.
 pub fn trials_without_cluster() -> Vec<StandaloneTrial> {

@@ -5,14 +5,17 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::Scenario;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::lockkeeper::{self, Protocol};
 use crate::manifests::CLUSTER_OBJECTS;
-use crate::fixture::{DEFAULTS, Fixture};
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario::new("what check fills in is what the cluster keeps", defaults_match_cluster)
-            .only(Protocol::Http1),
+        Scenario::new(
+            "what check fills in is what the cluster keeps",
+            defaults_match_cluster,
+        )
+        .only(Protocol::Http1),
         Scenario::new("what check makes of Kueue's objects is accepted", converted)
             .only(Protocol::Http1),
     ]
@@ -54,7 +57,9 @@ spec:
 
 fn defaults_match_cluster(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, DEFAULTS);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("team.yaml");
     fs::write(&file, OWN).unwrap();
@@ -116,7 +121,9 @@ spec:
 
 fn converted(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, DEFAULTS);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let folder = TempDir::new().unwrap();
     let (file, own) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
     fs::write(&file, KUEUE).unwrap();

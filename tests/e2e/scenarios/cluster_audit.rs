@@ -8,18 +8,27 @@ use serde_json::{Value, json};
 
 use super::Scenario;
 use crate::cluster::UNPRIVILEGED_ACCOUNT;
+use crate::fixture::{self, Fixture};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::{self, Protocol};
 use crate::manifests::{self, CLUSTER_OBJECTS};
 use crate::objects::Objects;
-use crate::fixture::{self, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
     [
-        Scenario::new("check knows from a cluster what is missing", references_resolved_from_cluster),
-        Scenario::new("what is stored is judged, page by page", stored_objects_are_checked),
-        Scenario::new("who may not list is told what is missing", missing_list_rights_are_reported),
+        Scenario::new(
+            "check knows from a cluster what is missing",
+            references_resolved_from_cluster,
+        ),
+        Scenario::new(
+            "what is stored is judged, page by page",
+            stored_objects_are_checked,
+        ),
+        Scenario::new(
+            "who may not list is told what is missing",
+            missing_list_rights_are_reported,
+        ),
     ]
     .into_iter()
     .map(|it| it.only(Protocol::Http1))
@@ -143,7 +152,9 @@ fn reports(kubectl: &Kubectl, select: &[&str]) {
         .iter()
         .map(|kind| definition(kind))
         .collect();
-    kubectl.apply(&definitions, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&definitions, &[])
+        .expect_accepted_without_warning();
     let established = [
         "wait",
         "--for=condition=Established",
@@ -151,14 +162,18 @@ fn reports(kubectl: &Kubectl, select: &[&str]) {
         "-f",
         "-",
     ];
-    kubectl.with_input(&established, &definitions).expect_accepted();
+    kubectl
+        .with_input(&established, &definitions)
+        .expect_accepted();
 
     let kubeconfig = kubectl.kubeconfig().to_str().unwrap();
     let print = ["check", "--kubeconfig", kubeconfig, "--policy-report", "-"];
     let output = lockkeeper::run(&[&print[..], select].concat());
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    kubectl.apply(&text, &["--server-side"]).expect_accepted_without_warning();
+    kubectl
+        .apply(&text, &["--server-side"])
+        .expect_accepted_without_warning();
 
     let results = |arguments: &[&str]| {
         let report = kubectl.get(arguments);
@@ -181,7 +196,9 @@ fn reports(kubectl: &Kubectl, select: &[&str]) {
     let workloads = results(&["policyreports.wgpolicyk8s.io", "lockkeeper", "-n", "team"]);
     assert_eq!(workloads, ["WL004 Workload lost".to_owned()].into());
     // An hour later nothing has changed, and nothing is to be written.
-    kubectl.apply(&text, &["--server-side"]).expect_accepted_without_warning();
+    kubectl
+        .apply(&text, &["--server-side"])
+        .expect_accepted_without_warning();
     kubectl
         .with_input(&["delete", "-f", "-"], &definitions)
         .expect_accepted();

@@ -1,11 +1,11 @@
 //! Servers with a configuration of their own, and objects older than a rule.
 
 use super::Scenario;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::lockkeeper::Protocol;
 use crate::manifests::{self, CLUSTER_OBJECTS};
 use crate::snapshot;
-use crate::fixture::{DEFAULTS, Fixture};
 
 const WARN: &str = "rules: {actions: {WL004: warn}}\n";
 const WARN_IN_DEV: &str = "rules: {namespaces: {dev: {actions: {WL004: warn}}}}\n";
@@ -18,19 +18,27 @@ priority:
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario::new("a rule that only warns lets the object pass", warning_rule_accepts),
+        Scenario::new(
+            "a rule that only warns lets the object pass",
+            warning_rule_accepts,
+        ),
         Scenario::new(
             "a rule may warn in one namespace alone",
             warning_in_one_namespace,
         ),
         Scenario::new("the caps on priority hold", priority_caps),
-        Scenario::new("an object older than a rule can still be changed", ratcheting),
+        Scenario::new(
+            "an object older than a rule can still be changed",
+            ratcheting,
+        ),
     ]
 }
 
 fn warning_rule_accepts(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, WARN);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let workload = manifests::workload_of_class("team", "train", "unheard-of");
     let reply = kubectl.apply(&workload, &[]).expect_accepted();
     assert!(reply.stderr.starts_with("Warning: "), "{}", reply.stderr);
@@ -41,7 +49,9 @@ fn warning_rule_accepts(stage: &mut Fixture, protocol: Protocol) {
 
 fn warning_in_one_namespace(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, WARN_IN_DEV);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let here = manifests::workload_of_class("dev", "train", "unheard-of");
     let reply = kubectl.apply(&here, &[]).expect_accepted();
     assert!(reply.stderr.starts_with("Warning: "), "{}", reply.stderr);
@@ -51,7 +61,9 @@ fn warning_in_one_namespace(stage: &mut Fixture, protocol: Protocol) {
 
 fn priority_caps(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, CAPS);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let workload = |class: &str, preemption: &str| {
         format!(
             "{}  preemptionPriorityClassName: {preemption}\n",
@@ -62,7 +74,9 @@ fn priority_caps(stage: &mut Fixture, protocol: Protocol) {
     kubectl
         .apply(&workload("low", "low"), &dry_run)
         .expect_accepted_without_warning();
-    let reply = kubectl.apply(&workload("low", "high"), &dry_run).expect_rejected();
+    let reply = kubectl
+        .apply(&workload("low", "high"), &dry_run)
+        .expect_rejected();
     snapshot::check("class-without-separate-preemption", &reply.stderr);
     let reply = kubectl
         .apply(&workload("high", "system-cluster-critical"), &dry_run)
@@ -74,7 +88,9 @@ fn priority_caps(stage: &mut Fixture, protocol: Protocol) {
 /// off. What it already had is not held against it; what is new is.
 fn ratcheting(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, OFF);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let held = manifests::workload_of_class("team", "old", "unheard-of")
         .replace("metadata: {", "metadata: {finalizers: [example.com/hold], ");
     kubectl.apply(&held, &[]).expect_accepted_without_warning();
@@ -83,7 +99,8 @@ fn ratcheting(stage: &mut Fixture, protocol: Protocol) {
     let new = manifests::workload_of_class("team", "new", "unheard-of");
     kubectl.apply(&new, &["--dry-run=server"]).expect_rejected();
 
-    patch(&kubectl, r#"{"metadata":{"labels":{"team":"vision"}}}"#).expect_accepted_without_warning();
+    patch(&kubectl, r#"{"metadata":{"labels":{"team":"vision"}}}"#)
+        .expect_accepted_without_warning();
     patch(&kubectl, r#"{"metadata":{"finalizers":null}}"#).expect_accepted_without_warning();
     patch(&kubectl, r#"{"spec":{"active":false}}"#).expect_accepted_without_warning();
     let reply = patch(&kubectl, MIXED_POD_SETS).expect_rejected();

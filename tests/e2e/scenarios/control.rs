@@ -3,18 +3,18 @@
 mod bad_input;
 mod borrowing;
 mod faults;
-mod preemption_loops;
+mod fixture;
 mod invariants;
 mod jobs;
 mod pods_ready;
 mod preemption;
+mod preemption_loops;
 mod proxy_faults;
-mod fixture;
 mod render;
 
 use super::Scenario;
-use crate::lockkeeper::Protocol;
 use crate::fixture::Fixture;
+use crate::lockkeeper::Protocol;
 
 pub fn scenarios() -> Vec<Scenario> {
     let mut scenarios = Vec::new();

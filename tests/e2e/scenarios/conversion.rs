@@ -1,25 +1,28 @@
 //! A kind with two versions on a real API server: one is written, the other is read.
 
+mod fixture;
 mod migration;
 mod server;
-mod fixture;
 
 use lockkeeper_api::conversion::PRESERVED_ANNOTATION_PREFIX;
 use serde_json::{Value, json};
 
-use self::fixture::{ConversionFixture, newer, older, resource, assert_same};
+use self::fixture::{ConversionFixture, assert_same, newer, older, resource};
 use super::Scenario;
+use crate::fixture::Fixture;
 use crate::kubectl::KubectlOutput;
 use crate::lockkeeper::Protocol;
 use crate::reservation::GROUP;
 use crate::snapshot;
-use crate::fixture::Fixture;
 use crate::wait;
 use crate::watcher::Watch;
 
 pub fn scenarios() -> Vec<Scenario> {
     [
-        Scenario::new("converted: one version is written and the other read", read_other_version),
+        Scenario::new(
+            "converted: one version is written and the other read",
+            read_other_version,
+        ),
         Scenario::new(
             "converted: an edit in one version costs the other nothing",
             edit_keeps_other_version_fields,
@@ -29,8 +32,14 @@ pub fn scenarios() -> Vec<Scenario> {
             "converted: both versions are applied by the server",
             server_side_apply_both_versions,
         ),
-        Scenario::new("converted: an annotation of others does no harm", invalid_preserved_fields_annotation),
-        Scenario::new("converted: what cannot be is told by its field", unconvertible_object_rejected),
+        Scenario::new(
+            "converted: an annotation of others does no harm",
+            invalid_preserved_fields_annotation,
+        ),
+        Scenario::new(
+            "converted: what cannot be is told by its field",
+            unconvertible_object_rejected,
+        ),
         Scenario::new("converted: while the server is away", server_unavailable),
         Scenario::new(
             "converted: stored objects are migrated",
@@ -118,7 +127,9 @@ fn read_other_version(stage: &mut Fixture, _: Protocol) {
 fn patch(site: &ConversionFixture, version: &str, change: &Value, flags: &[&str]) {
     let (resource, change) = (resource(version), change.to_string());
     let patch = ["patch", &resource, "one", "--type=merge", "-p", &change];
-    site.kubectl.run(&[&patch[..], flags].concat()).expect_accepted();
+    site.kubectl
+        .run(&[&patch[..], flags].concat())
+        .expect_accepted();
 }
 
 fn edit_keeps_other_version_fields(stage: &mut Fixture, _: Protocol) {
@@ -173,7 +184,10 @@ fn watch_both_versions(stage: &mut Fixture, _: Protocol) {
     ];
     for (watch, expected) in watches.iter().zip(&expected) {
         let all = || Ok((watch.versions().len() >= 2).then_some(()));
-        wait::until(all, || format!("the watch shows only {:?}", watch.versions())).unwrap();
+        wait::until(all, || {
+            format!("the watch shows only {:?}", watch.versions())
+        })
+        .unwrap();
         for (found, expected) in watch.versions().iter().zip(expected) {
             assert_same(found, expected);
         }
@@ -247,7 +261,8 @@ fn invalid_preserved_fields_annotation(stage: &mut Fixture, _: Protocol) {
         ("three", &"x".repeat(200_000)),
     ] {
         let mut object = older(name);
-        object["metadata"]["annotations"] = json!({format!("{PRESERVED_ANNOTATION_PREFIX}a"): text, "other": "stays"});
+        object["metadata"]["annotations"] =
+            json!({format!("{PRESERVED_ANNOTATION_PREFIX}a"): text, "other": "stays"});
         site.kubectl
             .with_input(&["create", "-f", "-"], &object.to_string())
             .expect_accepted();

@@ -8,7 +8,9 @@ use crate::ROOT;
 use crate::lockkeeper::Protocol;
 
 pub fn scenarios() -> Vec<Scenario> {
-    let demo = Scenario::new("the demo does what the README says", |_, _| matches_readme());
+    let demo = Scenario::new("the demo does what the README says", |_, _| {
+        matches_readme()
+    });
     // Once is enough: it has a cluster of its own.
     vec![demo.only(Protocol::Http1)]
 }

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::Scenario;
 use crate::ROOT;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::kubectl::Kubectl;
 use crate::kubectl::KubectlOutput;
 use crate::lockkeeper::Protocol;
 use crate::snapshot;
-use crate::fixture::{DEFAULTS, Fixture};
 
 const GOOD: &str = "examples/good";
 const BAD: &str = "examples/bad";
@@ -44,7 +44,9 @@ fn good(stage: &mut Fixture, protocol: Protocol) {
     assert!(!files.is_empty(), "no file in {GOOD}");
     let kubectl = stage.with_server(protocol, DEFAULTS);
     for file in &files {
-        kubectl.run(&["apply", "-f", file]).expect_accepted_without_warning();
+        kubectl
+            .run(&["apply", "-f", file])
+            .expect_accepted_without_warning();
     }
     for file in &files {
         snapshot::check(&name("good", file), &stored(&kubectl, file));

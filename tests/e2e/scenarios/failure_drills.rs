@@ -6,13 +6,13 @@
 
 mod api_server;
 mod certificates;
-mod replicas;
 mod fixture;
+mod replicas;
 mod stores;
 
 use super::Scenario;
-use crate::lockkeeper::Protocol;
 use crate::fixture::Fixture;
+use crate::lockkeeper::Protocol;
 
 pub fn scenarios() -> Vec<Scenario> {
     let drill = |name: &'static str, run: fn(&mut Fixture, Protocol)| {

@@ -1,10 +1,10 @@
 //! Kubernetes' own objects, which lockkeeper guards and does not own.
 
 use super::Scenario;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::lockkeeper::Protocol;
 use crate::manifests::{self, CLUSTER_OBJECTS};
 use crate::snapshot;
-use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
@@ -17,9 +17,13 @@ pub fn scenarios() -> Vec<Scenario> {
 
 fn class_in_use(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, DEFAULTS);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let workload = manifests::workload_of_class("team", "train", "high");
-    kubectl.apply(&workload, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&workload, &[])
+        .expect_accepted_without_warning();
 
     // The webhook hears of the workload a moment after it was made.
     let dry_run = ["delete", "priorityclass", "high", "--dry-run=server"];
@@ -28,7 +32,9 @@ fn class_in_use(stage: &mut Fixture, protocol: Protocol) {
         || "no warning about a class in use".to_owned(),
     )
     .unwrap();
-    let reply = kubectl.run(&["delete", "priorityclass", "high"]).expect_accepted();
+    let reply = kubectl
+        .run(&["delete", "priorityclass", "high"])
+        .expect_accepted();
     assert!(reply.stderr.starts_with("Warning: "), "{}", reply.stderr);
     snapshot::check("class-in-use", &reply.stderr);
     assert!(kubectl.absent(&["priorityclass", "high"]));
@@ -41,7 +47,9 @@ fn class_in_use(stage: &mut Fixture, protocol: Protocol) {
 
 fn pods_of_one_job(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, DEFAULTS);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     kubectl
         .apply(&manifests::pod("first", true), &[])
         .expect_accepted_without_warning();
@@ -66,7 +74,9 @@ fn pods_of_one_job(stage: &mut Fixture, protocol: Protocol) {
 
 fn job_of_a_queue(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, DEFAULTS);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     // The API server itself makes `false` of what is not said.
     for (name, queue, suspend, expected) in [
         ("queued", Some("main"), None, true),
@@ -77,7 +87,9 @@ fn job_of_a_queue(stage: &mut Fixture, protocol: Protocol) {
     ] {
         let job = manifests::job(name, queue, suspend);
         let create = ["create", "-f", "-"];
-        kubectl.with_input(&create, &job).expect_accepted_without_warning();
+        kubectl
+            .with_input(&create, &job)
+            .expect_accepted_without_warning();
         let stored = kubectl.get(&["job", name, "-n", "team"]);
         assert_eq!(stored["spec"]["suspend"], expected, "{name}: {stored:#}");
     }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use super::Scenario;
 use super::agreement::folder;
+use crate::fixture::Fixture;
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::{self, Protocol};
 use crate::snapshot;
-use crate::fixture::Fixture;
 use crate::wait;
 
 const BESIDE: &str = "webhook: {foreignKinds: [kueue]}\n";
@@ -49,7 +49,9 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     // An object of the older version is sent as one of the version that rules read.
     let older = INEFFECTIVE_FIELD.replace("v1beta2", "v1beta1");
     let older = older.replace("alone", "older");
-    let reply = kubectl.apply(&older, &["--dry-run=server"]).expect_accepted();
+    let reply = kubectl
+        .apply(&older, &["--dry-run=server"])
+        .expect_accepted();
     assert!(reply.stderr.contains("CQ022"), "{}", reply.stderr);
 
     // By now the kinds are there, and are found.
@@ -57,7 +59,10 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     let reply = kubectl.apply(MISSING_REFERENCE, &[]).expect_accepted();
     snapshot::check("kueue-queue-of-a-lost-flavor", &reply.stderr);
     // What was made a moment ago is there.
-    let both = format!("{FLAVOR}---\n{}", MISSING_REFERENCE.replace("lost", "fresh"));
+    let both = format!(
+        "{FLAVOR}---\n{}",
+        MISSING_REFERENCE.replace("lost", "fresh")
+    );
     kubectl.apply(&both, &[]).expect_accepted_without_warning();
     let log = stage.server().log();
     assert_eq!(

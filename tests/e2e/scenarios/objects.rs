@@ -1,11 +1,11 @@
 //! lockkeeper's own objects through their lives.
 
 use super::Scenario;
+use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
-use crate::manifests::{self, BAD_CLUSTER_QUEUE, GLOBAL_DEFAULT, CLUSTER_OBJECTS};
+use crate::manifests::{self, BAD_CLUSTER_QUEUE, CLUSTER_OBJECTS, GLOBAL_DEFAULT};
 use crate::snapshot;
-use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
@@ -24,13 +24,17 @@ pub fn scenarios() -> Vec<Scenario> {
 
 fn cluster_objects(stage: &mut Fixture, protocol: Protocol) -> Kubectl {
     let kubectl = stage.with_server(protocol, DEFAULTS);
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     kubectl
 }
 
 fn defaulting(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = cluster_objects(stage, protocol);
-    kubectl.apply(GLOBAL_DEFAULT, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(GLOBAL_DEFAULT, &[])
+        .expect_accepted_without_warning();
     // The webhook hears of a default class a moment after it was made.
     let workload = manifests::workload("team", "train");
     wait::until(
@@ -43,7 +47,9 @@ fn defaulting(stage: &mut Fixture, protocol: Protocol) {
         || "the default class is not filled in".to_owned(),
     )
     .unwrap();
-    kubectl.apply(&workload, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&workload, &[])
+        .expect_accepted_without_warning();
 
     let stored = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
     assert_eq!(stored["spec"]["priorityClassName"], "usual");
@@ -62,7 +68,9 @@ fn defaulting(stage: &mut Fixture, protocol: Protocol) {
         "lockkeeper.dev/resource-in-use"
     );
     // The same manifest again changes nothing.
-    kubectl.apply(&workload, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&workload, &[])
+        .expect_accepted_without_warning();
     let again = kubectl.get(&["workloads.lockkeeper.dev", "train", "-n", "team"]);
     assert_eq!(again["spec"], stored["spec"]);
     assert_eq!(
@@ -96,7 +104,9 @@ fn class_change(stage: &mut Fixture, protocol: Protocol) {
 fn deleted(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = cluster_objects(stage, protocol);
     let workload = manifests::workload_of_class("team", "train", "low");
-    kubectl.apply(&workload, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&workload, &[])
+        .expect_accepted_without_warning();
     let train = ["workloads.lockkeeper.dev", "train", "-n", "team"];
     let delete = ["delete", "-n", "team", "workloads.lockkeeper.dev", "train"];
     kubectl.run(&delete).expect_accepted_without_warning();

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::Scenario;
+use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::{self, Protocol};
-use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {

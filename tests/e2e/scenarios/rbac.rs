@@ -8,12 +8,12 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::Scenario;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::{self, Protocol};
 use crate::manifests::{self, CLUSTER_OBJECTS};
 use crate::nodes::Nodes;
 use crate::process::{self, Process};
-use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 /// What the controller does that the trial below does not bring about, or not each time: the job
@@ -50,7 +50,10 @@ pub fn scenarios() -> Vec<Scenario> {
         Scenario::new(name, run).only(Protocol::Http1)
     };
     vec![
-        once("the controller has the rights it needs", rights_are_sufficient),
+        once(
+            "the controller has the rights it needs",
+            rights_are_sufficient,
+        ),
         once("the controller has no other rights", no_other_rights),
     ]
 }
@@ -109,7 +112,9 @@ fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server_and_workers(protocol, DEFAULTS);
     stage.cluster().add_nodes(&Nodes::default());
     stage.cluster_mut().install_jobset();
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let open = r#"{"spec":{"namespaceSelector":{}}}"#;
     patch(&kubectl, "clusterqueues.lockkeeper.dev research", open);
     let folder = stage.new_folder();
@@ -145,7 +150,9 @@ pub fn job(kubectl: &Kubectl) {
     let job = "job train -n team";
     let mut manifest = manifests::job("train", Some("main"), None);
     manifest.push_str("          resources: {requests: {cpu: 1}}\n");
-    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&manifest, &[])
+        .expect_accepted_without_warning();
     wait_until(kubectl, job, "it runs", |job| job["status"]["ready"] == 1);
     // Kubernetes has a kind of this name, too.
     let workloads = kubectl.get(&["workloads.lockkeeper.dev", "-n", "team"]);

@@ -3,9 +3,9 @@
 use std::fs;
 
 use super::Scenario;
+use crate::fixture::{self, Fixture};
 use crate::lockkeeper::{self, Lockkeeper, Protocol};
 use crate::manifests;
-use crate::fixture::{self, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
@@ -29,7 +29,8 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
     let tls = folder.join("tls");
     let [rules, config, tls] = [&rules, &config, &tls].map(|path| path.to_str().unwrap());
     let flags = ["--rules", rules, "--config", config, "--tls-dir", tls];
-    let server = Lockkeeper::start_without_cluster(&folder, &flags).unwrap_or_else(|e| panic!("{e}"));
+    let server =
+        Lockkeeper::start_without_cluster(&folder, &flags).unwrap_or_else(|e| panic!("{e}"));
     let log = server.log();
     assert!(
         log.contains("TEAM100: CREATE, DELETE of networking.k8s.io/v1 NetworkPolicy"),
@@ -51,7 +52,9 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
     ];
     let webhooks = lockkeeper::output(&words);
     assert!(!webhooks.contains("secrets"), "{webhooks}");
-    kubectl.apply(&webhooks, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&webhooks, &[])
+        .expect_accepted_without_warning();
 
     let create = ["create", "--dry-run=server", "-f", "-"];
     let refused = wait::until(
@@ -68,7 +71,9 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
         reply.stderr
     );
     let narrow = POLICY.replace("[{}]", "[]");
-    kubectl.apply(&narrow, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&narrow, &[])
+        .expect_accepted_without_warning();
     // On a deletion too.
     let delete = ["delete", "networkpolicy", "open", "--dry-run=server"];
     kubectl.run(&delete).expect_accepted();
@@ -84,7 +89,9 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
 
     // Nobody answers: the kind of another goes on.
     server.stop().unwrap();
-    kubectl.run(&["delete", "networkpolicy", "open"]).expect_accepted();
+    kubectl
+        .run(&["delete", "networkpolicy", "open"])
+        .expect_accepted();
     kubectl.with_input(&create, POLICY).expect_accepted();
     stage.without_webhook();
 }

@@ -7,19 +7,19 @@ use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
-use lockkeeper_policies::rule_page::blocks;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context};
+use lockkeeper_policies::rule_page::blocks;
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Map, Value, json};
 
 use super::Scenario;
-use crate::client::{Response, Client};
+use crate::client::{Client, Response};
 use crate::cluster::FEATURES;
-use crate::lockkeeper::Protocol;
 use crate::fixture::{self, Fixture};
+use crate::lockkeeper::Protocol;
 
 /// No API server refuses what it finds.
 const OURS: &str = "PG018";
@@ -62,7 +62,10 @@ fn examples_match_api_server(stage: &mut Fixture, _: Protocol) {
                 creates += 1;
                 let path = format!("{}?dryRun=All", collection(&example.new));
                 let said = client.create(&path, &example.new).unwrap();
-                (said, findings_by_kind(&example.kind, &example.new, None, &context))
+                (
+                    said,
+                    findings_by_kind(&example.kind, &example.new, None, &context),
+                )
             }
             Some(old) => {
                 updates += 1;
@@ -107,7 +110,9 @@ fn is_checked_by_api_server(id: &str) -> bool {
 
 /// The classes that the pages speak of, by their names. A default one would be that of every example.
 fn classes() -> BTreeMap<String, Value> {
-    let rules = registry::all().into_iter().filter(|it| is_checked_by_api_server(it.id));
+    let rules = registry::all()
+        .into_iter()
+        .filter(|it| is_checked_by_api_server(it.id));
     let blocks = rules.flat_map(|rule| blocks(rule.doc));
     let worlds = blocks.filter(|it| it.info == "yaml world");
     let objects = worlds.flat_map(|it| documents(&it.text));
@@ -190,14 +195,23 @@ fn store_and_default(client: &mut Client, old: &Value, new: &Value) -> (Value, V
     (made.body, new)
 }
 
-fn findings_by_kind(kind: &str, new: &Value, old: Option<&Value>, context: &Context<'_>) -> Vec<Finding> {
+fn findings_by_kind(
+    kind: &str,
+    new: &Value,
+    old: Option<&Value>,
+    context: &Context<'_>,
+) -> Vec<Finding> {
     match kind {
         "Workload" => findings_by_rules::<v1beta1::Workload>(new, old, context),
         _ => findings_by_rules::<v1beta1::PodGroup>(new, old, context),
     }
 }
 
-fn findings_by_rules<T: ValidatedKind>(new: &Value, old: Option<&Value>, context: &Context<'_>) -> Vec<Finding> {
+fn findings_by_rules<T: ValidatedKind>(
+    new: &Value,
+    old: Option<&Value>,
+    context: &Context<'_>,
+) -> Vec<Finding> {
     let decoded = |object: &Value| -> T { serde_json::from_value(object.clone()).unwrap() };
     let old = old.map(decoded);
     let mut filled = new.clone();

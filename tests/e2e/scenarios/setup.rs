@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::Scenario;
-use crate::lockkeeper::{self, Protocol};
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::lockkeeper::{self, Protocol};
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
@@ -13,7 +13,10 @@ pub fn scenarios() -> Vec<Scenario> {
             "the definitions and the webhook configurations are accepted",
             installed,
         ),
-        Scenario::new("the server speaks the protocol that it should", protocol_is_negotiated),
+        Scenario::new(
+            "the server speaks the protocol that it should",
+            protocol_is_negotiated,
+        ),
     ]
 }
 
@@ -28,7 +31,9 @@ pub fn stop() -> Scenario {
 fn api_server_responds(stage: &mut Fixture, _: Protocol) {
     let kubectl = stage.cluster().kubectl();
     let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: answers}}";
-    kubectl.apply(namespace, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(namespace, &[])
+        .expect_accepted_without_warning();
     let stored = kubectl.get(&["namespace", "answers"]);
     assert_eq!(stored["status"]["phase"], "Active");
 }

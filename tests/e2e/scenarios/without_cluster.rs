@@ -24,7 +24,10 @@ pub struct StandaloneTrial {
 pub fn scenarios() -> Vec<StandaloneTrial> {
     let trial = |name, run| StandaloneTrial { name, run };
     vec![
-        trial("the lines that the server prints can be pasted", startup_message),
+        trial(
+            "the lines that the server prints can be pasted",
+            startup_message,
+        ),
         trial("a second server keeps the CA of the first", same_ca),
         trial("a port in use is said so", port_in_use),
         trial(
@@ -42,8 +45,14 @@ pub fn scenarios() -> Vec<StandaloneTrial> {
         trial("a metrics port in use is said so", metrics_port_in_use),
         trial("the help says all exit codes", exit_codes),
         trial("a world that cannot be read is named", invalid_world_file),
-        trial("a kubeconfig that cannot be used is named", invalid_kubeconfig),
-        trial("a configuration that is no file is named", config_path_not_a_file),
+        trial(
+            "a kubeconfig that cannot be used is named",
+            invalid_kubeconfig,
+        ),
+        trial(
+            "a configuration that is no file is named",
+            config_path_not_a_file,
+        ),
         trial("a build without spans says so", tracing_feature_absent),
     ]
 }
@@ -55,7 +64,9 @@ pub fn run(alone: &StandaloneTrial) {
 }
 
 fn startup_message(folder: &Path) {
-    let server = Lockkeeper::start_without_cluster(folder, &["--tls-dir", path(&folder.join("tls"))]).unwrap();
+    let server =
+        Lockkeeper::start_without_cluster(folder, &["--tls-dir", path(&folder.join("tls"))])
+            .unwrap();
     let printed = server.stdout();
     assert!(
         printed.contains("examples/world: 3 priority classes"),
@@ -110,7 +121,9 @@ fn same_ca(folder: &Path) {
 }
 
 fn port_in_use(folder: &Path) {
-    let server = Lockkeeper::start_without_cluster(folder, &["--tls-dir", path(&folder.join("tls"))]).unwrap();
+    let server =
+        Lockkeeper::start_without_cluster(folder, &["--tls-dir", path(&folder.join("tls"))])
+            .unwrap();
     let taken = server.url().replace("https://", "");
     let tls = folder.join("tls");
     let output = lockkeeper::run(&["serve", "--listen", &taken, "--tls-dir", path(&tls)]);
@@ -368,7 +381,11 @@ fn invalid_world_file(folder: &Path) {
     let check = |content: &[u8], parts: &[&str]| {
         fs::create_dir_all(&world).unwrap();
         fs::write(world.join("objects.yaml"), content).unwrap();
-        assert_exit(&serve_rejects_flags(folder, &["--world", path(&world)]), 1, parts);
+        assert_exit(
+            &serve_rejects_flags(folder, &["--world", path(&world)]),
+            1,
+            parts,
+        );
     };
     check(
         b"kind: [\n",

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::Scenario;
 use crate::cluster::CONTROLLER_ACCOUNT;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
 use crate::nodes::Nodes;
-use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
@@ -20,8 +20,14 @@ pub fn scenarios() -> Vec<Scenario> {
         once("a Job fails where its pods are to fail", fails),
         once("a suspended Job has no pods, however often", suspended),
         once("a pod is unready for as long as it is told", unready),
-        once("a pod that lingers is active until it is gone", lingering_pod_is_active),
-        once("a node takes the pods that fit it", node_selects_fitting_pods),
+        once(
+            "a pod that lingers is active until it is gone",
+            lingering_pod_is_active,
+        ),
+        once(
+            "a node takes the pods that fit it",
+            node_selects_fitting_pods,
+        ),
         once("the CRD of JobSet is served", jobset),
         once("the controller has an account of its own", account),
     ]
@@ -65,7 +71,9 @@ spec:
 fn completes(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = start_cluster(stage, protocol);
     let manifest = job(false, "test.lockkeeper.dev/run-for: 1s");
-    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&manifest, &[])
+        .expect_accepted_without_warning();
     let status = wait_for_job(&kubectl, |job| has_condition(job, "Complete"));
     assert_eq!(status["succeeded"], 3, "{status:#}");
 
@@ -83,7 +91,9 @@ fn fails(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = start_cluster(stage, protocol);
     let annotations = "test.lockkeeper.dev/run-for: 0s, test.lockkeeper.dev/exit-code: '7'";
     let manifest = job(false, annotations);
-    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&manifest, &[])
+        .expect_accepted_without_warning();
     let status = wait_for_job(&kubectl, |job| has_condition(job, "Failed"));
     assert_ne!(status["failed"].as_u64().unwrap_or(0), 0, "{status:#}");
     let failed = |pod: &Value| {
@@ -95,7 +105,9 @@ fn fails(stage: &mut Fixture, protocol: Protocol) {
 
 fn suspended(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = start_cluster(stage, protocol);
-    kubectl.apply(&job(true, ""), &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&job(true, ""), &[])
+        .expect_accepted_without_warning();
     // The controller has seen it: it says so, and has made no pods before.
     let status = wait_for_job(&kubectl, |job| has_condition(job, "Suspended"));
     assert!(status["startTime"].is_null(), "{status:#}");
@@ -152,7 +164,9 @@ fn unready(stage: &mut Fixture, protocol: Protocol) {
 fn lingering_pod_is_active(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = start_cluster(stage, protocol);
     let manifest = job(false, "test.lockkeeper.dev/linger: 1h");
-    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&manifest, &[])
+        .expect_accepted_without_warning();
     wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
     suspend(&kubectl, true);
     let status = wait_for_job(&kubectl, |job| job["status"]["terminating"] == 3);
@@ -176,7 +190,9 @@ fn node_selects_fitting_pods(stage: &mut Fixture, protocol: Protocol) {
         "spec:\n      restart",
         "spec:\n      nodeSelector: {rack: a}\n      restart",
     );
-    kubectl.apply(&manifest, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&manifest, &[])
+        .expect_accepted_without_warning();
     wait_for_job(&kubectl, |job| job["status"]["ready"] == 2);
     let refused = |pod: &Value| {
         let conditions = pod["status"]["conditions"].as_array();
@@ -211,7 +227,9 @@ spec:
               containers:
                 - {name: train, image: 'registry.example.com/train:1'}
 ";
-    kubectl.apply(manifest, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(manifest, &[])
+        .expect_accepted_without_warning();
     let stored = kubectl.get(&["jobset", "train"]);
     assert_eq!(stored["spec"]["replicatedJobs"][0]["replicas"], 2);
     let refused = kubectl.apply(&manifest.replace("replicas: 2", "replicas: many"), &[]);

@@ -7,8 +7,8 @@ use base64::prelude::BASE64_STANDARD;
 use rustls::pki_types::ServerName;
 
 use super::contents::{BundledCa, SecretContents, SecretContentsError};
-use super::subject_alt_names;
 use super::plan::RotationStep;
+use super::subject_alt_names;
 use crate::self_signed::{self, SelfSignedError, issue};
 
 /// Characters in a line of PEM (RFC 7468).
@@ -75,7 +75,8 @@ impl CertIssuer {
         let issuer = rcgen::Issuer::from_ca_cert_der(certificate.der(), key)
             .map_err(SelfSignedError::Issue)?;
         let days = self.lifetimes.serving_days;
-        let (key, certificate) = issue::issue_serving_certificate(&issuer, ends_s, &self.names, now_s, days)?;
+        let (key, certificate) =
+            issue::issue_serving_certificate(&issuer, ends_s, &self.names, now_s, days)?;
         Ok([
             bundle,
             authority_key,
@@ -98,7 +99,8 @@ impl CertIssuer {
         let issuer = stored.issuer().ok_or(StepError::Nothing)?;
         let names = subject_alt_names::union(&self.names, stored.names());
         let (ends_s, days) = (newest.validity.ends_s, self.lifetimes.serving_days);
-        let (key, certificate) = issue::issue_serving_certificate(&issuer, ends_s, &names, now_s, days)?;
+        let (key, certificate) =
+            issue::issue_serving_certificate(&issuer, ends_s, &names, now_s, days)?;
         let [bundle, authority_key, ..] = stored.pem_texts().clone();
         Ok([
             bundle,

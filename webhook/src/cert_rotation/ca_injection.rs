@@ -27,7 +27,9 @@ pub(super) fn is_managed_externally(object: &DynamicObject) -> bool {
 /// Whether every entry of the object trusts this CA.
 pub(super) fn trusts_ca(kind: InjectionKind, object: &Value, ca: &CertificateDer<'_>) -> bool {
     client_configs(kind, object).iter().all(|entry| {
-        let bundle = entry.get(CLIENT_CONFIG).and_then(|client| client.get(CA_BUNDLE_FIELD));
+        let bundle = entry
+            .get(CLIENT_CONFIG)
+            .and_then(|client| client.get(CA_BUNDLE_FIELD));
         let bundle = bundle.and_then(Value::as_str).unwrap_or_default();
         let pem = BASE64_STANDARD.decode(bundle).unwrap_or_default();
         contents::parse_certificates(&pem).is_some_and(|all| all.contains(ca))
@@ -36,10 +38,18 @@ pub(super) fn trusts_ca(kind: InjectionKind, object: &Value, ca: &CertificateDer
 
 /// The merge patch after which every entry has exactly this bundle; `None` if they have it. The
 /// patch only fits the version of the object that it was made of.
-pub(super) fn bundle_patch(kind: InjectionKind, object: &DynamicObject, bundle: &str) -> Option<Value> {
+pub(super) fn bundle_patch(
+    kind: InjectionKind,
+    object: &DynamicObject,
+    bundle: &str,
+) -> Option<Value> {
     let bundle = json!(BASE64_STANDARD.encode(bundle));
-    let has =
-        |entry: &&Value| entry.get(CLIENT_CONFIG).and_then(|client| client.get(CA_BUNDLE_FIELD)) == Some(&bundle);
+    let has = |entry: &&Value| {
+        entry
+            .get(CLIENT_CONFIG)
+            .and_then(|client| client.get(CA_BUNDLE_FIELD))
+            == Some(&bundle)
+    };
     let all = client_configs(kind, &object.data);
     if all.iter().all(has) {
         return None;

@@ -16,15 +16,15 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::CertRotationSettings;
-use super::secret_store::{self, SecretStore};
 use super::contents::SecretContents;
 use super::events::{self, RotationEvent};
-use super::plan::{RotationPlan, StableSince, RotationState, RotationStep, StoredState};
-use super::observed_secret::ObservedSecret;
 use super::injection_targets::TrackedTarget;
-use crate::self_signed;
+use super::observed_secret::ObservedSecret;
+use super::plan::{RotationPlan, RotationState, RotationStep, StableSince, StoredState};
+use super::secret_store::{self, SecretStore};
 use crate::readiness::{CaBundle, Health};
-use crate::tls::{CertificateStatus, LastFailure, ServerTls, CertSlot};
+use crate::self_signed;
+use crate::tls::{CertSlot, CertificateStatus, LastFailure, ServerTls};
 
 mod write;
 
@@ -82,7 +82,9 @@ impl CertRotator {
         let targets = settings.injection_targets.iter().cloned();
         Self {
             store: SecretStore::new(client, &settings.secret),
-            targets: targets.map(|target| TrackedTarget::new(client, target)).collect(),
+            targets: targets
+                .map(|target| TrackedTarget::new(client, target))
+                .collect(),
             cert_slot: serving.cert_slot(),
             status: serving.status(),
             health,
@@ -108,7 +110,8 @@ impl CertRotator {
     /// Keeps it for as long as the process lives.
     pub async fn run(mut self) {
         self.report_health(None);
-        let mut events = events::event_stream(self.store.api(), self.settings.secret.name(), &self.targets);
+        let mut events =
+            events::event_stream(self.store.api(), self.settings.secret.name(), &self.targets);
         let mut pause = Duration::MAX;
         loop {
             tokio::select! {
@@ -230,7 +233,11 @@ impl CertRotator {
             };
             let held = self.active_contents.is_some();
             let secret = &self.settings.secret;
-            match self.observed.as_ref().and_then(|seen| seen.problem(secret, held)) {
+            match self
+                .observed
+                .as_ref()
+                .and_then(|seen| seen.problem(secret, held))
+            {
                 None => self.logged.contents.clear(),
                 Some(fault) => {
                     self.status.count_failure();

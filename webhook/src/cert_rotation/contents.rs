@@ -90,7 +90,9 @@ pub(super) struct SecretContents {
 
 impl SecretContents {
     /// Reads the data of a Secret; `None` if none of the four parts is there.
-    pub(super) fn read(data: &BTreeMap<String, ByteString>) -> Result<Option<Self>, SecretContentsError> {
+    pub(super) fn read(
+        data: &BTreeMap<String, ByteString>,
+    ) -> Result<Option<Self>, SecretContentsError> {
         let part = |name: &str| data.get(name).filter(|part| !part.0.is_empty());
         if DATA_KEYS.iter().all(|name| part(name).is_none()) {
             return Ok(None);

@@ -6,8 +6,8 @@ use lockkeeper_api::config::InjectionTarget;
 use rustls::pki_types::CertificateDer;
 use tracing::{info, warn};
 
-use super::secret_store::{self, StoreError};
 use super::ca_injection;
+use super::secret_store::{self, StoreError};
 use crate::tls::LastFailure;
 
 /// What is known of an object.
@@ -54,13 +54,17 @@ impl TrackedTarget {
     pub(super) fn observe(&mut self, object: Option<DynamicObject>) {
         self.last_error = None;
         self.logged.clear();
-        let is_left = object.as_ref().is_some_and(ca_injection::is_managed_externally);
+        let is_left = object
+            .as_ref()
+            .is_some_and(ca_injection::is_managed_externally);
         if is_left && !self.was_externally_managed {
             let target = self.reference.to_string();
             info!(target, "left to cert-manager, as its annotation says");
         }
         self.was_externally_managed = is_left;
-        self.observed = object.map_or(ObservedTarget::Absent, |object| ObservedTarget::Present(Box::new(object)));
+        self.observed = object.map_or(ObservedTarget::Absent, |object| {
+            ObservedTarget::Present(Box::new(object))
+        });
     }
 
     /// Takes that it could not be read or changed.
@@ -99,10 +103,14 @@ impl TrackedTarget {
             return None;
         }
         let target = &self.reference;
-        Some(self.last_error.clone().unwrap_or_else(|| match self.observed {
-            ObservedTarget::Unread => format!("{target} has not been read yet"),
-            _ => format!("{target} does not trust the serving certificate yet"),
-        }))
+        Some(
+            self.last_error
+                .clone()
+                .unwrap_or_else(|| match self.observed {
+                    ObservedTarget::Unread => format!("{target} has not been read yet"),
+                    _ => format!("{target} does not trust the serving certificate yet"),
+                }),
+        )
     }
 
     /// Why it could not be read or changed the last time.
@@ -135,17 +143,19 @@ impl TrackedTarget {
                 self.observe(Some(object));
                 Ok(true)
             }
-            Err(StoreError::Conflict) => match secret_store::read_target(&self.api, self.reference.name()).await {
-                Ok(object) => {
-                    self.observe(object);
-                    Ok(false)
+            Err(StoreError::Conflict) => {
+                match secret_store::read_target(&self.api, self.reference.name()).await {
+                    Ok(object) => {
+                        self.observe(object);
+                        Ok(false)
+                    }
+                    Err(StoreError::Forbidden(reason) | StoreError::Failed(reason)) => {
+                        self.record_error("read", "get, list and watch", &reason);
+                        Err(())
+                    }
+                    Err(StoreError::Conflict) => Ok(false),
                 }
-                Err(StoreError::Forbidden(reason) | StoreError::Failed(reason)) => {
-                    self.record_error("read", "get, list and watch", &reason);
-                    Err(())
-                }
-                Err(StoreError::Conflict) => Ok(false),
-            },
+            }
             Err(StoreError::Forbidden(reason) | StoreError::Failed(reason)) => {
                 self.record_error("change", "patch", &reason);
                 Err(())

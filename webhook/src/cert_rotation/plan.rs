@@ -88,8 +88,7 @@ impl RotationState<'_> {
     }
 
     fn plan_for_contents(&self, contents: &SecretContents) -> RotationPlan {
-        let (Some(newest), Some(signer)) = (contents.cas().first(), contents.signer())
-        else {
+        let (Some(newest), Some(signer)) = (contents.cas().first(), contents.signer()) else {
             return RotationPlan::wait(RECHECK_MAX);
         };
         let is_announced = contents.has_announced_ca();
@@ -113,7 +112,9 @@ impl RotationState<'_> {
         }
         if is_announced {
             return match self.ca_injected_for {
-                Some(standing) => self.after_overlap(standing, RotationStep::IssueServing, contents),
+                Some(standing) => {
+                    self.after_overlap(standing, RotationStep::IssueServing, contents)
+                }
                 None => self.prune_or_wait(contents, RECHECK_MAX),
             };
         }
@@ -128,7 +129,12 @@ impl RotationState<'_> {
     }
 
     /// The step if the overlap is over.
-    fn after_overlap(&self, passed: Duration, step: RotationStep, contents: &SecretContents) -> RotationPlan {
+    fn after_overlap(
+        &self,
+        passed: Duration,
+        step: RotationStep,
+        contents: &SecretContents,
+    ) -> RotationPlan {
         match self.overlap.checked_sub(passed) {
             Some(left) if !left.is_zero() => self.prune_or_wait(contents, left),
             _ => RotationPlan::immediate(step),

@@ -71,7 +71,10 @@ fn run([replicas, targets, servers]: [usize; 3], is_settled: bool, actions: &[Ac
         );
     }
     for history in &world.targets {
-        assert_eq!(history.last().unwrap().state, Some(ca_certificates(contents)));
+        assert_eq!(
+            history.last().unwrap().state,
+            Some(ca_certificates(contents))
+        );
     }
     let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
     let renewals = count(|action| matches!(action, Action::Renew));

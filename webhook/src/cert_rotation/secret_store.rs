@@ -139,7 +139,9 @@ fn patch_params() -> PatchParams {
     }
 }
 
-async fn with_timeout<T>(answer: impl Future<Output = Result<T, kube::Error>>) -> Result<T, StoreError> {
+async fn with_timeout<T>(
+    answer: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, StoreError> {
     let limit = Duration::from_secs(REQUEST_TIMEOUT_S);
     match timeout(limit, answer).await {
         Ok(Ok(object)) => Ok(object),

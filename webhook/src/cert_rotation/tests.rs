@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 
-use super::contents::{CA_BUNDLE, CA_KEY, CERTIFICATE, SecretContents, SecretContentsError, KEY};
-use super::plan::{RotationPlan, StableSince, RotationState, StoredState};
+use super::contents::{CA_BUNDLE, CA_KEY, CERTIFICATE, KEY, SecretContents, SecretContentsError};
+use super::plan::{RotationPlan, RotationState, StableSince, StoredState};
 use super::*;
 use crate::self_signed::DAY_S;
 
@@ -32,7 +32,9 @@ pub(super) fn cert_issuer(names: &[&str]) -> CertIssuer {
 }
 
 fn new_contents() -> SecretContents {
-    cert_issuer(&["a"]).apply(RotationStep::Create, None, None, NOW_S).unwrap()
+    cert_issuer(&["a"])
+        .apply(RotationStep::Create, None, None, NOW_S)
+        .unwrap()
 }
 
 fn contents_after(step: RotationStep, stored: &SecretContents) -> SecretContents {
@@ -48,7 +50,11 @@ fn data(parts: &[(&str, &str)]) -> BTreeMap<String, ByteString> {
 }
 
 /// Good data with one part replaced.
-fn with_part(contents: &SecretContents, part: &'static str, text: &str) -> BTreeMap<String, ByteString> {
+fn with_part(
+    contents: &SecretContents,
+    part: &'static str,
+    text: &str,
+) -> BTreeMap<String, ByteString> {
     let mut data = contents.data();
     data.insert(part.to_owned(), ByteString(text.as_bytes().to_vec()));
     data
@@ -73,7 +79,10 @@ fn contents_round_trip() {
 #[test]
 fn unrelated_secret_data_has_no_contents() {
     assert_eq!(SecretContents::read(&data(&[])).unwrap(), None);
-    assert_eq!(SecretContents::read(&data(&[("other", "x")])).unwrap(), None);
+    assert_eq!(
+        SecretContents::read(&data(&[("other", "x")])).unwrap(),
+        None
+    );
     let empty = [CA_BUNDLE, CA_KEY, CERTIFICATE, KEY].map(|part| (part, ""));
     assert_eq!(SecretContents::read(&data(&empty)).unwrap(), None);
 }
@@ -86,9 +95,15 @@ fn invalid_part_gives_specific_error() {
         let mut without = good.data();
         without.remove(part);
         assert_invalid(&without, &SecretContentsError::Missing(part));
-        assert_invalid(&with_part(&good, part, ""), &SecretContentsError::Missing(part));
+        assert_invalid(
+            &with_part(&good, part, ""),
+            &SecretContentsError::Missing(part),
+        );
         for garbage in ["garbage", "-----BEGIN CERTIFICATE-----\nAA"] {
-            assert_invalid(&with_part(&good, part, garbage), &SecretContentsError::NotPem(part));
+            assert_invalid(
+                &with_part(&good, part, garbage),
+                &SecretContentsError::NotPem(part),
+            );
         }
         let mut bytes = good.data();
         bytes.insert(part.to_owned(), ByteString(vec![0xff, 0xfe]));
@@ -96,15 +111,30 @@ fn invalid_part_gives_specific_error() {
         // Cut in the middle, as by a copy that was not complete.
         let whole = String::from_utf8(good.data()[part].0.clone()).unwrap();
         let cut = &whole[..whole.len() / 2];
-        assert_invalid(&with_part(&good, part, cut), &SecretContentsError::NotPem(part));
+        assert_invalid(
+            &with_part(&good, part, cut),
+            &SecretContentsError::NotPem(part),
+        );
     }
     let no_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let not = SecretContentsError::InvalidCertificate;
-    assert_invalid(&with_part(&good, CA_BUNDLE, no_certificate), &not(CA_BUNDLE));
-    assert_invalid(&with_part(&good, CERTIFICATE, no_certificate), &not(CERTIFICATE));
+    assert_invalid(
+        &with_part(&good, CA_BUNDLE, no_certificate),
+        &not(CA_BUNDLE),
+    );
+    assert_invalid(
+        &with_part(&good, CERTIFICATE, no_certificate),
+        &not(CERTIFICATE),
+    );
     let no_key = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
-    assert_invalid(&with_part(&good, CA_KEY, no_key), &SecretContentsError::UnsupportedKey(CA_KEY));
-    assert_invalid(&with_part(&good, KEY, no_key), &SecretContentsError::UnsupportedKey(KEY));
+    assert_invalid(
+        &with_part(&good, CA_KEY, no_key),
+        &SecretContentsError::UnsupportedKey(CA_KEY),
+    );
+    assert_invalid(
+        &with_part(&good, KEY, no_key),
+        &SecretContentsError::UnsupportedKey(KEY),
+    );
 
     let mismatch = |key, certificate| SecretContentsError::KeyMismatch { key, certificate };
     assert_invalid(
@@ -124,7 +154,10 @@ fn invalid_part_gives_specific_error() {
     stranger.insert(KEY.to_owned(), ByteString(key.into_bytes()));
     assert_invalid(&stranger, &SecretContentsError::UnknownSigner);
     let [_, _, leaf, _] = good.pem_texts();
-    assert_invalid(&with_part(&good, CA_BUNDLE, leaf), &SecretContentsError::NotCa);
+    assert_invalid(
+        &with_part(&good, CA_BUNDLE, leaf),
+        &SecretContentsError::NotCa,
+    );
 }
 
 #[test]
@@ -136,7 +169,8 @@ fn error_and_debug_texts_contain_no_key() {
         let line = secret.lines().nth(1).unwrap();
         assert!(!shown.contains(line) && !shown.contains("PRIVATE"));
     }
-    let error = SecretContents::read(&with_part(&contents, KEY, &key.replace('M', "!"))).unwrap_err();
+    let error =
+        SecretContents::read(&with_part(&contents, KEY, &key.replace('M', "!"))).unwrap_err();
     let told = format!("{error} {error:?}");
     assert!(
         !told.contains(key.lines().nth(1).unwrap().get(8..20).unwrap()),
@@ -170,7 +204,9 @@ fn rotation_keeps_ca_of_served_certificate() {
 fn serving_certificate_names_are_merged() {
     let one = new_contents();
     let other = cert_issuer(&["b", "127.0.0.1"]);
-    let both = other.apply(RotationStep::IssueServing, Some(&one), None, NOW_S).unwrap();
+    let both = other
+        .apply(RotationStep::IssueServing, Some(&one), None, NOW_S)
+        .unwrap();
     assert_eq!(both.names(), ["b", "127.0.0.1", "a"]);
     for name in ["a", "b", "127.0.0.1"] {
         assert!(
@@ -188,14 +224,14 @@ fn a_serving_certificate_does_not_outlive_its_ca() {
     let again = cert_issuer(&["a"])
         .apply(RotationStep::IssueServing, Some(&one), None, late_s)
         .unwrap();
-    assert_eq!(
-        again.validity().ends_s,
-        one.cas()[0].validity.ends_s
-    );
+    assert_eq!(again.validity().ends_s, one.cas()[0].validity.ends_s);
 }
 
 /// A situation in which nothing is to be done.
-fn settled_state<'a>(contents: &'a SecretContents, names: &'a [ServerName<'static>]) -> RotationState<'a> {
+fn settled_state<'a>(
+    contents: &'a SecretContents,
+    names: &'a [ServerName<'static>],
+) -> RotationState<'a> {
     RotationState {
         now_s: NOW_S,
         stored: StoredState::Valid(contents),
@@ -209,8 +245,14 @@ fn settled_state<'a>(contents: &'a SecretContents, names: &'a [ServerName<'stati
 }
 
 #[track_caller]
-fn check(situation: &RotationState<'_>, step: RotationStep, look_again: Duration) {
-    assert_eq!(situation.plan(), RotationPlan { step, recheck_after });
+fn check(situation: &RotationState<'_>, step: RotationStep, recheck_after: Duration) {
+    assert_eq!(
+        situation.plan(),
+        RotationPlan {
+            step,
+            recheck_after
+        }
+    );
 }
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -224,7 +266,11 @@ fn empty_secret_is_created_or_restored() {
         ..settled_state(&contents, &[])
     };
     let stored = |stored| RotationState { stored, ..nobody };
-    check(&stored(StoredState::Empty), RotationStep::Create, IMMEDIATELY);
+    check(
+        &stored(StoredState::Empty),
+        RotationStep::Create,
+        IMMEDIATELY,
+    );
     check(&stored(StoredState::Invalid), RotationStep::Wait, HOUR);
     check(&nobody, RotationStep::Wait, HOUR);
     for stored in [StoredState::Empty, StoredState::Invalid] {
@@ -252,8 +298,15 @@ fn rotation_announces_issues_and_retires_in_order() {
     let now = settled_state(&announced, &names);
     check(&now, RotationStep::IssueServing, IMMEDIATELY);
     let part = OVERLAP.saturating_sub(Duration::from_secs(1));
-    let standing = |standing| RotationState { ca_injected_for: standing, ..now };
-    check(&standing(Some(part)), RotationStep::Wait, Duration::from_secs(1));
+    let standing = |standing| RotationState {
+        ca_injected_for: standing,
+        ..now
+    };
+    check(
+        &standing(Some(part)),
+        RotationStep::Wait,
+        Duration::from_secs(1),
+    );
     check(&standing(Some(IMMEDIATELY)), RotationStep::Wait, OVERLAP);
     check(&standing(None), RotationStep::Wait, HOUR);
     // One rotation at a time, so the bundle has an end.
@@ -330,7 +383,11 @@ fn expiring_certificates_are_renewed() {
     let announced = cert_issuer(&["a"])
         .apply(RotationStep::AnnounceCa, Some(&late), None, now_s)
         .unwrap();
-    check(&at(&announced, 301), RotationStep::IssueServing, IMMEDIATELY);
+    check(
+        &at(&announced, 301),
+        RotationStep::IssueServing,
+        IMMEDIATELY,
+    );
     let issued = cert_issuer(&["a"])
         .apply(RotationStep::IssueServing, Some(&announced), None, now_s)
         .unwrap();
@@ -373,8 +430,12 @@ fn server_serves_ephemeral_certificate_before_first_read() {
         ..CertificateSettings::default()
     };
     let names = ["localhost".to_owned()];
-    let settings = CertRotationSettings::new(&configured, &names).unwrap().unwrap();
-    let serving = settings.serving_with_ephemeral_certificate(&TlsOptions::default(), None).unwrap();
+    let settings = CertRotationSettings::new(&configured, &names)
+        .unwrap()
+        .unwrap();
+    let serving = settings
+        .serving_with_ephemeral_certificate(&TlsOptions::default(), None)
+        .unwrap();
     let (slot, status) = (serving.cert_slot().unwrap(), serving.status());
     let contents = new_contents();
     assert!(slot.replace(contents.certified_key(), 7));

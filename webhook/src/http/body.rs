@@ -1,6 +1,6 @@
 //! Reading a body, within all limits.
 
-use super::{HttpError, HandlerState};
+use super::{HandlerState, HttpError};
 use crate::load_shedding::BufferedBody;
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -30,7 +30,11 @@ pub(super) async fn read(
         .map_err(|_| HttpError::BodyTimeout)?
 }
 
-async fn collect(server: &HandlerState, mut body: Body, limit: usize) -> Result<BufferedBody, HttpError> {
+async fn collect(
+    server: &HandlerState,
+    mut body: Body,
+    limit: usize,
+) -> Result<BufferedBody, HttpError> {
     let mut held = BufferedBody::new(&server.load);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| HttpError::ConnectionBroken(error.to_string()))?;

@@ -1,7 +1,9 @@
 //! One conversion review, from its bytes to its answer.
 
-use super::{ReceivedReview, HttpError, HandlerState, offload};
-use crate::conversion_review::{self, ConversionFailure, ConvertedObjects, ConversionRequest, ConversionReviewError};
+use super::{HandlerState, HttpError, ReceivedReview, offload};
+use crate::conversion_review::{
+    self, ConversionFailure, ConversionRequest, ConversionReviewError, ConvertedObjects,
+};
 use crate::deadline::timeout_response;
 use crate::metrics::ConversionOutcome;
 use crate::trace::ReviewStep;
@@ -10,16 +12,20 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 /// Converts all objects, or says why not.
-pub(super) async fn run(received: ReceivedReview, server: &HandlerState) -> Result<Bytes, HttpError> {
+pub(super) async fn run(
+    received: ReceivedReview,
+    server: &HandlerState,
+) -> Result<Bytes, HttpError> {
     let received = Arc::new(received);
     if Instant::now() >= received.deadline {
         return timeout_response(&received);
     }
     let work = Arc::clone(&received);
     let (trace, bytes) = (&received.trace, received.body.bytes().len());
-    let done = offload::run_inline_or_blocking(server, trace, bytes, received.deadline, move || {
-        convert(&work)
-    });
+    let done =
+        offload::run_inline_or_blocking(server, trace, bytes, received.deadline, move || {
+            convert(&work)
+        });
     match done.await {
         Some(done) => done,
         None => timeout_response(&received),
@@ -47,15 +53,20 @@ fn convert(received: &ReceivedReview) -> Result<Bytes, HttpError> {
 
 /// The time is over.
 fn timeout_response(received: &ReceivedReview) -> Result<Bytes, HttpError> {
-    let uid = timeout_response::find_uid(received.body.bytes()).ok_or(ConversionReviewError::NoUid)?;
+    let uid =
+        timeout_response::find_uid(received.body.bytes()).ok_or(ConversionReviewError::NoUid)?;
     received.trace.record_conversion_timeout(&uid);
-    tracing::warn!(%uid, question = "Convert", "the objects were not converted in time");
+    tracing::warn!(%uid, endpoint = "Convert", "the objects were not converted in time");
     let answer = conversion_review::encode_timeout(&uid, received.started.elapsed());
     Ok(answer.map_err(HttpError::Encoding)?.into())
 }
 
 /// Names what was converted, never what it holds.
-fn log(received: &ReceivedReview, request: &ConversionRequest<'_>, outcome: Result<&ConvertedObjects, &ConversionFailure>) {
+fn log(
+    received: &ReceivedReview,
+    request: &ConversionRequest<'_>,
+    outcome: Result<&ConvertedObjects, &ConversionFailure>,
+) {
     let duration_ms = received.started.elapsed().as_secs_f64() * 1e3;
     let (uid, desired, objects) = (&request.uid, &request.desired_version, request.count());
     match outcome {

@@ -1,12 +1,12 @@
 //! One review, from its bytes to its answer.
 
-use super::{ReceivedReview, HttpError, HandlerState, offload};
+use super::{HandlerState, HttpError, ReceivedReview, offload};
 use crate::admission_response::AdmissionResponse;
+use crate::admission_review::{self, AdmissionRequest, AdmissionReview, AdmissionReviewError};
 use crate::deadline::{self, timeout_response};
-use crate::admission_review::{self, AdmissionReviewError, AdmissionRequest, AdmissionReview};
+use crate::request_view::LookupResults;
 use crate::route::{ReviewContext, ReviewOutcome, Route, has_user_rules, validate_by_users};
 use crate::trace::ReviewStep;
-use crate::request_view::LookupResults;
 use axum::body::Bytes;
 use lockkeeper_api::GROUP;
 use lockkeeper_policies::settings::Settings;
@@ -44,22 +44,22 @@ impl ReviewTask {
             return work.timeout_response();
         }
         let Some(judged) =
-            Self::evaluate_before(&work, server, LookupResults::new(), work.received.deadline).await?
+            Self::evaluate_before(&work, server, LookupResults::new(), work.received.deadline)
+                .await?
         else {
             return work.timeout_response();
         };
         let judged = match &work.received.app.live_lookup {
             Some(live) if !judged.missed_lookups.is_empty() => {
                 let lookup = work.received.trace.begin(ReviewStep::Lookup);
-                let fetched = live.fetch(judged.missed_lookups, work.received.deadline).await;
+                let fetched = live
+                    .fetch(judged.missed_lookups, work.received.deadline)
+                    .await;
                 lookup.end_with_lookups(&fetched);
                 // The API server may have taken all the time there was.
                 let reserve = &server.load.limits().reserve;
-                let deadline = deadline::for_retry(
-                    work.received.started,
-                    work.received.deadline,
-                    reserve,
-                );
+                let deadline =
+                    deadline::for_retry(work.received.started, work.received.deadline, reserve);
                 match Self::evaluate_before(&work, server, fetched, deadline).await? {
                     Some(judged) => judged,
                     // What the stores missed may exist: the first answer does not count.
@@ -97,11 +97,16 @@ impl ReviewTask {
             lookup_results: fetched,
         };
         let judged = review_at_endpoint(&basis, self.endpoint, &review, &request);
-        let is_last =
-            judged.missed_lookups.is_empty() || self.received.app.live_lookup.is_none() || !fetched.is_empty();
+        let is_last = judged.missed_lookups.is_empty()
+            || self.received.app.live_lookup.is_none()
+            || !fetched.is_empty();
         if is_last {
-            self.received.observer.record_review(&request, &judged.response);
-            self.received.trace.record_review(&request, &judged.response);
+            self.received
+                .observer
+                .record_review(&request, &judged.response);
+            self.received
+                .trace
+                .record_review(&request, &judged.response);
             self.log(&request, &judged.response);
         }
         Ok(judged)
@@ -109,10 +114,11 @@ impl ReviewTask {
 
     /// The time is over, and what was checked does not count.
     fn timeout_response(&self) -> Result<Bytes, HttpError> {
-        let uid = timeout_response::find_uid(self.received.body.bytes()).ok_or(AdmissionReviewError::NoUid)?;
+        let uid = timeout_response::find_uid(self.received.body.bytes())
+            .ok_or(AdmissionReviewError::NoUid)?;
         let waited = self.received.started.elapsed();
         self.received.trace.record_timeout(&uid);
-        tracing::warn!(%uid, question = ?self.endpoint, "the rules were not done in time");
+        tracing::warn!(%uid, endpoint = ?self.endpoint, "the rules were not done in time");
         Ok(timeout_response::encode(&uid, waited).into())
     }
 
@@ -127,7 +133,7 @@ impl ReviewTask {
                     namespace = %request.namespace,
                     name = %request.name,
                     operation = %request.operation,
-                    question = ?self.question,
+                    endpoint = ?self.endpoint,
                     rules = answer.denied_by(),
                     duration_ms,
                     $text

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 use tracing::debug;
 
-use super::requests::{self, OpenRequest, ConnectionRequests, TrackedBody};
+use super::requests::{self, ConnectionRequests, OpenRequest, TrackedBody};
 use super::{ConnectionLimits, ListenerState};
 use crate::tls;
 
@@ -176,7 +176,10 @@ fn cap_at_one_day(duration: Duration) -> Duration {
 struct ResponseStalled;
 
 /// Completes when the server closes and this client is not about to ask.
-async fn wait_for_close(closing: &mut watch::Receiver<()>, mut requests: watch::Receiver<ConnectionRequests>) {
+async fn wait_for_close(
+    closing: &mut watch::Receiver<()>,
+    mut requests: watch::Receiver<ConnectionRequests>,
+) {
     // An error means that the server is gone already.
     let _ = closing.changed().await;
     let asked = requests.wait_for(|requests| requests.has_received_any);

@@ -103,7 +103,10 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
 }
 
 /// Completes when the client has had no request open for longer than it may.
-pub(super) async fn wait_until_idle(mut requests: watch::Receiver<ConnectionRequests>, limits: &ConnectionLimits) {
+pub(super) async fn wait_until_idle(
+    mut requests: watch::Receiver<ConnectionRequests>,
+    limits: &ConnectionLimits,
+) {
     loop {
         let (any, open) = {
             let now = requests.borrow_and_update();
@@ -127,11 +130,16 @@ pub(super) async fn wait_until_idle(mut requests: watch::Receiver<ConnectionRequ
 }
 
 /// Completes when an answer has waited for longer than it may.
-pub(super) async fn wait_until_overdue(mut requests: watch::Receiver<ConnectionRequests>, limits: &ConnectionLimits) {
+pub(super) async fn wait_until_overdue(
+    mut requests: watch::Receiver<ConnectionRequests>,
+    limits: &ConnectionLimits,
+) {
     loop {
         let oldest = {
             let now = requests.borrow_and_update();
-            now.pending_responses.first_key_value().map(|(_, since)| *since)
+            now.pending_responses
+                .first_key_value()
+                .map(|(_, since)| *since)
         };
         let changed = requests.changed();
         let changed = match oldest {

@@ -1,9 +1,9 @@
 //! How the metrics with labels are made and registered.
 
 use super::KindLabel;
-use super::labels::{ConversionOutcome, HitAction, OperationLabel, AdmissionOutcome, ReviewPath};
-use super::fixed_family::{LabelValues, PolledMetric, FixedFamily};
-use crate::stores::{self, StoreReadiness, Store};
+use super::fixed_family::{FixedFamily, LabelValues, PolledMetric};
+use super::labels::{AdmissionOutcome, ConversionOutcome, HitAction, OperationLabel, ReviewPath};
+use crate::stores::{self, Store, StoreReadiness};
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_policies::index::Index;
 use prometheus_client::encoding::EncodeMetric;
@@ -16,7 +16,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 const OTHER_LABEL: &str = "other";
 
 /// Registers a series and gives back the handle to it.
-pub(super) fn register_family<M>(registry: &mut Registry, series: FixedFamily<M>) -> Arc<FixedFamily<M>>
+pub(super) fn register_family<M>(
+    registry: &mut Registry,
+    series: FixedFamily<M>,
+) -> Arc<FixedFamily<M>>
 where
     M: EncodeMetric + Send + Sync + 'static,
 {
@@ -37,7 +40,10 @@ pub(super) fn counter_family(
     register_family(registry, made)
 }
 
-pub(super) fn request_counters(registry: &mut Registry, kinds: &[KindLabel]) -> Arc<FixedFamily<Counter>> {
+pub(super) fn request_counters(
+    registry: &mut Registry,
+    kinds: &[KindLabel],
+) -> Arc<FixedFamily<Counter>> {
     let names = kinds.iter().map(|kind| kind.label.clone());
     let kind = ("kind", names.chain([OTHER_LABEL.to_owned()]).collect());
     counter_family(
@@ -62,7 +68,10 @@ pub(super) fn conversion_counters(registry: &mut Registry) -> Arc<FixedFamily<Co
     )
 }
 
-pub(super) fn rule_hit_counters(registry: &mut Registry, rules: &[&str]) -> Arc<FixedFamily<Counter>> {
+pub(super) fn rule_hit_counters(
+    registry: &mut Registry,
+    rules: &[&str],
+) -> Arc<FixedFamily<Counter>> {
     let ids = rules.iter().map(|id| (*id).to_owned()).collect();
     counter_family(
         registry,
@@ -73,7 +82,11 @@ pub(super) fn rule_hit_counters(registry: &mut Registry, rules: &[&str]) -> Arc<
 }
 
 /// The stores, as they are when somebody asks.
-pub(super) fn register_stores(registry: &mut Registry, index: &Arc<RwLock<Index>>, readiness: &StoreReadiness) {
+pub(super) fn register_stores(
+    registry: &mut Registry,
+    index: &Arc<RwLock<Index>>,
+    readiness: &StoreReadiness,
+) {
     let all: Vec<Store> = stores::stores(ForeignKinds::ALL).collect();
     let names = all.iter().map(|store| store.name.to_owned());
     let label = [("store", names.collect::<Vec<_>>())];

@@ -25,7 +25,7 @@ macro_rules! label {
             }
 
             /// The label with its values, in the order of the variants.
-            pub(super) fn label() -> series::Label {
+            pub(super) fn label() -> fixed_family::LabelValues {
                 ($label, Self::ALL.iter().map(|it| it.text().to_owned()).collect())
             }
 

@@ -1,9 +1,9 @@
 //! One request, from its head to its answer.
 
-use super::labels::{ConversionOutcome, OperationLabel, AdmissionOutcome, ReviewPath};
+use super::labels::{AdmissionOutcome, ConversionOutcome, OperationLabel, ReviewPath};
 use crate::admission_response::AdmissionResponse;
-use crate::app_state::AppState;
 use crate::admission_review::AdmissionRequest;
+use crate::app_state::AppState;
 use lockkeeper_policies::rule;
 use prometheus_client::metrics::counter::Counter;
 use std::sync::{Arc, OnceLock};
@@ -90,10 +90,18 @@ impl Drop for RequestObserver {
         let metrics = self.app.metrics();
         let path = self.path.place();
         let counter = if self.path == ReviewPath::Convert {
-            let result = self.conversion.get().copied().unwrap_or(ConversionOutcome::Error);
+            let result = self
+                .conversion
+                .get()
+                .copied()
+                .unwrap_or(ConversionOutcome::Error);
             metrics.conversions.get([result.place()])
         } else {
-            let unjudged = (metrics.kinds.len(), OperationLabel::Other, AdmissionOutcome::Error);
+            let unjudged = (
+                metrics.kinds.len(),
+                OperationLabel::Other,
+                AdmissionOutcome::Error,
+            );
             let (kind, operation, outcome) = self.review.get().copied().unwrap_or(unjudged);
             metrics
                 .requests

@@ -1,11 +1,11 @@
 //! The rules that users wrote. They see objects as they are sent, not as types; where none is about a kind,
 //! nothing is decoded for them.
 
-use super::{ReviewContext, ReviewOutcome, missing_object, request_identity, duplicate_key};
+use super::{ReviewContext, ReviewOutcome, duplicate_key, missing_object, request_identity};
 use crate::admission_response::AdmissionResponse;
-use crate::admission_review::{RequestKind, AdmissionRequest};
-use crate::trace::ReviewStep;
+use crate::admission_review::{AdmissionRequest, RequestKind};
 use crate::duplicate_keys::{self, DecodeError};
+use crate::trace::ReviewStep;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict};
 use lockkeeper_policies::rule::{Change, Operation};
 use lockkeeper_policies::user_rules::{self, KindName};
@@ -56,10 +56,17 @@ pub(crate) fn has_user_rules(basis: &ReviewContext<'_>, request: &AdmissionReque
 }
 
 /// Judges an object of a kind that has no type here.
-pub(crate) fn validate(basis: &ReviewContext<'_>, request: &AdmissionRequest<'_>, operation: Operation) -> ReviewOutcome {
+pub(crate) fn validate(
+    basis: &ReviewContext<'_>,
+    request: &AdmissionRequest<'_>,
+    operation: Operation,
+) -> ReviewOutcome {
     let mut verdict = Verdict::default();
     match run_user_rules(basis, request, operation, &mut verdict) {
-        Ok(()) => AdmissionResponse::from_verdict(&request.uid, request_identity(request), &verdict).into(),
+        Ok(()) => {
+            AdmissionResponse::from_verdict(&request.uid, request_identity(request), &verdict)
+                .into()
+        }
         Err(answer) => (*answer).into(),
     }
 }
@@ -73,7 +80,11 @@ fn kind_name<'a>(kind: &'a RequestKind<'a>) -> KindName<'a> {
     }
 }
 
-fn decode_value(raw: &RawValue, request: &AdmissionRequest<'_>, field: &str) -> Result<Value, Box<AdmissionResponse>> {
+fn decode_value(
+    raw: &RawValue,
+    request: &AdmissionRequest<'_>,
+    field: &str,
+) -> Result<Value, Box<AdmissionResponse>> {
     duplicate_keys::from_str(raw.get()).map_err(|fault| match fault {
         DecodeError::DuplicateKey(key) => duplicate_key(request, field, &key),
         DecodeError::Json(error) => {

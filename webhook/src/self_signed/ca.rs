@@ -6,7 +6,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
 use super::directory::{CERTIFICATE_MODE, CertificateDirectory, KEY_MODE};
-use super::{SelfSignedError, CA_CERTIFICATE, CA_KEY, CERTIFICATE, KEY, issue};
+use super::{CA_CERTIFICATE, CA_KEY, CERTIFICATE, KEY, SelfSignedError, issue};
 use crate::tls::{self, TlsError};
 
 /// A CA's certificate and the end of its validity.
@@ -19,7 +19,10 @@ pub(super) struct CaCertificate {
 
 impl CaCertificate {
     /// Reads `ca.crt`; `None` if the directory holds none of our files.
-    pub(super) fn read(directory: &CertificateDirectory, now_s: u64) -> Result<Option<Self>, SelfSignedError> {
+    pub(super) fn read(
+        directory: &CertificateDirectory,
+        now_s: u64,
+    ) -> Result<Option<Self>, SelfSignedError> {
         if !directory.has_file(CA_CERTIFICATE)? {
             for name in [CA_KEY, CERTIFICATE, KEY] {
                 if directory.has_file(name)? {
@@ -48,7 +51,10 @@ impl CaCertificate {
     }
 
     /// Makes a new CA and writes it down.
-    pub(super) fn create(directory: &CertificateDirectory, now_s: u64) -> Result<Self, SelfSignedError> {
+    pub(super) fn create(
+        directory: &CertificateDirectory,
+        now_s: u64,
+    ) -> Result<Self, SelfSignedError> {
         let (key, certificate, ends_s) = issue::issue_ca(now_s, issue::CA_VALIDITY_DAYS)?;
         // The key first: a new key beside an old `ca.crt` that is about to end is
         // made again at the next start, a new `ca.crt` with no key never could be.

@@ -80,7 +80,12 @@ impl CertificateDirectory {
 
     /// Replaces a file as a whole: readers see the old or the new content, also
     /// after a loss of power.
-    pub(super) fn write(&self, name: &str, mode: u32, content: &str) -> Result<(), SelfSignedError> {
+    pub(super) fn write(
+        &self,
+        name: &str,
+        mode: u32,
+        content: &str,
+    ) -> Result<(), SelfSignedError> {
         let path = self.file(name);
         let temporary = self.file(&format!(".{name}.new"));
         let written = self.replace(&path, &temporary, mode, content);

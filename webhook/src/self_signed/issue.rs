@@ -9,7 +9,7 @@ use rcgen::{
 };
 use rustls::pki_types::ServerName;
 
-use super::{SelfSignedError, DAY_S};
+use super::{DAY_S, SelfSignedError};
 
 /// How long a CA is good for unless somebody says otherwise.
 pub(crate) const CA_VALIDITY_DAYS: u64 = 3_650;
@@ -64,14 +64,19 @@ pub(crate) fn issue_serving_certificate(
 }
 
 /// What all certificates have: a subject and a validity.
-fn certificate_params(subject: &str, now_s: u64, ends_s: u64) -> Result<CertificateParams, SelfSignedError> {
+fn certificate_params(
+    subject: &str,
+    now_s: u64,
+    ends_s: u64,
+) -> Result<CertificateParams, SelfSignedError> {
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     let date = |at_s: u64| {
         let since = Duration::from_secs(at_s).try_into().ok()?;
         epoch.checked_add(since)
     };
     let mut params = CertificateParams::default();
-    params.not_before = date(now_s.saturating_sub(BACKDATE_S)).ok_or(SelfSignedError::ClockOutOfRange)?;
+    params.not_before =
+        date(now_s.saturating_sub(BACKDATE_S)).ok_or(SelfSignedError::ClockOutOfRange)?;
     params.not_after = date(ends_s).ok_or(SelfSignedError::ClockOutOfRange)?;
     params.distinguished_name = rcgen::DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, subject);

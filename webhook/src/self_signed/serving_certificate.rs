@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::ca::CaCertificate;
 use super::directory::{CERTIFICATE_MODE, CertificateDirectory, KEY_MODE};
-use super::{SelfSignedError, CA_CERTIFICATE, CERTIFICATE, DAY_S, KEY, RENEWAL_DAYS, issue};
+use super::{CA_CERTIFICATE, CERTIFICATE, DAY_S, KEY, RENEWAL_DAYS, SelfSignedError, issue};
 use crate::tls::{self, TlsError};
 
 /// True if what is there can be served: a client that trusts the CA accepts it

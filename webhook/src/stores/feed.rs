@@ -1,14 +1,16 @@
 //! From a watch into the index.
 
-use super::{StoreReadiness, Store};
+use super::{Store, StoreReadiness};
 use crate::error_chain::ErrorChain;
-use crate::watch_stream::{ABSENT_RETRY_SECONDS, is_kind_absent, restarting_watch, restarting_watch_if_installed};
+use crate::watch_stream::{
+    ABSENT_RETRY_SECONDS, is_kind_absent, restarting_watch, restarting_watch_if_installed,
+};
 use futures_util::{Stream, StreamExt};
 use kube::Resource;
 use kube::runtime::watcher::{Event, Result as WatchResult};
+use lockkeeper_policies::cluster_view::ObjectName;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
-use lockkeeper_policies::cluster_view::ObjectName;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
@@ -40,7 +42,13 @@ pub(super) fn spawn<K, S>(
     let feed = feed.clone();
     tokio::spawn(async move {
         if store.is_optional {
-            feed_index(store, restarting_watch_if_installed(watch), &feed, &facts_of).await;
+            feed_index(
+                store,
+                restarting_watch_if_installed(watch),
+                &feed,
+                &facts_of,
+            )
+            .await;
         } else {
             feed_index(store, restarting_watch(watch), &feed, &facts_of).await;
         }

@@ -5,8 +5,8 @@ use kube::Resource;
 use kube::core::DynamicObject;
 use kube::discovery::ApiResource;
 use lockkeeper_api::config::ForeignKinds;
-use lockkeeper_policies::facts;
 use lockkeeper_policies::cohort_trees::Project;
+use lockkeeper_policies::facts;
 use serde::de::DeserializeOwned;
 
 const fn store(name: &'static str, kind: IndexedKind) -> Store {
@@ -21,7 +21,10 @@ const CLUSTER_QUEUES: Store = store(
     "clusterqueues.kueue.x-k8s.io",
     IndexedKind::ClusterQueue(Project::Kueue),
 );
-const COHORTS: Store = store("cohorts.kueue.x-k8s.io", IndexedKind::Cohort(Project::Kueue));
+const COHORTS: Store = store(
+    "cohorts.kueue.x-k8s.io",
+    IndexedKind::Cohort(Project::Kueue),
+);
 const RESOURCE_FLAVORS: Store = store(
     "resourceflavors.kueue.x-k8s.io",
     IndexedKind::ResourceFlavor(Project::Kueue),

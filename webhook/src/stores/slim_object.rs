@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 #[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "Spec: Deserialize<'de> + Default, Status: Deserialize<'de>"))]
 pub(super) struct SlimObject<K, Spec = (), Status = ()> {
-    #[serde(default, deserialize_with = "metadata")]
+    #[serde(default, deserialize_with = "deserialize_metadata")]
     pub(super) metadata: ObjectMeta,
     #[serde(default)]
     pub(super) spec: Spec,
@@ -77,7 +77,9 @@ struct SlimMetadata {
     resource_version: Option<String>,
 }
 
-fn deserialize_metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+fn deserialize_metadata<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<ObjectMeta, D::Error> {
     let used = SlimMetadata::deserialize(deserializer)?;
     Ok(ObjectMeta {
         name: used.name,

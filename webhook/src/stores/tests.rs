@@ -6,12 +6,12 @@
     reason = "tests fail by panicking"
 )]
 
-use super::feed::{feed_index, lock_for_change, apply_event};
+use super::feed::{apply_event, feed_index, lock_for_change};
 use super::*;
 use futures_util::{FutureExt, stream};
 use kube::runtime::watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
 use kube::runtime::watcher::{Event, Result as WatchResult};
-use lockkeeper_policies::cluster_view::{Lookup, PreemptibleLabel, ClusterView};
+use lockkeeper_policies::cluster_view::{ClusterView, Lookup, PreemptibleLabel};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -254,7 +254,10 @@ fn absent() -> watcher::Error {
 
 /// Which stores are waited for when the watch of a kind has come to these results; the kind may be missing if
 /// `is_optional`.
-async fn unready_stores(is_optional: bool, results: Vec<WatchResult<Event<PriorityClass>>>) -> usize {
+async fn unready_stores(
+    is_optional: bool,
+    results: Vec<WatchResult<Event<PriorityClass>>>,
+) -> usize {
     let optional = Store {
         is_optional,
         ..PRIORITY_CLASSES
@@ -271,7 +274,10 @@ async fn unready_stores(is_optional: bool, results: Vec<WatchResult<Event<Priori
 #[tokio::test]
 async fn optional_kind_is_not_waited_for() {
     assert_eq!(unready_stores(true, vec![Ok(Init), Err(absent())]).await, 0);
-    assert_eq!(unready_stores(false, vec![Ok(Init), Err(absent())]).await, 1);
+    assert_eq!(
+        unready_stores(false, vec![Ok(Init), Err(absent())]).await,
+        1
+    );
     // What fails in another way may be there.
     let broken = || Err(watcher::Error::NoResourceVersion);
     assert_eq!(unready_stores(true, vec![Ok(Init), broken()]).await, 1);
@@ -325,7 +331,8 @@ fn foreign_object_is_decoded_leniently_or_skipped() {
         (queue.metadata.name.as_deref(), &*queue.spec.cohort_name),
         (Some("q"), "c")
     );
-    let class: kueue::WorkloadPriorityClass = foreign::decode_lenient(&object(json!({"value": 7}))).unwrap();
+    let class: kueue::WorkloadPriorityClass =
+        foreign::decode_lenient(&object(json!({"value": 7}))).unwrap();
     assert_eq!(class.value, 7);
     let quota: koordinator::ElasticQuota = foreign::decode_lenient(&object(json!({}))).unwrap();
     assert_eq!(quota.parent(), "p", "labels are part of it");

@@ -63,7 +63,10 @@ impl ClientAuth {
     }
 
     fn current_ca(&self) -> Arc<ClientCa> {
-        let current = self.client_ca.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self
+            .client_ca
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
     }
 
@@ -116,7 +119,10 @@ impl Reloadable for ClientAuth {
             return Ok(false);
         }
         let new = build_client_ca(certificates, &self.ca)?;
-        let mut current = self.client_ca.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self
+            .client_ca
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         *current = Arc::new(new);
         Ok(true)
     }

@@ -135,7 +135,12 @@ impl FileChanges {
             () = self.event_received.notified() => {}
             () = sleep(self.watch_mode.poll) => return,
         }
-        let quiet = async { while timeout(QUIET_PERIOD, self.event_received.notified()).await.is_ok() {} };
+        let quiet = async {
+            while timeout(QUIET_PERIOD, self.event_received.notified())
+                .await
+                .is_ok()
+            {}
+        };
         // Busy or quiet, it is time then.
         let _ = timeout(QUIET_WAIT_MAX, quiet).await;
     }

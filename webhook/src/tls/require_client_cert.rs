@@ -45,7 +45,11 @@ pub(super) fn require_client_cert(router: Router, status: CertificateStatus) -> 
     router.layer(middleware::from_fn_with_state(status, check_client_cert))
 }
 
-async fn check_client_cert(State(status): State<CertificateStatus>, request: Request, next: Next) -> Response {
+async fn check_client_cert(
+    State(status): State<CertificateStatus>,
+    request: Request,
+    next: Next,
+) -> Response {
     let peer = request.extensions().get::<Peer>();
     let certified = peer.is_some_and(|peer| peer.has_certificate);
     if certified || UNAUTHENTICATED_PATHS.contains(&request.uri().path()) {

@@ -15,10 +15,10 @@ use rustls::server::{NoClientAuth, NoServerSessionStorage, ServerSessionMemoryCa
 use rustls::sign::CertifiedKey;
 use tracing::error;
 
-use super::client_auth::{ClientVerification, ClientAuth};
-use super::server_cert::{ServerCert, ServerCertFiles, CertSlot};
-use super::reload::{Reloader, ReloadTarget};
+use super::client_auth::{ClientAuth, ClientVerification};
 use super::file_watcher::{FileChanges, WatchMode};
+use super::reload::{ReloadTarget, Reloader};
+use super::server_cert::{CertSlot, ServerCert, ServerCertFiles};
 use super::{ALPN_H2, ALPN_HTTP1, CertificateStatus, TlsError, TlsOptions, require_client_cert};
 
 /// Sessions kept for resumption. The callers are a few API servers; the rest is slack.
@@ -136,9 +136,15 @@ impl ServerTls {
     }
 
     /// [`Self::watch`] with another way to notice changes.
-    pub fn watch_with(&self, watching: WatchMode) -> impl Future<Output = Infallible> + Send + use<> {
+    pub fn watch_with(
+        &self,
+        watching: WatchMode,
+    ) -> impl Future<Output = Infallible> + Send + use<> {
         let files = self.files.iter().map(|files| Arc::clone(files) as _);
-        let clients = self.client_auth.iter().map(|clients| Arc::clone(clients) as _);
+        let clients = self
+            .client_auth
+            .iter()
+            .map(|clients| Arc::clone(clients) as _);
         let sources: Vec<_> = files.chain(clients).map(ReloadTarget::new).collect();
         let files: Vec<PathBuf> = sources.iter().flat_map(|it| it.source.files()).collect();
         let reloader = Arc::new(Reloader {

@@ -2,10 +2,10 @@
 
 use super::ReviewStep;
 use crate::admission_response::AdmissionResponse;
+use crate::admission_review::AdmissionRequest;
 use crate::app_state::AppState;
 use crate::conversion_review;
-use crate::admission_review::AdmissionRequest;
-use crate::metrics::{ConversionOutcome, AdmissionOutcome, ReviewPath};
+use crate::metrics::{AdmissionOutcome, ConversionOutcome, ReviewPath};
 use crate::request_view::LookupResults;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use lockkeeper_policies::cluster_view::Lookup;
@@ -124,7 +124,11 @@ impl ReviewTrace {
     }
 
     /// This is what came of a conversion review.
-    pub(crate) fn record_conversion(&self, request: &conversion_review::ConversionRequest<'_>, result: ConversionOutcome) {
+    pub(crate) fn record_conversion(
+        &self,
+        request: &conversion_review::ConversionRequest<'_>,
+        result: ConversionOutcome,
+    ) {
         let result = match result {
             ConversionOutcome::Converted => "converted",
             ConversionOutcome::Rejected => "refused",
@@ -133,7 +137,10 @@ impl ReviewTrace {
         let objects = i64::try_from(request.count()).unwrap_or(i64::MAX);
         self.set_attributes([
             KeyValue::new("conversion.uid", truncated_text(&request.uid)),
-            KeyValue::new("conversion.desired_api_version", truncated_text(&request.desired_version)),
+            KeyValue::new(
+                "conversion.desired_api_version",
+                truncated_text(&request.desired_version),
+            ),
             KeyValue::new("conversion.objects", objects),
             KeyValue::new("conversion.result", result),
         ]);

@@ -4,7 +4,9 @@ use axum::http::StatusCode;
 use lockkeeper_webhook::load_shedding::LoadLimits;
 use serde_json::json;
 
-use crate::{BODY_LIMIT_BYTES, Server, assert_failed, api_version, offline, older, reservation, review};
+use crate::{
+    BODY_LIMIT_BYTES, Server, api_version, assert_failed, offline, older, reservation, review,
+};
 
 /// Large bodies are those above this.
 const LIGHT_BODY_MAX_BYTES: usize = 16 * 1024;
@@ -67,7 +69,9 @@ async fn conversion_over_limits_is_rejected() {
             ..LoadLimits::default()
         },
     );
-    let body = review(&api_version("v1"), &json!([])).to_string().into_bytes();
+    let body = review(&api_version("v1"), &json!([]))
+        .to_string()
+        .into_bytes();
     let (status, told) = full.post("/convert", body).await;
     assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
     assert!(told.contains("try again in 1 s"), "{told}");

@@ -128,7 +128,9 @@ async fn converted_objects_keep_order() {
         "spec": {"user": "bo", "duration": "60s", "guarantee": "Guaranteed", "cpu": "2"},
     });
     let objects = json!([older("a"), newer("b"), newest, older("d")]);
-    let answer = server.review(&review(&api_version("v1beta1"), &objects)).await;
+    let answer = server
+        .review(&review(&api_version("v1beta1"), &objects))
+        .await;
     assert_eq!(answer["result"], json!({"status": "Success"}));
     let all = answer["convertedObjects"].as_array().unwrap();
     let names: Vec<_> = all
@@ -255,7 +257,9 @@ async fn failure_message_is_truncated() {
     let server = Server::new();
     let mut wrong = older("a");
     wrong["spec"]["mode"] = "x".repeat(10_000).into();
-    let answer = server.review(&review(&api_version("v1"), &json!([wrong]))).await;
+    let answer = server
+        .review(&review(&api_version("v1"), &json!([wrong])))
+        .await;
     let message = answer["result"]["message"].as_str().unwrap();
     assert!(message.starts_with("request.objects[0]: Reservation \"team/a\""));
     assert!(message.ends_with('…') && message.chars().count() == 2_048);
@@ -265,7 +269,8 @@ async fn failure_message_is_truncated() {
 async fn foreign_annotation_is_ignored() {
     let server = Server::new();
     let mut object = older("a");
-    object["metadata"]["annotations"] = json!({format!("{PRESERVED_ANNOTATION_PREFIX}a"): "garbage", "other": "stays"});
+    object["metadata"]["annotations"] =
+        json!({format!("{PRESERVED_ANNOTATION_PREFIX}a"): "garbage", "other": "stays"});
     let answer = server
         .review(&review(&api_version("v1beta1"), &json!([object])))
         .await;

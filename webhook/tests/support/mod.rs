@@ -6,16 +6,16 @@ use http_body_util::BodyExt;
 use hyper::client::conn::{http1, http2};
 use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_webhook::app_state::AppState;
-use lockkeeper_webhook::self_signed::{self, CertificatePaths};
 use lockkeeper_webhook::http::router_with;
-use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
-use lockkeeper_webhook::listener::{DrainReport, ConnectionLimits, serve};
+use lockkeeper_webhook::listener::{ConnectionLimits, DrainReport, serve};
 use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use lockkeeper_webhook::readiness::{Health, drain_delay};
+use lockkeeper_webhook::self_signed::{self, CertificatePaths};
 use lockkeeper_webhook::stores::StoreReadiness;
 use lockkeeper_webhook::tls::{TlsOptions, server_config};
 use rustls::crypto::aws_lc_rs;
@@ -93,12 +93,21 @@ impl Webhook {
             source,
             BODY_LIMIT_BYTES,
         );
-        let (load, health) = (Arc::new(LoadShedder::new(plan.bounds)), Arc::new(plan.health));
+        let (load, health) = (
+            Arc::new(LoadShedder::new(plan.bounds)),
+            Arc::new(plan.health),
+        );
         let router = router_with(Arc::new(app), Arc::clone(&load), Arc::clone(&health));
         let stop = Arc::new(Notify::new());
         let told = Arc::clone(&stop).notified_owned();
         let shutdown = drain_delay(Arc::clone(&health), told, plan.delay);
-        let task = tokio::spawn(serve(tcp, tls, router, ConnectionLimits::default(), shutdown));
+        let task = tokio::spawn(serve(
+            tcp,
+            tls,
+            router,
+            ConnectionLimits::default(),
+            shutdown,
+        ));
         Self {
             address,
             files,

@@ -153,8 +153,16 @@ fn patterns_match_paths() {
         item: "x".to_owned(),
     };
     let at = [field("spec"), field("a.b"), item, field("zone")];
-    assert!(matches_path("spec.*.*.zone", &at) && matches_prefix("spec.*.*", &at) && matches_prefix("spec", &at));
-    assert!(!matches_path("spec.*.*", &at) && !matches_prefix("spec.*.x", &at) && !matches_prefix("status", &at));
+    assert!(
+        matches_path("spec.*.*.zone", &at)
+            && matches_prefix("spec.*.*", &at)
+            && matches_prefix("spec", &at)
+    );
+    assert!(
+        !matches_path("spec.*.*", &at)
+            && !matches_prefix("spec.*.x", &at)
+            && !matches_prefix("status", &at)
+    );
     assert!(!matches_prefix("spec.*.*.zone.more", &at));
     assert_eq!(format_path(&at), "spec.a.b[x].zone");
 }

@@ -3,8 +3,8 @@
 //! Every field is either in what comes out or named as lost. What neither project knows is kept: the schema of
 //! lockkeeper's kind says what it is.
 
-mod metadata;
 mod dropped_fields;
+mod metadata;
 
 use super::{FORMER_VERSION, GROUP, VERSION, upgrade};
 use crate::field_path::{FieldPath, unescaped};
@@ -94,11 +94,17 @@ pub fn convert(object: &Value) -> Option<KueueConversion> {
     };
     if !dropped_fields::CONVERTIBLE_KINDS.contains(&kind) {
         let advice = dropped_fields::kind_advice(kind);
-        return Some(KueueConversion::unconvertible(FieldPath::new("kind"), advice));
+        return Some(KueueConversion::unconvertible(
+            FieldPath::new("kind"),
+            advice,
+        ));
     }
     if ![VERSION, FORMER_VERSION].contains(&version) {
         let advice = "only v1beta1 and v1beta2 are converted; let Kueue convert it first";
-        return Some(KueueConversion::unconvertible(FieldPath::new("apiVersion"), advice));
+        return Some(KueueConversion::unconvertible(
+            FieldPath::new("apiVersion"),
+            advice,
+        ));
     }
     if kind == "WorkloadPriorityClass"
         && let Some((field, advice)) = priority_class_obstacle(object)
@@ -162,7 +168,11 @@ fn convert_priority_class(object: &mut Value, version: &str, out: &mut KueueConv
         let source = spec.remove("priorityClassSource");
         let source = source.as_ref().and_then(Value::as_str);
         let is_class = source.is_some_and(|it| PRIORITY_CLASS_SOURCES.contains(&it));
-        if !is_class && spec.remove("priorityClassName").is_some_and(|it| has_content(&it)) {
+        if !is_class
+            && spec
+                .remove("priorityClassName")
+                .is_some_and(|it| has_content(&it))
+        {
             let advice = "Kueue takes no notice of it without priorityClassSource; remove it";
             out.drop_field(FieldPath::new("spec.priorityClassName"), advice);
         }

@@ -1,7 +1,7 @@
 //! What an object does not say, and what that means.
 
-use super::super::spans::YamlTree;
 use super::super::source::{Document, ParsedSource};
+use super::super::spans::YamlTree;
 use super::{Edit, Fixer, apply_if_equivalent, schema_violations, yaml_insert};
 use lockkeeper_api::field_path::FieldPath;
 use serde::de::IgnoredAny;
@@ -35,7 +35,10 @@ struct DefaultsPlan {
 
 /// The text with the defaults of all objects filled in, how many, and those that cannot be. An object whose shape is
 /// wrong is left alone: a default beside a misspelt field would hide what was meant.
-pub(super) fn add_defaults(mender: &Fixer, source: ParsedSource) -> (String, usize, Vec<FieldPath>) {
+pub(super) fn add_defaults(
+    mender: &Fixer,
+    source: ParsedSource,
+) -> (String, usize, Vec<FieldPath>) {
     let mut tree = None;
     let mut plans: Vec<DefaultsPlan> = Vec::with_capacity(source.documents.len());
     for document in &source.documents {
@@ -85,7 +88,11 @@ pub(super) fn add_defaults(mender: &Fixer, source: ParsedSource) -> (String, usi
 }
 
 /// The source with these plans carried out, if it reads as it is meant.
-fn apply_plans(source: &ParsedSource, plans: &[DefaultsPlan], chosen: &BTreeSet<usize>) -> Option<ParsedSource> {
+fn apply_plans(
+    source: &ParsedSource,
+    plans: &[DefaultsPlan],
+    chosen: &BTreeSet<usize>,
+) -> Option<ParsedSource> {
     let mut edits = Vec::new();
     let mut meant = Vec::with_capacity(plans.len());
     for (at, (plan, document)) in plans.iter().zip(&source.documents).enumerate() {
@@ -138,7 +145,8 @@ fn plan_document(
         let fields = fields.map(|name| it.parent.clone().named(name.as_str()));
         let pointer = it.parent.pointer();
         let mapping = tree.mapping(document.number, &format!("{}{pointer}", document.pointer));
-        let edits = mapping.and_then(|mapping| yaml_insert::insertion_edits(text, &mapping, &it.fields, *is_json));
+        let edits = mapping
+            .and_then(|mapping| yaml_insert::insertion_edits(text, &mapping, &it.fields, *is_json));
         match (edits, plan.expected.pointer_mut(&pointer)) {
             (Some(edits), Some(Value::Object(known))) => {
                 plan.edits.extend(edits);

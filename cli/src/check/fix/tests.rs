@@ -1,8 +1,8 @@
 //! Files as they are and as they should be.
 
 use super::{Fixer, replace_file};
-use crate::check::rule_selection::RuleSelection;
 use crate::check::kinds::{self, KindRegistry};
+use crate::check::rule_selection::RuleSelection;
 use crate::check::source::ParsedSource;
 use lockkeeper_api::config::Config;
 use lockkeeper_policies::facts;
@@ -41,7 +41,10 @@ fn fix_text(before: &str) -> (String, Vec<String>) {
     assert_eq!(mend(&once.after).after, once.after);
     (
         once.after,
-        once.skipped_fields.iter().map(ToString::to_string).collect(),
+        once.skipped_fields
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
     )
 }
 

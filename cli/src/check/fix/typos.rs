@@ -1,8 +1,8 @@
 //! Words that are misspelt.
 
 use super::super::kinds::KindRegistry;
-use super::super::spans::YamlTree;
 use super::super::source::{Document, ParsedSource};
+use super::super::spans::YamlTree;
 use super::{apply_if_equivalent, schema_violations};
 use lockkeeper_api::field_path::unescaped;
 use lockkeeper_policies::schema::{Correction, MisspeltPart, StructuralSchema};
@@ -46,7 +46,10 @@ fn is_safe(structure: &StructuralSchema, value: &Value, correction: &Correction)
     if apply_correction(&mut after, correction).is_none() {
         return false;
     }
-    let (before, after) = (schema_violations(structure, value.clone()), schema_violations(structure, after));
+    let (before, after) = (
+        schema_violations(structure, value.clone()),
+        schema_violations(structure, after),
+    );
     after.len() < before.len() && after.iter().all(|it| before.contains(it))
 }
 
@@ -54,7 +57,9 @@ fn is_safe(structure: &StructuralSchema, value: &Value, correction: &Correction)
 fn apply_correction(value: &mut Value, correction: &Correction) -> Option<()> {
     let pointer = correction.field.pointer();
     match correction.part {
-        MisspeltPart::Value => *value.pointer_mut(&pointer)? = correction.suggestion.as_str().into(),
+        MisspeltPart::Value => {
+            *value.pointer_mut(&pointer)? = correction.suggestion.as_str().into()
+        }
         MisspeltPart::Name => {
             let (above, name) = pointer.rsplit_once('/')?;
             let name = unescaped(name);

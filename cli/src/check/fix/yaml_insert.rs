@@ -1,7 +1,7 @@
 //! Writing fields into a mapping the way that its other fields are written.
 
-use super::super::spans::{LastEntry, Mapping};
 use super::super::fast_parse;
+use super::super::spans::{LastEntry, Mapping};
 use super::Edit;
 use serde_json::{Map, Value};
 
@@ -28,7 +28,12 @@ pub(super) fn insertion_edits(
     is_json: bool,
 ) -> Option<Vec<Edit>> {
     match (mapping.brackets, &mapping.last) {
-        (None, last) => Some(vec![insert_into_block(text, mapping, last.as_ref()?, fields)?]),
+        (None, last) => Some(vec![insert_into_block(
+            text,
+            mapping,
+            last.as_ref()?,
+            fields,
+        )?]),
         (Some(brackets), None) => Some(vec![insert_into_empty(text, brackets, fields, is_json)?]),
         (Some((_, close)), Some(last)) => insert_into_flow(text, last, close, fields, is_json),
     }

@@ -4,8 +4,8 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::defaulting::Defaults;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict, review};
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::rule::Context;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 
 /// What rules find, or why they cannot be asked.
@@ -48,7 +48,10 @@ fn apply_spec_defaults(object: &Value, defaults: &Defaults) -> Option<Value> {
     Some(object)
 }
 
-pub(super) fn compute_defaults<T: ValidatedKind>(object: &Value, context: &Context<'_>) -> Defaults {
+pub(super) fn compute_defaults<T: ValidatedKind>(
+    object: &Value,
+    context: &Context<'_>,
+) -> Defaults {
     let object = T::deserialize(object);
     object.map_or_else(
         |_| Defaults::default(),

@@ -31,7 +31,9 @@ impl SchemaSource {
                 let made = || StructuralSchema::new(&own.schema).ok();
                 own.structure.get_or_init(made).as_ref()
             }
-            Self::Kueue { kind, version } => lockkeeper_policies::kueue::structural_schema(kind, version),
+            Self::Kueue { kind, version } => {
+                lockkeeper_policies::kueue::structural_schema(kind, version)
+            }
         }
     }
 }

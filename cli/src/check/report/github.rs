@@ -1,6 +1,6 @@
 //! Workflow commands that GitHub shows beside the lines.
 
-use super::{Format, CheckedFile, ExceptionStatus, Severity};
+use super::{CheckedFile, ExceptionStatus, Format, Severity};
 
 pub(super) struct Github;
 
@@ -10,10 +10,19 @@ impl Format for Github {
             Ok(objects) => objects,
             Err(it) => {
                 let severity = Severity::Error;
-                return annotation(severity, &judged.name, it.location, "unreadable", &it.message);
+                return annotation(
+                    severity,
+                    &judged.name,
+                    it.location,
+                    "unreadable",
+                    &it.message,
+                );
             }
         };
-        let told = objects.objects.iter().flat_map(super::ReportedObject::unsuppressed);
+        let told = objects
+            .objects
+            .iter()
+            .flat_map(super::ReportedObject::unsuppressed);
         told.map(|it| {
             let place = it.location.map(|it| (it.line, it.column));
             let text = it.finding.text();

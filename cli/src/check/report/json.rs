@@ -1,6 +1,6 @@
 //! For programs: findings and a summary.
 
-use super::{Format, CheckedFile, ReportedObject, ExceptionStatus, Tally, ReportedFinding};
+use super::{CheckedFile, ExceptionStatus, Format, ReportedFinding, ReportedObject, Tally};
 use crate::check::source::ReadError;
 use serde_json::{Value, json};
 
@@ -17,7 +17,8 @@ impl Format for Json {
             Err(problem) => vec![read_error_json(name, problem)],
             Ok(objects) => {
                 let objects = objects.objects.iter();
-                let all = objects.flat_map(|object| object.unsuppressed().map(move |it| (object, it)));
+                let all =
+                    objects.flat_map(|object| object.unsuppressed().map(move |it| (object, it)));
                 all.map(|(object, told)| finding_json(name, object, told))
                     .collect()
             }
@@ -42,7 +43,11 @@ impl Format for Json {
         let exceptions = if tally.exception_statuses.is_empty() {
             String::new()
         } else {
-            let all: Vec<Value> = tally.exception_statuses.iter().map(ExceptionStatus::json).collect();
+            let all: Vec<Value> = tally
+                .exception_statuses
+                .iter()
+                .map(ExceptionStatus::json)
+                .collect();
             format!("\"exceptions\": {},\n  ", indented(&Value::from(all), 2))
         };
         format!("{end}],\n  {exceptions}\"summary\": {summary}\n}}\n")

@@ -1,6 +1,6 @@
 //! For what reads the reports of tests: a suite for each file, a case for each object.
 
-use super::{Format, CheckedFile, ReportedObject, FileObjects, Severity, ReportedFinding};
+use super::{CheckedFile, FileObjects, Format, ReportedFinding, ReportedObject, Severity};
 use std::fmt::Write as _;
 
 pub(super) struct Junit {
@@ -51,7 +51,8 @@ impl Junit {
     }
 
     fn write_suite(&self, out: &mut String, file: &str, objects: &FileObjects) {
-        let is_bad = |object: &&ReportedObject| object.unsuppressed().any(|it| it.severity >= self.fail_on);
+        let is_bad =
+            |object: &&ReportedObject| object.unsuppressed().any(|it| it.severity >= self.fail_on);
         let failures = objects.objects.iter().filter(is_bad).count();
         let (name, tests) = (escape_xml(file), objects.objects.len());
         let _ = writeln!(

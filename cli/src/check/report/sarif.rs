@@ -1,7 +1,7 @@
 //! SARIF 2.1.0, as services that show what analyzers found read it.
 
 use super::json::{indented, items, with_field};
-use super::{Format, CheckedFile, ReportedObject, Tally, ReportedFinding};
+use super::{CheckedFile, Format, ReportedFinding, ReportedObject, Tally};
 use crate::check::source::Identity;
 use lockkeeper_api::config::Action;
 use lockkeeper_policies::finding::Finding;

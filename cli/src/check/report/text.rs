@@ -1,9 +1,12 @@
 //! For people: the place, the line, and what to do.
 
-use super::{Format, CheckedFile, FileObjects, ExceptionStatus, Tally, SourceText, ReportedFinding, pluralize};
+use super::{
+    CheckedFile, ExceptionStatus, FileObjects, Format, ReportedFinding, SourceText, Tally,
+    pluralize,
+};
 use crate::check::Severity;
-use crate::check::spans::SourceLocation;
 use crate::check::source::Identity;
+use crate::check::spans::SourceLocation;
 use anstyle::{AnsiColor, Effects, Style};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthChar;
@@ -55,13 +58,21 @@ impl TextFormat {
         Self { palette, is_stored }
     }
 
-    fn write_finding(&self, out: &mut String, file: &str, objects: &FileObjects, told: (&Identity, &ReportedFinding)) {
+    fn write_finding(
+        &self,
+        out: &mut String,
+        file: &str,
+        objects: &FileObjects,
+        told: (&Identity, &ReportedFinding),
+    ) {
         let (identity, told) = told;
         let (palette, rule) = (&self.palette, &told.finding.rule);
         let (bold, help) = (palette.location, palette.help);
         let style = palette.for_severity(told.severity);
         let word = told.severity.word();
-        let at = told.location.map(|it| format!(":{}:{}", it.line, it.column));
+        let at = told
+            .location
+            .map(|it| format!(":{}:{}", it.line, it.column));
         let at = at.unwrap_or_default();
         let object = if self.is_stored {
             identity.kind.clone()
@@ -86,7 +97,13 @@ impl TextFormat {
     }
 
     /// The line, with the field underlined.
-    fn write_excerpt(&self, out: &mut String, text: &SourceText, place: SourceLocation, style: Style) {
+    fn write_excerpt(
+        &self,
+        out: &mut String,
+        text: &SourceText,
+        place: SourceLocation,
+        style: Style,
+    ) {
         let Some(line) = text.line(place.line) else {
             return;
         };
@@ -126,7 +143,12 @@ impl Format for TextFormat {
             Ok(objects) => {
                 for object in &objects.objects {
                     for told in object.unsuppressed() {
-                        self.write_finding(&mut out, &judged.name, objects, (&object.identity, told));
+                        self.write_finding(
+                            &mut out,
+                            &judged.name,
+                            objects,
+                            (&object.identity, told),
+                        );
                     }
                 }
             }

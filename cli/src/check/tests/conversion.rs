@@ -1,8 +1,8 @@
 //! Kueue's objects, judged as lockkeeper's.
 
 use super::run;
-use crate::check::rule_selection::RuleSelection;
 use crate::check::kinds::KindRegistry;
+use crate::check::rule_selection::RuleSelection;
 use lockkeeper_api::foreign::kueue::convert;
 use serde_json::{Value, json};
 use std::fs;

@@ -204,7 +204,10 @@ mod tests {
         assert!(is_enabled(environment(&[])));
         assert!(is_enabled(environment(&[("OTEL_SDK_DISABLED", "false")])));
         assert!(!is_enabled(environment(&[("OTEL_SDK_DISABLED", "True")])));
-        assert!(!is_enabled(environment(&[("OTEL_TRACES_EXPORTER", "none")])));
+        assert!(!is_enabled(environment(&[(
+            "OTEL_TRACES_EXPORTER",
+            "none"
+        )])));
         assert!(is_enabled(environment(&[("OTEL_TRACES_EXPORTER", "otlp")])));
     }
 }

@@ -11,12 +11,12 @@ use crate::definitions::plain_definitions;
 use kube_cel::KubeCelExt;
 use kube_cel::cel::{Context as Cel, Program, Value as Said};
 use lockkeeper_api::{ClusterQueue, ResourceFlavor, Workload};
-use lockkeeper_policies::validated_kind::ValidatedKind;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::Context;
-use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::schema::StructuralSchema;
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Map, Value, json};
 
 /// The schema of a kind of lockkeeper's.
@@ -177,7 +177,9 @@ fn defaulted_kinds_have_mutating_policies() {
     let own = kinds
         .iter()
         .filter(|it| it.own && !it.defaulted_on.is_empty());
-    let own: Vec<(&str, usize)> = own.map(|it| (it.kind.as_str(), it.cel_defaults.len())).collect();
+    let own: Vec<(&str, usize)> = own
+        .map(|it| (it.kind.as_str(), it.cel_defaults.len()))
+        .collect();
     assert_eq!(
         own,
         [("ClusterQueue", 4), ("ResourceFlavor", 1), ("Workload", 2)]

@@ -1,7 +1,7 @@
 //! Names, scope, conversion.
 
 use super::with_effect;
-use crate::diff::{Change, Code, Effect, StoredObjectsEffect};
+use crate::diff::{Change, ChangeCode, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,
 };
@@ -18,7 +18,7 @@ pub(super) fn compare(
         changes.push(Change::for_definition(
             name,
             "spec.scope",
-            Code::ScopeChanged,
+            ChangeCode::ScopeChanged,
             what,
         ));
     }
@@ -31,7 +31,7 @@ pub(super) fn compare(
     if keeps(old.preserve_unknown_fields) && !keeps(new.preserve_unknown_fields) {
         let what = "unknown fields are no longer kept".to_owned();
         let field = "spec.preserveUnknownFields";
-        let change = Change::for_definition(name, field, Code::PruningBegun, what);
+        let change = Change::for_definition(name, field, ChangeCode::PruningBegun, what);
         changes.push(Change {
             stored: StoredObjectsEffect::Dropped,
             ..with_effect(change, Effect::Narrower)
@@ -67,7 +67,7 @@ fn identity(
     let other = pairs.into_iter().filter(|(_, old, new)| old != new);
     let changes = other.map(|(field, old, new)| {
         let what = format!("it is {new}, it was {old}");
-        Change::for_definition(name, field, Code::NamesChanged, what)
+        Change::for_definition(name, field, ChangeCode::NamesChanged, what)
     });
     changes.collect()
 }
@@ -81,13 +81,13 @@ fn aliases(
     let lists = [
         (
             "spec.names.shortNames",
-            Code::ShortNameRemoved,
+            ChangeCode::ShortNameRemoved,
             old.short_names.as_deref().unwrap_or_default(),
             new.short_names.as_deref().unwrap_or_default(),
         ),
         (
             "spec.names.categories",
-            Code::CategoryRemoved,
+            ChangeCode::CategoryRemoved,
             old.categories.as_deref().unwrap_or_default(),
             new.categories.as_deref().unwrap_or_default(),
         ),
@@ -99,7 +99,12 @@ fn aliases(
         }
         for alias in new.iter().filter(|it| !old.contains(it)) {
             let what = format!("{alias} is new");
-            changes.push(Change::for_definition(name, field, Code::AliasAdded, what));
+            changes.push(Change::for_definition(
+                name,
+                field,
+                ChangeCode::AliasAdded,
+                what,
+            ));
         }
     }
     changes
@@ -117,11 +122,11 @@ fn conversion(
     let (before, after) = (strategy(old), strategy(new));
     let what = format!("the strategy is {after}, it was {before}");
     let code = match (before.as_str(), after.as_str()) {
-        ("Webhook", "None") if several => Code::ConversionRemoved,
-        (before, after) if before != after => Code::ConversionChanged,
+        ("Webhook", "None") if several => ChangeCode::ConversionRemoved,
+        (before, after) if before != after => ChangeCode::ConversionChanged,
         _ if old.map(|it| &it.webhook) != new.map(|it| &it.webhook) => {
             let what = "the webhook is called in another way".to_owned();
-            let code = Code::ConversionChanged;
+            let code = ChangeCode::ConversionChanged;
             return Some(Change::for_definition(name, "spec.conversion", code, what));
         }
         _ => return None,

@@ -1,7 +1,7 @@
 //! One version, as it was and as it is.
 
-use super::{version_change, schema, schema_of};
-use crate::diff::{Change, Code, StoredObjectsEffect};
+use super::{schema, schema_of, version_change};
+use crate::diff::{Change, ChangeCode, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinitionVersion, CustomResourceSubresources,
 };
@@ -15,17 +15,35 @@ pub(super) fn compare(
     match (old.served, new.served) {
         (true, false) => {
             let what = "the version is no longer served".to_owned();
-            changes.push(version_change(name, new, "served", Code::VersionNoLongerServed, what));
+            changes.push(version_change(
+                name,
+                new,
+                "served",
+                ChangeCode::VersionNoLongerServed,
+                what,
+            ));
         }
         (false, true) => {
             let what = "the version is served".to_owned();
-            changes.push(version_change(name, new, "served", Code::VersionServed, what));
+            changes.push(version_change(
+                name,
+                new,
+                "served",
+                ChangeCode::VersionServed,
+                what,
+            ));
         }
         _ => {}
     }
     if !old.storage && new.storage {
         let what = "objects are stored in this version from now on".to_owned();
-        changes.push(version_change(name, new, "storage", Code::StorageVersionChanged, what));
+        changes.push(version_change(
+            name,
+            new,
+            "storage",
+            ChangeCode::StorageVersionChanged,
+            what,
+        ));
     }
     let deprecation = |it: &CustomResourceDefinitionVersion| {
         (it.deprecated == Some(true), it.deprecation_warning.clone())
@@ -33,7 +51,13 @@ pub(super) fn compare(
     if deprecation(old) != deprecation(new) {
         let word = if deprecation(new).0 { "is" } else { "is not" };
         let what = format!("the version {word} deprecated");
-        changes.push(version_change(name, new, "deprecated", Code::DeprecationChanged, what));
+        changes.push(version_change(
+            name,
+            new,
+            "deprecated",
+            ChangeCode::DeprecationChanged,
+            what,
+        ));
     }
     changes.extend(subresources(name, old, new));
     changes.extend(selectable(name, old, new));
@@ -41,7 +65,13 @@ pub(super) fn compare(
     if columns(old).unwrap_or_default() != columns(new).unwrap_or_default() {
         let what = "other columns are shown".to_owned();
         let field = "additionalPrinterColumns";
-        changes.push(version_change(name, new, field, Code::ColumnsChanged, what));
+        changes.push(version_change(
+            name,
+            new,
+            field,
+            ChangeCode::ColumnsChanged,
+            what,
+        ));
     }
     changes.extend(schema::compare(
         name,
@@ -69,7 +99,7 @@ fn subresources(
                 name,
                 new,
                 "subresources.status",
-                Code::StatusAdded,
+                ChangeCode::StatusAdded,
                 what,
             ));
         }
@@ -79,21 +109,27 @@ fn subresources(
                 name,
                 new,
                 "subresources.status",
-                Code::StatusRemoved,
+                ChangeCode::StatusRemoved,
                 what,
             ));
         }
         _ => {}
     }
     let (code, what) = match (&before.scale, &after.scale) {
-        (None, Some(_)) => (Code::ScaleAdded, "the kind can be scaled"),
-        (Some(_), None) => (Code::ScaleChanged, "the kind can no longer be scaled"),
+        (None, Some(_)) => (ChangeCode::ScaleAdded, "the kind can be scaled"),
+        (Some(_), None) => (ChangeCode::ScaleChanged, "the kind can no longer be scaled"),
         (Some(before), Some(after)) if before != after => {
-            (Code::ScaleChanged, "other fields are scaled")
+            (ChangeCode::ScaleChanged, "other fields are scaled")
         }
         _ => return changes,
     };
-    changes.push(version_change(name, new, "subresources.scale", code, what.to_owned()));
+    changes.push(version_change(
+        name,
+        new,
+        "subresources.scale",
+        code,
+        what.to_owned(),
+    ));
     changes
 }
 
@@ -108,9 +144,9 @@ fn selectable(
     };
     let (before, after) = (of(old), of(new));
     let gone = before.iter().filter(|it| !after.contains(it));
-    let gone = gone.map(|it| (Code::SelectableFieldRemoved, format!("{it} is gone")));
+    let gone = gone.map(|it| (ChangeCode::SelectableFieldRemoved, format!("{it} is gone")));
     let come = after.iter().filter(|it| !before.contains(it));
-    let come = come.map(|it| (Code::SelectableFieldAdded, format!("{it} is new")));
+    let come = come.map(|it| (ChangeCode::SelectableFieldAdded, format!("{it} is new")));
     let all = gone.chain(come);
     let changes = all.map(|(code, what)| Change {
         stored: StoredObjectsEffect::Untouched,

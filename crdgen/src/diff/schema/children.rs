@@ -1,14 +1,16 @@
 //! The fields, entries and items of a place.
 
 use super::{Cursor, SchemaComparison, entries, items, preserves_unknown_fields, property};
-use crate::diff::{Code, Effect, StoredObjectsEffect};
+use crate::diff::{ChangeCode, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::json;
 
 /// Whether an object could have this field.
 pub(super) fn accepts_field(schema: &JSONSchemaProps, name: &str) -> bool {
-    property(schema, name).is_some() || entries(schema).is_some() || preserves_unknown_fields(schema)
+    property(schema, name).is_some()
+        || entries(schema).is_some()
+        || preserves_unknown_fields(schema)
 }
 
 /// Whether it takes any value, and keeps all of it.
@@ -22,7 +24,9 @@ fn accepts_anything(schema: &JSONSchemaProps) -> bool {
         x_kubernetes_preserve_unknown_fields: None,
         ..schema.clone()
     };
-    preserves_unknown_fields(schema) && rest == JSONSchemaProps::default() && schema.nullable == Some(true)
+    preserves_unknown_fields(schema)
+        && rest == JSONSchemaProps::default()
+        && schema.nullable == Some(true)
 }
 
 /// Whether the default of a field is still valid when the defaults below it are filled in. The API server looks at each
@@ -37,7 +41,12 @@ fn has_valid_default(field: &JSONSchemaProps) -> bool {
 }
 
 impl SchemaComparison<'_> {
-    pub(super) fn compare_children(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
+    pub(super) fn compare_children(
+        &mut self,
+        old: &JSONSchemaProps,
+        new: &JSONSchemaProps,
+        at: &Cursor,
+    ) {
         for name in old.properties.iter().flat_map(|it| it.keys()) {
             let (Some(before), path) = (property(old, name), at.path.field(name)) else {
                 continue;
@@ -69,20 +78,32 @@ impl SchemaComparison<'_> {
             let what = "it has no schema any more".to_owned();
             self.report(
                 &at.path,
-                Code::FieldUntyped,
+                ChangeCode::FieldUntyped,
                 Effect::Wider,
                 StoredObjectsEffect::Untouched,
                 what,
             );
         } else {
             let what = "the field is gone".to_owned();
-            let code = Code::FieldRemoved;
-            return self.report(&at.path, code, Effect::Narrower, StoredObjectsEffect::Dropped, what);
+            let code = ChangeCode::FieldRemoved;
+            return self.report(
+                &at.path,
+                code,
+                Effect::Narrower,
+                StoredObjectsEffect::Dropped,
+                what,
+            );
         }
         if before.default.is_some() {
             let what = "its default is gone".to_owned();
-            let code = Code::DefaultRemoved;
-            self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
+            let code = ChangeCode::DefaultRemoved;
+            self.report(
+                &at.path,
+                code,
+                Effect::Same,
+                StoredObjectsEffect::Untouched,
+                what,
+            );
         }
     }
 
@@ -101,7 +122,7 @@ impl SchemaComparison<'_> {
             let what = "it had no schema, and has one".to_owned();
             self.report(
                 &at.path,
-                Code::FieldTyped,
+                ChangeCode::FieldTyped,
                 Effect::Narrower,
                 at.stored_until(),
                 what,
@@ -110,7 +131,7 @@ impl SchemaComparison<'_> {
             let what = "the field is new".to_owned();
             self.report(
                 &at.path,
-                Code::FieldAdded,
+                ChangeCode::FieldAdded,
                 Effect::Wider,
                 StoredObjectsEffect::Untouched,
                 what,
@@ -122,12 +143,27 @@ impl SchemaComparison<'_> {
         let default = &default.0;
         if accepts_field(old, name) {
             let what = format!("the default is {default}, there was none");
-            let code = Code::DefaultAdded;
-            self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
-        } else if at.has_outer_constraint || new.max_properties.is_some() || !has_valid_default(after) {
+            let code = ChangeCode::DefaultAdded;
+            self.report(
+                &at.path,
+                code,
+                Effect::Same,
+                StoredObjectsEffect::Untouched,
+                what,
+            );
+        } else if at.has_outer_constraint
+            || new.max_properties.is_some()
+            || !has_valid_default(after)
+        {
             let what = format!("{default} is filled in");
-            let code = Code::DefaultUnderBound;
-            self.report(&at.path, code, Effect::Unclear, StoredObjectsEffect::Untouched, what);
+            let code = ChangeCode::DefaultUnderBound;
+            self.report(
+                &at.path,
+                code,
+                Effect::Unclear,
+                StoredObjectsEffect::Untouched,
+                what,
+            );
         }
     }
 
@@ -141,23 +177,29 @@ impl SchemaComparison<'_> {
         let (code, what) = match (&old.default, &new.default) {
             (None, Some(after)) => {
                 let code = if was_required {
-                    Code::DefaultOfRequiredAdded
+                    ChangeCode::DefaultOfRequiredAdded
                 } else {
-                    Code::DefaultAdded
+                    ChangeCode::DefaultAdded
                 };
                 (code, format!("the default is {}, there was none", after.0))
             }
             (Some(before), None) => {
                 let what = format!("the default was {}, there is none", before.0);
-                (Code::DefaultRemoved, what)
+                (ChangeCode::DefaultRemoved, what)
             }
             (Some(before), Some(after)) if before != after => {
                 let what = format!("the default is {}, it was {}", after.0, before.0);
-                (Code::DefaultChanged, what)
+                (ChangeCode::DefaultChanged, what)
             }
             _ => return,
         };
-        self.report(&at.path, code, Effect::Same, StoredObjectsEffect::Untouched, what);
+        self.report(
+            &at.path,
+            code,
+            Effect::Same,
+            StoredObjectsEffect::Untouched,
+            what,
+        );
     }
 
     fn compare_entries(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
@@ -168,7 +210,7 @@ impl SchemaComparison<'_> {
                 let what = "entries had no schema, and have one".to_owned();
                 return self.report(
                     &below.path,
-                    Code::FieldTyped,
+                    ChangeCode::FieldTyped,
                     Effect::Narrower,
                     at.stored_until(),
                     what,
@@ -176,18 +218,36 @@ impl SchemaComparison<'_> {
             }
             (None, Some(_)) => {
                 let what = "entries of any name are kept".to_owned();
-                let code = Code::EntriesAllowed;
-                return self.report(&at.path, code, Effect::Wider, StoredObjectsEffect::Untouched, what);
+                let code = ChangeCode::EntriesAllowed;
+                return self.report(
+                    &at.path,
+                    code,
+                    Effect::Wider,
+                    StoredObjectsEffect::Untouched,
+                    what,
+                );
             }
             (Some(_), None) if preserves_unknown_fields(new) => {
                 let what = "entries have no schema any more".to_owned();
-                let code = Code::FieldUntyped;
-                return self.report(&below.path, code, Effect::Wider, StoredObjectsEffect::Untouched, what);
+                let code = ChangeCode::FieldUntyped;
+                return self.report(
+                    &below.path,
+                    code,
+                    Effect::Wider,
+                    StoredObjectsEffect::Untouched,
+                    what,
+                );
             }
             (Some(_), None) => {
                 let what = "entries of other names are dropped".to_owned();
-                let code = Code::EntriesRemoved;
-                return self.report(&at.path, code, Effect::Narrower, StoredObjectsEffect::Dropped, what);
+                let code = ChangeCode::EntriesRemoved;
+                return self.report(
+                    &at.path,
+                    code,
+                    Effect::Narrower,
+                    StoredObjectsEffect::Dropped,
+                    what,
+                );
             }
             (None, None) => {}
         }
@@ -196,7 +256,7 @@ impl SchemaComparison<'_> {
                 let what = "unknown fields are kept".to_owned();
                 self.report(
                     &at.path,
-                    Code::UnknownKept,
+                    ChangeCode::UnknownKept,
                     Effect::Wider,
                     StoredObjectsEffect::Untouched,
                     what,
@@ -204,8 +264,14 @@ impl SchemaComparison<'_> {
             }
             (true, false) => {
                 let what = "unknown fields are dropped".to_owned();
-                let code = Code::UnknownDropped;
-                self.report(&at.path, code, Effect::Narrower, StoredObjectsEffect::Dropped, what);
+                let code = ChangeCode::UnknownDropped;
+                self.report(
+                    &at.path,
+                    code,
+                    Effect::Narrower,
+                    StoredObjectsEffect::Dropped,
+                    what,
+                );
             }
             _ => {}
         }
@@ -222,7 +288,7 @@ impl SchemaComparison<'_> {
                 let what = "items had no schema, and have one".to_owned();
                 self.report(
                     &below.path,
-                    Code::FieldTyped,
+                    ChangeCode::FieldTyped,
                     Effect::Narrower,
                     below.stored_until(),
                     what,
@@ -230,8 +296,14 @@ impl SchemaComparison<'_> {
             }
             (Some(_), None) => {
                 let what = "items have no schema any more".to_owned();
-                let code = Code::FieldUntyped;
-                self.report(&below.path, code, Effect::Wider, StoredObjectsEffect::Untouched, what);
+                let code = ChangeCode::FieldUntyped;
+                self.report(
+                    &below.path,
+                    code,
+                    Effect::Wider,
+                    StoredObjectsEffect::Untouched,
+                    what,
+                );
             }
             (None, None) => {}
         }

@@ -1,7 +1,7 @@
 //! What sort of value stands at a place.
 
 use super::{Cursor, SchemaComparison, is_embedded};
-use crate::diff::{Code, Effect, StoredObjectsEffect};
+use crate::diff::{ChangeCode, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
 /// The formats of texts that the API server looks at, without hyphens.
@@ -77,17 +77,34 @@ impl<'a> ValueType<'a> {
 
 impl SchemaComparison<'_> {
     /// Says what changed of the sort of value; `false` where nothing else can be compared.
-    pub(super) fn compare_type(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) -> bool {
+    pub(super) fn compare_type(
+        &mut self,
+        old: &JSONSchemaProps,
+        new: &JSONSchemaProps,
+        at: &Cursor,
+    ) -> bool {
         match (old.nullable == Some(true), new.nullable == Some(true)) {
             (false, true) => {
                 let what = "it may be null".to_owned();
-                let code = Code::NullableAdded;
-                self.report(&at.path, code, Effect::Wider, StoredObjectsEffect::Untouched, what);
+                let code = ChangeCode::NullableAdded;
+                self.report(
+                    &at.path,
+                    code,
+                    Effect::Wider,
+                    StoredObjectsEffect::Untouched,
+                    what,
+                );
             }
             (true, false) => {
                 let what = "it may no longer be null".to_owned();
-                let code = Code::NullableRemoved;
-                self.report(&at.path, code, Effect::Narrower, StoredObjectsEffect::Dropped, what);
+                let code = ChangeCode::NullableRemoved;
+                self.report(
+                    &at.path,
+                    code,
+                    Effect::Narrower,
+                    StoredObjectsEffect::Dropped,
+                    what,
+                );
             }
             _ => {}
         }
@@ -97,7 +114,7 @@ impl SchemaComparison<'_> {
             } else {
                 (Effect::Unclear, "it is no longer a whole object")
             };
-            let code = Code::EmbeddedChanged;
+            let code = ChangeCode::EmbeddedChanged;
             self.report(&at.path, code, effect, at.stored_until(), what.to_owned());
         }
         let (before, after) = (ValueType::from_schema(old), ValueType::from_schema(new));
@@ -111,7 +128,7 @@ impl SchemaComparison<'_> {
         } else {
             at.stored_until()
         };
-        self.report(&at.path, Code::TypeChanged, effect, stored, what);
+        self.report(&at.path, ChangeCode::TypeChanged, effect, stored, what);
         false
     }
 }

@@ -15,7 +15,12 @@ pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findin
 }
 
 /// `lost` is the place above from which on items cannot be told from each other.
-fn check_node(schema: &JSONSchemaProps, lost: Option<&FieldPath>, at: &FieldPath, found: &mut FindingCollector) {
+fn check_node(
+    schema: &JSONSchemaProps,
+    lost: Option<&FieldPath>,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     check_pattern(schema, at, found);
     check_expressions(schema, lost, at, found);
     for (name, branches) in [

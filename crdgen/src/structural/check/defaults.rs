@@ -15,7 +15,12 @@ pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findin
     check_node(schema, true, at, found);
 }
 
-fn check_node(schema: &JSONSchemaProps, is_object: bool, at: &FieldPath, found: &mut FindingCollector) {
+fn check_node(
+    schema: &JSONSchemaProps,
+    is_object: bool,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     check_own_default(schema, at, found);
     let is_object = is_object || schema.x_kubernetes_embedded_resource == Some(true);
     for (name, child) in schema.properties.iter().flatten() {

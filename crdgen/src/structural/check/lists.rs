@@ -21,7 +21,12 @@ pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findin
     check_node(schema, true, at, found);
 }
 
-fn check_node(schema: &JSONSchemaProps, is_root: bool, at: &FieldPath, found: &mut FindingCollector) {
+fn check_node(
+    schema: &JSONSchemaProps,
+    is_root: bool,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     check_list_type(schema, at, found);
     check_map_type(schema, at, found);
     check_rule_messages(schema, at, found);
@@ -106,7 +111,12 @@ fn check_set(items: Option<&JSONSchemaProps>, at: &FieldPath, found: &mut Findin
     }
 }
 
-fn check_map(items: Option<&JSONSchemaProps>, keys: &[String], at: &FieldPath, found: &mut FindingCollector) {
+fn check_map(
+    items: Option<&JSONSchemaProps>,
+    keys: &[String],
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     let of_keys = || at.clone().field("x-kubernetes-list-map-keys");
     if keys.is_empty() {
         found.required(

@@ -7,7 +7,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use lockkeeper_api::field_path::FieldPath;
 
 /// The junctors of a place.
-pub(super) fn check_junctors(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
+pub(super) fn check_junctors(
+    schema: &JSONSchemaProps,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     let skips_any_of = is_int_or_string(schema.any_of.as_deref());
     let first = schema.all_of.iter().flatten().next();
     let skips_first = first.is_some_and(|it| is_int_or_string(it.any_of.as_deref()));
@@ -51,7 +55,12 @@ fn check_branches(
     }
 }
 
-fn check_branch(branch: &JSONSchemaProps, skips_any_of: bool, at: &FieldPath, found: &mut FindingCollector) {
+fn check_branch(
+    branch: &JSONSchemaProps,
+    skips_any_of: bool,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     properties::check_unsupported(branch, at, found);
     check_branches(branch, skips_any_of, false, at, found);
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &branch.items {
@@ -137,7 +146,11 @@ fn structural_keywords(branch: &JSONSchemaProps) -> [(bool, &'static str, &'stat
 
 /// Whatever a branch at the root speaks of is also in the structural part. The API server asks this of no junctor further
 /// down.
-pub(super) fn check_complete(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
+pub(super) fn check_complete(
+    schema: &JSONSchemaProps,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     check_branch_fields(schema, Some(schema), at, at, found);
 }
 

@@ -36,7 +36,12 @@ pub(super) fn check_root(schema: &JSONSchemaProps, at: &FieldPath, found: &mut F
     check_node(schema, Level::Root, at, found);
 }
 
-fn check_node(schema: &JSONSchemaProps, level: Level, at: &FieldPath, found: &mut FindingCollector) {
+fn check_node(
+    schema: &JSONSchemaProps,
+    level: Level,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     check_unsupported(schema, at, found);
     check_children(schema, level, at, found);
     check_extensions(schema, at, found);
@@ -46,7 +51,11 @@ fn check_node(schema: &JSONSchemaProps, level: Level, at: &FieldPath, found: &mu
 }
 
 /// What no schema may have, wherever it stands.
-pub(super) fn check_unsupported(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
+pub(super) fn check_unsupported(
+    schema: &JSONSchemaProps,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     let there = [
         (schema.id.is_some(), "id", "id is not supported"),
         (
@@ -107,7 +116,12 @@ pub(super) fn check_unsupported(schema: &JSONSchemaProps, at: &FieldPath, found:
     }
 }
 
-fn check_children(schema: &JSONSchemaProps, level: Level, at: &FieldPath, found: &mut FindingCollector) {
+fn check_children(
+    schema: &JSONSchemaProps,
+    level: Level,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     if schema.type_.as_deref() == Some("array") && schema.items.is_none() {
         found.required(at.clone().field("items"), "must be specified");
     }
@@ -157,7 +171,12 @@ fn check_extensions(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findin
     }
 }
 
-fn check_types(schema: &JSONSchemaProps, level: Level, at: &FieldPath, found: &mut FindingCollector) {
+fn check_types(
+    schema: &JSONSchemaProps,
+    level: Level,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     let field = at.clone().field("type");
     let name = schema.type_.as_deref().unwrap_or_default();
     let is_embedded = schema.x_kubernetes_embedded_resource == Some(true);
@@ -194,7 +213,12 @@ fn check_types(schema: &JSONSchemaProps, level: Level, at: &FieldPath, found: &m
 }
 
 /// The fields of every object, where a whole object stands.
-fn check_object_keywords(schema: &JSONSchemaProps, level: Level, at: &FieldPath, found: &mut FindingCollector) {
+fn check_object_keywords(
+    schema: &JSONSchemaProps,
+    level: Level,
+    at: &FieldPath,
+    found: &mut FindingCollector,
+) {
     let is_object = level == Level::Root || schema.x_kubernetes_embedded_resource == Some(true);
     if !is_object {
         return;

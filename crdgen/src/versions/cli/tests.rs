@@ -96,7 +96,8 @@ fn removal_reports_all_blockers() {
 #[test]
 fn stored_flag_replaces_missing_status() {
     let text = definition("things", false, None);
-    let removal = |stored: &str| run_crdgen(&text, &["removal", "CRD", "v1alpha1", "--stored", stored]);
+    let removal =
+        |stored: &str| run_crdgen(&text, &["removal", "CRD", "v1alpha1", "--stored", stored]);
     assert_eq!(
         removal("v1beta1"),
         "exit code 0\nthings.example.com: v1alpha1 may go\n"

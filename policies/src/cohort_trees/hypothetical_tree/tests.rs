@@ -190,7 +190,10 @@ fn tree_with_cohort_cycle_has_no_totals() {
     }
     let facts = in_cohort("b");
     assert!(HypotheticalTree::for_node(&tree, NodeKind::Cohort, "a", &facts).is_none());
-    assert!(matches!(path_to_root(&tree, "d", Some("c")), CohortPath::CycleAbove));
+    assert!(matches!(
+        path_to_root(&tree, "d", Some("c")),
+        CohortPath::CycleAbove
+    ));
     // Cut at the node that it is about.
     let facts = in_cohort("root");
     let whole = HypotheticalTree::for_node(&tree, NodeKind::Cohort, "a", &facts).unwrap();

@@ -5,8 +5,8 @@
 )]
 
 use super::*;
-use crate::preemption_loops::CrossQueueScope;
 use crate::cohort_trees::Limits;
+use crate::preemption_loops::CrossQueueScope;
 use proptest::prelude::*;
 
 const RULES: PreemptionRules = PreemptionRules {
@@ -30,7 +30,11 @@ fn quota() -> impl Strategy<Value = Limits> {
 
 fn facts() -> impl Strategy<Value = NodeFacts> {
     let of = prop::sample::select(vec![("spot", "cpu"), ("spot", "memory"), ("large", "cpu")]);
-    let beyond = prop::sample::select(vec![CrossQueueScope::Never, CrossQueueScope::LowerPriority, CrossQueueScope::Any]);
+    let beyond = prop::sample::select(vec![
+        CrossQueueScope::Never,
+        CrossQueueScope::LowerPriority,
+        CrossQueueScope::Any,
+    ]);
     (
         proptest::option::weighted(0.9, 0..3_usize),
         prop::collection::btree_map(of, quota(), 0..3),
@@ -82,7 +86,8 @@ proptest! {
 
 fn agree(tree: &Tree, queues: &[(String, Arc<NodeFacts>)]) -> Result<(), TestCaseError> {
     for (name, facts) in queues {
-        let whole = HypotheticalTree::for_node(tree, NodeKind::Queue, name, facts).map(QueueView::Computed);
+        let whole =
+            HypotheticalTree::for_node(tree, NodeKind::Queue, name, facts).map(QueueView::Computed);
         let known = QueueView::for_node(tree, NodeKind::Queue, name, facts);
         prop_assert_eq!(known.is_some(), whole.is_some());
         let (Some(known), Some(whole)) = (known, whole) else {

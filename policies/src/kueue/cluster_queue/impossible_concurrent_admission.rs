@@ -33,7 +33,10 @@ fn check(queue: &ClusterQueue, context: &Context<'_>, out: &mut Findings) {
     let Some(policy) = &spec.concurrent_admission_policy else {
         return;
     };
-    if !context.settings.is_gate_enabled("ConcurrentAdmission", false) {
+    if !context
+        .settings
+        .is_gate_enabled("ConcurrentAdmission", false)
+    {
         return;
     }
     let groups = &spec.resource_groups;

@@ -5,8 +5,8 @@ mod impossible_concurrent_admission;
 mod unknown_flavor_of_check;
 
 use crate::cluster_queue::queue_rules;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::Rule;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::foreign::kueue::ClusterQueue;
 
 static RULES: &[Rule<ClusterQueue>] = queue_rules!(

@@ -1,8 +1,8 @@
 #![doc = include_str!("admission_changed.md")]
 
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{Admission, PodSetAssignment, Workload};
 

@@ -4,9 +4,9 @@
 
 use super::quota_status::annotation;
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::name_validation;
 use crate::rule::{Change, Check, Context, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
 use std::collections::BTreeSet;

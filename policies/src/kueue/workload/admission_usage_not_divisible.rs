@@ -2,8 +2,8 @@
 
 use super::quota_status::has_quota_reserved;
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{PodSetAssignment, Workload};
 use lockkeeper_api::quantity::Quantity;

@@ -2,8 +2,8 @@
 
 use super::quota_status::{ELASTIC_GATE, annotation};
 use crate::finding::{Findings, join_names};
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
 

@@ -1,9 +1,9 @@
 #![doc = include_str!("invalid_condition.md")]
 
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::name_validation;
 use crate::rule::{Check, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{Condition, Workload};
 use std::collections::BTreeSet;

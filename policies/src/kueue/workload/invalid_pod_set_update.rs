@@ -2,9 +2,9 @@
 
 use super::pod_set_update_of_unknown_pod_set::visit_updates;
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::name_validation;
 use crate::rule::{Check, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::foreign::kueue::Workload;
 
 pub(super) const RULE: Rule<Workload> = Rule {

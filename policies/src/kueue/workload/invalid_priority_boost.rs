@@ -2,8 +2,8 @@
 
 use super::quota_status::annotation;
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Context, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
 

@@ -1,8 +1,8 @@
 #![doc = include_str!("invalid_slice_size.md")]
 
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Context, Layer, Rule};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{TopologyRequest, Workload};
 

@@ -14,16 +14,16 @@ mod min_count_with_elastic_job;
 mod pod_set_update_of_unknown_pod_set;
 mod pod_set_updates_changed_while_ready;
 mod pod_sets_changed_while_reserved;
+mod quota_status;
 mod reclaimable_pods;
 mod reclaimable_pods_reduced;
 mod reserved_without_admission;
-mod quota_status;
 
-use crate::validated_kind::ValidatedKind;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::Rule;
 use crate::settings::Settings;
+use crate::validated_kind::ValidatedKind;
 use crate::workload::{
     invalid_template_metadata, negative_resources, reserved_resource, several_min_counts,
 };

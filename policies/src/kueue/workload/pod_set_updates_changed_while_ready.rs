@@ -1,9 +1,9 @@
 #![doc = include_str!("pod_set_updates_changed_while_ready.md")]
 
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use crate::semantic_equality;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{AdmissionCheckState, Workload};
 use std::collections::BTreeMap;
@@ -32,7 +32,9 @@ fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
             continue;
         };
         let is_ready = old.state == READY && new.state == READY;
-        if is_ready && !semantic_equality::updates_equal(&old.pod_set_updates, &new.pod_set_updates) && !out.is_full()
+        if is_ready
+            && !semantic_equality::updates_equal(&old.pod_set_updates, &new.pod_set_updates)
+            && !out.is_full()
         {
             let checks = FieldPath::new("status.admissionChecks");
             out.invalid(

@@ -2,9 +2,9 @@
 
 use super::quota_status::{COUNT_DEFAULT, ELASTIC_GATE, has_quota_reserved};
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use crate::semantic_equality;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{PodSet, Workload};
 

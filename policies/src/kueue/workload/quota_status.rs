@@ -26,7 +26,8 @@ pub(super) fn has_quota_reserved(workload: &Workload) -> bool {
 
 /// Whether its number of pods may change while it runs.
 pub(super) fn is_elastic(workload: &Workload, settings: &Settings) -> bool {
-    settings.is_gate_enabled(ELASTIC_GATE, true) && annotation(workload, ELASTIC_ANNOTATION) == Some("true")
+    settings.is_gate_enabled(ELASTIC_GATE, true)
+        && annotation(workload, ELASTIC_ANNOTATION) == Some("true")
 }
 
 /// The value of an annotation.

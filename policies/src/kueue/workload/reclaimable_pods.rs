@@ -2,10 +2,10 @@
 #![doc = include_str!("reclaimable_pods_of_unknown_pod_set.md")]
 #![doc = include_str!("reclaimable_pods_above_count.md")]
 
-use super::quota_status::{pod_counts, is_elastic, pod_set_names};
+use super::quota_status::{is_elastic, pod_counts, pod_set_names};
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Check, Context, Layer, Rule, Transition};
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
 use std::collections::BTreeSet;

@@ -2,12 +2,12 @@
 #![doc = include_str!("reclaimable_pods_decreased.md")]
 #![doc = include_str!("reclaimable_pods_removed.md")]
 
+use super::quota_status::{has_quota_reserved, is_elastic, pod_counts};
 use super::reclaimable_pods::place;
-use super::quota_status::{pod_counts, is_elastic, has_quota_reserved};
 use crate::finding::Findings;
-use crate::validated_kind::ValidatedKind;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use crate::settings::Settings;
+use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::foreign::kueue::Workload;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,10 @@ fn removed(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Findi
 
 /// What is stored of the pod sets whose pods may not need quota again: the workload holds it before and
 /// after the update, and has not got fewer pods since it was admitted.
-fn reclaimable_while_reserved<'a>(change: &Change<'a, Workload>, settings: &Settings) -> Option<BTreeMap<&'a str, i32>> {
+fn reclaimable_while_reserved<'a>(
+    change: &Change<'a, Workload>,
+    settings: &Settings,
+) -> Option<BTreeMap<&'a str, i32>> {
     if !has_quota_reserved(change.old) || !has_quota_reserved(change.new) {
         return None;
     }

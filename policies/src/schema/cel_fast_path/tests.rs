@@ -172,7 +172,9 @@ fn fast_path_satisfied_expression_is_true() {
     });
     let other = json!({"n": 2, "s": "c", "e": "b", "map": {"b": "c"}, "list": [], "q": "a"});
     for (rule, schema, quick) in SIMPLE.iter() {
-        let holds = [&full, &other].iter().any(|it| quick.is_satisfied(it, schema));
+        let holds = [&full, &other]
+            .iter()
+            .any(|it| quick.is_satisfied(it, schema));
         // Order of texts, the keys of what may be no map, and texts that stand for a time are for CEL itself.
         let is_left = ["self.s < 'b'", "self.any.all", "self.t =="];
         let is_left = is_left.iter().any(|it| rule.starts_with(it));

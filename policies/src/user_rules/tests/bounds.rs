@@ -1,9 +1,11 @@
 //! No page and no expression goes on for ever, takes all memory, or ends the process.
 
-use super::{rules_with_expression, finding_texts, evaluate, findings_of_expression, map, page, rules};
+use super::{
+    finding_texts, findings_of_expression, map, page, review_object, rules, rules_with_expression,
+};
 use crate::engine::{FINDINGS_MAX, ReviewSubject};
 use crate::settings::Settings;
-use crate::user_rules::{EXPRESSION_MAX_BYTES, UserRule, UserRules, Source, VALIDATIONS_MAX};
+use crate::user_rules::{EXPRESSION_MAX_BYTES, Source, UserRule, UserRules, VALIDATIONS_MAX};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -143,7 +145,10 @@ fn all_rules_over_total_cost_limit_are_stopped() {
     let slow = "object.data.items.all(a, object.data.items.all(b, a + b >= 0))";
     let line = format!("- {{expression: '{slow}', message: m}}\n");
     let rules = rules(&format!("validations:\n{}", line.repeat(VALIDATIONS_MAX)));
-    let texts = finding_texts(&rules, &ReviewSubject::Create(&map(json!({"items": items}))));
+    let texts = finding_texts(
+        &rules,
+        &ReviewSubject::Create(&map(json!({"items": items}))),
+    );
     assert_eq!(texts.len(), VALIDATIONS_MAX);
     assert!(
         texts.iter().all(|it| it.contains("units of work")),

@@ -3,7 +3,7 @@
 use super::page;
 use crate::registry;
 use crate::user_rules::{
-    PAGE_MAX_BYTES, Problem, RULES_MAX, UserRule, UserRules, UserRulesError, Source, is_user_id,
+    PAGE_MAX_BYTES, Problem, RULES_MAX, Source, UserRule, UserRules, UserRulesError, is_user_id,
 };
 
 #[track_caller]
@@ -93,7 +93,10 @@ fn parse_text_without_front_matter_is_rejected() {
         assert!(error.contains(part), "{error}");
     }
     let large = page(&"#".repeat(PAGE_MAX_BYTES));
-    assert_eq!(UserRule::parse(&large).unwrap_err().problem, Problem::TooLarge);
+    assert_eq!(
+        UserRule::parse(&large).unwrap_err().problem,
+        Problem::TooLarge
+    );
 }
 
 #[test]
@@ -133,5 +136,8 @@ fn rules_with_duplicate_id_are_rejected() {
     assert_eq!(texts[0], "b.md:1:1: a.md has TEAM001 already; take another");
     assert_eq!(texts.len(), 2);
     let many: Vec<Source> = (0..=RULES_MAX).map(|_| source("a.md")).collect();
-    assert_eq!(UserRules::parse(&many).unwrap_err(), [UserRulesError::TooMany]);
+    assert_eq!(
+        UserRules::parse(&many).unwrap_err(),
+        [UserRulesError::TooMany]
+    );
 }

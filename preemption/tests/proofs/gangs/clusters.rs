@@ -2,12 +2,12 @@
 
 use crate::model::choices::Choices;
 use lockkeeper_preemption::gang::{
-    PreemptionRequest, BudgetSpec, SchedulerCompatibility, GangDecision, DisruptionMode, GroupKey, GroupSpec, PreemptionUnitKind,
-    MemberSpec, GangOptions, GangTrace, GangCluster,
+    BudgetSpec, DisruptionMode, GangCluster, GangDecision, GangOptions, GangTrace, GroupKey,
+    GroupSpec, MemberSpec, PreemptionRequest, PreemptionUnitKind, SchedulerCompatibility,
 };
 use lockkeeper_preemption::placement::{
-    LabelCondition, TaintEffect, HostSpec, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape,
-    Taint, Toleration, TolerationCondition,
+    HostSpec, LabelCondition, Labels, PodPreemption, PodSpec, Requirement, Selector, Shape, Taint,
+    TaintEffect, Toleration, TolerationCondition,
 };
 use lockkeeper_preemption::{Amount, BudgetId, GroupId, HostId, PodId, UnitId};
 
@@ -132,7 +132,9 @@ impl ModelCluster {
     pub fn free(&self, host: usize) -> Requests {
         let pods = self.jobs.iter().flat_map(|it| &it.pods);
         let here = pods.filter(|it| it.host == Some(host));
-        here.fold(self.hosts[host].allocatable, |free, it| minus(free, it.requests))
+        here.fold(self.hosts[host].allocatable, |free, it| {
+            minus(free, it.requests)
+        })
     }
 
     /// The jobs of which some pod waits.
@@ -146,7 +148,11 @@ impl ModelCluster {
     }
 
     /// A world with the jobs told in this order.
-    pub fn build_in_order(&self, compatibility: SchedulerCompatibility, order: &[usize]) -> BuiltCluster {
+    pub fn build_in_order(
+        &self,
+        compatibility: SchedulerCompatibility,
+        order: &[usize],
+    ) -> BuiltCluster {
         let options = GangOptions {
             compatibility,
             ..GangOptions::default()
@@ -358,7 +364,8 @@ impl BuiltCluster {
     /// What is decided on the pods of a job that wait.
     pub fn decide(&self, town: &ModelCluster, job: usize) -> GangDecision {
         let pods = self.waiting(town, job);
-        self.cluster.decide(&self.request(job, &pods), &mut GangTrace::off())
+        self.cluster
+            .decide(&self.request(job, &pods), &mut GangTrace::off())
     }
 
     pub fn request<'a>(&self, job: usize, pods: &'a [PodId]) -> PreemptionRequest<'a> {
@@ -392,7 +399,10 @@ impl BuiltCluster {
     }
 
     /// Where the pods of a decision go, as the town has them.
-    pub fn placements(&self, placement: &[(PodId, Option<HostId>)]) -> Vec<((usize, usize), usize)> {
+    pub fn placements(
+        &self,
+        placement: &[(PodId, Option<HostId>)],
+    ) -> Vec<((usize, usize), usize)> {
         let placed = placement
             .iter()
             .filter_map(|(pod, host)| Some((*pod, (*host)?)));

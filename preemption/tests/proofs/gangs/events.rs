@@ -1,9 +1,9 @@
 //! Whatever happened before, only what is there now counts.
 
-use super::properties::{summary, cluster_tapes};
-use super::clusters::{ModelJob, SMALL, BuiltCluster, ModelCluster, set_budget, set_host};
+use super::clusters::{BuiltCluster, ModelCluster, ModelJob, SMALL, set_budget, set_host};
+use super::properties::{cluster_tapes, summary};
 use crate::model::choices::{Choices, check};
-use lockkeeper_preemption::gang::{SchedulerCompatibility, DisruptionMode};
+use lockkeeper_preemption::gang::{DisruptionMode, SchedulerCompatibility};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

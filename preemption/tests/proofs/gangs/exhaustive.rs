@@ -1,8 +1,8 @@
 //! How far from the best the greedy answer is: every set of victims and every placement of small towns is tried.
 
-use super::reference::{budget_violations, units_below};
+use super::clusters::{BuiltCluster, ClusterSize, ModelCluster, Requests, is_within, minus};
 use super::properties::cluster_tapes;
-use super::clusters::{Requests, ClusterSize, BuiltCluster, ModelCluster, is_within, minus};
+use super::reference::{budget_violations, units_below};
 use crate::model::choices::{Choices, check};
 use lockkeeper_preemption::gang::{GangOptions, GangOutcome, Score};
 use proptest::prelude::*;
@@ -58,7 +58,13 @@ fn best_cost(town: &ModelCluster, job: usize) -> Option<Cost> {
 }
 
 /// Whether as many of the pods find places, some way.
-fn packs(town: &ModelCluster, job: usize, asks: &[Requests], least: usize, free: &mut [Requests]) -> bool {
+fn packs(
+    town: &ModelCluster,
+    job: usize,
+    asks: &[Requests],
+    least: usize,
+    free: &mut [Requests],
+) -> bool {
     let Some((first, rest)) = asks.split_first() else {
         return least == 0;
     };

@@ -1,9 +1,9 @@
 //! Long runs: jobs come back when they were preempted, and nobody goes round in circles.
 
+use super::clusters::{ModelCluster, ModelJob, SMALL};
 use super::properties::cluster_tapes;
-use super::clusters::{ModelJob, SMALL, ModelCluster};
 use crate::model::choices::{Choices, check};
-use lockkeeper_preemption::gang::{SchedulerCompatibility, DisruptionMode, GangOutcome};
+use lockkeeper_preemption::gang::{DisruptionMode, GangOutcome, SchedulerCompatibility};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use std::collections::BTreeSet;

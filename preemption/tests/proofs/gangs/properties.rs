@@ -1,22 +1,30 @@
 //! What every decision keeps to.
 
-use super::clusters::{SMALL, ClusterSize, BuiltCluster, ModelCluster, is_within};
+use super::clusters::{BuiltCluster, ClusterSize, ModelCluster, SMALL, is_within};
 use crate::model::choices::{Choices, WORLD_BYTES, check};
-use lockkeeper_preemption::gang::{SchedulerCompatibility, DisruptionMode, GangOutcome, GangPlan, GangTrace};
+use lockkeeper_preemption::gang::{
+    DisruptionMode, GangOutcome, GangPlan, GangTrace, SchedulerCompatibility,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use std::collections::BTreeSet;
 
 const CASES: u32 = 2_000;
-const BOTH: [SchedulerCompatibility; 2] = [SchedulerCompatibility::Lockkeeper, SchedulerCompatibility::KubeScheduler];
+const BOTH: [SchedulerCompatibility; 2] = [
+    SchedulerCompatibility::Lockkeeper,
+    SchedulerCompatibility::KubeScheduler,
+];
 
 pub fn cluster_tapes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), WORLD_BYTES)
 }
 
 /// Every job that waits is decided on.
-fn for_each_decision(size: ClusterSize, test: impl Fn(&ModelCluster, &BuiltCluster, usize, GangOutcome) -> TestCaseResult) {
+fn for_each_decision(
+    size: ClusterSize,
+    test: impl Fn(&ModelCluster, &BuiltCluster, usize, GangOutcome) -> TestCaseResult,
+) {
     check(CASES, &cluster_tapes(), |tape| {
         let town = ModelCluster::random(&mut Choices::new(&tape), size);
         for compatibility in BOTH {
@@ -56,7 +64,12 @@ fn victim_pods(told: &BuiltCluster, plan: &GangPlan) -> BTreeSet<(usize, usize)>
 }
 
 /// Whoever has a place has room there when the victims have gone, and it is enough for the whole gang.
-fn check_all_or_nothing_and_fits(town: &ModelCluster, told: &BuiltCluster, job: usize, outcome: &GangOutcome) -> TestCaseResult {
+fn check_all_or_nothing_and_fits(
+    town: &ModelCluster,
+    told: &BuiltCluster,
+    job: usize,
+    outcome: &GangOutcome,
+) -> TestCaseResult {
     let (placement, gone) = match outcome {
         GangOutcome::Fits { placement } => (placement, BTreeSet::new()),
         GangOutcome::Preempt(plan) => (&plan.placement, victim_pods(told, plan)),
@@ -177,13 +190,19 @@ fn plan_is_sufficient_while_and_after_victims_leave() {
             town.jobs[job].pods[pod].nominated = Some(host);
         }
         let gone = victim_pods(told, &plan);
-        if gone.iter().all(|(it, _)| is_whole_gang_removed(&town, &gone, *it)) {
+        if gone
+            .iter()
+            .all(|(it, _)| is_whole_gang_removed(&town, &gone, *it))
+        {
             let mut going = town.clone();
             for (victim, _) in &gone {
                 going.jobs[*victim].is_terminating = true;
             }
             let again = going.build(compatibility).decide(&going, job).outcome;
-            let waits = matches!(again, GangOutcome::AwaitingVictims { .. } | GangOutcome::Ineligible(_));
+            let waits = matches!(
+                again,
+                GangOutcome::AwaitingVictims { .. } | GangOutcome::Ineligible(_)
+            );
             prop_assert!(waits, "{:?} while they go, of {:#?}", again, going);
         }
         for (victim, pod) in &gone {
@@ -229,7 +248,9 @@ fn both_algorithms_agree_on_one_node_with_equal_priorities() {
         for job in waiting {
             let victims = both.each_ref().map(|told| {
                 let pods = told.waiting(&town, job);
-                let run = told.cluster.dry_run(&told.request(job, &pods), &mut GangTrace::off());
+                let run = told
+                    .cluster
+                    .dry_run(&told.request(job, &pods), &mut GangTrace::off());
                 let plan = run.candidates.first();
                 plan.map(|it| {
                     it.victims

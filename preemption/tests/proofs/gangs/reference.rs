@@ -1,10 +1,10 @@
 //! The algorithm of KEP-5710 once more, as plainly as it can be written: whole towns are copied, nothing is
 //! remembered. The core must come to the same.
 
+use super::clusters::{ModelCluster, Requests, SMALL, is_within, minus};
 use super::properties::cluster_tapes;
-use super::clusters::{Requests, SMALL, ModelCluster, is_within, minus};
 use crate::model::choices::{Choices, check};
-use lockkeeper_preemption::gang::{SchedulerCompatibility, DisruptionMode, GangOutcome};
+use lockkeeper_preemption::gang::{DisruptionMode, GangOutcome, SchedulerCompatibility};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 
@@ -252,7 +252,8 @@ fn gang_decision_matches_reference() {
         Ok(())
     });
     assert!(
-        crate::model::choices::cases_from_env().is_some() || seen.borrow().iter().all(|it| *it > 100)
+        crate::model::choices::cases_from_env().is_some()
+            || seen.borrow().iter().all(|it| *it > 100)
     );
 }
 

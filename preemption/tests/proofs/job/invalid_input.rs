@@ -4,7 +4,7 @@ use super::model::{Built, Model};
 use crate::model::choices::{Choices, WORLD_BYTES, check};
 use lockkeeper_preemption::Trace;
 use lockkeeper_preemption::job::runtime_quota::{ChildQuota, runtime_quotas, scaled_mins};
-use lockkeeper_preemption::job::{RoundsInFlight, JobOutcome, RoundLimits, plan_round};
+use lockkeeper_preemption::job::{JobOutcome, RoundLimits, RoundsInFlight, plan_round};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -75,7 +75,10 @@ fn plan_round_with_invalid_input_never_panics() {
             now_s,
             &mut trace,
         );
-        prop_assert!(matches!(after, JobOutcome::Rejected(_)), "a job without pods");
+        prop_assert!(
+            matches!(after, JobOutcome::Rejected(_)),
+            "a job without pods"
+        );
         Ok(())
     });
 }

@@ -1,17 +1,20 @@
 //! Rounds of job preemption: against the proposal taken literally, and by properties.
 
-mod model;
 mod invalid_input;
+mod model;
 mod reference;
 
 use crate::model::choices::{Choices, WORLD_BYTES, check};
 use lockkeeper_preemption::Trace;
-use lockkeeper_preemption::job::{BlockedReason, Preemptibility, RoundsInFlight, JobOutcome, JobPlan, JobRejection, JobStep, plan_round};
+use lockkeeper_preemption::job::{
+    BlockedReason, JobOutcome, JobPlan, JobRejection, JobStep, Preemptibility, RoundsInFlight,
+    plan_round,
+};
 use model::{Built, Model, RESOURCES, fits, sum};
-use reference::{ReferenceOutcome, reference_outcome};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
+use reference::{ReferenceOutcome, reference_outcome};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -155,7 +158,12 @@ fn check_victims_are_candidates(model: &Model, built: &Built, plan: &JobPlan) ->
 }
 
 /// Node by node the job fits, and so do the quotas on its path.
-fn check_fits_nodes_and_quotas(model: &Model, after: &Model, plan: &JobPlan, built: &Built) -> TestCaseResult {
+fn check_fits_nodes_and_quotas(
+    model: &Model,
+    after: &Model,
+    plan: &JobPlan,
+    built: &Built,
+) -> TestCaseResult {
     let priority = model.job()[0].priority;
     for (at, host) in after.hosts.iter().enumerate() {
         let is_used = plan
@@ -256,7 +264,10 @@ fn second_round_plans_no_new_victims() {
         let again = ask(&rounds, 599);
         if awaited > 0 {
             let unfinished = BlockedReason::Unfinished { victims: awaited };
-            prop_assert_eq!(again, JobOutcome::Rejected(JobRejection::Blocked(unfinished)));
+            prop_assert_eq!(
+                again,
+                JobOutcome::Rejected(JobRejection::Blocked(unfinished))
+            );
         }
         for pod in plan.awaited() {
             rounds.pod_removed(pod);

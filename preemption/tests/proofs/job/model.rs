@@ -2,7 +2,8 @@
 
 use crate::model::choices::Choices;
 use lockkeeper_preemption::job::{
-    Preemptibility, JobId, LabelValue, QuotaLimits, JobPodSpec, ResourceList, PreemptionLabels, ElasticDefaults, JobCluster,
+    ElasticDefaults, JobCluster, JobId, JobPodSpec, LabelValue, Preemptibility, PreemptionLabels,
+    QuotaLimits, ResourceList,
 };
 use lockkeeper_preemption::placement::{HostSpec, Labels, PodPreemption, PodSpec, Shape};
 use lockkeeper_preemption::{Amount, HostId, PodId, ResourceId};

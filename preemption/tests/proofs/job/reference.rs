@@ -1,7 +1,7 @@
 //! The proposal's `PostFilter` step by step, on copies of whole nodes: slow, and easy to believe.
 
 use super::model::{Amounts, Model, Pod, RESOURCES, fits, sum};
-use lockkeeper_preemption::job::{Preemptibility, LabelValue};
+use lockkeeper_preemption::job::{LabelValue, Preemptibility};
 use std::cmp::Reverse;
 
 /// What comes of a round, in names.
@@ -190,7 +190,9 @@ fn passes_gate(model: &Model, job: &Pod, is_fixed: bool, asked: Amounts) -> bool
 fn free(model: &Model, priority: i32, removed: &[&Pod]) -> Vec<Amounts> {
     let mut free: Vec<Amounts> = model.hosts.iter().map(|it| it.allocatable).collect();
     for pod in &model.pods {
-        let is_there = pod.host.filter(|_| !pod.is_leaving && !removed.contains(&pod));
+        let is_there = pod
+            .host
+            .filter(|_| !pod.is_leaving && !removed.contains(&pod));
         let is_held = !pod.is_in_job && pod.priority >= priority;
         if let Some(at) = is_there.or(pod.nominated.filter(|_| is_held)) {
             free[at] = minus(free[at], pod.request);

@@ -9,22 +9,22 @@
 
 mod kind;
 mod run;
-mod shrink;
 mod scenario_export;
+mod shrink;
 
 use crate::model::choices::{Choices, WORLD_BYTES, number_from_env};
+use crate::model::cluster_model::{COHORTS, ClusterModel, Pods, Workload};
 use crate::model::generate::{self, GeneratorOptions};
-use crate::model::cluster_model::{COHORTS, Pods, Workload, ClusterModel};
-use crate::plain::scheduler::usage;
-use crate::plain::tree::Tree;
 use crate::properties::check_all_limits;
+use crate::reference::scheduler::usage;
+use crate::reference::tree::Tree;
 use kind::loop_kinds;
 use lockkeeper_preemption::{
     BorrowWithinCohort, Compatibility, Damping, Options, ReclaimWithinCohort,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use run::{Loop, EvictionPace, LoopRun};
+use run::{EvictionPace, Loop, LoopRun};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -96,7 +96,11 @@ impl LoopSetup {
             // There is more to take when the important ones come last.
             later_arrivals.sort_by_key(|it| it.priority);
         }
-        Self { world, later_arrivals, pace }
+        Self {
+            world,
+            later_arrivals,
+            pace,
+        }
     }
 
     fn run(&self) -> LoopRun {

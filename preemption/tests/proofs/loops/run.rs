@@ -1,9 +1,9 @@
 //! A world left to itself: cycle after cycle; whoever is told to go goes, and waits again.
 
+use crate::model::cluster_model::{ClusterModel, ModelReservation, Pair, Workload};
 use crate::model::live::LiveState;
 use crate::model::named_decisions::{NamedDecision, NamedVictim, QueueContents};
-use crate::model::cluster_model::{ModelReservation, Pair, Workload, ClusterModel};
-use crate::plain::tree::Tree;
+use crate::reference::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The time of the first cycle, in seconds. What runs at the start was admitted before.

@@ -1,6 +1,6 @@
 //! A loop as a scenario, as it is kept in `tests/conformance/loops`.
 
-use super::run::{Loop, EvictionPace, CycleEvents};
+use super::run::{CycleEvents, EvictionPace, Loop};
 use crate::model::cluster_model::{FLAVORS, Limits, Queue, RESOURCES, Workload};
 use lockkeeper_preemption::{
     Algorithm, BorrowWithinCohort, Fungibility, Preference, QueueingStrategy,
@@ -38,7 +38,9 @@ pub fn export_scenario(found: &Loop) -> String {
     world.queues.values().for_each(|it| queue(&mut text, it));
     for (key, is_running) in [("admitted", true), ("pending", false)] {
         let all = world.workloads.values();
-        let mut all = all.filter(|it| it.reservation.is_some() == is_running).peekable();
+        let mut all = all
+            .filter(|it| it.reservation.is_some() == is_running)
+            .peekable();
         if all.peek().is_some() {
             let _ = writeln!(text, "{key}:");
         }

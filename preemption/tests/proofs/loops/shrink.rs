@@ -1,8 +1,8 @@
 //! The smallest world that still has a loop of the same kind.
 
 use super::kind::loop_kinds;
-use super::run::{Loop, EvictionPace, LoopRun};
-use crate::model::cluster_model::{Cohort, Limits, Pods, Queue, Workload, ClusterModel};
+use super::run::{EvictionPace, Loop, LoopRun};
+use crate::model::cluster_model::{ClusterModel, Cohort, Limits, Pods, Queue, Workload};
 use lockkeeper_preemption::{
     Algorithm, BorrowWithinCohort, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
     WithinClusterQueue,

@@ -1,11 +1,11 @@
 //! What happens to a world, told at once to the `State` and to the plain reference.
 
 use super::choices::Choices;
+use super::cluster_model::{COHORTS, ClusterModel, Pair, QUEUES};
 use super::generate::{self, GeneratorOptions};
 use super::live::LiveState;
-use super::named_decisions::{NamedCycle, NamedVictim, NamedNomination, QueueContents};
-use super::cluster_model::{COHORTS, Pair, QUEUES, ClusterModel};
-use crate::plain::scheduler::Scheduler;
+use super::named_decisions::{NamedCycle, NamedNomination, NamedVictim, QueueContents};
+use crate::reference::scheduler::Scheduler;
 use lockkeeper_preemption::{Amount, Trace};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,10 @@ fn compare<T: PartialEq>(live: T, plain: T) -> ComparedAnswers<T> {
     if live == plain {
         ComparedAnswers::Same
     } else {
-        ComparedAnswers::Differ { live, reference: plain }
+        ComparedAnswers::Differ {
+            live,
+            reference: plain,
+        }
     }
 }
 
@@ -49,7 +52,10 @@ impl Comparison {
             generate::with_pending_workloads(&mut dice, kind)
         };
         let mut reference = Scheduler::new(world.options.clone());
-        world.cohorts.values().for_each(|it| reference.set_cohort(it));
+        world
+            .cohorts
+            .values()
+            .for_each(|it| reference.set_cohort(it));
         world.queues.values().for_each(|it| reference.set_queue(it));
         world.workloads.values().for_each(|it| reference.add(it));
         Self {
@@ -106,7 +112,10 @@ impl Comparison {
         let live = self.live.next_cycle(self.now_s);
         let plain = self.reference.next_cycle(self.now_s);
         if live != plain {
-            return ComparedAnswers::Differ { live, reference: plain };
+            return ComparedAnswers::Differ {
+                live,
+                reference: plain,
+            };
         }
         self.compared_kinds.extend(live.kinds());
         for victim in live.victims() {
@@ -236,7 +245,9 @@ impl Comparison {
                 .queues
                 .contains_key(&self.world().workloads[it].queue)
         });
-        let plain = names.iter().map(|it| (it.clone(), self.reference.nominate(it)));
+        let plain = names
+            .iter()
+            .map(|it| (it.clone(), self.reference.nominate(it)));
         let plain = plain.collect();
         let live = names.into_iter().map(|it| {
             let (nominated, _) = self.live.nominate(&it, Trace::off());
@@ -282,7 +293,8 @@ impl Comparison {
 
     /// The places of all queues, and the usage of all nodes.
     pub fn compare_queue_contents(&self) -> ComparedAnswers<BTreeMap<&'static str, QueueContents>> {
-        let all = |of: &dyn Fn(&str) -> QueueContents| QUEUES.iter().map(|it| (*it, of(it))).collect();
+        let all =
+            |of: &dyn Fn(&str) -> QueueContents| QUEUES.iter().map(|it| (*it, of(it))).collect();
         compare(
             all(&|it| self.live.queue_contents(it)),
             all(&|it| self.reference.queue_contents(it)),

@@ -2,12 +2,13 @@
 
 use super::choices::Choices;
 use super::cluster_model::{
-    COHORTS, Cohort, FLAVORS, Group, ModelReservation, Limits, Pair, Pods, QUEUES, Queue, Workload, ClusterModel,
+    COHORTS, ClusterModel, Cohort, FLAVORS, Group, Limits, ModelReservation, Pair, Pods, QUEUES,
+    Queue, Workload,
 };
-use crate::plain::tree::Tree;
+use crate::reference::tree::Tree;
 use lockkeeper_preemption::{
     Algorithm, BorrowWithinCohort, BorrowingGate, Compatibility, Damping, FairStrategy,
-    FlavorFungibility, KueueBugs, Fungibility, Options, Preemption, PreemptionLimits, Preference,
+    FlavorFungibility, Fungibility, KueueBugs, Options, Preemption, PreemptionLimits, Preference,
     QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
 };
 use std::collections::BTreeMap;
@@ -316,7 +317,11 @@ fn pods(dice: &mut Choices<'_>) -> Pods {
 }
 
 /// What a workload might hold: its requests of some flavor of its queue.
-pub fn reservation(dice: &mut Choices<'_>, workload: &Workload, world: &ClusterModel) -> ModelReservation {
+pub fn reservation(
+    dice: &mut Choices<'_>,
+    workload: &Workload,
+    world: &ClusterModel,
+) -> ModelReservation {
     let mut usage: BTreeMap<Pair, i64> = BTreeMap::new();
     let groups = world
         .queues

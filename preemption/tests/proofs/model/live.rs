@@ -1,7 +1,8 @@
 //! The `State` under test, spoken to by name.
 
 use super::cluster_model::{
-    COHORTS, Cohort, FLAVORS, ModelReservation, Limits, Pair, Queue, RESOURCES, Workload, ClusterModel,
+    COHORTS, ClusterModel, Cohort, FLAVORS, Limits, ModelReservation, Pair, Queue, RESOURCES,
+    Workload,
 };
 use lockkeeper_preemption::{
     Amount, CohortSpec, FlavorId, FlavorQuotas, FlavorResource, NodeId, Options, PodSet, QueueSpec,

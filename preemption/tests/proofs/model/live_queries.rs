@@ -1,8 +1,11 @@
 //! What the `State` says, by name.
 
-use super::live::LiveState;
-use super::named_decisions::{NamedCycle, NamedDecision, NamedEntry, FlavorPlan, NamedVictim, NamedNomination, QueueContents, Plan, PodSetPlan};
 use super::cluster_model::{Pair, QUEUES};
+use super::live::LiveState;
+use super::named_decisions::{
+    FlavorPlan, NamedCycle, NamedDecision, NamedEntry, NamedNomination, NamedVictim, Plan,
+    PodSetPlan, QueueContents,
+};
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
     Amount, Assignment, Decision, FlavorResource, Trace, Victim, WorkloadId,
@@ -33,7 +36,10 @@ impl LiveState {
             return (Vec::new(), Vec::new());
         };
         let names = |ids: Vec<WorkloadId>| ids.into_iter().map(|it| self.name(it)).collect();
-        (names(self.state.active(id)), names(self.state.inadmissible(id)))
+        (
+            names(self.state.active(id)),
+            names(self.state.inadmissible(id)),
+        )
     }
 
     pub fn name(&self, id: WorkloadId) -> String {

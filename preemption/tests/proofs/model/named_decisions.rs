@@ -1,7 +1,9 @@
 //! Decisions by name, so that two makers of decisions can be compared.
 
 use super::cluster_model::Pair;
-use lockkeeper_preemption::{Mode, PreemptionReason, RequeueReason, RequeueDestination, SkipReason};
+use lockkeeper_preemption::{
+    Mode, PreemptionReason, RequeueDestination, RequeueReason, SkipReason,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Victims by priority and borrowing: all candidates, sorted, removed, filled back.
 
 use super::{Preemptor, Snapshot, candidate_order, fill_back};
-use crate::model::named_decisions::NamedVictim;
 use crate::model::cluster_model::{ModelReservation, Pair, Workload};
+use crate::model::named_decisions::NamedVictim;
 use lockkeeper_preemption::{BorrowWithinCohort, PreemptionReason};
 use std::collections::BTreeMap;
 
@@ -79,10 +79,17 @@ fn collect<'a>(
                 open.extend(&tree.nodes[node].children);
             } else if advantage {
                 let variant = Variant::Hierarchy;
-                hierarchy.extend(queue_candidates(snapshot, preemptor, node, Some(ancestor), variant));
+                hierarchy.extend(queue_candidates(
+                    snapshot,
+                    preemptor,
+                    node,
+                    Some(ancestor),
+                    variant,
+                ));
             } else {
                 let variant = Variant::WithoutBorrowing;
-                let mut found = queue_candidates(snapshot, preemptor, node, Some(ancestor), variant);
+                let mut found =
+                    queue_candidates(snapshot, preemptor, node, Some(ancestor), variant);
                 for it in &mut found {
                     it.variant = by_priority(preemptor, it.workload);
                 }

@@ -4,8 +4,8 @@ use super::nominate::nominate;
 use super::order::{NominatedEntry, next};
 use super::tree::Tree;
 use super::{Snapshot, flavors::TriedFlavors};
+use crate::model::cluster_model::{ClusterModel, Pair};
 use crate::model::named_decisions::{NamedDecision, NamedEntry, NamedVictim};
-use crate::model::cluster_model::{Pair, ClusterModel};
 use lockkeeper_preemption::{BorrowingGate, Compatibility, Mode, ReclaimWithinCohort, SkipReason};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +101,10 @@ impl<'a> EntryProcessor<'a> {
             reserved,
             requeued: None,
         };
-        ProcessedEntry { entry, tried_flavors: marker }
+        ProcessedEntry {
+            entry,
+            tried_flavors: marker,
+        }
     }
 
     fn queue(&self, nominee: &NominatedEntry<'_>) -> usize {
@@ -134,13 +137,18 @@ impl<'a> EntryProcessor<'a> {
         if !plan.usage.iter().all(fits) {
             return NamedDecision::Skip(SkipReason::NoLongerFits);
         }
-        if plan.level > 0 && self.roots_closed_to_borrowing.contains(&self.snapshot.tree.root(queue)) {
+        if plan.level > 0
+            && self
+                .roots_closed_to_borrowing
+                .contains(&self.snapshot.tree.root(queue))
+        {
             return NamedDecision::Skip(SkipReason::BorrowingGate);
         }
         if plan.mode == Mode::Fit {
             // Not at the cost of who has not gone yet, whatever Kueue does.
-            let fits_now =
-                |(pair, amount): (&Pair, &i64)| *amount <= self.admitted_tree.available(queue, *pair).max(0);
+            let fits_now = |(pair, amount): (&Pair, &i64)| {
+                *amount <= self.admitted_tree.available(queue, *pair).max(0)
+            };
             let is_kueue = self.snapshot.world.options.compatibility == Compatibility::Kueue;
             if is_kueue || self.victims.is_empty() || plan.usage.iter().all(fits_now) {
                 NamedDecision::Admit
@@ -153,12 +161,18 @@ impl<'a> EntryProcessor<'a> {
     }
 
     /// What an entry takes of the quota for the rest of the cycle.
-    fn reserve(&mut self, nominee: &NominatedEntry<'_>, decided: &NamedDecision) -> BTreeMap<Pair, i64> {
+    fn reserve(
+        &mut self,
+        nominee: &NominatedEntry<'_>,
+        decided: &NamedDecision,
+    ) -> BTreeMap<Pair, i64> {
         let world = self.snapshot.world;
         let queue = self.queue(nominee);
         let plan = &nominee.nominated.plan;
         let mut reserved = match decided {
-            NamedDecision::Admit | NamedDecision::Preempt(_) | NamedDecision::DeferredFit => plan.usage.clone(),
+            NamedDecision::Admit | NamedDecision::Preempt(_) | NamedDecision::DeferredFit => {
+                plan.usage.clone()
+            }
             NamedDecision::Skip(_) | NamedDecision::NoFit => BTreeMap::new(),
             NamedDecision::NoCandidates => {
                 let policy = world.queues[&nominee.workload.queue].preemption;
@@ -172,7 +186,10 @@ impl<'a> EntryProcessor<'a> {
                     pairs
                         .map(|pair| {
                             let amount = plan.usage.get(&pair).copied().unwrap_or(0);
-                            (pair, self.amount_to_reserve(queue, pair, amount, plan.level))
+                            (
+                                pair,
+                                self.amount_to_reserve(queue, pair, amount, plan.level),
+                            )
                         })
                         .collect()
                 }

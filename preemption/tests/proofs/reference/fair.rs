@@ -2,8 +2,8 @@
 
 use super::tree::Tree;
 use super::{Preemptor, Snapshot, candidate_order, fill_back};
-use crate::model::named_decisions::NamedVictim;
 use crate::model::cluster_model::{Pair, RESOURCES};
+use crate::model::named_decisions::NamedVictim;
 use lockkeeper_preemption::{FairStrategy, PreemptionReason};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -201,7 +201,9 @@ impl Search<'_, '_> {
             let new = DominantShare::for_node(&self.snapshot.tree, ours);
             let old = DominantShare::for_node(&self.snapshot.tree, theirs);
             let workload = retry.remove(&queue).unwrap().pop_front().unwrap();
-            if new.cmp(&old).is_lt() && self.take_victim(&workload, PreemptionReason::InCohortFairSharing) {
+            if new.cmp(&old).is_lt()
+                && self.take_victim(&workload, PreemptionReason::InCohortFairSharing)
+            {
                 return true;
             }
         }

@@ -1,11 +1,11 @@
 //! Which flavors a workload gets.
 
 use super::{Preemptor, Snapshot, search};
-use crate::model::named_decisions::{FlavorPlan, Plan, PodSetPlan};
 use crate::model::cluster_model::{Group, PODS, Pair, Pods, Queue, Workload};
+use crate::model::named_decisions::{FlavorPlan, Plan, PodSetPlan};
 use lockkeeper_preemption::{
-    Algorithm, BorrowWithinCohort, Compatibility, Fungibility, Mode, Possibility, Preference,
-    PreemptionReason, ReclaimWithinCohort,
+    Algorithm, BorrowWithinCohort, Compatibility, Fungibility, Mode, Possibility, PreemptionReason,
+    Preference, ReclaimWithinCohort,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -180,7 +180,8 @@ fn scan(
             best = Some(judged);
             break;
         }
-        let beats = |it: &EvaluatedFlavor| is_preferred(preference, judged.granular_mode, it.granular_mode);
+        let beats =
+            |it: &EvaluatedFlavor| is_preferred(preference, judged.granular_mode, it.granular_mode);
         if possibility != Possibility::NoFit && best.as_ref().is_none_or(beats) {
             best = Some(judged);
         }
@@ -235,7 +236,12 @@ fn evaluate_flavor(
     }
 }
 
-fn granular_mode(snapshot: &Snapshot<'_>, applicant: &AssignmentRequest<'_>, pair: Pair, amount: i64) -> GranularMode {
+fn granular_mode(
+    snapshot: &Snapshot<'_>,
+    applicant: &AssignmentRequest<'_>,
+    pair: Pair,
+    amount: i64,
+) -> GranularMode {
     let tree = &snapshot.tree;
     let queue = tree.index(&applicant.queue.name, true);
     if amount > tree.potential(queue, pair) {
@@ -262,7 +268,8 @@ fn granular_mode(snapshot: &Snapshot<'_>, applicant: &AssignmentRequest<'_>, pai
         without.remove(name);
     }
     let (level, _) = without.tree.level(queue, pair, amount);
-    let is_own = |(_, reason): &(String, PreemptionReason)| *reason == PreemptionReason::InClusterQueue;
+    let is_own =
+        |(_, reason): &(String, PreemptionReason)| *reason == PreemptionReason::InClusterQueue;
     if victims.iter().any(is_own) {
         (Possibility::Preempt, level)
     } else {

@@ -7,15 +7,15 @@ pub mod classical;
 pub mod cycle;
 pub mod fair;
 pub mod flavors;
-pub mod pending_queue;
 pub mod nominate;
 pub mod order;
-pub mod scheduling_loop;
+pub mod pending_queue;
 pub mod scheduler;
+pub mod scheduling_loop;
 pub mod tree;
 
+use crate::model::cluster_model::{ClusterModel, ModelReservation, Pair, Workload};
 use crate::model::named_decisions::NamedVictim;
-use crate::model::cluster_model::{ModelReservation, Pair, Workload, ClusterModel};
 use lockkeeper_preemption::{Algorithm, Preemption, ReclaimWithinCohort, WithinClusterQueue};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,8 @@
 
 use super::flavors::{AssignmentRequest, TriedFlavors, assign};
 use super::{Snapshot, search};
-use crate::model::named_decisions::{NamedNomination, Plan};
 use crate::model::cluster_model::{Pair, Workload};
+use crate::model::named_decisions::{NamedNomination, Plan};
 use lockkeeper_preemption::Mode;
 use std::collections::BTreeSet;
 
@@ -77,9 +77,16 @@ fn is_sufficient(it: &NamedNomination) -> bool {
 }
 
 /// The least reduction with which it is good, by bisection.
-fn reduce_pods(workload: &Workload, attempt: impl Fn(&[i64]) -> NamedNomination) -> Option<NamedNomination> {
+fn reduce_pods(
+    workload: &Workload,
+    attempt: impl Fn(&[i64]) -> NamedNomination,
+) -> Option<NamedNomination> {
     let pods = &workload.pods;
-    let spare = |at: usize| pods[at].count_min.map_or(0, |it| (pods[at].count - it).max(0));
+    let spare = |at: usize| {
+        pods[at]
+            .count_min
+            .map_or(0, |it| (pods[at].count - it).max(0))
+    };
     let total: i64 = (0..pods.len()).map(spare).sum();
     if total == 0 {
         return None;

@@ -2,8 +2,8 @@
 
 use super::Snapshot;
 use super::fair::DominantShare;
-use crate::model::named_decisions::NamedNomination;
 use crate::model::cluster_model::Workload;
+use crate::model::named_decisions::NamedNomination;
 use lockkeeper_preemption::Algorithm;
 use std::cmp::{Ordering, Reverse};
 

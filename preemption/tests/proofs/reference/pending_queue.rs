@@ -1,7 +1,7 @@
 //! The pending workloads of one queue: active, parked, or held back for a while.
 
 use super::flavors::TriedFlavors;
-use crate::model::cluster_model::{Pods, Workload, ClusterModel};
+use crate::model::cluster_model::{ClusterModel, Pods, Workload};
 use lockkeeper_preemption::QueueingStrategy;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,10 @@ pub struct PendingQueue {
 impl PendingQueue {
     /// Takes a workload in that waits.
     pub fn push(&mut self, workload: &Workload) {
-        if self.inadmissible_classes.contains(&equivalence_class(workload)) {
+        if self
+            .inadmissible_classes
+            .contains(&equivalence_class(workload))
+        {
             self.inadmissible.insert(workload.name.clone());
         } else {
             self.active.insert(workload.name.clone());

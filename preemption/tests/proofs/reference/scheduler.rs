@@ -4,8 +4,8 @@ use super::flavors::{AssignmentRequest, TriedFlavors};
 use super::pending_queue::PendingQueue;
 use super::tree::Tree;
 use super::{Snapshot, nominate};
-use crate::model::named_decisions::{NamedVictim, NamedNomination, QueueContents};
-use crate::model::cluster_model::{Cohort, ModelReservation, Pair, Queue, Workload, ClusterModel};
+use crate::model::cluster_model::{ClusterModel, Cohort, ModelReservation, Pair, Queue, Workload};
+use crate::model::named_decisions::{NamedNomination, NamedVictim, QueueContents};
 use lockkeeper_preemption::{Options, QueueingStrategy};
 use std::collections::BTreeMap;
 
@@ -186,7 +186,12 @@ impl Scheduler {
     }
 
     /// The victims for a request that is given.
-    pub fn search(&self, name: &str, needs: &[Pair], request: &BTreeMap<Pair, i64>) -> Vec<NamedVictim> {
+    pub fn search(
+        &self,
+        name: &str,
+        needs: &[Pair],
+        request: &BTreeMap<Pair, i64>,
+    ) -> Vec<NamedVictim> {
         let workload = &self.world.workloads[name];
         let snapshot = Snapshot::new(&self.world);
         let applicant = AssignmentRequest {

@@ -5,9 +5,9 @@ use super::flavors::TriedFlavors;
 use super::pending_queue::LastAssignment;
 use super::scheduler::Scheduler;
 use super::tree::Tree;
-use crate::model::named_decisions::{NamedCycle, NamedDecision, NamedEntry};
 use crate::model::cluster_model::ModelReservation;
-use lockkeeper_preemption::{QueueingStrategy, RequeueReason, RequeueDestination};
+use crate::model::named_decisions::{NamedCycle, NamedDecision, NamedEntry};
+use lockkeeper_preemption::{QueueingStrategy, RequeueDestination, RequeueReason};
 
 impl Scheduler {
     /// Who has waited long enough is active again.
@@ -49,7 +49,11 @@ impl Scheduler {
             }
         }
         let done = cycle::decide(&self.world, &heads);
-        for cycle::ProcessedEntry { mut entry, tried_flavors: marker } in done {
+        for cycle::ProcessedEntry {
+            mut entry,
+            tried_flavors: marker,
+        } in done
+        {
             entry.requeued = self.finish_entry(&entry, marker, now_s);
             told.entries.push(entry);
         }
@@ -73,13 +77,19 @@ impl Scheduler {
                 self.reserve(&entry.workload, &held);
                 return None;
             }
-            NamedDecision::Preempt(_) | NamedDecision::DeferredFit => RequeueReason::PendingPreemption,
+            NamedDecision::Preempt(_) | NamedDecision::DeferredFit => {
+                RequeueReason::PendingPreemption
+            }
             NamedDecision::Skip(_) => RequeueReason::FailedAfterNomination,
             NamedDecision::NoCandidates => RequeueReason::PreemptionNoCandidates,
             NamedDecision::NoFit => RequeueReason::NoFit,
         };
         let is_pending = reason == RequeueReason::PendingPreemption;
-        let marker = if is_pending { TriedFlavors::new() } else { marker };
+        let marker = if is_pending {
+            TriedFlavors::new()
+        } else {
+            marker
+        };
         let workload = self.world.workloads[&entry.workload].clone();
         let strategy = self.world.queues[&workload.queue].strategy;
         let (world, cycle) = (self.world.clone(), self.cycle);

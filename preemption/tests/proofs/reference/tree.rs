@@ -1,6 +1,6 @@
 //! The quota tree, made anew from the objects.
 
-use crate::model::cluster_model::{Limits, Pair, ClusterModel};
+use crate::model::cluster_model::{ClusterModel, Limits, Pair};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

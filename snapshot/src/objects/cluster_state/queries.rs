@@ -56,9 +56,17 @@ impl ClusterState {
     }
 
     /// The workloads that name a LocalQueue.
-    pub fn workloads_in_local_queue(&self, namespace: &str, queue: &str) -> impl Iterator<Item = &Workload> {
+    pub fn workloads_in_local_queue(
+        &self,
+        namespace: &str,
+        queue: &str,
+    ) -> impl Iterator<Item = &Workload> {
         let key = (namespace.to_owned(), queue.to_owned());
-        let there = self.workloads_by_local_queue.get(&key).into_iter().flatten();
+        let there = self
+            .workloads_by_local_queue
+            .get(&key)
+            .into_iter()
+            .flatten();
         let known = there.filter_map(|key| self.workloads.get(key));
         known.map(|it| Arc::as_ref(&it.object))
     }

@@ -1,10 +1,12 @@
 //! Where a workload belongs, and how it gets there.
 
-use super::{Completeness, ClusterState};
+use super::{ClusterState, Completeness};
 use crate::label_selector::matches;
 use crate::objects::error::{ObjectError, ObjectProblem, Subject};
 use crate::objects::overflow_guard::object_totals;
-use crate::objects::workloads::{recorded_admission, pod_sets, reservation, preemption_labels, lifecycle_state, stop_policy};
+use crate::objects::workloads::{
+    lifecycle_state, pod_sets, preemption_labels, recorded_admission, reservation, stop_policy,
+};
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
 use lockkeeper_api::field_path::FieldPath;
@@ -171,7 +173,12 @@ impl ClusterState {
         }
     }
 
-    fn destination(&self, key: &str, workload: &Workload, runs: bool) -> Result<Destination, NotQueuedReason> {
+    fn destination(
+        &self,
+        key: &str,
+        workload: &Workload,
+        runs: bool,
+    ) -> Result<Destination, NotQueuedReason> {
         let finished = workload.status.iter().flat_map(|it| &it.conditions);
         let mut finished = finished.filter(|it| it.type_ == "Finished" && it.status == "True");
         if finished.next().is_some() {
@@ -185,7 +192,10 @@ impl ClusterState {
             (Some(admission), _) => admission.cluster_queue.clone(),
             // It holds quota where the cycle found it some, wherever its LocalQueue leads now.
             (None, Some(id)) if runs => {
-                let queue = self.state.queue_of(id).ok_or(NotQueuedReason::NoLocalQueue)?;
+                let queue = self
+                    .state
+                    .queue_of(id)
+                    .ok_or(NotQueuedReason::NoLocalQueue)?;
                 self.state.node_name(queue).to_owned()
             }
             (None, _) => self.cluster_queue_for(workload)?,
@@ -206,7 +216,10 @@ impl ClusterState {
 
     fn cluster_queue_for(&self, workload: &Workload) -> Result<String, NotQueuedReason> {
         let home = super::local_queue_key(workload).ok_or(NotQueuedReason::NoLocalQueue)?;
-        let door = self.local_queues.get(&home).ok_or(NotQueuedReason::NoLocalQueue)?;
+        let door = self
+            .local_queues
+            .get(&home)
+            .ok_or(NotQueuedReason::NoLocalQueue)?;
         if door.stop_policy.unwrap_or_default() != StopPolicy::None {
             return Err(NotQueuedReason::LocalQueueStopped);
         }

@@ -121,7 +121,7 @@ async fn main() -> Result<()> {
         .route(classes_path, get(list).with_state(Arc::clone(&classes)))
         .route(
             &format!("{classes_path}/{{name}}"),
-            get(get).with_state(classes),
+            get(get_class).with_state(classes),
         )
         .route(
             "/apis/lockkeeper.dev/v1alpha1/workloads",
@@ -201,7 +201,7 @@ async fn list(
 }
 
 /// A single PriorityClass.
-async fn get(State(classes): State<Arc<Objects>>, Path(name): Path<String>) -> Response {
+async fn get_class(State(classes): State<Arc<Objects>>, Path(name): Path<String>) -> Response {
     let number = name.strip_prefix("class-");
     let number = number.and_then(|number| number.parse::<usize>().ok());
     let json = [(CONTENT_TYPE, "application/json")];

@@ -7,12 +7,12 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use clap::Parser;
 use http_body_util::BodyExt;
+use lockkeeper_policies::cluster_view::{
+    ObjectName, PodPreemptionLabels, PodPriority, PreemptibleLabel, PriorityClassFacts,
+};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::cluster_view::{
-    ObjectName, PodPriority, PodPreemptionLabels, PreemptibleLabel, PriorityClassFacts,
-};
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
 use serde_json::json;

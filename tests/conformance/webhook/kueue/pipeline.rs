@@ -23,7 +23,10 @@ pub fn check(case: &Value) -> Vec<String> {
         return match case["outcome"].as_str().unwrap() {
             "Invalid" => difference(&finding_lines(&of_crd), &expected_schema_errors(case)),
             _ if is_broken => Vec::new(),
-            other => vec![format!("expected {other}, found {:?}", finding_lines(&of_crd))],
+            other => vec![format!(
+                "expected {other}, found {:?}",
+                finding_lines(&of_crd)
+            )],
         };
     }
     let outcome = case["outcome"].as_str().unwrap();
@@ -34,7 +37,10 @@ pub fn check(case: &Value) -> Vec<String> {
         Err(_) if is_broken => Vec::new(),
         Err(error) => vec![format!("cannot be read: {error}")],
         Ok(_) if is_broken => vec!["it can be read".to_owned()],
-        Ok(verdict) => difference(&finding_lines(&verdict.denials), &expected_lines(&case["expectedErrors"])),
+        Ok(verdict) => difference(
+            &finding_lines(&verdict.denials),
+            &expected_lines(&case["expectedErrors"]),
+        ),
     }
 }
 

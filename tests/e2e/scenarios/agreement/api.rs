@@ -95,7 +95,9 @@ impl Api {
         match (answer.status, causes) {
             (200 | 201, _) => DryRunOutcome::Accepted(answer.body),
             (422, Some(causes)) => {
-                let causes = causes.iter().filter(|it| !is_incomplete_validation_note(it));
+                let causes = causes
+                    .iter()
+                    .filter(|it| !is_incomplete_validation_note(it));
                 DryRunOutcome::Rejected(causes.map(reported_cause).collect())
             }
             _ => DryRunOutcome::NotValidated,

@@ -1,9 +1,9 @@
 //! The CA bundle of a CRD's conversion webhook.
 
 use super::server::CertificateServer;
-use super::{start_cluster, data, wait_until};
-use crate::lockkeeper::Protocol;
+use super::{data, start_cluster, wait_until};
 use crate::fixture::Fixture;
+use crate::lockkeeper::Protocol;
 
 const CRD: &str = "things.example.com";
 
@@ -47,7 +47,8 @@ pub fn conversion(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = start_cluster(stage);
     kubectl.apply(OBJECTS, &[]).expect_accepted();
     let target = format!("customresourcedefinitions/{CRD}");
-    let begun = CertificateServer::start_unready_with_flags(stage, protocol, &["--inject", &target]);
+    let begun =
+        CertificateServer::start_unready_with_flags(stage, protocol, &["--inject", &target]);
     let mut server = CertificateServer::wait(begun);
     server.wait_ready();
     let client = || {
@@ -74,6 +75,8 @@ pub fn conversion(stage: &mut Fixture, protocol: Protocol) {
         ["clusterrolebinding", "lockkeeper-things"],
         ["clusterrole", "lockkeeper-things"],
     ] {
-        kubectl.run(&["delete", object[0], object[1]]).expect_accepted();
+        kubectl
+            .run(&["delete", object[0], object[1]])
+            .expect_accepted();
     }
 }

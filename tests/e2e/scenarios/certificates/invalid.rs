@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use super::{SECRET, text};
-use crate::lockkeeper::{self, Protocol};
 use crate::fixture::Fixture;
+use crate::lockkeeper::{self, Protocol};
 
 /// What cannot be is said before anything is served.
 pub fn invalid_certificates(stage: &mut Fixture, _: Protocol) {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{SECRET, text};
+use crate::fixture::Fixture;
 use crate::lockkeeper::{self, Protocol};
 use crate::process::{self, Process};
-use crate::fixture::Fixture;
 
 /// Long enough for the API server to hear of a bundle on a busy machine, and short enough to wait
 /// for twice.
@@ -34,7 +34,11 @@ impl CertificateServer {
 
     /// With more on its command line.
     #[track_caller]
-    pub fn start_unready_with_flags(stage: &mut Fixture, protocol: Protocol, flags: &[&str]) -> (Process, PathBuf) {
+    pub fn start_unready_with_flags(
+        stage: &mut Fixture,
+        protocol: Protocol,
+        flags: &[&str],
+    ) -> (Process, PathBuf) {
         let folder = stage.new_folder();
         let mut flags = flags.to_vec();
         if protocol == Protocol::Http1 {

@@ -18,10 +18,19 @@ pub const ALL_RIGHTS: &str = "foreignKinds: [koordinator, kueue]\n";
 pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
     let trial = |name, run| StandaloneTrial { name, run };
     vec![
-        trial("chart: it grants and runs what the examples do", same_as_examples),
-        trial("chart: it registers what the binary would", same_webhook_configurations),
+        trial(
+            "chart: it grants and runs what the examples do",
+            same_as_examples,
+        ),
+        trial(
+            "chart: it registers what the binary would",
+            same_webhook_configurations,
+        ),
         trial("chart: it defines what the binary would", same_definitions),
-        trial("chart: the binary takes what it is given", config_accepted_by_binary),
+        trial(
+            "chart: the binary takes what it is given",
+            config_accepted_by_binary,
+        ),
     ]
 }
 
@@ -68,7 +77,10 @@ fn same_objects(folder: &Path, config: &str, command: &[&str], kind: &str, count
     fs::write(&file, config).unwrap();
     let command = [command, &["--config", file.to_str().unwrap()]].concat();
     let printed = of_kind(&lockkeeper::output(&command), kind);
-    let rendered = Helm::without_cluster(folder).template(&values).assert_silent().stdout;
+    let rendered = Helm::without_cluster(folder)
+        .template(&values)
+        .assert_silent()
+        .stdout;
     assert_eq!(printed.len(), count);
     assert_eq!(of_kind(&rendered, kind), printed, "{config}");
 }
@@ -155,7 +167,10 @@ fn words(list: &Value) -> impl Iterator<Item = String> {
 }
 
 fn same_as_examples(folder: &Path) {
-    let rendered = Helm::without_cluster(folder).template(ALL_RIGHTS).assert_silent().stdout;
+    let rendered = Helm::without_cluster(folder)
+        .template(ALL_RIGHTS)
+        .assert_silent()
+        .stdout;
     let rendered = helm::objects(&rendered);
     for (file, name) in [
         ("server", "lockkeeper"),

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::agreement::deployment;
 use crate::ROOT;
 use crate::cluster::Cluster;
+use crate::fixture::{self, MUTATING_CONFIGURATION};
 use crate::helm::{self, CHART, Helm, NAMESPACE, RELEASE};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper;
 use crate::scenarios::certificates::server::CertificateServer;
-use crate::fixture::{self, MUTATING_CONFIGURATION};
 use crate::wait;
 
 const CONFIGURATIONS: [&str; 2] = [
@@ -32,7 +32,9 @@ impl ReleaseFixture {
     fn new() -> Self {
         let cluster = Cluster::start().unwrap_or_else(|e| panic!("no cluster: {e}"));
         let kubectl = cluster.kubectl().clone();
-        kubectl.apply(fixture::NAMESPACE, &[]).expect_accepted_without_warning();
+        kubectl
+            .apply(fixture::NAMESPACE, &[])
+            .expect_accepted_without_warning();
         let helm = Helm::on_cluster(&cluster.folder().join("helm"), kubectl.kubeconfig());
         Self {
             cluster,
@@ -83,7 +85,10 @@ pub fn release_lifecycle() {
     // Whatever helm does next, what processes wrote stays; nobody is there to mend it.
     let before = state_written_by_processes(&place);
     place.helm("upgrade", &[CHART, "--set", "foreignKinds={koordinator}"]);
-    assert_eq!(without_new_bundles(&before, &state_written_by_processes(&place)), before);
+    assert_eq!(
+        without_new_bundles(&before, &state_written_by_processes(&place)),
+        before
+    );
     let names: Vec<Value> = place
         .entries()
         .iter()
@@ -153,7 +158,9 @@ fn restricted(place: &ReleaseFixture) {
             .with_input(&create, &pod.to_string())
             .expect_accepted_without_warning();
         pod["spec"]["securityContext"]["runAsNonRoot"] = json!(false);
-        let refused = kubectl.with_input(&create, &pod.to_string()).expect_rejected();
+        let refused = kubectl
+            .with_input(&create, &pod.to_string())
+            .expect_rejected();
         assert!(refused.stderr.contains("restricted"), "{}", refused.stderr);
     }
 }
@@ -268,7 +275,9 @@ fn uninstall(place: &ReleaseFixture) {
             object["kind"], object["metadata"]["name"]
         );
     }
-    kubectl.apply(MUTATING_CONFIGURATION, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(MUTATING_CONFIGURATION, &[])
+        .expect_accepted_without_warning();
 }
 
 /// The next release takes the definitions over, with what is in them; told not to keep them, it takes all along.
@@ -290,10 +299,14 @@ fn take_over_ownership(place: &ReleaseFixture) {
     let kubectl = &place.kubectl;
     let definitions = lockkeeper::output(&["crds", "definitions"]);
     let flags = ["--server-side"];
-    kubectl.apply(&definitions, &flags).expect_accepted_without_warning();
+    kubectl
+        .apply(&definitions, &flags)
+        .expect_accepted_without_warning();
     for file in ["server", "controller"] {
         let file = format!("examples/install/{file}.yaml");
-        kubectl.run(&["apply", "-f", &file]).expect_accepted_without_warning();
+        kubectl
+            .run(&["apply", "-f", &file])
+            .expect_accepted_without_warning();
     }
     let service = [
         "crds",
@@ -302,7 +315,9 @@ fn take_over_ownership(place: &ReleaseFixture) {
         "lockkeeper-system/lockkeeper",
     ];
     let webhooks = lockkeeper::output(&service);
-    kubectl.apply(&webhooks, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(&webhooks, &[])
+        .expect_accepted_without_warning();
     start_release_webhook(place).stop();
     let before = state_written_by_processes(place);
     place.helm("install", &[CHART, "--take-ownership"]);

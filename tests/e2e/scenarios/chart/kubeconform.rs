@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::rendered::CASES;
+use crate::fixture::Fixture;
 use crate::helm::{Helm, kubeconform};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
-use crate::fixture::Fixture;
 
 /// Kinds of projects whose definitions are not on the cluster: nothing says what shape they have.
 const UNPUBLISHED: &[&str] = &["Certificate", "Issuer", "ServiceMonitor"];

@@ -25,7 +25,10 @@ pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
 
 /// `UPDATE_DOCS=1` writes the base anew.
 fn same_as_chart(folder: &Path) {
-    let rendered = Helm::without_cluster(folder).template(VALUES).assert_silent().stdout;
+    let rendered = Helm::without_cluster(folder)
+        .template(VALUES)
+        .assert_silent()
+        .stdout;
     let is_ours = |line: &&str| !HELM_LABELS.iter().any(|it| line.contains(it));
     let lines = rendered.lines().filter(is_ours);
     let mut base = "# What charts/lockkeeper renders by default; a test makes it anew (docs/installation.md).\n".to_owned();

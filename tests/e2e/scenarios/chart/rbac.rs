@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::agreement::{ALL_RIGHTS, Right, rights};
 use crate::cluster::{CONTROLLER_ACCOUNT, Cluster, SERVER_ACCOUNT};
+use crate::fixture::{self, VALIDATING_CONFIGURATION};
 use crate::helm::{self, CHART, Helm, NAMESPACE, RELEASE};
 use crate::kubectl::Kubectl;
 use crate::manifests::{self, CLUSTER_OBJECTS, workload};
 use crate::nodes::Nodes;
 use crate::scenarios::certificates::server::CertificateServer;
 use crate::scenarios::rbac::{self as controlled, ControllerProcess};
-use crate::fixture::{self, VALIDATING_CONFIGURATION};
 use crate::wait;
 
 /// Rights that are granted and were not used, as verb, resource and group, and why they are granted.
@@ -63,7 +63,8 @@ pub fn granted_rights_are_used() {
     );
 
     let config = "webhook: {foreignKinds: [koordinator, kueue]}\n";
-    let begun = CertificateServer::start_unready_as(cluster.server(), folder.join("webhook"), config, &[]);
+    let begun =
+        CertificateServer::start_unready_as(cluster.server(), folder.join("webhook"), config, &[]);
     let mut server = CertificateServer::wait(begun);
     server.wait_ready();
     redirect_webhooks_to(&kubectl, &server.url());
@@ -79,7 +80,11 @@ pub fn granted_rights_are_used() {
         (SERVER_ACCOUNT, "lockkeeper"),
         (CONTROLLER_ACCOUNT, "lockkeeper-controller"),
     ] {
-        compare_rights(&rights(&rendered, role), &used_rights(&asked, account), role);
+        compare_rights(
+            &rights(&rendered, role),
+            &used_rights(&asked, account),
+            role,
+        );
     }
 }
 
@@ -154,7 +159,9 @@ fn third_party_crds() -> String {
 
 /// Installs the chart, and gives what it rendered.
 fn install(kubectl: &Kubectl, helm: &Helm) -> Vec<Value> {
-    kubectl.apply(fixture::NAMESPACE, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(fixture::NAMESPACE, &[])
+        .expect_accepted_without_warning();
     let values = helm.values(ALL_RIGHTS);
     let values = values.to_str().unwrap();
     let flags = [
@@ -204,7 +211,9 @@ fn wait_until_webhook_called(kubectl: &Kubectl) {
 
 /// What takes every right, one way or another.
 fn exercise_rights(kubectl: &Kubectl) {
-    kubectl.apply(CLUSTER_OBJECTS, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(CLUSTER_OBJECTS, &[])
+        .expect_accepted_without_warning();
     let open = r#"{"spec":{"namespaceSelector":{}}}"#;
     controlled::patch(kubectl, "clusterqueues.lockkeeper.dev research", open);
     controlled::wait_until(kubectl, controlled::LEASE, "it is held", |lease| {
@@ -233,7 +242,9 @@ fn job_changes_reach_workload(kubectl: &Kubectl) {
     waits.push_str("          resources: {requests: {cpu: 100}}\n");
     kubectl.apply(&waits, &[]).expect_accepted_without_warning();
     let all = "workloads.lockkeeper.dev -n team";
-    controlled::wait_until(kubectl, all, "it has one", |all| owned_workload_name(all).is_some());
+    controlled::wait_until(kubectl, all, "it has one", |all| {
+        owned_workload_name(all).is_some()
+    });
     let all: Vec<&str> = all.split(' ').collect();
     let workload = owned_workload_name(&kubectl.get(&all)).unwrap();
     controlled::run(
@@ -256,7 +267,9 @@ fn owned_workload_name(all: &Value) -> Option<String> {
 /// Objects that name what nobody has: the webhook asks the API server before it says so.
 fn trigger_lookups(kubectl: &Kubectl) {
     let unknown = workload("team", "lost") + "  priorityClassName: lost\n";
-    kubectl.apply(&unknown, &["--dry-run=server"]).expect_rejected();
+    kubectl
+        .apply(&unknown, &["--dry-run=server"])
+        .expect_rejected();
     // Nothing is missed where there is nothing at all.
     let theirs = "kueue.x-k8s.io/v1beta2";
     let known = EXISTING_OBJECTS.replace("GROUP", theirs);

@@ -181,7 +181,10 @@ fn switches(folder: &Path) {
     let plain = helm.template(PLAIN).assert_silent().stdout;
     snapshot::check("chart-default", &plain);
     for (name, values) in CASES {
-        let with = helm.template(&[PLAIN, values].concat()).assert_silent().stdout;
+        let with = helm
+            .template(&[PLAIN, values].concat())
+            .assert_silent()
+            .stdout;
         let diff = TextDiff::from_lines(&plain, &with);
         let diff = diff.unified_diff().context_radius(3).to_string();
         assert_ne!(diff, "", "{name} changes nothing");
@@ -189,7 +192,10 @@ fn switches(folder: &Path) {
     }
     // The definitions are all that is left out above, and the annotation all that keeps them.
     let all = helm.template("").assert_silent().stdout;
-    let dropped = helm.template("crds: {keep: false}\n").assert_silent().stdout;
+    let dropped = helm
+        .template("crds: {keep: false}\n")
+        .assert_silent()
+        .stdout;
     let keep = "  annotations:\n    helm.sh/resource-policy: keep\n";
     assert_eq!(all.matches(keep).count(), 5);
     assert_eq!(all.replace(keep, ""), dropped);

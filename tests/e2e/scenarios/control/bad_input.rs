@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{self, NO_LEADER_ELECTION, ControllerFixture};
+use super::fixture::{self, ControllerFixture, NO_LEADER_ELECTION};
 use super::{Trial, render};
-use crate::snapshot;
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::snapshot;
 
 pub const TRIALS: [Trial; 8] = [
     ("a workload is edited by hand", edited),
@@ -119,7 +119,8 @@ fn deleted_queue(stage: &mut Fixture) {
     assert_eq!(runs["spec"]["suspend"], false, "{runs:#}");
     others_are_admitted(&site);
 
-    site.objects.create(&fixture::cluster_queue("q", 3, &json!({})));
+    site.objects
+        .create(&fixture::cluster_queue("q", 3, &json!({})));
     site.wait_until_running("waits");
     site.wait_until_running("runs");
     let queue = site.wait_for_counts("ClusterQueue", "q", 0, 2);
@@ -146,10 +147,12 @@ fn cohort_cycle(stage: &mut Fixture) {
     }
     site.queue("q", 2, &json!({"cohortName": "a"}));
     site.job("train", "q", 2, "", &json!({}));
-    let cohort = site
+    let cohort = site.objects.wait_until("Cohort", "b", |it| {
+        render::has_status(it, "Misconfigured", "True")
+    });
+    let queue = site
         .objects
-        .wait_until("Cohort", "b", |it| render::has_status(it, "Misconfigured", "True"));
-    let queue = site.objects.wait_until("ClusterQueue", "q", is_misconfigured);
+        .wait_until("ClusterQueue", "q", is_misconfigured);
     let workload = site.wait_until_pending("train", "Inadmissible");
     let text = [
         render::render_queue(&cohort),
@@ -163,8 +166,9 @@ fn cohort_cycle(stage: &mut Fixture) {
         .patch("Cohort", "c", &json!({"spec": {"parentName": null}}));
     site.wait_until_running("train");
     for name in ["a", "b", "c"] {
-        site.objects
-            .wait_until("Cohort", name, |it| render::has_status(it, "Misconfigured", "False"));
+        site.objects.wait_until("Cohort", name, |it| {
+            render::has_status(it, "Misconfigured", "False")
+        });
     }
     site.stop();
 }
@@ -217,7 +221,9 @@ fn missing_references(stage: &mut Fixture) {
     site.queue("q", 2, &flavor);
     site.job("train", "q", 2, "", &json!({}));
     let train = site.wait_until_pending("train", "Inadmissible");
-    let queue = site.objects.wait_until("ClusterQueue", "q", is_misconfigured);
+    let queue = site
+        .objects
+        .wait_until("ClusterQueue", "q", is_misconfigured);
     let text = [
         render::render_workload(&classless),
         render::render_workload(&train),
@@ -258,7 +264,10 @@ fn lowered_quota(stage: &mut Fixture) {
     site.wait_for_counts("ClusterQueue", "q", 1, 1);
     let third = site.workload_name("third");
     let third = site.objects.get("Workload", &third);
-    assert!(render::has_status(&third, "QuotaReserved", "False"), "{third:#}");
+    assert!(
+        render::has_status(&third, "QuotaReserved", "False"),
+        "{third:#}"
+    );
     site.finish("second");
     site.wait_until_running("third");
     site.stop();

@@ -10,21 +10,27 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::fixture::{self, ControllerFixture, NO_LEADER_ELECTION, pods_with};
 use super::invariants::{self, Limits};
-use super::fixture::{self, NO_LEADER_ELECTION, ControllerFixture, pods_with};
 use super::{Trial, render};
-use crate::objects::{Objects, collection, merge};
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::objects::{Objects, collection, merge};
 use crate::wait;
 
 pub const TRIALS: [Trial; 5] = [
-    ("the checker finds what is wrong", invariants::checker_detects_violations),
+    (
+        "the checker finds what is wrong",
+        invariants::checker_detects_violations,
+    ),
     ("it is killed again and again under load", controller_killed),
     (
         "another takes over, and who was away writes no more",
         leader_takeover,
     ),
-    ("the API server is killed and comes back", api_server_restarted),
+    (
+        "the API server is killed and comes back",
+        api_server_restarted,
+    ),
     ("somebody else writes what it writes", competing_writer),
 ];
 
@@ -114,7 +120,8 @@ pub fn wait_until_drained(objects: &Objects, count: usize) {
             left.clear();
             left.extend(jobs.iter().chain(&workloads).cloned());
             left.retain(|it| {
-                !render::has_status(it, "Complete", "True") && !render::has_status(it, "Finished", "True")
+                !render::has_status(it, "Complete", "True")
+                    && !render::has_status(it, "Finished", "True")
             });
             let all = jobs.len() == count && workloads.len() == count;
             Ok((all && left.is_empty()).then_some(()))
@@ -141,7 +148,9 @@ fn controller_killed(stage: &mut Fixture) {
     while Instant::now() < end {
         // As many as there is room for twice.
         let open = site.objects.list("Job");
-        let open = open.iter().filter(|it| !render::has_status(it, "Complete", "True"));
+        let open = open
+            .iter()
+            .filter(|it| !render::has_status(it, "Complete", "True"));
         for _ in open.count()..16 {
             submit_random_job(&site.objects, count, &mut chance);
             count += 1;
@@ -152,7 +161,12 @@ fn controller_killed(stage: &mut Fixture) {
         kills += 1;
         let folder = site.stage.new_folder();
         let account = site.stage.controller();
-        let next = crate::controller::Controller::start_unready(&account, &folder, DEFAULTS, &[NO_LEADER_ELECTION]);
+        let next = crate::controller::Controller::start_unready(
+            &account,
+            &folder,
+            DEFAULTS,
+            &[NO_LEADER_ELECTION],
+        );
         site.controller = Some(next.unwrap_or_else(|e| panic!("{e}")));
     }
     wait_until_drained(&site.objects, count);
@@ -242,7 +256,9 @@ fn api_server_restarted(stage: &mut Fixture) {
     wait::until(
         || {
             let jobs = site.objects.list("Job");
-            let done = jobs.iter().filter(|it| render::has_status(it, "Complete", "True"));
+            let done = jobs
+                .iter()
+                .filter(|it| render::has_status(it, "Complete", "True"));
             Ok((done.count() >= 3).then_some(()))
         },
         || "nothing gets done".to_owned(),
@@ -251,12 +267,7 @@ fn api_server_restarted(stage: &mut Fixture) {
     site.stage.cluster_mut().kill_api_server();
     let controller = site.controller.as_ref().unwrap();
     wait::until(
-        || {
-            Ok(controller
-                .log()
-                .contains("the watch broke")
-                .then_some(()))
-        },
+        || Ok(controller.log().contains("the watch broke").then_some(())),
         || "it does not notice".to_owned(),
     )
     .unwrap();
@@ -287,7 +298,9 @@ fn competing_writer(stage: &mut Fixture) {
             while !is_over.load(Ordering::Relaxed) {
                 let all = client.get(&collection(kind)).unwrap().body;
                 for it in all["items"].as_array().unwrap() {
-                    if render::has_status(it, "Finished", "True") || render::has_status(it, "Complete", "True") {
+                    if render::has_status(it, "Finished", "True")
+                        || render::has_status(it, "Complete", "True")
+                    {
                         continue;
                     }
                     number += 1;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::render;
 use crate::controller::Controller;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::lockkeeper::Protocol;
 use crate::nodes::Nodes;
 use crate::objects::{Objects, collection, merge};
 use crate::proxy::Proxy;
 use crate::snapshot;
-use crate::fixture::{DEFAULTS, Fixture};
 use crate::watcher::Watch;
 
 /// A controller that need not wait for a Lease: there is one at a time.
@@ -230,8 +230,12 @@ impl<'a> ControllerFixture<'a> {
     /// Waits until a Job runs with all its pods ready, and gives its workload, which says so.
     #[track_caller]
     pub fn wait_until_running(&self, job: &str) -> Value {
-        let workload = self.wait_for_workload(job, |it| render::has_status(it, "PodsReady", "True"));
-        assert!(render::has_status(&workload, "Admitted", "True"), "{workload:#}");
+        let workload =
+            self.wait_for_workload(job, |it| render::has_status(it, "PodsReady", "True"));
+        assert!(
+            render::has_status(&workload, "Admitted", "True"),
+            "{workload:#}"
+        );
         workload
     }
 

@@ -118,7 +118,8 @@ impl Checker<'_> {
         if is_preempted && !render::has_status(&before, "Preempted", "True") {
             self.record_preemption(at, &name, object);
         }
-        let has_ended = render::has_status(object, "Finished", "True") || !object["deletedVersion"].is_null();
+        let has_ended =
+            render::has_status(object, "Finished", "True") || !object["deletedVersion"].is_null();
         if held && !holds_now && !has_ended {
             self.check_release(at, &name, object);
         }
@@ -127,7 +128,8 @@ impl Checker<'_> {
             self.pending_preemptors.remove(&format!("default/{name}"));
         }
         if holds_now {
-            self.usage_by_workload.insert(uid.clone(), queue_and_cpu(object));
+            self.usage_by_workload
+                .insert(uid.clone(), queue_and_cpu(object));
         } else {
             self.usage_by_workload.remove(&uid);
         }
@@ -163,7 +165,8 @@ impl Checker<'_> {
         };
         self.counts.stops += 1;
         let job = &job.object;
-        let has_ended = render::has_status(job, "Complete", "True") || render::has_status(job, "Failed", "True");
+        let has_ended = render::has_status(job, "Complete", "True")
+            || render::has_status(job, "Failed", "True");
         let is_quiet = job["status"]["active"].as_u64().unwrap_or(0) == 0;
         let is_stopped = job["spec"]["suspend"] == true && is_quiet;
         assert!(
@@ -180,7 +183,8 @@ impl Checker<'_> {
         let runs = object["spec"]["suspend"] == false && object["deletedVersion"].is_null();
         if runs && before["spec"]["suspend"] == true {
             self.counts.starts += 1;
-            let owner = |it: &&ObjectVersion| it.object["metadata"]["ownerReferences"][0]["uid"] == *uid;
+            let owner =
+                |it: &&ObjectVersion| it.object["metadata"]["ownerReferences"][0]["uid"] == *uid;
             let workload = self.workloads.values().find(owner);
             let holds = workload.is_some_and(|it| holds_quota(&it.object));
             assert!(holds, "a Job is started without quota at {at}: {object:#}");
@@ -254,17 +258,26 @@ pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
         assert!(why.contains(what), "{what:?} is not in {why:?}");
     };
     finds(
-        &[admitted_workload(1, "a", "q", 3), admitted_workload(2, "b", "q", 2)],
+        &[
+            admitted_workload(1, "a", "q", 3),
+            admitted_workload(2, "b", "q", 2),
+        ],
         &[],
         "q holds 5 of 4",
     );
     finds(
-        &[admitted_workload(1, "a", "q", 3), admitted_workload(2, "b", "r", 4)],
+        &[
+            admitted_workload(1, "a", "q", 3),
+            admitted_workload(2, "b", "r", 4),
+        ],
         &[],
         "7 of 6 are held",
     );
     finds(
-        &[admitted_workload(1, "a", "q", 1), admitted_workload(2, "a", "q", 2)],
+        &[
+            admitted_workload(1, "a", "q", 1),
+            admitted_workload(2, "a", "q", 2),
+        ],
         &[],
         "admitted twice",
     );
@@ -276,7 +289,10 @@ pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
     let conditions = preempted["status"]["conditions"].as_array_mut().unwrap();
     conditions.push(more);
     finds(&[preempted.clone()], &[], "never admitted");
-    assert_eq!(found(&[preempted.clone(), admitted_workload(3, "b", "q", 1)], &[]), "");
+    assert_eq!(
+        found(&[preempted.clone(), admitted_workload(3, "b", "q", 1)], &[]),
+        ""
+    );
     let mut gives_up = waiting(3, "b");
     gives_up["spec"]["active"] = false.into();
     assert_eq!(found(&[preempted, gives_up], &[]), "");

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{self, NO_LEADER_ELECTION, ControllerFixture, pods_with};
+use super::fixture::{self, ControllerFixture, NO_LEADER_ELECTION, pods_with};
 use super::{Trial, render};
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::merge;
 use crate::snapshot;
-use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 pub const TRIALS: [Trial; 10] = [
@@ -14,15 +14,30 @@ pub const TRIALS: [Trial; 10] = [
         "its pods go where the flavor says, and it is put back",
         job_gets_flavor_placement,
     ),
-    ("a part of it starts where the whole does not fit", partial_admission),
-    ("it is made running and waits nevertheless", job_created_unsuspended),
-    ("who is deleted or done frees quota", deleted_or_finished_job_frees_quota),
-    ("its workload follows it and comes back", workload_follows_job),
+    (
+        "a part of it starts where the whole does not fit",
+        partial_admission,
+    ),
+    (
+        "it is made running and waits nevertheless",
+        job_created_unsuspended,
+    ),
+    (
+        "who is deleted or done frees quota",
+        deleted_or_finished_job_frees_quota,
+    ),
+    (
+        "its workload follows it and comes back",
+        workload_follows_job,
+    ),
     (
         "it is given more pods while it runs, and queues again",
         job_scaled_while_running,
     ),
-    ("its pods hang on a dead node, and keep no quota", pods_on_dead_node),
+    (
+        "its pods hang on a dead node, and keep no quota",
+        pods_on_dead_node,
+    ),
     ("it runs no longer than it may", maximum_execution_time),
     ("a JobSet starts and is stopped", jobset),
     ("a dry run writes nothing", dry_run),
@@ -355,9 +370,9 @@ fn jobset(stage: &mut Fixture) {
     };
     site.objects.patch_status("JobSet", "train", &status(1, 1));
     let name = site.workload_of("JobSet", "train");
-    let workload = site
-        .objects
-        .wait_until("Workload", &name, |it| render::has_status(it, "PodsReady", "True"));
+    let workload = site.objects.wait_until("Workload", &name, |it| {
+        render::has_status(it, "PodsReady", "True")
+    });
     snapshot::check("control-jobset", &render::render_workload(&workload));
 
     site.job("first", "q", 6, "high", &json!({}));
@@ -365,7 +380,10 @@ fn jobset(stage: &mut Fixture) {
         .wait_until("JobSet", "train", |it| it["spec"]["suspend"] == true);
     // Its pods are still there: so is its quota.
     let workload = site.objects.get("Workload", &name);
-    assert!(render::has_status(&workload, "QuotaReserved", "True"), "{workload:#}");
+    assert!(
+        render::has_status(&workload, "QuotaReserved", "True"),
+        "{workload:#}"
+    );
     site.objects.patch_status("JobSet", "train", &status(0, 0));
     site.wait_until_running("first");
     let after = site.objects.get("JobSet", "train");
@@ -442,8 +460,9 @@ fn dry_run(stage: &mut Fixture) {
         all
     };
     // The job controller has seen the new one.
-    site.objects
-        .wait_until("Job", "waits", |it| render::has_status(it, "Suspended", "True"));
+    site.objects.wait_until("Job", "waits", |it| {
+        render::has_status(it, "Suspended", "True")
+    });
     let before = versions();
     let controller = {
         let folder = site.stage.new_folder();

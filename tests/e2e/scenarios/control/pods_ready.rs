@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::fixture::{ControllerFixture, pods_with};
 use super::{Trial, render};
-use crate::snapshot;
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::snapshot;
 
 pub const TRIALS: [Trial; 7] = [
     ("who is evicted comes back on another flavor", other_flavor),
@@ -153,7 +153,10 @@ fn requeue_position(stage: &mut Fixture, timestamp: &str, next: &str, last: &str
     site.wait_for_workload(next, |it| render::has_status(it, "QuotaReserved", "True"));
     let name = site.workload_name(last);
     let last = site.objects.get("Workload", &name);
-    assert!(!render::has_status(&last, "QuotaReserved", "True"), "{last:#}");
+    assert!(
+        !render::has_status(&last, "QuotaReserved", "True"),
+        "{last:#}"
+    );
     site.stop();
 }
 

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::fixture::ControllerFixture;
 use super::{Trial, render};
-use crate::snapshot;
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::snapshot;
 
 pub const TRIALS: [Trial; 7] = [
     ("nominal quota is reclaimed in a cohort", reclaims),
@@ -149,7 +149,9 @@ fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: 
     site.job("owner", "a", 4, "low", &json!({}));
     site.wait_until_pending("owner", "WaitingForPreemptedWorkloads");
     site.job("borrower", "b", 2, "low", &json!({}));
-    site.wait_for_workload("borrower", |it| render::has_status(it, "QuotaReserved", "False"));
+    site.wait_for_workload("borrower", |it| {
+        render::has_status(it, "QuotaReserved", "False")
+    });
     site.check_workloads(&format!("control-owed-{gate}"), &["owner", "borrower"]);
 
     // It is the owner who keeps the borrower out, and nothing else.
@@ -189,7 +191,10 @@ fn strict_fifo_head_blocks(stage: &mut Fixture) {
     site.wait_until_running("large");
     let workload = site.workload_name("small");
     let small = site.objects.get("Workload", &workload);
-    assert!(!render::has_status(&small, "QuotaReserved", "True"), "{small:#}");
+    assert!(
+        !render::has_status(&small, "QuotaReserved", "True"),
+        "{small:#}"
+    );
     site.finish("large");
     site.wait_until_running("small");
     site.stop();

@@ -48,7 +48,8 @@ fn preemptor_is_admitted_before_its_victim(stage: &mut Fixture) {
             let version = it["metadata"]["resourceVersion"].as_str();
             version.unwrap().parse().unwrap()
         };
-        let freed = of(&pair[0]).find(|it| render::has_status(it, "Preempted", "True") && !held(it));
+        let freed =
+            of(&pair[0]).find(|it| render::has_status(it, "Preempted", "True") && !held(it));
         let taken = of(&pair[1]).find(|it| held(it));
         let (freed, taken) = (number(freed.unwrap()), number(taken.unwrap()));
         assert!(freed < taken, "{freed} {taken}");

@@ -13,21 +13,30 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Trial;
-use super::faults::{Rng, LIMITS, wait_until_drained, queues, submit_random_job};
-use super::invariants::{self, Limits};
+use super::faults::{LIMITS, Rng, queues, submit_random_job, wait_until_drained};
 use super::fixture::{self, ControllerFixture};
+use super::invariants::{self, Limits};
 use crate::client::Client;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::collection;
 use crate::proxy::{FaultCounts, Faults, Proxy};
-use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 use crate::watcher::Watch;
 
 pub const TRIALS: [Trial; 6] = [
     ("everything is late", slow_api_server),
-    ("writes are turned away, and answers are lost", rejected_and_lost_writes),
-    ("writes of statuses conflict again and again", status_conflicts),
-    ("watches of workloads expire again and again", expired_watches),
+    (
+        "writes are turned away, and answers are lost",
+        rejected_and_lost_writes,
+    ),
+    (
+        "writes of statuses conflict again and again",
+        status_conflicts,
+    ),
+    (
+        "watches of workloads expire again and again",
+        expired_watches,
+    ),
     ("every watch is cut again and again", cut_watches),
     ("a flood of workloads drains to the end", workload_flood),
 ];
@@ -52,7 +61,12 @@ fn behind_proxy(stage: &mut Fixture) -> (ControllerFixture<'_>, Proxy) {
 
 /// Has Jobs of all kinds run to their end while things go wrong, and says what did.
 #[track_caller]
-fn run_with_faults(stage: &mut Fixture, mut chance: Rng, count: usize, faults: Faults) -> FaultCounts {
+fn run_with_faults(
+    stage: &mut Fixture,
+    mut chance: Rng,
+    count: usize,
+    faults: Faults,
+) -> FaultCounts {
     let (mut site, proxy) = behind_proxy(stage);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));

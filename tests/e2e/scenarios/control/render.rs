@@ -126,7 +126,10 @@ fn render_conditions(object: &Value) -> String {
         .collect();
     let place = |it: &Value| {
         let place = CONDITION_ORDER.iter().position(|of| it["type"] == *of);
-        (place.unwrap_or(CONDITION_ORDER.len()), it["type"].to_string())
+        (
+            place.unwrap_or(CONDITION_ORDER.len()),
+            it["type"].to_string(),
+        )
     };
     all.sort_by_key(|it| place(it));
     let generation = &object["metadata"]["generation"];

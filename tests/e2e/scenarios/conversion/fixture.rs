@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::server::ConversionServer;
 use crate::ROOT;
+use crate::fixture::Fixture;
 use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::reservation::{self, GROUP};
-use crate::fixture::Fixture;
 use crate::wait;
 
 pub const CRD: &str = "reservations.samples.example.com";

@@ -3,10 +3,10 @@
 use lockkeeper_crdgen::versions::{Conversion, Version, check_removal, combine, migration};
 use serde_json::{Value, json};
 
-use super::fixture::{CRD, ConversionFixture, definitions, newer, older, resource, assert_same};
+use super::fixture::{CRD, ConversionFixture, assert_same, definitions, newer, older, resource};
+use crate::fixture::Fixture;
 use crate::lockkeeper::Protocol;
 use crate::reservation::GROUP;
-use crate::fixture::Fixture;
 use crate::wait;
 
 /// What all objects say in both versions, beside what the API server writes by itself.
@@ -49,7 +49,9 @@ fn change_storage_version(site: ConversionFixture, version: &str) -> ConversionF
 pub fn stored_objects_migrate(stage: &mut Fixture, _: Protocol) {
     let site = ConversionFixture::start(stage, "v1alpha1");
     for object in [older("older"), newer("newer")] {
-        site.kubectl.apply(&object.to_string(), &[]).expect_accepted();
+        site.kubectl
+            .apply(&object.to_string(), &[])
+            .expect_accepted();
     }
     let before = all(&site);
     assert_eq!(before.len(), 4);
@@ -76,7 +78,9 @@ pub fn stored_objects_migrate(stage: &mut Fixture, _: Protocol) {
     started.unwrap_or_else(|e| panic!("no workers: {e}"));
     let object = migration(&site.definition());
     let text = serde_json::to_string(&object).unwrap();
-    site.kubectl.apply(&text, &[]).expect_accepted_without_warning();
+    site.kubectl
+        .apply(&text, &[])
+        .expect_accepted_without_warning();
     let name = object.metadata.name.unwrap();
     let done = || {
         let found = site

@@ -5,12 +5,12 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::fixture::DrillFixture;
-use crate::client::{Response, Client};
+use crate::client::{Client, Response};
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::kubectl::Kubectl;
 use crate::load;
 use crate::lockkeeper::{Lockkeeper, Protocol};
 use crate::manifests;
-use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 const CLASSES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";

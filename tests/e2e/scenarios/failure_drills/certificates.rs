@@ -1,10 +1,10 @@
 //! The serving certificate changes, well and badly.
 
 use super::fixture::DrillFixture;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::handshake_client::HandshakeClient;
 use crate::load::Load;
 use crate::lockkeeper::Protocol;
-use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
 /// Looks at the files that found nothing to serve.
@@ -66,7 +66,10 @@ fn with_new_connections(site: &DrillFixture<'_>, load: &Load) {
     let before = site.balancer.connections_total();
     site.renew_connections(load);
     load.wait_for_requests();
-    assert!(site.balancer.connections_total() > before, "no new connection");
+    assert!(
+        site.balancer.connections_total() > before,
+        "no new connection"
+    );
 }
 
 #[track_caller]

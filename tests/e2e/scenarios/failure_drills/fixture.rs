@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::balancer::Balancer;
 use crate::certificates::{Authority, Pair, Volume};
+use crate::fixture::{self, Fixture};
 use crate::kubectl::Kubectl;
 use crate::load::{self, Load};
 use crate::lockkeeper::{Lockkeeper, Protocol};
-use crate::fixture::{self, Fixture};
 
 /// Dropping it ends the servers; whoever comes next on the stage registers another.
 pub struct DrillFixture<'a> {
@@ -44,7 +44,11 @@ impl<'a> DrillFixture<'a> {
 
     /// A site without a replica.
     #[track_caller]
-    pub fn without_replicas(stage: &'a mut Fixture, protocol: Protocol, config: &'static str) -> Self {
+    pub fn without_replicas(
+        stage: &'a mut Fixture,
+        protocol: Protocol,
+        config: &'static str,
+    ) -> Self {
         let kubectl = stage.without_server();
         let authority = Authority::new();
         let folder = stage.new_folder().join("tls");
@@ -66,7 +70,9 @@ impl<'a> DrillFixture<'a> {
     #[track_caller]
     pub fn create_objects(&self) {
         fixture::sweep(&self.kubectl);
-        self.kubectl.apply(load::REQUIRED_OBJECTS, &[]).expect_accepted_without_warning();
+        self.kubectl
+            .apply(load::REQUIRED_OBJECTS, &[])
+            .expect_accepted_without_warning();
     }
 
     /// Starts one more replica.

@@ -1,8 +1,8 @@
 //! Replicas come and go, in good order and otherwise.
 
 use super::fixture::DrillFixture;
-use crate::lockkeeper::Protocol;
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::lockkeeper::Protocol;
 use crate::wait;
 
 /// Unready for a second before it closes, which is ten probes of the balancer. In a pod it is five.
@@ -46,7 +46,10 @@ pub fn killed(stage: &mut Fixture, protocol: Protocol) {
     let counts = load.finish(&site.title("one of two replicas killed"));
     println!("  under way between the kill and the end of its connections: {concerned}");
     assert_eq!(counts.unexpected, 0);
-    assert_eq!(counts.without_response, lost, "lost when the replica was out");
+    assert_eq!(
+        counts.without_response, lost,
+        "lost when the replica was out"
+    );
     assert!(lost <= concerned, "lost {lost}");
 }
 

@@ -2,13 +2,13 @@
 //! same, it never gives a wrong answer without saying so.
 
 use super::fixture::DrillFixture;
-use crate::client::{Response, Client};
+use crate::client::{Client, Response};
 use crate::cluster::UNPRIVILEGED_ACCOUNT;
+use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::kubectl::Kubectl;
 use crate::load;
 use crate::lockkeeper::{Lockkeeper, Protocol};
 use crate::manifests::{self, GLOBAL_DEFAULT};
-use crate::fixture::{self, DEFAULTS, Fixture};
 use crate::wait;
 
 /// It may look up a class by its name and list nothing.
@@ -73,7 +73,9 @@ fn wait_for_readiness(server: &Lockkeeper, code: u16, text: &str) {
 /// Only a list tells which class is the global default.
 #[track_caller]
 fn default_unknown(kubectl: &Kubectl, client: &mut Client) {
-    kubectl.apply(GLOBAL_DEFAULT, &[]).expect_accepted_without_warning();
+    kubectl
+        .apply(GLOBAL_DEFAULT, &[])
+        .expect_accepted_without_warning();
     check(
         client,
         "",

@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use tracing::info;
 
-use super::super::secret_store::StoreError;
-use super::super::plan::RotationStep;
 use super::super::injection_targets::TrackedTarget;
+use super::super::plan::RotationStep;
+use super::super::secret_store::StoreError;
 use super::{CertRotator, Problem, WRITES_PER_ROUND_MAX};
 use crate::self_signed;
 
@@ -18,13 +18,17 @@ impl CertRotator {
         };
         let stored = seen.valid_contents().map(|contents| &**contents);
         let secret = &self.settings.secret;
-        let now_s = self_signed::unix_seconds(SystemTime::now()).map_err(|error| error.to_string())?;
+        let now_s =
+            self_signed::unix_seconds(SystemTime::now()).map_err(|error| error.to_string())?;
         let contents = self
             .settings
             .issuer
             .apply(step, stored, self.active_contents.as_deref(), now_s)
             .map_err(|error| format!("cannot renew Secret {secret}: {error}"))?;
-        let is_granted = matches!(step, RotationStep::Create | RotationStep::AnnounceCa | RotationStep::Acknowledge);
+        let is_granted = matches!(
+            step,
+            RotationStep::Create | RotationStep::AnnounceCa | RotationStep::Acknowledge
+        );
         let written = match seen.secret() {
             Some(before) => self.store.replace(before, &contents, is_granted).await,
             None => self.store.create(&contents).await,
@@ -43,7 +47,9 @@ impl CertRotator {
             Err(StoreError::Forbidden(reason)) => Err(format!(
                 "cannot write Secret {secret}: {reason}; give the account the verb patch on it"
             )),
-            Err(StoreError::Failed(reason)) => Err(format!("cannot write Secret {secret}: {reason}")),
+            Err(StoreError::Failed(reason)) => {
+                Err(format!("cannot write Secret {secret}: {reason}"))
+            }
         }
     }
 
@@ -68,7 +74,11 @@ impl CertRotator {
             let Some(bundle) = self.stored_bundle() else {
                 return Ok(());
             };
-            if !self.targets.iter().any(|target| target.needs_bundle(&bundle)) {
+            if !self
+                .targets
+                .iter()
+                .any(|target| target.needs_bundle(&bundle))
+            {
                 return Ok(());
             }
             self.refresh_secret().await?;

@@ -13,7 +13,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
 use super::super::subject_alt_names;
-use super::{BundledCa, CA_BUNDLE, CA_KEY, CERTIFICATE, SecretContentsError, KEY, Validity};
+use super::{BundledCa, CA_BUNDLE, CA_KEY, CERTIFICATE, KEY, SecretContentsError, Validity};
 use crate::tls;
 
 /// The certificates of a CA bundle; `None` if it is damaged or empty.
@@ -23,7 +23,8 @@ pub(in super::super) fn parse_certificates(pem: &[u8]) -> Option<Vec<Certificate
 }
 
 pub(super) fn parse_cas(bundle: &str) -> Result<Vec<BundledCa>, SecretContentsError> {
-    let all = parse_certificates(bundle.as_bytes()).ok_or(SecretContentsError::NotPem(CA_BUNDLE))?;
+    let all =
+        parse_certificates(bundle.as_bytes()).ok_or(SecretContentsError::NotPem(CA_BUNDLE))?;
     all.into_iter()
         .map(|certificate| {
             let (_, parsed) = X509Certificate::from_der(&certificate)
@@ -42,8 +43,8 @@ pub(super) fn parse_cas(bundle: &str) -> Result<Vec<BundledCa>, SecretContentsEr
 }
 
 pub(super) fn check_ca_key(newest: &BundledCa, key: &str) -> Result<(), SecretContentsError> {
-    let key =
-        PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| SecretContentsError::NotPem(CA_KEY))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|_| SecretContentsError::NotPem(CA_KEY))?;
     let key = KeyPair::try_from(&key).map_err(|_| SecretContentsError::UnsupportedKey(CA_KEY))?;
     let (_, parsed) = X509Certificate::from_der(&newest.certificate)
         .map_err(|_| SecretContentsError::InvalidCertificate(CA_BUNDLE))?;
@@ -56,10 +57,14 @@ pub(super) fn check_ca_key(newest: &BundledCa, key: &str) -> Result<(), SecretCo
     })
 }
 
-pub(super) fn parse_certified_key(certificate: &str, key: &str) -> Result<CertifiedKey, SecretContentsError> {
-    let chain = parse_certificates(certificate.as_bytes()).ok_or(SecretContentsError::NotPem(CERTIFICATE))?;
-    let key =
-        PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| SecretContentsError::NotPem(KEY))?;
+pub(super) fn parse_certified_key(
+    certificate: &str,
+    key: &str,
+) -> Result<CertifiedKey, SecretContentsError> {
+    let chain = parse_certificates(certificate.as_bytes())
+        .ok_or(SecretContentsError::NotPem(CERTIFICATE))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|_| SecretContentsError::NotPem(KEY))?;
     let signer = tls::provider()
         .key_provider
         .load_private_key(key)
@@ -79,9 +84,12 @@ pub(super) fn parse_certified_key(certificate: &str, key: &str) -> Result<Certif
 pub(super) fn read_leaf(
     leaf: &CertificateDer<'_>,
 ) -> Result<(Vec<String>, Validity), SecretContentsError> {
-    let (_, parsed) =
-        X509Certificate::from_der(leaf).map_err(|_| SecretContentsError::InvalidCertificate(CERTIFICATE))?;
-    Ok((subject_alt_names::from_certificate(&parsed), certificate_validity(&parsed)))
+    let (_, parsed) = X509Certificate::from_der(leaf)
+        .map_err(|_| SecretContentsError::InvalidCertificate(CERTIFICATE))?;
+    Ok((
+        subject_alt_names::from_certificate(&parsed),
+        certificate_validity(&parsed),
+    ))
 }
 
 fn certificate_validity(certificate: &X509Certificate<'_>) -> Validity {
@@ -99,7 +107,9 @@ pub(super) fn find_signer(
     chain: &[CertificateDer<'_>],
     validity: Validity,
 ) -> Result<usize, SecretContentsError> {
-    let (leaf, intermediates) = chain.split_first().ok_or(SecretContentsError::UnknownSigner)?;
+    let (leaf, intermediates) = chain
+        .split_first()
+        .ok_or(SecretContentsError::UnknownSigner)?;
     let leaf = ParsedCertificate::try_from(leaf).map_err(|_| SecretContentsError::UnknownSigner)?;
     let algorithms = tls::provider().signature_verification_algorithms.all;
     let signs = |authority: &BundledCa| {

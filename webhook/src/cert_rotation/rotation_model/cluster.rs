@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 
-use super::super::contents::SecretContents;
-use super::super::plan::{StableSince, RotationState, RotationStep, StoredState};
 use super::super::apply_step::CertIssuer;
+use super::super::contents::SecretContents;
+use super::super::plan::{RotationState, RotationStep, StableSince, StoredState};
 use super::super::tests::{NOW_S, cert_issuer};
 use super::OVERLAP_S;
 use crate::self_signed::DAY_S;
@@ -225,13 +225,16 @@ impl RotationCluster {
     fn plan_write(&mut self, place: usize) {
         let now = Duration::from_secs(self.now_s);
         let replica = &mut self.replicas[place];
-        let (true, Some(version), None) = (replica.is_running, replica.observed, &replica.pending_write) else {
+        let (true, Some(version), None) =
+            (replica.is_running, replica.observed, &replica.pending_write)
+        else {
             return;
         };
         let stores = &self.secret[version].state;
         let contents = stores.contents.as_deref();
         let views = self.targets.iter().zip(&replica.targets);
-        let known: Vec<&TargetBundle> = views.map(|(history, view)| &history[*view].state).collect();
+        let known: Vec<&TargetBundle> =
+            views.map(|(history, view)| &history[*view].state).collect();
         let newest = contents.map(|contents| contents.cas()[0].certificate.clone());
         let in_all = newest.filter(|ca| {
             known
@@ -256,7 +259,10 @@ impl RotationCluster {
                 .issuer
                 .apply(step, contents, held, self.now_s)
                 .unwrap();
-            let granted = matches!(step, RotationStep::Create | RotationStep::AnnounceCa | RotationStep::Acknowledge);
+            let granted = matches!(
+                step,
+                RotationStep::Create | RotationStep::AnnounceCa | RotationStep::Acknowledge
+            );
             let after = SecretState {
                 contents: Some(Arc::new(made)),
                 renewal_requested: stores.renewal_requested && !granted,
@@ -360,7 +366,10 @@ impl RotationCluster {
 
     fn run(&mut self, place: usize) {
         for tries in 0.. {
-            assert!(tries < CONFLICT_STEPS, "replica {place} never comes to rest");
+            assert!(
+                tries < CONFLICT_STEPS,
+                "replica {place} never comes to rest"
+            );
             // What is on its way comes first.
             self.commit_write(place);
             self.check();

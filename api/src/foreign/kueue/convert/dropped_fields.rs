@@ -19,7 +19,11 @@ const SERVER_ADVICE: &str = "the API server writes it anew; remove it";
 /// versions stand here.
 pub(super) const FIELDS: &[(&str, &str, &str)] = &[
     ("ClusterQueue", "/spec/admissionChecks", CHECKS_ADVICE),
-    ("ClusterQueue", "/spec/admissionChecksStrategy", CHECKS_ADVICE),
+    (
+        "ClusterQueue",
+        "/spec/admissionChecksStrategy",
+        CHECKS_ADVICE,
+    ),
     (
         "ClusterQueue",
         "/spec/admissionScope",
@@ -36,7 +40,11 @@ pub(super) const FIELDS: &[(&str, &str, &str)] = &[
         "lockkeeper shares between ClusterQueues and Cohorts; make a ClusterQueue for each that is to have a share",
     ),
     ("ResourceFlavor", "/spec/topologyName", TOPOLOGY_ADVICE),
-    ("Workload", "/spec/podSets/*/topologyRequest", TOPOLOGY_ADVICE),
+    (
+        "Workload",
+        "/spec/podSets/*/topologyRequest",
+        TOPOLOGY_ADVICE,
+    ),
     (
         "Workload",
         "/spec/preemptionGates",

@@ -1,7 +1,7 @@
 //! Labels and annotations of Kueue's.
 
 use super::super::GROUP;
-use super::{KueueConversion, DroppedField, fields_of, dropped_fields};
+use super::{DroppedField, KueueConversion, dropped_fields, fields_of};
 use crate::field_path::FieldPath;
 use crate::labels;
 use serde_json::Value;
@@ -75,7 +75,10 @@ pub(super) fn convert(object: &Value, version: &str, kind: &str) -> Option<Kueue
     let name = format!("{GROUP}/queue-name");
     let label = |it: &&DroppedField| it.field.pointer().ends_with(&name.replace('/', "~1"));
     let queued = out.dropped.iter().find(label)?;
-    Some(KueueConversion::unconvertible(queued.field.clone(), dropped_fields::JOB_ADVICE))
+    Some(KueueConversion::unconvertible(
+        queued.field.clone(),
+        dropped_fields::JOB_ADVICE,
+    ))
 }
 
 /// All metadata with a name of Kueue's.

@@ -10,8 +10,8 @@
 mod api_server_baseline;
 mod generator;
 mod objects;
-mod workload_status;
 mod watch;
+mod workload_status;
 
 use anyhow::{Context, Error};
 use clap::{Parser, Subcommand};
@@ -123,8 +123,12 @@ async fn main() -> Result<(), Error> {
             }
             watch.finish(begun, Duration::from_secs(patience)).await
         }
-        Command::Bare { objects, parallel } => api_server_baseline::run(&client, objects, parallel).await,
-        Command::Lives { objects, parallel } => api_server_baseline::run_lifecycles(&client, objects, parallel).await,
+        Command::Bare { objects, parallel } => {
+            api_server_baseline::run(&client, objects, parallel).await
+        }
+        Command::Lives { objects, parallel } => {
+            api_server_baseline::run_lifecycles(&client, objects, parallel).await
+        }
     }
 }
 

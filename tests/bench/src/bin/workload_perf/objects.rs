@@ -121,12 +121,18 @@ pub fn workload(queue: &str, name: &str, class: &WorkloadClass) -> Value {
 async fn create_workload(client: &Client, place: &str, object: Value) -> Result<(), Error> {
     let by = PostParams::default();
     let request = Request::new(place).create(&by, serde_json::to_vec(&object)?)?;
-    client.request::<workload_status::WorkloadStatusView>(request).await?;
+    client
+        .request::<workload_status::WorkloadStatusView>(request)
+        .await?;
     Ok(())
 }
 
 /// Makes all workloads, each set of each queue at its own pace, or all as fast as it goes.
-pub async fn create_all(client: &Client, generator: &Generator, at_once: bool) -> Result<usize, Error> {
+pub async fn create_all(
+    client: &Client,
+    generator: &Generator,
+    at_once: bool,
+) -> Result<usize, Error> {
     let place = workload_status::WorkloadStatusView::url_path(&(), Some(NAMESPACE));
     let begun = Instant::now();
     let mut due = Vec::new();

@@ -88,7 +88,11 @@ impl ProgressWatch {
             let seen = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
             let admitted = seen.workloads.values();
             let admitted = admitted.filter(|it| it.first_admitted.is_some()).count();
-            let done = if self.finishes_workloads { seen.ended } else { admitted };
+            let done = if self.finishes_workloads {
+                seen.ended
+            } else {
+                admitted
+            };
             if done >= self.total {
                 print(&seen, begun, self.total);
                 return Ok(());
@@ -182,7 +186,13 @@ fn record(seen: &Mutex<Progress>, object: &WorkloadStatusView) -> Option<(usize,
 }
 
 /// Ends a run the way a controller does: a merge patch of the status, guarded by the version that it is made of.
-async fn finish_workload(api: &Api<WorkloadStatusView>, places: &Semaphore, seen: &Mutex<Progress>, name: &str, run: usize) {
+async fn finish_workload(
+    api: &Api<WorkloadStatusView>,
+    places: &Semaphore,
+    seen: &Mutex<Progress>,
+    name: &str,
+    run: usize,
+) {
     let Ok(_place) = places.acquire().await else {
         return;
     };

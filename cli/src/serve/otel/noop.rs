@@ -4,7 +4,7 @@
     reason = "the same calls as in the build with spans"
 )]
 
-use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::app_state::AppState;
 
 pub(crate) struct Traces;
 
@@ -20,9 +20,9 @@ impl Traces {
         Self
     }
 
-    pub(crate) fn follow(&self, app: App) -> App {
+    pub(crate) fn attach(&self, app: AppState) -> AppState {
         app
     }
 
-    pub(crate) fn finish(self) {}
+    pub(crate) fn shutdown(self) {}
 }

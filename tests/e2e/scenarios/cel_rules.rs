@@ -219,7 +219,7 @@ fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
             schema.shape.apply_defaults(object);
             object["metadata"]["name"] = name.clone().into();
         }
-        if !schema.is_shaped(&new) || !schema.is_shaped(&old) {
+        if !schema.has_valid_shape(&new) || !schema.has_valid_shape(&old) {
             continue;
         }
         let said = (

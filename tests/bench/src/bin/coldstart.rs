@@ -30,7 +30,7 @@ struct Arguments {
     /// An empty folder for certificates
     folder: PathBuf,
     /// The binary
-    #[arg(long, default_value = "target/release/lockkeeper")]
+    #[arg(long, default_value = "target/dist/lockkeeper")]
     binary: PathBuf,
     /// Runs of each series
     #[arg(long, default_value_t = 20)]

@@ -7,6 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
+use cargo_metadata::{MetadataCommand, Package};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,23 +18,8 @@ const FILE_LINES_MAX: usize = 500;
 /// The longest rule, in lines.
 const RULE_LINES_MAX: usize = 200;
 
-/// Words that have a better one in this field.
-const FORBIDDEN_WORDS: &[(&str, &str)] = &[
-    ("evictee", "victim"),
-    ("headcount", "count"),
-    ("wl_", "workload_"),
-];
-
-const CRATES: &[&str] = &[
-    "api",
-    "preemption",
-    "snapshot",
-    "policies",
-    "webhook",
-    "controller",
-    "crdgen",
-    "cli",
-];
+/// Files that contain forbidden words on purpose: the list of these words, and decisions as they were written.
+const WORD_EXCEPTIONS: &[&str] = &["docs/glossary.md", "tests/tidy.rs", "docs/adr/"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -53,10 +39,33 @@ fn files(folder: &Path, extension: &str, out: &mut Vec<PathBuf>) {
     }
 }
 
+/// The folders of all crates of the workspace, those under `tests` left out.
+fn crates() -> Vec<String> {
+    let metadata = MetadataCommand::new()
+        .no_deps()
+        .exec()
+        .expect("cargo metadata");
+    let folder = |package: &Package| {
+        let path = package.manifest_path.parent().unwrap();
+        path.strip_prefix(&metadata.workspace_root)
+            .unwrap()
+            .to_string()
+    };
+    let folders = metadata.packages.iter().map(folder);
+    folders
+        .filter(|folder| !folder.starts_with("tests"))
+        .collect()
+}
+
 fn sources(extension: &str) -> Vec<PathBuf> {
     let mut out = Vec::new();
-    for name in CRATES {
-        files(&root().join(name).join("src"), extension, &mut out);
+    for name in crates() {
+        for part in ["src", "tests", "benches", "examples"] {
+            let folder = root().join(&name).join(part);
+            if folder.exists() {
+                files(&folder, extension, &mut out);
+            }
+        }
     }
     files(&root().join("tests"), extension, &mut out);
     assert!(!out.is_empty());
@@ -89,21 +98,86 @@ fn suppressions_are_read_only_by_check() {
     }
 }
 
+/// The rows of the table under "Forbidden words" of the glossary: the word, and the word to use.
+fn forbidden_words() -> Vec<(String, String)> {
+    let glossary = fs::read_to_string(root().join("docs/glossary.md")).unwrap();
+    let section = glossary
+        .split("## Forbidden words")
+        .nth(1)
+        .expect("the section");
+    let rows = section
+        .lines()
+        .filter(|line| line.starts_with("| ") && !line.starts_with("| word |"));
+    let words: Vec<_> = rows
+        .map(|row| {
+            let mut cells = row.split('|').map(str::trim).skip(1);
+            (
+                cells.next().unwrap().to_owned(),
+                cells.next().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    assert!(words.len() >= 10, "{words:?}");
+    words
+}
+
+/// Whether `text` has `word` with no letter, digit or `_` beside it.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
+    };
+    text.match_indices(word).any(|(start, _)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + word.len()..].chars().next();
+        !is_part(before) && (word.ends_with('_') || !is_part(after))
+    })
+}
+
 #[test]
-fn sources_use_no_forbidden_words() {
-    for path in sources("rs") {
-        if path.ends_with("tests/tidy.rs") {
+fn words_are_matched_as_whole_words() {
+    assert!(has_word("a crew, then", "crew"));
+    assert!(!has_word("a screw", "crew"));
+    assert!(!has_word("crew_member", "crew"));
+    assert!(has_word("let wl_name = 1;", "wl_"));
+}
+
+#[test]
+fn sources_and_docs_have_no_forbidden_words() {
+    let words = forbidden_words();
+    let mut paths = sources("rs");
+    paths.extend(sources("md"));
+    files(&root().join("docs"), "md", &mut paths);
+    for page in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+    ] {
+        paths.push(root().join(page));
+    }
+    let mut faults = Vec::new();
+    for path in paths {
+        let relative = path.strip_prefix(root()).unwrap().display().to_string();
+        if WORD_EXCEPTIONS
+            .iter()
+            .any(|exception| relative.starts_with(exception))
+        {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap().to_lowercase();
-        for (word, better) in FORBIDDEN_WORDS {
-            assert!(
-                !text.contains(word),
-                "{}: {word}, better {better}",
-                path.display()
-            );
+        for (number, line) in text.lines().enumerate() {
+            for (word, better) in &words {
+                if has_word(line, word) {
+                    faults.push(format!("{relative}:{}: {word}; use: {better}", number + 1));
+                }
+            }
         }
     }
+    assert!(
+        faults.is_empty(),
+        "words that docs/glossary.md forbids:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
@@ -130,8 +204,8 @@ fn every_rule_page_belongs_to_a_rule() {
 fn project_documents_are_complete() {
     let read = |name: &str| fs::read_to_string(root().join(name)).expect(name);
     let architecture = read("ARCHITECTURE.md");
-    for name in CRATES {
-        let start = architecture.find(&format!("### {name}/")).expect(name);
+    for name in crates() {
+        let start = architecture.find(&format!("### {name}/")).expect(&name);
         let section = &architecture[start..];
         let end = section[1..].find("\n### ").unwrap_or(section.len() - 1);
         assert!(

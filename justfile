@@ -74,8 +74,8 @@ mutants *flags:
     @echo "By the core's own tests, without the long ones; optimized a little, they take a tenth of the time:"
     CARGO_PROFILE_DEV_OPT_LEVEL=1 {{mutate}} --timeout 120 --test-package lockkeeper-preemption "$@" -- --locked --lib --test beyond --test proofs -- --skip loops || case $? in 2 | 3) ;; *) exit 1 ;; esac
     @echo "By the long ones, and by what Kueue decided, what is left:"
-    LOCKKEEPER_CONFORMANCE_DIR={{quote(decisions)}} cargo test --locked --package lockkeeper-snapshot --test conformance
-    {{mutate}} --iterate --baseline skip --timeout 300 --test-package lockkeeper-preemption --test-package lockkeeper-snapshot "$@" -- --locked --test proofs --test conformance || test $? = 3
+    LOCKKEEPER_CONFORMANCE_DIR={{quote(decisions)}} cargo test --locked --package lockkeeper-scenario --test conformance
+    {{mutate}} --iterate --baseline skip --timeout 300 --test-package lockkeeper-preemption --test-package lockkeeper-scenario "$@" -- --locked --test proofs --test conformance || test $? = 3
 
 # The long forms of what CI does in short: hours
 nightly: (fuzz "3600") (drills "2000") (control-drills "600") image

@@ -16,15 +16,23 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("lockkeeper-api", &[]),
     ("lockkeeper-preemption", &[]),
     (
-        "lockkeeper-snapshot",
+        "lockkeeper-cluster-state",
         &["lockkeeper-api", "lockkeeper-preemption"],
+    ),
+    (
+        "lockkeeper-scenario",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-preemption",
+        ],
     ),
     (
         "lockkeeper-simulate",
         &[
             "lockkeeper-api",
             "lockkeeper-preemption",
-            "lockkeeper-snapshot",
+            "lockkeeper-cluster-state",
         ],
     ),
     ("lockkeeper-policies", &["lockkeeper-api"]),
@@ -38,7 +46,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-api",
             "lockkeeper-policies",
             "lockkeeper-preemption",
-            "lockkeeper-snapshot",
+            "lockkeeper-cluster-state",
         ],
     ),
     (
@@ -59,7 +67,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-policies",
             "lockkeeper-preemption",
             "lockkeeper-simulate",
-            "lockkeeper-snapshot",
+            "lockkeeper-cluster-state",
+            "lockkeeper-scenario",
             "lockkeeper-webhook",
         ],
     ),
@@ -71,7 +80,8 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",
-    "lockkeeper-snapshot",
+    "lockkeeper-cluster-state",
+    "lockkeeper-scenario",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

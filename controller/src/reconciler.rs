@@ -34,10 +34,10 @@ pub use output::{ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest
 use crate::job_adapters::KINDS;
 use event_recorder::EventRecorder;
 use job::TrackedJob;
+use lockkeeper_cluster_state::{ClusterState, Completeness};
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::requeue::{Jitter, RequeueSettings};
 use lockkeeper_preemption::{Decision, Options, PreemptionReason, WorkloadId};
-use lockkeeper_snapshot::objects::{ClusterState, Completeness};
 use queues::Queues;
 use std::collections::{BTreeMap, BTreeSet};
 use template_interner::TemplateInterner;

@@ -2,8 +2,8 @@
 
 use crate::queue_tree::SimulatedCluster;
 use crate::run::{CycleEvents, PreemptionLoop};
+use lockkeeper_cluster_state::quantity;
 use lockkeeper_preemption::Amount;
-use lockkeeper_snapshot::objects::quantity;
 use std::collections::BTreeSet;
 
 impl PreemptionLoop {

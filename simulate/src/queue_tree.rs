@@ -2,11 +2,11 @@
 
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::{ClusterQueue, Cohort};
+use lockkeeper_cluster_state::{ObjectError, cohort_spec, queue_spec};
 use lockkeeper_preemption::{
     Amount, CohortSpec, FlavorFungibility, Options, Preemption, QueueSpec, QueueingStrategy, Quota,
     ResourceId, State,
 };
-use lockkeeper_snapshot::objects::{ObjectError, cohort_spec, queue_spec};
 use std::collections::BTreeMap;
 
 /// As many queues of a tree as take part in a search. The others are taken to use their nominal quota, of which

@@ -1,7 +1,7 @@
 //! Decisions in the form of the data.
 
 use lockkeeper_preemption::{Assignment, Mode, State, Victim};
-use lockkeeper_snapshot::scenario::{UsageAmount, quota_pairs};
+use lockkeeper_scenario::{UsageAmount, quota_pairs};
 use serde_json::{Map, Value, json};
 
 pub fn mode(mode: Mode) -> &'static str {

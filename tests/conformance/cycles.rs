@@ -6,7 +6,7 @@ use lockkeeper_preemption::{
     Compatibility, Cycle, Decision, Entry, RequeueDestination, RequeueReason, SkipReason, State,
     WorkloadId,
 };
-use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, load};
+use lockkeeper_scenario::{LoadedScenario, Scenario, load};
 use serde_json::{Map, Value, json};
 
 pub fn check(case: &Case, tally: &mut Tally) {

@@ -3,7 +3,7 @@
 use crate::compare;
 use crate::data::{Case, Tally};
 use lockkeeper_preemption::{Compatibility, FlavorResource, Possibility};
-use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, load};
+use lockkeeper_scenario::{LoadedScenario, Scenario, load};
 use serde_json::Value;
 
 pub fn check(case: &Case, tally: &mut Tally) {

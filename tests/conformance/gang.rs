@@ -4,7 +4,7 @@ mod decisions;
 mod parts;
 
 use crate::data::{Case, Tally};
-use lockkeeper_snapshot::gang::{GangScenario, Kind, LoadedGangScenario, load, options};
+use lockkeeper_scenario::gang::{GangScenario, Kind, LoadedGangScenario, load, options};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Jobs under elastic quotas: the rules of Koordinator's proposal, and what Koordinator's code decided.
 
-use lockkeeper_snapshot::job::Case;
+use lockkeeper_scenario::job::Case;
 use serde_json::{Map, Value};
 
 /// Remarks of the data, which nobody has to find in these words.

@@ -5,7 +5,7 @@
 //! and in `damped` what happens with damping.
 
 use lockkeeper_preemption::{Compatibility, Cycle, Decision, WorkloadId};
-use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, UsageAmount, load};
+use lockkeeper_scenario::{LoadedScenario, Scenario, UsageAmount, load};
 use serde::Deserialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;

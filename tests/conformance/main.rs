@@ -25,8 +25,8 @@ mod preemption;
 mod requeue;
 
 use data::Tally;
-use lockkeeper_snapshot::gang::is_gang_scenario;
-use lockkeeper_snapshot::job::Case;
+use lockkeeper_scenario::gang::is_gang_scenario;
+use lockkeeper_scenario::job::Case;
 
 #[test]
 fn preemption_cases_match_kueue() {

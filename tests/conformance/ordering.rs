@@ -2,7 +2,7 @@
 
 use crate::data::{Case, Tally};
 use lockkeeper_preemption::{CandidateVerdict, Compatibility, Step, Trace};
-use lockkeeper_snapshot::scenario::{Scenario, load};
+use lockkeeper_scenario::{Scenario, load};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

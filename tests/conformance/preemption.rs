@@ -6,7 +6,7 @@ use crate::ordering;
 use lockkeeper_preemption::{
     Amount, Compatibility, FlavorResource, Mode, State, Trace, WorkloadId,
 };
-use lockkeeper_snapshot::scenario::{LoadedScenario, Scenario, load};
+use lockkeeper_scenario::{LoadedScenario, Scenario, load};
 use serde_json::Value;
 
 pub fn check(case: &Case, tally: &mut Tally) {

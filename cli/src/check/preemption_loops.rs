@@ -7,6 +7,7 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::SYSTEM_PREFIX;
 use lockkeeper_api::{ClusterQueue, Cohort};
+use lockkeeper_cluster_state::settings;
 use lockkeeper_policies::finding::{ErrorKind, Finding};
 use lockkeeper_policies::preemption_loops::{
     self, CrossQueueScope, LoopVerdict, PreemptionRules, QueuePreemption,
@@ -17,7 +18,6 @@ use lockkeeper_preemption::{
 use lockkeeper_simulate::loop_search::{self, LoopSearch};
 use lockkeeper_simulate::run::PreemptionLoop;
 use lockkeeper_simulate::{CohortTree, SimulatedCluster, cohort_trees};
-use lockkeeper_snapshot::settings;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

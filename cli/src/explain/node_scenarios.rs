@@ -3,7 +3,7 @@
 use super::{Arguments, CompatibilityTarget, Output, parse, to_pretty_json};
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_preemption::gang::SchedulerCompatibility;
-use lockkeeper_snapshot::{gang, job};
+use lockkeeper_scenario::{gang, job};
 use serde_json::{Value, json};
 
 /// The answer, if it is such a scenario.

@@ -5,9 +5,8 @@ use super::conditions::{find, has_status};
 use super::workload::{PendingReason, TrackedWorkload};
 use super::workload_status::workload_conditions;
 use lockkeeper_api::workload::WorkloadStatus;
+use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, pending_message};
 use lockkeeper_preemption::{Decision, Entry, SkipReason, State};
-use lockkeeper_snapshot::explanation;
-use lockkeeper_snapshot::objects::{NotQueuedReason, WorkloadPhase};
 
 /// The reason of `QuotaReserved=False` while it waits for quota.
 const PENDING: &str = "Pending";
@@ -54,10 +53,9 @@ pub(super) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
             }
             .to_owned(),
         ),
-        Decision::NoCandidates | Decision::NoFit => (
-            "WaitingForQuota",
-            explanation::pending_message(state, entry),
-        ),
+        Decision::NoCandidates | Decision::NoFit => {
+            ("WaitingForQuota", pending_message(state, entry))
+        }
     };
     PendingReason { reason, message }
 }

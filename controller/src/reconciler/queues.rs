@@ -7,7 +7,7 @@ use super::status_throttle::StatusThrottle;
 use super::{Reconciler, WriteTracker};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
-use lockkeeper_snapshot::objects::ObjectError;
+use lockkeeper_cluster_state::ObjectError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

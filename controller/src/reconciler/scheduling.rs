@@ -8,8 +8,8 @@ use super::output::ObjectRef;
 use super::pending_reason::pending_reason_for_entry;
 use super::workload::PendingReason;
 use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::admission;
 use lockkeeper_preemption::{Decision, Entry, Mode, RequeueDestination, Victim};
-use lockkeeper_snapshot::objects::admission;
 use std::sync::Arc;
 
 /// The most admissions that are taken back between two inputs.

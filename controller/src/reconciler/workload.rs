@@ -9,8 +9,8 @@ use super::workload_status::{has_same_priority_classes, matches_job};
 use super::{JobKey, Kind, Plan, Reconciler, WriteTracker};
 use crate::job_adapters;
 use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::WorkloadPhase;
 use lockkeeper_preemption::requeue::{LifecycleStep, may_admit, next_step};
-use lockkeeper_snapshot::objects::WorkloadPhase;
 use std::sync::Arc;
 
 /// A workload that was made this long ago and still waits is told so, whoever stands before it, in

@@ -10,10 +10,10 @@ use super::{JobKey, Reconciler};
 use crate::job_adapters::{self, KINDS};
 use lockkeeper_api::workload::{RequeueState as StoredState, WorkloadStatus};
 use lockkeeper_api::{GROUP, VERSION, Workload};
+use lockkeeper_cluster_state::preemption_conditions;
 use lockkeeper_preemption::requeue::{
     DeactivationCause, EvictionReason, Jitter, LifecycleStep, RequeueState, next_step,
 };
-use lockkeeper_snapshot::objects::preemption_conditions;
 use serde_json::{Value, json};
 
 /// The reason of `QuotaReserved=False` after an eviction.

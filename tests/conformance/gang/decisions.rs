@@ -5,7 +5,7 @@ use lockkeeper_preemption::gang::{
     DryRun, GangOutcome, GangPlan, GangTrace, IneligibleReason, InfeasibleReason,
 };
 use lockkeeper_preemption::{HostId, PodId, UnitId};
-use lockkeeper_snapshot::gang::{node_reasons, scheduler_message};
+use lockkeeper_scenario::gang::{node_reasons, scheduler_message};
 use serde_json::{Map, Value, json};
 
 const UNRESOLVABLE: &str = "UnschedulableAndUnresolvable";
@@ -145,7 +145,7 @@ impl CaseComparison<'_> {
         for pod in &mut scenario.pods {
             if victims.contains(&pod.name.as_str().into()) {
                 pod.terminating = true;
-                pod.disruption_target = Some(lockkeeper_snapshot::gang::DisruptionTarget {
+                pod.disruption_target = Some(lockkeeper_scenario::gang::DisruptionTarget {
                     reason: "PreemptionByScheduler".to_owned(),
                     status: "True".to_owned(),
                 });
@@ -157,8 +157,8 @@ impl CaseComparison<'_> {
             None,
             Some(lockkeeper_preemption::gang::SchedulerCompatibility::Lockkeeper),
         ] {
-            let options = lockkeeper_snapshot::gang::options(&scenario, whose);
-            let loaded = lockkeeper_snapshot::gang::load(&scenario, options).unwrap();
+            let options = lockkeeper_scenario::gang::options(&scenario, whose);
+            let loaded = lockkeeper_scenario::gang::load(&scenario, options).unwrap();
             let again = loaded
                 .gang_cluster
                 .decide(&loaded.preemption_request(), &mut GangTrace::off());

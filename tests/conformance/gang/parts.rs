@@ -2,7 +2,7 @@
 
 use super::{CaseComparison, sorted, sorted_field};
 use lockkeeper_preemption::gang::{IneligibleReason, PreemptionUnitKind as UnitKind};
-use lockkeeper_snapshot::gang::{ScenarioAnswer, evaluate};
+use lockkeeper_scenario::gang::{ScenarioAnswer, evaluate};
 use serde_json::{Value, json};
 
 impl CaseComparison<'_> {

@@ -1,22 +1,20 @@
-//! A scenario that is a state is decided on without a panic: the incoming one alone, and cycle after
-//! cycle while victims go. Nobody ever holds less than nothing, and all of it can be told. One of pods on
-//! nodes is answered as both algorithms have it, whole and pod by pod.
+//! Scenario files: a valid scenario never causes a panic, neither in the decision on its incoming workload
+//! nor over several cycles in which victims leave. Usage is never negative, and each decision can be printed.
+//! Scenarios of pods on nodes are decided by both algorithms, for the whole group and pod by pod.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lockkeeper_preemption::gang::Compatibility as Whose;
+use lockkeeper_preemption::gang::SchedulerCompatibility;
 use lockkeeper_preemption::{Amount, Cycle, Decision, State, WorkloadId};
-use lockkeeper_snapshot::gang;
-use lockkeeper_snapshot::job::Case;
-use lockkeeper_snapshot::scenario::{Scenario, compatibility, load};
-use lockkeeper_snapshot::story;
+use lockkeeper_scenario::job::Case;
+use lockkeeper_scenario::{Scenario, compatibility, explanation, gang, load};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Enough for victims to go, their preemptor to come, and the next one to be looked at.
+/// Enough cycles for victims to leave, their preemptor to be admitted, and the next workload to be considered.
 const CYCLES: i64 = 6;
 
-// What is larger is only slower: a search costs the candidates times what each is asked about.
+// Larger scenarios find nothing new and are slow: a search costs candidates × resources.
 const OBJECTS_MAX: usize = 24;
 const WORKLOADS_MAX: usize = 48;
 const POD_SETS_MAX: usize = 8;
@@ -25,12 +23,12 @@ const FLAVORS_MAX: usize = 8;
 const CASE_BYTES_MAX: usize = 8_192;
 
 fuzz_target!(|text: &str| {
-    if tell_case(text) {
+    if explain_case(text) {
         return;
     }
-    if parse::<Value>(text).as_ref().is_some_and(gang::is_gang) {
+    if parse::<Value>(text).as_ref().is_some_and(gang::is_gang_scenario) {
         if let Some(scenario) = parse(text).filter(is_small_cluster) {
-            gangs(scenario);
+            decide_gangs(scenario);
         }
         return;
     }
@@ -44,16 +42,16 @@ fuzz_target!(|text: &str| {
     if let Some(nomination) = loaded.nominate(&scenario) {
         let state = &loaded.state;
         let name = scenario.incoming.as_ref().map_or("", |it| &it.name);
-        let mut told = String::new();
-        story::tell_nomination(&mut told, state, name, &nomination).expect("a string takes all");
-        told.push_str(&story::nomination(state, name, &nomination).to_string());
-        assert!(told.contains("victims"));
+        let mut text_out = String::new();
+        explanation::write_nomination(&mut text_out, state, name, &nomination).expect("a string takes all");
+        text_out.push_str(&explanation::nomination_json(state, name, &nomination).to_string());
+        assert!(text_out.contains("victims"));
     }
     let late: Vec<_> = loaded.late.values().cloned().collect();
     for turn in 0..CYCLES {
         let cycle = loaded.state.next_cycle(scenario.now.saturating_add(turn), true);
         check_usage(&loaded.state);
-        tell(&loaded.state, &cycle);
+        explain(&loaded.state, &cycle);
         for victim in victims(&cycle) {
             loaded.state.mark_evicted(victim);
             loaded.state.release(victim);
@@ -67,23 +65,23 @@ fuzz_target!(|text: &str| {
     }
 });
 
-/// Pods on nodes: every way to ask is answered, and told.
-fn gangs(mut scenario: gang::Scenario) {
-    for whose in [None, Some(Whose::Lockkeeper), Some(Whose::KubeScheduler)] {
+/// Decides a scenario of pods on nodes with each algorithm, and prints the answers.
+fn decide_gangs(mut scenario: gang::GangScenario) {
+    for compatibility in [None, Some(SchedulerCompatibility::Lockkeeper), Some(SchedulerCompatibility::KubeScheduler)] {
         for pod_by_pod in [scenario.pod_by_pod, true] {
             scenario.pod_by_pod = pod_by_pod;
-            let Ok(loaded) = gang::load(&scenario, gang::options(&scenario, whose)) else {
+            let Ok(loaded) = gang::load(&scenario, gang::options(&scenario, compatibility)) else {
                 return;
             };
-            let answer = gang::answer(&scenario, &loaded);
-            let mut told = String::new();
-            gang::tell(&mut told, &loaded, &answer).expect("a string takes all");
-            assert!(gang::told(&loaded, &answer).is_object());
+            let answer = gang::evaluate(&scenario, &loaded);
+            let mut text_out = String::new();
+            gang::write_text(&mut text_out, &loaded, &answer).expect("a string takes all");
+            assert!(gang::to_json(&loaded, &answer).is_object());
         }
     }
 }
 
-fn is_small_cluster(scenario: &gang::Scenario) -> bool {
+fn is_small_cluster(scenario: &gang::GangScenario) -> bool {
     let waiting = scenario.preemptor.as_ref().map_or(0, |it| it.pods.len());
     let groups = scenario.pod_groups.len() + scenario.composite_pod_groups.len();
     scenario.nodes.len() + scenario.pdbs.len() + groups <= OBJECTS_MAX
@@ -91,20 +89,20 @@ fn is_small_cluster(scenario: &gang::Scenario) -> bool {
         && scenario.victims.iter().map(|it| it.pods.len()).sum::<usize>() <= WORKLOADS_MAX
 }
 
-/// Whether it is a case of jobs under elastic quotas. Then it is decided, or refused.
-fn tell_case(text: &str) -> bool {
-    let Some(value) = parse::<Value>(text).filter(Case::is_one) else {
+/// Whether the text is a case of jobs under elastic quotas; if so, decides it.
+fn explain_case(text: &str) -> bool {
+    let Some(value) = parse::<Value>(text).filter(Case::is_job_case) else {
         return false;
     };
     if text.len() <= CASE_BYTES_MAX
-        && let Ok(told) = Case::of(value).and_then(|it| it.decide())
+        && let Ok(answer) = Case::parse(value).and_then(|it| it.decide())
     {
-        assert!(!told.text.is_empty());
+        assert!(!answer.text.is_empty());
     }
     true
 }
 
-/// As `lockkeeper explain` does it.
+/// Parses JSON or YAML like `lockkeeper explain`.
 fn parse<T: DeserializeOwned>(text: &str) -> Option<T> {
     if text.trim_start().starts_with('{') {
         return serde_json::from_str(text).ok();
@@ -142,12 +140,12 @@ fn check_usage(state: &State) {
     }
 }
 
-fn tell(state: &State, cycle: &Cycle) {
+fn explain(state: &State, cycle: &Cycle) {
     for entry in &cycle.entries {
-        let mut told = String::new();
-        story::tell_entry(&mut told, state, entry).expect("a string takes all");
-        assert!(told.contains(state.workload_name(entry.workload)));
-        let json = story::entry(state, entry);
+        let mut text_out = String::new();
+        explanation::write_entry(&mut text_out, state, entry).expect("a string takes all");
+        assert!(text_out.contains(state.workload_name(entry.workload)));
+        let json = explanation::entry_json(state, entry);
         assert!(json["decision"].is_string(), "{json}");
     }
 }

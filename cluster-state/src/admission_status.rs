@@ -1,0 +1,87 @@
+//! Decisions as changes of objects.
+
+use crate::quantities::quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use lockkeeper_api::workload::{Admission, PodSetAssignment};
+use lockkeeper_preemption::requeue::EvictionReason;
+use lockkeeper_preemption::{
+    Amount, Assignment, Mode, PreemptionReason, ResourceId, State, WorkloadId,
+};
+
+/// `status.admission` of a workload that is admitted with this assignment; `None` if the assignment does
+/// not fit, or the workload is not known. [`super::reservation`] reads the same quota out of it.
+#[must_use]
+pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Option<Admission> {
+    let wanted = state.pod_sets(id);
+    if assignment.mode != Mode::Fit || assignment.pod_sets.len() != wanted.len() {
+        return None;
+    }
+    let mut pod_set_assignments = Vec::with_capacity(wanted.len());
+    for given in &assignment.pod_sets {
+        let pod_set = wanted.get(given.pod_set)?;
+        let mut out = PodSetAssignment {
+            name: pod_set.name.clone().into(),
+            count: i32::try_from(given.count).ok()?,
+            ..PodSetAssignment::default()
+        };
+        for it in &given.flavors {
+            let resource = state.resource_name(it.resource);
+            let mut requests = pod_set.requests.iter();
+            let asked = requests.find(|(asked, _)| *asked == it.resource);
+            let amount = match asked {
+                // Where pods are counted, each is one.
+                _ if it.resource == ResourceId::PODS => Amount::new(given.count),
+                Some((_, total)) => pod_set.scaled_request(*total, given.count),
+                None => Amount::ZERO,
+            };
+            let flavor = state.flavor_name(it.flavor);
+            out.flavors.insert(resource.to_owned(), flavor.to_owned());
+            let used = quantity(resource, amount);
+            out.resource_usage.insert(resource.to_owned(), used);
+        }
+        pod_set_assignments.push(out);
+    }
+    Some(Admission {
+        cluster_queue: state.node_name(state.queue_of(id)?).to_owned(),
+        pod_set_assignments,
+    })
+}
+
+/// The conditions of a victim: `Evicted` for `Preempted`, and `Preempted` for the reason in question.
+/// `preemptor_uid` and `job_uid` are empty if they are not known.
+///
+/// Source: Kueue `pkg/scheduler/preemption`, `preemptionMessage`; its paths of queues are left out.
+#[must_use]
+pub fn preemption_conditions(
+    reason: PreemptionReason,
+    preemptor_uid: &str,
+    job_uid: &str,
+    now: &Time,
+    generation: Option<i64>,
+) -> [Condition; 2] {
+    let known = |uid: &str| if uid.is_empty() { "UNKNOWN" } else { uid }.to_owned();
+    let (preemptor, job) = (known(preemptor_uid), known(job_uid));
+    let why = match reason {
+        PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
+        PreemptionReason::InCohortReclamation => "reclamation within the cohort",
+        PreemptionReason::InCohortReclaimWhileBorrowing => {
+            "reclamation within the cohort while borrowing"
+        }
+        PreemptionReason::InCohortFairSharing => "Fair Sharing within the cohort",
+    };
+    let message = format!(
+        "Preempted to accommodate a workload (UID: {preemptor}, JobUID: {job}) due to {why}"
+    );
+    let condition = |type_: &str, reason: &str| Condition {
+        type_: type_.to_owned(),
+        status: "True".to_owned(),
+        reason: reason.to_owned(),
+        message: message.clone(),
+        last_transition_time: now.clone(),
+        observed_generation: generation,
+    };
+    [
+        condition("Evicted", EvictionReason::Preempted.as_str()),
+        condition("Preempted", reason.as_str()),
+    ]
+}

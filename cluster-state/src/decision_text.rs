@@ -1,0 +1,100 @@
+//! Parts of the text of a decision: amounts, pod sets, and verdicts on flavors.
+
+use lockkeeper_preemption::{Amount, FlavorResource, FlavorVerdict, Possibility, State};
+
+/// The names of the pod sets of a workload, in order; empty if the state has no such workload.
+#[must_use]
+pub fn pod_set_names<'a>(state: &'a State, workload: &str) -> Vec<&'a str> {
+    let id = state.workload(workload);
+    let pod_sets = id.map(|id| state.pod_sets(id)).unwrap_or_default();
+    pod_sets.iter().map(|it| &*it.name).collect()
+}
+
+/// The verdict on a flavor as text.
+#[must_use]
+pub fn flavor_verdict_text(state: &State, verdict: &FlavorVerdict) -> String {
+    match verdict {
+        FlavorVerdict::Ineligible => {
+            "its pods cannot run there: a taint or the affinity (NoMatchingFlavor)".to_owned()
+        }
+        FlavorVerdict::NotNominated => "not one of those it was nominated for".to_owned(),
+        FlavorVerdict::ExceedsMaxQuota {
+            of,
+            requested: asked,
+            potential,
+        } => format!(
+            "asks for {}, and {} is the most there could ever be (ExceedsMaxQuota)",
+            flavor_amount(state, *of, *asked),
+            flavor_amount(state, *of, *potential)
+        ),
+        FlavorVerdict::ExceedsMin { of, sum, min } => format!(
+            "non-preemptible workloads would use {} with it, and min is {} (elastic)",
+            flavor_amount(state, *of, *sum),
+            flavor_amount(state, *of, *min)
+        ),
+        FlavorVerdict::ExceedsMax {
+            of,
+            sum,
+            reserved: kept,
+            max,
+        } => format!(
+            "{} would be used with it and {} of that is kept for the non-preemptible, and max is {} (elastic)",
+            flavor_amount(state, *of, *sum),
+            flavor_amount(state, *of, *kept),
+            flavor_amount(state, *of, *max)
+        ),
+        FlavorVerdict::WaitingForQuota {
+            of,
+            requested: asked,
+            available,
+        } => format!(
+            "asks for {}, {} is free, and preemption cannot help (WaitingForQuota)",
+            flavor_amount(state, *of, *asked),
+            flavor_amount(state, *of, *available)
+        ),
+        FlavorVerdict::Possible {
+            possibility,
+            borrowing_level,
+        } => {
+            let how = match possibility {
+                Possibility::Fit => "free",
+                Possibility::Reclaim => "if borrowed quota is taken back",
+                Possibility::Preempt => "if others of its queue go",
+                Possibility::NoCandidates => "not free, and nobody may be taken",
+                Possibility::NoFit => "does not fit",
+            };
+            match borrowing_level {
+                0 => how.to_owned(),
+                level => format!("{how}; borrows from {level} up"),
+            }
+        }
+        _ => String::new(),
+    }
+}
+
+/// An amount of the resource of a flavor as text.
+#[must_use]
+pub fn flavor_amount(state: &State, of: FlavorResource, amount: Amount) -> String {
+    format_amount(state.resource_name(of.resource), amount)
+}
+
+/// An amount as people write it: milli-CPU in CPUs, whole powers of two in their units.
+#[must_use]
+pub fn format_amount(resource: &str, amount: Amount) -> String {
+    const UNITS: [(&str, u32); 4] = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
+    let number = amount.get();
+    if amount.is_unlimited() || number == 0 {
+        return format!("{amount} {resource}");
+    }
+    if resource == "cpu" {
+        return match number.checked_rem(1000) {
+            Some(0) => format!("{} cpu", number.checked_div(1000).unwrap_or(0)),
+            _ => format!("{number}m cpu"),
+        };
+    }
+    let whole = |(_, bits): &&(&str, u32)| number.trailing_zeros() >= *bits;
+    match UNITS.iter().find(whole) {
+        Some((unit, bits)) => format!("{}{unit} {resource}", number >> bits),
+        None => format!("{number} {resource}"),
+    }
+}

@@ -1,0 +1,97 @@
+//! Which flavors the pods of a template cannot run on.
+
+use crate::label_selector::requirement_matches;
+use k8s_openapi::api::core::v1::{NodeSelectorRequirement, PodSpec, Taint, Toleration};
+use lockkeeper_api::quota::ResourceGroup;
+use lockkeeper_api::resource_flavor::ResourceFlavorSpec;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The flavors that exist, by name.
+pub type Flavors = BTreeMap<String, ResourceFlavorSpec>;
+
+/// The flavors of a queue that a pod cannot run on: one of their taints keeps it away, or its node
+/// selector or required affinity asks for other labels. Only labels that some flavor of the resource
+/// group has are asked for: what nodes have besides is not known. A flavor that does not exist is not
+/// among them; it makes its queue inactive.
+///
+/// Source: Kueue `pkg/scheduler/flavorassigner`, `checkFlavorForPodSets`, `flavorSelector`.
+pub(crate) fn ineligible_flavors<'a>(
+    pod: &PodSpec,
+    groups: &'a [ResourceGroup],
+    flavors: &Flavors,
+) -> BTreeSet<&'a str> {
+    let mut out = BTreeSet::new();
+    for group in groups {
+        let known = group.flavors.iter();
+        let known = known.filter_map(|it| Some((it.name.as_str(), flavors.get(&it.name)?)));
+        let known: Vec<_> = known.collect();
+        let keys = known
+            .iter()
+            .flat_map(|(_, flavor)| flavor.node_labels.keys());
+        let keys: BTreeSet<&str> = keys.map(String::as_str).collect();
+        for (name, flavor) in &known {
+            if !(tolerates(pod, flavor) && node_selector_matches(pod, &keys, &flavor.node_labels)) {
+                out.insert(*name);
+            }
+        }
+    }
+    out
+}
+
+fn tolerates(pod: &PodSpec, flavor: &ResourceFlavorSpec) -> bool {
+    let keeps_away = |taint: &&Taint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
+    let mut taints = flavor.node_taints.iter().filter(keeps_away);
+    taints.all(|taint| {
+        let tolerations = pod.tolerations.iter().flatten();
+        let mut tolerations = tolerations.chain(&flavor.tolerations);
+        tolerations.any(|it| is_tolerated(taint, it))
+    })
+}
+
+/// Source: Kubernetes `Toleration.ToleratesTaint`.
+fn is_tolerated(taint: &Taint, by: &Toleration) -> bool {
+    let effect = by.effect.as_deref().unwrap_or_default();
+    let key = by.key.as_deref().unwrap_or_default();
+    if !(effect.is_empty() || effect == taint.effect) || !(key.is_empty() || key == taint.key) {
+        return false;
+    }
+    match by.operator.as_deref().unwrap_or_default() {
+        "Exists" => true,
+        "" | "Equal" => {
+            by.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default()
+        }
+        _ => false,
+    }
+}
+
+fn node_selector_matches(
+    pod: &PodSpec,
+    keys: &BTreeSet<&str>,
+    labels: &BTreeMap<String, String>,
+) -> bool {
+    let selector = pod.node_selector.iter().flatten();
+    let mut selector = selector.filter(|(key, _)| keys.contains(key.as_str()));
+    if !selector.all(|(key, value)| labels.get(key) == Some(value)) {
+        return false;
+    }
+    let affinity = pod.affinity.as_ref();
+    let affinity = affinity.and_then(|it| it.node_affinity.as_ref());
+    let required = affinity.and_then(|it| {
+        it.required_during_scheduling_ignored_during_execution
+            .as_ref()
+    });
+    let Some(required) = required else {
+        return true;
+    };
+    let known = |it: &&NodeSelectorRequirement| keys.contains(it.key.as_str());
+    // One term is enough; one that asks for nothing known is met everywhere.
+    required.node_selector_terms.is_empty()
+        || required.node_selector_terms.iter().any(|term| {
+            let mut asked = term.match_expressions.iter().flatten().filter(known);
+            asked.all(|it| {
+                let value = labels.get(&it.key).map(String::as_str);
+                let values = it.values.as_deref().unwrap_or_default();
+                requirement_matches(&it.operator, value, values) == Some(true)
+            })
+        })
+}

@@ -1,0 +1,65 @@
+//! Conditions on labels.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A label selector.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Selector {
+    /// Labels that must be there.
+    pub match_labels: BTreeMap<String, String>,
+    /// Further conditions.
+    pub match_expressions: Vec<Expression>,
+}
+
+/// A condition on a label.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Expression {
+    /// The label.
+    pub key: String,
+    /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
+    pub operator: String,
+    /// The values it speaks of.
+    #[serde(default)]
+    pub values: Vec<String>,
+}
+
+/// Whether a selector takes these labels.
+#[must_use]
+pub fn matches(selector: &Selector, labels: &BTreeMap<String, String>) -> bool {
+    let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
+    selector.match_labels.iter().all(has)
+        && selector.match_expressions.iter().all(|it| {
+            let value = labels.get(&it.key).map(String::as_str);
+            // What is no operator is taken for the last one.
+            requirement_matches(&it.operator, value, &it.values).unwrap_or(value.is_none())
+        })
+}
+
+/// Whether a condition on a label holds; `None` if there is no such operator. `Gt` and `Lt` are those of
+/// nodes.
+pub(crate) fn requirement_matches(
+    operator: &str,
+    value: Option<&str>,
+    values: &[String],
+) -> Option<bool> {
+    let is_listed = || value.is_some_and(|value| values.iter().any(|it| it == value));
+    let compared = |is_right: fn(&i64, &i64) -> bool| {
+        let number = |text: &str| text.parse::<i64>().ok();
+        let (value, other) = (
+            value.and_then(number),
+            values.first().and_then(|it| number(it)),
+        );
+        value.zip(other).is_some_and(|(a, b)| is_right(&a, &b))
+    };
+    match operator {
+        "In" => Some(is_listed()),
+        "NotIn" => Some(!is_listed()),
+        "Exists" => Some(value.is_some()),
+        "DoesNotExist" => Some(value.is_none()),
+        "Gt" => Some(compared(i64::gt)),
+        "Lt" => Some(compared(i64::lt)),
+        _ => None,
+    }
+}

@@ -1,0 +1,46 @@
+//! The objects of a cluster as the core's values, and decisions as objects again.
+//!
+//! | object | what the core gets |
+//! |---|---|
+//! | ClusterQueue | [`queue_spec`]; not active if it is stopped or a flavor is missing |
+//! | Cohort | [`cohort_spec`] |
+//! | `ResourceFlavor` | the flavors that a pod set cannot have: taints, node selector, required affinity |
+//! | LocalQueue | which ClusterQueue a workload waits in, and whether it does |
+//! | Workload | [`pod_sets`], [`reservation`], [`standing`] |
+//! | PriorityClass | the priority, until `status.priority` is there |
+//! | namespace | whether the ClusterQueue takes it |
+//!
+//! [`Objects`] keeps all of them, takes one event at a time, and hands each on to the state. It is what
+//! stands between a watch and the core.
+//!
+//! Not read: `status.preemptionPriority` (the core has one priority), pod groups and placements, the
+//! switches of `elastic`, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (an overhead counts
+//! where it stands in the template).
+#![deny(clippy::arithmetic_side_effects)]
+
+mod admission_status;
+mod cluster_state;
+pub mod decision_text;
+mod error;
+mod flavor_eligibility;
+pub mod label_selector;
+mod overflow_guard;
+mod pending_message;
+mod pod_requests;
+mod quantities;
+pub mod queue_policies;
+mod quota_specs;
+pub mod settings;
+mod workloads;
+
+pub use admission_status::{admission, preemption_conditions};
+pub use cluster_state::{ClusterState, Completeness, NotQueuedReason, WorkloadPhase};
+pub use error::{ObjectError, ObjectProblem};
+pub use flavor_eligibility::Flavors;
+pub use pending_message::pending_message;
+pub use pod_requests::pod_requests;
+pub use quantities::{in_core_units, quantity};
+pub use quota_specs::{cohort_spec, queue_spec, selector};
+pub use workloads::{
+    lifecycle_state, pod_sets, preemption_labels, reservation, stop_policy, workload_key,
+};

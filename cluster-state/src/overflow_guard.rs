@@ -1,0 +1,64 @@
+//! What all objects together have or hold, so that no sum of the core's can be too large.
+
+use lockkeeper_preemption::{Amount, ResourceId};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The amounts of one object by resource, summed up.
+pub(crate) type ObjectTotals = BTreeMap<ResourceId, i128>;
+
+/// A sum by resource, and whose parts it is of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OverflowGuard {
+    totals: ObjectTotals,
+    by_object: BTreeMap<Arc<str>, ObjectTotals>,
+}
+
+impl OverflowGuard {
+    /// An object has these amounts now. False, and nothing is changed, if a sum would be too large.
+    pub(crate) fn set(&mut self, key: &str, part: ObjectTotals) -> bool {
+        let before = self.by_object.get(key);
+        let sum = |resource: &ResourceId, amount: i128| {
+            let others = self.totals.get(resource).copied().unwrap_or_default();
+            let own = before.and_then(|it| it.get(resource));
+            let others = others.saturating_sub(own.copied().unwrap_or_default());
+            others.saturating_add(amount)
+        };
+        let is_small = |(resource, amount): (&ResourceId, &i128)| {
+            sum(resource, *amount) < i128::from(i64::MAX)
+        };
+        if !part.iter().all(is_small) {
+            return false;
+        }
+        self.remove(key);
+        for (resource, amount) in &part {
+            let sum = self.totals.entry(*resource).or_default();
+            *sum = sum.saturating_add(*amount);
+        }
+        if !part.is_empty() {
+            self.by_object.insert(key.into(), part);
+        }
+        true
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) {
+        for (resource, amount) in self.by_object.remove(key).into_iter().flatten() {
+            if let Some(sum) = self.totals.get_mut(&resource) {
+                *sum = sum.saturating_sub(amount);
+                if *sum == 0 {
+                    self.totals.remove(&resource);
+                }
+            }
+        }
+    }
+}
+
+/// What is unlimited is no number to sum up.
+pub(crate) fn object_totals(amounts: impl Iterator<Item = (ResourceId, Amount)>) -> ObjectTotals {
+    let mut part = ObjectTotals::new();
+    for (resource, amount) in amounts.filter(|(_, amount)| !amount.is_unlimited()) {
+        let sum = part.entry(resource).or_default();
+        *sum = sum.saturating_add(i128::from(amount.get()));
+    }
+    part
+}

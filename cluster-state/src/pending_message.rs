@@ -1,0 +1,153 @@
+//! Why an entry waits, in one line: for the condition of its workload.
+
+use crate::decision_text::{flavor_amount, flavor_verdict_text, pod_set_names};
+use lockkeeper_preemption::{
+    Amount, Decision, Entry, FlavorResource, FlavorVerdict, Headroom, Possibility, State, Step,
+};
+use std::fmt::Write;
+
+/// Of the preemptors for whom quota is held, how many are named.
+const HOLDERS_SHOWN_MAX: usize = 3;
+
+/// Why an entry does not fit, or why nobody is taken for it: by pod set and flavor, as its trace says, and for
+/// which preemptors the quota is held that it could have otherwise. It needs a trace, and the state as it is
+/// after the cycle.
+#[must_use]
+pub fn pending_message(state: &State, entry: &Entry) -> String {
+    if entry.decision == Decision::NoCandidates {
+        return quota_shortage(state, entry);
+    }
+    let workload = state.workload_name(entry.workload);
+    let names = pod_set_names(state, workload);
+    let mut parts: Vec<String> = Vec::new();
+    let mut told = Vec::new();
+    for step in entry.trace.steps() {
+        let Step::Flavor {
+            pod_set,
+            flavor,
+            verdict,
+        } = step
+        else {
+            continue;
+        };
+        // A second look, as if nothing were held for weaker ones, says the same with other numbers.
+        let key = (*pod_set, *flavor, requested(verdict));
+        if !is_rejection(verdict) || told.contains(&key) {
+            continue;
+        }
+        told.push(key);
+        let pod_set = names.get(*pod_set).copied().unwrap_or_default();
+        let flavor = state.flavor_name(*flavor);
+        let verdict = rejection_text(state, entry, verdict);
+        parts.push(format!("{pod_set} on flavor {flavor}: {verdict}"));
+    }
+    if parts.is_empty() {
+        return "Does not fit".to_owned();
+    }
+    format!("Does not fit; {}", parts.join("; "))
+}
+
+const fn is_rejection(verdict: &FlavorVerdict) -> bool {
+    match verdict {
+        FlavorVerdict::NotNominated => false,
+        FlavorVerdict::Possible { possibility, .. } => {
+            matches!(possibility, Possibility::NoCandidates | Possibility::NoFit)
+        }
+        _ => true,
+    }
+}
+
+/// What a refused flavor was asked for.
+const fn requested(verdict: &FlavorVerdict) -> Option<(FlavorResource, Amount)> {
+    match verdict {
+        FlavorVerdict::WaitingForQuota {
+            of,
+            requested: asked,
+            ..
+        }
+        | FlavorVerdict::ExceedsMaxQuota {
+            of,
+            requested: asked,
+            ..
+        } => Some((*of, *asked)),
+        _ => None,
+    }
+}
+
+fn rejection_text(state: &State, entry: &Entry, verdict: &FlavorVerdict) -> String {
+    if let FlavorVerdict::WaitingForQuota {
+        of,
+        requested: asked,
+        available,
+    } = verdict
+    {
+        let room = state.headroom_for(entry.workload, *of);
+        if !room.held.is_empty() {
+            return format!(
+                "asks for {}, {} is free{}, and preemption cannot help (WaitingForQuota)",
+                flavor_amount(state, *of, *asked),
+                flavor_amount(state, *of, *available),
+                held_quota(state, *of, &room)
+            );
+        }
+    }
+    flavor_verdict_text(state, verdict)
+}
+
+/// What it asks for, what of it is free and for whom the rest is held; nobody may be taken for it.
+fn quota_shortage(state: &State, entry: &Entry) -> String {
+    let assignment = entry.assignment();
+    let needs = assignment.needs();
+    let usage = assignment.usage.iter();
+    let short = usage.filter(|(of, _)| needs.contains(of));
+    let short: Vec<String> = short
+        .map(|(of, asked)| {
+            let room = state.headroom_for(entry.workload, *of);
+            format!(
+                "asks for {} of flavor {}, {} free{}",
+                flavor_amount(state, *of, *asked),
+                state.flavor_name(of.flavor),
+                flavor_amount(state, *of, room.free),
+                held_quota(state, *of, &room)
+            )
+        })
+        .collect();
+    let mut steps = entry.trace.steps().iter();
+    let over = steps.find_map(|step| match step {
+        Step::ExceedsVictimLimit {
+            victims,
+            victims_max,
+        } => Some((victims, victims_max)),
+        _ => None,
+    });
+    let why = match over {
+        Some((victims, most)) => {
+            format!("{victims} would have to be preempted for it, and {most} may in one cycle")
+        }
+        None => "nobody may be preempted for it".to_owned(),
+    };
+    format!("Waits for quota: {}; {why}", short.join("; "))
+}
+
+/// For which preemptors more of a resource is held; empty if for nobody.
+fn held_quota(state: &State, of: FlavorResource, room: &Headroom) -> String {
+    let named = room
+        .held
+        .iter()
+        .take(HOLDERS_SHOWN_MAX)
+        .map(|(holder, held)| {
+            let (held, holder) = (
+                flavor_amount(state, of, *held),
+                state.workload_name(*holder),
+            );
+            format!(", {held} held for preemptor {holder}")
+        });
+    let mut out: String = named.collect();
+    let more = room.held.len().saturating_sub(HOLDERS_SHOWN_MAX);
+    match more {
+        0 => {}
+        1 => out.push_str(", and more for 1 other"),
+        more => drop(write!(out, ", and more for {more} others")),
+    }
+    out
+}

@@ -1,0 +1,218 @@
+//! What the pods of a template ask for.
+
+use crate::error::{ObjectError, ObjectProblem, Subject};
+use crate::quantities::amount_from_quantity;
+use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::quantity::Quantity;
+use lockkeeper_api::workload::PodSet;
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::{Amount, FlavorId, State};
+use std::collections::BTreeMap;
+
+/// By resource.
+type Requests = BTreeMap<String, Quantity>;
+
+const COUNT_HELP: &str = "give a count of zero or more";
+const MIN_COUNT_HELP: &str = "give at least 0 and at most the count";
+
+/// A pod set as the core knows it: what all its pods ask for together.
+pub(crate) fn pod_set(
+    subject: Subject<'_>,
+    state: &mut State,
+    pod_set: &PodSet,
+    at: usize,
+    ineligible: Box<[FlavorId]>,
+) -> Result<core::PodSet, ObjectError> {
+    let path = || FieldPath::new("spec.podSets").index(at);
+    let bad = |field, count, accepted| {
+        subject.error(
+            &path().field(field),
+            ObjectProblem::Count { count, accepted },
+        )
+    };
+    let count = pod_set.count.unwrap_or(1);
+    if count < 0 {
+        return Err(bad("count", count, COUNT_HELP));
+    }
+    if let Some(least) = pod_set.min_count
+        && !(0..=count).contains(&least)
+    {
+        return Err(bad("minCount", least, MIN_COUNT_HELP));
+    }
+    let base = FieldPath::new("spec.podSets").index(at);
+    let base = base.field("template.spec");
+    let reader = RequestReader { subject, base };
+    let spec = pod_set.template.spec.as_ref();
+    let each = spec.map(|it| reader.pod_total(it)).transpose()?;
+    let mut requests = Vec::new();
+    for (resource, quantity) in each.unwrap_or_default() {
+        let field = || path().field("template.spec").field("containers");
+        let each = amount_from_quantity(subject, &resource, quantity, field)?;
+        let all = each.get().checked_mul(i64::from(count));
+        let all =
+            all.ok_or_else(|| subject.error(&path().field("count"), ObjectProblem::TooLarge))?;
+        requests.push((state.resource(&resource), Amount::new(all)));
+    }
+    requests.sort_unstable();
+    Ok(core::PodSet {
+        name: pod_set.name().into(),
+        count: count.into(),
+        count_min: pod_set.min_count.map(i64::from),
+        requests: requests.into(),
+        ineligible,
+        template_hash: 0,
+    })
+}
+
+/// What one pod asks for, by resource; none of it zero.
+///
+/// # Errors
+///
+/// When a request is no quantity, negative, or too large.
+pub fn pod_requests(
+    metadata: &ObjectMeta,
+    spec: &PodSpec,
+) -> Result<BTreeMap<String, Amount>, ObjectError> {
+    let subject = Subject::new("Pod", metadata);
+    let base = FieldPath::new("spec");
+    let reader = RequestReader { subject, base };
+    let mut requests = BTreeMap::new();
+    for (resource, quantity) in reader.pod_total(spec)? {
+        let field = || FieldPath::new("spec.containers");
+        let each = amount_from_quantity(subject, &resource, quantity, field)?;
+        if each > Amount::ZERO {
+            requests.insert(resource, each);
+        }
+    }
+    Ok(requests)
+}
+
+/// Reads what a pod asks for, of a pod or of the template of a pod set.
+struct RequestReader<'a> {
+    subject: Subject<'a>,
+    /// Where its spec is.
+    base: FieldPath,
+}
+
+impl RequestReader<'_> {
+    /// What one pod asks for, as the scheduler counts it: the containers and sidecars together, or more if
+    /// an init container needs more beside the sidecars started before it; what the pod as a whole asks
+    /// for instead, if it says so; and the overhead.
+    ///
+    /// Source: Kubernetes `component-helpers/resource`, `PodRequests`. Where there is a limit and no
+    /// request the limit counts, as the API server fills it in.
+    fn pod_total(&self, pod: &PodSpec) -> Result<Requests, ObjectError> {
+        let mut running = Requests::new();
+        for (at, container) in pod.containers.iter().enumerate() {
+            let requests = self.container_requests("containers", at, container)?;
+            self.add(&mut running, &requests)?;
+        }
+        let mut sidecars = Requests::new();
+        let mut most = Requests::new();
+        for (at, container) in pod.init_containers.iter().flatten().enumerate() {
+            let requests = self.container_requests("initContainers", at, container)?;
+            let mut now = sidecars.clone();
+            self.add(&mut now, &requests)?;
+            if container.restart_policy.as_deref() == Some("Always") {
+                self.add(&mut running, &requests)?;
+                sidecars.clone_from(&now);
+            }
+            raise_to(&mut most, now);
+        }
+        raise_to(&mut running, most);
+        if let Some(whole) = &pod.resources {
+            let path = || self.path().field("resources");
+            let (requests, limits) = self.requests_and_limits(whole, path)?;
+            running.extend(
+                requests
+                    .into_iter()
+                    .filter(|(name, _)| is_pod_level_resource(name)),
+            );
+            for (name, limit) in limits {
+                if is_pod_level_resource(&name) {
+                    running.entry(name).or_insert(limit);
+                }
+            }
+        }
+        let overhead = self.parse_list(pod.overhead.as_ref(), || self.path().field("overhead"))?;
+        self.add(&mut running, &overhead)?;
+        Ok(running)
+    }
+
+    fn path(&self) -> FieldPath {
+        self.base.clone()
+    }
+
+    fn container_requests(
+        &self,
+        list: &'static str,
+        at: usize,
+        container: &Container,
+    ) -> Result<Requests, ObjectError> {
+        let Some(given) = &container.resources else {
+            return Ok(Requests::new());
+        };
+        let path = || self.path().field(list).index(at).field("resources");
+        let (mut requests, limits) = self.requests_and_limits(given, path)?;
+        for (name, limit) in limits {
+            requests.entry(name).or_insert(limit);
+        }
+        Ok(requests)
+    }
+
+    fn requests_and_limits(
+        &self,
+        given: &ResourceRequirements,
+        path: impl Fn() -> FieldPath,
+    ) -> Result<(Requests, Requests), ObjectError> {
+        let list = |list, field| self.parse_list(list, || path().field(field));
+        let requests = list(given.requests.as_ref(), "requests")?;
+        Ok((requests, list(given.limits.as_ref(), "limits")?))
+    }
+
+    fn parse_list(
+        &self,
+        list: Option<&BTreeMap<String, Text>>,
+        path: impl Fn() -> FieldPath,
+    ) -> Result<Requests, ObjectError> {
+        let mut out = Requests::new();
+        for (name, text) in list.into_iter().flatten() {
+            let error = |problem| self.subject.error(&path().key(name.as_str()), problem);
+            let quantity: Quantity = text
+                .0
+                .parse()
+                .map_err(|it| error(ObjectProblem::Quantity(it)))?;
+            if quantity.is_negative() {
+                return Err(error(ObjectProblem::Negative(quantity)));
+            }
+            out.insert(name.clone(), quantity);
+        }
+        Ok(out)
+    }
+
+    fn add(&self, sums: &mut Requests, requests: &Requests) -> Result<(), ObjectError> {
+        for (name, quantity) in requests {
+            let sum = sums.entry(name.clone()).or_insert(Quantity::ZERO);
+            *sum = sum.checked_add(*quantity).ok_or_else(|| {
+                let field = self.path().field("containers");
+                self.subject.error(&field, ObjectProblem::TooLarge)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a pod as a whole can ask for it.
+fn is_pod_level_resource(resource: &str) -> bool {
+    matches!(resource, "cpu" | "memory") || resource.starts_with("hugepages-")
+}
+
+fn raise_to(sums: &mut Requests, least: Requests) {
+    for (name, quantity) in least {
+        let sum = sums.entry(name).or_insert(quantity);
+        *sum = quantity.max(*sum);
+    }
+}

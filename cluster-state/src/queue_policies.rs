@@ -1,0 +1,84 @@
+//! Policies of a ClusterQueue in the core's words, whatever they were written in.
+
+use lockkeeper_api::cluster_queue::{
+    BorrowWithinCohort, BorrowWithinCohortPolicy, Elastic, FlavorFungibility, FlavorSearch,
+    FungibilityPreference, QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
+};
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::job::ElasticDefaults;
+
+/// What happens to a head that cannot be admitted.
+#[must_use]
+pub const fn queueing_strategy(strategy: QueueingStrategy) -> core::QueueingStrategy {
+    match strategy {
+        QueueingStrategy::StrictFIFO => core::QueueingStrategy::StrictFifo,
+        QueueingStrategy::BestEffortFIFO => core::QueueingStrategy::BestEffortFifo,
+    }
+}
+
+/// Whom workloads of a queue may take in it.
+#[must_use]
+pub const fn within_cluster_queue(policy: WithinClusterQueue) -> core::WithinClusterQueue {
+    match policy {
+        WithinClusterQueue::Never => core::WithinClusterQueue::Never,
+        WithinClusterQueue::LowerPriority => core::WithinClusterQueue::LowerPriority,
+        WithinClusterQueue::LowerOrNewerEqualPriority => {
+            core::WithinClusterQueue::LowerOrNewerEqualPriority
+        }
+    }
+}
+
+/// Whom they may take in other queues.
+#[must_use]
+pub const fn reclaim_within_cohort(policy: ReclaimWithinCohort) -> core::ReclaimWithinCohort {
+    match policy {
+        ReclaimWithinCohort::Never => core::ReclaimWithinCohort::Never,
+        ReclaimWithinCohort::LowerPriority => core::ReclaimWithinCohort::LowerPriority,
+        ReclaimWithinCohort::Any => core::ReclaimWithinCohort::Any,
+    }
+}
+
+/// Whom they may take there while they borrow.
+#[must_use]
+pub fn borrow_within_cohort(policy: Option<&BorrowWithinCohort>) -> core::BorrowWithinCohort {
+    let Some(given) = policy else {
+        return core::BorrowWithinCohort::Never;
+    };
+    match given.policy.unwrap_or_default() {
+        BorrowWithinCohortPolicy::Never => core::BorrowWithinCohort::Never,
+        BorrowWithinCohortPolicy::LowerPriority => core::BorrowWithinCohort::LowerPriority {
+            threshold_max: given.max_priority_threshold,
+        },
+    }
+}
+
+/// The switches of an elastic quota.
+#[must_use]
+pub fn elastic_defaults(given: &Elastic) -> ElasticDefaults {
+    let is = |it: Option<bool>| it == Some(true);
+    ElasticDefaults {
+        disable_default_preemptible: is(given.disable_default_preemptiable),
+        disable_default_trigger: is(given.disable_default_trigger_preemption),
+        delete_victims: is(given.pod_should_be_deleted_when_preempted),
+    }
+}
+
+/// How it chooses flavors. What is absent is as the core has it.
+#[must_use]
+pub fn flavor_fungibility(given: &FlavorFungibility) -> core::FlavorFungibility {
+    let default = core::FlavorFungibility::default();
+    let search = |it| match it {
+        FlavorSearch::MayStopSearch => core::Fungibility::MayStopSearch,
+        FlavorSearch::TryNextFlavor => core::Fungibility::TryNextFlavor,
+    };
+    let preference = |it| match it {
+        FungibilityPreference::PreemptionOverBorrowing => core::Preference::PreemptionOverBorrowing,
+        FungibilityPreference::BorrowingOverPreemption => core::Preference::BorrowingOverPreemption,
+    };
+    let or = |given: Option<_>, default| given.map_or(default, search);
+    core::FlavorFungibility {
+        when_can_borrow: or(given.when_can_borrow, default.when_can_borrow),
+        when_can_preempt: or(given.when_can_preempt, default.when_can_preempt),
+        preference: given.preference.map_or(default.preference, preference),
+    }
+}

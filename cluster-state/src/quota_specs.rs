@@ -1,0 +1,173 @@
+//! ClusterQueues and Cohorts.
+
+use crate::error::{ObjectError, ObjectProblem, Subject};
+use crate::label_selector::{Expression, Selector};
+use crate::quantities::{amount_from_quantity, weight_from_quantity};
+use crate::queue_policies;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use lockkeeper_api::cluster_queue::ClusterQueueSpec;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::quota::{FairSharing, ResourceGroup, ResourceQuota};
+use lockkeeper_api::{ClusterQueue, Cohort};
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::{CohortSpec, FlavorResource, QueueSpec, Quota, State};
+use std::collections::BTreeSet;
+
+/// A ClusterQueue as the core knows it. Whether it `is_active` depends on other objects: it is not if it
+/// is stopped, or if a flavor of it does not exist.
+///
+/// # Errors
+///
+/// An [`ObjectError`] for an amount that is negative or too large, a resource or flavor that stands twice
+/// in a group, and a selector that makes no sense.
+pub fn queue_spec<'a>(
+    queue: &'a ClusterQueue,
+    state: &mut State,
+    is_active: bool,
+) -> Result<QueueSpec<'a>, ObjectError> {
+    let subject = Subject::new("ClusterQueue", &queue.metadata);
+    let spec = &queue.spec;
+    selector(queue)?;
+    let groups = resource_groups(subject, state, &spec.resource_groups)?;
+    Ok(QueueSpec {
+        name: queue.metadata.name.as_deref().unwrap_or_default(),
+        cohort: spec.cohort_name.as_deref(),
+        groups,
+        preemption: preemption_policy(spec),
+        fungibility: spec
+            .flavor_fungibility
+            .as_ref()
+            .map(queue_policies::flavor_fungibility)
+            .unwrap_or_default(),
+        strategy: queue_policies::queueing_strategy(spec.queueing_strategy.unwrap_or_default()),
+        weight: fair_weight(subject, spec.fair_sharing.as_ref())?,
+        is_active,
+        elastic: spec.elastic.as_ref().map(queue_policies::elastic_defaults),
+    })
+}
+
+/// A Cohort as the core knows it. Circles of cohorts are the core's to cut: which arrow closes one is
+/// not seen here.
+///
+/// # Errors
+///
+/// As for [`queue_spec`].
+pub fn cohort_spec<'a>(
+    cohort: &'a Cohort,
+    state: &mut State,
+) -> Result<CohortSpec<'a>, ObjectError> {
+    let subject = Subject::new("Cohort", &cohort.metadata);
+    let groups = resource_groups(subject, state, &cohort.spec.resource_groups)?;
+    let quotas = groups.into_iter().flat_map(|group| group.flavors);
+    let quotas = quotas.flat_map(|of| {
+        let flavor = of.flavor;
+        let quotas = of.quotas.into_iter();
+        quotas.map(move |(resource, quota)| (FlavorResource { flavor, resource }, quota))
+    });
+    Ok(CohortSpec {
+        name: cohort.metadata.name.as_deref().unwrap_or_default(),
+        parent: cohort.spec.parent_name.as_deref(),
+        quotas: quotas.collect(),
+        weight: fair_weight(subject, cohort.spec.fair_sharing.as_ref())?,
+    })
+}
+
+/// Which namespaces a ClusterQueue takes; `None` is none.
+///
+/// # Errors
+///
+/// An [`ObjectError`] for an operator that there is not.
+pub fn selector(queue: &ClusterQueue) -> Result<Option<Selector>, ObjectError> {
+    let Some(given) = &queue.spec.namespace_selector else {
+        return Ok(None);
+    };
+    let LabelSelector {
+        match_expressions,
+        match_labels,
+    } = given;
+    let mut selector = Selector {
+        match_labels: match_labels.clone().unwrap_or_default(),
+        match_expressions: Vec::new(),
+    };
+    for (at, it) in match_expressions.iter().flatten().enumerate() {
+        let known = ["In", "NotIn", "Exists", "DoesNotExist"];
+        if !known.contains(&it.operator.as_str()) {
+            let field = FieldPath::new("spec.namespaceSelector.matchExpressions");
+            let field = field.index(at).field("operator");
+            let subject = Subject::new("ClusterQueue", &queue.metadata);
+            return Err(subject.error(&field, ObjectProblem::Operator(it.operator.clone())));
+        }
+        selector.match_expressions.push(Expression {
+            key: it.key.clone(),
+            operator: it.operator.clone(),
+            values: it.values.clone().unwrap_or_default(),
+        });
+    }
+    Ok(Some(selector))
+}
+
+fn resource_groups(
+    subject: Subject<'_>,
+    state: &mut State,
+    groups: &[ResourceGroup],
+) -> Result<Vec<core::ResourceGroup>, ObjectError> {
+    let mut out = Vec::with_capacity(groups.len());
+    let mut seen = BTreeSet::new();
+    for (group_at, group) in groups.iter().enumerate() {
+        let path = || FieldPath::new("spec.resourceGroups").index(group_at);
+        let covered = group.covered_resources.iter();
+        let resources = covered.map(|it| state.resource(it)).collect();
+        let mut flavors = Vec::with_capacity(group.flavors.len());
+        for (flavor_at, flavor) in group.flavors.iter().enumerate() {
+            let path = || path().field("flavors").index(flavor_at);
+            let mut quotas = Vec::with_capacity(flavor.resources.len());
+            for (at, it) in flavor.resources.iter().enumerate() {
+                let path = || path().field("resources").index(at);
+                if !seen.insert((flavor.name.as_str(), it.name.as_str())) {
+                    let twice = ObjectProblem::Duplicate(it.name.clone());
+                    return Err(subject.error(&path().field("name"), twice));
+                }
+                quotas.push((state.resource(&it.name), quota(subject, it, path)?));
+            }
+            flavors.push(core::FlavorQuotas {
+                flavor: state.flavor(&flavor.name),
+                quotas,
+            });
+        }
+        out.push(core::ResourceGroup { resources, flavors });
+    }
+    Ok(out)
+}
+
+fn quota(
+    subject: Subject<'_>,
+    quota: &ResourceQuota,
+    path: impl Fn() -> FieldPath,
+) -> Result<Quota, ObjectError> {
+    let read = |quantity, field| {
+        amount_from_quantity(subject, &quota.name, quantity, || path().field(field))
+    };
+    let limit = |limit: Option<_>, field| limit.map(|it| read(it, field)).transpose();
+    Ok(Quota {
+        nominal: read(quota.nominal_quota, "nominalQuota")?,
+        borrowing_limit: limit(quota.borrowing_limit, "borrowingLimit")?,
+        lending_limit: limit(quota.lending_limit, "lendingLimit")?,
+    })
+}
+
+fn fair_weight(subject: Subject<'_>, fair: Option<&FairSharing>) -> Result<f64, ObjectError> {
+    let given = fair.and_then(|it| it.weight);
+    weight_from_quantity(subject, given, || FieldPath::new("spec.fairSharing.weight"))
+}
+
+fn preemption_policy(spec: &ClusterQueueSpec) -> core::Preemption {
+    let given = spec.preemption.as_ref();
+    core::Preemption {
+        within_cluster_queue: queue_policies::within_cluster_queue(spec.within_cluster_queue()),
+        reclaim_within_cohort: queue_policies::reclaim_within_cohort(spec.reclaim_within_cohort()),
+        borrow_within_cohort: queue_policies::borrow_within_cohort(
+            given.and_then(|it| it.borrow_within_cohort.as_ref()),
+        ),
+        limits: core::PreemptionLimits::default(),
+    }
+}

@@ -1,0 +1,226 @@
+//! Workloads: what they want, what they hold, and where they stand.
+
+use crate::error::{ObjectError, ObjectProblem, Subject, object_key};
+use crate::flavor_eligibility::{Flavors, ineligible_flavors};
+use crate::pod_requests::pod_set;
+use crate::quantities::amount_from_quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use lockkeeper_api::Workload;
+use lockkeeper_api::cluster_queue;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::labels;
+use lockkeeper_api::quota::ResourceGroup;
+use lockkeeper_api::workload::{self, Admission, PodSetAssignment};
+use lockkeeper_preemption::job::{LabelValue, PreemptionLabels};
+use lockkeeper_preemption::requeue::{
+    DeactivationCause, EvictedCondition, EvictionReason, LifecycleState, NotReadyReason, PodsReady,
+    RequeueState, StopPolicy,
+};
+use lockkeeper_preemption::{Amount, FlavorResource, PodSet, Reservation, State};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The name of a workload in the state: `namespace/name`.
+#[must_use]
+pub fn workload_key(workload: &Workload) -> String {
+    object_key(&workload.metadata)
+}
+
+/// What a workload wants, with the flavors that its pods cannot run on among those of its queue's groups.
+///
+/// # Errors
+///
+/// An [`ObjectError`] for a request that is no quantity, negative or too large, a count that makes no
+/// sense, and a pod set that stands twice.
+pub fn pod_sets(
+    workload: &Workload,
+    state: &mut State,
+    groups: &[ResourceGroup],
+    flavors: &Flavors,
+) -> Result<Vec<PodSet>, ObjectError> {
+    let subject = Subject::new("Workload", &workload.metadata);
+    let mut seen = BTreeSet::new();
+    let mut out = Vec::with_capacity(workload.spec.pod_sets.len());
+    for (at, it) in workload.spec.pod_sets.iter().enumerate() {
+        if !seen.insert(it.name()) {
+            let field = FieldPath::new("spec.podSets").index(at).field("name");
+            return Err(subject.error(&field, ObjectProblem::Duplicate(it.name().to_owned())));
+        }
+        let pod = it.template.spec.as_ref();
+        let kept_away = pod.map(|pod| ineligible_flavors(pod, groups, flavors));
+        let kept_away = kept_away.into_iter().flatten();
+        let kept_away = kept_away.map(|name| state.flavor(name)).collect();
+        out.push(pod_set(subject, state, it, at, kept_away)?);
+    }
+    Ok(out)
+}
+
+/// The quota that a workload holds by its `status.admission`; `None` if it holds none. What it uses is
+/// what stands there: its own requests may have been scaled down.
+///
+/// # Errors
+///
+/// An [`ObjectError`] for an amount that is negative or too large or has no flavor, and for a pod set that
+/// is not there or stands twice.
+pub fn reservation(
+    workload: &Workload,
+    state: &mut State,
+) -> Result<Option<Reservation>, ObjectError> {
+    let Some(admission) = recorded_admission(workload) else {
+        return Ok(None);
+    };
+    let subject = Subject::new("Workload", &workload.metadata);
+    let names = workload.spec.pod_sets.iter().map(workload::PodSet::name);
+    let names: BTreeSet<&str> = names.collect();
+    let mut seen = BTreeSet::new();
+    let mut usage = BTreeMap::new();
+    for (at, it) in admission.pod_set_assignments.iter().enumerate() {
+        let path = || FieldPath::new("status.admission.podSetAssignments").index(at);
+        let name = || it.name.clone();
+        if !names.contains(it.name.as_str()) {
+            return Err(subject.error(&path().field("name"), ObjectProblem::UnknownPodSet(name())));
+        }
+        if !seen.insert(it.name.as_str()) {
+            return Err(subject.error(&path().field("name"), ObjectProblem::Duplicate(name())));
+        }
+        add_usage(subject, state, &mut usage, it, path)?;
+    }
+    let since = |of| condition(workload, of, "True").map(transition_time_s);
+    let created = workload.metadata.creation_timestamp.as_ref();
+    let reserved_at_s = since("QuotaReserved").or_else(|| since("Admitted"));
+    Ok(Some(Reservation {
+        usage: usage.into_iter().collect(),
+        reserved_at_s: reserved_at_s.or(created.map(time_s)).unwrap_or_default(),
+        is_evicted: condition(workload, "Evicted", "True").is_some(),
+    }))
+}
+
+fn add_usage(
+    subject: Subject<'_>,
+    state: &mut State,
+    usage: &mut BTreeMap<FlavorResource, Amount>,
+    assignment: &PodSetAssignment,
+    path: impl Fn() -> FieldPath,
+) -> Result<(), ObjectError> {
+    for (resource, quantity) in &assignment.resource_usage {
+        let path = || path().field("resourceUsage").key(resource.as_str());
+        let amount = amount_from_quantity(subject, resource, *quantity, path)?;
+        if amount == Amount::ZERO {
+            continue;
+        }
+        let Some(flavor) = assignment.flavors.get(resource) else {
+            return Err(subject.error(&path(), ObjectProblem::NoFlavor(resource.clone())));
+        };
+        let of = FlavorResource {
+            flavor: state.flavor(flavor),
+            resource: state.resource(resource),
+        };
+        let sum: &mut Amount = usage.entry(of).or_default();
+        *sum = sum.plus(amount);
+        if sum.is_unlimited() {
+            return Err(subject.error(&path(), ObjectProblem::TooLarge));
+        }
+    }
+    Ok(())
+}
+
+/// The admission, if it counts: not once the quota was given back.
+pub(crate) fn recorded_admission(workload: &Workload) -> Option<&Admission> {
+    let status = workload.status.as_ref()?;
+    let is_back = condition(workload, "QuotaReserved", "False").is_some();
+    status.admission.as_ref().filter(|_| !is_back)
+}
+
+/// Where a workload stands, beside the queues that it is in.
+#[must_use]
+pub fn lifecycle_state(
+    workload: &Workload,
+    cluster_queue: StopPolicy,
+    local_queue: StopPolicy,
+) -> LifecycleState {
+    let is = |of| condition(workload, of, "True");
+    let is_not = |of| condition(workload, of, "False");
+    let created = workload.metadata.creation_timestamp.as_ref();
+    let preempted = is("Preempted").filter(|it| it.reason == "InCohortReclaimWhileBorrowing");
+    let status = workload.status.as_ref();
+    let state = status.and_then(|it| it.requeue_state.as_ref());
+    let has_quota = recorded_admission(workload).is_some();
+    LifecycleState {
+        created_at_s: created.map(time_s).unwrap_or_default(),
+        is_active: workload.spec.active != Some(false),
+        is_finished: is("Finished").is_some(),
+        has_quota,
+        admitted_at_s: is("Admitted").map(transition_time_s),
+        pods_ready: match (is("PodsReady"), is_not("PodsReady")) {
+            (Some(_), _) => PodsReady::Yes,
+            (None, Some(it)) => PodsReady::No {
+                reason: NotReadyReason::from_reason(&it.reason),
+                since_s: transition_time_s(it),
+            },
+            (None, None) => PodsReady::Unknown,
+        },
+        evicted: is("Evicted").map(|it| EvictedCondition {
+            reason: EvictionReason::from_reason(&it.reason),
+            at_s: transition_time_s(it),
+        }),
+        reclaimed_while_borrowing_at_s: preempted.map(transition_time_s),
+        not_requeued_reason: is_not("Requeued").map(|it| EvictionReason::from_reason(&it.reason)),
+        deactivation_target: is("DeactivationTarget")
+            .map(|it| DeactivationCause::from_reason(&it.reason)),
+        requeue_state: state.map(|it| RequeueState {
+            count: u32::try_from(it.count).ok().filter(|count| *count > 0),
+            requeue_at_s: it.requeue_at.as_ref().map(time_s),
+            first_evicted_at_s: it.first_evicted_at.as_ref().map(time_s),
+        }),
+        cluster_queue,
+        local_queue,
+        ..LifecycleState::default()
+    }
+}
+
+/// What the pods of a workload say about preemption, by the labels and the policy of their templates. They should
+/// agree; if they do not, the strictest counts: one that may not go, or may not preempt, speaks for all.
+#[must_use]
+pub fn preemption_labels(workload: &Workload) -> PreemptionLabels {
+    let mut all: Option<PreemptionLabels> = None;
+    for pod_set in &workload.spec.pod_sets {
+        let template = &pod_set.template;
+        let own = template.metadata.as_ref().and_then(|it| it.labels.as_ref());
+        let value = |key: &str| own.and_then(|own| own.get(key)).map(String::as_str);
+        let policy = template.spec.as_ref();
+        let policy = policy.and_then(|it| it.preemption_policy.as_deref());
+        let says = PreemptionLabels {
+            preemptible: LabelValue::from_value(value(labels::PREEMPTIBLE)),
+            can_preempt: LabelValue::from_value(value(labels::CAN_PREEMPT)),
+            never_preempts: policy == Some("Never"),
+        };
+        let before = all.get_or_insert(says);
+        before.preemptible = before.preemptible.stricter(says.preemptible);
+        before.can_preempt = before.can_preempt.stricter(says.can_preempt);
+        before.never_preempts |= says.never_preempts;
+    }
+    all.unwrap_or_default()
+}
+
+/// A queue's policy in the core's words.
+#[must_use]
+pub fn stop_policy(policy: Option<cluster_queue::StopPolicy>) -> StopPolicy {
+    match policy.unwrap_or_default() {
+        cluster_queue::StopPolicy::None => StopPolicy::None,
+        cluster_queue::StopPolicy::Hold => StopPolicy::Hold,
+        cluster_queue::StopPolicy::HoldAndDrain => StopPolicy::HoldAndDrain,
+    }
+}
+
+fn condition<'a>(workload: &'a Workload, of: &str, status: &str) -> Option<&'a Condition> {
+    let conditions = workload.status.iter().flat_map(|it| &it.conditions);
+    let mut conditions = conditions.filter(|it| it.type_ == of);
+    conditions.next().filter(|it| it.status == status)
+}
+
+fn transition_time_s(condition: &Condition) -> i64 {
+    time_s(&condition.last_transition_time)
+}
+
+fn time_s(time: &Time) -> i64 {
+    time.0.as_second()
+}

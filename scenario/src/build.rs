@@ -1,0 +1,391 @@
+//! From a scenario to a state.
+
+use crate::amount_text::AmountText;
+use crate::error::ScenarioError;
+use crate::scenario::{
+    ClusterQueue, FairStrategy, Preemption, PreemptionPolicy, Quota, ResourceGroup, Scenario,
+    UsageAmount, Workload,
+};
+use crate::validate::validate;
+use lockkeeper_api::cluster_queue::{ReclaimWithinCohort, WithinClusterQueue};
+use lockkeeper_cluster_state::label_selector::{Selector, matches};
+use lockkeeper_cluster_state::queue_policies;
+use lockkeeper_preemption as core;
+use lockkeeper_preemption::job::{LabelValue, PreemptionLabels};
+use lockkeeper_preemption::{
+    Algorithm, Amount, CohortSpec, Compatibility, Damping, FlavorResource, NodeId, Nomination,
+    Options, QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
+};
+use std::collections::BTreeMap;
+
+/// A state made of a scenario.
+#[derive(Debug)]
+pub struct LoadedScenario {
+    /// The state.
+    pub state: State,
+    /// The workload that wants in.
+    pub incoming: Option<WorkloadId>,
+    /// The workloads that come later, by name.
+    pub late: BTreeMap<String, Workload>,
+    selectors: BTreeMap<String, Option<Selector>>,
+    namespaces: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// Makes the state.
+///
+/// # Errors
+///
+/// A [`ScenarioError`] with the place of what cannot be: a name twice, an amount that is negative or too
+/// large, a circle of cohorts, a count that makes no sense.
+pub fn load(
+    scenario: &Scenario,
+    compatibility: Compatibility,
+) -> Result<LoadedScenario, ScenarioError> {
+    validate(scenario)?;
+    let gate = |name: &str| scenario.feature_gates.get(name) == Some(&false);
+    let mut state = State::new(Options {
+        algorithm: algorithm(scenario),
+        compatibility,
+        disable_partial_admission: gate("PartialAdmission"),
+        disable_recomputation: gate("RecomputeAssignmentUponPreemptionTargetsOverlap"),
+        damping: match scenario.damping {
+            Some(false) => Damping::Off,
+            None if compatibility == Compatibility::Kueue => Damping::Off,
+            Some(true) | None => Damping::On,
+        },
+        victims_per_cycle_max: scenario.max_victims_per_cycle,
+        ..Options::default()
+    });
+    state.set_now(scenario.now);
+    for cohort in &scenario.cohorts {
+        let quotas = cohort.quotas.iter();
+        let quotas = quotas
+            .map(|it| {
+                (
+                    flavor_resource(&mut state, &it.flavor, &it.resource),
+                    quota(it),
+                )
+            })
+            .collect();
+        state.set_cohort(CohortSpec {
+            name: &cohort.name,
+            parent: cohort.parent.as_deref(),
+            quotas,
+            weight: cohort.fair_weight,
+        });
+    }
+    for queue in &scenario.cluster_queues {
+        set_queue(&mut state, queue);
+    }
+    let selectors = scenario.cluster_queues.iter();
+    let selectors = selectors.map(|it| (it.name.clone(), it.namespace_selector.clone()));
+    let mut loaded = LoadedScenario {
+        state,
+        incoming: None,
+        late: BTreeMap::new(),
+        selectors: selectors.collect(),
+        namespaces: scenario.namespaces.clone(),
+    };
+    for workload in &scenario.admitted {
+        loaded.add_admitted(workload, scenario.now);
+    }
+    for workload in &scenario.pending {
+        if workload.late {
+            loaded.late.insert(workload.name.clone(), workload.clone());
+        } else {
+            loaded.add_pending(workload);
+        }
+    }
+    loaded.incoming = scenario.incoming.as_ref().map(|it| loaded.add_pending(it));
+    Ok(loaded)
+}
+
+impl LoadedScenario {
+    /// Adds a workload that waits.
+    pub fn add_pending(&mut self, workload: &Workload) -> WorkloadId {
+        let pod_sets = pod_sets(&mut self.state, workload);
+        let spec = WorkloadSpec {
+            is_in_scope: self.is_in_scope(workload),
+            ..workload_spec(workload, pod_sets)
+        };
+        self.state.add_pending(spec)
+    }
+
+    fn add_admitted(&mut self, workload: &Workload, now_s: i64) {
+        let pod_sets = pod_sets(&mut self.state, workload);
+        let mut usage: BTreeMap<FlavorResource, Amount> = BTreeMap::new();
+        for pod_set in &workload.pod_sets {
+            for (resource, amount) in &pod_set.requests {
+                let Some(flavor) = pod_set.flavors.get(resource) else {
+                    continue;
+                };
+                let of = flavor_resource(&mut self.state, flavor, resource);
+                let sum = usage.entry(of).or_default();
+                *sum = sum.plus(core_amount(*amount, resource));
+            }
+            if !pod_set.requests.contains_key("pods")
+                && let Some(flavor) = pod_set.flavors.get("pods")
+            {
+                let of = flavor_resource(&mut self.state, flavor, "pods");
+                let sum = usage.entry(of).or_default();
+                *sum = sum.plus(Amount::new(pod_set.count));
+            }
+        }
+        let spec = WorkloadSpec {
+            is_in_scope: self.is_in_scope(workload),
+            ..workload_spec(workload, pod_sets)
+        };
+        let held = Reservation {
+            usage: usage.into_iter().collect(),
+            reserved_at_s: workload.quota_reserved_time.unwrap_or(now_s),
+            is_evicted: workload.evicted,
+        };
+        self.state.add_admitted(spec, &held);
+    }
+
+    fn is_in_scope(&self, workload: &Workload) -> bool {
+        let Some(Some(selector)) = self.selectors.get(&workload.cluster_queue) else {
+            return true;
+        };
+        let none = BTreeMap::new();
+        let labels = self.namespaces.get(&workload.namespace).unwrap_or(&none);
+        matches(selector, labels)
+    }
+
+    /// What the incoming workload would get. With flavors that were given, the victims for those.
+    pub fn nominate(&mut self, scenario: &Scenario) -> Option<Nomination> {
+        let id = self.incoming?;
+        let state = &mut self.state;
+        let mut nomination = state.nominate(id, Trace::on())?;
+        let given = scenario.assignment.as_ref();
+        if let Some(given) = given.filter(|it| it.source == "given") {
+            let needs = given.need_preemption.iter();
+            let needs: Vec<_> = needs
+                .map(|it| flavor_resource(state, &it.flavor, &it.resource))
+                .collect();
+            let asked = given.total_requests.iter();
+            let asked: Vec<_> = asked
+                .map(|it| {
+                    (
+                        flavor_resource(state, &it.flavor, &it.resource),
+                        Amount::new(it.amount),
+                    )
+                })
+                .collect();
+            nomination.trace = Trace::on();
+            nomination.victims = state.search(id, &needs, &asked, &mut nomination.trace);
+            nomination.assignment = core::Assignment {
+                mode: if needs.is_empty() {
+                    core::Mode::Fit
+                } else {
+                    core::Mode::Preempt
+                },
+                borrowing_level: 0,
+                pod_sets: Vec::new(),
+                usage: asked,
+            };
+        }
+        Some(nomination)
+    }
+
+    /// The usage of a node, without what is nothing.
+    #[must_use]
+    pub fn usage(&self, node: NodeId) -> Vec<UsageAmount> {
+        let used = self.state.usage(node).into_iter();
+        let used = used.filter(|(_, amount)| *amount != Amount::ZERO);
+        named_usage(&self.state, used)
+    }
+}
+
+/// Whose decisions a scenario asks for, if nobody says: Kueue's if it was recorded from Kueue.
+#[must_use]
+pub fn compatibility(scenario: &Scenario) -> Compatibility {
+    if scenario.schema.starts_with("kueue-") {
+        Compatibility::Kueue
+    } else {
+        Compatibility::Lockkeeper
+    }
+}
+
+/// Amounts with the names of their flavors and resources, sorted by those.
+#[must_use]
+pub fn quota_pairs(state: &State, amounts: &[(FlavorResource, Amount)]) -> Vec<UsageAmount> {
+    named_usage(state, amounts.iter().copied())
+}
+
+fn named_usage(
+    state: &State,
+    amounts: impl Iterator<Item = (FlavorResource, Amount)>,
+) -> Vec<UsageAmount> {
+    let mut named: Vec<UsageAmount> = amounts
+        .map(|(of, amount)| UsageAmount {
+            flavor: state.flavor_name(of.flavor).to_owned(),
+            resource: state.resource_name(of.resource).to_owned(),
+            amount: amount.get(),
+        })
+        .collect();
+    named.sort();
+    named
+}
+
+fn algorithm(scenario: &Scenario) -> Algorithm {
+    if scenario.algorithm == crate::scenario::Algorithm::Classical {
+        return Algorithm::Classical;
+    }
+    let strategies = scenario.fair_sharing.iter();
+    let strategies = strategies.flat_map(|it| &it.preemption_strategies);
+    let strategies = strategies.map(|it| match it {
+        FairStrategy::LessThanInitialShare => core::FairStrategy::LessThanInitialShare,
+        FairStrategy::LessThanOrEqualToFinalShare => {
+            core::FairStrategy::LessThanOrEqualToFinalShare
+        }
+    });
+    Algorithm::FairSharing(strategies.collect())
+}
+
+fn set_queue(state: &mut State, queue: &ClusterQueue) {
+    let groups = queue.resource_groups.iter();
+    let groups = groups.map(|it| resource_group(state, it)).collect();
+    let id = state.set_queue(QueueSpec {
+        name: &queue.name,
+        cohort: queue.cohort.as_deref(),
+        groups,
+        preemption: preemption(&queue.preemption, queue.elastic.is_some()),
+        fungibility: queue_policies::flavor_fungibility(&queue.flavor_fungibility),
+        strategy: queue_policies::queueing_strategy(queue.queueing_strategy),
+        weight: queue.fair_weight,
+        is_active: !queue.inactive,
+        elastic: queue.elastic.as_ref().map(queue_policies::elastic_defaults),
+    });
+    if !queue.usage.is_empty() {
+        set_usage(state, id, &queue.usage);
+    }
+}
+
+fn resource_group(state: &mut State, group: &ResourceGroup) -> core::ResourceGroup {
+    let resources = group.resources.iter().map(|it| state.resource(it));
+    let resources = resources.collect();
+    let flavors = group.flavors.iter().map(|flavor| {
+        let quotas = flavor.quotas.iter();
+        let quotas = quotas.map(|it| (state.resource(&it.resource), quota(it)));
+        core::FlavorQuotas {
+            quotas: quotas.collect(),
+            flavor: state.flavor(&flavor.name),
+        }
+    });
+    core::ResourceGroup {
+        flavors: flavors.collect(),
+        resources,
+    }
+}
+
+fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
+    // As `ClusterQueueSpec` fills them in.
+    let (mut within, mut reclaim) = Default::default();
+    if is_elastic {
+        within = WithinClusterQueue::LowerPriority;
+        reclaim = ReclaimWithinCohort::LowerPriority;
+    }
+    core::Preemption {
+        within_cluster_queue: queue_policies::within_cluster_queue(
+            policy.within_cluster_queue.unwrap_or(within),
+        ),
+        reclaim_within_cohort: queue_policies::reclaim_within_cohort(
+            policy.reclaim_within_cohort.unwrap_or(reclaim),
+        ),
+        borrow_within_cohort: queue_policies::borrow_within_cohort(
+            policy.borrow_within_cohort.as_ref(),
+        ),
+        limits: core::PreemptionLimits {
+            within_threshold_max: policy.limits.within_max_priority_threshold,
+            reclaim_threshold_max: policy.limits.reclaim_max_priority_threshold,
+            min_run_within_s: policy.limits.within_min_run_seconds,
+            min_run_beyond_s: policy.limits.reclaim_min_run_seconds,
+            preemptions_max: policy.limits.max_preemptions,
+            victims_per_cycle_max: policy.limits.max_victims_per_cycle,
+        },
+    }
+}
+
+/// Usage that no workload of the scenario accounts for.
+fn set_usage(state: &mut State, queue: NodeId, usage: &[UsageAmount]) {
+    let usage = usage.iter().map(|it| {
+        let of = flavor_resource(state, &it.flavor, &it.resource);
+        (of, Amount::new(it.amount))
+    });
+    let held = Reservation {
+        usage: usage.collect(),
+        reserved_at_s: 0,
+        is_evicted: false,
+    };
+    let queue = state.node_name(queue).to_owned();
+    let spec = WorkloadSpec {
+        name: &format!("usage of {queue}"),
+        uid: "",
+        queue: &queue,
+        priority: 0,
+        order_time: 0,
+        pod_sets: Vec::new(),
+        is_in_scope: true,
+        preemption_labels: PreemptionLabels::default(),
+    };
+    state.add_admitted(spec, &held);
+}
+
+fn workload_spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSpec<'_> {
+    WorkloadSpec {
+        name: &workload.name,
+        uid: &workload.uid,
+        queue: &workload.cluster_queue,
+        priority: workload.priority,
+        order_time: workload.queue_order_time,
+        pod_sets,
+        is_in_scope: true,
+        preemption_labels: PreemptionLabels {
+            preemptible: LabelValue::from_value(workload.preemptible.as_deref()),
+            can_preempt: LabelValue::from_value(workload.can_preempt.as_deref()),
+            never_preempts: workload.preemption_policy == Some(PreemptionPolicy::Never),
+        },
+    }
+}
+
+fn pod_sets(state: &mut State, workload: &Workload) -> Vec<core::PodSet> {
+    let pod_sets = workload.pod_sets.iter().map(|pod_set| {
+        let requests = pod_set.requests.iter();
+        let requests = requests.map(|(name, it)| (state.resource(name), core_amount(*it, name)));
+        let requests = requests.collect();
+        let ineligible = pod_set.ineligible_flavors.iter();
+        core::PodSet {
+            name: pod_set.name.as_str().into(),
+            count: pod_set.count,
+            count_min: pod_set.min_count,
+            requests,
+            ineligible: ineligible.map(|name| state.flavor(name)).collect(),
+            template_hash: 0,
+        }
+    });
+    pod_sets.collect()
+}
+
+fn flavor_resource(state: &mut State, flavor: &str, resource: &str) -> FlavorResource {
+    FlavorResource {
+        flavor: state.flavor(flavor),
+        resource: state.resource(resource),
+    }
+}
+
+fn quota(quota: &Quota) -> core::Quota {
+    let limit = |limit: Option<AmountText>| limit.map(|it| core_amount(it, &quota.resource));
+    core::Quota {
+        nominal: core_amount(quota.nominal, &quota.resource),
+        borrowing_limit: limit(quota.borrowing_limit),
+        lending_limit: limit(quota.lending_limit),
+    }
+}
+
+/// The door has looked at it: it is a number.
+fn core_amount(amount: AmountText, resource: &str) -> Amount {
+    amount
+        .in_core_units(resource)
+        .map_or(Amount::ZERO, Amount::new)
+}

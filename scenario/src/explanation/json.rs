@@ -1,0 +1,345 @@
+//! Decisions in the field names of the scenarios.
+
+use crate::build::quota_pairs;
+use lockkeeper_cluster_state::decision_text::pod_set_names;
+use lockkeeper_preemption::{
+    Amount, Assignment, CandidateVerdict, Decision, Entry, FlavorResource, FlavorVerdict, Mode,
+    Nomination, Possibility, Protection, QueueVerdict, RequeueDestination, RequeueReason,
+    SkipReason, State, Step, Trace, Victim,
+};
+use serde_json::{Map, Value, json};
+
+/// What a workload would get: `{workload, clusterQueue, assignment, victims, trace}`.
+#[must_use]
+pub fn nomination_json(state: &State, workload: &str, nomination: &Nomination) -> Value {
+    let id = state.workload(workload);
+    let queue = id.and_then(|id| state.queue_of(id));
+    json!({
+        "workload": workload,
+        "clusterQueue": queue.map(|id| state.node_name(id)),
+        "assignment": assignment_json(state, workload, &nomination.assignment),
+        "victims": victims_json(state, &nomination.victims),
+        "trace": trace_json(state, &nomination.trace),
+    })
+}
+
+/// An entry of a cycle: the same, with the decision and where the workload went.
+#[must_use]
+pub fn entry_json(state: &State, entry: &Entry) -> Value {
+    let workload = state.workload_name(entry.workload);
+    let (decision, victims_now, skip) = match &entry.decision {
+        Decision::Admit => ("admitted", &[][..], None),
+        Decision::Preempt(victims) => ("preempting", victims.as_slice(), None),
+        Decision::Skip(reason) => ("skipped", &[][..], Some(skip_reason(*reason))),
+        Decision::DeferredFit => ("deferredFit", &[][..], None),
+        Decision::NoCandidates => ("preemptNoCandidates", &[][..], None),
+        Decision::NoFit => ("noFit", &[][..], None),
+    };
+    let mut told = json!({
+        "workload": workload,
+        "clusterQueue": state.node_name(entry.queue),
+        "decision": decision,
+        "assignment": assignment_json(state, workload, entry.assignment()),
+        "victims": victims_json(state, victims_now),
+        "reserved": usage_json(state, &entry.reserved),
+        "trace": trace_json(state, &entry.trace),
+    });
+    if let Some(fields) = told.as_object_mut() {
+        if let Some(skip) = skip {
+            fields.insert("skipReason".to_owned(), skip.into());
+        }
+        if let Some((reason, to)) = entry.requeued {
+            fields.insert("requeueReason".to_owned(), requeue_reason(reason).into());
+            fields.insert("requeuedTo".to_owned(), requeued_to(to).into());
+        }
+    }
+    told
+}
+
+fn skip_reason(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::NoLongerFits => "noLongerFits",
+        SkipReason::OverlappingVictims => "overlappingPreemptionTargets",
+        SkipReason::BorrowingGate => "borrowingGate",
+        SkipReason::VictimLimit => "budget",
+    }
+}
+
+fn requeue_reason(reason: RequeueReason) -> &'static str {
+    match reason {
+        RequeueReason::FailedAfterNomination => "FailedAfterNomination",
+        RequeueReason::PendingPreemption => "PendingPreemption",
+        RequeueReason::PreemptionNoCandidates => "PreemptionNoCandidates",
+        RequeueReason::NoFit => "NoFit",
+        RequeueReason::NamespaceMismatch => "NamespaceMismatch",
+    }
+}
+
+fn requeued_to(to: RequeueDestination) -> &'static str {
+    match to {
+        RequeueDestination::Active => "active",
+        RequeueDestination::Inadmissible => "inadmissible",
+    }
+}
+
+pub(super) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::NoFit => "NoFit",
+        Mode::Preempt => "Preempt",
+        Mode::Fit => "Fit",
+    }
+}
+
+pub(super) fn possibility(possibility: Possibility) -> &'static str {
+    match possibility {
+        Possibility::NoFit => "NoFit",
+        Possibility::NoCandidates => "NoCandidates",
+        Possibility::Preempt => "Preempt",
+        Possibility::Reclaim => "Reclaim",
+        Possibility::Fit => "Fit",
+    }
+}
+
+fn assignment_json(state: &State, workload: &str, assignment: &Assignment) -> Value {
+    let names = pod_set_names(state, workload);
+    let pod_sets = assignment.pod_sets.iter().map(|it| {
+        let flavors = it.flavors.iter().map(|it| {
+            let flavor = json!({
+                "flavor": state.flavor_name(it.flavor),
+                "mode": mode(it.mode),
+                "borrow": it.borrowing_level,
+                "triedFlavorIdx": it.tried_flavor_index.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX)),
+            });
+            (state.resource_name(it.resource).to_owned(), flavor)
+        });
+        let flavors: Map<String, Value> = flavors.collect();
+        json!({
+            "name": names.get(it.pod_set),
+            "count": it.count,
+            "mode": mode(it.mode),
+            "flavors": flavors,
+        })
+    });
+    let pod_sets: Vec<Value> = pod_sets.collect();
+    let needs: Vec<(FlavorResource, Amount)> = assignment
+        .usage
+        .iter()
+        .filter(|(of, _)| assignment.needs().contains(of))
+        .copied()
+        .collect();
+    json!({
+        "representativeMode": mode(assignment.mode),
+        "borrowing": assignment.borrowing_level,
+        "podSets": pod_sets,
+        "usage": usage_json(state, &assignment.usage),
+        "needPreemption": usage_json(state, &needs),
+    })
+}
+
+fn usage_json(state: &State, amounts: &[(FlavorResource, Amount)]) -> Value {
+    serde_json::to_value(quota_pairs(state, amounts)).unwrap_or_default()
+}
+
+fn victims_json(state: &State, victims: &[Victim]) -> Value {
+    let victims = victims.iter().map(|it| {
+        let queue = state.queue_of(it.workload);
+        json!({
+            "workload": state.workload_name(it.workload),
+            "clusterQueue": queue.map(|id| state.node_name(id)),
+            "reason": it.reason.as_str(),
+        })
+    });
+    victims.collect()
+}
+
+fn trace_json(state: &State, trace: &Trace) -> Value {
+    trace
+        .steps()
+        .iter()
+        .map(|it| step_json(state, it))
+        .collect()
+}
+
+fn step_json(state: &State, step: &Step) -> Value {
+    let pair = |of: &FlavorResource| {
+        json!({
+            "flavor": state.flavor_name(of.flavor),
+            "resource": state.resource_name(of.resource),
+        })
+    };
+    match step {
+        Step::Flavor {
+            pod_set,
+            flavor,
+            verdict,
+        } => {
+            let mut told = json!({
+                "step": "flavor",
+                "podSet": pod_set,
+                "flavor": state.flavor_name(*flavor),
+            });
+            if let (Some(told), Value::Object(verdict)) =
+                (told.as_object_mut(), flavor_verdict_json(state, verdict))
+            {
+                told.extend(verdict);
+            }
+            told
+        }
+        Step::Search { needs } => {
+            json!({"step": "search", "needs": needs.iter().map(pair).collect::<Vec<_>>()})
+        }
+        Step::MayNotPreempt => json!({"step": "mayNotTrigger"}),
+        Step::CannotSucceed => json!({"step": "inVain"}),
+        Step::Attempt { may_borrow } => json!({"step": "attempt", "allowBorrowing": may_borrow}),
+        Step::Candidate {
+            workload,
+            reason,
+            verdict,
+        } => json!({
+            "step": "candidate",
+            "workload": state.workload_name(*workload),
+            "reason": reason.as_str(),
+            "verdict": match verdict {
+                CandidateVerdict::Selected => "taken",
+                CandidateVerdict::NotNewer => "notNewer",
+                CandidateVerdict::NotWhileBorrowing => "notWhileBorrowing",
+                CandidateVerdict::ShareTooLarge => "shareTooLarge",
+                _ => "other",
+            },
+        }),
+        Step::Queue { queue, verdict } => json!({
+            "step": "queue",
+            "clusterQueue": state.node_name(*queue),
+            "verdict": match verdict {
+                QueueVerdict::NoLongerBorrows => "noLongerBorrows",
+                QueueVerdict::PriorityTooHigh => "priorityTooHigh",
+                QueueVerdict::AboveThreshold { .. } => "aboveThreshold",
+                _ => "other",
+            },
+        }),
+        Step::FilledBack { workload } => json!({
+            "step": "filledBack",
+            "workload": state.workload_name(*workload),
+        }),
+        Step::SearchEnded { found } => json!({"step": "searched", "found": found}),
+        _ => limit_step_json(state, step),
+    }
+}
+
+/// What holds a workload back beside quota and policy.
+fn limit_step_json(state: &State, step: &Step) -> Value {
+    match step {
+        Step::FewerPods { counts } => json!({"step": "fewerPods", "counts": counts}),
+        Step::Protected {
+            workload,
+            protection: why,
+        } => {
+            let mut told = protection_json(why);
+            if let Some(told) = told.as_object_mut() {
+                told.insert("step".to_owned(), json!("spared"));
+                told.insert("workload".to_owned(), json!(state.workload_name(*workload)));
+            }
+            told
+        }
+        Step::QuotaHeld { preemptor, amounts } => {
+            let amounts = amounts.iter().map(|(of, amount)| {
+                json!({
+                    "flavor": state.flavor_name(of.flavor),
+                    "resource": state.resource_name(of.resource),
+                    "amount": amount.get(),
+                })
+            });
+            json!({
+                "step": "held",
+                "preemptor": state.workload_name(*preemptor),
+                "amounts": amounts.collect::<Vec<_>>(),
+            })
+        }
+        Step::Thresholds {
+            within_max,
+            reclaim_max,
+        } => json!({
+            "step": "thresholds",
+            "withinMaxPriorityThreshold": within_max,
+            "reclaimMaxPriorityThreshold": reclaim_max,
+        }),
+        Step::DecisionRetained => json!({"step": "stands"}),
+        Step::Displaced { preemptor } => json!({
+            "step": "displaced",
+            "preemptor": state.workload_name(*preemptor),
+        }),
+        Step::ExceedsVictimLimit {
+            victims,
+            victims_max,
+        } => json!({"step": "overBudget", "victims": victims, "maxVictims": victims_max}),
+        _ => json!({"step": "other"}),
+    }
+}
+
+fn protection_json(why: &Protection) -> Value {
+    match why {
+        Protection::NonPreemptible => json!({"verdict": "nonPreemptible"}),
+        Protection::EvictedForAnother => json!({"verdict": "promised"}),
+        Protection::PreemptedBefore => json!({"verdict": "takenBefore"}),
+        Protection::BelowMinRuntime {
+            runtime_s: for_s,
+            min_runtime_s: least_s,
+        } => {
+            json!({"verdict": "runsTooShort", "seconds": for_s, "minSeconds": least_s})
+        }
+        Protection::PreemptedTooOften { times } => {
+            json!({"verdict": "preemptedTooOften", "times": times})
+        }
+        _ => json!({"verdict": "other"}),
+    }
+}
+
+fn flavor_verdict_json(state: &State, verdict: &FlavorVerdict) -> Value {
+    match verdict {
+        FlavorVerdict::Ineligible => json!({"verdict": "NoMatchingFlavor"}),
+        FlavorVerdict::NotNominated => json!({"verdict": "notNominated"}),
+        FlavorVerdict::ExceedsMaxQuota {
+            of,
+            requested: asked,
+            potential,
+        } => json!({
+            "verdict": "ExceedsMaxQuota",
+            "resource": state.resource_name(of.resource),
+            "asked": asked.get(),
+            "potential": potential.get(),
+        }),
+        FlavorVerdict::ExceedsMin { of, sum, min } => json!({
+            "verdict": "beyondMin",
+            "resource": state.resource_name(of.resource),
+            "sum": sum.get(),
+            "min": min.get(),
+        }),
+        FlavorVerdict::ExceedsMax {
+            of,
+            sum,
+            reserved: kept,
+            max,
+        } => json!({
+            "verdict": "beyondMax",
+            "resource": state.resource_name(of.resource),
+            "sum": sum.get(),
+            "kept": kept.get(),
+            "max": max.get(),
+        }),
+        FlavorVerdict::WaitingForQuota {
+            of,
+            requested: asked,
+            available,
+        } => json!({
+            "verdict": "WaitingForQuota",
+            "resource": state.resource_name(of.resource),
+            "asked": asked.get(),
+            "available": available.get(),
+        }),
+        FlavorVerdict::Possible {
+            possibility: it,
+            borrowing_level,
+        } => json!({"verdict": possibility(*it), "borrow": borrowing_level}),
+        _ => json!({"verdict": "other"}),
+    }
+}

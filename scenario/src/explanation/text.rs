@@ -1,0 +1,383 @@
+//! The story of a decision, for a person who asks why.
+
+use lockkeeper_cluster_state::decision_text::{flavor_amount, flavor_verdict_text, pod_set_names};
+use lockkeeper_preemption::{
+    Assignment, CandidateVerdict, Decision, Entry, FlavorResource, Mode, Nomination,
+    PreemptionReason, Protection, QueueVerdict, SkipReason, State, Step, Trace, Victim, WorkloadId,
+};
+use std::fmt::{self, Write};
+
+/// Tells what a workload would get, and why.
+///
+/// # Errors
+///
+/// When the writer fails.
+pub fn write_nomination(
+    out: &mut impl Write,
+    state: &State,
+    workload: &str,
+    nomination: &Nomination,
+) -> fmt::Result {
+    let victims = nomination.victims.len();
+    let verdict = match nomination.assignment.mode {
+        Mode::Fit => "fits: it would be admitted".to_owned(),
+        Mode::Preempt if victims == 0 => {
+            "has to wait (WaitingForQuota): others would have to go, and nobody may be taken"
+                .to_owned()
+        }
+        Mode::Preempt => format!(
+            "fits once {} gone",
+            count_noun(victims, "workload is", "workloads are")
+        ),
+        Mode::NoFit => "does not fit".to_owned(),
+    };
+    write_heading(out, state, workload, &verdict)?;
+    write_flavors(out, state, workload, &nomination.assignment)?;
+    write_victims(out, state, &nomination.victims)?;
+    write_steps(out, state, workload, &nomination.trace)
+}
+
+/// Tells what became of an entry of a cycle, and why.
+///
+/// # Errors
+///
+/// When the writer fails.
+pub fn write_entry(out: &mut impl Write, state: &State, entry: &Entry) -> fmt::Result {
+    let workload = state.workload_name(entry.workload);
+    let (verdict, victims) = match &entry.decision {
+        Decision::Admit => ("is admitted".to_owned(), &[][..]),
+        Decision::Preempt(victims) => (
+            format!(
+                "preempts {} and waits until they are gone (WaitingForPreemptedWorkloads)",
+                count_noun(victims.len(), "workload", "workloads")
+            ),
+            victims.as_slice(),
+        ),
+        Decision::Skip(SkipReason::NoLongerFits) => (
+            "is skipped: those before it in this cycle have taken the quota".to_owned(),
+            &[][..],
+        ),
+        Decision::Skip(SkipReason::OverlappingVictims) => (
+            "is skipped: those before it in this cycle take the same victims".to_owned(),
+            &[][..],
+        ),
+        Decision::Skip(SkipReason::VictimLimit) => (
+            "is skipped: as many workloads go in this cycle as may".to_owned(),
+            &[][..],
+        ),
+        Decision::Skip(SkipReason::BorrowingGate) => (
+            "is skipped: nobody borrows any more in its cohort in this cycle".to_owned(),
+            &[][..],
+        ),
+        Decision::DeferredFit => (
+            "fits once the victims of others are gone, and waits for that".to_owned(),
+            &[][..],
+        ),
+        Decision::NoCandidates => (
+            "has to wait (WaitingForQuota): others would have to go, and nobody may be taken"
+                .to_owned(),
+            &[][..],
+        ),
+        Decision::NoFit => ("does not fit".to_owned(), &[][..]),
+    };
+    write_heading(out, state, workload, &verdict)?;
+    write_flavors(out, state, workload, entry.assignment())?;
+    write_victims(out, state, victims)?;
+    write_steps(out, state, workload, &entry.trace)
+}
+
+fn count_noun(number: usize, one: &str, more: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        _ => format!("{number} {more}"),
+    }
+}
+
+fn write_heading(
+    out: &mut impl Write,
+    state: &State,
+    workload: &str,
+    verdict: &str,
+) -> fmt::Result {
+    let id = state.workload(workload);
+    let queue = id.and_then(|id| state.queue_of(id));
+    let queue = queue.map_or("", |id| state.node_name(id));
+    let priority = id.map_or(0, |id| state.priority(id));
+    writeln!(
+        out,
+        "{workload} (ClusterQueue {queue}, priority {priority}) {verdict}"
+    )
+}
+
+fn write_flavors(
+    out: &mut impl Write,
+    state: &State,
+    workload: &str,
+    assignment: &Assignment,
+) -> fmt::Result {
+    let names = pod_set_names(state, workload);
+    for pod_set in &assignment.pod_sets {
+        let name = names.get(pod_set.pod_set).copied().unwrap_or_default();
+        write!(
+            out,
+            "  {name}, {}:",
+            count_noun(usize::try_from(pod_set.count).unwrap_or(0), "pod", "pods")
+        )?;
+        if pod_set.flavors.is_empty() {
+            writeln!(out, " no flavor")?;
+            continue;
+        }
+        for (at, flavor) in pod_set.flavors.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let resource = state.resource_name(flavor.resource);
+            write!(
+                out,
+                "{comma} {resource} of {}",
+                state.flavor_name(flavor.flavor)
+            )?;
+            if flavor.borrowing_level > 0 {
+                write!(out, " (borrowed)")?;
+            }
+            if flavor.mode == Mode::Preempt {
+                write!(out, " (not free)")?;
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn write_victims(out: &mut impl Write, state: &State, victims: &[Victim]) -> fmt::Result {
+    if victims.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nWho has to go")?;
+    for victim in victims {
+        let name = state.workload_name(victim.workload);
+        let queue = state.queue_of(victim.workload);
+        let queue = queue.map_or("", |id| state.node_name(id));
+        let priority = state.priority(victim.workload);
+        let reason = victim.reason.as_str();
+        let why = preemption_reason(victim.reason);
+        writeln!(
+            out,
+            "  {name} ({queue}, priority {priority}): {why} ({reason})"
+        )?;
+    }
+    Ok(())
+}
+
+fn preemption_reason(reason: PreemptionReason) -> &'static str {
+    match reason {
+        PreemptionReason::InClusterQueue => {
+            "it is in the same queue, and the queue's policy allows it"
+        }
+        PreemptionReason::InCohortReclamation => "its queue uses borrowed quota that is taken back",
+        PreemptionReason::InCohortReclaimWhileBorrowing => {
+            "its queue borrows, and the preemptor may borrow in its place (borrowWithinCohort)"
+        }
+        PreemptionReason::InCohortFairSharing => "its queue has the larger share of the cohort",
+    }
+}
+
+fn write_steps(out: &mut impl Write, state: &State, workload: &str, trace: &Trace) -> fmt::Result {
+    if trace.steps().is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nWhat was considered, in order")?;
+    let names = pod_set_names(state, workload);
+    for it in trace.steps() {
+        write_step(out, state, &names, it)?;
+    }
+    Ok(())
+}
+
+fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) -> fmt::Result {
+    let name = |id| workload_label(state, id);
+    match step {
+        Step::Flavor {
+            pod_set,
+            flavor,
+            verdict,
+        } => {
+            let pod_set = names.get(*pod_set).copied().unwrap_or_default();
+            let verdict = flavor_verdict_text(state, verdict);
+            let flavor = state.flavor_name(*flavor);
+            writeln!(out, "  {pod_set} on flavor {flavor}: {verdict}")
+        }
+        Step::FewerPods { counts } => {
+            let counts = counts.iter().enumerate().map(|(at, count)| {
+                let pod_set = names.get(at).copied().unwrap_or_default();
+                format!("{count} of {pod_set}")
+            });
+            let counts: Vec<String> = counts.collect();
+            writeln!(out, "  with fewer pods, {}:", counts.join(", "))
+        }
+        Step::Search { needs } => {
+            let needs: Vec<String> = needs
+                .iter()
+                .map(|of| flavor_resource_text(state, *of))
+                .collect();
+            writeln!(out, "  search for victims, for {}", needs.join(", "))
+        }
+        Step::MayNotPreempt => writeln!(
+            out,
+            "  no search: its queue is elastic, and labels or policy of its pods forbid it to preempt"
+        ),
+        Step::CannotSucceed => writeln!(
+            out,
+            "    in vain: even if all went who may be taken, there would not be enough"
+        ),
+        Step::Attempt { may_borrow: true } => writeln!(out, "    with borrowing:"),
+        Step::Attempt { may_borrow: false } => writeln!(out, "    within nominal quota:"),
+        Step::Candidate {
+            workload, verdict, ..
+        } => {
+            let verdict = match verdict {
+                CandidateVerdict::Selected => "taken",
+                CandidateVerdict::NotNewer => "stays: of equal priority, and not newer",
+                CandidateVerdict::NotWhileBorrowing => {
+                    "stays, and all after it in its queue: not while the preemptor borrows"
+                }
+                CandidateVerdict::ShareTooLarge => {
+                    "stays: the preemptor's queue would have the larger share"
+                }
+                _ => "looked at",
+            };
+            writeln!(out, "      {}: {verdict}", name(*workload))
+        }
+        Step::Queue { queue, verdict } => {
+            let verdict = match verdict {
+                QueueVerdict::NoLongerBorrows => "keeps the rest: it no longer borrows".to_owned(),
+                QueueVerdict::PriorityTooHigh => {
+                    "keeps the rest: their priority is too high".to_owned()
+                }
+                QueueVerdict::AboveThreshold { threshold_max } => {
+                    format!("keeps the rest: their priority is above the threshold {threshold_max}")
+                }
+                _ => "keeps the rest".to_owned(),
+            };
+            writeln!(out, "      queue {} {verdict}", state.node_name(*queue))
+        }
+        Step::FilledBack { workload } => {
+            writeln!(out, "      {}: let off, it fits without", name(*workload))
+        }
+        Step::SearchEnded { found: true } => writeln!(out, "    found"),
+        Step::SearchEnded { found: false } => writeln!(out, "    nobody makes enough room"),
+        _ => write_limit_step(out, state, step),
+    }
+}
+
+/// What holds a workload back beside quota and policy.
+fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Result {
+    let name = |id| workload_label(state, id);
+    match step {
+        Step::Protected {
+            workload,
+            protection: why,
+        } => {
+            writeln!(
+                out,
+                "      {}: stays, {}",
+                name(*workload),
+                protection_text(*why)
+            )
+        }
+        Step::QuotaHeld { preemptor, amounts } => {
+            let amounts = amounts.iter().map(|(of, held)| {
+                let flavor = state.flavor_name(of.flavor);
+                format!("{} of {flavor}", flavor_amount(state, *of, *held))
+            });
+            let amounts: Vec<String> = amounts.collect();
+            let amounts = if amounts.is_empty() {
+                "nothing yet".to_owned()
+            } else {
+                amounts.join(", ")
+            };
+            writeln!(
+                out,
+                "  held for {}, who preempts: {amounts}",
+                name(*preemptor)
+            )
+        }
+        Step::Thresholds {
+            within_max,
+            reclaim_max,
+        } => {
+            let of = |(name, most): (&str, Option<i32>)| most.map(|it| format!("{name} {it}"));
+            let both = [
+                ("withinMaxPriorityThreshold", *within_max),
+                ("reclaimMaxPriorityThreshold", *reclaim_max),
+            ];
+            let both: Vec<String> = both.into_iter().filter_map(of).collect();
+            writeln!(out, "    but for {} it might not be", both.join(" and "))
+        }
+        Step::DecisionRetained => writeln!(
+            out,
+            "  what was decided stands: the rest of its victims are on their way"
+        ),
+        Step::Displaced { preemptor } => writeln!(
+            out,
+            "  takes what is held for {}, of lower priority",
+            name(*preemptor)
+        ),
+        Step::ExceedsVictimLimit {
+            victims,
+            victims_max,
+        } => writeln!(
+            out,
+            "  {victims} workloads would have to go; {victims_max} may in one cycle"
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn workload_label(state: &State, workload: WorkloadId) -> String {
+    let queue = state.queue_of(workload);
+    let queue = queue.map_or("", |id| state.node_name(id));
+    format!(
+        "{} ({queue}, priority {})",
+        state.workload_name(workload),
+        state.priority(workload)
+    )
+}
+
+fn protection_text(why: Protection) -> String {
+    match why {
+        Protection::NonPreemptible => "it is non-preemptible, and its queue elastic".to_owned(),
+        Protection::EvictedForAnother => {
+            "it goes for another already, who gets its quota".to_owned()
+        }
+        Protection::PreemptedBefore => {
+            "the preemptor took it once, and would go on in a circle".to_owned()
+        }
+        Protection::BelowMinRuntime {
+            runtime_s: for_s,
+            min_runtime_s: least_s,
+        } => {
+            format!("it has run for {for_s} s, and may for {least_s} s")
+        }
+        Protection::PreemptedTooOften { times } => {
+            format!(
+                "it was preempted {}, as often as it may be",
+                count_times(times)
+            )
+        }
+        _ => "it is spared".to_owned(),
+    }
+}
+
+fn count_times(times: u32) -> String {
+    match times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    }
+}
+
+fn flavor_resource_text(state: &State, of: FlavorResource) -> String {
+    format!(
+        "{} of {}",
+        state.resource_name(of.resource),
+        state.flavor_name(of.flavor)
+    )
+}

@@ -1,0 +1,431 @@
+//! The world that a scenario describes.
+
+use super::amounts::{parse_amount, pod_spec_requests};
+use super::error::GangError;
+use super::pod_shape::{pod_shape, selector, taint};
+use super::scenario::{
+    FilterStatus, GangScenario, Group, Kind, Mode, Node, Pod, Policy, Preemptor, SchedulerBehavior,
+    UnitKind, Victim,
+};
+use super::validate::validate;
+use crate::amount_text::AmountText;
+use lockkeeper_preemption::gang::{
+    BudgetSpec, DisruptionMode, FeatureGates, GangCluster, GangOptions, GroupKey, GroupSpec,
+    Importance, MemberSpec, NodeSample, PreemptionRequest, PreemptionUnitKind as CoreKind,
+    SchedulerCompatibility,
+};
+use lockkeeper_preemption::placement::{
+    HostSpec, Labels, PodPreemption, PodSpec as CorePod, Shape, Strategy,
+};
+use lockkeeper_preemption::{Amount, GroupId, HostId, PodId, ResourceId, UnitId};
+use std::collections::BTreeMap;
+
+/// A world, and what is asked about it.
+#[derive(Clone, Debug)]
+pub struct LoadedGangScenario {
+    /// The world.
+    pub gang_cluster: GangCluster,
+    /// The preemptor's pods, in order.
+    pub pods: Vec<PodId>,
+    /// The preemptor's group.
+    pub group: Option<GroupId>,
+    /// The nodes that count, if not all do.
+    pub hosts: Option<Vec<HostId>>,
+    /// Where its pods go, decided elsewhere.
+    pub fixed_placement: Option<Vec<Option<HostId>>>,
+    /// How many nodes are looked at.
+    pub sample: Option<NodeSample>,
+    /// The pod that is asked about.
+    pub pod: Option<PodId>,
+    /// The units that are asked about, in order.
+    pub victims: Vec<UnitId>,
+    /// What is compared, in order.
+    pub ranks: Vec<Importance>,
+}
+
+impl LoadedGangScenario {
+    /// The question about the preemptor.
+    #[must_use]
+    pub fn preemption_request(&self) -> PreemptionRequest<'_> {
+        PreemptionRequest {
+            pods: &self.pods,
+            group: self.group,
+            hosts: self.hosts.as_deref(),
+            fixed_placement: self.fixed_placement.as_deref(),
+            sample: self.sample,
+        }
+    }
+}
+
+/// What holds for a scenario: one with a kind was recorded from kube-scheduler, whose gates are off unless it says
+/// otherwise. `compatibility` overrides what the scenario says.
+#[must_use]
+pub fn options(
+    scenario: &GangScenario,
+    compatibility: Option<SchedulerCompatibility>,
+) -> GangOptions {
+    let written = scenario.compatibility.map(|it| match it {
+        SchedulerBehavior::Lockkeeper => SchedulerCompatibility::Lockkeeper,
+        SchedulerBehavior::KubeScheduler => SchedulerCompatibility::KubeScheduler,
+    });
+    let recorded = scenario.kind.map(|_| SchedulerCompatibility::KubeScheduler);
+    let features = match (scenario.features, scenario.kind) {
+        (Some(features), _) => Some(features),
+        (None, Some(_)) => Some(super::scenario::Features::default()),
+        (None, None) => None,
+    };
+    let policy = scenario.preemptor.as_ref();
+    let policy = policy.and_then(|it| it.preemption_policy).is_some();
+    let gates = features.map(|it| FeatureGates {
+        // The victims that are spoken of are units whatever the gates.
+        generic_workload: it.generic_workload || scenario.kind == Some(Kind::PdbSplit),
+        composite_pod_group: it.composite_pod_group,
+        pod_group_preemption_policy: it.pod_group_preemption_policy || policy,
+    });
+    let strategy = scenario.placement_strategy.as_deref().unwrap_or_default();
+    GangOptions {
+        compatibility: compatibility.or(written).or(recorded).unwrap_or_default(),
+        strategy: if strategy.starts_with("best_fit") {
+            Strategy::BestFit
+        } else {
+            Strategy::FirstFit
+        },
+        tries_both_strategies: strategy.starts_with("both"),
+        gates: gates.unwrap_or_default(),
+    }
+}
+
+/// The world of a scenario.
+///
+/// # Errors
+///
+/// When it is none: a name stands twice or is missing, an amount makes no sense.
+pub fn load(
+    scenario: &GangScenario,
+    options: GangOptions,
+) -> Result<LoadedGangScenario, GangError> {
+    validate(scenario)?;
+    let mut loaded = LoadedGangScenario {
+        gang_cluster: GangCluster::new(options),
+        pods: Vec::new(),
+        group: None,
+        hosts: None,
+        fixed_placement: None,
+        sample: None,
+        pod: None,
+        victims: Vec::new(),
+        ranks: Vec::new(),
+    };
+    let world = &mut loaded.gang_cluster;
+    for (at, node) in scenario.nodes_without_duplicates() {
+        add_host(world, node, at)?;
+    }
+    for it in scenario
+        .composite_pod_groups
+        .iter()
+        .chain(&scenario.composite_pod_group)
+    {
+        add_group(world, CoreKind::Composite, it, None);
+    }
+    for it in scenario.pod_groups.iter().chain(&scenario.pod_group) {
+        add_group(world, CoreKind::PodGroup, it, None);
+    }
+    for (at, budget) in scenario.pdbs.iter().enumerate() {
+        let path = format!("pdbs[{at}].selector");
+        let given = budget.selector.clone().unwrap_or_default();
+        let selector = selector(world, &given, &path)?;
+        let place = format!("pdbs[{at}]");
+        let name = Some(budget.name.as_str()).filter(|it| !it.is_empty());
+        world.set_budget(BudgetSpec {
+            namespace: &budget.namespace,
+            name: name.unwrap_or(&place),
+            selector,
+            allowed: budget.disruptions_allowed,
+            disrupted: budget.disrupted_pods.iter().map(String::as_str).collect(),
+        });
+    }
+    let group = scenario.pod_group.as_ref().map(|it| it.name.as_str());
+    for (at, pod) in scenario.pods.iter().enumerate() {
+        let group = pod.pod_group.as_deref().or(group);
+        add_pod(
+            world,
+            pod,
+            group,
+            pod.node.as_deref(),
+            &format!("pods[{at}]"),
+        )?;
+    }
+    if let Some(pod) = &scenario.pod {
+        let group = pod.pod_group.as_deref();
+        loaded.pod = Some(add_pod(world, pod, group, pod.node.as_deref(), "pod")?);
+    }
+    if let Some(preemptor) = &scenario.preemptor {
+        set_preemptor(&mut loaded, preemptor)?;
+    }
+    set_victims(&mut loaded, &scenario.victims)?;
+    restrict_nodes(&mut loaded, scenario)?;
+    Ok(loaded)
+}
+
+fn add_host(world: &mut GangCluster, node: &Node, at: usize) -> Result<HostId, GangError> {
+    let allocatable = amounts(world, &node.allocatable);
+    let labels = labels(world, &node.labels);
+    let mut taints = Vec::new();
+    for (taint_at, it) in node.taints.iter().enumerate() {
+        taints.push(taint(world, it).ok_or_else(|| GangError::Effect {
+            at: format!("nodes[{at}].taints[{taint_at}].effect"),
+            effect: it.effect.clone(),
+        })?);
+    }
+    Ok(world.set_host(HostSpec {
+        name: &node.name,
+        position: u32::try_from(at).unwrap_or(u32::MAX),
+        allocatable,
+        labels,
+        taints,
+        is_unschedulable: node.unschedulable,
+    }))
+}
+
+fn add_group(
+    world: &mut GangCluster,
+    kind: CoreKind,
+    group: &Group,
+    preemption: Option<Policy>,
+) -> GroupId {
+    let key = |kind, name| GroupKey {
+        kind,
+        namespace: &group.namespace,
+        name,
+    };
+    let parent = group.parent.as_deref();
+    let parent = parent.map(|it| world.group_id(key(CoreKind::Composite, it)));
+    let gang = group.policy.as_ref().and_then(|it| it.gang.as_ref());
+    world.set_group(&GroupSpec {
+        key: key(kind, &group.name),
+        parent,
+        mode: match group.disruption_mode {
+            Some(Mode::All) => DisruptionMode::PodGroup,
+            Some(Mode::Single) | None => DisruptionMode::Pod,
+        },
+        priority: group.priority,
+        preemption_priority: group.preemption_priority,
+        preemption: preemption
+            .or(group.preemption_policy)
+            .map(preemption_policy),
+        count_min: gang.and_then(|it| it.min_count),
+    })
+}
+
+fn add_pod(
+    world: &mut GangCluster,
+    pod: &Pod,
+    group: Option<&str>,
+    node: Option<&str>,
+    path: &str,
+) -> Result<PodId, GangError> {
+    let mut shape = match &pod.spec {
+        Some(spec) => pod_shape(world, spec),
+        None => Shape::default(),
+    };
+    shape.requests = amounts(world, &pod.requests);
+    if let Some(spec) = &pod.spec {
+        for (resource, amount) in pod_spec_requests(pod, spec, path)? {
+            shape.requests.push((world.resource(&resource), amount));
+        }
+    }
+    let shape = world.shape(shape);
+    let labels = labels(world, &pod.labels);
+    let group = group.map(|name| {
+        world.group_id(GroupKey {
+            kind: CoreKind::PodGroup,
+            namespace: &pod.namespace,
+            name,
+        })
+    });
+    let disruption = pod.disruption_target.as_ref();
+    let is_preempted =
+        |reason: &str, status: &str| reason == "PreemptionByScheduler" && status == "True";
+    let host = node.map(|it| world.host_id(it));
+    let nominated = pod.nominated_node.as_deref().filter(|it| !it.is_empty());
+    let nominated = nominated.map(|it| world.host_id(it));
+    Ok(world.set_pod(MemberSpec {
+        pod: CorePod {
+            namespace: &pod.namespace,
+            name: &pod.name,
+            host,
+            shape,
+            labels,
+            priority: pod.priority.unwrap_or_default(),
+            preemption: pod
+                .preemption_policy
+                .map(preemption_policy)
+                .unwrap_or_default(),
+            started_at_ns: pod.start_time_ns,
+            is_terminating: pod.terminating,
+        },
+        group,
+        nominated,
+        is_preempted: disruption.is_some_and(|it| is_preempted(&it.reason, &it.status)),
+    }))
+}
+
+fn set_preemptor(loaded: &mut LoadedGangScenario, preemptor: &Preemptor) -> Result<(), GangError> {
+    let world = &mut loaded.gang_cluster;
+    let policy = preemptor.preemption_policy;
+    if let Some(group) = &preemptor.pod_group {
+        loaded.group = Some(add_group(world, CoreKind::PodGroup, group, policy));
+    }
+    if let Some(group) = &preemptor.composite_pod_group {
+        loaded.group = Some(add_group(world, CoreKind::Composite, group, policy));
+    }
+    let own = preemptor.pod_group.as_ref().map(|it| it.name.as_str());
+    for (at, pod) in preemptor.pods.iter().enumerate() {
+        let group = pod.pod_group.as_deref().or(own);
+        let path = format!("preemptor.pods[{at}]");
+        loaded.pods.push(add_pod(world, pod, group, None, &path)?);
+    }
+    if let Some(pod) = &preemptor.pod {
+        let group = pod.pod_group.as_deref();
+        // One that runs already wants more where it is: what it has there counts as free.
+        let host = pod.node.as_deref().map(|it| world.host_id(it));
+        loaded.hosts = host.map(|it| vec![it]);
+        let pod = add_pod(world, pod, group, None, "preemptor.pod")?;
+        loaded.pods.push(pod);
+    }
+    Ok(())
+}
+
+/// Victims that are only spoken of: those with pods that have names run on a node of their own.
+fn set_victims(loaded: &mut LoadedGangScenario, victims: &[Victim]) -> Result<(), GangError> {
+    let world = &mut loaded.gang_cluster;
+    for (at, victim) in victims.iter().enumerate() {
+        let name = format!("victims[{at}]");
+        let kind = match victim.kind {
+            UnitKind::Pod => CoreKind::Pod,
+            UnitKind::PodGroup => CoreKind::PodGroup,
+            UnitKind::CompositePodGroup => CoreKind::Composite,
+        };
+        loaded.ranks.push(Importance {
+            priority: std::cmp::Reverse(victim.priority),
+            kind: std::cmp::Reverse(kind),
+            pods: std::cmp::Reverse(victim.pods.len()),
+            started_at_ns: victim.earliest_start_time_ns.unwrap_or(i64::MAX),
+            first_pod: PodId::default(),
+            name: name.as_str().into(),
+            unit: UnitId::default(),
+        });
+        let Some(first) = victim.pods.first().filter(|it| !it.name.is_empty()) else {
+            continue;
+        };
+        let group = Group {
+            name: name.clone(),
+            namespace: first.namespace.clone(),
+            disruption_mode: Some(Mode::All),
+            priority: Some(victim.priority),
+            ..Group::default()
+        };
+        add_group(world, CoreKind::PodGroup, &group, None);
+        let mut unit = None;
+        for (pod_at, pod) in victim.pods.iter().enumerate() {
+            let path = format!("{name}.pods[{pod_at}]");
+            let pod = add_pod(world, pod, Some(&name), Some("somewhere"), &path)?;
+            unit = world.unit_of(pod);
+        }
+        loaded.victims.extend(unit);
+    }
+    Ok(())
+}
+
+/// Which nodes count, where the pods go, and how many nodes are looked at.
+fn restrict_nodes(
+    loaded: &mut LoadedGangScenario,
+    scenario: &GangScenario,
+) -> Result<(), GangError> {
+    let recorded = scenario.expected.get("filter_status").cloned();
+    let recorded = recorded.and_then(|it| serde_json::from_value(it).ok());
+    let statuses: Option<BTreeMap<String, FilterStatus>> =
+        scenario.filtered_node_status.clone().or(recorded);
+    let is_kube =
+        loaded.gang_cluster.options().compatibility == SchedulerCompatibility::KubeScheduler;
+    if let Some(statuses) = statuses.filter(|_| is_kube) {
+        let helps = |name: &str| statuses.get(name) == Some(&FilterStatus::Unschedulable);
+        let nodes = scenario.nodes.iter().filter(|it| helps(&it.name));
+        loaded.hosts = Some(
+            nodes
+                .map(|it| loaded.gang_cluster.host_id(&it.name))
+                .collect(),
+        );
+    }
+    if let Some(node) = scenario
+        .main_node
+        .as_ref()
+        .or(scenario.target_node.as_ref())
+    {
+        loaded.hosts = Some(vec![find_host(loaded, scenario, node, "main_node")?]);
+    }
+    if let Some(given) = scenario.placement.as_ref().filter(|it| it.called) {
+        let mut seats = BTreeMap::new();
+        for (at, seat) in given.with_all_victims_removed.iter().enumerate() {
+            let at = format!("placement.with_all_victims_removed[{at}].node");
+            seats.insert(
+                seat.pod.as_str(),
+                find_host(loaded, scenario, &seat.node, &at)?,
+            );
+        }
+        let pods = scenario.preemptor.iter().flat_map(|it| &it.pods);
+        loaded.fixed_placement = Some(
+            pods.map(|it| seats.get(it.name.as_str()).copied())
+                .collect(),
+        );
+    }
+    let sequential = scenario.params.as_ref().filter(|it| it.sequential);
+    loaded.sample = sequential.map(|it| NodeSample {
+        offset: it.offset,
+        count: it.num_candidates,
+    });
+    if scenario.kind == Some(Kind::DryRun) && loaded.pods.is_empty() {
+        return Err(GangError::Form {
+            at: "preemptor".to_owned(),
+            problem: "it is missing",
+        });
+    }
+    Ok(())
+}
+
+fn find_host(
+    loaded: &mut LoadedGangScenario,
+    scenario: &GangScenario,
+    name: &str,
+    at: &str,
+) -> Result<HostId, GangError> {
+    if scenario.nodes.iter().any(|it| it.name == name) {
+        return Ok(loaded.gang_cluster.host_id(name));
+    }
+    Err(GangError::Unknown {
+        at: at.to_owned(),
+        kind: "node",
+        name: name.to_owned(),
+    })
+}
+
+fn preemption_policy(policy: Policy) -> PodPreemption {
+    match policy {
+        Policy::PreemptLowerPriority => PodPreemption::LowerPriority,
+        Policy::Never => PodPreemption::Never,
+    }
+}
+
+fn labels(world: &mut GangCluster, labels: &BTreeMap<String, String>) -> Labels {
+    let pairs = labels.iter();
+    Labels::from_pairs(pairs.map(|(key, value)| (world.symbol(key), world.symbol(value))))
+}
+
+fn amounts(
+    world: &mut GangCluster,
+    amounts: &BTreeMap<String, AmountText>,
+) -> Vec<(ResourceId, Amount)> {
+    let all = amounts.iter().map(|(key, text)| parse_amount(key, *text));
+    all.filter_map(|(resource, number)| Some((world.resource(resource), Amount::new(number?))))
+        .collect()
+}

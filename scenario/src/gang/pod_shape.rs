@@ -1,0 +1,149 @@
+//! What Kubernetes says of a pod's place, in the numbers of the core.
+
+use super::error::GangError;
+use k8s_openapi::api::core::v1::{
+    NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
+};
+use lockkeeper_preemption::gang::GangCluster;
+use lockkeeper_preemption::placement::{
+    Affinity, AffinityTerm, LabelCondition, Requirement, Selector, Shape, Taint as CoreTaint,
+    TaintEffect, Toleration as CoreToleration, TolerationCondition,
+};
+
+/// What a pod asks for of a node: its requests as the scheduler counts them are for the caller to add, the rest is
+/// its selector, what it requires of nodes, and what it tolerates. A condition that Kubernetes would refuse meets
+/// nothing; a toleration with `Gt` or `Lt` tolerates nothing.
+#[must_use]
+pub fn pod_shape(world: &mut GangCluster, spec: &PodSpec) -> Shape {
+    let selector = spec.node_selector.iter().flatten();
+    let selector = selector.map(|(key, value)| Requirement {
+        key: world.symbol(key),
+        condition: LabelCondition::In(Box::new([world.symbol(value)])),
+    });
+    let selector = Selector(selector.collect());
+    let of_nodes = spec
+        .affinity
+        .as_ref()
+        .and_then(|it| it.node_affinity.as_ref());
+    let required = of_nodes.and_then(|it| {
+        it.required_during_scheduling_ignored_during_execution
+            .as_ref()
+    });
+    let affinity = required.map(|it| {
+        let terms = it.node_selector_terms.iter();
+        Affinity(terms.map(|it| term(world, it)).collect())
+    });
+    let tolerations = spec.tolerations.iter().flatten();
+    Shape {
+        requests: Vec::new(),
+        selector,
+        affinity,
+        tolerations: tolerations.filter_map(|it| toleration(world, it)).collect(),
+    }
+}
+
+fn term(world: &mut GangCluster, term: &NodeSelectorTerm) -> AffinityTerm {
+    let mut all = |list: &Option<Vec<NodeSelectorRequirement>>| {
+        let list = list.iter().flatten();
+        list.map(|it| {
+            let values = it.values.as_deref().unwrap_or_default();
+            requirement(world, &it.key, &it.operator, values)
+        })
+        .collect()
+    };
+    AffinityTerm {
+        labels: all(&term.match_expressions),
+        fields: all(&term.match_fields),
+    }
+}
+
+fn requirement(
+    world: &mut GangCluster,
+    key: &str,
+    operator: &str,
+    values: &[String],
+) -> Requirement {
+    let nothing = LabelCondition::In(Box::new([]));
+    let number = values.first().and_then(|it| it.parse::<i64>().ok());
+    Requirement {
+        key: world.symbol(key),
+        condition: match operator {
+            "Gt" => number.map_or(nothing, LabelCondition::GreaterThan),
+            "Lt" => number.map_or(nothing, LabelCondition::LessThan),
+            _ => condition(world, operator, values).unwrap_or(nothing),
+        },
+    }
+}
+
+/// A condition of a label selector; `None` if there is no such operator.
+fn condition(world: &mut GangCluster, operator: &str, values: &[String]) -> Option<LabelCondition> {
+    let mut words = || values.iter().map(|it| world.symbol(it)).collect();
+    match operator {
+        "In" => Some(LabelCondition::In(words())),
+        "NotIn" => Some(LabelCondition::NotIn(words())),
+        "Exists" => Some(LabelCondition::Exists),
+        "DoesNotExist" => Some(LabelCondition::DoesNotExist),
+        _ => None,
+    }
+}
+
+/// A label selector.
+pub(super) fn selector(
+    world: &mut GangCluster,
+    selector: &super::scenario::Selector,
+    at: &str,
+) -> Result<Selector, GangError> {
+    let mut all = Vec::new();
+    for (key, value) in &selector.match_labels {
+        all.push(Requirement {
+            key: world.symbol(key),
+            condition: LabelCondition::In(Box::new([world.symbol(value)])),
+        });
+    }
+    for it in &selector.match_expressions {
+        let key = world.symbol(&it.key);
+        let condition = condition(world, &it.op, &it.values);
+        let condition = condition.ok_or_else(|| GangError::Operator {
+            at: at.to_owned(),
+            operator: it.op.clone(),
+        })?;
+        all.push(Requirement { key, condition });
+    }
+    Ok(Selector(all.into()))
+}
+
+/// A taint of a node; `None` if there is no such effect.
+pub(super) fn taint(world: &mut GangCluster, taint: &Taint) -> Option<CoreTaint> {
+    Some(CoreTaint {
+        key: world.symbol(&taint.key),
+        value: world.symbol(taint.value.as_deref().unwrap_or_default()),
+        effect: effect(&taint.effect)?,
+    })
+}
+
+fn toleration(world: &mut GangCluster, toleration: &Toleration) -> Option<CoreToleration> {
+    let key = toleration.key.as_deref().filter(|it| !it.is_empty());
+    let given = toleration.effect.as_deref().filter(|it| !it.is_empty());
+    let value = toleration.value.as_deref().unwrap_or_default();
+    Some(CoreToleration {
+        key: key.map(|it| world.symbol(it)),
+        condition: match toleration.operator.as_deref().unwrap_or_default() {
+            "" | "Equal" => TolerationCondition::Equal(world.symbol(value)),
+            "Exists" => TolerationCondition::Exists,
+            _ => return None,
+        },
+        effect: match given {
+            Some(given) => Some(effect(given)?),
+            None => None,
+        },
+    })
+}
+
+fn effect(name: &str) -> Option<TaintEffect> {
+    match name {
+        "NoSchedule" => Some(TaintEffect::NoSchedule),
+        "PreferNoSchedule" => Some(TaintEffect::PreferNoSchedule),
+        "NoExecute" => Some(TaintEffect::NoExecute),
+        _ => None,
+    }
+}

@@ -1,0 +1,102 @@
+//! Reads a case and decides it by its kind.
+
+use super::answer::CaseAnswer;
+use super::resolve::CaseError;
+use super::{job_preemption, per_pod, quota_check, runtime_quota};
+use serde_json::Value;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CaseKind {
+    JobAdmission,
+    MayTriggerPreemption,
+    PreemptionQuotaGate,
+    JobPreemption,
+    Prefilter,
+    PrefilterParent,
+    CanPreempt,
+    SelectVictimsOnNode,
+    RuntimeQuota,
+    OveruseRevoke,
+}
+
+const CASE_KINDS: [(&str, CaseKind); 10] = [
+    ("job_admission", CaseKind::JobAdmission),
+    ("may_trigger_preemption", CaseKind::MayTriggerPreemption),
+    ("preemption_quota_gate", CaseKind::PreemptionQuotaGate),
+    ("job_preemption", CaseKind::JobPreemption),
+    ("prefilter", CaseKind::Prefilter),
+    ("prefilter_parent", CaseKind::PrefilterParent),
+    ("can_preempt", CaseKind::CanPreempt),
+    ("select_victims_on_node", CaseKind::SelectVictimsOnNode),
+    ("runtime_quota", CaseKind::RuntimeQuota),
+    ("overuse_revoke", CaseKind::OveruseRevoke),
+];
+
+/// What a case says about itself, and what somebody found for it.
+const COMMENT_FIELDS: [&str; 8] = [
+    "id", "kind", "origin", "rule", "title", "note", "source", "expected",
+];
+
+/// A case that was read.
+#[derive(Clone, Debug)]
+pub struct Case {
+    kind: CaseKind,
+    fields: Value,
+}
+
+impl Case {
+    /// Whether a scenario is such a case.
+    #[must_use]
+    pub fn is_job_case(scenario: &Value) -> bool {
+        case_kind(scenario).is_some()
+    }
+
+    /// Takes a case.
+    ///
+    /// # Errors
+    ///
+    /// [`CaseError::Kind`] if it is none.
+    pub fn parse(mut scenario: Value) -> Result<Self, CaseError> {
+        let kind = case_kind(&scenario).ok_or_else(|| CaseError::Kind {
+            kind: scenario.get("kind").unwrap_or(&Value::Null).to_string(),
+        })?;
+        if let Some(fields) = scenario.as_object_mut() {
+            fields.retain(|field, _| !COMMENT_FIELDS.contains(&field.as_str()));
+        }
+        Ok(Self {
+            kind,
+            fields: scenario,
+        })
+    }
+
+    /// Decides it.
+    ///
+    /// # Errors
+    ///
+    /// A [`CaseError`] with the place of what cannot be: a field that is not known or missing, an amount that is
+    /// negative or too large, a name twice, a name that nothing has.
+    pub fn decide(&self) -> Result<CaseAnswer, CaseError> {
+        let asked = &self.fields;
+        match self.kind {
+            CaseKind::JobAdmission => quota_check::admission(asked),
+            CaseKind::MayTriggerPreemption => quota_check::trigger(asked),
+            CaseKind::PreemptionQuotaGate => quota_check::gate(asked),
+            CaseKind::JobPreemption => job_preemption::decide(asked),
+            CaseKind::Prefilter => per_pod::prefilter(asked),
+            CaseKind::PrefilterParent => per_pod::prefilter_parent(asked),
+            CaseKind::CanPreempt => per_pod::can_preempt(asked),
+            CaseKind::SelectVictimsOnNode => per_pod::victims_on_node(asked),
+            CaseKind::RuntimeQuota => runtime_quota::runtime(asked),
+            CaseKind::OveruseRevoke => runtime_quota::revoke(asked),
+        }
+    }
+}
+
+fn case_kind(scenario: &Value) -> Option<CaseKind> {
+    let kind = scenario.get("kind")?.as_str()?;
+    let (_, kind) = CASE_KINDS.iter().find(|(name, _)| *name == kind)?;
+    // Cases of kube-scheduler's own plugin go by the same name, and know no quota.
+    let is_of_quota = *kind != CaseKind::SelectVictimsOnNode || scenario.get("quota").is_some();
+    is_of_quota.then_some(*kind)
+}

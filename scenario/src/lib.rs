@@ -1,0 +1,24 @@
+//! Scenario files, the decisions on them, and explanations as text and JSON.
+//!
+//! A scenario is a cluster state in a file, for `lockkeeper explain --scenario` and the conformance data
+//! (docs/scenario.md). [`Scenario`] describes queues and workloads, [`gang`] pods and pod groups on nodes,
+//! and [`job`] jobs under elastic quotas. [`explanation`] prints decisions on queues and workloads.
+#![deny(clippy::arithmetic_side_effects)]
+
+mod amount_text;
+mod build;
+mod error;
+pub mod explanation;
+pub mod gang;
+pub mod job;
+mod scenario;
+mod validate;
+
+pub use amount_text::AmountText;
+pub use build::{LoadedScenario, compatibility, load, quota_pairs};
+pub use error::ScenarioError;
+pub use scenario::{
+    Algorithm, ClusterQueue, Cohort, FairSharing, FairStrategy, FixedAssignment, Flavor,
+    NeededResource, PodSet, Preemption, PreemptionLimits, PreemptionPolicy, Quota, ResourceGroup,
+    Scenario, UsageAmount, Workload,
+};

@@ -1,0 +1,308 @@
+//! What a scenario must be before it becomes a state.
+
+use crate::amount_text::AmountText;
+use crate::error::{POD_SETS_MAX, ScenarioError};
+use crate::scenario::{Quota, Scenario, UsageAmount, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Looks at all that could make the core's numbers wrong.
+pub(super) fn validate(scenario: &Scenario) -> Result<(), ScenarioError> {
+    check_unique_names(scenario)?;
+    check_weights(scenario)?;
+    check_cohort_cycles(scenario)?;
+    let mut sums = ScenarioTotals::default();
+    for (at, cohort) in scenario.cohorts.iter().enumerate() {
+        for (index, quota) in cohort.quotas.iter().enumerate() {
+            sums.add_quota(quota, &format!("cohorts[{at}].quotas[{index}]"))?;
+        }
+    }
+    for (at, queue) in scenario.cluster_queues.iter().enumerate() {
+        for (group_at, group) in queue.resource_groups.iter().enumerate() {
+            for (flavor_at, flavor) in group.flavors.iter().enumerate() {
+                for (quota_at, quota) in flavor.quotas.iter().enumerate() {
+                    let path = format!(
+                        "clusterQueues[{at}].resourceGroups[{group_at}].flavors[{flavor_at}]\
+                         .quotas[{quota_at}]"
+                    );
+                    sums.add_quota(quota, &path)?;
+                }
+            }
+        }
+    }
+    for (at, queue) in scenario.cluster_queues.iter().enumerate() {
+        for (used_at, used) in queue.usage.iter().enumerate() {
+            sums.add_usage(used, &format!("clusterQueues[{at}].usage[{used_at}]"))?;
+        }
+    }
+    let asked = scenario.assignment.iter().flat_map(|it| &it.total_requests);
+    for (at, asked) in asked.enumerate() {
+        let at = || format!("assignment.totalRequests[{at}].amount");
+        parse_amount(AmountText::Number(asked.amount), &asked.resource, at)?;
+    }
+    for (at, workload) in scenario.admitted.iter().enumerate() {
+        let path = format!("admitted[{at}]");
+        sums.add_workload(workload, &path, true)?;
+        check_flavors(workload, &path)?;
+    }
+    for (at, workload) in scenario.pending.iter().enumerate() {
+        sums.add_workload(workload, &format!("pending[{at}]"), false)?;
+    }
+    if let Some(workload) = &scenario.incoming {
+        sums.add_workload(workload, "incoming", false)?;
+    }
+    Ok(())
+}
+
+fn check_unique_names(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let cohorts = scenario.cohorts.iter().map(|it| it.name.as_str());
+    check_no_duplicates("cohorts", "Cohort", cohorts)?;
+    let queues = scenario.cluster_queues.iter().map(|it| it.name.as_str());
+    check_no_duplicates("clusterQueues", "ClusterQueue", queues)?;
+    let admitted = scenario.admitted.iter();
+    let pending = scenario.pending.iter().chain(&scenario.incoming);
+    let workloads = admitted.chain(pending).map(|it| it.name.as_str());
+    check_no_duplicates("admitted, pending", "workload", workloads)
+}
+
+fn check_no_duplicates<'a>(
+    at: &str,
+    kind: &'static str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), ScenarioError> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(ScenarioError::Duplicate {
+                at: at.to_owned(),
+                kind,
+                name: name.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn check_weights(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let cohorts = scenario.cohorts.iter().enumerate();
+    let cohorts = cohorts.map(|(at, it)| (format!("cohorts[{at}].fairWeight"), it.fair_weight));
+    let queues = scenario.cluster_queues.iter().enumerate();
+    let queues = queues.map(|(at, it)| (format!("clusterQueues[{at}].fairWeight"), it.fair_weight));
+    for (at, weight) in cohorts.chain(queues) {
+        if !(weight.is_finite() && weight >= 0.0) {
+            return Err(ScenarioError::Weight { at });
+        }
+    }
+    Ok(())
+}
+
+fn check_cohort_cycles(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let cohorts = scenario.cohorts.iter();
+    let parents: BTreeMap<&str, &str> = cohorts
+        .filter_map(|it| Some((it.name.as_str(), it.parent.as_deref()?)))
+        .collect();
+    let places = scenario.cohorts.iter().enumerate();
+    let places: BTreeMap<&str, usize> = places.map(|(at, it)| (it.name.as_str(), at)).collect();
+    // In which walk upwards a cohort was first met. Who meets his own walk again has gone round.
+    let mut met: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut first: Option<usize> = None;
+    for (walk, cohort) in scenario.cohorts.iter().enumerate() {
+        let mut name = cohort.name.as_str();
+        while !met.contains_key(name) {
+            met.insert(name, walk);
+            match parents.get(name) {
+                Some(parent) => name = parent,
+                None => break,
+            }
+        }
+        if met.get(name) == Some(&walk) && parents.contains_key(name) {
+            let around = std::iter::successors(Some(name), |it| {
+                parents.get(it).copied().filter(|it| *it != name)
+            });
+            first = around
+                .filter_map(|it| places.get(it).copied())
+                .chain(first)
+                .min();
+        }
+    }
+    if let Some(at) = first
+        && let Some(cohort) = scenario.cohorts.get(at)
+    {
+        return Err(ScenarioError::CohortCycle {
+            at: format!("cohorts[{at}].parent"),
+            name: cohort.name.clone(),
+        });
+    }
+    Ok(())
+}
+
+fn check_flavors(workload: &Workload, path: &str) -> Result<(), ScenarioError> {
+    for (at, pod_set) in workload.pod_sets.iter().enumerate() {
+        for (resource, amount) in &pod_set.requests {
+            let is_given = pod_set.flavors.contains_key(resource);
+            if !is_given && amount.in_core_units(resource) != Some(0) {
+                return Err(ScenarioError::NoFlavor {
+                    at: format!("{path}.podSets[{at}].flavors"),
+                    resource: resource.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What all objects together have and hold, by resource.
+#[derive(Default)]
+struct ScenarioTotals {
+    quota: BTreeMap<String, i128>,
+    reserved: BTreeMap<String, i128>,
+}
+
+impl ScenarioTotals {
+    fn add_quota(&mut self, quota: &Quota, path: &str) -> Result<(), ScenarioError> {
+        let amounts = [
+            ("nominal", Some(quota.nominal)),
+            ("borrowingLimit", quota.borrowing_limit),
+            ("lendingLimit", quota.lending_limit),
+        ];
+        for (field, amount) in amounts {
+            let Some(amount) = amount else {
+                continue;
+            };
+            let at = || format!("{path}.{field}");
+            let amount = parse_amount(amount, &quota.resource, at)?;
+            if field != "lendingLimit" {
+                add_to_total(&mut self.quota, &quota.resource, amount, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_usage(&mut self, used: &UsageAmount, path: &str) -> Result<(), ScenarioError> {
+        let at = || format!("{path}.amount");
+        let amount = parse_amount(AmountText::Number(used.amount), &used.resource, at)?;
+        if amount == i64::MAX {
+            return Err(ScenarioError::TooLarge { at: at() });
+        }
+        add_to_total(&mut self.reserved, &used.resource, amount, at)
+    }
+
+    /// What is only asked for may be any number: what cannot be added up fits nowhere.
+    fn add_workload(
+        &mut self,
+        workload: &Workload,
+        path: &str,
+        is_held: bool,
+    ) -> Result<(), ScenarioError> {
+        if workload.pod_sets.len() > POD_SETS_MAX {
+            return Err(ScenarioError::TooManyPodSets {
+                at: format!("{path}.podSets"),
+                count: workload.pod_sets.len(),
+            });
+        }
+        for (at, pod_set) in workload.pod_sets.iter().enumerate() {
+            let path = format!("{path}.podSets[{at}]");
+            let bad = |field: &str, count, accepted| ScenarioError::Count {
+                at: format!("{path}.{field}"),
+                count,
+                accepted,
+            };
+            if pod_set.count < 0 || pod_set.count > i64::from(i32::MAX) {
+                return Err(bad(
+                    "count",
+                    pod_set.count,
+                    "a count is from 0 to 2147483647",
+                ));
+            }
+            if let Some(least) = pod_set.min_count
+                && !(0..=pod_set.count).contains(&least)
+            {
+                return Err(bad("minCount", least, "it is from 0 to the count"));
+            }
+            for (resource, amount) in &pod_set.requests {
+                let at = || format!("{path}.requests.{resource}");
+                let amount = parse_amount(*amount, resource, at)?;
+                if is_held {
+                    add_to_total(&mut self.reserved, resource, amount, at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An amount in the unit of the core.
+pub(crate) fn parse_amount(
+    amount: AmountText,
+    resource: &str,
+    at: impl Fn() -> String,
+) -> Result<i64, ScenarioError> {
+    let amount = amount
+        .in_core_units(resource)
+        .ok_or_else(|| ScenarioError::TooLarge { at: at() })?;
+    if amount < 0 {
+        return Err(ScenarioError::Negative { at: at(), amount });
+    }
+    Ok(amount)
+}
+
+fn add_to_total(
+    sums: &mut BTreeMap<String, i128>,
+    resource: &str,
+    amount: i64,
+    at: impl Fn() -> String,
+) -> Result<(), ScenarioError> {
+    // What is unlimited is no number to sum up.
+    if amount == i64::MAX {
+        return Ok(());
+    }
+    let sum = sums.entry(resource.to_owned()).or_default();
+    *sum = sum.saturating_add(i128::from(amount));
+    if *sum >= i128::from(i64::MAX) {
+        return Err(ScenarioError::TooLarge { at: at() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scenario, check_cohort_cycles};
+    use crate::scenario::Cohort;
+
+    /// The place in the message, of cohorts and their parents.
+    fn error_for(cohorts: &[(&str, &str)]) -> Option<String> {
+        let cohorts = cohorts.iter().map(|(name, parent)| Cohort {
+            name: (*name).to_owned(),
+            parent: (!parent.is_empty()).then(|| (*parent).to_owned()),
+            quotas: Vec::new(),
+            fair_weight: 1.0,
+        });
+        let scenario = Scenario {
+            cohorts: cohorts.collect(),
+            ..Scenario::default()
+        };
+        check_cohort_cycles(&scenario).err().map(|e| e.to_string())
+    }
+
+    #[test]
+    fn cohort_cycle_names_first_cohort() {
+        for (cohorts, expected) in [
+            (&[("a", "b"), ("b", "c"), ("c", "")][..], None),
+            (&[("a", "elsewhere")], None),
+            (&[("a", "a")], Some(0)),
+            // The way to a circle is not on it.
+            (&[("a", "b"), ("b", "c"), ("c", "b")], Some(1)),
+            // Two circles, the later one found first.
+            (&[("way", "y"), ("b", "b"), ("x", "y"), ("y", "x")], Some(1)),
+            (&[("c", "b"), ("b", "a"), ("a", "c")], Some(0)),
+        ] {
+            let expected = expected.map(|at| format!("cohorts[{at}].parent: "));
+            let said = error_for(cohorts);
+            let fits = match (&said, &expected) {
+                (Some(said), Some(expected)) => said.starts_with(expected),
+                (None, None) => true,
+                _ => false,
+            };
+            assert!(fits, "{cohorts:?}: {said:?}");
+        }
+    }
+}

@@ -36,9 +36,19 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     ("lockkeeper-policies", &["lockkeeper-api"]),
+    ("lockkeeper-kube-support", &["lockkeeper-api"]),
+    (
+        "lockkeeper-certs",
+        &["lockkeeper-api", "lockkeeper-kube-support"],
+    ),
     (
         "lockkeeper-webhook",
-        &["lockkeeper-api", "lockkeeper-policies"],
+        &[
+            "lockkeeper-api",
+            "lockkeeper-certs",
+            "lockkeeper-kube-support",
+            "lockkeeper-policies",
+        ],
     ),
     (
         "lockkeeper-controller",
@@ -62,8 +72,10 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "lockkeeper",
         &[
             "lockkeeper-api",
+            "lockkeeper-certs",
             "lockkeeper-controller",
             "lockkeeper-crdgen",
+            "lockkeeper-kube-support",
             "lockkeeper-policies",
             "lockkeeper-preemption",
             "lockkeeper-simulate",

@@ -2,7 +2,7 @@
 
 use anyhow::Error;
 use clap::Args;
-use lockkeeper_webhook::self_signed;
+use lockkeeper_certs::self_signed;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::time::SystemTime;

@@ -16,8 +16,8 @@ use kube::Client;
 use lockkeeper_api::config::{Config, OptionalListen};
 use lockkeeper_cluster_state::settings;
 use lockkeeper_controller::{Health, LeaseSettings, LeaseTiming, RunSettings, Settings};
+use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_router};
 use lockkeeper_policies::settings::Settings as Rules;
-use lockkeeper_webhook::metrics::{MetricsServerLimits, serve_router};
 use std::env;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -147,7 +147,7 @@ async fn run_controller(
     let health = Arc::new(OnceLock::new());
     if let Some(port) = port {
         let router = router(Arc::clone(&health));
-        tokio::spawn(serve_router(port, router, MetricsServerLimits::default()));
+        tokio::spawn(serve_router(port, router, ProbeServerLimits::default()));
     }
     let started = |it: Health| {
         let _ = health.set(it);

@@ -15,15 +15,16 @@ use anyhow::{Context, Error, anyhow};
 use certificates::CertificateSource;
 use kube::Client;
 use lockkeeper_api::config::{Config, ListenAddress, OptionalListen, WebhookSettings};
+use lockkeeper_certs::tls::{CertificateStatus, ClientVerification, TlsOptions, WatchMode};
+use lockkeeper_kube_support::health::{self, Health};
+use lockkeeper_kube_support::probe_server::ProbeServerLimits;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::listener::{self, ConnectionLimits};
 use lockkeeper_webhook::live_lookup::{ApiServerLookup, NegativeCache};
 use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
-use lockkeeper_webhook::metrics::{self, CertificateProbe, MetricsServerLimits};
-use lockkeeper_webhook::readiness::{self, Health};
-use lockkeeper_webhook::tls::{CertificateStatus, ClientVerification, TlsOptions, WatchMode};
+use lockkeeper_webhook::metrics::{self, CertificateProbe};
 use lockkeeper_webhook::{http, stores};
 use otel::Traces;
 use reload::Reloader;
@@ -132,7 +133,7 @@ async fn serve(
     let app = Arc::new(traces.attach(app));
     // These go on until the runtime ends.
     if let Some(metrics) = metrics {
-        let limits = MetricsServerLimits::from(&limits.metrics);
+        let limits = ProbeServerLimits::from(&limits.metrics);
         tokio::spawn(metrics::serve(metrics, Arc::clone(&app), limits));
     }
     if arguments.config.is_some() || !arguments.rules.is_empty() {
@@ -144,8 +145,7 @@ async fn serve(
     let health = Arc::new(Health::unchecked());
     let self_check = certificates.start_renewal(&serving, &health, address, &config.webhook)?;
     tokio::spawn(self_check.run_periodically(Arc::clone(&health)));
-    let stopped =
-        readiness::drain_delay(Arc::clone(&health), signals.wait(), shutdown_delay(config));
+    let stopped = health::drain_delay(Arc::clone(&health), signals.wait(), shutdown_delay(config));
     let load = Arc::new(LoadShedder::new(LoadLimits::from(limits)));
     let router = http::router_with(app, load, health);
     let router = serving.require_client_cert(router);

@@ -6,7 +6,6 @@ use crate::conversion_review::ConversionReviewError;
 use crate::deadline;
 use crate::load_shedding::{BufferedBody, LoadShedder, Overloaded};
 use crate::metrics::{RequestObserver, ReviewPath};
-use crate::readiness::Health;
 use crate::trace::{ReviewSpan, ReviewStep, ReviewTrace};
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -15,6 +14,7 @@ use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use lockkeeper_kube_support::health::Health;
 use std::sync::Arc;
 use tokio::time::Instant;
 

@@ -11,24 +11,19 @@
 //! There is no rule text here, and nothing here decides what is allowed.
 
 pub mod app_state;
-pub mod cert_rotation;
 pub mod http;
 pub mod listener;
 pub mod live_lookup;
 pub mod load_shedding;
 pub mod metrics;
 pub mod readiness;
-pub mod self_signed;
 pub mod stores;
-pub mod tls;
 
 mod admission_response;
 mod admission_review;
 mod conversion_review;
 mod deadline;
 mod duplicate_keys;
-mod error_chain;
 mod request_view;
 mod route;
 mod trace;
-mod watch_stream;

@@ -3,7 +3,6 @@
 //! `kubectl apply` of a PriorityClass and a Workload that uses it, in one file, sends the second
 //! before the watch has told of the first.
 
-use crate::error_chain::ErrorChain;
 use crate::metrics::{self, LookupCounters};
 use crate::request_view::{LookedUp, LookupKey, LookupResults};
 use futures_util::FutureExt;
@@ -13,6 +12,7 @@ use kube::{Api, Client};
 use lockkeeper_api::config::LimitSettings;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, ResourceFlavor};
+use lockkeeper_kube_support::error_chain::ErrorChain;
 use lockkeeper_policies::cluster_view::{Lookup, PriorityClassFacts};
 use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;

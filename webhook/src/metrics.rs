@@ -12,7 +12,7 @@ mod rule_hits;
 mod server;
 mod text_format;
 
-pub use server::{MetricsServerLimits, serve, serve_router};
+pub use server::serve;
 
 #[cfg(feature = "otel")]
 pub(crate) use labels::AdmissionOutcome;

@@ -2,7 +2,6 @@
 
 mod feed;
 mod foreign;
-mod slim_object;
 #[cfg(test)]
 mod tests;
 
@@ -17,12 +16,12 @@ use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::{Workload, labels};
+use lockkeeper_kube_support::slim_object::SlimObject;
 use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use slim_object::SlimObject;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};

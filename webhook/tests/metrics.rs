@@ -15,6 +15,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use lockkeeper_api::config::Config;
+use lockkeeper_kube_support::probe_server::ProbeServerLimits;
 use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
@@ -24,7 +25,7 @@ use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::{router, router_with};
 use lockkeeper_webhook::live_lookup::ObjectLookup;
 use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
-use lockkeeper_webhook::metrics::{self, CertificateProbe, MetricsServerLimits};
+use lockkeeper_webhook::metrics::{self, CertificateProbe};
 use lockkeeper_webhook::stores::StoreReadiness;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -319,7 +320,7 @@ async fn scrape(path: &str, accept: &str) -> String {
     let server = tokio::spawn(metrics::serve(
         tcp,
         app(&json!({})),
-        MetricsServerLimits::default(),
+        ProbeServerLimits::default(),
     ));
     let mut client = TcpStream::connect(address).await.unwrap();
     let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\nAccept: {accept}\r\n\r\n");
@@ -366,7 +367,7 @@ async fn metrics_server_serves_both_formats_only() {
 const SHORT: Duration = Duration::from_millis(200);
 
 /// A port for scrapers with these limits.
-async fn start_metrics_server(limits: MetricsServerLimits) -> SocketAddr {
+async fn start_metrics_server(limits: ProbeServerLimits) -> SocketAddr {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
     tokio::spawn(metrics::serve(tcp, app(&json!({})), limits));
@@ -375,15 +376,15 @@ async fn start_metrics_server(limits: MetricsServerLimits) -> SocketAddr {
 
 #[tokio::test]
 async fn slow_scraper_is_disconnected() {
-    let head_late = MetricsServerLimits {
+    let head_late = ProbeServerLimits {
         header_timeout: SHORT,
         connection_timeout: Duration::MAX,
-        ..MetricsServerLimits::default()
+        ..ProbeServerLimits::default()
     };
-    let all_late = MetricsServerLimits {
+    let all_late = ProbeServerLimits {
         header_timeout: Duration::from_hours(1),
         connection_timeout: SHORT,
-        ..MetricsServerLimits::default()
+        ..ProbeServerLimits::default()
     };
     for limits in [head_late, all_late] {
         let mut client = TcpStream::connect(start_metrics_server(limits).await)
@@ -399,9 +400,9 @@ async fn slow_scraper_is_disconnected() {
 
 #[tokio::test]
 async fn scraper_over_limit_waits_for_free_connection() {
-    let address = start_metrics_server(MetricsServerLimits {
+    let address = start_metrics_server(ProbeServerLimits {
         connections_max: 1,
-        ..MetricsServerLimits::default()
+        ..ProbeServerLimits::default()
     })
     .await;
     let mut first = TcpStream::connect(address).await.unwrap();

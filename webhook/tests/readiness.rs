@@ -13,9 +13,10 @@
 mod support;
 
 use hyper::StatusCode;
+use lockkeeper_certs::self_signed;
+use lockkeeper_kube_support::health::Health;
 use lockkeeper_webhook::listener::DrainReport;
-use lockkeeper_webhook::readiness::{Health, SelfCheck, SelfCheckError, SelfCheckTrust};
-use lockkeeper_webhook::self_signed;
+use lockkeeper_webhook::readiness::{SelfCheck, SelfCheckError, SelfCheckTrust};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use std::sync::Arc;

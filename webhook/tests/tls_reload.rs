@@ -24,10 +24,10 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use lockkeeper_api::config::MinimumTls;
-use lockkeeper_webhook::listener::{ConnectionLimits, serve};
-use lockkeeper_webhook::tls::{
+use lockkeeper_certs::tls::{
     CertificateStatus, ClientVerification, ServerTls, TlsError, TlsOptions, WatchMode,
 };
+use lockkeeper_webhook::listener::{ConnectionLimits, serve};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
 };

@@ -25,8 +25,8 @@ use frames::{
 };
 use hyper::{Request, StatusCode, Version};
 use lockkeeper_api::config::MinimumTls;
+use lockkeeper_certs::tls::TlsOptions;
 use lockkeeper_webhook::listener::{ConnectionLimits, DrainReport};
-use lockkeeper_webhook::tls::TlsOptions;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 use rustls::version::TLS12;

@@ -1,10 +1,10 @@
-//! Whatever a client presents as its certificate, the handshake ends, and only a certificate of the CA
-//! gets through. Anybody who reaches the port can send one.
+//! The handshake ends for every client certificate, and succeeds only for one signed by the CA. Any
+//! process that can reach the port can send one.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lockkeeper_webhook::bootstrap;
-use lockkeeper_webhook::tls::{ClientVerification, Serving, TlsOptions};
+use lockkeeper_certs::self_signed;
+use lockkeeper_certs::tls::{ClientVerification, ServerTls, TlsOptions};
 use rustls::client::ResolvesClientCert;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// A server that asks for certificates, what it is trusted by, and a key to sign with.
+/// A server that requires client certificates, the roots that trust it, and a key to sign with.
 struct Setup {
     server: Arc<ServerConfig>,
     roots: Arc<RootCertStore>,
@@ -30,10 +30,10 @@ static SETUP: LazyLock<Setup> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a folder");
     let directory = folder.path().join("tls");
     let names = ["localhost".to_owned()];
-    let files = bootstrap::ensure(&directory, &names, SystemTime::now()).expect("certificates");
+    let files = self_signed::ensure(&directory, &names, SystemTime::now()).expect("certificates");
     let clients = ClientVerification { ca: files.ca.clone(), names: vec!["api".to_owned()] };
     let options = TlsOptions::default();
-    let serving = Serving::load(&files.certificate, &files.key, &options, Some(&clients));
+    let serving = ServerTls::load(&files.certificate, &files.key, &options, Some(&clients));
     let mut roots = RootCertStore::empty();
     let ca = CertificateDer::from_pem_file(&files.ca).expect("a CA");
     roots.add(ca).expect("the CA is one");
@@ -76,29 +76,29 @@ fuzz_target!(|certificate: &[u8]| {
     assert!(is_good || !shakes_hands(&mut client, &mut server));
 });
 
-/// True if the server is satisfied with the client.
+/// Returns true if the handshake succeeds.
 fn shakes_hands(client: &mut ClientConnection, server: &mut ServerConnection) -> bool {
     while server.is_handshaking() {
         let mut sent = Vec::new();
-        client.write_tls(&mut sent).expect("a buffer takes all");
+        client.write_tls(&mut sent).expect("a buffer accepts every write");
         if sent.is_empty() {
             return false;
         }
         let mut sent = sent.as_slice();
         while !sent.is_empty() {
-            server.read_tls(&mut sent).expect("a buffer gives all");
+            server.read_tls(&mut sent).expect("a buffer returns every byte");
             if server.process_new_packets().is_err() {
                 return false;
             }
         }
         let mut answered = Vec::new();
         while server.wants_write() {
-            server.write_tls(&mut answered).expect("a buffer takes all");
+            server.write_tls(&mut answered).expect("a buffer accepts every write");
         }
         let mut answered = answered.as_slice();
         while !answered.is_empty() {
-            client.read_tls(&mut answered).expect("a buffer gives all");
-            client.process_new_packets().expect("the server is sound");
+            client.read_tls(&mut answered).expect("a buffer returns every byte");
+            client.process_new_packets().expect("the server sends valid messages");
         }
     }
     true

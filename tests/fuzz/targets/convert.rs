@@ -1,5 +1,5 @@
-//! Whatever is posted to be converted is answered: with an HTTP error, or with a review that carries the uid, and all of the
-//! objects or none. What was converted comes back the same, whoever wrote its annotations.
+//! Every conversion request gets a response: an HTTP error, or a review with the uid and all of the objects or none. An object
+//! that is converted and converted back is unchanged, even if its annotations were written by another client.
 #![no_main]
 
 #[path = "../../samples/reservation.rs"]
@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use libfuzzer_sys::fuzz_target;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
@@ -26,8 +26,8 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 static ROUTER: LazyLock<axum::Router> = LazyLock::new(|| {
-    let app = App::offline(Settings::default(), Index::default(), BODY_LIMIT_BYTES);
-    router(Arc::new(app.converting(reservation::converters())))
+    let app = AppState::offline(Settings::default(), Index::default(), BODY_LIMIT_BYTES);
+    router(Arc::new(app.with_converters(reservation::converters())))
 });
 
 fuzz_target!(|body: &[u8]| {
@@ -39,7 +39,7 @@ fuzz_target!(|body: &[u8]| {
         assert!(objects.is_empty() && response["result"]["message"].is_string());
         return;
     }
-    // What the webhook can read without this, it need not be sent by any API server.
+    // The webhook may decode input that serde_json does not; no API server sends it.
     let Ok(sent) = serde_json::from_slice::<Value>(body) else {
         return;
     };
@@ -48,12 +48,12 @@ fuzz_target!(|body: &[u8]| {
     };
     assert_eq!(sent.len(), objects.len());
     for (before, there) in sent.iter().zip(objects) {
-        comes_back(before, there);
+        check_round_trip(before, there);
     }
 });
 
-/// An object says the same when it is converted back, beside its annotations.
-fn comes_back(before: &Value, there: &Value) {
+/// Checks that an object is unchanged after a round trip, except for its annotations.
+fn check_round_trip(before: &Value, there: &Value) {
     let review = json!({
         "kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1",
         "request": {"uid": "u", "desiredAPIVersion": before["apiVersion"], "objects": [there]},
@@ -61,11 +61,11 @@ fn comes_back(before: &Value, there: &Value) {
     let response = convert(review.to_string().into_bytes()).expect("a review");
     let back = &response["convertedObjects"][0];
     assert!(back.is_object(), "{}", response["result"]);
-    assert_eq!(said(before), said(back), "by way of {there}");
+    assert_eq!(without_annotations(before), without_annotations(back), "converted to {there}");
 }
 
-/// An object without what a conversion may change.
-fn said(object: &Value) -> Value {
+/// Removes the annotations, which a conversion may change.
+fn without_annotations(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("annotations");

@@ -1,29 +1,29 @@
-//! Files that are no certificate, key or CA are refused, and the refusal does not repeat them.
+//! Files that are no certificate, key or CA are rejected, and the error does not contain their text.
 //!
 //! An input is a whole PEM file; or, when it begins with C or K, the DER of a certificate or a key,
-//! which is put into a section here: nobody finds base64 by chance.
+//! which is encoded here: a fuzzer rarely finds valid base64.
 #![no_main]
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use libfuzzer_sys::fuzz_target;
-use lockkeeper_webhook::bootstrap::{self, Files};
-use lockkeeper_webhook::tls::{ClientVerification, Serving, TlsOptions};
+use lockkeeper_certs::self_signed::{self, CertificatePaths};
+use lockkeeper_certs::tls::{ClientVerification, ServerTls, TlsOptions};
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// The longest refusal: two paths and a sentence, in bytes.
-const REFUSAL_BYTES_MAX: usize = 1_000;
+/// The longest error text: two paths and a sentence, in bytes.
+const ERROR_BYTES_MAX: usize = 1_000;
 
-/// A folder with a good pair.
-static GOOD: LazyLock<(TempDir, Files)> = LazyLock::new(|| {
+/// A folder with a valid certificate and key.
+static GOOD: LazyLock<(TempDir, CertificatePaths)> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a folder");
     let directory = folder.path().join("tls");
     let names = ["localhost".to_owned()];
-    let files = bootstrap::ensure(&directory, &names, SystemTime::now()).expect("certificates");
+    let files = self_signed::ensure(&directory, &names, SystemTime::now()).expect("certificates");
     (folder, files)
 });
 
@@ -37,12 +37,12 @@ fuzz_target!(|input: &[u8]| {
     check(&good.certificate, &good.key, Some(&file));
 });
 
-/// Loads these files. It may succeed: the file may hold a good pair.
+/// Loads these files. Success is possible: the input may be a valid certificate and key.
 fn check(certificate: &Path, key: &Path, ca: Option<&Path>) {
     let clients = ca.map(|ca| ClientVerification { ca: ca.to_owned(), names: Vec::new() });
-    let loaded = Serving::load(certificate, key, &TlsOptions::default(), clients.as_ref());
+    let loaded = ServerTls::load(certificate, key, &TlsOptions::default(), clients.as_ref());
     if let Err(error) = loaded {
-        assert!(error.to_string().len() < REFUSAL_BYTES_MAX, "{error}");
+        assert!(error.to_string().len() < ERROR_BYTES_MAX, "{error}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Whatever is posted is answered: with an HTTP error, or with a review that carries the uid. A patch
-//! is never given to an object that is refused, and one that was applied leaves nothing to fill in.
+//! Every request gets a response: an HTTP error, or a review with the uid. A rejected object never has
+//! a patch, and an object with its patch applied needs no further defaults.
 #![no_main]
 
 use axum::body::Body;
@@ -10,14 +10,14 @@ use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use json_patch::Patch;
 use libfuzzer_sys::fuzz_target;
+use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::world::PriorityClassFacts;
-use lockkeeper_webhook::app::App;
+use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
-use lockkeeper_webhook::live::Source;
-use lockkeeper_webhook::stores::Readiness;
+use lockkeeper_webhook::live_lookup::ObjectLookup;
+use lockkeeper_webhook::stores::StoreReadiness;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -33,25 +33,25 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 static ROUTER: LazyLock<axum::Router> = LazyLock::new(|| {
-    let index = Arc::new(RwLock::new(world()));
+    let index = Arc::new(RwLock::new(cluster()));
     let (settings, source) = (Settings::default(), Box::new(ApiServer));
-    let ready = Readiness::always();
-    let app = App::connected(settings, index, ready, source, BODY_LIMIT_BYTES);
+    let ready = StoreReadiness::always();
+    let app = AppState::connected(settings, index, ready, source, BODY_LIMIT_BYTES);
     router(Arc::new(app))
 });
 
-/// The classes that the seeds name.
-fn world() -> Index {
+/// The classes that the seeds refer to.
+fn cluster() -> Index {
     let mut index = Index::default();
     for kind in [IndexedKind::PriorityClass, IndexedKind::Workload, IndexedKind::Pod] {
-        index.declare_known(kind);
+        index.mark_complete(kind);
     }
     for (name, value) in [("low", 100), ("standard", 500), ("high", 1000)] {
         let class = json!({
             "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
             "metadata": {"name": name}, "value": value, "globalDefault": name == "standard",
         });
-        facts::observe(&mut index, &class).expect("a class");
+        facts::ingest(&mut index, &class).expect("a class");
     }
     index
 }
@@ -59,7 +59,7 @@ fn world() -> Index {
 /// An API server that has every class whose name begins with an f, and fails for those with a b.
 struct ApiServer;
 
-impl Source for ApiServer {
+impl ObjectLookup for ApiServer {
     fn priority_class<'a>(
         &'a self,
         name: &'a str,
@@ -74,8 +74,8 @@ impl Source for ApiServer {
     }
 }
 
-/// What of a review is looked at, in the order of the webhook's own type: a review may also be a
-/// list of its values. A `Value` would refuse what the webhook need not decode.
+/// The fields of a review that are checked, in the order of the webhook's own type: a review may also be a
+/// list of its values. `Value` would reject input that the webhook does not decode.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Sent {
@@ -106,14 +106,14 @@ fuzz_target!(|body: &[u8]| {
         assert!(allowed || response["patch"].is_null());
         assert!(path == "/mutate" || response["patch"].is_null());
         if let Some(patch) = response["patch"].as_str() {
-            nothing_is_left(body, patch);
+            check_patch_is_complete(body, patch);
         }
     }
 });
 
-/// With the patch applied, nothing more is filled in. A patch that does not fit is the API server's
-/// to refuse: then the object was a list where there must be a map.
-fn nothing_is_left(body: &[u8], patch: &str) {
+/// Checks that an object with the patch applied gets no second patch. A patch that does not apply is
+/// ignored: the object has a list where a map is required, and the API server rejects it.
+fn check_patch_is_complete(body: &[u8], patch: &str) {
     let patch = BASE64_STANDARD.decode(patch).expect("a patch is base64");
     let patch: Patch = serde_json::from_slice(&patch).expect("a patch is JSON");
     assert!(!patch.is_empty());

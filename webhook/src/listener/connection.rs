@@ -21,7 +21,7 @@ use tracing::debug;
 
 use super::requests::{self, ConnectionRequests, OpenRequest, TrackedBody};
 use super::{ConnectionLimits, ListenerState};
-use crate::tls;
+use lockkeeper_certs::tls;
 
 /// How long a server that closes waits for the first request of a new
 /// connection. Clients send again what an old connection failed to carry, but not

@@ -1,7 +1,7 @@
-//! A handshake with the own listener, as a client that trusts what it was given.
+//! A TLS handshake with the own listener, as a client that trusts the configured CA.
 
-use super::SelfCheckTrust;
-use crate::tls::{self, TlsError};
+use super::trust::SelfCheckTrust;
+use lockkeeper_certs::tls::{self, TlsError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
@@ -17,21 +17,21 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Why the server does not reach itself.
+/// Why a self-check failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelfCheckError {
     /// When the CA cannot be read.
     #[error(transparent)]
     Ca(#[from] TlsError),
-    /// When there is no CA to judge by.
+    /// When there is no CA to verify the certificate against.
     #[error("there is no CA yet")]
     NoCa,
-    /// When rustls can make nothing of the CA.
+    /// When rustls cannot use the CA.
     #[error("the CA cannot be used: {0}; make or mount it again")]
     InvalidCa(String),
     /// When nothing listens, or the handshake fails: with a certificate of another CA, for another
-    /// name, or out of date.
+    /// name, or expired.
     #[error("no handshake: {0}; is the certificate signed by the CA, for this name, and in date?")]
     Handshake(io::Error),
     /// When it takes too long.
@@ -39,7 +39,7 @@ pub enum SelfCheckError {
     Timeout(Duration),
 }
 
-/// Connects, shakes hands, and takes its leave.
+/// Connects, completes a handshake and closes the connection.
 pub(super) async fn connect(
     address: SocketAddr,
     name: ServerName<'static>,
@@ -53,7 +53,7 @@ pub(super) async fn connect(
         .connect(name, tcp)
         .await
         .map_err(SelfCheckError::Handshake)?;
-    // The handshake has shown all there is to see, whether the goodbye arrives or not.
+    // The handshake is the whole check; whether the close reaches the listener does not matter.
     let _ = stream.shutdown().await;
     Ok(())
 }
@@ -75,7 +75,7 @@ fn client_config(trust: &SelfCheckTrust) -> Result<ClientConfig, SelfCheckError>
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
-    // A resumed session would not look at the certificate.
+    // A resumed session would not verify the certificate.
     config.resumption = Resumption::disabled();
     Ok(config)
 }
@@ -94,7 +94,7 @@ fn ca_verifier(
         .map_err(|error| unusable(&error))
 }
 
-/// Takes any certificate, but only from who has its key.
+/// Accepts any certificate, but only from a peer that has its key.
 #[derive(Debug)]
 struct AcceptAnyCertificate(Arc<CryptoProvider>);
 

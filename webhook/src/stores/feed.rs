@@ -1,13 +1,13 @@
 //! From a watch into the index.
 
 use super::{Store, StoreReadiness};
-use crate::error_chain::ErrorChain;
-use crate::watch_stream::{
-    ABSENT_RETRY_SECONDS, is_kind_absent, restarting_watch, restarting_watch_if_installed,
-};
 use futures_util::{Stream, StreamExt};
 use kube::Resource;
 use kube::runtime::watcher::{Event, Result as WatchResult};
+use lockkeeper_kube_support::error_chain::ErrorChain;
+use lockkeeper_kube_support::watch_stream::{
+    ABSENT_RETRY_SECONDS, is_kind_absent, restarting_watch, restarting_watch_if_installed,
+};
 use lockkeeper_policies::cluster_view::ObjectName;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use lockkeeper_certs::self_signed;
+use lockkeeper_certs::tls::{TlsOptions, server_config};
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
 use lockkeeper_webhook::listener::{ConnectionLimits, serve};
-use lockkeeper_webhook::self_signed;
-use lockkeeper_webhook::tls::{TlsOptions, server_config};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;

@@ -1,0 +1,112 @@
+//! The Secret as it was read, and what is to be thought of it.
+
+use super::annotations::{RENEW_ANNOTATION, RENEW_CA};
+use super::contents::{SecretContents, SecretContentsError};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::ObjectMeta;
+use lockkeeper_api::config::NamespacedName;
+use std::sync::Arc;
+
+/// A Secret, or that there is none, and what is in it.
+pub(super) struct ObservedSecret {
+    secret: Option<Secret>,
+    contents: Result<Option<Arc<SecretContents>>, SecretContentsError>,
+}
+
+impl ObservedSecret {
+    /// Reads what the Secret holds. What is held already is not kept twice.
+    pub(super) fn new(secret: Option<Secret>, held: Option<&Arc<SecretContents>>) -> Self {
+        let data = secret.as_ref().and_then(|secret| secret.data.as_ref());
+        let contents = data.map_or(Ok(None), SecretContents::read);
+        let contents = contents.map(|contents| {
+            contents.map(|new| match held {
+                Some(held) if **held == new => Arc::clone(held),
+                _ => Arc::new(new),
+            })
+        });
+        Self { secret, contents }
+    }
+
+    /// The Secret itself.
+    pub(super) fn secret(&self) -> Option<&Secret> {
+        self.secret.as_ref()
+    }
+
+    /// What it holds, if that can be used.
+    pub(super) fn valid_contents(&self) -> Option<&Arc<SecretContents>> {
+        self.contents.as_ref().ok()?.as_ref()
+    }
+
+    /// Whether it holds what cannot be used.
+    pub(super) fn is_invalid(&self) -> bool {
+        self.contents.is_err()
+    }
+
+    /// Whether this is a later state of the same object. If the versions cannot be told apart it is
+    /// not; Kubernetes promises since 1.35 that they can.
+    pub(super) fn is_newer_than(&self, other: Option<&Secret>) -> bool {
+        let version = |metadata: &ObjectMeta| metadata.resource_version.as_ref()?.parse().ok();
+        let (Some(this), Some(other)) = (&self.secret, other) else {
+            return false;
+        };
+        let versions: (Option<u64>, Option<u64>) =
+            (version(&this.metadata), version(&other.metadata));
+        match versions {
+            (Some(a), Some(b)) => this.metadata.uid == other.metadata.uid && a > b,
+            _ => false,
+        }
+    }
+
+    /// Whether somebody asks for a new CA.
+    pub(super) fn requests_renewal(&self) -> bool {
+        let annotations = self.secret.as_ref();
+        let annotations = annotations.and_then(|secret| secret.metadata.annotations.as_ref());
+        let asked = annotations.and_then(|all| all.get(RENEW_ANNOTATION));
+        asked.is_some_and(|what| what == RENEW_CA)
+    }
+
+    /// What is wrong with it, and what to do about it. That there is nothing in it is a fault only
+    /// where something `is_held`.
+    pub(super) fn problem(&self, name: &NamespacedName, is_held: bool) -> Option<String> {
+        let error = match (&self.contents, &self.secret) {
+            (Err(error), _) => error,
+            (Ok(None), None) if is_held => return Some(format!("Secret {name} is gone")),
+            (Ok(None), Some(_)) if is_held => return Some(format!("Secret {name} was emptied")),
+            _ => return None,
+        };
+        let (namespace, secret) = (name.namespace(), name.name());
+        Some(format!(
+            "cannot use Secret {name}: {error}; put it right, or remove what it holds, and a new CA \
+             is made: kubectl -n {namespace} patch secret {secret} --type=merge -p '{{\"data\":null}}'"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(version: &str, uid: &str) -> Secret {
+        let mut secret = Secret::default();
+        secret.metadata.resource_version = Some(version.to_owned());
+        secret.metadata.uid = Some(uid.to_owned());
+        secret
+    }
+
+    #[track_caller]
+    fn check(version: &str, other: &Secret, expected: bool) {
+        let seen = ObservedSecret::new(Some(secret(version, "a")), None);
+        assert_eq!(seen.is_newer_than(Some(other)), expected);
+    }
+
+    #[test]
+    fn newer_resource_version_of_same_object_wins() {
+        check("10", &secret("9", "a"), true);
+        check("9", &secret("10", "a"), false);
+        check("9", &secret("9", "a"), false);
+        check("10", &secret("9", "made again"), false);
+        check("x", &secret("9", "a"), false);
+        assert!(!ObservedSecret::new(Some(secret("9", "a")), None).is_newer_than(None));
+        assert!(!ObservedSecret::new(None, None).is_newer_than(Some(&secret("9", "a"))));
+    }
+}

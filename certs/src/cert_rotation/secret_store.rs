@@ -1,0 +1,178 @@
+//! What is asked of the API server. No request waits for long, and none is trusted to have failed:
+//! whatever comes back, the object is read again.
+
+use super::annotations::RENEW_ANNOTATION;
+use super::contents::SecretContents;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject};
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use lockkeeper_api::config::{InjectionKind, NamespacedName};
+use lockkeeper_kube_support::error_chain::ErrorChain;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Longest for one request, in seconds.
+const REQUEST_TIMEOUT_S: u64 = 10;
+
+/// Who has written a field, for `kubectl get --show-managed-fields`.
+const FIELD_MANAGER: &str = "lockkeeper";
+
+/// A Secret with a certificate and its key (`kubernetes.io/tls`).
+const SECRET_TYPE: &str = "kubernetes.io/tls";
+
+/// Why a request came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StoreError {
+    /// Somebody else was first, or the object is gone: read again.
+    Conflict,
+    /// The account may not.
+    Forbidden(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// The Secret at the API server.
+pub(super) struct SecretStore {
+    secrets: Api<Secret>,
+    name: String,
+}
+
+impl SecretStore {
+    pub(super) fn new(client: &Client, secret: &NamespacedName) -> Self {
+        Self {
+            secrets: Api::namespaced(client.clone(), secret.namespace()),
+            name: secret.name().to_owned(),
+        }
+    }
+
+    pub(super) fn api(&self) -> Api<Secret> {
+        self.secrets.clone()
+    }
+
+    /// The Secret as it is at this moment; `None` if there is none.
+    pub(super) async fn read(&self) -> Result<Option<Secret>, StoreError> {
+        with_timeout(self.secrets.get_opt(&self.name)).await
+    }
+
+    /// Makes the Secret with these contents, if there is none.
+    pub(super) async fn create(&self, contents: &SecretContents) -> Result<Secret, StoreError> {
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some(self.name.clone()),
+                ..ObjectMeta::default()
+            },
+            data: Some(contents.data()),
+            type_: Some(SECRET_TYPE.to_owned()),
+            ..Secret::default()
+        };
+        let by = PostParams {
+            field_manager: Some(FIELD_MANAGER.to_owned()),
+            ..PostParams::default()
+        };
+        with_timeout(self.secrets.create(&by, &secret)).await
+    }
+
+    /// Writes these contents into the Secret if it still is `before`. The wish for a new CA goes
+    /// away with it if it `is_granted`.
+    pub(super) async fn replace(
+        &self,
+        before: &Secret,
+        contents: &SecretContents,
+        is_granted: bool,
+    ) -> Result<Secret, StoreError> {
+        let mut metadata = json!({"resourceVersion": before.metadata.resource_version});
+        if is_granted && let Some(metadata) = metadata.as_object_mut() {
+            let annotations = json!({RENEW_ANNOTATION: null});
+            metadata.insert("annotations".to_owned(), annotations);
+        }
+        let patch = Patch::Merge(json!({"metadata": metadata, "data": contents.data()}));
+        with_timeout(self.secrets.patch(&self.name, &patch_params(), &patch)).await
+    }
+}
+
+/// The objects of one kind that get a bundle.
+pub(super) fn injection_api(client: &Client, kind: InjectionKind) -> Api<DynamicObject> {
+    let resource = match kind {
+        InjectionKind::ValidatingWebhookConfiguration => {
+            ApiResource::erase::<ValidatingWebhookConfiguration>(&())
+        }
+        InjectionKind::MutatingWebhookConfiguration => {
+            ApiResource::erase::<MutatingWebhookConfiguration>(&())
+        }
+        InjectionKind::CustomResourceDefinition => {
+            ApiResource::erase::<CustomResourceDefinition>(&())
+        }
+    };
+    Api::all_with(client.clone(), &resource)
+}
+
+/// Reads one of them; `None` if it does not exist.
+pub(super) async fn read_target(
+    api: &Api<DynamicObject>,
+    name: &str,
+) -> Result<Option<DynamicObject>, StoreError> {
+    with_timeout(api.get_opt(name)).await
+}
+
+/// Changes one of them, if it still has the version in the patch.
+pub(super) async fn patch_target(
+    api: &Api<DynamicObject>,
+    name: &str,
+    patch: Value,
+) -> Result<DynamicObject, StoreError> {
+    with_timeout(api.patch(name, &patch_params(), &Patch::Merge(patch))).await
+}
+
+fn patch_params() -> PatchParams {
+    PatchParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
+}
+
+async fn with_timeout<T>(
+    answer: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, StoreError> {
+    let limit = Duration::from_secs(REQUEST_TIMEOUT_S);
+    match timeout(limit, answer).await {
+        Ok(Ok(object)) => Ok(object),
+        Ok(Err(kube::Error::Api(status)))
+            if status.is_conflict() || status.is_already_exists() || status.is_not_found() =>
+        {
+            Err(StoreError::Conflict)
+        }
+        Ok(Err(kube::Error::Api(status))) if status.is_forbidden() => {
+            Err(StoreError::Forbidden(status.message))
+        }
+        Ok(Err(error)) => Err(StoreError::Failed(error_reason(&error))),
+        Err(_) => Err(StoreError::Failed(format!(
+            "no answer within {REQUEST_TIMEOUT_S} s"
+        ))),
+    }
+}
+
+/// Why a watch broke.
+pub(super) fn watch_reason(error: &watcher::Error) -> String {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => error_reason(error),
+        error => ErrorChain(error).to_string(),
+    }
+}
+
+/// What to tell of an error. What a response holds is not told: it may be keys.
+fn error_reason(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        kube::Error::SerdeError(_) => "the answer is not what was asked for".to_owned(),
+        error => ErrorChain(error).to_string(),
+    }
+}

@@ -1,0 +1,260 @@
+//! Certificates of clients: which CA and which names are accepted.
+
+use super::error::TlsError;
+use super::pem_files::read_certificates;
+use super::provider::provider;
+use super::reload::Reloadable;
+use super::status::CertificateStatus;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
+    SignatureScheme,
+};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use tracing::info;
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+/// The most of a refused client's name that is logged, in characters.
+const LOGGED_NAME_CHARS_MAX: usize = 64;
+
+/// Whose certificates are accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientVerification {
+    /// The PEM file of the CA, or of several, such as during a rotation.
+    pub ca: PathBuf,
+    /// A certificate must have one of these as a DNS name or as the common name of
+    /// its subject. If there are none, every certificate of the CA is accepted.
+    pub names: Vec<String>,
+}
+
+/// Verifies certificates of clients, by a CA that can be replaced. A client may
+/// come without one; the paths that need one are guarded elsewhere.
+#[derive(Debug)]
+pub(super) struct ClientAuth {
+    ca: PathBuf,
+    names: Vec<String>,
+    client_ca: RwLock<Arc<ClientCa>>,
+    status: CertificateStatus,
+}
+
+/// What the file of the CA held, and the verifier made of it.
+#[derive(Debug)]
+struct ClientCa {
+    certificates: Vec<CertificateDer<'static>>,
+    verifier: Arc<dyn ClientCertVerifier>,
+}
+
+impl ClientAuth {
+    pub(super) fn load(
+        client: &ClientVerification,
+        status: &CertificateStatus,
+    ) -> Result<Self, TlsError> {
+        let certificates = read_certificates(&client.ca)?;
+        let authority = build_client_ca(certificates, &client.ca)?;
+        Ok(Self {
+            ca: client.ca.clone(),
+            names: client.names.clone(),
+            client_ca: RwLock::new(Arc::new(authority)),
+            status: status.clone(),
+        })
+    }
+
+    fn current_ca(&self) -> Arc<ClientCa> {
+        let current = self
+            .client_ca
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+
+    /// True if the certificate has a name that is accepted.
+    fn has_accepted_name(&self, certificate: &CertificateDer<'_>) -> bool {
+        if self.names.is_empty() {
+            return true;
+        }
+        let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
+            return false;
+        };
+        let accepts = |same: fn(&str, &str) -> bool, name: &str| {
+            self.names.iter().any(|accepted| same(accepted, name))
+        };
+        dns_names(&certificate).any(|name| accepts(str::eq_ignore_ascii_case, name))
+            || common_names(&certificate).any(|name| accepts(|a, b| a == b, name))
+    }
+
+    /// Counts and logs a refusal. The text is ours: rustls' own may quote bytes.
+    fn reject(&self, certificate: &CertificateDer<'_>, reason: &'static str) {
+        self.status.count_rejected_client();
+        let claimed_name = claimed_name(certificate);
+        info!(?claimed_name, reason, "refused a client");
+    }
+
+    /// Passes a result on; a failure is a refusal.
+    fn check_signature(
+        &self,
+        certificate: &CertificateDer<'_>,
+        result: Result<HandshakeSignatureValid, Error>,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        result.inspect_err(|_| {
+            self.reject(certificate, "it does not hold the key of its certificate");
+        })
+    }
+}
+
+impl Reloadable for ClientAuth {
+    fn name(&self) -> &'static str {
+        "CA of the clients"
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        vec![self.ca.clone()]
+    }
+
+    fn refresh(&self) -> Result<bool, TlsError> {
+        let certificates = read_certificates(&self.ca)?;
+        if certificates == self.current_ca().certificates {
+            return Ok(false);
+        }
+        let new = build_client_ca(certificates, &self.ca)?;
+        let mut current = self
+            .client_ca
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(new);
+        Ok(true)
+    }
+}
+
+/// The verifier that trusts these certificates and nothing else.
+fn build_client_ca(
+    certificates: Vec<CertificateDer<'static>>,
+    path: &Path,
+) -> Result<ClientCa, TlsError> {
+    let bad = || TlsError::InvalidCa { path: path.into() };
+    let mut roots = RootCertStore::empty();
+    for certificate in &certificates {
+        roots.add(certificate.clone()).map_err(|_| bad())?;
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
+        .build()
+        .map_err(|_| bad())?;
+    Ok(ClientCa {
+        certificates,
+        verifier,
+    })
+}
+
+impl ClientCertVerifier for ClientAuth {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    /// None. A client that goes by them sends no certificate when it finds the names
+    /// of a CA that was replaced in the meantime.
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let assertion = self
+            .current_ca()
+            .verifier
+            .verify_client_cert(end_entity, intermediates, now)
+            .inspect_err(|error| self.reject(end_entity, rejection_reason(error)))?;
+        if !self.has_accepted_name(end_entity) {
+            self.reject(
+                end_entity,
+                "it has none of the names that --client-name accepts",
+            );
+            return Err(CertificateError::ApplicationVerificationFailure.into());
+        }
+        Ok(assertion)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let verifier = &self.current_ca().verifier;
+        self.check_signature(cert, verifier.verify_tls12_signature(message, cert, dss))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let verifier = &self.current_ca().verifier;
+        self.check_signature(cert, verifier.verify_tls13_signature(message, cert, dss))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.current_ca().verifier.supported_verify_schemes()
+    }
+}
+
+/// Why a certificate is not accepted.
+fn rejection_reason(error: &Error) -> &'static str {
+    let Error::InvalidCertificate(error) = error else {
+        return "its certificate cannot be verified";
+    };
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has expired"
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet"
+        }
+        CertificateError::UnknownIssuer => "its certificate is not of the CA of --client-ca",
+        CertificateError::BadSignature => "its certificate has a bad signature",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "its certificate is not for clients (extended key usage)"
+        }
+        CertificateError::BadEncoding => "its certificate cannot be read",
+        _ => "its certificate cannot be verified",
+    }
+}
+
+/// The name that a certificate says it is for; it may not be true.
+fn claimed_name(certificate: &CertificateDer<'_>) -> String {
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
+        return String::new();
+    };
+    let name = common_names(&certificate)
+        .chain(dns_names(&certificate))
+        .next()
+        .unwrap_or_default();
+    name.chars().take(LOGGED_NAME_CHARS_MAX).collect()
+}
+
+fn common_names<'a>(certificate: &'a X509Certificate<'_>) -> impl Iterator<Item = &'a str> {
+    certificate
+        .subject()
+        .iter_common_name()
+        .filter_map(|name| name.as_str().ok())
+}
+
+fn dns_names<'a>(certificate: &'a X509Certificate<'_>) -> impl Iterator<Item = &'a str> {
+    certificate
+        .subject_alternative_name()
+        .ok()
+        .flatten()
+        .into_iter()
+        .flat_map(|extension| &extension.value.general_names)
+        .filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(*name),
+            _ => None,
+        })
+}

@@ -1,14 +1,14 @@
-//! The admission review as it is sent.
+//! The admission review that the API server sends.
 //!
-//! The embedded objects stay borrowed from the body: they are decoded once, straight into their
-//! types, when it is known which ones they are.
+//! The embedded objects stay borrowed from the body: they are decoded once, into the type that the
+//! request's kind selects.
 
 use lockkeeper_policies::rule::Operation;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// The API version of reviews that is spoken.
+/// The supported API version of reviews.
 pub(crate) const API_VERSION: &str = "admission.k8s.io/v1";
 
 /// An `AdmissionReview` with a request.
@@ -21,8 +21,8 @@ pub(crate) struct AdmissionReview<'a> {
     pub(crate) request: Option<AdmissionRequest<'a>>,
 }
 
-/// The request of a review. Everything is optional here, so that the answer to an incomplete one
-/// can still say what is missing.
+/// The request of a review. Every field is optional, so that the response to an incomplete request can
+/// name the missing field.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AdmissionRequest<'a> {
@@ -57,7 +57,28 @@ pub(crate) struct RequestKind<'a> {
 }
 
 impl AdmissionRequest<'_> {
-    /// The operation; `None` for those that no rule runs on, such as CONNECT.
+    /// Returns a copy without the embedded objects, which borrows nothing.
+    pub(crate) fn without_objects(&self) -> AdmissionRequest<'static> {
+        fn owned(text: &Cow<'_, str>) -> Cow<'static, str> {
+            Cow::Owned(text.clone().into_owned())
+        }
+        AdmissionRequest {
+            uid: owned(&self.uid),
+            kind: RequestKind {
+                group: owned(&self.kind.group),
+                version: owned(&self.kind.version),
+                name: owned(&self.kind.name),
+            },
+            sub_resource: self.sub_resource.as_ref().map(owned),
+            name: owned(&self.name),
+            namespace: owned(&self.namespace),
+            operation: owned(&self.operation),
+            object: None,
+            old_object: None,
+        }
+    }
+
+    /// Returns the operation; `None` for those that no rule applies to, such as CONNECT.
     pub(crate) fn operation(&self) -> Option<Operation> {
         [Operation::Create, Operation::Update, Operation::Delete]
             .into_iter()
@@ -65,21 +86,21 @@ impl AdmissionRequest<'_> {
     }
 }
 
-/// A review that cannot be answered as a review: there is no uid to answer to.
+/// Why a body gets no review as its response: it has no uid that the response could carry.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AdmissionReviewError {
-    /// The body is not JSON, or not an object of this shape.
+    /// The body is not JSON, or not an AdmissionReview.
     #[error("the body is not an AdmissionReview: {0}")]
     Malformed(#[from] serde_json::Error),
     /// The review has no request.
-    #[error("the AdmissionReview has no request; this server answers requests of {API_VERSION}")]
+    #[error("the AdmissionReview has no request; this server supports {API_VERSION}")]
     NoRequest,
     /// The request has no uid.
-    #[error("request.uid is missing; without it no answer can be matched to the request")]
+    #[error("request.uid is missing; without it no response can be matched to the request")]
     NoUid,
 }
 
-/// Decodes the envelope.
+/// Decodes the review without its embedded objects.
 pub(crate) fn decode(
     body: &[u8],
 ) -> Result<(AdmissionReview<'_>, AdmissionRequest<'_>), AdmissionReviewError> {
@@ -101,20 +122,20 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn refused(body: &[u8], part: &str) {
+    fn check_error(body: &[u8], part: &str) {
         let error = decode(body).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 
     #[test]
     fn decode_error_names_missing_part() {
-        refused(b"", "EOF");
-        refused(br#"{"request": {"uid": "#, "EOF");
-        refused(b"[]", "no request");
-        refused(b"{}", "no request");
-        refused(br#"{"request": null}"#, "no request");
-        refused(br#"{"request": {}}"#, "request.uid");
-        refused(
+        check_error(b"", "EOF");
+        check_error(br#"{"request": {"uid": "#, "EOF");
+        check_error(b"[]", "no request");
+        check_error(b"{}", "no request");
+        check_error(br#"{"request": null}"#, "no request");
+        check_error(br#"{"request": {}}"#, "request.uid");
+        check_error(
             b"{\"request\": {\"uid\": \"\xff\"}}",
             "not an AdmissionReview",
         );

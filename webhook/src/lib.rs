@@ -25,5 +25,6 @@ mod conversion_review;
 mod deadline;
 mod duplicate_keys;
 mod request_view;
+mod review_context;
 mod route;
 mod trace;

@@ -1,6 +1,7 @@
 //! Reading a body, within all limits.
 
-use super::{HandlerState, HttpError};
+use super::error::HttpError;
+use super::handler_state::HandlerState;
 use crate::load_shedding::BufferedBody;
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};

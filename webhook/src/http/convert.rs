@@ -1,6 +1,9 @@
 //! One conversion review, from its bytes to its answer.
 
-use super::{HandlerState, HttpError, ReceivedReview, offload};
+use super::error::HttpError;
+use super::handler_state::HandlerState;
+use super::offload;
+use super::received::ReceivedReview;
 use crate::conversion_review::{
     self, ConversionFailure, ConversionRequest, ConversionReviewError, ConvertedObjects,
 };

@@ -1,6 +1,6 @@
 //! Where the work on a body is done.
 
-use super::HandlerState;
+use super::handler_state::HandlerState;
 use crate::trace::{ReviewStep, ReviewTrace};
 use std::panic::resume_unwind;
 use tokio::time::{Instant, timeout_at};

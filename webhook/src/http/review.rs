@@ -1,11 +1,15 @@
-//! One review, from its bytes to its answer.
+//! One admission review, from its bytes to its response.
 
-use super::{HandlerState, HttpError, ReceivedReview, offload};
+use super::error::HttpError;
+use super::handler_state::HandlerState;
+use super::offload;
+use super::received::ReceivedReview;
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::{self, AdmissionRequest, AdmissionReview, AdmissionReviewError};
 use crate::deadline::{self, timeout_response};
 use crate::request_view::LookupResults;
-use crate::route::{ReviewContext, ReviewOutcome, Route, has_user_rules, validate_by_users};
+use crate::review_context::{Retry, ReviewContext, ReviewOutcome};
+use crate::route::{Route, has_user_rules, validate_user_rules};
 use crate::trace::ReviewStep;
 use axum::body::Bytes;
 use lockkeeper_api::GROUP;
@@ -13,14 +17,14 @@ use lockkeeper_policies::settings::Settings;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Which of the two questions about an object is asked.
+/// The endpoint that a review was sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Endpoint {
     Validate,
     Mutate,
 }
 
-/// What is to be done.
+/// A review and the settings that it is evaluated with.
 pub(super) struct ReviewTask {
     received: ReceivedReview,
     settings: Arc<Settings>,
@@ -28,7 +32,7 @@ pub(super) struct ReviewTask {
 }
 
 impl ReviewTask {
-    /// A review is judged by the settings that are in force when it has arrived.
+    /// Takes the settings once, so that a reload does not change them between evaluation and retry.
     pub(super) fn new(received: ReceivedReview, endpoint: Endpoint) -> Self {
         Self {
             settings: received.app.current_settings(),
@@ -37,93 +41,102 @@ impl ReviewTask {
         }
     }
 
-    /// Judges; asks the API server for what the stores missed, and judges again.
+    /// Evaluates the review. If the stores missed an object that a rule needs, looks it up at the API
+    /// server and evaluates the rules again.
     pub(super) async fn run(self, server: &HandlerState) -> Result<Bytes, HttpError> {
-        let work = Arc::new(self);
-        if Instant::now() >= work.received.deadline {
-            return work.timeout_response();
+        let task = Arc::new(self);
+        let deadline = task.received.deadline;
+        if Instant::now() >= deadline {
+            return task.timeout_response();
         }
-        let Some(judged) =
-            Self::evaluate_before(&work, server, LookupResults::new(), work.received.deadline)
-                .await?
-        else {
-            return work.timeout_response();
+        let evaluation = Arc::clone(&task);
+        let evaluate = move || evaluation.evaluate();
+        let outcome = task.run_before(server, deadline, evaluate).await;
+        let Some(outcome) = outcome.transpose()? else {
+            return task.timeout_response();
         };
-        let judged = match &work.received.app.live_lookup {
-            Some(live) if !judged.missed_lookups.is_empty() => {
-                let lookup = work.received.trace.begin(ReviewStep::Lookup);
-                let fetched = live
-                    .fetch(judged.missed_lookups, work.received.deadline)
-                    .await;
-                lookup.end_with_lookups(&fetched);
-                // The API server may have taken all the time there was.
+        let response = match (&task.received.app.live_lookup, outcome.retry) {
+            (Some(live), Some(retry)) => {
+                let lookup = task.received.trace.begin(ReviewStep::Lookup);
+                let results = live.fetch(retry.missed_lookups.clone(), deadline).await;
+                lookup.end_with_lookups(&results);
+                // The lookups may have used up the time until the deadline, so the retry gets a later one.
                 let reserve = &server.load.limits().reserve;
-                let deadline =
-                    deadline::for_retry(work.received.started, work.received.deadline, reserve);
-                match Self::evaluate_before(&work, server, fetched, deadline).await? {
-                    Some(judged) => judged,
-                    // What the stores missed may exist: the first answer does not count.
-                    None => return work.timeout_response(),
+                let deadline = deadline::for_retry(task.received.started, deadline, reserve);
+                let evaluation = Arc::clone(&task);
+                let evaluate = move || evaluation.evaluate_again(&retry, &results);
+                match task.run_before(server, deadline, evaluate).await {
+                    Some(response) => response,
+                    // The missed object may exist, so the first response must not be sent.
+                    None => return task.timeout_response(),
                 }
             }
-            _ => judged,
+            _ => outcome.response,
         };
-        let bytes = judged.response.encode().map_err(HttpError::Encoding)?;
+        let bytes = response.encode().map_err(HttpError::Encoding)?;
         Ok(bytes.into())
     }
 
-    /// Judges once; `None` when that was not done in time.
-    async fn evaluate_before(
-        work: &Arc<Self>,
+    /// Runs `evaluate`; `None` if it did not finish before the deadline.
+    async fn run_before<T: Send + 'static>(
+        &self,
         server: &HandlerState,
-        fetched: LookupResults,
         deadline: Instant,
-    ) -> Result<Option<ReviewOutcome>, HttpError> {
-        let (trace, bytes) = (&work.received.trace, work.received.body.bytes().len());
-        let judging = Arc::clone(work);
-        let judge = move || judging.evaluate(&fetched);
-        let judged = offload::run_inline_or_blocking(server, trace, bytes, deadline, judge).await;
-        Ok(judged.transpose()?)
+        evaluate: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (trace, bytes) = (&self.received.trace, self.received.body.bytes().len());
+        offload::run_inline_or_blocking(server, trace, bytes, deadline, evaluate).await
     }
 
-    fn evaluate(&self, fetched: &LookupResults) -> Result<ReviewOutcome, AdmissionReviewError> {
+    /// Decodes the review and evaluates it with the objects in the stores.
+    fn evaluate(&self) -> Result<ReviewOutcome, AdmissionReviewError> {
         let envelope = self.received.trace.begin(ReviewStep::Envelope);
         let (review, request) = admission_review::decode(self.received.body.bytes())?;
         envelope.end();
-        let basis = ReviewContext {
+        let no_results = LookupResults::new();
+        let context = self.context(&no_results);
+        let outcome = evaluate_at_endpoint(&context, self.endpoint, &review, &request);
+        if outcome.retry.is_none() || self.received.app.live_lookup.is_none() {
+            self.record(&request, &outcome.response);
+        }
+        Ok(outcome)
+    }
+
+    /// Evaluates the rules again, on the objects that [`Self::evaluate`] decoded.
+    fn evaluate_again(&self, retry: &Retry, results: &LookupResults) -> AdmissionResponse {
+        let response = retry.evaluate(&self.context(results));
+        self.record(retry.request(), &response);
+        response
+    }
+
+    fn context<'a>(&'a self, lookup_results: &'a LookupResults) -> ReviewContext<'a> {
+        ReviewContext {
             trace: &self.received.trace,
             settings: &self.settings,
             index: &self.received.app.index,
-            lookup_results: fetched,
-        };
-        let judged = review_at_endpoint(&basis, self.endpoint, &review, &request);
-        let is_last = judged.missed_lookups.is_empty()
-            || self.received.app.live_lookup.is_none()
-            || !fetched.is_empty();
-        if is_last {
-            self.received
-                .observer
-                .record_review(&request, &judged.response);
-            self.received
-                .trace
-                .record_review(&request, &judged.response);
-            self.log(&request, &judged.response);
+            lookup_results,
         }
-        Ok(judged)
     }
 
-    /// The time is over, and what was checked does not count.
+    /// Counts, traces and logs the response that is sent.
+    fn record(&self, request: &AdmissionRequest<'_>, response: &AdmissionResponse) {
+        self.received.observer.record_review(request, response);
+        self.received.trace.record_review(request, response);
+        self.log(request, response);
+    }
+
+    /// Rejects with 504. The result of an evaluation that is still running is dropped.
     fn timeout_response(&self) -> Result<Bytes, HttpError> {
         let uid = timeout_response::find_uid(self.received.body.bytes())
             .ok_or(AdmissionReviewError::NoUid)?;
         let waited = self.received.started.elapsed();
         self.received.trace.record_timeout(&uid);
-        tracing::warn!(%uid, endpoint = ?self.endpoint, "the rules were not done in time");
+        tracing::warn!(%uid, endpoint = ?self.endpoint, "review timed out");
         Ok(timeout_response::encode(&uid, waited).into())
     }
 
-    /// Names what was judged, never what it holds.
-    fn log(&self, request: &AdmissionRequest<'_>, answer: &AdmissionResponse) {
+    /// Logs the identity of the object, never its content: it may be a secret.
+    fn log(&self, request: &AdmissionRequest<'_>, response: &AdmissionResponse) {
         let duration_ms = self.received.started.elapsed().as_secs_f64() * 1e3;
         macro_rules! event {
             ($level:ident, $text:literal) => {
@@ -134,13 +147,13 @@ impl ReviewTask {
                     name = %request.name,
                     operation = %request.operation,
                     endpoint = ?self.endpoint,
-                    rules = answer.denied_by(),
+                    rules = response.denied_by(),
                     duration_ms,
                     $text
                 )
             };
         }
-        if answer.allowed() {
+        if response.allowed() {
             event!(debug, "allowed");
         } else {
             event!(info, "denied");
@@ -148,16 +161,16 @@ impl ReviewTask {
     }
 }
 
-fn review_at_endpoint(
-    basis: &ReviewContext<'_>,
-    question: Endpoint,
+fn evaluate_at_endpoint(
+    context: &ReviewContext<'_>,
+    endpoint: Endpoint,
     review: &AdmissionReview<'_>,
     request: &AdmissionRequest<'_>,
 ) -> ReviewOutcome {
     let version = review.api_version.as_deref().unwrap_or_default();
     if version != admission_review::API_VERSION {
-        let spoken = admission_review::API_VERSION;
-        let message = format!("apiVersion {version:?} is not spoken here; send {spoken}");
+        let supported = admission_review::API_VERSION;
+        let message = format!("unsupported apiVersion {version:?}; send {supported}");
         return AdmissionResponse::bad_request(&request.uid, message).into();
     }
     let has_subresource = request
@@ -165,33 +178,34 @@ fn review_at_endpoint(
         .as_ref()
         .is_some_and(|name| !name.is_empty());
     let Some(operation) = request.operation().filter(|_| !has_subresource) else {
-        // Rules are about whole objects that are made, changed or deleted.
+        // Rules apply to whole objects that are created, updated or deleted.
         return AdmissionResponse::allow(&request.uid).into();
     };
-    match (Route::find(request), question) {
-        (Some(route), Endpoint::Validate) => (route.validate)(basis, request, operation),
-        (Some(route), Endpoint::Mutate) => (route.mutate)(basis, request, operation),
-        (None, _) if has_user_rules(basis, request) => match question {
-            Endpoint::Validate => validate_by_users(basis, request, operation),
+    match (Route::find(request), endpoint) {
+        (Some(route), Endpoint::Validate) => (route.validate)(context, request, operation),
+        (Some(route), Endpoint::Mutate) => (route.mutate)(context, request, operation),
+        (None, _) if has_user_rules(context, request) => match endpoint {
+            Endpoint::Validate => validate_user_rules(context, request, operation),
             Endpoint::Mutate => AdmissionResponse::allow(&request.uid).into(),
         },
         (None, _) => unknown_kind(request).into(),
     }
 }
 
-/// A kind that no rule is about. One of another group passes: somebody registered more than needed.
-/// One of our own group is of a version or kind that this build does not know, and must not pass
-/// unguarded.
+/// The response for a kind without rules. One of another group is allowed with a warning: the webhook
+/// configuration sends too much. One of lockkeeper's group is of a version or kind that this build does
+/// not support, and is rejected, since nothing would validate it.
 fn unknown_kind(request: &AdmissionRequest<'_>) -> AdmissionResponse {
     let kind = &request.kind;
-    let what = format!("{}/{} {}", kind.group, kind.version, kind.name);
+    let full_name = format!("{}/{} {}", kind.group, kind.version, kind.name);
     if kind.group == GROUP {
-        let message = format!("{what} is not known to this version of lockkeeper; upgrade it");
+        let message =
+            format!("{full_name} is not supported by this version of lockkeeper; upgrade it");
         return AdmissionResponse::bad_request(&request.uid, message);
     }
-    let mut answer = AdmissionResponse::allow(&request.uid);
-    answer.warn(format!(
-        "lockkeeper has no rule for {what}; do not register it"
+    let mut response = AdmissionResponse::allow(&request.uid);
+    response.warn(format!(
+        "lockkeeper has no rule for {full_name}; do not register it"
     ));
-    answer
+    response
 }

@@ -1,10 +1,11 @@
-//! The rules that users wrote. They see objects as they are sent, not as types; where none is about a kind,
-//! nothing is decoded for them.
+//! Evaluates user rules. They get objects as JSON, not as types; nothing is decoded for a kind without
+//! user rules.
 
-use super::{ReviewContext, ReviewOutcome, duplicate_key, missing_object, request_identity};
+use super::decode::{duplicate_key, missing_object, request_identity};
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::{AdmissionRequest, RequestKind};
 use crate::duplicate_keys::{self, DecodeError};
+use crate::review_context::{ReviewContext, ReviewOutcome};
 use crate::trace::ReviewStep;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict};
 use lockkeeper_policies::rule::{Change, Operation};
@@ -12,19 +13,23 @@ use lockkeeper_policies::user_rules::{self, KindName};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Adds what the rules of users find. An answer is an error when the request makes no sense.
-pub(super) fn run_user_rules(
-    basis: &ReviewContext<'_>,
+/// The objects of a request as JSON.
+pub(super) struct UserRuleObjects {
+    old: Option<Value>,
+    new: Option<Value>,
+}
+
+/// Decodes the objects of the request as JSON; `None` if no user rule applies to its kind. `Err` is the
+/// response to an invalid request.
+pub(super) fn decode_user_rule_objects(
+    context: &ReviewContext<'_>,
     request: &AdmissionRequest<'_>,
     operation: Operation,
-    verdict: &mut Verdict,
-) -> Result<(), Box<AdmissionResponse>> {
-    if !has_user_rules(basis, request) {
-        return Ok(());
+) -> Result<Option<UserRuleObjects>, Box<AdmissionResponse>> {
+    if !has_user_rules(context, request) {
+        return Ok(None);
     }
-    let rules = &basis.settings.user_rules;
-    let kind = kind_name(&request.kind);
-    let decoding = basis.trace.begin(ReviewStep::Decode);
+    let decoding = context.trace.begin(ReviewStep::Decode);
     let decode = |raw: Option<&RawValue>, field: &str| {
         let raw = raw.ok_or_else(|| missing_object(request, operation, field))?;
         decode_value(raw, request, field)
@@ -38,40 +43,53 @@ pub(super) fn run_user_rules(
         Operation::Create | Operation::Update => Some(decode(request.object, "object")?),
     };
     decoding.end();
-    let subject = match (&old, &new) {
+    Ok(Some(UserRuleObjects { old, new }))
+}
+
+/// Adds the findings of the user rules to the verdict.
+pub(super) fn run_user_rules(
+    context: &ReviewContext<'_>,
+    request: &AdmissionRequest<'_>,
+    objects: &UserRuleObjects,
+    verdict: &mut Verdict,
+) {
+    let subject = match (&objects.old, &objects.new) {
         (None, Some(new)) => ReviewSubject::Create(new),
         (Some(old), Some(new)) => ReviewSubject::Update(Change { old, new }),
         (Some(old), None) => ReviewSubject::Delete(old),
-        (None, None) => return Ok(()),
+        (None, None) => return,
     };
-    let _rules = basis.trace.begin(ReviewStep::Rules);
-    user_rules::review(rules, kind, &subject, basis.settings, verdict);
-    Ok(())
+    let _span = context.trace.begin(ReviewStep::Rules);
+    let rules = &context.settings.user_rules;
+    let kind = kind_name(&request.kind);
+    user_rules::review(rules, kind, &subject, context.settings, verdict);
 }
 
-/// Whether any rule of a user is about the kind of a request.
-pub(crate) fn has_user_rules(basis: &ReviewContext<'_>, request: &AdmissionRequest<'_>) -> bool {
-    let rules = &basis.settings.user_rules;
+/// Returns true if a user rule applies to the kind of the request.
+pub(crate) fn has_user_rules(context: &ReviewContext<'_>, request: &AdmissionRequest<'_>) -> bool {
+    let rules = &context.settings.user_rules;
     !rules.is_empty() && rules.for_kind(kind_name(&request.kind)).next().is_some()
 }
 
-/// Judges an object of a kind that has no type here.
-pub(crate) fn validate(
-    basis: &ReviewContext<'_>,
+/// Validates an object of a kind that has only user rules.
+pub(crate) fn validate_user_rules(
+    context: &ReviewContext<'_>,
     request: &AdmissionRequest<'_>,
     operation: Operation,
 ) -> ReviewOutcome {
     let mut verdict = Verdict::default();
-    match run_user_rules(basis, request, operation, &mut verdict) {
-        Ok(()) => {
+    match decode_user_rule_objects(context, request, operation) {
+        Ok(objects) => {
+            if let Some(objects) = &objects {
+                run_user_rules(context, request, objects, &mut verdict);
+            }
             AdmissionResponse::from_verdict(&request.uid, request_identity(request), &verdict)
                 .into()
         }
-        Err(answer) => (*answer).into(),
+        Err(response) => (*response).into(),
     }
 }
 
-/// The kind of a request.
 fn kind_name<'a>(kind: &'a RequestKind<'a>) -> KindName<'a> {
     KindName {
         group: &kind.group,
@@ -85,10 +103,10 @@ fn decode_value(
     request: &AdmissionRequest<'_>,
     field: &str,
 ) -> Result<Value, Box<AdmissionResponse>> {
-    duplicate_keys::from_str(raw.get()).map_err(|fault| match fault {
+    duplicate_keys::from_str(raw.get()).map_err(|error| match error {
         DecodeError::DuplicateKey(key) => duplicate_key(request, field, &key),
         DecodeError::Json(error) => {
-            let message = format!("request.{field} cannot be read: {error}");
+            let message = format!("request.{field} cannot be decoded: {error}");
             Box::new(AdmissionResponse::bad_request(&request.uid, message))
         }
     })

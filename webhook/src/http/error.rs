@@ -1,0 +1,65 @@
+//! Requests that get an HTTP error instead of a review.
+
+use crate::admission_review::AdmissionReviewError;
+use crate::conversion_review::ConversionReviewError;
+use crate::load_shedding::Overloaded;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+
+/// Why a request gets an HTTP error instead of a review.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HttpError {
+    /// Too many requests or bytes are in flight.
+    #[error(transparent)]
+    Overloaded(#[from] Overloaded),
+    /// The content type is not JSON.
+    #[error("the content type is {0:?}; send application/json")]
+    ContentType(String),
+    /// The body is larger than the limit.
+    #[error("the body is larger than the limit of {0} bytes")]
+    TooLarge(usize),
+    /// The client sent the body too slowly, or stopped sending.
+    #[error("the body did not arrive in time")]
+    BodyTimeout,
+    /// The connection broke.
+    #[error("the body could not be read: {0}")]
+    ConnectionBroken(String),
+    /// The body has no admission request.
+    #[error(transparent)]
+    AdmissionReview(#[from] AdmissionReviewError),
+    /// The body has no objects to convert.
+    #[error(transparent)]
+    ConversionReview(#[from] ConversionReviewError),
+    /// The response cannot be encoded as JSON.
+    #[error("the response could not be encoded: {0}")]
+    Encoding(serde_json::Error),
+}
+
+impl HttpError {
+    pub(super) fn code(&self) -> StatusCode {
+        match self {
+            Self::Overloaded(_) => StatusCode::TOO_MANY_REQUESTS,
+            Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::ConnectionBroken(_) | Self::AdmissionReview(_) | Self::ConversionReview(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::Encoding(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for HttpError {
+    fn into_response(self) -> Response {
+        let (code, text) = (self.code(), format!("{self}\n"));
+        if let Self::Overloaded(overload) = &self {
+            // Not logged here: the load shedder logs overload at most once a second.
+            let headers = [(RETRY_AFTER, HeaderValue::from(overload.retry_after_seconds))];
+            return (code, headers, text).into_response();
+        }
+        tracing::info!(code = code.as_u16(), reason = %self, "rejected a request");
+        (code, text).into_response()
+    }
+}

@@ -1,0 +1,30 @@
+//! The state shared by all handlers.
+
+use crate::app_state::AppState;
+use crate::load_shedding::LoadShedder;
+use axum::http::header::CONNECTION;
+use axum::http::{HeaderValue, Version};
+use axum::response::Response;
+use lockkeeper_kube_support::health::Health;
+use std::sync::Arc;
+
+/// The state shared by all handlers.
+#[derive(Clone)]
+pub(super) struct HandlerState {
+    pub(super) app: Arc<AppState>,
+    pub(super) load: Arc<LoadShedder>,
+    pub(super) health: Arc<Health>,
+}
+
+impl HandlerState {
+    /// Adds `Connection: close` to an HTTP/1.1 response while the server shuts down. Closing an idle
+    /// connection may lose a request that is on its way, which no client retries; after a response there
+    /// is none. HTTP/2 has GOAWAY for this.
+    pub(super) fn close_if_stopping(&self, version: Version, mut response: Response) -> Response {
+        if version < Version::HTTP_2 && self.health.is_stopping() {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        response
+    }
+}

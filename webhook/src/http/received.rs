@@ -1,0 +1,18 @@
+//! A review that has been read from the connection.
+
+use crate::app_state::AppState;
+use crate::load_shedding::BufferedBody;
+use crate::metrics::RequestObserver;
+use crate::trace::ReviewTrace;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// A review that has been read. It owns its bytes, so that any thread can evaluate it.
+pub(super) struct ReceivedReview {
+    pub(super) app: Arc<AppState>,
+    pub(super) observer: RequestObserver,
+    pub(super) trace: ReviewTrace,
+    pub(super) body: BufferedBody,
+    pub(super) started: Instant,
+    pub(super) deadline: Instant,
+}

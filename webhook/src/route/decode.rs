@@ -1,0 +1,183 @@
+//! Decodes the objects of a request into their type.
+
+use crate::admission_response::{AdmissionResponse, ObjectIdentity};
+use crate::admission_review::AdmissionRequest;
+use crate::duplicate_keys::{self, DecodeError};
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_policies::decode_error::reason;
+use lockkeeper_policies::engine::{ReviewSubject, Verdict};
+use lockkeeper_policies::finding::{Finding, quoted};
+use lockkeeper_policies::rule::{Change, Operation};
+use lockkeeper_policies::validated_kind::ValidatedKind;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// The decoded objects of a request.
+pub(super) enum DecodedObjects<T> {
+    Create(T),
+    Update { old: T, new: T },
+    Delete(T),
+}
+
+impl<T> DecodedObjects<T> {
+    pub(super) fn subject(&self) -> ReviewSubject<'_, T> {
+        match self {
+            Self::Create(object) => ReviewSubject::Create(object),
+            Self::Update { old, new } => ReviewSubject::Update(Change { old, new }),
+            Self::Delete(object) => ReviewSubject::Delete(object),
+        }
+    }
+}
+
+impl<T: ValidatedKind> DecodedObjects<T> {
+    /// Returns the identity for messages, with the name of the object, or its `generateName`.
+    pub(super) fn identity<'a>(&'a self, request: &'a AdmissionRequest<'a>) -> ObjectIdentity<'a> {
+        let object = match self {
+            Self::Create(object) | Self::Delete(object) => object,
+            Self::Update { new, .. } => new,
+        };
+        let metadata = object.meta();
+        let name = metadata
+            .name
+            .as_deref()
+            .or(metadata.generate_name.as_deref());
+        ObjectIdentity {
+            name: name.unwrap_or(&request.name),
+            ..request_identity(request)
+        }
+    }
+}
+
+/// Decodes the objects that the operation has. `Err` is the response for a request that is not evaluated.
+pub(super) fn decode<T: ValidatedKind>(
+    request: &AdmissionRequest<'_>,
+    operation: Operation,
+) -> Result<DecodedObjects<T>, Box<AdmissionResponse>> {
+    let missing = |field: &str| missing_object(request, operation, field);
+    if operation == Operation::Delete {
+        let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
+        return match decode_typed(raw) {
+            Ok(object) => Ok(DecodedObjects::Delete(object)),
+            Err(ObjectDecodeError::DuplicateKey(key)) => {
+                Err(duplicate_key(request, "oldObject", &key))
+            }
+            // Every stored object may be deleted, so rules run only if it decodes.
+            Err(ObjectDecodeError::TypeMismatch(finding)) => {
+                let mut response = AdmissionResponse::allow(&request.uid);
+                response.warn(format!(
+                    "not checked: the stored object does not decode: {finding}"
+                ));
+                Err(Box::new(response))
+            }
+        };
+    }
+    let raw = request.object.ok_or_else(|| missing("object"))?;
+    let new = match decode_typed::<T>(raw) {
+        Ok(new) => new,
+        Err(ObjectDecodeError::DuplicateKey(key)) => {
+            return Err(duplicate_key(request, "object", &key));
+        }
+        Err(ObjectDecodeError::TypeMismatch(finding)) => {
+            return Err(Box::new(type_error::<T>(request, finding)));
+        }
+    };
+    if operation == Operation::Create {
+        return Ok(DecodedObjects::Create(new));
+    }
+    let raw = request.old_object.ok_or_else(|| missing("oldObject"))?;
+    match decode_typed(raw) {
+        Ok(old) => Ok(DecodedObjects::Update { old, new }),
+        Err(ObjectDecodeError::DuplicateKey(key)) => Err(duplicate_key(request, "oldObject", &key)),
+        // Without the stored object there is no ratcheting: the new one is validated like a created one.
+        Err(ObjectDecodeError::TypeMismatch(_)) => Ok(DecodedObjects::Create(new)),
+    }
+}
+
+/// Rejects a request without a required object.
+pub(super) fn missing_object(
+    request: &AdmissionRequest<'_>,
+    operation: Operation,
+    field: &str,
+) -> Box<AdmissionResponse> {
+    let message = format!(
+        "request.{field} is null, which {} must not have",
+        operation.as_str()
+    );
+    Box::new(AdmissionResponse::bad_request(&request.uid, message))
+}
+
+/// Rejects a request with an object that has a duplicate key, since it is undefined which value would be
+/// stored.
+pub(super) fn duplicate_key(
+    request: &AdmissionRequest<'_>,
+    field: &str,
+    key: &str,
+) -> Box<AdmissionResponse> {
+    let key = quoted(key);
+    let message =
+        format!("request.{field} has the duplicate key {key}; an API server sends each key once");
+    Box::new(AdmissionResponse::bad_request(&request.uid, message))
+}
+
+/// Rejects an object that does not decode, unless the stored one has the same error: then the update did
+/// not cause it, and a finalizer can still be removed. An object of another project is allowed, since it
+/// may have a newer schema than this build.
+fn type_error<T: ValidatedKind>(
+    request: &AdmissionRequest<'_>,
+    finding: Finding,
+) -> AdmissionResponse {
+    let stored = request
+        .old_object
+        .and_then(|raw| decode_typed::<T>(raw).err());
+    let is_pre_existing =
+        matches!(stored, Some(ObjectDecodeError::TypeMismatch(stored)) if stored == finding);
+    if is_pre_existing || !T::OWN {
+        let mut response = AdmissionResponse::allow(&request.uid);
+        response.warn(format!("not checked: {finding}"));
+        return response;
+    }
+    let verdict = Verdict {
+        denials: vec![finding],
+        ..Verdict::default()
+    };
+    AdmissionResponse::from_verdict(&request.uid, request_identity(request), &verdict)
+}
+
+/// Why an object does not decode into its type.
+enum ObjectDecodeError {
+    /// It has this duplicate key.
+    DuplicateKey(String),
+    /// A field has the wrong type.
+    TypeMismatch(Finding),
+}
+
+/// Decodes an object.
+fn decode_typed<T: ValidatedKind>(raw: &RawValue) -> Result<T, ObjectDecodeError> {
+    duplicate_keys::from_str(raw.get()).map_err(|error| match error {
+        DecodeError::DuplicateKey(key) => ObjectDecodeError::DuplicateKey(key),
+        DecodeError::Json(error) => {
+            ObjectDecodeError::TypeMismatch(locate_type_error::<T>(raw, &error))
+        }
+    })
+}
+
+/// Returns the finding for a type error, with its path. The path is tracked only in this second pass, so
+/// that valid objects have no cost for it.
+fn locate_type_error<T: ValidatedKind>(raw: &RawValue, first: &serde_json::Error) -> Finding {
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
+        Ok(_) => Finding::decode_error(FieldPath::default(), None, &reason(first)),
+        Err(error) => {
+            let object = serde_json::from_str::<Value>(raw.get()).ok();
+            Finding::type_mismatch(FieldPath::default(), &error, object.as_ref())
+        }
+    }
+}
+
+pub(super) fn request_identity<'a>(request: &'a AdmissionRequest<'a>) -> ObjectIdentity<'a> {
+    ObjectIdentity {
+        group: &request.kind.group,
+        kind: &request.kind.name,
+        name: &request.name,
+    }
+}

@@ -6,7 +6,7 @@
 //! refused in the end: no single victim could have stayed.
 
 use super::cluster::JobCluster;
-use super::preempt::{NodeRequests, QuotaOveruse};
+use super::request::{NodeRequests, QuotaOveruse};
 use super::trace::{AssignBackFailure, JobStep};
 use crate::ids::{HostId, PodId};
 use crate::placement::{FreeResources, Overlay, Pod};

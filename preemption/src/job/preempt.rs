@@ -22,10 +22,11 @@ use super::in_flight::{BlockedReason, RoundsInFlight};
 use super::preemptibility::{Preemptibility, VictimAction};
 use super::quota::QuotaId;
 use super::quota_check::{QuotaCheck, check_quota};
+use super::request::{NodeRequests, QuotaOveruse};
 use super::resource_list::ResourceList;
 use super::simulated_removal::{SimulatedRemoval, is_candidate};
 use super::trace::{JobStep, RemovalReason};
-use crate::ids::{HostId, PodId, ResourceId, ShapeId};
+use crate::ids::{HostId, PodId, ShapeId};
 use crate::placement::{Overlay, Pod, Strategy, place};
 use crate::trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,16 +122,6 @@ pub fn plan_round(
     }
     .plan(rounds, job, now_s, trace);
     planned.map_or_else(JobOutcome::Rejected, JobOutcome::Preempt)
-}
-
-/// By node, the resources that pods of the job ask for there.
-pub(super) type NodeRequests = BTreeMap<HostId, BTreeSet<ResourceId>>;
-
-/// A quota that would pass its max, and what is used of it in the round.
-#[derive(Clone, Debug)]
-pub(super) struct QuotaOveruse {
-    pub(super) quota: QuotaId,
-    pub(super) used: ResourceList,
 }
 
 struct RoundPlanner<'a> {

@@ -1,8 +1,8 @@
 //! The nodes as they would be without those that may be taken.
 
 use super::cluster::{JobCluster, JobId, JobPod};
-use super::preempt::NodeRequests;
 use super::preemptibility::Preemptibility;
+use super::request::NodeRequests;
 use super::trace::{JobStep, RemovalReason};
 use crate::amount::Amount;
 use crate::ids::{HostId, PodId, ResourceId};

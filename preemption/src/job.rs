@@ -24,6 +24,7 @@ pub mod preempt;
 pub mod preemptibility;
 pub mod quota;
 pub mod quota_check;
+mod request;
 pub mod resource_list;
 pub mod revoke;
 pub mod runtime_quota;

@@ -1,67 +1,52 @@
-//! The cluster with its groups, budgets and units, kept up to date by events.
+//! The cluster with its groups, disruption budgets and units, updated by events.
 
 use super::disruption_budgets::DisruptionBudgets;
 use super::group::Groups;
-use super::importance::Importance;
-use super::membership::Membership;
-use super::reclaimable::ReclaimableIndex;
+use super::member::Member;
 use super::spec::{
     BudgetSpec, GangOptions, GroupKey, GroupSpec, MemberSpec, SchedulerCompatibility,
 };
-use super::unit::{Unit, UnitKey, full_name};
-use crate::ids::{BudgetId, GroupId, HostId, PodId, ShapeId, SymbolId, UnitId};
-use crate::placement::{Cluster, HostSpec, Pod, PodPreemption, Shape};
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use super::unit_table::UnitTable;
+use super::workloads::WorkloadView;
+use crate::ids::{BudgetId, GroupId, HostId, PodId, ResourceId, ShapeId, SymbolId, UnitId};
+use crate::placement::{Cluster, HostSpec, Pod, Shape};
+use std::collections::BTreeSet;
 
-/// A cluster, its groups and budgets, and what would be preempted as one. It changes by events: a pod costs the
-/// pods of its node and the logarithm of all, a group its pods, a budget all pods.
+/// A cluster with its groups, disruption budgets and preemption units. A pod event costs the pods of the node and a
+/// logarithm of all pods, a group event the pods of the group, a budget event all pods.
 #[derive(Clone, Debug)]
 pub struct GangCluster {
     pub(super) options: GangOptions,
     pub(super) cluster: Cluster,
     pub(super) groups: Groups,
     pub(super) budgets: DisruptionBudgets,
-    /// By pod.
-    pub(super) members: Vec<Membership>,
-    pub(super) units: Vec<Option<Unit>>,
-    /// Numbers of units that are gone, to be given again.
-    pub(super) free_unit_ids: Vec<UnitId>,
-    pub(super) unit_ids: BTreeMap<UnitKey, UnitId>,
-    pub(super) index: ReclaimableIndex,
-    /// How many units there are of each priority.
-    pub(super) priorities: BTreeMap<i32, usize>,
-    /// The units of which a budget protects a pod, the most important first.
-    pub(super) protected_units: BTreeSet<Importance>,
-    /// Pods that wait for a node they were nominated to.
+    /// By pod id.
+    pub(super) members: Vec<Member>,
+    pub(super) units: UnitTable,
+    /// Pending pods that are nominated to a node.
     pub(super) nominated: BTreeSet<PodId>,
 }
 
 impl GangCluster {
-    /// One without nodes.
+    /// An empty cluster.
     #[must_use]
     pub fn new(options: GangOptions) -> Self {
         let gates = options.gates;
-        let is_ours = options.compatibility == SchedulerCompatibility::Lockkeeper;
+        let is_lockkeeper = options.compatibility == SchedulerCompatibility::Lockkeeper;
         let mut groups = Groups::default();
-        groups.has_parents = is_ours || gates.composite_pod_group;
+        groups.has_parents = is_lockkeeper || gates.composite_pod_group;
         Self {
             options,
             cluster: Cluster::new(),
             groups,
             budgets: DisruptionBudgets::default(),
             members: Vec::new(),
-            units: Vec::new(),
-            free_unit_ids: Vec::new(),
-            unit_ids: BTreeMap::new(),
-            index: ReclaimableIndex::default(),
-            priorities: BTreeMap::new(),
-            protected_units: BTreeSet::new(),
+            units: UnitTable::default(),
             nominated: BTreeSet::new(),
         }
     }
 
-    /// What holds for every decision.
+    /// The options of every decision.
     #[must_use]
     pub const fn options(&self) -> &GangOptions {
         &self.options
@@ -73,55 +58,71 @@ impl GangCluster {
         &self.cluster
     }
 
-    /// The number of a word. See [`Cluster::word`].
-    pub fn symbol(&mut self, word: &str) -> SymbolId {
-        self.cluster.symbol(word)
+    /// The units of the running pods.
+    #[must_use]
+    pub const fn units(&self) -> &UnitTable {
+        &self.units
     }
 
-    /// The number of a resource. See [`Cluster::resource`].
-    pub fn resource(&mut self, name: &str) -> crate::ids::ResourceId {
+    /// Priorities and policies of pods and groups.
+    #[must_use]
+    pub fn workloads(&self) -> WorkloadView<'_> {
+        WorkloadView {
+            options: &self.options,
+            cluster: &self.cluster,
+            groups: &self.groups,
+            members: &self.members,
+        }
+    }
+
+    /// Interns a string. See [`Cluster::symbol`].
+    pub fn symbol(&mut self, text: &str) -> SymbolId {
+        self.cluster.symbol(text)
+    }
+
+    /// The id of a resource. See [`Cluster::resource`].
+    pub fn resource(&mut self, name: &str) -> ResourceId {
         self.cluster.resource(name)
     }
 
-    /// The number of a shape. See [`Cluster::shape`].
+    /// The id of a shape. See [`Cluster::shape`].
     pub fn shape(&mut self, shape: Shape) -> ShapeId {
         self.cluster.shape(shape)
     }
 
-    /// The number of a node, there or not. See [`Cluster::host_id`].
+    /// The id of a node, whether or not the node exists yet. See [`Cluster::host_id`].
     pub fn host_id(&mut self, name: &str) -> HostId {
         self.cluster.host_id(name)
     }
 
-    /// A node is there, or has changed.
+    /// Adds or updates a node.
     pub fn set_host(&mut self, spec: HostSpec<'_>) -> HostId {
         self.cluster.set_host(spec)
     }
 
-    /// A node is gone.
+    /// Removes a node.
     pub fn remove_host(&mut self, id: HostId) {
         self.cluster.remove_host(id);
     }
 
-    /// The number of a group, there or not.
+    /// The id of a group, whether or not the group exists yet.
     pub fn group_id(&mut self, key: GroupKey<'_>) -> GroupId {
         self.groups.intern(key)
     }
 
-    /// A group is there, or has changed.
+    /// Adds or updates a group.
     pub fn set_group(&mut self, spec: &GroupSpec<'_>) -> GroupId {
         let id = self.groups.intern(spec.key);
         self.with_pods_below(id, |it| it.groups.set(id, spec));
         id
     }
 
-    /// A group is gone. Its pods stay.
+    /// Removes a group. Its pods stay.
     pub fn remove_group(&mut self, id: GroupId) {
         self.with_pods_below(id, |it| it.groups.remove(id));
     }
 
-    /// A budget is there, or has changed. Of several that protect a pod, the one that was told first is charged
-    /// first.
+    /// Adds or updates a disruption budget. If several budgets protect a pod, the one added first is charged first.
     pub fn set_budget(&mut self, spec: BudgetSpec<'_>) -> BudgetId {
         let namespace = self.cluster.symbol(spec.namespace);
         let id = self.budgets.set(namespace, spec);
@@ -129,24 +130,24 @@ impl GangCluster {
         id
     }
 
-    /// A budget is gone.
+    /// Removes a disruption budget.
     pub fn remove_budget(&mut self, id: BudgetId) {
         self.budgets.remove(id);
         self.refresh_budgets();
     }
 
-    /// The name of a budget, with its namespace.
+    /// The name of a disruption budget, with its namespace.
     #[must_use]
     pub fn budget_name(&self, id: BudgetId) -> &str {
         self.budgets.name(id)
     }
 
-    /// A pod is there, or has changed.
+    /// Adds or updates a pod.
     pub fn set_pod(&mut self, spec: MemberSpec<'_>) -> PodId {
-        let known = self.cluster.pod_id(spec.pod.namespace, spec.pod.name);
-        if let Some(id) = known {
+        let existing = self.cluster.pod_id(spec.pod.namespace, spec.pod.name);
+        if let Some(id) = existing {
             self.detach(id);
-            self.remove_membership(id);
+            self.remove_member(id);
         }
         let id = self.cluster.set_pod(spec.pod);
         if let Some(group) = spec.group.and_then(|it| self.groups.get_mut(it)) {
@@ -154,16 +155,16 @@ impl GangCluster {
         }
         if self.members.len() <= id.index() {
             let len = id.index().saturating_add(1);
-            self.members.resize_with(len, Membership::default);
+            self.members.resize_with(len, Member::default);
         }
-        let protecting = self.budgets_protecting(id);
+        let budgets = budgets_protecting(&self.budgets, &self.cluster, id);
         if let Some(member) = self.members.get_mut(id.index()) {
-            *member = Membership {
+            *member = Member {
                 group: spec.group,
                 nominated: spec.nominated,
                 is_preempted: spec.is_preempted,
                 unit: None,
-                budgets: protecting,
+                budgets,
             };
         }
         let is_pending = self.cluster.pod(id).is_some_and(|it| it.host().is_none());
@@ -174,17 +175,17 @@ impl GangCluster {
         id
     }
 
-    /// A pod is gone.
+    /// Removes a pod.
     pub fn remove_pod(&mut self, id: PodId) {
         self.detach(id);
-        self.remove_membership(id);
+        self.remove_member(id);
         self.cluster.remove_pod(id);
     }
 
-    /// The group of a pod, there or not.
+    /// The name of a pod, with its namespace.
     #[must_use]
-    pub fn group_of(&self, pod: PodId) -> Option<GroupId> {
-        self.members.get(pod.index()).and_then(|it| it.group)
+    pub fn pod_name(&self, id: PodId) -> String {
+        self.workloads().pod_name(id)
     }
 
     /// The name of a group, with its namespace.
@@ -193,186 +194,134 @@ impl GangCluster {
         self.groups.get(id).map_or("", |it| &*it.name)
     }
 
-    /// The node that a pod was nominated to.
-    #[must_use]
-    pub fn nominated_host(&self, pod: PodId) -> Option<HostId> {
-        self.members.get(pod.index()).and_then(|it| it.nominated)
-    }
-
-    /// Whether a pod goes since the scheduler preempted it, and has not gone yet.
-    ///
-    /// Source: kube-scheduler v1.37, `PodTerminatingByPreemption`.
-    #[must_use]
-    pub fn is_terminating_by_preemption(&self, pod: PodId) -> bool {
-        let is_preempted = self.members.get(pod.index());
-        let is_terminating = self.cluster.pod(pod).is_some_and(Pod::is_terminating);
-        is_terminating && is_preempted.is_some_and(|it| it.is_preempted)
-    }
-
-    /// The priority that a pod, or the workload that it is of, is scheduled with: that of its topmost group, or
-    /// its own if it has none.
-    ///
-    /// Source: KEP-5710, Workload priorities; kube-scheduler v1.37, `GetPodPriority`.
-    #[must_use]
-    pub fn scheduling_priority(&self, pod: PodId) -> i32 {
-        let own = self.cluster.pod(pod).map_or(0, Pod::priority);
-        let root = self.root_of(pod);
-        root.map_or(own, |(_, it)| it.priority.unwrap_or_default())
-    }
-
-    /// The priority that a pod, or the workload that it is of, is preempted by. With
-    /// [`Compatibility::KubeScheduler`] it is the same as the other.
-    ///
-    /// Source: KEP-5710, Workload priorities.
-    #[must_use]
-    pub fn preemption_priority(&self, pod: PodId) -> i32 {
-        let scheduling = self.scheduling_priority(pod);
-        if self.options.compatibility == SchedulerCompatibility::KubeScheduler {
-            return scheduling;
-        }
-        let root = self.root_of(pod);
-        let given = root.and_then(|(_, it)| it.preemption_priority);
-        given.unwrap_or(scheduling)
-    }
-
-    /// The priority that a group is scheduled with: that of the topmost group.
-    #[must_use]
-    pub fn group_priority(&self, group: GroupId) -> i32 {
-        let root = self.groups.root(group);
-        root.and_then(|(_, it)| it.priority).unwrap_or_default()
-    }
-
-    /// The pods of a workload whose own priority is not the one it is scheduled with, in the order of their
-    /// numbers: what the condition `PodsNotMatchingPriority` says.
-    ///
-    /// Source: KEP-5710, Workload priorities, priority divergence.
-    #[must_use]
-    pub fn pods_not_matching_priority(&self, group: GroupId) -> Vec<PodId> {
-        let root = self.groups.root(group).map_or(group, |(id, _)| id);
-        let priority = self.group_priority(group);
-        let pods = self.groups.pods_below(root).into_iter();
-        pods.filter(|pod| {
-            let pod = self.cluster.pod(*pod);
-            pod.is_some_and(|it| it.priority() != priority)
-        })
-        .collect()
-    }
-
-    /// Whether a group preempts. Its topmost group says so itself, by its class; if it says nothing, any of its
-    /// pods that never does speaks for all.
-    ///
-    /// Source: KEP-5710, Workload priorities (`PriorityClass.preemptionPolicy` is the same for workloads as for
-    /// pods). kube-scheduler v1.37, `resolvePreemptionPolicy`: with its gate the group alone decides, without it
-    /// the pods alone.
-    #[must_use]
-    pub fn group_preemption_policy(&self, group: GroupId, pods: &[PodId]) -> PodPreemption {
-        let root = self.groups.root(group);
-        let given = root.and_then(|(_, it)| it.preemption);
-        let is_never = |pod: &PodId| {
-            let pod = self.cluster.pod(*pod);
-            pod.is_some_and(|it| it.preemption() == PodPreemption::Never)
-        };
-        let of_pods = || {
-            if pods.iter().any(is_never) {
-                return PodPreemption::Never;
-            }
-            PodPreemption::LowerPriority
-        };
-        match self.options.compatibility {
-            SchedulerCompatibility::Lockkeeper => given.unwrap_or_else(of_pods),
-            SchedulerCompatibility::KubeScheduler
-                if self.options.gates.pod_group_preemption_policy =>
-            {
-                given.unwrap_or_default()
-            }
-            SchedulerCompatibility::KubeScheduler => of_pods(),
-        }
-    }
-
-    /// A unit; none if its pods are gone.
-    #[must_use]
-    pub fn unit(&self, id: UnitId) -> Option<&Unit> {
-        self.units.get(id.index()).and_then(Option::as_ref)
-    }
-
-    /// The unit that a running pod is of.
-    #[must_use]
-    pub fn unit_of(&self, pod: PodId) -> Option<UnitId> {
-        self.members.get(pod.index()).and_then(|it| it.unit)
-    }
-
-    /// The units with pods on a node, by number.
-    #[must_use]
-    pub fn units_on(&self, host: HostId) -> BTreeSet<UnitId> {
-        let of_host = self.index.node(host).into_iter();
-        of_host.flat_map(|it| it.units(i32::MAX)).collect()
-    }
-
-    /// All units, by number.
-    pub fn units(&self) -> impl Iterator<Item = (UnitId, &Unit)> {
-        let all = self.units.iter().enumerate();
-        all.filter_map(|(at, unit)| Some((UnitId::of(at), unit.as_ref()?)))
-    }
-
-    /// For each of these units, in this order, how many of its pods cannot go without breaking a budget, and
-    /// the budgets.
+    /// For each of these units, in this order, the pods whose disruption violates a budget, each with that budget.
     #[must_use]
     pub fn budget_violations(&self, units: &[UnitId]) -> Vec<Vec<(PodId, BudgetId)>> {
-        let mut count = self.budgets.counter();
-        let broken = |unit: &UnitId| {
-            let mut breaks = Vec::new();
-            self.charge(&mut count, *unit, |pod, budget| breaks.push((pod, budget)));
-            breaks
+        let mut counter = self.budgets.counter();
+        let violations = |unit: &UnitId| {
+            let mut found = Vec::new();
+            if let Some(unit) = self.units.get(*unit) {
+                counter.charge_unit(unit, &self.members, |pod, budget| found.push((pod, budget)));
+            }
+            found
         };
-        units.iter().map(broken).collect()
+        units.iter().map(violations).collect()
     }
 
-    /// Counts that a unit goes: how many of its pods break a budget.
-    pub(super) fn charge(
-        &self,
-        count: &mut super::disruption_budgets::DisruptionCounter<'_>,
-        unit: UnitId,
-        mut breaks: impl FnMut(PodId, BudgetId),
-    ) -> usize {
-        let unit = self.unit(unit).filter(|it| it.protected_pods > 0);
-        let pods = unit.map_or(&[][..], |it| it.pods.as_slice()).iter();
-        let broken = pods.filter_map(|pod| {
-            let member = self.members.get(pod.index())?;
-            Some((*pod, count.charge(&member.budgets)?))
-        });
-        broken.map(|(pod, budget)| breaks(pod, budget)).count()
+    /// Recomputes the budgets of every pod: a changed selector may match any of them.
+    fn refresh_budgets(&mut self) {
+        let pods: Vec<PodId> = self.cluster.pods().map(|(id, _)| id).collect();
+        for id in pods {
+            let budgets = budgets_protecting(&self.budgets, &self.cluster, id);
+            let member = self.members.get(id.index());
+            if member.is_some_and(|it| it.budgets == budgets) {
+                continue;
+            }
+            self.detach(id);
+            if let Some(member) = self.members.get_mut(id.index()) {
+                member.budgets = budgets;
+            }
+            self.attach(id);
+        }
     }
 
-    /// Whether a budget protects anybody.
-    pub(super) fn has_protected_units(&self) -> bool {
-        !self.protected_units.is_empty()
+    /// Changes a group. Its pods leave their units for the change, since it may give them other units or priorities.
+    fn with_pods_below(&mut self, group: GroupId, change: impl FnOnce(&mut Self)) {
+        let pods = self.groups.pods_below(group);
+        for pod in &pods {
+            self.detach(*pod);
+        }
+        change(self);
+        for pod in &pods {
+            self.attach(*pod);
+        }
     }
 
-    /// Sorts units by importance, the most important first.
-    pub(super) fn sort_by_importance(&self, units: &mut [UnitId]) {
-        units.sort_unstable_by(|a, b| {
-            let both = self.unit(*a).zip(self.unit(*b));
-            both.map_or(Ordering::Equal, |(one, other)| one.compare(*a, other, *b))
-        });
+    /// Removes a pod from its group and from the nominated pods.
+    fn remove_member(&mut self, id: PodId) {
+        self.nominated.remove(&id);
+        let group = self.workloads().group_of(id);
+        if let Some(group) = group.and_then(|it| self.groups.get_mut(it)) {
+            group.pods.remove(&id);
+        }
     }
 
-    /// The priorities of units below one, the lowest first.
-    pub(super) fn priorities_below(&self, bound: i32) -> Vec<i32> {
-        self.priorities.range(..bound).map(|it| *it.0).collect()
-    }
-
-    /// The protected units of a lower priority, the most important first.
-    pub(super) fn protected_units_below(&self, bound: i32) -> impl Iterator<Item = &Importance> {
-        let all = self.protected_units.iter();
-        all.skip_while(move |it| it.priority.0 >= bound)
-    }
-
-    /// The name of a pod, with its namespace.
-    #[must_use]
-    pub fn pod_name(&self, id: PodId) -> String {
-        let Some(pod) = self.cluster.pod(id) else {
-            return String::new();
+    /// Adds a running pod to its unit, which is created if needed.
+    fn attach(&mut self, id: PodId) {
+        let Some(host) = self.cluster.pod(id).and_then(Pod::host) else {
+            return;
         };
-        full_name(self.cluster.symbols().text(pod.namespace()), pod.name())
+        let workloads = self.workloads();
+        let started_at_ns = workloads.started_at_ns(id);
+        let is_covered = workloads
+            .member(id)
+            .is_some_and(|it| !it.budgets.is_empty());
+        let (key, _) = workloads.unit_key(id);
+        let unit_id = match self.units.find(key) {
+            Some(unit_id) => unit_id,
+            None => {
+                let unit = workloads.new_unit(id);
+                self.units.insert(unit)
+            }
+        };
+        let cluster = &self.cluster;
+        let mut priority = 0;
+        self.units.update(unit_id, |unit| {
+            let sort_key = |pod: PodId| cluster.pod(pod).map(|it| (it.name(), pod));
+            let at = unit.pods.partition_point(|it| sort_key(*it) < sort_key(id));
+            unit.pods.insert(at, id);
+            unit.started_at_ns = unit.started_at_ns.min(started_at_ns);
+            unit.protected_pods = unit.protected_pods.saturating_add(usize::from(is_covered));
+            priority = unit.priority;
+        });
+        if let Some(member) = self.members.get_mut(id.index()) {
+            member.unit = Some(unit_id);
+        }
+        if let Some(node) = self.units.reclaimable.node_mut(host) {
+            node.insert(priority, unit_id, id);
+            node.rebuild_levels(|pod| self.cluster.requests(pod));
+        }
     }
+
+    /// Removes a running pod from its unit.
+    fn detach(&mut self, id: PodId) {
+        let member = self.members.get_mut(id.index());
+        let Some(unit_id) = member.and_then(|it| it.unit.take()) else {
+            return;
+        };
+        let workloads = WorkloadView {
+            options: &self.options,
+            cluster: &self.cluster,
+            groups: &self.groups,
+            members: &self.members,
+        };
+        let is_covered = workloads
+            .member(id)
+            .is_some_and(|it| !it.budgets.is_empty());
+        let mut priority = 0;
+        self.units.update(unit_id, |unit| {
+            unit.pods.retain(|it| *it != id);
+            unit.protected_pods = unit.protected_pods.saturating_sub(usize::from(is_covered));
+            let pods = unit.pods.iter();
+            let first = pods.map(|it| workloads.started_at_ns(*it)).min();
+            unit.started_at_ns = first.unwrap_or(i64::MAX);
+            priority = unit.priority;
+        });
+        let host = self.cluster.pod(id).and_then(Pod::host);
+        if let Some(node) = host.and_then(|it| self.units.reclaimable.node_mut(it)) {
+            node.remove(priority, unit_id, id);
+            node.rebuild_levels(|pod| self.cluster.requests(pod));
+        }
+    }
+}
+
+fn budgets_protecting(
+    budgets: &DisruptionBudgets,
+    cluster: &Cluster,
+    id: PodId,
+) -> Box<[BudgetId]> {
+    let pod = cluster.pod(id);
+    pod.map_or_else(Box::default, |pod| {
+        budgets.budgets_protecting(pod, cluster.symbols())
+    })
 }

@@ -1,7 +1,9 @@
-//! Disruption budgets: who is protected, and whose going would break one.
+//! Disruption budgets: which pods they protect, and which disruptions violate them.
 
+use super::member::Member;
 use super::spec::BudgetSpec;
-use crate::ids::{BudgetId, SymbolId};
+use super::unit::{Unit, full_name};
+use crate::ids::{BudgetId, PodId, SymbolId};
 use crate::placement::{Pod, Selector, SymbolTable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +15,7 @@ struct Budget {
     disrupted: BTreeSet<Arc<str>>,
 }
 
-/// All budgets, in the order in which they were first told.
+/// All budgets, in the order in which they were first added.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DisruptionBudgets {
     all: Vec<Option<Budget>>,
@@ -31,7 +33,7 @@ impl DisruptionBudgets {
             None => BudgetId::of(self.all.len()),
         };
         if self.ids.insert(key, id).is_none() {
-            let full = super::unit::full_name(spec.namespace, spec.name);
+            let full = full_name(spec.namespace, spec.name);
             self.all.push(None);
             self.names.push(full.into());
         }
@@ -57,11 +59,11 @@ impl DisruptionBudgets {
         self.names.get(id.index()).map_or("", |it| &**it)
     }
 
-    /// The budgets that protect a pod, in order. A pod without labels is never protected, and neither is one that
-    /// a budget has counted as disrupted already.
+    /// The budgets that protect a pod, by id. A pod without labels is never protected, nor is a pod that the budget
+    /// lists in `status.disruptedPods`.
     ///
     /// Source: kube-scheduler v1.37, `FilterVictimsWithPDBViolation`.
-    pub(super) fn budgets_protecting(&self, pod: &Pod, words: &SymbolTable) -> Box<[BudgetId]> {
+    pub(super) fn budgets_protecting(&self, pod: &Pod, symbols: &SymbolTable) -> Box<[BudgetId]> {
         if pod.labels().is_empty() {
             return Box::default();
         }
@@ -71,14 +73,14 @@ impl DisruptionBudgets {
             let budget = self.all.get(id.index()).and_then(Option::as_ref);
             budget.is_some_and(|it| {
                 !it.selector.is_empty()
-                    && it.selector.matches(pod.labels(), words)
+                    && it.selector.matches(pod.labels(), symbols)
                     && !it.disrupted.contains(pod.name())
             })
         };
         all.filter(protects).collect()
     }
 
-    /// Counts disruptions, from none.
+    /// A counter without any disruption.
     pub(super) const fn counter(&self) -> DisruptionCounter<'_> {
         DisruptionCounter {
             budgets: self,
@@ -87,18 +89,36 @@ impl DisruptionBudgets {
     }
 }
 
-/// How many disruptions have been counted.
+/// Counts the disruptions of each budget.
 pub(super) struct DisruptionCounter<'a> {
     budgets: &'a DisruptionBudgets,
     used: BTreeMap<BudgetId, i32>,
 }
 
 impl DisruptionCounter<'_> {
-    /// Another pod goes. Which budget that breaks, if it does; those after it are not charged then. What is
-    /// charged is never given back, also when the pod's unit is let off.
+    /// Charges the disruption of a unit to the budgets of its pods. Returns how many pods violate one, and reports
+    /// each with that budget.
+    pub(super) fn charge_unit(
+        &mut self,
+        unit: &Unit,
+        members: &[Member],
+        mut report: impl FnMut(PodId, BudgetId),
+    ) -> usize {
+        if unit.protected_pods == 0 {
+            return 0;
+        }
+        let violations = unit.pods.iter().filter_map(|pod| {
+            let member = members.get(pod.index())?;
+            Some((*pod, self.charge(&member.budgets)?))
+        });
+        violations.map(|(pod, budget)| report(pod, budget)).count()
+    }
+
+    /// Charges the disruption of one pod. Returns the first budget that it violates; later budgets are not charged
+    /// then. A charge is final, even if the pod's unit is reprieved.
     ///
     /// Source: kube-scheduler v1.37, `FilterVictimsWithPDBViolation`.
-    pub(super) fn charge(&mut self, protecting: &[BudgetId]) -> Option<BudgetId> {
+    fn charge(&mut self, protecting: &[BudgetId]) -> Option<BudgetId> {
         for id in protecting {
             let budget = self.budgets.all.get(id.index()).and_then(Option::as_ref);
             let allowed = budget.map_or(i32::MAX, |it| it.allowed);

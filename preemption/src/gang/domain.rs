@@ -1,24 +1,24 @@
-//! Domains: sets of nodes, in one of which a preemptor is put.
+//! Domains: sets of nodes that are searched together.
 
 use super::cluster::GangCluster;
 use crate::ids::{HostId, UnitId};
 
-/// A set of nodes. A pod is put on a single one; a gang into the whole cluster, until there is topology.
+/// A set of nodes. A single pod is placed on one node, a gang in the whole cluster, since there is no topology yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Domain {
     /// One node.
     Host(HostId),
-    /// All nodes that are there, by position and name.
+    /// All existing nodes, by position and name.
     Cluster(Vec<HostId>),
     /// Some nodes, in the order in which they are tried: a rack, a zone.
     Subset(Vec<HostId>),
 }
 
 impl Domain {
-    /// All nodes that are there.
+    /// The domain of all existing nodes.
     #[must_use]
-    pub fn whole_cluster(world: &GangCluster) -> Self {
-        Self::Cluster(world.cluster.hosts().collect())
+    pub fn whole_cluster(state: &GangCluster) -> Self {
+        Self::Cluster(state.cluster.hosts().collect())
     }
 
     /// Its nodes, in the order in which they are tried.
@@ -30,17 +30,20 @@ impl Domain {
         }
     }
 
-    /// The priorities of units with pods in it, below a bound; the lowest first.
-    pub(super) fn priorities_below(&self, world: &GangCluster, bound: i32) -> Vec<i32> {
+    /// The priorities below a bound of the units with pods in the domain, the lowest first.
+    pub(super) fn priorities_below(&self, state: &GangCluster, bound: i32) -> Vec<i32> {
         if let Self::Cluster(_) = self {
-            return world.priorities_below(bound);
+            return state.units.priorities_below(bound);
         }
-        let of_hosts = self.hosts().iter().filter_map(|it| world.index.node(*it));
+        let nodes = self
+            .hosts()
+            .iter()
+            .filter_map(|it| state.units.reclaimable.node(*it));
         let mut priorities = Vec::new();
-        for of_host in of_hosts {
-            priorities.extend(of_host.priorities_below(bound));
+        for node in nodes {
+            priorities.extend(node.priorities_below(bound));
         }
-        // Those of one node are in order.
+        // The priorities of a single node are sorted already.
         if let Self::Subset(_) = self {
             priorities.sort_unstable();
             priorities.dedup();
@@ -48,17 +51,18 @@ impl Domain {
         priorities
     }
 
-    /// The units of a lower priority with pods on some nodes, the most important first. It is asked for few nodes
-    /// only.
-    pub(super) fn units_below(world: &GangCluster, hosts: &[HostId], bound: i32) -> Vec<UnitId> {
-        let Some(most) = bound.checked_sub(1) else {
+    /// The units below a priority with pods on some nodes, the most important first. Meant for few nodes: it sorts.
+    pub(super) fn units_below(state: &GangCluster, hosts: &[HostId], bound: i32) -> Vec<UnitId> {
+        let Some(max_priority) = bound.checked_sub(1) else {
             return Vec::new();
         };
-        let of_hosts = hosts.iter().filter_map(|it| world.index.node(*it));
-        let mut units: Vec<UnitId> = of_hosts.flat_map(|it| it.units(most)).collect();
+        let nodes = hosts
+            .iter()
+            .filter_map(|it| state.units.reclaimable.node(*it));
+        let mut units: Vec<UnitId> = nodes.flat_map(|it| it.units(max_priority)).collect();
         units.sort_unstable();
         units.dedup();
-        world.sort_by_importance(&mut units);
+        state.units.sort_by_importance(&mut units);
         units
     }
 }

@@ -1,4 +1,4 @@
-//! Groups of pods, and what is above them.
+//! Pod groups and the groups above them.
 
 use super::spec::{DisruptionMode, GroupKey, GroupSpec, PreemptionUnitKind};
 use crate::ids::{GroupId, PodId};
@@ -6,17 +6,17 @@ use crate::placement::PodPreemption;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How many groups stand above each other at most (`WorkloadMaxTreeDepth` of Kubernetes' API). What is above is
-/// not looked at, so circles end too.
+/// The maximum depth of the group tree (`WorkloadMaxTreeDepth` of Kubernetes' API). Groups above it are ignored, which
+/// also ends cycles of parents.
 const DEPTH_MAX: usize = 4;
 
-/// A group.
+/// A pod group or a composite pod group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     pub(super) kind: PreemptionUnitKind,
-    /// With its namespace.
+    /// The name, with the namespace.
     pub(super) name: Arc<str>,
-    /// False for one that is only spoken of.
+    /// False for a group that is referenced but does not exist.
     is_present: bool,
     parent: Option<GroupId>,
     pub(super) mode: DisruptionMode,
@@ -38,7 +38,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The number of a group, there or not.
+    /// The id of a group, whether or not the group exists.
     pub(super) fn intern(&mut self, key: GroupKey<'_>) -> GroupId {
         let name: Arc<str> = super::unit::full_name(key.namespace, key.name).into();
         let full = (key.kind, Arc::clone(&name));
@@ -103,7 +103,7 @@ impl Groups {
         }
     }
 
-    /// The group and those above it, from below, as far as they are there.
+    /// The group and its ancestors, bottom-up, up to the first that does not exist.
     ///
     /// Source: kube-scheduler v1.37, `TraverseHierarchyUp`.
     pub(super) fn ancestors(&self, id: GroupId) -> impl Iterator<Item = (GroupId, &Group)> {
@@ -118,12 +118,12 @@ impl Groups {
         std::iter::successors(present(id), above).take(DEPTH_MAX)
     }
 
-    /// The topmost group that is there.
+    /// The topmost existing group.
     pub(super) fn root(&self, id: GroupId) -> Option<(GroupId, &Group)> {
         self.ancestors(id).last()
     }
 
-    /// The topmost group whose pods all go together, if there is one.
+    /// The topmost group that is disrupted as a whole, if there is one.
     ///
     /// Source: kube-scheduler v1.37, `getHighestAllAncestor`.
     pub(super) fn disruption_root(&self, id: GroupId) -> Option<(GroupId, &Group)> {
@@ -132,16 +132,16 @@ impl Groups {
             .last()
     }
 
-    /// All pods of a group and of those below it.
+    /// All pods of a group and of its descendants.
     pub(super) fn pods_below(&self, id: GroupId) -> BTreeSet<PodId> {
         let mut seen = BTreeSet::from([id]);
-        let mut left = vec![id];
+        let mut unvisited = vec![id];
         let mut pods = BTreeSet::new();
-        while let Some(group) = left.pop().and_then(|it| self.get(it)) {
+        while let Some(group) = unvisited.pop().and_then(|it| self.get(it)) {
             pods.extend(group.pods.iter().copied());
             for child in &group.children {
                 if seen.insert(*child) {
-                    left.push(*child);
+                    unvisited.push(*child);
                 }
             }
         }

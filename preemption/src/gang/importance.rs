@@ -1,38 +1,39 @@
-//! Who is more important.
+//! The order of units by importance.
 
 use super::spec::PreemptionUnitKind;
 use crate::ids::{PodId, UnitId};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// The place of a unit in the order of importance; the least is the most important. It is let off first.
+/// The importance of a unit; the least value is the most important. More important units are reprieved first.
 ///
-/// Higher priority, then workloads before single pods, then more pods, then who started earlier (one that has not
-/// started is the newest), then the name.
+/// Compared are the priority (higher first), workloads before single pods, the number of pods (more first), the start
+/// (earlier first; a pod that has not started is the newest), and the name.
 ///
-/// Source: KEP-5710, Preemption algorithm, says the first two; kube-scheduler v1.37, `MoreImportantVictim`, adds
-/// the next two. It leaves the rest to the order of its input, so what follows it takes ties in the order in which pods
-/// were told.
+/// Source: KEP-5710, Preemption algorithm, for the first two; kube-scheduler v1.37, `MoreImportantVictim`, for the next
+/// two. kube-scheduler leaves further ties to the order of its input; with its algorithm, ties are broken by the order
+/// in which pods were added.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Importance {
-    /// The priority that it is preempted by.
+    /// The preemption priority.
     pub priority: Reverse<i32>,
-    /// What it is.
+    /// The kind of the unit.
     pub kind: Reverse<PreemptionUnitKind>,
-    /// How many pods it has.
+    /// The number of pods.
     pub pods: Reverse<usize>,
-    /// When the first of them started, in nanoseconds since 1970.
+    /// When the first pod started, in nanoseconds since 1970.
     pub started_at_ns: i64,
-    /// With [`super::Compatibility::KubeScheduler`] the number of the first of its pods that was told, else 0.
+    /// With [`SchedulerCompatibility::KubeScheduler`](super::SchedulerCompatibility::KubeScheduler) the lowest id of its
+    /// pods, else 0.
     pub first_pod: PodId,
-    /// Its name, with its namespace.
+    /// The name of the unit, with its namespace.
     pub name: Arc<str>,
-    /// The unit.
+    /// The id of the unit.
     pub unit: UnitId,
 }
 
 impl Importance {
-    /// Whether this one is more important, and not by its name alone.
+    /// Whether this unit is more important by more than a tie-break.
     #[must_use]
     pub fn is_more_important(&self, other: &Self) -> bool {
         let key = |it: &Self| (it.priority, it.kind, it.pods, it.started_at_ns);

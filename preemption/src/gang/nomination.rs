@@ -1,124 +1,127 @@
-//! Nodes that pods were nominated to before.
+//! Nodes that pods are nominated to.
 
 use super::cluster::GangCluster;
-use super::decide::{DroppedNomination, InfeasibleReason, PreemptionRequest, zip_placement};
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
-use super::search::Preemptor;
+use super::preemptor::{self, Preemptor};
+use super::reason::{DroppedNomination, InfeasibleReason};
+use super::request::{PreemptionRequest, zip_placement};
 use crate::ids::{HostId, PodId, ResourceId};
 use crate::placement::{FreeResources, Host, Overlay, Pod};
 use std::collections::BTreeSet;
 
-/// How it stands with the nodes that a preemptor was nominated to.
+/// The status of a preemptor's nomination.
 pub(super) enum NominationStatus {
-    /// It was not, or too few of its pods were.
+    /// Too few of its pods are nominated.
     NotNominated,
-    /// They have room for it already.
+    /// Its pods fit on their nominated nodes already.
     Fits(Vec<(PodId, Option<HostId>)>),
-    /// They will, when those have gone that are going.
+    /// Its pods fit once the terminating victims are gone.
     AwaitingVictims(Vec<(PodId, Option<HostId>)>),
-    /// They will not.
+    /// A pod does not fit even then.
     Dropped(DroppedNomination),
 }
 
-/// The nodes that pods were nominated to.
+/// The nominated node of each pod.
 pub(super) fn current_placement(
-    world: &GangCluster,
+    state: &GangCluster,
     pods: &[PodId],
 ) -> Vec<(PodId, Option<HostId>)> {
-    let hosts: Vec<Option<HostId>> = pods.iter().map(|it| world.nominated_host(*it)).collect();
+    let hosts: Vec<Option<HostId>> = pods
+        .iter()
+        .map(|it| state.workloads().nominated_host(*it))
+        .collect();
     zip_placement(pods, &hosts)
 }
 
-/// Takes the room of others that wait for a node they were nominated to, if they are of at least the preemptor's
-/// priority.
+/// Reserves the room of other nominated pods with at least the preemptor's priority.
 ///
 /// Source: kube-scheduler v1.37, `RunFilterPluginsWithNominatedPods`.
 pub(super) fn reserve_nominated(
-    world: &GangCluster,
-    ask: &PreemptionRequest<'_>,
-    ground: &mut SearchBaseline,
+    state: &GangCluster,
+    request: &PreemptionRequest<'_>,
+    baseline: &mut SearchBaseline,
 ) {
-    let shapes = world.shapes(ask.pods);
-    let priority = world.preemptor(ask, &shapes).priority;
-    let own: BTreeSet<PodId> = ask.pods.iter().copied().collect();
-    for id in world.nominated.difference(&own) {
-        let is_above = world.scheduling_priority(*id) >= priority;
-        let host = world.nominated_host(*id).filter(|_| is_above);
-        if let Some((host, pod)) = host.zip(world.cluster.pod(*id)) {
-            ground.reserve(host, pod.shape());
+    let workloads = state.workloads();
+    let priority = preemptor::priority(state, request);
+    let own: BTreeSet<PodId> = request.pods.iter().copied().collect();
+    for id in state.nominated.difference(&own) {
+        let is_above = workloads.scheduling_priority(*id) >= priority;
+        let host = workloads.nominated_host(*id).filter(|_| is_above);
+        if let Some((host, pod)) = host.zip(state.cluster.pod(*id)) {
+            baseline.reserve(host, pod.shape());
         }
     }
 }
 
-/// Whether the nodes that a preemptor was nominated to still will do: each of its pods fits on its own, when whoever
-/// is being preempted there has gone. Costs the pods on these nodes.
+/// Checks whether each pod of the preemptor fits on its nominated node, now or once the victims there are gone. Costs
+/// the pods on these nodes.
 ///
 /// Source: KEP-5710, Delayed preemption, the last point.
 pub(super) fn nomination_status(
-    world: &GangCluster,
+    state: &GangCluster,
     preemptor: Preemptor<'_>,
-    ground: &SearchBaseline,
+    baseline: &SearchBaseline,
 ) -> NominationStatus {
-    let placement = current_placement(world, preemptor.pods);
+    let placement = current_placement(state, preemptor.pods);
     let hosts: BTreeSet<HostId> = placement.iter().filter_map(|(_, host)| *host).collect();
     if placement.iter().filter(|(_, host)| host.is_some()).count() < preemptor.count_min {
         return NominationStatus::NotNominated;
     }
     let hosts: Vec<HostId> = hosts.into_iter().collect();
-    let cut = PriorityCutoff {
-        state: world,
+    let cutoff = PriorityCutoff {
+        state: state,
         max_priority: None,
     };
-    let mut overlay = Overlay::new(&cut);
-    ground.apply_to(&mut overlay, &cut, &hosts);
-    let mark = overlay.mark();
-    if apply_placement(world, &placement, &mut overlay).is_ok() {
+    let mut overlay = Overlay::new(&cutoff);
+    baseline.apply_to(&mut overlay, &cutoff, &hosts);
+    let without_changes = overlay.mark();
+    if apply_placement(state, &placement, &mut overlay).is_ok() {
         return NominationStatus::Fits(placement);
     }
-    overlay.roll_back(mark);
+    overlay.roll_back(without_changes);
     for host in &hosts {
-        let pods = world.cluster.host(*host).map_or(&[][..], |it| it.pods());
+        let pods = state.cluster.host(*host).map_or(&[][..], |it| it.pods());
         for pod in pods
             .iter()
-            .filter(|it| world.is_terminating_by_preemption(**it))
+            .filter(|it| state.workloads().is_terminating_by_preemption(**it))
         {
-            overlay.release(*host, world.cluster.requests(*pod));
+            overlay.release(*host, state.cluster.requests(*pod));
         }
     }
-    match apply_placement(world, &placement, &mut overlay) {
+    match apply_placement(state, &placement, &mut overlay) {
         Ok(()) => NominationStatus::AwaitingVictims(placement),
-        Err(lost) => NominationStatus::Dropped(lost),
+        Err(dropped) => NominationStatus::Dropped(dropped),
     }
 }
 
-/// Puts each pod on its node, or says which does not fit there.
+/// Reserves the room of each pod on its node. Errors at the first pod that does not fit.
 fn apply_placement(
-    world: &GangCluster,
+    state: &GangCluster,
     placement: &[(PodId, Option<HostId>)],
     overlay: &mut Overlay<'_, PriorityCutoff<'_>>,
 ) -> Result<(), DroppedNomination> {
     for (pod, host) in placement {
-        let shape = world.cluster.pod(*pod).map(Pod::shape);
+        let shape = state.cluster.pod(*pod).map(Pod::shape);
         let Some((host, shape)) = host.zip(shape) else {
             continue;
         };
-        let shape = world.cluster.shape_of(shape);
-        let lost = |why| DroppedNomination {
+        let shape = state.cluster.shape_of(shape);
+        let dropped = |reason| DroppedNomination {
             pod: *pod,
             host,
-            reason: why,
+            reason,
         };
-        let node = world.cluster.host(host);
-        let refused = node.and_then(|it| shape.rejection_by(it, world.cluster.symbols()));
-        if let Some(refusal) = refused {
-            return Err(lost(InfeasibleReason::Rejected(refusal)));
+        let node = state.cluster.host(host);
+        let rejection = node.and_then(|it| shape.rejection_by(it, state.cluster.symbols()));
+        if let Some(rejection) = rejection {
+            return Err(dropped(InfeasibleReason::Rejected(rejection)));
         }
-        let short = shape.requests.iter();
-        let short = short.filter(|(it, asked)| *asked > overlay.free(host, *it));
-        let short: Vec<ResourceId> = short.map(|(it, _)| *it).collect();
-        if !short.is_empty() {
-            return Err(lost(InfeasibleReason::InsufficientResources {
-                resources: short,
+        let requests = shape.requests.iter();
+        let exceeding = requests.filter(|(it, request)| *request > overlay.free(host, *it));
+        let resources: Vec<ResourceId> = exceeding.map(|(it, _)| *it).collect();
+        if !resources.is_empty() {
+            return Err(dropped(InfeasibleReason::InsufficientResources {
+                resources,
             }));
         }
         overlay.reserve(host, &shape.requests);
@@ -126,20 +129,18 @@ fn apply_placement(
     Ok(())
 }
 
-/// Whether anybody of a lower priority is being preempted on a node that one of the pods was nominated to.
+/// Whether a pod of lower priority is terminating by preemption on a node that one of the preemptor's pods is
+/// nominated to.
 ///
 /// Source: kube-scheduler v1.37, `isOngoingPreemption` and `PodEligibleToPreemptOthers`.
-pub(super) fn has_terminating_victims(
-    world: &GangCluster,
-    preemptor: Preemptor<'_>,
-    is_refused: bool,
-) -> bool {
+pub(super) fn has_terminating_victims(state: &GangCluster, preemptor: Preemptor<'_>) -> bool {
+    let workloads = state.workloads();
     let hosts = preemptor
         .pods
         .iter()
-        .filter_map(|it| world.nominated_host(*it));
-    let pods = hosts.filter_map(|it| world.cluster.host(it));
+        .filter_map(|it| workloads.nominated_host(*it));
+    let pods = hosts.filter_map(|it| state.cluster.host(it));
     let mut pods = pods.flat_map(Host::pods);
-    let is_below = |it: PodId| world.scheduling_priority(it) < preemptor.priority;
-    !is_refused && pods.any(|it| world.is_terminating_by_preemption(*it) && is_below(*it))
+    let is_below = |it: PodId| workloads.scheduling_priority(it) < preemptor.priority;
+    pods.any(|it| workloads.is_terminating_by_preemption(*it) && is_below(*it))
 }

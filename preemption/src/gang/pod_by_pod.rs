@@ -1,140 +1,126 @@
-//! Gangs pod by pod: delayed preemption where the workload is not seen as a whole.
+//! Gangs pod by pod: delayed preemption for a scheduler that does not schedule workloads as a whole.
 
-use super::cluster::GangCluster;
-use super::decide::{GangOutcome, GangPlan, IneligibleReason, InfeasibleReason, PreemptionRequest};
-use super::hypothetical::SearchBaseline;
+use super::context::DecisionContext;
+use super::preemptor;
+use super::reason::{IneligibleReason, InfeasibleReason};
+use super::request::{GangOutcome, GangPlan, PreemptionRequest};
 use super::score::{CascadeEstimator, Score};
-use super::search::DomainSearch;
 use super::single_pod;
 use super::spec::PreemptionUnitKind;
 use super::trace::{GangStep, GangTrace};
 use crate::ids::{HostId, PodId, UnitId};
+use crate::placement::PodPreemption;
 use std::collections::BTreeSet;
 
-impl GangCluster {
-    /// Decides on a gang pod by pod, each on its own node: first where it fits when the victims of those before it are
-    /// gone and they have their places, else where its own victims cost the least. Only if enough pods have a place is
-    /// anybody preempted; otherwise all victims are dropped.
-    ///
-    /// Source: KEP-5710, Delayed preemption, the legacy case: the victims that were already chosen are handed on by
-    /// node.
-    ///
-    /// Costs the nodes, and the units on them that may go, for every pod.
-    #[must_use]
-    pub fn decide_pod_by_pod(
-        &self,
-        ask: &PreemptionRequest<'_>,
-        trace: &mut GangTrace,
-    ) -> GangOutcome {
-        let mut ground = SearchBaseline::default();
-        super::nomination::reserve_nominated(self, ask, &mut ground);
-        let shapes = self.shapes(ask.pods);
-        let preemptor = self.preemptor(ask, &shapes);
-        let is_never = self.preemption_policy(ask) == crate::placement::PodPreemption::Never;
-        let mut chosen = PodByPodProgress::default();
-        for (pod, shape) in ask.pods.iter().zip(&shapes) {
-            trace.record(|| GangStep::Pod { pod: *pod });
-            let own = PreemptionRequest {
-                pods: std::slice::from_ref(pod),
-                group: None,
-                fixed_placement: None,
-                ..*ask
-            };
-            let mut one = preemptor;
-            one.pods = own.pods;
-            one.shapes = std::slice::from_ref(shape);
-            one.count_min = 1;
-            one.fixed_placement = None;
-            let search = DomainSearch {
-                state: self,
-                baseline: &ground,
-                preemptor: one,
-                domain: &self.domain(ask),
-                strategy: self.options.strategy,
-            };
-            let mut host = search.place(None, &[]).first().copied().flatten();
-            if host.is_none() && !is_never {
-                trace.record(|| GangStep::DoesNotFit);
-                match single_pod::best_node(self, &own, &ground, one, trace) {
-                    GangOutcome::Preempt(plan) => {
-                        host = plan.host;
-                        chosen.add(plan);
-                    }
-                    GangOutcome::Infeasible { domains } => chosen.infeasible = domains,
-                    _ => {}
+/// Decides on each pod in order, then on the whole gang.
+pub(super) fn decide(context: DecisionContext<'_>, trace: &mut GangTrace) -> GangOutcome {
+    let (state, request) = (context.state, context.request);
+    let mut baseline = context.baseline.clone();
+    let domain = context.domain();
+    let is_never = preemptor::policy(state, request) == PodPreemption::Never;
+    let mut progress = PodByPodProgress::default();
+    for (pod, shape) in request.pods.iter().zip(context.preemptor.shapes) {
+        trace.record(|| GangStep::Pod { pod: *pod });
+        let pod_request = PreemptionRequest {
+            pods: std::slice::from_ref(pod),
+            group: None,
+            fixed_placement: None,
+            ..*request
+        };
+        // The pod keeps the priority of the gang.
+        let mut preemptor = context.preemptor;
+        preemptor.pods = pod_request.pods;
+        preemptor.shapes = std::slice::from_ref(shape);
+        preemptor.count_min = 1;
+        preemptor.fixed_placement = None;
+        let pod_context = DecisionContext {
+            state,
+            request: &pod_request,
+            preemptor,
+            baseline: &baseline,
+        };
+        let search = pod_context.search(&domain, state.options.strategy);
+        let mut host = search.place(None, &[]).first().copied().flatten();
+        if host.is_none() && !is_never {
+            trace.record(|| GangStep::DoesNotFit);
+            match single_pod::best_node(&pod_context, trace) {
+                GangOutcome::Preempt(plan) => {
+                    host = plan.host;
+                    progress.add(plan);
                 }
+                GangOutcome::Infeasible { domains } => progress.infeasible = domains,
+                _ => {}
             }
-            for victim in &chosen.victims {
-                ground.add_victim(self, *victim);
-            }
-            if let Some(host) = host {
-                ground.reserve(host, *shape);
-            }
-            chosen.placement.push((*pod, host));
         }
-        self.all_or_nothing(ask, preemptor.count_min, chosen, is_never)
+        for victim in &progress.victims {
+            baseline.add_victim(state, *victim);
+        }
+        if let Some(host) = host {
+            baseline.reserve(host, *shape);
+        }
+        progress.placement.push((*pod, host));
     }
-
-    /// All or nothing.
-    fn all_or_nothing(
-        &self,
-        ask: &PreemptionRequest<'_>,
-        count_min: usize,
-        chosen: PodByPodProgress,
-        is_never: bool,
-    ) -> GangOutcome {
-        let placement = chosen.placement;
-        let placed = placement.iter().filter(|(_, host)| host.is_some()).count();
-        if placed < count_min {
-            if is_never {
-                return GangOutcome::Ineligible(IneligibleReason::PolicyNever);
-            }
-            let first = placement.iter().find(|(_, host)| host.is_none());
-            let why = InfeasibleReason::NoPlacement {
-                pod: first.map(|(pod, _)| *pod),
-                placed,
-                count_min,
-            };
-            let mut domains = vec![(None, why)];
-            domains.extend(chosen.infeasible);
-            return GangOutcome::Infeasible { domains };
-        }
-        if chosen.victims.is_empty() {
-            return GangOutcome::Fits { placement };
-        }
-        let ranked: BTreeSet<_> = chosen
-            .victims
-            .iter()
-            .filter_map(|it| Some(self.unit(*it)?.importance(*it)))
-            .collect();
-        let victims: Vec<UnitId> = ranked.into_iter().map(|it| it.unit).collect();
-        let units = victims.iter().filter_map(|it| self.unit(*it));
-        let of_groups = units
-            .filter(|it| it.kind() > PreemptionUnitKind::Pod)
-            .count();
-        let mut before = SearchBaseline::default();
-        super::nomination::reserve_nominated(self, ask, &mut before);
-        let cascades = CascadeEstimator::new(self, &before).count(&victims);
-        GangOutcome::Preempt(GangPlan {
-            host: None,
-            placement,
-            score: Score::for_victims(self, &victims, chosen.violations, cascades),
-            violations: chosen.violations,
-            group_disruptions: u32::try_from(of_groups).unwrap_or(u32::MAX),
-            max_priority: chosen.max_priority.unwrap_or(i32::MIN),
-            victims,
-        })
-    }
+    all_or_nothing(&context, progress, is_never)
 }
 
-/// What the pods before have come to.
+/// Turns the decisions on single pods into one decision on the gang.
+fn all_or_nothing(
+    context: &DecisionContext<'_>,
+    progress: PodByPodProgress,
+    is_never: bool,
+) -> GangOutcome {
+    let state = context.state;
+    let count_min = context.preemptor.count_min;
+    let placement = progress.placement;
+    let placed = placement.iter().filter(|(_, host)| host.is_some()).count();
+    if placed < count_min {
+        if is_never {
+            return GangOutcome::Ineligible(IneligibleReason::PolicyNever);
+        }
+        let unplaced = placement.iter().find(|(_, host)| host.is_none());
+        let reason = InfeasibleReason::NoPlacement {
+            pod: unplaced.map(|(pod, _)| *pod),
+            placed,
+            count_min,
+        };
+        let mut domains = vec![(None, reason)];
+        domains.extend(progress.infeasible);
+        return GangOutcome::Infeasible { domains };
+    }
+    if progress.victims.is_empty() {
+        return GangOutcome::Fits { placement };
+    }
+    let by_importance: BTreeSet<_> = progress
+        .victims
+        .iter()
+        .filter_map(|it| Some(state.units.get(*it)?.importance(*it)))
+        .collect();
+    let victims: Vec<UnitId> = by_importance.into_iter().map(|it| it.unit).collect();
+    let units = victims.iter().filter_map(|it| state.units.get(*it));
+    let in_groups = units
+        .filter(|it| it.kind() > PreemptionUnitKind::Pod)
+        .count();
+    // The context's own baseline is that before the first pod.
+    let cascades = CascadeEstimator::new(state, context.baseline).count(&victims);
+    GangOutcome::Preempt(GangPlan {
+        host: None,
+        placement,
+        score: Score::for_victims(state, &victims, progress.violations, cascades),
+        violations: progress.violations,
+        group_disruptions: u32::try_from(in_groups).unwrap_or(u32::MAX),
+        max_priority: progress.max_priority.unwrap_or(i32::MIN),
+        victims,
+    })
+}
+
+/// The combined decisions on the pods so far.
 #[derive(Default)]
 struct PodByPodProgress {
     placement: Vec<(PodId, Option<HostId>)>,
     victims: BTreeSet<UnitId>,
     violations: u32,
     max_priority: Option<i32>,
-    /// Why the last pod without a place has none.
+    /// The infeasible nodes of the last pod that could not be placed.
     infeasible: Vec<(Option<HostId>, InfeasibleReason)>,
 }
 

@@ -1,19 +1,19 @@
-//! What each node would have free if all up to a priority went.
+//! The resources of each node that preemption up to a priority would reclaim.
 
 use crate::amount::Amount;
 use crate::ids::{HostId, PodId, ResourceId, UnitId};
 use crate::placement::ResourceVec;
 
-/// The pods of one node by the priority of their units.
+/// The pods of one node, by the priority of their units.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodeReclaimable {
-    /// By priority, the lowest first.
+    /// Sorted by priority, the lowest first.
     entries: Vec<(i32, UnitId, PodId)>,
-    /// For each priority, what all up to it have together.
+    /// For each priority, the sum of the requests up to it.
     levels: Vec<(i32, ResourceVec)>,
 }
 
-/// The pods of all nodes. A pod costs the pods of its node to put in, and a question the logarithm of these.
+/// The pods of all nodes. Adding a pod costs the pods of its node; a lookup costs their logarithm.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReclaimableIndex(Vec<NodeReclaimable>);
 
@@ -30,15 +30,20 @@ impl ReclaimableIndex {
         self.0.get_mut(host.index())
     }
 
-    /// What would be free in addition on a node if all units up to a priority went.
-    pub(super) fn reclaimable(&self, host: HostId, most: i32, resource: ResourceId) -> Amount {
-        let level = self.reclaimable_row(host, most);
+    /// How much of a resource the units up to a priority use on a node.
+    pub(super) fn reclaimable(
+        &self,
+        host: HostId,
+        max_priority: i32,
+        resource: ResourceId,
+    ) -> Amount {
+        let level = self.reclaimable_row(host, max_priority);
         level.map_or(Amount::ZERO, |row| row.get(resource))
     }
 
-    /// The same of all resources.
-    pub(super) fn reclaimable_row(&self, host: HostId, most: i32) -> Option<&ResourceVec> {
-        self.node(host).and_then(|it| it.level(most))
+    /// How much of each resource the units up to a priority use on a node.
+    pub(super) fn reclaimable_row(&self, host: HostId, max_priority: i32) -> Option<&ResourceVec> {
+        self.node(host).and_then(|it| it.level(max_priority))
     }
 }
 
@@ -56,7 +61,7 @@ impl NodeReclaimable {
         }
     }
 
-    /// Adds up again what the pods have.
+    /// Recomputes the sums of requests.
     pub(super) fn rebuild_levels<'a>(
         &mut self,
         requests: impl Fn(PodId) -> &'a [(ResourceId, Amount)],
@@ -74,21 +79,22 @@ impl NodeReclaimable {
         }
     }
 
-    fn level(&self, most: i32) -> Option<&ResourceVec> {
+    fn level(&self, max_priority: i32) -> Option<&ResourceVec> {
         let above = self
             .levels
-            .partition_point(|(priority, _)| *priority <= most);
+            .partition_point(|(priority, _)| *priority <= max_priority);
         self.levels.get(above.checked_sub(1)?).map(|(_, row)| row)
     }
 
-    /// The units that have pods here, up to a priority; one with several pods stands there as often.
-    pub(super) fn units(&self, most: i32) -> impl Iterator<Item = UnitId> + '_ {
-        let upto = self.entries.iter();
-        upto.take_while(move |(priority, _, _)| *priority <= most)
+    /// The units up to a priority with pods on this node; once for each pod.
+    pub(super) fn units(&self, max_priority: i32) -> impl Iterator<Item = UnitId> + '_ {
+        let entries = self.entries.iter();
+        entries
+            .take_while(move |(priority, _, _)| *priority <= max_priority)
             .map(|(_, unit, _)| *unit)
     }
 
-    /// The priorities below a bound that there are here, the lowest first.
+    /// The priorities below a bound on this node, the lowest first.
     pub(super) fn priorities_below(&self, bound: i32) -> impl ExactSizeIterator<Item = i32> + '_ {
         let below = self
             .levels

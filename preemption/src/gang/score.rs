@@ -1,4 +1,4 @@
-//! What the victims of a domain cost.
+//! The cost of the victims in a domain.
 
 use super::cluster::GangCluster;
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
@@ -8,41 +8,41 @@ use crate::placement::{Overlay, Pod, place};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What a domain costs; the least is the best. Compared from the first to the last, and what is equal in all goes by
-/// the order of domains.
+/// The cost of a plan; the lowest is the best. Fields are compared from first to last; equal plans keep the order of
+/// their domains.
 ///
 /// Source: KEP-5710, Principles (cascades), and Preemption algorithm, the preemption scoring functions generalized:
-/// `pickOneNodeForPreemption` of kube-scheduler v1.37. Pods of victims count wherever they run. There the priority
-/// is that of each pod itself; here that by which its unit is preempted.
+/// `pickOneNodeForPreemption` of kube-scheduler v1.37. Pods of victims count on whatever node they run.
+/// kube-scheduler compares the priority of each pod, lockkeeper the preemption priority of its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Score {
-    /// How many victims are expected to preempt others when they come back; always 0 with
-    /// [`Compatibility::KubeScheduler`].
+    /// How many victims are expected to preempt other units once they are rescheduled; always 0 with
+    /// [`SchedulerCompatibility::KubeScheduler`].
     pub cascades: u32,
-    /// How many pods go though a budget protects them.
+    /// How many pods of the victims are protected by a disruption budget.
     pub violations: u32,
-    /// The priority of the most important victim; the least there is without victims.
+    /// The priority of the most important victim; `i32::MIN` without victims.
     pub highest_priority: i32,
-    /// The priorities of all pods that go, each as much above the least there is.
+    /// The sum of the priorities of all victim pods, each shifted by 2^31 so that none is negative.
     pub priority_sum: u64,
-    /// How many pods go.
+    /// How many pods are preempted.
     pub pods: u32,
-    /// When the first of those of the highest priority started, in nanoseconds since 1970; later is better.
+    /// When the first victim pod of the highest priority started, in nanoseconds since 1970; later is better.
     pub started_at_ns: Reverse<i64>,
 }
 
-/// What is added to a priority so that none is negative.
+/// Added to a priority so that none is negative.
 const PRIORITY_OFFSET: i64 = 1 << 31;
 
 impl Score {
-    /// Of these victims, the most important first.
+    /// The cost of these victims, which are sorted by importance, the most important first.
     pub(super) fn for_victims(
-        world: &GangCluster,
+        state: &GangCluster,
         victims: &[UnitId],
         violations: u32,
         cascades: u32,
     ) -> Self {
-        let is_ours = world.options.compatibility == SchedulerCompatibility::Lockkeeper;
+        let is_lockkeeper = state.options.compatibility == SchedulerCompatibility::Lockkeeper;
         let mut score = Self {
             cascades,
             violations,
@@ -51,14 +51,14 @@ impl Score {
             pods: 0,
             started_at_ns: Reverse(i64::MAX),
         };
-        let units = victims.iter().filter_map(|it| world.unit(*it));
-        let all = units.flat_map(|unit| unit.pods.iter().map(move |pod| (unit, *pod)));
+        let units = victims.iter().filter_map(|it| state.units.get(*it));
+        let pods = units.flat_map(|unit| unit.pods.iter().map(move |pod| (unit, *pod)));
         let mut top: Option<i32> = None;
-        for (unit, id) in all {
-            let Some(pod) = world.cluster.pod(id) else {
+        for (unit, id) in pods {
+            let Some(pod) = state.cluster.pod(id) else {
                 continue;
             };
-            let priority = if is_ours {
+            let priority = if is_lockkeeper {
                 unit.priority
             } else {
                 pod.priority()
@@ -68,10 +68,10 @@ impl Score {
                 score.highest_priority = priority;
             }
             score.pods = score.pods.saturating_add(1);
-            let above = PRIORITY_OFFSET.saturating_add(i64::from(priority));
+            let shifted = PRIORITY_OFFSET.saturating_add(i64::from(priority));
             score.priority_sum = score
                 .priority_sum
-                .saturating_add(u64::try_from(above).unwrap_or_default());
+                .saturating_add(u64::try_from(shifted).unwrap_or_default());
             if top.is_none_or(|it| priority > it) {
                 top = Some(priority);
                 score.started_at_ns = Reverse(started_at_ns);
@@ -84,17 +84,16 @@ impl Score {
     }
 }
 
-/// Says which units would preempt others when they come back. Remembers it for all that are alike.
+/// Estimates which victims would preempt other units once they are rescheduled. Caches the result for equal units.
 ///
-/// It is an expectation, each unit for itself: it comes back at once with the priority that it is scheduled with and
-/// the pods that it has, finds the room that is free now, and preempts if that is not enough and those that are below
-/// it would make enough. What the preemptor leaves of the room of its victims, and that several victims may want the
-/// same room, is not seen.
+/// The estimate treats each unit separately: it is rescheduled immediately with its scheduling priority and its pods,
+/// finds the room that is free now, and preempts if that is not enough but removing all units of lower priority is.
+/// Ignored are the room of the victims that the preemptor leaves free, and competition between victims.
 pub(super) struct CascadeEstimator<'a> {
     state: &'a GangCluster,
     baseline: &'a SearchBaseline,
     hosts: Vec<crate::ids::HostId>,
-    /// By scheduling priority and shapes; most units have one pod.
+    /// By scheduling priority and shapes. Most units have one pod, hence a second cache without allocation.
     cache: BTreeMap<(i32, Vec<ShapeId>), bool>,
     single_pod_cache: BTreeMap<(i32, ShapeId), bool>,
 }
@@ -110,7 +109,7 @@ impl<'a> CascadeEstimator<'a> {
         }
     }
 
-    /// How many of these would. Costs the nodes once for units that are alike.
+    /// How many of these victims are expected to preempt. Costs the nodes, once for equal units.
     pub(super) fn count(&mut self, victims: &[UnitId]) -> u32 {
         if self.state.options.compatibility == SchedulerCompatibility::KubeScheduler {
             return 0;
@@ -123,51 +122,51 @@ impl<'a> CascadeEstimator<'a> {
     }
 
     fn is_cascade_expected(&mut self, unit: UnitId) -> bool {
-        let world = self.state;
-        let Some(unit) = world.unit(unit) else {
+        let state = self.state;
+        let Some(unit) = state.units.get(unit) else {
             return false;
         };
         let mut shapes = unit
             .pods
             .iter()
-            .filter_map(|it| world.cluster.pod(*it))
+            .filter_map(|it| state.cluster.pod(*it))
             .map(Pod::shape);
         if unit.pods.len() == 1 {
             let shape = shapes.next().unwrap_or_default();
             let key = (unit.scheduling_priority, shape);
-            if let Some(known) = self.single_pod_cache.get(&key) {
-                return *known;
+            if let Some(cached) = self.single_pod_cache.get(&key) {
+                return *cached;
             }
             let is_expected = self.would_preempt(key.0, &[shape]);
             self.single_pod_cache.insert(key, is_expected);
             return is_expected;
         }
         let key = (unit.scheduling_priority, shapes.collect::<Vec<ShapeId>>());
-        if let Some(known) = self.cache.get(&key) {
-            return *known;
+        if let Some(cached) = self.cache.get(&key) {
+            return *cached;
         }
         let is_expected = self.would_preempt(key.0, &key.1);
         self.cache.insert(key, is_expected);
         is_expected
     }
 
-    /// Whether pods that are scheduled with a priority have no room, and would have it if those below went.
+    /// Whether pods of a scheduling priority do not fit now, but would without the units of lower priority.
     fn would_preempt(&self, priority: i32, shapes: &[ShapeId]) -> bool {
-        let fits = |most| self.fits(most, shapes);
+        let fits = |max_priority| self.fits(max_priority, shapes);
         let below = priority.checked_sub(1);
         !fits(None) && below.is_some_and(|it| fits(Some(it)))
     }
 
-    fn fits(&self, most: Option<i32>, shapes: &[ShapeId]) -> bool {
-        let world = self.state;
-        let cut = PriorityCutoff {
-            state: world,
-            max_priority: most,
+    fn fits(&self, max_priority: Option<i32>, shapes: &[ShapeId]) -> bool {
+        let state = self.state;
+        let cutoff = PriorityCutoff {
+            state: state,
+            max_priority,
         };
-        let mut overlay = Overlay::new(&cut);
-        self.baseline.apply_to(&mut overlay, &cut, &self.hosts);
-        let strategy = world.options.strategy;
-        let placement = place(&world.cluster, &mut overlay, &self.hosts, shapes, strategy);
+        let mut overlay = Overlay::new(&cutoff);
+        self.baseline.apply_to(&mut overlay, &cutoff, &self.hosts);
+        let strategy = state.options.strategy;
+        let placement = place(&state.cluster, &mut overlay, &self.hosts, shapes, strategy);
         placement.iter().all(Option::is_some)
     }
 }

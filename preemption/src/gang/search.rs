@@ -1,45 +1,31 @@
-//! Who has to go in one domain.
+//! The search for victims in one domain.
 
 use super::cluster::GangCluster;
-use super::decide::{InfeasibleReason, zip_placement};
 use super::domain::Domain;
 use super::hypothetical::{PriorityCutoff, SearchBaseline};
+use super::preemptor::Preemptor;
+use super::reason::InfeasibleReason;
 use super::reprieve::Reprieve;
+use super::request::zip_placement;
 use super::spec::SchedulerCompatibility;
 use super::trace::{GangStep, GangTrace};
-use crate::ids::{HostId, PodId, ResourceId, ShapeId, UnitId};
+use crate::ids::{HostId, ResourceId, UnitId};
 use crate::placement::{FreeResources, Overlay, Placement, Pod, Strategy, place};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who wants room.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Preemptor<'a> {
-    /// Its pods that wait, in the order in which they are placed.
-    pub(super) pods: &'a [PodId],
-    pub(super) shapes: &'a [ShapeId],
-    /// How many of these are different.
-    pub(super) distinct_shapes: usize,
-    /// Units below it may go.
-    pub(super) priority: i32,
-    /// With how many of these pods placed it makes do; at least one.
-    pub(super) count_min: usize,
-    /// Where its pods go, decided elsewhere.
-    pub(super) fixed_placement: Option<&'a [Option<HostId>]>,
-}
-
-/// What a domain comes to.
+/// The victims and the placement in a feasible domain.
 #[derive(Clone, Debug)]
 pub(super) struct DomainResult {
     pub(super) placement: Placement,
     /// The most important first.
     pub(super) victims: Vec<UnitId>,
-    /// How many of their pods go though a budget protects them.
+    /// How many pods of the victims are protected by a disruption budget.
     pub(super) violations: u32,
-    /// Nobody above this priority was asked to go.
+    /// No unit above this priority was considered.
     pub(super) max_priority: i32,
 }
 
-/// A search in one domain. It leaves the world as it is.
+/// A search in one domain. It does not change the state.
 pub(super) struct DomainSearch<'a> {
     pub(super) state: &'a GangCluster,
     pub(super) baseline: &'a SearchBaseline,
@@ -48,21 +34,23 @@ pub(super) struct DomainSearch<'a> {
     pub(super) strategy: Strategy,
 }
 
-/// The units whose going would break a budget, and how many of their pods do.
+/// The units with disruptions that violate a budget.
 #[derive(Debug, Default)]
 struct ProtectedUnits {
     /// The most important first.
     by_importance: Vec<UnitId>,
-    /// By the number of the unit.
+    /// How many pods of each unit violate a budget.
     pods: BTreeMap<UnitId, usize>,
 }
 
 impl DomainSearch<'_> {
+    /// Searches the domain.
+    ///
+    /// Costs one placement for each step of the binary search over the different priorities, the units that a budget
+    /// protects, and the units on the nodes of the placement.
+    ///
     /// Source: KEP-5710, Preemption algorithm, the points for every domain; kube-scheduler v1.37,
     /// `selectVictimsOnDomain` and `SelectVictimsOnNode`.
-    ///
-    /// Costs a placement for each step of the search, which are the logarithm of the different priorities; the
-    /// units that a budget protects; and the units on the nodes that the preemptor gets.
     pub(super) fn run(&self, trace: &mut GangTrace) -> Result<DomainResult, InfeasibleReason> {
         let priorities = self
             .domain
@@ -88,8 +76,8 @@ impl DomainSearch<'_> {
         }
     }
 
-    /// As the KEP says: who is protected is let off, then nobody above the least priority that will do has to go,
-    /// then who is not in the way is let off.
+    /// The algorithm of the KEP: reprieves protected units, finds the lowest sufficient priority cutoff, then
+    /// reprieves the units that are not in the way.
     fn select_with_cutoff(
         &self,
         priorities: &[i32],
@@ -99,27 +87,27 @@ impl DomainSearch<'_> {
     ) -> DomainResult {
         let top = priorities.last().copied().unwrap_or(i32::MIN);
         let kept = self.reprieve_protected(top, first, protected, trace);
-        let (most, placement) = self.least_priority(priorities, first, &kept, trace);
-        trace.record(|| GangStep::CutoffFound { max_priority: most });
+        let (max_priority, placement) = self.least_priority(priorities, first, &kept, trace);
+        trace.record(|| GangStep::CutoffFound { max_priority });
         if placement != *first {
             trace.record(|| GangStep::PlacedAgain {
                 placement: zip_placement(self.preemptor.pods, &placement),
             });
         }
-        let cut = self.cutoff(Some(most));
-        let overlay = self.overlay(&cut, &kept, 0);
+        let cutoff = self.cutoff(Some(max_priority));
+        let overlay = self.overlay(&cutoff, &kept, 0);
         let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, &placement);
         let kept: BTreeSet<UnitId> = kept.into_iter().collect();
         let mut victims = Vec::new();
-        for unit in self.conflicting_units(&reprieve, most) {
+        for unit in self.conflicting_units(&reprieve, max_priority) {
             if !kept.contains(&unit) {
                 reprieve_or_preempt(&mut reprieve, unit, false, &mut victims, trace);
             }
         }
-        Self::result(placement, victims, protected, most)
+        Self::result(placement, victims, protected, max_priority)
     }
 
-    /// As kube-scheduler does it: the place stays the first one, who is protected is asked first.
+    /// kube-scheduler's algorithm: keeps the first placement, and tries to reprieve protected units first.
     fn select_like_kube_scheduler(
         &self,
         top: i32,
@@ -127,8 +115,8 @@ impl DomainSearch<'_> {
         protected: &ProtectedUnits,
         trace: &mut GangTrace,
     ) -> DomainResult {
-        let cut = self.cutoff(Some(top));
-        let overlay = self.overlay(&cut, &[], 0);
+        let cutoff = self.cutoff(Some(top));
+        let overlay = self.overlay(&cutoff, &[], 0);
         let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, &first);
         let mut victims = Vec::new();
         for unit in &protected.by_importance {
@@ -139,7 +127,7 @@ impl DomainSearch<'_> {
                 reprieve_or_preempt(&mut reprieve, unit, false, &mut victims, trace);
             }
         }
-        self.state.sort_by_importance(&mut victims);
+        self.state.units.sort_by_importance(&mut victims);
         Self::result(first, victims, protected, top)
     }
 
@@ -147,7 +135,7 @@ impl DomainSearch<'_> {
         placement: Placement,
         victims: Vec<UnitId>,
         protected: &ProtectedUnits,
-        most: i32,
+        max_priority: i32,
     ) -> DomainResult {
         let broken = victims.iter().filter_map(|it| protected.pods.get(it));
         let violations: usize = broken.sum();
@@ -155,19 +143,20 @@ impl DomainSearch<'_> {
             placement,
             victims,
             violations: u32::try_from(violations).unwrap_or(u32::MAX),
-            max_priority: most,
+            max_priority,
         }
     }
 
-    /// Those whose going would break a budget, if all who are more important went as well.
+    /// The units with disruptions that violate a budget, if all more important units are disrupted as well.
     fn find_protected(&self, trace: &mut GangTrace) -> ProtectedUnits {
-        let world = self.state;
+        let state = self.state;
         let bound = self.preemptor.priority;
         let mut protected = ProtectedUnits::default();
-        if !world.has_protected_units() {
+        if !state.units.has_protected() {
             return protected;
         }
-        let mut count = world.budgets.counter();
+        let mut counter = state.budgets.counter();
+        // Victims chosen before have used up their part of the budgets.
         for unit in self
             .baseline
             .victims
@@ -175,37 +164,44 @@ impl DomainSearch<'_> {
             .flatten()
             .collect::<BTreeSet<_>>()
         {
-            world.charge(&mut count, *unit, |_, _| {});
+            if let Some(unit) = state.units.get(*unit) {
+                counter.charge_unit(unit, &state.members, |_, _| {});
+            }
         }
-        let mut see = |unit: UnitId| {
-            if self.baseline.is_victim(world, unit) {
+        let mut charge = |id: UnitId| {
+            let Some(unit) = state.units.get(id) else {
+                return;
+            };
+            if self.baseline.is_victim(state, id) {
                 return;
             }
             let mut breaks = Vec::new();
-            let is_told = trace.is_on();
-            let pods = world.charge(&mut count, unit, |pod, budget| {
-                if is_told {
+            let is_traced = trace.is_on();
+            let pods = counter.charge_unit(unit, &state.members, |pod, budget| {
+                if is_traced {
                     breaks.push((pod, budget));
                 }
             });
             if pods > 0 {
-                trace.record(|| GangStep::Protected { unit, breaks });
-                protected.by_importance.push(unit);
-                protected.pods.insert(unit, pods);
+                trace.record(|| GangStep::Protected { unit: id, breaks });
+                protected.by_importance.push(id);
+                protected.pods.insert(id, pods);
             }
         };
         match self.domain {
-            Domain::Cluster(_) => world
-                .protected_units_below(bound)
-                .for_each(|it| see(it.unit)),
+            Domain::Cluster(_) => {
+                let units = state.units.protected_below(bound);
+                units.for_each(|it| charge(it.unit));
+            }
             domain => {
-                let units = Domain::units_below(world, domain.hosts(), bound);
-                units.into_iter().for_each(see);
+                let units = Domain::units_below(state, domain.hosts(), bound);
+                units.into_iter().for_each(charge);
             }
         }
         protected
     }
 
+    /// The protected units that can stay while the preemptor keeps its placement.
     fn reprieve_protected(
         &self,
         top: i32,
@@ -216,8 +212,8 @@ impl DomainSearch<'_> {
         if protected.by_importance.is_empty() {
             return Vec::new();
         }
-        let cut = self.cutoff(Some(top));
-        let overlay = self.overlay(&cut, &[], 0);
+        let cutoff = self.cutoff(Some(top));
+        let overlay = self.overlay(&cutoff, &[], 0);
         let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, first);
         let mut kept = Vec::new();
         for unit in protected.by_importance.iter().copied() {
@@ -232,9 +228,9 @@ impl DomainSearch<'_> {
         kept
     }
 
-    /// The least priority, of those that a binary search tries, up to which all going is enough; and the place that
-    /// the preemptor gets then. A greedy placement may succeed at a priority and fail at a higher one: then the least
-    /// of those that were tried and placed is found, which need not be the least of all.
+    /// A binary search for the lowest sufficient priority cutoff, and the placement with it. Greedy placement is not
+    /// monotone: it may succeed at a cutoff and fail at a higher one. The result is then the lowest cutoff that was
+    /// tried with success, which need not be the lowest of all.
     fn least_priority(
         &self,
         priorities: &[i32],
@@ -260,77 +256,82 @@ impl DomainSearch<'_> {
                 low = middle.saturating_add(1);
             }
         }
-        // Who was let off may have to be placed around; the first place is one that certainly will do.
+        // The reprieved units may rule the new placement out. The first placement is known to be feasible.
         let again = || (!kept.is_empty()).then(|| self.place(Some(at(high)), kept));
         let placement = best.or_else(again).filter(|it| self.is_enough(it));
         (at(high), placement.unwrap_or_else(|| first.clone()))
     }
 
-    /// The units up to a priority on the nodes that the preemptor gets, the most important first. All others are not
-    /// in its way and stay.
-    fn conflicting_units(&self, reprieve: &Reprieve<'_>, most: i32) -> Vec<UnitId> {
-        let world = self.state;
-        let bound = self.preemptor.priority.min(most.saturating_add(1));
-        let mut units = Domain::units_below(world, &reprieve.hosts(), bound);
-        units.retain(|it| !self.baseline.is_victim(world, *it));
+    /// The units up to a priority on the nodes of the placement, the most important first. Other units are not in the
+    /// way.
+    fn conflicting_units(&self, reprieve: &Reprieve<'_>, max_priority: i32) -> Vec<UnitId> {
+        let state = self.state;
+        let bound = self.preemptor.priority.min(max_priority.saturating_add(1));
+        let mut units = Domain::units_below(state, &reprieve.hosts(), bound);
+        units.retain(|it| !self.baseline.is_victim(state, *it));
         units
     }
 
-    const fn cutoff(&self, most: Option<i32>) -> PriorityCutoff<'_> {
+    const fn cutoff(&self, max_priority: Option<i32>) -> PriorityCutoff<'_> {
         PriorityCutoff {
             state: self.state,
-            max_priority: most,
+            max_priority,
         }
     }
 
     fn overlay<'c>(
         &self,
-        cut: &'c PriorityCutoff<'c>,
+        cutoff: &'c PriorityCutoff<'c>,
         kept: &[UnitId],
-        questions: usize,
+        lookups: usize,
     ) -> Overlay<'c, PriorityCutoff<'c>> {
-        let world = self.state;
+        let state = self.state;
         let mut overlay = match self.domain {
-            Domain::Host(_) => Overlay::new(cut),
-            _ => cut.overlay(questions, kept.len()),
+            Domain::Host(_) => Overlay::new(cutoff),
+            _ => cutoff.overlay(lookups, kept.len()),
         };
         self.baseline
-            .apply_to(&mut overlay, cut, self.domain.hosts());
-        let is_gone = |priority| cut.max_priority.is_some_and(|most| priority <= most);
-        for unit in kept.iter().filter_map(|it| world.unit(*it)) {
-            for pod in unit.pods.iter().filter(|_| is_gone(unit.priority)) {
-                let host = world.cluster.pod(*pod).and_then(Pod::host);
+            .apply_to(&mut overlay, cutoff, self.domain.hosts());
+        let is_removed = |priority| {
+            cutoff
+                .max_priority
+                .is_some_and(|max_priority| priority <= max_priority)
+        };
+        for unit in kept.iter().filter_map(|it| state.units.get(*it)) {
+            for pod in unit.pods.iter().filter(|_| is_removed(unit.priority)) {
+                let host = state.cluster.pod(*pod).and_then(Pod::host);
                 let is_here = |it: &HostId| match self.domain {
                     Domain::Host(host) => it == host,
                     _ => true,
                 };
                 if let Some(host) = host.filter(is_here) {
-                    overlay.reserve(host, world.cluster.requests(*pod));
+                    overlay.reserve(host, state.cluster.requests(*pod));
                 }
             }
         }
         overlay
     }
 
-    /// Where the preemptor goes if all up to a priority go, but those that are kept.
-    pub(super) fn place(&self, most: Option<i32>, kept: &[UnitId]) -> Placement {
+    /// The placement of the preemptor without the units up to a priority, except those in `kept`.
+    pub(super) fn place(&self, max_priority: Option<i32>, kept: &[UnitId]) -> Placement {
+        // kube-scheduler does not check a placement that is decided elsewhere.
         let is_trusted = self.state.options.compatibility == SchedulerCompatibility::KubeScheduler;
-        let cut = self.cutoff(most);
-        let mut overlay = self.overlay(&cut, kept, self.preemptor.distinct_shapes);
+        let cutoff = self.cutoff(max_priority);
+        let mut overlay = self.overlay(&cutoff, kept, self.preemptor.distinct_shapes);
         let (cluster, shapes) = (&self.state.cluster, self.preemptor.shapes);
         if let (Domain::Host(host), [shape], None) =
             (self.domain, shapes, self.preemptor.fixed_placement)
         {
-            // Whether it ever goes there was asked before.
+            // `check_node` has applied the filters.
             let has_room = overlay.fits(*host, cluster.shape_of(*shape));
             return vec![has_room.then_some(*host)];
         }
-        let Some(given) = self.preemptor.fixed_placement else {
+        let Some(fixed) = self.preemptor.fixed_placement else {
             let hosts = self.domain.hosts();
             return place(cluster, &mut overlay, hosts, shapes, self.strategy);
         };
         let mut placement = Placement::new();
-        for (shape, host) in shapes.iter().zip(given) {
+        for (shape, host) in shapes.iter().zip(fixed) {
             let shape = cluster.shape_of(*shape);
             let host = host.filter(|it| is_trusted || overlay.fits(*it, shape));
             if let Some(host) = host {
@@ -347,14 +348,14 @@ impl DomainSearch<'_> {
 
     fn infeasible_reason(&self, top: i32, placement: &[Option<HostId>]) -> InfeasibleReason {
         if let Domain::Host(host) = self.domain {
-            let cut = self.cutoff(Some(top));
-            let overlay = self.overlay(&cut, &[], 0);
+            let cutoff = self.cutoff(Some(top));
+            let overlay = self.overlay(&cutoff, &[], 0);
             let shape = self.preemptor.shapes.first();
             let requests = shape.map(|it| &self.state.cluster.shape_of(*it).requests);
-            let short = requests.into_iter().flatten();
-            let short = short.filter(|(it, asked)| *asked > overlay.free(*host, *it));
-            let short: Vec<ResourceId> = short.map(|(it, _)| *it).collect();
-            return InfeasibleReason::InsufficientResources { resources: short };
+            let requests = requests.into_iter().flatten();
+            let exceeding = requests.filter(|(it, request)| *request > overlay.free(*host, *it));
+            let resources: Vec<ResourceId> = exceeding.map(|(it, _)| *it).collect();
+            return InfeasibleReason::InsufficientResources { resources };
         }
         let unplaced = placement.iter().position(Option::is_none);
         InfeasibleReason::NoPlacement {

@@ -1,75 +1,59 @@
 //! Single pods as preemptors: every node is a domain.
 
-use super::cluster::GangCluster;
-use super::decide::{GangOutcome, GangPlan, InfeasibleReason, PreemptionRequest};
+use super::context::DecisionContext;
 use super::domain::Domain;
-use super::hypothetical::{PriorityCutoff, SearchBaseline};
+use super::hypothetical::PriorityCutoff;
+use super::reason::InfeasibleReason;
+use super::request::{GangOutcome, GangPlan, NodeSample};
 use super::score::{CascadeEstimator, Score};
-use super::search::{DomainSearch, Preemptor};
-use super::spec::SchedulerCompatibility;
+use super::search::DomainSearch;
 use super::trace::{GangStep, GangTrace};
 use crate::ids::HostId;
 use crate::placement::Overlay;
 
-/// What all domains came to.
+/// The search results of all domains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DryRun {
-    /// Those that will do, in the order in which they were looked at: those first that break no budget.
+    /// The feasible plans in search order, those without budget violations first.
     pub candidates: Vec<GangPlan>,
-    /// Nodes that will not, or `None` for the cluster, and why.
+    /// The infeasible nodes (`None` for the cluster), each with its reason.
     pub infeasible: Vec<(Option<HostId>, InfeasibleReason)>,
 }
 
-impl GangCluster {
-    /// Who would have to go in each domain so that a pod or a gang fits there, whether or not it fits already and may
-    /// preempt.
-    ///
-    /// Source: kube-scheduler v1.37, `DryRunPreemption`.
-    #[must_use]
-    pub fn dry_run(&self, ask: &PreemptionRequest<'_>, trace: &mut GangTrace) -> DryRun {
-        let mut ground = SearchBaseline::default();
-        super::nomination::reserve_nominated(self, ask, &mut ground);
-        let shapes = self.shapes(ask.pods);
-        let preemptor = self.preemptor(ask, &shapes);
-        let mut broken = Vec::new();
-        let mut run = DryRun::default();
-        if ask.group.is_some() {
-            match self.search(ask, &ground, preemptor, trace) {
-                Ok(plan) => run.candidates.push(plan),
-                Err(why) => run.infeasible.push((None, why)),
-            }
-            return run;
+/// Searches every domain of the request.
+pub(super) fn dry_run(context: &DecisionContext<'_>, trace: &mut GangTrace) -> DryRun {
+    let mut violating = Vec::new();
+    let mut run = DryRun::default();
+    if context.request.group.is_some() {
+        match context.plan_for_gang(trace) {
+            Ok(plan) => run.candidates.push(plan),
+            Err(reason) => run.infeasible.push((None, reason)),
         }
-        search_nodes(self, ask, &ground, preemptor, trace, |seen| match seen {
-            NodeSearchResult::Plan(plan) if plan.violations > 0 => broken.push(plan),
-            NodeSearchResult::Plan(plan) => run.candidates.push(plan),
-            NodeSearchResult::Infeasible(host, why) => run.infeasible.push((Some(host), why)),
-        });
-        let count = ask.sample.map_or(usize::MAX, |it| it.count);
-        run.candidates.truncate(count);
-        broken.truncate(count);
-        run.candidates.append(&mut broken);
-        run
+        return run;
     }
+    search_nodes(context, trace, |result| match result {
+        NodeSearchResult::Plan(plan) if plan.violations > 0 => violating.push(plan),
+        NodeSearchResult::Plan(plan) => run.candidates.push(plan),
+        NodeSearchResult::Infeasible(host, reason) => run.infeasible.push((Some(host), reason)),
+    });
+    let count = context.request.sample.map_or(usize::MAX, |it| it.count);
+    run.candidates.truncate(count);
+    violating.truncate(count);
+    run.candidates.append(&mut violating);
+    run
 }
 
-/// The node that costs the least; of equal ones the first.
-pub(super) fn best_node(
-    world: &GangCluster,
-    ask: &PreemptionRequest<'_>,
-    ground: &SearchBaseline,
-    preemptor: Preemptor<'_>,
-    trace: &mut GangTrace,
-) -> GangOutcome {
+/// Chooses the node with the lowest cost; the first of equals.
+pub(super) fn best_node(context: &DecisionContext<'_>, trace: &mut GangTrace) -> GangOutcome {
     let mut best: Option<GangPlan> = None;
     let mut domains = Vec::new();
-    search_nodes(world, ask, ground, preemptor, trace, |seen| match seen {
+    search_nodes(context, trace, |result| match result {
         NodeSearchResult::Plan(plan) => {
             if best.as_ref().is_none_or(|it| plan.score < it.score) {
                 best = Some(plan);
             }
         }
-        NodeSearchResult::Infeasible(host, why) => domains.push((Some(host), why)),
+        NodeSearchResult::Infeasible(host, reason) => domains.push((Some(host), reason)),
     });
     match best {
         Some(plan) => {
@@ -85,97 +69,85 @@ enum NodeSearchResult {
     Infeasible(HostId, InfeasibleReason),
 }
 
-/// Looks at each node, until there are enough.
+/// Searches each node until there are enough candidates, and reports every result.
 fn search_nodes(
-    world: &GangCluster,
-    ask: &PreemptionRequest<'_>,
-    ground: &SearchBaseline,
-    preemptor: Preemptor<'_>,
+    context: &DecisionContext<'_>,
     trace: &mut GangTrace,
-    mut see: impl FnMut(NodeSearchResult),
+    mut report: impl FnMut(NodeSearchResult),
 ) {
-    let mut hosts: Vec<HostId> = match ask.hosts {
+    let (state, request) = (context.state, context.request);
+    let mut hosts: Vec<HostId> = match request.hosts {
         Some(hosts) => hosts.to_vec(),
-        None => world.cluster.hosts().collect(),
+        None => state.cluster.hosts().collect(),
     };
-    let offset = ask.sample.map_or(0, |it| it.offset);
+    let offset = request.sample.map_or(0, |it| it.offset);
     let offset = offset.checked_rem(hosts.len()).unwrap_or_default();
     hosts.rotate_left(offset);
-    let mut cascades = CascadeEstimator::new(world, ground);
-    let (mut whole, mut broken) = (0_usize, 0_usize);
+    let mut cascades = CascadeEstimator::new(state, context.baseline);
+    let (mut intact, mut violating) = (0_usize, 0_usize);
     for host in hosts {
         trace.record(|| GangStep::Domain { host: Some(host) });
         let domain = Domain::Host(host);
-        let search = DomainSearch {
-            state: world,
-            baseline: ground,
-            preemptor,
-            domain: &domain,
-            strategy: world.options.strategy,
-        };
-        let found = match check_node(world, ask, &search, host) {
-            Ok(()) => search.run(trace),
-            Err(why) => Err(why),
-        };
-        let found = match found {
+        let search = context.search(&domain, state.options.strategy);
+        let result = check_node(context, &search, host).and_then(|()| search.run(trace));
+        let result = match result {
             Ok(it) if it.victims.is_empty() => Err(InfeasibleReason::PreemptionNotHelpful),
-            found => found,
+            result => result,
         };
-        match found {
-            Ok(found) => {
-                let plan = world.plan(Some(host), preemptor.pods, found, &mut cascades);
+        match result {
+            Ok(result) => {
+                let plan = context.plan(Some(host), result, &mut cascades);
                 trace.record(|| GangStep::Scored { score: plan.score });
                 match plan.score {
-                    Score { violations: 0, .. } => whole = whole.saturating_add(1),
-                    _ => broken = broken.saturating_add(1),
+                    Score { violations: 0, .. } => intact = intact.saturating_add(1),
+                    _ => violating = violating.saturating_add(1),
                 }
-                see(NodeSearchResult::Plan(plan));
+                report(NodeSearchResult::Plan(plan));
             }
-            Err(why) => {
+            Err(reason) => {
                 trace.record(|| GangStep::Infeasible {
-                    reason: why.clone(),
+                    reason: reason.clone(),
                 });
-                see(NodeSearchResult::Infeasible(host, why));
+                report(NodeSearchResult::Infeasible(host, reason));
             }
         }
-        let is_enough = |it: super::decide::NodeSample| {
-            // Beyond what is enough, either kind is counted no further.
-            let seen = whole.min(it.count).saturating_add(broken.min(it.count));
-            whole > 0 && seen >= it.count
+        let is_enough = |sample: NodeSample| {
+            // kube-scheduler's candidate lists hold at most `count` plans of either kind.
+            let candidates = intact
+                .min(sample.count)
+                .saturating_add(violating.min(sample.count));
+            intact > 0 && candidates >= sample.count
         };
-        if ask.sample.is_some_and(is_enough) {
+        if request.sample.is_some_and(is_enough) {
             return;
         }
     }
 }
 
-/// A node that the pod never goes to is no domain, unless it was asked for by name.
+/// Returns an error if no victim can make the node feasible for the pod. With kube-scheduler's algorithm, explicit
+/// nodes are not checked: the caller has filtered them.
 fn check_node(
-    world: &GangCluster,
-    ask: &PreemptionRequest<'_>,
+    context: &DecisionContext<'_>,
     search: &DomainSearch<'_>,
     host: HostId,
 ) -> Result<(), InfeasibleReason> {
-    let is_ours = world.options.compatibility == SchedulerCompatibility::Lockkeeper;
-    let node = world
-        .cluster
-        .host(host)
-        .filter(|_| is_ours || ask.hosts.is_none());
+    let state = context.state;
+    let is_checked = context.is_lockkeeper() || context.request.hosts.is_none();
+    let node = state.cluster.host(host).filter(|_| is_checked);
     let Some((node, shape)) = node.zip(search.preemptor.shapes.first()) else {
         return Ok(());
     };
-    let shape = world.cluster.shape_of(*shape);
-    let refused = shape.rejection_by(node, world.cluster.symbols());
-    if let Some(refusal) = refused {
-        return Err(InfeasibleReason::Rejected(refusal));
+    let shape = state.cluster.shape_of(*shape);
+    if let Some(rejection) = shape.rejection_by(node, state.cluster.symbols()) {
+        return Err(InfeasibleReason::Rejected(rejection));
     }
-    let cut = PriorityCutoff {
-        state: world,
+    let cutoff = PriorityCutoff {
+        state,
         max_priority: None,
     };
-    let mut overlay = Overlay::new(&cut);
-    search.baseline.apply_to(&mut overlay, &cut, &[host]);
-    if !is_ours && overlay.fits(host, shape) {
+    let mut overlay = Overlay::new(&cutoff);
+    search.baseline.apply_to(&mut overlay, &cutoff, &[host]);
+    if !context.is_lockkeeper() && overlay.fits(host, shape) {
         return Err(InfeasibleReason::PreemptionNotHelpful);
     }
     Ok(())

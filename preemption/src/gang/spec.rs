@@ -1,41 +1,40 @@
-//! What a world of gangs is told: settings, groups, budgets, members.
+//! Input of a [`GangCluster`](super::GangCluster): options, groups, disruption budgets and pods.
 
 use crate::ids::{GroupId, HostId};
 use crate::placement::{PodPreemption, PodSpec, Selector, Strategy};
 
-/// What holds for every decision.
+/// The options of every decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GangOptions {
-    /// Whose algorithm is followed.
+    /// The algorithm.
     pub compatibility: SchedulerCompatibility,
-    /// Which of the nodes that fit a pod of the preemptor gets. kube-scheduler's own scores are not known here,
-    /// so this holds under [`Compatibility::KubeScheduler`] too.
+    /// Selects among the nodes on which a pod of the preemptor fits. kube-scheduler's node scores are not modelled, so
+    /// this also applies with [`SchedulerCompatibility::KubeScheduler`].
     pub strategy: Strategy,
-    /// Whether a gang is placed by both strategies, and what costs less is taken. It never costs more than without, and
-    /// takes as long as both.
+    /// Whether a gang is searched with both strategies, and the plan with the lower cost is chosen. Doubles the time.
     pub tries_both_strategies: bool,
-    /// Only with [`Compatibility::KubeScheduler`].
+    /// Used only with [`SchedulerCompatibility::KubeScheduler`].
     pub gates: FeatureGates,
 }
 
-/// Whose algorithm is followed.
+/// The algorithm of a decision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchedulerCompatibility {
-    /// That of KEP-5710: a search for the lowest priority that will do, preemption priorities, cascades counted.
+    /// KEP-5710: search for the lowest sufficient priority cutoff, preemption priorities, cascades counted.
     #[default]
     Lockkeeper,
-    /// What kube-scheduler v1.37 does.
+    /// kube-scheduler v1.37.
     KubeScheduler,
 }
 
 /// Feature gates of kube-scheduler. All on by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureGates {
-    /// `GenericWorkload`: there are groups at all.
+    /// `GenericWorkload`: groups are respected.
     pub generic_workload: bool,
     /// `CompositePodGroup`: groups have parents.
     pub composite_pod_group: bool,
-    /// `PodGroupPreemptionPolicy`: a group says itself whether it preempts.
+    /// `PodGroupPreemptionPolicy`: a group has its own preemption policy.
     pub pod_group_preemption_policy: bool,
 }
 
@@ -49,10 +48,10 @@ impl Default for FeatureGates {
     }
 }
 
-/// What a unit or a group is. Later ones are the more important of equal priority.
+/// The kind of a unit or a group. With equal priority, later kinds are more important.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreemptionUnitKind {
-    /// A pod that is in no group.
+    /// A pod in no group.
     Pod,
     /// A pod group, or one pod of it.
     PodGroup,
@@ -60,67 +59,67 @@ pub enum PreemptionUnitKind {
     Composite,
 }
 
-/// How a group is disrupted.
+/// The disruption mode of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DisruptionMode {
-    /// Each pod for itself. kube-scheduler's `single`.
+    /// Each pod separately. `single` in kube-scheduler.
     #[default]
     Pod,
-    /// All or none. kube-scheduler's `all`.
+    /// All pods together. `all` in kube-scheduler.
     PodGroup,
 }
 
-/// Says which group is meant. Pod groups and composite ones have names of their own.
+/// Identifies a group. Pod groups and composite pod groups have separate names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupKey<'a> {
-    /// Whether it is composite; a pod is never meant.
+    /// The kind; not [`PreemptionUnitKind::Pod`].
     pub kind: PreemptionUnitKind,
-    /// Its namespace.
+    /// The namespace.
     pub namespace: &'a str,
-    /// Its name.
+    /// The name.
     pub name: &'a str,
 }
 
-/// A group. A pod group of several replicas is as many groups.
+/// A group. Each replica of a pod group is a group.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupSpec<'a> {
-    /// Which one.
+    /// The identity of the group.
     pub key: GroupKey<'a>,
-    /// The group that it is part of.
+    /// The group above it.
     pub parent: Option<GroupId>,
-    /// How it is disrupted.
+    /// The disruption mode.
     pub mode: DisruptionMode,
-    /// The priority that it is scheduled with; 0 if none is given. That of the topmost group counts.
+    /// The scheduling priority; `None` means 0. Only that of the topmost group counts.
     pub priority: Option<i32>,
-    /// The priority that it is preempted by, not below the other one; the same if none is given.
+    /// The preemption priority, not below the scheduling priority; `None` means equal to it.
     pub preemption_priority: Option<i32>,
-    /// Whether it preempts, by its class.
+    /// The preemption policy of its priority class.
     pub preemption: Option<PodPreemption>,
-    /// With how many of its pods it makes do; `None` is one.
+    /// How many of its pods must run; `None` means one.
     pub count_min: Option<u32>,
 }
 
 /// A disruption budget.
 #[derive(Clone, Debug)]
 pub struct BudgetSpec<'a> {
-    /// Its namespace.
+    /// The namespace.
     pub namespace: &'a str,
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// Which pods it protects. One that is empty protects none.
+    /// The pods that it protects. An empty selector protects none.
     pub selector: Selector,
     /// `status.disruptionsAllowed`.
     pub allowed: i32,
-    /// `status.disruptedPods`: names of pods that are counted already.
+    /// `status.disruptedPods`: the names of pods that are already counted.
     pub disrupted: Vec<&'a str>,
 }
 
-/// A pod, and how it stands to groups and preemption.
+/// A pod with its group and preemption state.
 #[derive(Clone, Debug)]
 pub struct MemberSpec<'a> {
     /// The pod.
     pub pod: PodSpec<'a>,
-    /// Its pod group, there or not.
+    /// Its pod group, whether or not the group exists.
     pub group: Option<GroupId>,
     /// `status.nominatedNodeName`.
     pub nominated: Option<HostId>,

@@ -1,99 +1,99 @@
-//! What was considered, in order.
+//! The trace of a decision.
 
-use super::decide::InfeasibleReason;
+use super::reason::InfeasibleReason;
 use super::score::Score;
 use crate::ids::{BudgetId, HostId, PodId, ResourceId, UnitId};
 
-/// The story of a decision.
+/// The steps of a decision, in order.
 pub type GangTrace = crate::trace::Trace<GangStep>;
 
-/// One step of a decision. What is said of units and nodes is about the domain that was begun last.
+/// One step of a decision. Steps on units and nodes refer to the domain of the last [`GangStep::Domain`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GangStep {
-    /// A pod of the preemptor is placed next, for itself (delayed preemption without workloads).
+    /// The next pod of the preemptor is placed by itself (delayed preemption without workloads).
     Pod {
-        /// Which one.
+        /// The pod.
         pod: PodId,
     },
-    /// It was nominated to nodes before, and may still go there: nobody else has to go.
+    /// The nomination is still valid: no further unit is preempted.
     NominationStands,
-    /// It was nominated to nodes before, and cannot go there any more.
+    /// The nomination is no longer valid.
     NominationDropped {
-        /// The pod that cannot.
+        /// The pod that does not fit.
         pod: PodId,
         /// The node.
         host: HostId,
-        /// Why not.
+        /// Why it does not fit.
         reason: InfeasibleReason,
     },
-    /// Without preemption there is no room.
+    /// The preemptor does not fit without preemption.
     DoesNotFit,
-    /// A domain is looked at: a node, or the cluster.
+    /// The search of a domain begins.
     Domain {
-        /// The node; `None` is the cluster.
+        /// The node; `None` means the whole cluster.
         host: Option<HostId>,
     },
-    /// The same domain once more, with the other way to place pods.
+    /// The search of the same domain begins again with the other placement strategy.
     RetriedDomain,
     /// The domain is infeasible.
     Infeasible {
-        /// Why.
+        /// The reason.
         reason: InfeasibleReason,
     },
-    /// All who may go are gone, and the preemptor has its place.
+    /// The preemptor is placed without all potential victims.
     Placed {
-        /// Where each pod goes.
+        /// The node of each pod.
         placement: Vec<(PodId, Option<HostId>)>,
     },
-    /// Some of a unit's pods cannot go without breaking a budget.
+    /// The disruption of a unit would violate a budget.
     Protected {
         /// The unit.
         unit: UnitId,
-        /// The pods, and the budget of each.
+        /// The pods with the budget that each violates.
         breaks: Vec<(PodId, BudgetId)>,
     },
-    /// It was tried whether it is enough that all up to a priority go.
+    /// A priority cutoff was tried.
     CutoffTried {
         /// The priority.
         max_priority: i32,
-        /// Whether it was.
+        /// Whether the preemptor fits with it.
         is_enough: bool,
     },
-    /// Nobody above this priority has to go.
+    /// No unit above this priority is preempted.
     CutoffFound {
         /// The priority.
         max_priority: i32,
     },
-    /// The preemptor has another place than before, now that only those up to the bound are gone.
+    /// With the cutoff the preemptor has another placement than before.
     PlacedAgain {
-        /// Where each pod goes.
+        /// The node of each pod.
         placement: Vec<(PodId, Option<HostId>)>,
     },
-    /// A unit may stay where it is.
+    /// A unit is reprieved.
     Reprieved {
         /// The unit.
         unit: UnitId,
-        /// Whether since a budget protects it, before others were asked.
+        /// Whether in the first pass, over units that a disruption budget protects.
         by_budget: bool,
     },
-    /// A unit cannot stay.
+    /// A unit cannot be reprieved.
     NotReprieved {
         /// The unit.
         unit: UnitId,
-        /// Where it is in the way.
+        /// The node on which it is in the way.
         host: HostId,
-        /// Of which resource there is not enough for both.
+        /// The resource of which there is not enough.
         resource: ResourceId,
     },
-    /// What the domain costs.
+    /// The cost of the domain.
     Scored {
         /// The score.
         score: Score,
     },
-    /// The domain that is best.
+    /// The domain with the lowest cost.
     Chosen {
-        /// The node; `None` is the cluster.
+        /// The node; `None` means the whole cluster.
         host: Option<HostId>,
     },
 }

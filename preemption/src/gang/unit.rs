@@ -1,4 +1,4 @@
-//! Units: what is preempted as one.
+//! Units: pods that are preempted together.
 
 use super::importance::Importance;
 use super::spec::PreemptionUnitKind;
@@ -14,18 +14,18 @@ pub struct Unit {
     pub(super) kind: PreemptionUnitKind,
     pub(super) priority: i32,
     pub(super) scheduling_priority: i32,
-    /// By name.
+    /// Sorted by name.
     pub(super) pods: Vec<PodId>,
     pub(super) started_at_ns: i64,
     pub(super) name: Arc<str>,
     pub(super) group: Option<GroupId>,
-    /// Whether ties are broken by the order in which pods were told.
+    /// Whether ties are broken by the order in which pods were added.
     pub(super) ties_by_pod_id: bool,
-    /// How many of its pods a budget protects.
+    /// How many of its pods a disruption budget protects.
     pub(super) protected_pods: usize,
 }
 
-/// Which pods are one unit.
+/// The pod or group that defines a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum UnitKey {
     Pod(PodId),
@@ -33,31 +33,33 @@ pub(super) enum UnitKey {
 }
 
 impl Unit {
-    /// What it is: of a pod in a group that is disrupted by pods still [`Kind::PodGroup`].
+    /// The kind of the unit. A single pod of a group that is disrupted pod by pod has [`PreemptionUnitKind::PodGroup`].
     #[must_use]
     pub const fn kind(&self) -> PreemptionUnitKind {
         self.kind
     }
 
-    /// The priority that it is preempted by. With [`super::Compatibility::KubeScheduler`] there is only one.
+    /// The preemption priority. With
+    /// [`SchedulerCompatibility::KubeScheduler`](super::SchedulerCompatibility::KubeScheduler) it equals the scheduling
+    /// priority.
     #[must_use]
     pub const fn priority(&self) -> i32 {
         self.priority
     }
 
-    /// The priority that it would come back with.
+    /// The priority with which the unit would be rescheduled.
     #[must_use]
     pub const fn scheduling_priority(&self) -> i32 {
         self.scheduling_priority
     }
 
-    /// Its pods that run, by name; never none.
+    /// The running pods, by name; never empty.
     #[must_use]
     pub fn pods(&self) -> &[PodId] {
         &self.pods
     }
 
-    /// The group whose pods they are, if it is not a pod alone.
+    /// The group, unless the unit is a single pod.
     #[must_use]
     pub const fn group(&self) -> Option<GroupId> {
         self.group
@@ -69,7 +71,7 @@ impl Unit {
         &self.name
     }
 
-    /// Compares as [`Rank`] does, without making one.
+    /// Compares two units like their [`Importance`], without allocating.
     pub(super) fn compare(&self, id: UnitId, other: &Self, other_id: UnitId) -> Ordering {
         let by_priority = other.priority.cmp(&self.priority);
         by_priority
@@ -86,7 +88,7 @@ impl Unit {
         first.copied().unwrap_or_default()
     }
 
-    /// Its place in the order of importance.
+    /// The importance of the unit.
     #[must_use]
     pub fn importance(&self, id: UnitId) -> Importance {
         Importance {

@@ -1,4 +1,4 @@
-//! What a step does to a workload.
+//! The effect of a step on a workload's state.
 
 use super::lifecycle::{AdmissionCheckStates, EvictedCondition, LifecycleState};
 use super::reason::EvictionReason;
@@ -6,7 +6,7 @@ use super::step::LifecycleStep;
 use super::time;
 
 impl LifecycleState {
-    /// What a step writes, and what the API server holds after it.
+    /// Applies a step, as the API server would store it.
     pub fn apply(&mut self, step: &LifecycleStep, now_ms: i64) {
         match *step {
             LifecycleStep::Idle | LifecycleStep::Wait(_) => {}

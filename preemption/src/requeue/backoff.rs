@@ -1,19 +1,19 @@
-//! How long a workload waits after each eviction: base · factor^(n−1), up to a cap, and jitter on top.
+//! The backoff after each eviction: base · factor^(n−1), up to a cap, plus jitter.
 
 use crate::policy::Compatibility;
 use std::time::Duration;
 
-/// The longest delay there is, also without a cap: 2^62 ns, about 146 years. Kueue has the same.
+/// The maximum delay, even without a cap: 2^62 ns, about 146 years. Kueue has the same.
 const DELAY_MAX_NS: u128 = 1 << 62;
 
-/// After so many evictions the delay grows no more. Only a factor very close to 1 gets that far.
+/// The delay stops growing after this many evictions. Only a factor very close to 1 reaches it.
 const GROWTH_STEPS_MAX: u32 = 4_096;
 
 const ONE_HUNDRED_MILLIONTHS: u128 = 100_000_000;
 const NS_PER_S: u128 = 1_000_000_000;
 const PARTS_PER_MILLION: u128 = 1_000_000;
 
-/// By how much a delay is longer than the one before it, in hundred-millionths. It is never below 1.
+/// The ratio of a delay to the one before, in hundred-millionths. It is never below 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Factor(u64);
 
@@ -21,13 +21,13 @@ impl Factor {
     /// 1: every delay is the same.
     pub const ONE: Self = Self(100_000_000);
 
-    /// 2: every delay is twice the one before it, as Kueue does today.
+    /// 2: every delay is twice the one before, as in current Kueue.
     pub const TWO: Self = Self(200_000_000);
 
-    /// 1.41284738, the number in KEP-1282. Thirty retries with a timeout of 300 s take a day with it.
+    /// 1.41284738, the number in KEP-1282. With it, thirty retries with a timeout of 300 s take a day.
     pub const KEP_1282: Self = Self(141_284_738);
 
-    /// A factor in hundred-millionths. Less than [`Self::ONE`] counts as that: delays do not shrink.
+    /// A factor in hundred-millionths. A smaller factor than [`Self::ONE`] is raised to it: delays do not shrink.
     #[must_use]
     pub const fn new(hundred_millionths: u64) -> Self {
         if hundred_millionths < Self::ONE.0 {
@@ -43,8 +43,7 @@ impl Factor {
     }
 }
 
-/// A number from 0 up to, but not including, 1. Who has a source of randomness draws it and passes it
-/// in.
+/// A random number from 0 up to, but not including, 1. The caller supplies it, so that delays are reproducible.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Jitter(u32);
 
@@ -52,7 +51,7 @@ impl Jitter {
     /// 0.
     pub const NONE: Self = Self(0);
 
-    /// Any 32 random bits: the number is this many 2^32-ths.
+    /// From 32 random bits: the number is this many 2^32-ths.
     #[must_use]
     pub const fn new(bits: u32) -> Self {
         Self(bits)
@@ -62,18 +61,18 @@ impl Jitter {
 /// The settings of the formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// The first delay (`backoffBaseSeconds`). Zero is no delay, however often.
+    /// The first delay (`backoffBaseSeconds`). Zero disables all delays.
     pub base: Duration,
-    /// What each further delay is multiplied by (`backoffFactor`).
+    /// The ratio of each delay to the one before (`backoffFactor`).
     pub factor: Factor,
-    /// The longest delay, before jitter (`backoffMaxSeconds`); `None` is no limit, zero is no delay.
+    /// The maximum delay without jitter (`backoffMaxSeconds`); `None` means no limit, zero no delay.
     pub cap: Option<Duration>,
-    /// The most that jitter adds, in millionths of the delay.
+    /// The maximum that jitter adds, in millionths of the delay.
     pub jitter_ppm: u32,
 }
 
 impl Default for Backoff {
-    /// As Kueue does today: 60 s, 120 s, 240 s, up to an hour, and at most 0.01 % on top.
+    /// Kueue's current delays: 60 s, 120 s, 240 s, up to one hour, plus at most 0.01 % jitter.
     fn default() -> Self {
         Self {
             base: Duration::from_mins(1),
@@ -85,7 +84,7 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// As KEP-1282 has it: 1.41284738^(n−1) seconds without a cap.
+    /// The delays of KEP-1282: 1.41284738^(n−1) seconds without a cap.
     #[must_use]
     pub fn kep_1282() -> Self {
         Self {
@@ -96,16 +95,13 @@ impl Backoff {
         }
     }
 
-    /// The delay after the `count`-th eviction, to the nanosecond and always the same. The first is 1; 0
-    /// counts as that.
+    /// The delay after the `count`-th eviction. The first has count 1; 0 is treated as 1.
     ///
-    /// More evictions or more jitter never give a shorter delay. It is never longer than the cap and the
-    /// share of it that jitter may add. It costs a multiplication an eviction until the cap is reached,
-    /// and at most 4,096.
+    /// The delay is deterministic, does not decrease with more evictions or more jitter, and never exceeds the cap plus
+    /// its jitter. Costs one multiplication for each eviction until the cap is reached, at most 4,096.
     ///
-    /// Kueue's first delay is never capped (`wait.Backoff.Step` in apimachinery): a base of 60 s and a
-    /// cap of 30 s give 60 s, 30 s, 30 s. That is so with [`Compatibility::Kueue`]; else all three are
-    /// 30 s.
+    /// Kueue does not cap the first delay (`wait.Backoff.Step` in apimachinery): a base of 60 s and a cap of 30 s give
+    /// 60 s, 30 s, 30 s. [`Compatibility::Kueue`] reproduces that; otherwise all three are 30 s.
     #[must_use]
     pub fn delay(&self, count: u32, jitter: Jitter, compatibility: Compatibility) -> Duration {
         let delay_ns = self.without_jitter_ns(count, compatibility);

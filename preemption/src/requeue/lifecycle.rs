@@ -1,33 +1,33 @@
-//! Where a workload stands in its life cycle: what of its object the decisions are made from.
+//! The life-cycle state of a workload: the fields of its object that decisions are made from.
 
 use super::reason::{DeactivationCause, EvictionReason, NotReadyReason};
 use super::requeue_state::RequeueState;
 use super::settings::{QueueOrderTimestamp, RequeueSettings};
 use super::time;
 
-/// Whether a queue is stopped (`stopPolicy`).
+/// `stopPolicy` of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopPolicy {
-    /// It is not.
+    /// The queue is not stopped.
     #[default]
     None,
-    /// It admits nobody.
+    /// It admits no workload.
     Hold,
-    /// It admits nobody, and who runs is evicted.
+    /// It admits no workload, and admitted workloads are evicted.
     HoldAndDrain,
 }
 
 /// The condition `PodsReady`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PodsReady {
-    /// There is none: nobody has looked yet.
+    /// The condition is absent: pods were not observed yet.
     #[default]
     Unknown,
-    /// All pods are ready, or were.
+    /// All pods are or were ready.
     Yes,
-    /// Not all are.
+    /// Not all pods are ready.
     No {
-        /// What they have to do.
+        /// The reason of the condition.
         reason: NotReadyReason,
         /// Since when, in seconds since 1970.
         since_s: i64,
@@ -43,19 +43,19 @@ pub struct EvictedCondition {
     pub at_s: i64,
 }
 
-/// What the admission checks of a workload say. Only Kueue has these; for all others it is the default.
+/// The admission checks of a workload. Only Kueue has these; elsewhere it is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionCheckStates {
-    /// One is `Rejected`.
+    /// A check is `Rejected`.
     pub is_rejected: bool,
-    /// One is `Retry`.
+    /// A check is `Retry`.
     pub is_retry: bool,
-    /// The latest second at which one that is `Retry` may be tried again: its last transition and its
-    /// `requeueAfterSeconds`.
+    /// The latest time at which a `Retry` check may be tried again: its last transition plus `requeueAfterSeconds`, in
+    /// seconds since 1970.
     pub retry_at_s: Option<i64>,
 }
 
-/// Where a workload stands. The default is one that was just created.
+/// The life-cycle state of a workload. The default is a newly created workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LifecycleState {
     /// When it was created, in seconds since 1970.
@@ -74,17 +74,17 @@ pub struct LifecycleState {
     pub evicted: Option<EvictedCondition>,
     /// Since when `Preempted=True` with reason `InCohortReclaimWhileBorrowing`, in seconds since 1970.
     pub reclaimed_while_borrowing_at_s: Option<i64>,
-    /// The reason of `Requeued=False`: why it must not be tried again yet. `None` if it may.
+    /// The reason of `Requeued=False`: why it must not be considered yet. `None` if it may be.
     pub not_requeued_reason: Option<EvictionReason>,
-    /// The reason of `DeactivationTarget=True`: it is going to be deactivated.
+    /// The reason of `DeactivationTarget=True`: it is about to be deactivated.
     pub deactivation_target: Option<DeactivationCause>,
     /// `status.requeueState`.
     pub requeue_state: Option<RequeueState>,
-    /// Its admission checks.
+    /// The admission checks.
     pub admission_checks: AdmissionCheckStates,
-    /// Its ClusterQueue.
+    /// The stop policy of its ClusterQueue.
     pub cluster_queue: StopPolicy,
-    /// Its LocalQueue.
+    /// The stop policy of its LocalQueue.
     pub local_queue: StopPolicy,
 }
 
@@ -122,7 +122,7 @@ impl LifecycleState {
         self.requeue_state.and_then(|state| state.requeue_at_s)
     }
 
-    /// Whether nothing holds it back from the queue.
+    /// Whether its backoff is over, so that it may be in the active queue.
     ///
     /// Source: Kueue `pkg/cache/queue`, `backoffWaitingTimeExpired`.
     #[must_use]
@@ -131,8 +131,8 @@ impl LifecycleState {
         self.not_requeued_reason.is_none() && self.requeue_at_s().is_none_or(over)
     }
 
-    /// Until when the queue must not look at it, for [`State::hold`](crate::State::hold); `None` if it may
-    /// now. Where only a step can end it, that is the last second there is.
+    /// The time before which the queue must not consider it, for [`State::hold`](crate::State::hold), in seconds since
+    /// 1970; `None` if it may be considered now. `i64::MAX` if only a step can end the backoff.
     #[must_use]
     pub fn hold_until_s(&self, now_ms: i64) -> Option<i64> {
         if self.is_backoff_over(now_ms) {
@@ -150,10 +150,10 @@ impl LifecycleState {
 
     /// Its time in queue order, in milliseconds since 1970.
     ///
-    /// With [`Timestamp::Eviction`] that is when its pods were not ready in time; an eviction for an
-    /// admission check counts under both. All others keep the time of their creation, once they run again
-    /// too: an eviction that is over does not count. Without `priority_sorting_within_cohort` who was
-    /// reclaimed by a preemptor that borrows comes a millisecond after that, so that it is behind it.
+    /// With [`QueueOrderTimestamp::Eviction`] it is the time of an eviction because pods were not ready; an eviction for
+    /// an admission check counts with either value. Other workloads keep their creation time, as do workloads that run
+    /// again after an eviction. Without `priority_sorting_within_cohort`, a workload reclaimed by a borrowing preemptor
+    /// is ordered one millisecond after that preemption, so that it is behind the preemptor.
     ///
     /// Source: Kueue `pkg/workload`, `GetQueueOrderTimestamp`.
     #[must_use]
@@ -178,16 +178,15 @@ impl LifecycleState {
         }
     }
 
-    /// Whether it keeps others from being admitted: `blockAdmission` is set, and it holds quota while its
-    /// pods are not ready.
+    /// Whether it blocks other admissions: `blockAdmission` is set, and it uses quota while its pods are not ready.
     #[must_use]
     pub fn blocks_admission(&self, settings: &RequeueSettings) -> bool {
-        let is_asked = settings.is_enabled && settings.block_admission;
-        is_asked && self.has_quota && !self.is_finished && self.pods_ready != PodsReady::Yes
+        let is_configured = settings.is_enabled && settings.block_admission;
+        is_configured && self.has_quota && !self.is_finished && self.pods_ready != PodsReady::Yes
     }
 
-    /// The job of an evicted workload has stopped: its quota is free. It may be tried again at once if
-    /// others took its quota or nodes failed, else when a step says so.
+    /// The job of an evicted workload has stopped: its quota is released. After a preemption or a node failure it may be
+    /// considered immediately, otherwise after a [`LifecycleStep::Requeue`](super::LifecycleStep::Requeue).
     ///
     /// Source: Kueue `pkg/controller/jobframework`, the reconciler's clearing of an admission.
     pub fn on_job_stopped(&mut self) {
@@ -199,7 +198,7 @@ impl LifecycleState {
         }
     }
 
-    /// Quota is reserved for it. An earlier eviction is over; the count of them stays.
+    /// Quota is reserved for it. An earlier eviction is over; the count of evictions stays.
     ///
     /// Source: Kueue `pkg/workload`, `SetQuotaReservation`.
     pub fn on_quota_reserved(&mut self) {
@@ -209,8 +208,8 @@ impl LifecycleState {
     }
 }
 
-/// Whether somebody may be admitted while others hold quota: `blockAdmission` keeps that back until the
-/// pods of all of them are ready. Costs the number of holders.
+/// Whether a workload may be admitted while the `holders` use quota: `blockAdmission` defers it until the pods of all of
+/// them are ready. Costs the number of holders.
 pub fn may_admit<'a>(
     settings: &RequeueSettings,
     holders: impl IntoIterator<Item = &'a LifecycleState>,

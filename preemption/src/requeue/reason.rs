@@ -1,4 +1,4 @@
-//! The words of the life cycle: what stands in conditions and events, as Kueue's users know it.
+//! Reasons and messages of conditions and events, in Kueue's words.
 //!
 //! | condition | reason | message |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | `Evicted=True` | `AdmissionCheck` | Evicted due to *checks* |
 //! | `Evicted=True` | `ClusterQueueStopped` | The ClusterQueue is stopped |
 //! | `Evicted=True` | `LocalQueueStopped` | The LocalQueue is stopped |
-//! | `Evicted=True` | `JobChanged` | *what its job asks for now* |
+//! | `Evicted=True` | `JobChanged` | *the current requests of its job* |
 //! | `Evicted=True` | `Deactivated` | The workload is deactivated |
 //! | `Evicted=True` | `DeactivatedDueTo`*cause* | The workload is deactivated due to *message of the target* |
 //! | `DeactivationTarget=True` | `RequeuingLimitExceeded` | exceeding the maximum number of re-queuing retries |
@@ -18,48 +18,48 @@
 //! | `Requeued=True` | `LocalQueueRestarted` | The LocalQueue was restarted after being stopped |
 //!
 //! `Requeued=False` carries the reason of the eviction. An eviction of a workload that holds an admission
-//! is also an event of type `Normal`: `EvictedDueTo`*reason* with the same message. Those about the
-//! maximum time and about a job that has changed are ours; all others are Kueue's, which stops such a job too
-//! and makes its workload anew.
+//! also emits an event of type `Normal`: `EvictedDueTo`*reason* with the same message. The messages about the
+//! maximum time and about a changed job are ours; all others are Kueue's, which also stops such a job and
+//! recreates its workload.
 
 /// Why a workload was evicted: the reason of `Evicted=True`, and of `Requeued=False` after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EvictionReason {
-    /// Others took its quota.
+    /// A preemptor reclaimed its quota.
     Preempted,
     /// Its pods were not ready in time.
     PodsReadyTimeout,
-    /// An admission check asks to try again. Only Kueue has these.
+    /// An admission check requests a retry. Only Kueue has these.
     AdmissionCheck,
     /// Its ClusterQueue is stopped and drained.
     ClusterQueueStopped,
     /// Its LocalQueue is stopped and drained.
     LocalQueueStopped,
-    /// Nodes under it failed.
+    /// Nodes of its pods failed.
     NodeFailures,
-    /// Its job asks for more than it was admitted for.
+    /// Its job requests more than its admission covers.
     JobChanged,
-    /// It is not active any more: by its user, or by the controller for a cause.
+    /// It is deactivated: by its user (`None`), or by the controller for a cause.
     Deactivated(Option<DeactivationCause>),
-    /// A reason that is not known here.
+    /// An unknown reason.
     Other,
 }
 
 /// Why the controller deactivated a workload: the reason of `DeactivationTarget`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeactivationCause {
-    /// It was put back too often or for too long.
+    /// It was requeued too often or for too long.
     RequeuingLimitExceeded,
-    /// It ran longer than it may.
+    /// It exceeded its maximum execution time.
     MaximumExecutionTimeExceeded,
     /// An admission check rejected it. Only Kueue has these.
     AdmissionCheck,
-    /// A cause that is not known here.
+    /// An unknown cause.
     Other,
 }
 
 impl DeactivationCause {
-    /// The reason as it stands in the condition.
+    /// The reason string of the condition.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl EvictionReason {
         known.unwrap_or(other)
     }
 
-    /// The reason as it stands in the condition.
+    /// The reason string of the condition.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -136,10 +136,9 @@ impl EvictionReason {
         }
     }
 
-    /// The message of the condition and the event. `about` is what only the caller knows: for
-    /// `PodsReadyTimeout` the workload as `namespace/name`, for `AdmissionCheck` the list of checks, for a
-    /// deactivation with a cause the message of `DeactivationTarget`, for the reasons that are decided
-    /// elsewhere the message itself.
+    /// The message of the condition and the event. `about` depends on the reason: for `PodsReadyTimeout` the workload as
+    /// `namespace/name`, for `AdmissionCheck` the list of checks, for a deactivation with a cause the message of
+    /// `DeactivationTarget`, for reasons that are decided elsewhere the whole message.
     #[must_use]
     pub fn message(self, about: &str) -> String {
         match self {
@@ -178,12 +177,12 @@ pub enum NotReadyReason {
     WaitForStart,
     /// They were, and one failed.
     WaitForRecovery,
-    /// A reason that is not known here.
+    /// An unknown reason.
     Other,
 }
 
 impl NotReadyReason {
-    /// The reason as it stands in the condition.
+    /// The reason string of the condition.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -204,7 +203,7 @@ impl NotReadyReason {
     }
 }
 
-/// Which limit of requeueing was exceeded.
+/// The limit of requeueing that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequeuingLimit {
     /// `backoffLimitCount`.
@@ -213,17 +212,17 @@ pub enum RequeuingLimit {
     Time,
 }
 
-/// Why a workload is going to be deactivated.
+/// Why a workload is about to be deactivated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeactivationTarget {
-    /// It was put back too often or for too long.
+    /// It was requeued too often or for too long.
     RequeuingLimit(RequeuingLimit),
     /// An admission check rejected it. Only Kueue has these.
     RejectedChecks,
 }
 
 impl DeactivationTarget {
-    /// The cause: the reason of the condition.
+    /// The cause, which is the reason of the condition.
     #[must_use]
     pub const fn cause(self) -> DeactivationCause {
         match self {
@@ -232,7 +231,7 @@ impl DeactivationTarget {
         }
     }
 
-    /// The message of the condition. `about` is the list of checks if some rejected it.
+    /// The message of the condition. `about` is the list of rejecting checks, if there are any.
     #[must_use]
     pub fn message(self, about: &str) -> String {
         let text = match self {
@@ -255,7 +254,7 @@ impl DeactivationTarget {
     }
 }
 
-/// Why a workload may be tried again: the reason of `Requeued=True`.
+/// Why a workload is requeued: the reason of `Requeued=True`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequeuedReason {
     /// Its backoff is over.
@@ -269,7 +268,7 @@ pub enum RequeuedReason {
 }
 
 impl RequeuedReason {
-    /// The reason as it stands in the condition.
+    /// The reason string of the condition.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,30 +1,29 @@
-//! What is remembered of a workload from one eviction to the next: `status.requeueState`.
+//! `status.requeueState`: the count and times that outlive an eviction.
 
-/// The most that is counted: the count is an int32 in the API.
+/// The maximum count, which is an int32 in the API.
 const COUNT_MAX: u32 = i32::MAX.unsigned_abs();
 
-/// `status.requeueState`. The count only grows and the time only moves forward, until the workload is
-/// deactivated: then all of it is dropped.
+/// `status.requeueState`. The count only grows and the time only moves forward; a deactivation drops both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequeueState {
-    /// How many times it was put back because its pods were not ready (`count`); `None` is never.
+    /// How many times it was requeued because its pods were not ready (`count`); `None` means never.
     pub count: Option<u32>,
-    /// Before when it is not tried again (`requeueAt`), in seconds since 1970.
+    /// The end of its backoff (`requeueAt`), in seconds since 1970.
     pub requeue_at_s: Option<i64>,
-    /// When its pods were first not ready in time (`firstEvictedAt`), in seconds since 1970. Kept only
-    /// with a limit by time, and only until its pods are ready.
+    /// When its pods were first not ready in time (`firstEvictedAt`), in seconds since 1970. Set only with a time limit,
+    /// and only until its pods are ready.
     pub first_evicted_at_s: Option<i64>,
 }
 
 impl RequeueState {
-    /// How many times it was put back.
+    /// How many times it was requeued.
     #[must_use]
     pub fn requeue_count(&self) -> u32 {
         self.count.unwrap_or_default()
     }
 
-    /// Puts the workload off until an instant, unless it is put off for longer already, and counts if that
-    /// is asked for. At the largest int32 the count stands still. Says whether anything changed.
+    /// Defers the workload until a time, unless it is deferred for longer already, and optionally increments the count,
+    /// which saturates at the largest int32. Returns whether anything changed.
     ///
     /// Source: Kueue `pkg/workload`, `SetRequeueState`.
     pub fn defer_until(&mut self, until_s: i64, is_counted: bool) -> bool {

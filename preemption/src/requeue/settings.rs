@@ -1,52 +1,51 @@
-//! What the administrator sets: `waitForPodsReady`.
+//! The settings of `waitForPodsReady`.
 
 use super::backoff::Backoff;
 use crate::policy::Compatibility;
 use std::time::Duration;
 
-/// By which time a workload takes its place in the queue after its pods were not ready in time
+/// The time that orders a workload in the queue after an eviction because its pods were not ready
 /// (`requeuingStrategy.timestamp`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueOrderTimestamp {
-    /// By its eviction: behind those of equal priority that came before.
+    /// Its eviction: it is behind workloads of equal priority that were created before.
     #[default]
     Eviction,
-    /// By its creation: where it was.
+    /// Its creation: it keeps its position.
     Creation,
 }
 
 /// `waitForPodsReady` of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequeueSettings {
-    /// Whether anybody is evicted because pods are not ready (`enable`). The rest of the life cycle does
-    /// not depend on it.
+    /// Whether workloads are evicted because their pods are not ready (`enable`). The rest of the life cycle does not
+    /// depend on it.
     pub is_enabled: bool,
-    /// How long the pods may take to be ready after the workload is admitted (`timeout`).
+    /// How long the pods may take to become ready after the admission (`timeout`).
     pub timeout: Duration,
-    /// How long they may take to be ready again (`recoveryTimeout`); `None` is for ever.
+    /// How long they may take to become ready again (`recoveryTimeout`); `None` means no limit.
     pub recovery_timeout: Option<Duration>,
-    /// Whether nobody is admitted until the pods of all who are admitted are ready (`blockAdmission`).
+    /// Whether admissions wait until the pods of all admitted workloads are ready (`blockAdmission`).
     pub block_admission: bool,
-    /// The place in the queue of who comes back.
+    /// The queue order of requeued workloads.
     pub timestamp: QueueOrderTimestamp,
-    /// How often a workload is put back before it is deactivated (`backoffLimitCount`); `None` is no
-    /// limit, 0 is never.
+    /// How often a workload is requeued before it is deactivated (`backoffLimitCount`); `None` means no limit, 0 means
+    /// never.
     pub backoff_limit_count: Option<u32>,
-    /// For how long after the first time its pods were not ready it is put back (`backoffLimitSeconds`);
-    /// `None` is no limit, zero is never. Whichever limit is reached first counts.
+    /// For how long after its first eviction a workload is requeued (`backoffLimitSeconds`); `None` means no limit, zero
+    /// means never. The limit that is reached first applies.
     pub backoff_limit: Option<Duration>,
-    /// How long it waits each time.
+    /// The delay before each requeueing.
     pub backoff: Backoff,
-    /// Whether a workload whose quota was reclaimed by somebody who borrows keeps its place in the queue.
-    /// Kueue's gate `PrioritySortingWithinCohort`, which is on by default.
+    /// Whether a workload keeps its position in the queue after a borrowing preemptor reclaimed its quota. Kueue's feature
+    /// gate `PrioritySortingWithinCohort`, which is on by default.
     pub priority_sorting_within_cohort: bool,
-    /// Where what Kueue does is wrong, whether to do the same.
+    /// Whether to reproduce Kueue's known bugs.
     pub compatibility: Compatibility,
 }
 
 impl Default for RequeueSettings {
-    /// Off. If it is turned on, both timeouts are 300 s as in KEP-1282, and the delays are those of Kueue
-    /// today.
+    /// Disabled. Once enabled, both timeouts are 300 s as in KEP-1282, and the delays are Kueue's current ones.
     fn default() -> Self {
         let timeout = Duration::from_mins(5);
         Self {

@@ -1,4 +1,4 @@
-//! The next step of a workload's life.
+//! The next step in a workload's life cycle.
 
 use super::backoff::Jitter;
 use super::lifecycle::{LifecycleState, PodsReady, StopPolicy};
@@ -8,66 +8,66 @@ use super::settings::RequeueSettings;
 use super::time;
 use std::time::Duration;
 
-/// What to write about a workload now. Each is one write; when it is done, ask again.
+/// The next write for a workload. Each step is one write; call [`next_step`] again afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LifecycleStep {
-    /// Nothing; something else has to change first.
+    /// Nothing to do until something else changes.
     Idle,
-    /// Nothing yet; ask again after this time.
+    /// Nothing to do before this time has passed.
     Wait(Duration),
-    /// `status.requeueState` becomes this, and nothing else changes.
+    /// Sets `status.requeueState` only.
     SetRequeueState(Option<RequeueState>),
-    /// `DeactivationTarget=True`.
+    /// Sets `DeactivationTarget=True`.
     SetDeactivationTarget(DeactivationTarget),
-    /// `spec.active=false`.
+    /// Sets `spec.active=false`.
     Deactivate,
-    /// `Evicted=True`, and its job has to stop.
+    /// Sets `Evicted=True`; its job must stop.
     Evict(Eviction),
-    /// `status.requeueState` and `DeactivationTarget` go; it was evicted before, and that stays.
+    /// Removes `status.requeueState` and `DeactivationTarget` of an evicted workload.
     ClearRequeueState,
-    /// `Requeued=True`: it may be tried again.
+    /// Sets `Requeued=True`: it may be considered again.
     Requeue(Requeue),
 }
 
-/// An eviction, all in one write. Admission checks go back to `Pending`, and with a deactivation
-/// `DeactivationTarget` goes. It is an event too if the workload holds an admission.
+/// An eviction, in one write. Admission checks are reset to `Pending`, and a deactivation removes `DeactivationTarget`.
+/// It also emits an event if the workload holds an admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
     /// Why.
     pub reason: EvictionReason,
-    /// What its pods had to do, if they were not ready in time. Evictions are counted by both.
+    /// Why its pods were not ready in time. Metrics count evictions by reason and cause.
     pub underlying_cause: Option<NotReadyReason>,
-    /// What `status.requeueState` becomes.
+    /// The new `status.requeueState`.
     pub requeue_state: Option<RequeueState>,
 }
 
-/// A return to the queue.
+/// A requeueing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requeue {
     /// Why.
     pub reason: RequeuedReason,
-    /// What `status.requeueState` becomes.
+    /// The new `status.requeueState`.
     pub requeue_state: Option<RequeueState>,
 }
 
-/// The next step of a workload. Always the same for the same arguments; costs nothing that grows.
+/// The next step of a workload. It is deterministic and costs constant time.
 ///
-/// `now_ms` is milliseconds since 1970. `jitter` is used if the workload is put back.
+/// `now_ms` is in milliseconds since 1970. `jitter` is used if the workload is deferred.
 ///
 /// Source: Kueue `pkg/controller/core/workload_controller.go`, `Reconcile`, in its order.
 #[must_use]
 pub fn next_step(
     settings: &RequeueSettings,
-    standing: &LifecycleState,
+    lifecycle: &LifecycleState,
     now_ms: i64,
     jitter: Jitter,
 ) -> LifecycleStep {
-    if standing.is_finished {
+    if lifecycle.is_finished {
         return LifecycleStep::Idle;
     }
     let case = StepContext {
         settings,
-        lifecycle: standing,
+        lifecycle,
         now_ms,
         jitter,
     };
@@ -78,7 +78,7 @@ pub fn next_step(
         .unwrap_or(LifecycleStep::Idle)
 }
 
-/// What a step is decided from. Each part says `None` if it has nothing to say.
+/// The input of [`next_step`]. Each method returns `None` if it has no step.
 pub(super) struct StepContext<'a> {
     pub(super) settings: &'a RequeueSettings,
     pub(super) lifecycle: &'a LifecycleState,
@@ -95,8 +95,8 @@ impl StepContext<'_> {
         time::duration_until(at_s, self.now_ms)
     }
 
-    /// Checks that want to be tried again later move `requeueAt`, and count nothing. Kueue writes it for a
-    /// workload that is not active too, and then drops it, and so on.
+    /// Checks with a later retry move `requeueAt`, without counting. Kueue also writes it for an inactive workload, drops
+    /// it again, and so on.
     fn defer_for_checks(&self) -> Option<LifecycleStep> {
         if !self.lifecycle.is_active && !self.settings.is_kueue_compatible() {
             return None;
@@ -111,7 +111,7 @@ impl StepContext<'_> {
             .then_some(LifecycleStep::SetRequeueState(Some(state)))
     }
 
-    /// Whether it is to be active, and if so, whether its backoff is over.
+    /// Steps that follow from `spec.active`, and from the backoff of an active workload.
     fn activity(&self) -> Option<LifecycleStep> {
         if !self.lifecycle.is_active {
             self.deactivated()
@@ -130,27 +130,27 @@ impl StepContext<'_> {
                 requeue_state: None,
             }));
         }
-        // Kueue leaves a target alone if there is no state to drop beside it. A user who activates the
-        // workload again would see it deactivated at once.
-        let forgets_target =
+        // Kueue keeps a target if there is no state to drop with it. When a user activates the workload again, it is
+        // deactivated immediately.
+        let drops_target =
             self.lifecycle.deactivation_target.is_some() && !self.settings.is_kueue_compatible();
-        (self.lifecycle.requeue_state.is_some() || forgets_target)
+        (self.lifecycle.requeue_state.is_some() || drops_target)
             .then_some(LifecycleStep::ClearRequeueState)
     }
 
     fn backoff(&self) -> Option<LifecycleStep> {
-        let standing = self.lifecycle;
-        let left = standing.requeue_at_s().map(|at_s| self.until(at_s));
-        let is_ahead = left.is_some_and(|left| !left.is_zero());
+        let lifecycle = self.lifecycle;
+        let remaining = lifecycle.requeue_at_s().map(|at_s| self.until(at_s));
+        let is_ahead = remaining.is_some_and(|it| !it.is_zero());
         let is_like_kueue = self.settings.is_kueue_compatible();
-        if is_ahead && (is_like_kueue || standing.is_pending()) {
-            return left.map(LifecycleStep::Wait);
+        if is_ahead && (is_like_kueue || lifecycle.is_pending()) {
+            return remaining.map(LifecycleStep::Wait);
         }
-        let state = standing.requeue_state.map(|state| RequeueState {
+        let state = lifecycle.requeue_state.map(|state| RequeueState {
             requeue_at_s: None,
             ..state
         });
-        let clear = (left.is_some() && standing.is_pending())
+        let clear = (remaining.is_some() && lifecycle.is_pending())
             .then_some(LifecycleStep::SetRequeueState(state));
         let requeue = self.requeued_reason().filter(|_| !is_ahead).map(|reason| {
             LifecycleStep::Requeue(Requeue {
@@ -159,14 +159,14 @@ impl StepContext<'_> {
             })
         });
         if is_like_kueue {
-            // Two writes: the queue is offered the workload between them and does not take it.
+            // Two writes. Between them the workload is in the queue but must not be considered.
             clear.or(requeue)
         } else {
             requeue.or(clear)
         }
     }
 
-    /// Why `Requeued` becomes true when no backoff is ahead, if it is not.
+    /// The reason of `Requeued=True` once there is no backoff, if the condition is false now.
     fn requeued_reason(&self) -> Option<RequeuedReason> {
         match self.lifecycle.not_requeued_reason? {
             EvictionReason::Deactivated(_) => Some(RequeuedReason::Reactivated),
@@ -174,7 +174,7 @@ impl StepContext<'_> {
                 Some(RequeuedReason::BackoffFinished)
             }
             EvictionReason::ClusterQueueStopped | EvictionReason::LocalQueueStopped => None,
-            // Nobody else would ever lift these.
+            // No other step would ever reset these.
             EvictionReason::Preempted
             | EvictionReason::NodeFailures
             | EvictionReason::JobChanged
@@ -184,20 +184,20 @@ impl StepContext<'_> {
         }
     }
 
-    /// A queue that was stopped is not any more.
+    /// Requeues workloads of a queue that is no longer stopped.
     fn restart(&self) -> Option<LifecycleStep> {
-        let standing = self.lifecycle;
-        let (queue, reason) = match standing.not_requeued_reason? {
+        let lifecycle = self.lifecycle;
+        let (queue, reason) = match lifecycle.not_requeued_reason? {
             EvictionReason::LocalQueueStopped => {
-                (standing.local_queue, RequeuedReason::LocalQueueRestarted)
+                (lifecycle.local_queue, RequeuedReason::LocalQueueRestarted)
             }
             EvictionReason::ClusterQueueStopped => (
-                standing.cluster_queue,
+                lifecycle.cluster_queue,
                 RequeuedReason::ClusterQueueRestarted,
             ),
             _ => return None,
         };
-        let state = standing.requeue_state;
+        let state = lifecycle.requeue_state;
         (queue == StopPolicy::None).then_some(LifecycleStep::Requeue(Requeue {
             reason,
             requeue_state: state,
@@ -205,33 +205,33 @@ impl StepContext<'_> {
     }
 
     fn eviction_while_holding_quota(&self) -> Option<LifecycleStep> {
-        let standing = self.lifecycle;
+        let lifecycle = self.lifecycle;
         if let Some(step) = self.start_succeeded() {
             return Some(step);
         }
-        if !standing.has_quota || standing.evicted.is_some() {
+        if !lifecycle.has_quota || lifecycle.evicted.is_some() {
             return None;
         }
-        if standing.admission_checks.is_rejected {
+        if lifecycle.admission_checks.is_rejected {
             return Some(LifecycleStep::SetDeactivationTarget(
                 DeactivationTarget::RejectedChecks,
             ));
         }
-        if standing.admission_checks.is_retry {
+        if lifecycle.admission_checks.is_retry {
             return Some(self.evict_uncounted(EvictionReason::AdmissionCheck));
         }
-        if standing.admitted_at_s.is_some() {
-            if standing.local_queue == StopPolicy::HoldAndDrain {
+        if lifecycle.admitted_at_s.is_some() {
+            if lifecycle.local_queue == StopPolicy::HoldAndDrain {
                 return Some(self.evict_uncounted(EvictionReason::LocalQueueStopped));
             }
-            if standing.cluster_queue == StopPolicy::HoldAndDrain {
+            if lifecycle.cluster_queue == StopPolicy::HoldAndDrain {
                 return Some(self.evict_uncounted(EvictionReason::ClusterQueueStopped));
             }
         }
         self.timeout()
     }
 
-    /// An eviction that is no fault of the pods: nothing is counted.
+    /// An eviction without fault of the pods, which does not count.
     fn evict_uncounted(&self, reason: EvictionReason) -> LifecycleStep {
         LifecycleStep::Evict(Eviction {
             reason,
@@ -240,7 +240,7 @@ impl StepContext<'_> {
         })
     }
 
-    /// The limit by time starts anew when the pods are ready.
+    /// Resets the time limit once the pods are ready.
     fn start_succeeded(&self) -> Option<LifecycleStep> {
         let state = self.lifecycle.requeue_state?;
         let is_ready = self.lifecycle.pods_ready == PodsReady::Yes;

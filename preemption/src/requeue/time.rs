@@ -1,5 +1,5 @@
-//! Instants: what objects hold is whole seconds since 1970, as the API server keeps it; the clock is
-//! milliseconds. No sum overflows: what does not fit is the earliest or the latest instant there is.
+//! Times: objects contain whole seconds since 1970, as the API server stores them; the clock is in milliseconds. Sums
+//! saturate at the earliest or latest representable time.
 
 use crate::policy::Compatibility;
 use std::time::Duration;
@@ -8,34 +8,34 @@ const MS_PER_S: i64 = 1_000;
 const NS_PER_MS: i128 = 1_000_000;
 const NS_PER_S: i128 = 1_000_000_000;
 
-/// The clock at an instant.
+/// Converts seconds to milliseconds.
 pub(super) fn to_ms(at_s: i64) -> i64 {
     at_s.saturating_mul(MS_PER_S)
 }
 
-/// How long it is from now until an instant; nothing if that is over or now.
+/// The time from now until a second; zero if it has passed.
 pub(super) fn duration_until(at_s: i64, now_ms: i64) -> Duration {
-    let left_ms = i128::from(to_ms(at_s)).saturating_sub(i128::from(now_ms));
-    Duration::from_millis(u64::try_from(left_ms).unwrap_or_default())
+    let remaining_ms = i128::from(to_ms(at_s)).saturating_sub(i128::from(now_ms));
+    Duration::from_millis(u64::try_from(remaining_ms).unwrap_or_default())
 }
 
-/// What is left of a timeout that began at an instant; nothing if it is reached.
+/// The remainder of a timeout that began at a second; zero if it has expired.
 pub(super) fn remaining(since_s: i64, timeout: Duration, now_ms: i64) -> Duration {
     let elapsed_ms = i128::from(now_ms).saturating_sub(i128::from(to_ms(since_s)));
     match u64::try_from(elapsed_ms) {
         Ok(elapsed_ms) => timeout.saturating_sub(Duration::from_millis(elapsed_ms)),
-        // It begins in the future: a clock is wrong.
+        // The timeout begins in the future: clocks differ.
         Err(_) => timeout.saturating_add(duration_until(since_s, now_ms)),
     }
 }
 
-/// The second in which an instant lies.
+/// The second that contains a time.
 pub(super) fn to_second(now_ms: i64) -> i64 {
     now_ms.div_euclid(MS_PER_S)
 }
 
-/// The second that is kept for an instant after now. Kueue cuts the fraction off, and so waits up to a
-/// second less than it says; the next full second waits up to a second more.
+/// The second to store for a time after now. Kueue truncates, which shortens the delay by up to one second; otherwise it
+/// is rounded up.
 pub(super) fn second_after(now_ms: i64, delay: Duration, compatibility: Compatibility) -> i64 {
     let delay_ns = i128::try_from(delay.as_nanos()).unwrap_or(i128::MAX);
     let instant_ns = i128::from(now_ms)

@@ -1,5 +1,4 @@
-//! Pods that are not ready in time: an eviction, or the end of it if that happened too often or for too
-//! long.
+//! Pods that are not ready in time: an eviction, or a deactivation beyond the requeueing limit.
 //!
 //! Source: Kueue `pkg/controller/core/workload_controller.go`, `reconcileNotReadyTimeout`,
 //! `admittedNotReadyWorkload` and `triggerDeactivation`.
@@ -13,15 +12,15 @@ use super::time;
 use std::time::Duration;
 
 impl StepContext<'_> {
-    /// Whether the pods had their time. While they have not, how long they still have.
+    /// The step once the timeout has expired; a wait until then.
     pub(super) fn timeout(&self) -> Option<LifecycleStep> {
         if !self.settings.is_enabled || !self.lifecycle.is_active {
             return None;
         }
         let (underlying_cause, since_s, timeout) = self.not_ready()?;
-        let left = time::remaining(since_s, timeout, self.now_ms);
-        if !left.is_zero() {
-            return Some(LifecycleStep::Wait(left));
+        let remaining = time::remaining(since_s, timeout, self.now_ms);
+        if !remaining.is_zero() {
+            return Some(LifecycleStep::Wait(remaining));
         }
         if let Some(limit) = self.exceeded_limit() {
             return Some(LifecycleStep::SetDeactivationTarget(
@@ -35,7 +34,7 @@ impl StepContext<'_> {
         }))
     }
 
-    /// What the pods have to do, since when, and how long they may take.
+    /// The reason why the pods are not ready, since when, and the timeout.
     fn not_ready(&self) -> Option<(NotReadyReason, i64, Duration)> {
         let settings = self.settings;
         let admitted_at_s = self.lifecycle.admitted_at_s?;
@@ -52,7 +51,7 @@ impl StepContext<'_> {
                 NotReadyReason::WaitForRecovery if settings.is_kueue_compatible() => {
                     Some((reason, since_s, settings.recovery_timeout?))
                 }
-                // What failed in an earlier run is no failure of this one.
+                // A pod failure in an earlier run does not count in this one.
                 NotReadyReason::WaitForRecovery => Some((
                     reason,
                     since_s.max(admitted_at_s),
@@ -66,7 +65,7 @@ impl StepContext<'_> {
         }
     }
 
-    /// The limit that one more return to the queue would exceed.
+    /// The limit that one more requeueing would exceed.
     fn exceeded_limit(&self) -> Option<RequeuingLimit> {
         let state = self.requeue_state();
         let counted = self.settings.backoff_limit_count;
@@ -76,11 +75,11 @@ impl StepContext<'_> {
         let limit = self.settings.backoff_limit?;
         let first_s = state.first_evicted_at_s;
         let first_s = first_s.unwrap_or_else(|| time::to_second(self.now_ms));
-        let left = time::remaining(first_s, limit, self.now_ms);
-        left.is_zero().then_some(RequeuingLimit::Time)
+        let remaining = time::remaining(first_s, limit, self.now_ms);
+        remaining.is_zero().then_some(RequeuingLimit::Time)
     }
 
-    /// Counts one more return to the queue, and puts it off.
+    /// The requeue state with one more eviction and its backoff.
     fn deferred_state(&self) -> RequeueState {
         let RequeueSettings {
             backoff,

@@ -2,7 +2,9 @@
 
 use super::build::LoadedGangScenario;
 use super::scenario::{FilterStatus, GangScenario, Kind};
-use lockkeeper_preemption::gang::{DryRun, GangDecision, GangOutcome, GangTrace, IneligibleReason};
+use lockkeeper_preemption::gang::{
+    DryRun, GangDecision, GangOutcome, GangTrace, IneligibleReason, check_eligibility,
+};
 use lockkeeper_preemption::placement::PodPreemption;
 use lockkeeper_preemption::{BudgetId, PodId, UnitId};
 
@@ -50,8 +52,8 @@ pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Scenari
             let pod = loaded.pod.unwrap_or_default();
             ScenarioAnswer::Priorities {
                 pod,
-                scheduling: world.scheduling_priority(pod),
-                preemption: world.preemption_priority(pod),
+                scheduling: world.workloads().scheduling_priority(pod),
+                preemption: world.workloads().preemption_priority(pod),
             }
         }
         Some(Kind::ResolvePreemptionPolicy) => {
@@ -61,7 +63,7 @@ pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Scenari
             let refused = Some(FilterStatus::UnschedulableAndUnresolvable);
             let is_refused = scenario.nominated_node_status == refused;
             let pod = loaded.pods.first().copied().unwrap_or_default();
-            ScenarioAnswer::MayPreempt(world.check_eligibility(pod, is_refused))
+            ScenarioAnswer::MayPreempt(check_eligibility(world, pod, is_refused))
         }
         Some(Kind::DryRun | Kind::SelectBest) => {
             let mut trace = GangTrace::on();
@@ -82,7 +84,9 @@ impl ScenarioAnswer {
             return Self::Decision(decision, trace);
         }
         let outcome: GangOutcome = world.decide_pod_by_pod(&ask, &mut trace);
-        let not_matching = loaded.group.map(|it| world.pods_not_matching_priority(it));
+        let not_matching = loaded
+            .group
+            .map(|it| world.workloads().pods_not_matching_priority(it));
         let decision = GangDecision {
             outcome,
             dropped: None,
@@ -109,15 +113,20 @@ fn group_policy(scenario: &GangScenario, loaded: &LoadedGangScenario) -> PodPree
         }))
     });
     let pods: Vec<PodId> = world.cluster().pods().map(|(id, _)| id).collect();
-    world.group_preemption_policy(group.unwrap_or_default(), &pods)
+    world
+        .workloads()
+        .group_preemption_policy(group.unwrap_or_default(), &pods)
 }
 
 fn units_by_importance(loaded: &LoadedGangScenario) -> Vec<UnitId> {
     let world = &loaded.gang_cluster;
     let mut units: Vec<UnitId> = match &loaded.hosts {
-        Some(hosts) => hosts.iter().flat_map(|it| world.units_on(*it)).collect(),
-        None => world.units().map(|(id, _)| id).collect(),
+        Some(hosts) => hosts
+            .iter()
+            .flat_map(|it| world.units().on_host(*it))
+            .collect(),
+        None => world.units().iter().map(|(id, _)| id).collect(),
     };
-    units.sort_by_cached_key(|id| world.unit(*id).map(|it| it.importance(*id)));
+    units.sort_by_cached_key(|id| world.units().get(*id).map(|it| it.importance(*id)));
     units
 }

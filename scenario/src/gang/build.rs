@@ -330,7 +330,7 @@ fn set_victims(loaded: &mut LoadedGangScenario, victims: &[Victim]) -> Result<()
         for (pod_at, pod) in victim.pods.iter().enumerate() {
             let path = format!("{name}.pods[{pod_at}]");
             let pod = add_pod(world, pod, Some(&name), Some("somewhere"), &path)?;
-            unit = world.unit_of(pod);
+            unit = world.workloads().unit_of(pod);
         }
         loaded.victims.extend(unit);
     }

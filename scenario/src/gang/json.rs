@@ -182,7 +182,7 @@ fn placement_json(world: &GangCluster, placement: &[(PodId, Option<HostId>)]) ->
 }
 
 fn unit_json(world: &GangCluster, id: UnitId) -> Value {
-    let Some(unit) = world.unit(id) else {
+    let Some(unit) = world.units().get(id) else {
         return Value::Null;
     };
     let pods = unit.pods().iter().map(|it| {
@@ -260,7 +260,7 @@ fn steps_json(world: &GangCluster, steps: &[GangStep]) -> Value {
 
 fn step_json(world: &GangCluster, step: &GangStep) -> Value {
     let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
-    let name = |id: &UnitId| world.unit(*id).map(|it| it.name().to_owned());
+    let name = |id: &UnitId| world.units().get(*id).map(|it| it.name().to_owned());
     match step {
         GangStep::Pod { pod } => json!({"step": "pod", "pod": world.pod_name(*pod)}),
         GangStep::NominationStands => json!({"step": "stands"}),

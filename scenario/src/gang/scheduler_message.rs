@@ -11,7 +11,7 @@ const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 #[must_use]
 pub fn scheduler_message(world: &GangCluster, is_gang: bool, outcome: &GangOutcome) -> String {
     let pods = |units: &[lockkeeper_preemption::UnitId]| {
-        let units = units.iter().filter_map(|it| world.unit(*it));
+        let units = units.iter().filter_map(|it| world.units().get(*it));
         units.map(|it| it.pods().len()).sum::<usize>()
     };
     match outcome {

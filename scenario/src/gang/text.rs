@@ -85,12 +85,12 @@ fn write_decision(
         (Some(group), _) => (
             world.group_name(group).to_owned(),
             count_noun(loaded.pods.len(), "pod waits", "pods wait"),
-            world.group_priority(group),
+            world.workloads().group_priority(group),
         ),
         (None, Some(pod)) => (
             world.pod_name(*pod),
             "a pod".to_owned(),
-            world.scheduling_priority(*pod),
+            world.workloads().scheduling_priority(*pod),
         ),
         (None, None) => return writeln!(out, "nobody wants in"),
     };
@@ -225,7 +225,7 @@ fn write_placement(
 }
 
 fn unit_text(world: &GangCluster, id: UnitId) -> String {
-    let Some(unit) = world.unit(id) else {
+    let Some(unit) = world.units().get(id) else {
         return "a unit that is gone".to_owned();
     };
     let mut hosts: Vec<&str> = Vec::new();
@@ -372,7 +372,8 @@ fn step_text(world: &GangCluster, step: &GangStep) -> String {
     let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
     let name = |id: &UnitId| {
         world
-            .unit(*id)
+            .units()
+            .get(*id)
             .map(|it| it.name().to_owned())
             .unwrap_or_default()
     };

@@ -359,7 +359,7 @@ impl CaseComparison<'_> {
 
     pub fn pods_of(&self, unit: UnitId) -> Vec<String> {
         let world = &self.loaded.gang_cluster;
-        let pods = world.unit(unit).unwrap().pods().iter();
+        let pods = world.units().get(unit).unwrap().pods().iter();
         pods.map(|it| world.cluster().pod(*it).unwrap().name().to_owned())
             .collect()
     }

@@ -38,7 +38,7 @@ impl CaseComparison<'_> {
         let has = |field: &str| expected.iter().any(|it| it.get(field).is_some());
         let (has_type, has_nodes) = (has("type"), has("nodes"));
         let each = units.iter().map(|id| {
-            let unit = world.unit(*id).unwrap();
+            let unit = world.units().get(*id).unwrap();
             let pods: Vec<Value> = self.pods_of(*id).into_iter().map(Value::from).collect();
             let mut it = json!({"priority": unit.priority(), "pods": sorted(pods)});
             if has_type {

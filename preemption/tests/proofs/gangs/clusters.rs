@@ -384,7 +384,7 @@ impl BuiltCluster {
 
     /// Which pods of the town a unit has: job and pod.
     pub fn pods_of(&self, unit: UnitId) -> Vec<(usize, usize)> {
-        let pods = self.cluster.unit(unit).unwrap().pods();
+        let pods = self.cluster.units().get(unit).unwrap().pods();
         pods.iter().map(|it| self.job_and_pod_of(*it)).collect()
     }
 

@@ -75,7 +75,10 @@ fn decision_depends_on_state_not_event_history() {
         for (at, job) in town.jobs.iter().enumerate() {
             told.set_job(at, job);
         }
-        prop_assert_eq!(told.cluster.units().count(), fresh.cluster.units().count());
+        prop_assert_eq!(
+            told.cluster.units().iter().count(),
+            fresh.cluster.units().iter().count()
+        );
         for job in town.waiting() {
             let now = told.decide(&town, job).outcome;
             let expected = fresh.decide(&town, job).outcome;
@@ -98,6 +101,6 @@ fn leader_worker_set_unit_count_follows_disruption_mode() {
         let replica = ModelJob::gang(mode, 5, Some(0));
         let town = ModelCluster::with_jobs(vec![replica; 8]);
         let told = town.build(SchedulerCompatibility::Lockkeeper);
-        assert_eq!(told.cluster.units().count(), units);
+        assert_eq!(told.cluster.units().iter().count(), units);
     }
 }

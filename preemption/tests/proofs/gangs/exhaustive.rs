@@ -121,7 +121,7 @@ fn cost(told: &BuiltCluster, outcome: &GangOutcome) -> Option<(Cost, Option<Scor
     match outcome {
         GangOutcome::Fits { .. } => Some(((i32::MIN, 0), None)),
         GangOutcome::Preempt(plan) => {
-            let first = told.cluster.unit(plan.victims[0]).unwrap();
+            let first = told.cluster.units().get(plan.victims[0]).unwrap();
             let pods = plan.victims.iter().map(|it| told.pods_of(*it).len());
             Some(((first.priority(), pods.sum()), Some(plan.score)))
         }

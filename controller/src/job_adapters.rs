@@ -5,7 +5,7 @@ mod batch_job;
 mod job_set;
 mod pod_template;
 
-use crate::reconciler::{JobKey, ObjectKey};
+use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use lockkeeper_api::labels;
@@ -20,6 +20,12 @@ pub use pod_template::strip_template;
 
 /// All kinds, in the order in which their positions count.
 pub const KINDS: [&dyn JobKind; 2] = [&batch_job::BatchJob, &job_set::JobSet];
+
+/// The kind with this index, for messages; "Job" if there is none.
+#[must_use]
+pub fn kind_name(index: usize) -> &'static str {
+    KINDS.get(index).map_or("Job", |it| it.resource().kind)
+}
 
 /// What names a kind at the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

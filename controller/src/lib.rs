@@ -1,18 +1,18 @@
-//! The controller: workloads are admitted against quota, preempted and requeued, and their jobs started and
-//! stopped.
+//! The controller: admits workloads against quota, preempts and requeues them, and starts and stops their
+//! jobs.
 //!
-//! [`run`] does the rest: watches, writes, the lease.
-//!
-//! [`Reconciler`] decides, and does nothing else: what watches see and what became of writes go in, writes
-//! and the time to ask again come out. It knows no clock, no client and no runtime, so that a run can be
-//! replayed bit for bit. [`jobs`] are the kinds of jobs it can start and stop, one file each.
+//! [`Reconciler`] plans and does no I/O: watch events and results of writes go in, writes and the time of the
+//! next poll come out. It has no clock, no client and no async runtime, so that a run can be replayed bit for
+//! bit. [`job_adapters`] has one file per kind of job. [`run`] is the rest: watches, writes, leader election.
 
 pub mod job_adapters;
+mod key;
 mod reconciler;
 mod runtime;
 
+pub use key::{JobKey, Kind, ObjectKey};
 pub use reconciler::{
-    Change, Counters, Input, JobKey, Kind, ObjectKey, ObjectRef, Output, Reconciler, Settings,
-    WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
+    Change, Counters, Input, ObjectRef, Output, Reconciler, Settings, WriteId, WriteOp,
+    WritePurpose, WriteRequest, WriteResult,
 };
 pub use runtime::{Health, LeaseSettings, LeaseTiming, RunError, RunSettings, run};

@@ -1,22 +1,23 @@
-//! When something that failed is tried again.
+//! Backoff of failed writes.
 
-/// The first pause, in milliseconds.
+/// The first pause after a failure, in milliseconds.
 const INITIAL_MS: i64 = 100;
 
 /// The longest pause after a failure, in milliseconds.
 const MAX_MS: i64 = 30_000;
 
-/// The first pause after a refusal, in milliseconds. An API server that has just started may refuse what it
+/// The first pause after a rejection, in milliseconds. An API server that has just started may reject what it
 /// will soon allow.
 const REJECTED_INITIAL_MS: i64 = 1_000;
 
-/// The longest pause after a refusal, in milliseconds: only a person changes that.
+/// The longest pause after a rejection, in milliseconds: usually a user has to change something first.
 const REJECTED_MAX_MS: i64 = 60_000;
 
-/// The first pause after a conflict with nobody who has been seen, in milliseconds. Watches are faster.
+/// The first pause after a conflict with a version that no watch has shown, in milliseconds. Watches are
+/// usually faster.
 const CONFLICT_INITIAL_MS: i64 = 1_000;
 
-/// The failures of one object in a row.
+/// The consecutive failures of one object's writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backoff {
     failures: u32,
@@ -24,35 +25,35 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// It failed: twice the pause of before, and a share of it more or less, so that those who failed
-    /// together come apart. `chance` is any number.
-    pub(super) fn failed(&mut self, now_ms: i64, chance: u64) {
+    /// A write failed: doubles the pause and adds up to half of it, so that objects that failed together are
+    /// not retried together. `random` is any number.
+    pub(super) fn failed(&mut self, now_ms: i64, random: u64) {
         let doubled = INITIAL_MS
             .checked_shl(self.failures.min(16))
             .unwrap_or(MAX_MS);
         let pause = doubled.min(MAX_MS);
-        let share = i64::try_from(chance % 256).unwrap_or(0);
+        let share = i64::try_from(random % 256).unwrap_or(0);
         let spread = pause.saturating_mul(share).div_euclid(512);
         self.failures = self.failures.saturating_add(1);
         self.retry_at_ms = now_ms.saturating_add(pause).saturating_add(spread);
     }
 
-    /// It was refused: twice the pause of before.
+    /// A write was rejected: doubles the pause.
     pub(super) fn rejected(&mut self, now_ms: i64) {
         self.back_off(now_ms, REJECTED_INITIAL_MS, REJECTED_MAX_MS);
     }
 
-    /// It was outrun: twice the pause of before.
+    /// A write conflicted: doubles the pause.
     pub(super) fn conflict(&mut self, now_ms: i64) {
         self.back_off(now_ms, CONFLICT_INITIAL_MS, MAX_MS);
     }
 
-    fn back_off(&mut self, now_ms: i64, first_ms: i64, most_ms: i64) {
+    fn back_off(&mut self, now_ms: i64, first_ms: i64, max_ms: i64) {
         let doubled = first_ms
             .checked_shl(self.failures.min(16))
-            .unwrap_or(most_ms);
+            .unwrap_or(max_ms);
         self.failures = self.failures.saturating_add(1);
-        self.retry_at_ms = now_ms.saturating_add(doubled.min(most_ms));
+        self.retry_at_ms = now_ms.saturating_add(doubled.min(max_ms));
     }
 
     pub(super) fn succeeded(&mut self) {

@@ -1,42 +1,42 @@
-//! Events, and how many waiting workloads are told why they wait.
+//! Records Kubernetes events, and limits how many pending reasons are written.
 //!
-//! An event is for what somebody has to know of who did not ask for it: a preemption, a timeout, a
-//! deactivation, a refusal. That a workload is admitted stands in its conditions, and an event for each would
-//! be a third more writes. What is told again within [`QUIET_MS`] is not told again. Where many are evicted at
-//! once, the first are told one by one, and the rest in sum for each LocalQueue.
+//! Events report what users did not request: preemptions, timeouts, deactivations, rejected writes. Admissions
+//! have conditions only; an event for each would add a third to the writes. An event that repeats within
+//! [`DEDUP_WINDOW_MS`] is dropped. Mass evictions get one event each up to a rate, and the rest a summary per
+//! LocalQueue.
 
-use super::conditions::truncate_at_char;
-use super::input::{JobKey, ObjectKey};
-use super::job::kind_and_key;
+use super::model::TrackedWorkload;
 use super::output::{WriteOp, WritePurpose};
+use super::queue_store::QueueStore;
 use super::rate_limit::TokenBucket;
-use super::workload::TrackedWorkload;
-use super::{Plan, Reconciler, WriteTracker};
-use crate::job_adapters::KINDS;
+use super::status::conditions::truncate_at_char;
+use super::write_tracker::WriteTracker;
+use crate::job_adapters::{KINDS, kind_name};
+use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::{GROUP, VERSION};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// For how long the same is not told again, in milliseconds.
+/// For how long a repeated event is dropped, in milliseconds.
 const DEDUP_WINDOW_MS: i64 = 600_000;
 
-/// The most events that wait to be written; what comes on top is dropped.
+/// The most events that are pending; further ones are dropped and counted.
 const PENDING_EVENTS_MAX: usize = 1_000;
 
-/// The most that is remembered of what was told.
+/// The most recent events that are remembered for deduplication.
 const RECENT_EVENTS_MAX: usize = 10_000;
 
-/// How often an event is tried.
+/// Attempts to write an event before it is dropped.
 const ATTEMPTS_MAX: u32 = 3;
 
 /// The longest note of an event, in bytes.
 const NOTE_MAX: usize = 1_024;
 
-/// How often evictions that were not told one by one are told in sum, in milliseconds.
+/// The interval of eviction summaries, in milliseconds.
 const SUMMARY_INTERVAL_MS: i64 = 60_000;
 
-/// The most sums that are kept; evictions of further LocalQueues are only counted as dropped.
+/// The most summaries that are kept; evictions of further LocalQueues are only counted as dropped.
 const SUMMARIES_MAX: usize = 1_000;
 
 /// An event that is not written yet.
@@ -47,7 +47,7 @@ struct PendingEvent {
     draft: EventDraft,
 }
 
-/// What is told of an object.
+/// The content of an event.
 #[derive(Debug)]
 struct EventDraft {
     regarding: Value,
@@ -82,7 +82,7 @@ impl EventDraft {
     }
 }
 
-/// An object that something is told of.
+/// The object that an event is about.
 struct EventSubject<'a> {
     api_version: String,
     kind: &'a str,
@@ -112,7 +112,7 @@ impl<'a> EventSubject<'a> {
     }
 }
 
-/// The events that wait, and what may be spent on news.
+/// The pending events, and the token buckets of evictions and pending reasons.
 #[derive(Debug, Default)]
 pub(super) struct EventRecorder {
     pending: BTreeMap<u64, PendingEvent>,
@@ -124,7 +124,7 @@ pub(super) struct EventRecorder {
     instance: String,
     pending_reasons: TokenBucket,
     evictions: TokenBucket,
-    /// Evictions that were not told one by one, by LocalQueue and reason.
+    /// Evictions without their own event, by LocalQueue and reason.
     eviction_summaries: BTreeMap<(ObjectKey, String), u64>,
     summaries_due_ms: Option<i64>,
 }
@@ -137,14 +137,14 @@ impl EventRecorder {
         }
     }
 
-    /// Tells what was not told in the last while.
+    /// Records an event, unless the same one was recorded recently.
     fn record(&mut self, message: EventDraft) {
         let key = (
             format!("{}", message.regarding),
             format!("{} {}", message.reason, message.note),
         );
-        let is_told = self.recent.get(&key);
-        if is_told.is_some_and(|at_ms| self.now_ms.saturating_sub(*at_ms) < DEDUP_WINDOW_MS) {
+        let recorded = self.recent.get(&key);
+        if recorded.is_some_and(|at_ms| self.now_ms.saturating_sub(*at_ms) < DEDUP_WINDOW_MS) {
             return;
         }
         if !self.enqueue(message) {
@@ -160,7 +160,7 @@ impl EventRecorder {
         self.recent.insert(key, self.now_ms);
     }
 
-    /// Whether there is room for one more.
+    /// Adds an event; false if too many are pending.
     fn enqueue(&mut self, message: EventDraft) -> bool {
         if self.pending.len() >= PENDING_EVENTS_MAX {
             self.dropped = self.dropped.saturating_add(1);
@@ -177,7 +177,7 @@ impl EventRecorder {
         true
     }
 
-    /// Those that were not looked at yet.
+    /// The events that are not in the work queue yet.
     pub(super) fn take_unqueued(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.unqueued)
     }
@@ -199,12 +199,11 @@ impl EventRecorder {
         what: WritePurpose,
         why: &str,
     ) {
-        let (kind, name) = kind_and_key(job);
         let version = KINDS.get(job.kind).map(|it| it.resource().api_version());
         let about = EventSubject {
             api_version: version.unwrap_or_default(),
-            kind,
-            name,
+            kind: kind_name(job.kind),
+            name: &job.name,
             uid: None,
         };
         let doing = match what {
@@ -216,12 +215,9 @@ impl EventRecorder {
         self.record(EventDraft::warning(&about, "Refused", note));
     }
 
-    pub(super) fn plan(&self, number: u64) -> Plan {
-        if self.pending.contains_key(&number) {
-            Plan::write(WritePurpose::Event)
-        } else {
-            Plan::NOTHING
-        }
+    /// Whether an event is still to be written.
+    pub(super) fn is_pending(&self, number: u64) -> bool {
+        self.pending.contains_key(&number)
     }
 
     pub(super) fn build_write(&self, number: u64, now_ms: i64) -> Option<WriteOp> {
@@ -266,17 +262,17 @@ impl EventRecorder {
         self.pending.get_mut(&number).map(|it| &mut it.tracker)
     }
 
-    /// Whether somebody could be told soon why it waits, so that it is worth the words.
+    /// Whether a pending reason could be written soon, so that composing its message is worth the time.
     pub(super) const fn has_pending_reason_token(&self) -> bool {
         self.pending_reasons.has_token()
     }
 
-    /// Whether one more workload may be told now why it waits.
+    /// Takes a token for writing one pending reason, if there is one.
     pub(super) fn take_pending_reason_token(&mut self, now_ms: i64, per_second: u32) -> bool {
         self.pending_reasons.try_take(now_ms, per_second)
     }
 
-    /// One more eviction of a LocalQueue's workloads is told in sum.
+    /// Counts an eviction in the summary of its LocalQueue.
     fn add_to_summary(&mut self, queue: ObjectKey, reason: &str) {
         let key = (queue, reason.to_owned());
         if self.eviction_summaries.len() >= SUMMARIES_MAX
@@ -291,12 +287,12 @@ impl EventRecorder {
         self.summaries_due_ms = Some(self.summaries_due_ms.unwrap_or(due_ms).min(due_ms));
     }
 
-    /// When sums are to be told.
+    /// When the summaries are due, in milliseconds since 1970.
     pub(super) const fn summaries_due_ms(&self) -> Option<i64> {
         self.summaries_due_ms
     }
 
-    /// The sums, if it is time to tell them.
+    /// The summaries, if they are due.
     fn take_due_summaries(&mut self) -> BTreeMap<(ObjectKey, String), u64> {
         if self
             .summaries_due_ms
@@ -308,77 +304,70 @@ impl EventRecorder {
         std::mem::take(&mut self.eviction_summaries)
     }
 
-    /// Events that were not written because too many waited.
+    /// Events that were dropped because too many were pending.
     pub(super) const fn dropped(&self) -> u64 {
         self.dropped
     }
-}
 
-impl Reconciler {
-    /// What was written about a workload, for those who did not ask for it.
-    pub(super) fn record_eviction(&mut self, name: &ObjectKey, what: WritePurpose) {
-        let Some(known) = self.workloads.get(name) else {
+    /// Records the eviction or deactivation that was just written, or counts it in a summary.
+    pub(super) fn record_eviction(
+        &mut self,
+        key: &ObjectKey,
+        workload: &TrackedWorkload,
+        purpose: WritePurpose,
+        events_per_second: u32,
+    ) {
+        let Some((reason, note)) = workload.in_flight_event.as_deref() else {
             return;
         };
-        let about = EventSubject::for_workload(name, known);
-        let message = match (what, known.in_flight_event.as_deref()) {
-            (WritePurpose::Evict, Some((reason, note))) => {
+        let subject = EventSubject::for_workload(key, workload);
+        let draft = match purpose {
+            WritePurpose::Evict => {
                 let reason = format!("EvictedDueTo{reason}");
-                let per_second = self.settings.eviction_events_per_second;
-                if !self
-                    .event_recorder
-                    .evictions
-                    .try_take(self.event_recorder.now_ms, per_second)
-                    && let Some(door) = &known.object.spec.queue_name
+                if !self.evictions.try_take(self.now_ms, events_per_second)
+                    && let Some(local_queue) = &workload.object.spec.queue_name
                 {
-                    let door = ObjectKey::new(name.namespace(), door);
-                    self.event_recorder.add_to_summary(door, &reason);
+                    let local_queue = ObjectKey::new(key.namespace(), local_queue);
+                    self.add_to_summary(local_queue, &reason);
                     return;
                 }
-                EventDraft::normal(&about, reason, note.clone())
+                EventDraft::normal(&subject, reason, note.clone())
             }
-            (WritePurpose::Deactivate, Some((reason, note))) => {
-                EventDraft::warning(&about, reason, note.clone())
-            }
+            WritePurpose::Deactivate => EventDraft::warning(&subject, reason, note.clone()),
             _ => return,
         };
-        self.event_recorder.record(message);
+        self.record(draft);
     }
 
-    /// Tells how many were evicted who were not told one by one.
-    pub(super) fn flush_summaries(&mut self) {
-        for ((door, reason), sum) in self.event_recorder.take_due_summaries() {
-            let seen = self.queues.local_queues.get(&door).map(|it| &it.object);
-            let uid = seen.and_then(|it| it.metadata.uid.as_deref());
+    /// Records the due summaries of evictions.
+    pub(super) fn flush_summaries(&mut self, queues: &QueueStore) {
+        for ((local_queue, reason), count) in self.take_due_summaries() {
+            let object = queues.local_queues.get(&local_queue).map(|it| &it.object);
+            let uid = object.and_then(|it| it.metadata.uid.as_deref());
             let note = format!(
-                "{sum} more of its workloads were evicted in the last {} s; the condition Evicted of each says why",
+                "{count} more of its workloads were evicted in the last {} s; the condition Evicted of each says why",
                 SUMMARY_INTERVAL_MS.div_euclid(1_000)
             );
-            let about = EventSubject::for_api_group("LocalQueue", &door, uid);
-            self.event_recorder
-                .enqueue(EventDraft::normal(&about, reason, note));
+            let subject = EventSubject::for_api_group("LocalQueue", &local_queue, uid);
+            self.enqueue(EventDraft::normal(&subject, reason, note));
         }
-        self.enqueue_events();
     }
 
-    /// What was decided about a workload, and cannot be written.
+    /// Records that the API server has rejected the write of a decision.
     pub(super) fn record_rejected_workload_write(
         &mut self,
-        name: &ObjectKey,
-        what: WritePurpose,
+        key: &ObjectKey,
+        workload: &TrackedWorkload,
+        purpose: WritePurpose,
         why: &str,
     ) {
-        let doing = match what {
+        let verb = match purpose {
             WritePurpose::Admit => "admit",
             WritePurpose::Evict => "evict",
             _ => return,
         };
-        let Some(known) = self.workloads.get(name) else {
-            return;
-        };
-        let note = format!("Cannot {doing} it: {why}");
-        let message =
-            EventDraft::warning(&EventSubject::for_workload(name, known), "Refused", note);
-        self.event_recorder.record(message);
+        let note = format!("Cannot {verb} it: {why}");
+        let subject = EventSubject::for_workload(key, workload);
+        self.record(EventDraft::warning(&subject, "Refused", note));
     }
 }

@@ -1,161 +1,27 @@
-//! What the reconciler is told.
+//! Inputs of the reconciler.
 
-use super::conditions::has_status;
 use super::output::{WriteId, WriteResult};
+use super::status::conditions::has_status;
 use crate::job_adapters::{JobView, KINDS, strip_template};
+use crate::key::{Kind, ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::cmp::Ordering;
-use std::fmt;
 use std::sync::Arc;
 
-/// The name of an object, with its namespace; that is empty if it has none. A clone shares the text.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ObjectKey {
-    /// `namespace/name`, or the name alone.
-    key: Arc<str>,
-    /// Where the name begins.
-    name_start: usize,
-}
-
-impl ObjectKey {
-    /// The name of an object in a namespace.
-    #[must_use]
-    pub fn new(namespace: &str, name: &str) -> Self {
-        if namespace.is_empty() {
-            return Self {
-                key: name.into(),
-                name_start: 0,
-            };
-        }
-        Self {
-            key: [namespace, "/", name].concat().into(),
-            name_start: namespace.len().saturating_add(1),
-        }
-    }
-
-    /// The name that stands in an object.
-    #[must_use]
-    pub fn from_metadata(metadata: &ObjectMeta) -> Self {
-        let namespace = metadata.namespace.as_deref().unwrap_or_default();
-        Self::new(namespace, metadata.name.as_deref().unwrap_or_default())
-    }
-
-    /// The name from how it is written.
-    #[must_use]
-    pub fn from_key(key: &str) -> Self {
-        Self {
-            key: key.into(),
-            name_start: key.find('/').map_or(0, |at| at.saturating_add(1)),
-        }
-    }
-
-    /// The name as it is written: `namespace/name`, or the name alone.
-    #[must_use]
-    pub fn key(&self) -> &str {
-        &self.key
-    }
-
-    /// The namespace; empty if the object is in none.
-    #[must_use]
-    pub fn namespace(&self) -> &str {
-        self.key
-            .get(..self.name_start.saturating_sub(1))
-            .unwrap_or_default()
-    }
-
-    /// The name in the namespace.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.key.get(self.name_start..).unwrap_or_default()
-    }
-}
-
-impl Default for ObjectKey {
-    fn default() -> Self {
-        Self::new("", "")
-    }
-}
-
-impl Ord for ObjectKey {
-    fn cmp(&self, other: &Self) -> Ordering {
-        if Arc::ptr_eq(&self.key, &other.key) {
-            return Ordering::Equal;
-        }
-        self.key.cmp(&other.key)
-    }
-}
-
-impl PartialOrd for ObjectKey {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl fmt::Display for ObjectKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.key)
-    }
-}
-
-/// The name of a job, and which of the [`kinds`](crate::jobs::KINDS) it is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct JobKey {
-    /// The position of its kind.
-    pub kind: usize,
-    /// Its name.
-    pub name: ObjectKey,
-}
-
-/// The kinds that are watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// `ClusterQueue`.
-    ClusterQueue,
-    /// `Cohort`.
-    Cohort,
-    /// `LocalQueue`.
-    LocalQueue,
-    /// `ResourceFlavor`.
-    ResourceFlavor,
-    /// `PriorityClass`.
-    PriorityClass,
-    /// `Namespace`.
-    Namespace,
-    /// `Workload`.
-    Workload,
-    /// One of the kinds of jobs, by its position.
-    Job(usize),
-}
-
-impl Kind {
-    /// Those that are no jobs.
-    pub const FIXED: [Self; 7] = [
-        Self::ClusterQueue,
-        Self::Cohort,
-        Self::LocalQueue,
-        Self::ResourceFlavor,
-        Self::PriorityClass,
-        Self::Namespace,
-        Self::Workload,
-    ];
-}
-
-/// What a watch saw of an object.
+/// A watch event, as in kube's watcher.
 #[derive(Clone, Debug)]
 pub enum Change<T> {
-    /// It is there, as this.
+    /// The object exists, in this version.
     Applied(T),
-    /// It is gone.
+    /// The object was deleted.
     Deleted(ObjectKey),
 }
 
-/// One thing that happened.
+/// One input.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A ClusterQueue.
@@ -172,26 +38,25 @@ pub enum Input {
     Namespace(Change<Box<Namespace>>),
     /// A workload.
     Workload(Change<Box<Workload>>),
-    /// A job with the label of a queue, of the kind at this position.
+    /// A job with a queue label; the number is the index of its kind.
     Job(usize, Change<Box<JobView>>),
-    /// An object that could not be read.
+    /// An object that cannot be decoded, with the error.
     Unreadable(Kind, ObjectKey, String),
-    /// All objects of a kind that there are were seen; what was there before and was not seen is gone.
+    /// The list of a kind is complete; objects missing from it were reported as deleted.
     Listed(Kind),
-    /// What became of a write.
+    /// The result of a write.
     WriteFinished(WriteId, WriteResult),
-    /// The cluster has the kind of job at this position; its jobs will be listed.
+    /// The cluster has the kind of job with this index; its jobs will be listed.
     JobKindAvailable(usize),
-    /// Whether this process may write from now on.
+    /// Whether this process is the leader from now on, and may write.
     Leadership(bool),
 }
 
 impl Input {
-    /// An object was seen, as it came from the API server. Of pod templates only what decides something is
-    /// kept.
+    /// Decodes an object from the API server. Pod templates are stripped to the fields that decisions use.
     #[must_use]
     pub fn applied(kind: Kind, name: ObjectKey, object: Value) -> Self {
-        let read = match kind {
+        let decoded = match kind {
             Kind::ClusterQueue => decode(object).map(|it| Self::ClusterQueue(Change::Applied(it))),
             Kind::Cohort => decode(object).map(|it| Self::Cohort(Change::Applied(it))),
             Kind::LocalQueue => decode(object).map(|it| Self::LocalQueue(Change::Applied(it))),
@@ -206,10 +71,10 @@ impl Input {
                 .map(|it| Self::Workload(Change::Applied(Box::new(strip_workload(*it))))),
             Kind::Job(at) => parse_job(at, object).map(|it| Self::Job(at, Change::Applied(it))),
         };
-        read.unwrap_or_else(|error| Self::Unreadable(kind, name, error))
+        decoded.unwrap_or_else(|error| Self::Unreadable(kind, name, error))
     }
 
-    /// An object is gone.
+    /// The input for a deleted object.
     #[must_use]
     pub fn deleted(kind: Kind, name: ObjectKey) -> Self {
         match kind {
@@ -225,13 +90,13 @@ impl Input {
     }
 }
 
-/// A workload without all that decides nothing here.
-fn strip_workload(mut it: Workload) -> Workload {
-    it.metadata.labels = None;
-    it.metadata.annotations = None;
-    if has_status(&it, "Finished", "True") {
-        it.spec.pod_sets = Vec::new();
-        if let Some(status) = &mut it.status {
+/// Removes the fields that nothing here reads, to save memory.
+fn strip_workload(mut workload: Workload) -> Workload {
+    workload.metadata.labels = None;
+    workload.metadata.annotations = None;
+    if has_status(&workload, "Finished", "True") {
+        workload.spec.pod_sets = Vec::new();
+        if let Some(status) = &mut workload.status {
             *status = WorkloadStatus {
                 conditions: std::mem::take(&mut status.conditions),
                 ..WorkloadStatus::default()
@@ -239,11 +104,11 @@ fn strip_workload(mut it: Workload) -> Workload {
             status.conditions.retain(|it| it.type_ == "Finished");
         }
     }
-    for pod_set in &mut it.spec.pod_sets {
+    for pod_set in &mut workload.spec.pod_sets {
         let template = Arc::unwrap_or_clone(std::mem::take(&mut pod_set.template));
         pod_set.template = Arc::new(strip_template(template));
     }
-    it
+    workload
 }
 
 fn parse_job(at: usize, object: Value) -> Result<Box<JobView>, String> {

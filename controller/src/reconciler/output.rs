@@ -1,13 +1,13 @@
-//! What the reconciler wants done.
+//! Outputs of the reconciler: writes, and their results.
 
-use super::input::{JobKey, ObjectKey};
+use crate::key::{JobKey, ObjectKey};
 use serde_json::Value;
 
-/// The number of a write.
+/// The id of a write; its result names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WriteId(pub u64);
 
-/// The object that a write is about.
+/// The object of a write.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectRef {
     /// A workload.
@@ -22,53 +22,53 @@ pub enum ObjectRef {
     LocalQueue(ObjectKey),
     /// A `ResourceFlavor`.
     ResourceFlavor(String),
-    /// An event about an object, by its number.
+    /// An event, by its number.
     Event(u64),
 }
 
-/// What a write is for. Metrics and reports name it.
+/// The purpose of a write; a label value of metrics and a field of logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WritePurpose {
-    /// A workload for a job.
+    /// Create the workload of a job.
     CreateWorkload,
-    /// A workload follows its job.
+    /// Update the spec of a workload from its job.
     UpdateWorkload,
-    /// A workload without its job.
+    /// Delete a workload without a job.
     DeleteWorkload,
-    /// A workload is admitted.
+    /// Admit a workload.
     Admit,
-    /// A workload is told to go.
+    /// Evict a workload.
     Evict,
-    /// An evicted workload gives its quota back.
+    /// Release the quota of an evicted workload.
     Release,
-    /// A workload may be tried again.
+    /// Requeue a workload, or change its requeue state.
     Requeue,
-    /// A workload is made inactive.
+    /// Deactivate a workload, or mark it for deactivation.
     Deactivate,
-    /// Whether the pods are ready.
+    /// Report whether all pods are ready.
     PodsReady,
-    /// A workload has finished.
+    /// Report that the job has finished.
     Finish,
-    /// Why a workload waits.
+    /// Report why a workload is pending.
     PendingReason,
-    /// A job starts.
+    /// Start a job.
     StartJob,
-    /// A job is suspended.
+    /// Suspend a job.
     SuspendJob,
-    /// The start time of a suspended job goes, so that its template may change.
+    /// Remove the start time of a suspended job, so that its pod templates can be changed.
     ResetJob,
-    /// The template of a stopped job is again what it was.
+    /// Restore the pod templates of a stopped job.
     RestoreJob,
-    /// The status of a queue or cohort.
+    /// Write the status of a queue or cohort.
     QueueStatus,
-    /// An object that nothing uses any more may go.
+    /// Remove our finalizer from a deleted object that is no longer in use.
     Finalizer,
-    /// An event.
+    /// Write an event.
     Event,
 }
 
 impl WritePurpose {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [Self; 18] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
@@ -90,7 +90,7 @@ impl WritePurpose {
         Self::Event,
     ];
 
-    /// Its name in metrics and logs.
+    /// The name in metrics and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -115,13 +115,12 @@ impl WritePurpose {
         }
     }
 
-    /// Whether it writes what a cycle has decided.
+    /// Whether it writes the decision of a cycle.
     pub(super) const fn writes_decision(self) -> bool {
         matches!(self, Self::Admit | Self::Evict)
     }
 
-    /// How urgent it is; the lowest first. What frees quota goes before what takes it, and news for people
-    /// come last.
+    /// The priority: writes that free quota come before writes that use it, and reports come last.
     pub(super) const fn priority(self) -> WritePriority {
         match self {
             Self::Release
@@ -143,22 +142,22 @@ impl WritePurpose {
     }
 }
 
-/// How urgent a write is.
+/// The priority of a write; lower numbers are written first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WritePriority(u8);
 
-/// How an object is written.
+/// The API call of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteOp {
-    /// It is made.
+    /// Create the object.
     Create(Value),
-    /// A merge patch (RFC 7386) of it.
+    /// A merge patch (RFC 7386) of the object.
     Patch(Value),
-    /// A merge patch of its status.
+    /// A merge patch of the status subresource.
     PatchStatus(Value),
-    /// It is deleted, if it still has this uid.
+    /// Delete the object, on condition of its uid.
     Delete {
-        /// The uid.
+        /// The uid of the object to delete.
         uid: String,
     },
 }
@@ -166,41 +165,40 @@ pub enum WriteOp {
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteRequest {
-    /// Its number; the answer names it.
+    /// The id that the result names.
     pub id: WriteId,
     /// The object.
     pub object: ObjectRef,
-    /// What for.
+    /// The purpose.
     pub purpose: WritePurpose,
-    /// How.
+    /// The API call.
     pub op: WriteOp,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteResult {
-    /// It was done; the object has this resource version now.
+    /// Success; the object has this resource version now.
     Done(u64),
-    /// Somebody else was first: it was not done.
+    /// Not written: the object has changed since the write was planned.
     Conflict,
-    /// There is an object of this name already.
+    /// Not created: an object of this name exists.
     AlreadyExists,
-    /// There is no such object.
+    /// The object does not exist.
     NotFound,
-    /// It was refused, and would be again. Why.
+    /// The API server rejects the write, and would reject a retry; with the reason.
     Rejected(String),
-    /// Nobody knows whether it was done: no answer, or the server has other worries. Why.
+    /// The outcome is unknown (timeout, broken connection, server error); with the reason.
     Failed(String),
-    /// It was only reported.
+    /// Not sent: the controller runs in dry-run mode.
     DryRun,
 }
 
-/// What is to be done now.
+/// The output of a poll.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// The writes to begin.
     pub writes: Vec<WriteRequest>,
-    /// When to ask again at the latest, in milliseconds since 1970; `None` if only an input changes
-    /// anything.
+    /// When to poll again at the latest, in milliseconds since 1970; `None` if only an input changes anything.
     pub wake_at_ms: Option<i64>,
 }

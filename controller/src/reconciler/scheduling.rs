@@ -1,265 +1,265 @@
-//! Cycles, and what their decisions mean for the objects.
+//! Scheduling cycles, and what their decisions mean for the objects.
 
-use super::Reconciler;
-use super::conditions::epoch_seconds;
-use super::decision::{AdmissionDecision, PendingDecision, PreemptionDecision};
-use super::input::ObjectKey;
+use super::cycle_state::CycleState;
+use super::decisions::{revert_admission, revert_decision};
+use super::model::{AdmissionDecision, PendingDecision, PendingReason, PreemptionDecision};
 use super::output::ObjectRef;
-use super::pending_reason::pending_reason_for_entry;
-use super::workload::PendingReason;
+use super::state::ReconcilerState;
+use super::status::conditions::epoch_seconds;
+use super::status::pending_reason::{namespace_mismatch, pending_reason_for_entry};
+use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::admission;
-use lockkeeper_preemption::{Decision, Entry, Mode, RequeueDestination, Victim};
+use lockkeeper_preemption::requeue::may_admit;
+use lockkeeper_preemption::{
+    Decision, Entry, FlavorAssignment, Mode, RequeueDestination, State, Victim,
+};
 use std::sync::Arc;
 
-/// The most admissions that are taken back between two inputs.
+/// The most admissions that are withdrawn between two inputs.
 const WITHDRAWN_MAX: u32 = 64;
 
-impl Reconciler {
-    /// Whether a cycle may find something to do, and its decisions would be written soon: what is decided
-    /// late is decided better.
-    pub(super) fn can_schedule(&self) -> bool {
-        let room = self.settings.writes_max.saturating_mul(2).max(2);
-        let is_due = self.objects.state().next_wake_s();
-        let is_due = is_due.is_some_and(|at_s| at_s <= self.objects.now_ms().div_euclid(1000));
-        (self.is_cycle_due || is_due)
-            && self.pending_decisions < room
-            && !self.is_blocked_by_pending_decision()
-    }
+/// Whether a cycle may find something to do, and its decisions would be written soon. A decision that waits
+/// for earlier writes would be made better later.
+pub(super) fn can_schedule(state: &ReconcilerState) -> bool {
+    let decisions_max = state.settings.writes_max.saturating_mul(2).max(2);
+    let wake_at_s = state.cluster.state().next_wake_s();
+    let is_awake = wake_at_s.is_some_and(|at_s| at_s <= state.cluster.now_ms().div_euclid(1000));
+    (state.cycle.is_due || is_awake)
+        && state.model.pending_decisions() < decisions_max
+        && !is_admission_blocked(state)
+}
 
-    /// With `blockAdmission` one is admitted at a time.
-    fn is_blocked_by_pending_decision(&self) -> bool {
-        let settings = &self.settings.requeue;
-        let is_asked = settings.is_enabled && settings.block_admission;
-        is_asked && (self.pending_decisions > 0 || self.is_blocked())
+/// Whether `blockAdmission` forbids further admissions: one workload is admitted at a time, and the next only
+/// when the pods of all admitted workloads are ready.
+fn is_admission_blocked(state: &ReconcilerState) -> bool {
+    if !state.settings.blocks_admission() {
+        return false;
     }
+    if state.model.pending_decisions() > 0 {
+        return true;
+    }
+    let workloads = state.model.workloads.values();
+    let admitted: Vec<_> = workloads
+        .filter(|it| it.holds_quota())
+        .map(|it| state.cluster.lifecycle_state(&it.object))
+        .collect();
+    !may_admit(&state.settings.requeue, &admitted)
+}
 
-    /// One cycle.
-    pub(super) fn run_cycle(&mut self, now_ms: i64) {
-        let cycle = self.objects.next_cycle(now_ms, true);
-        self.counters.cycles = self.counters.cycles.saturating_add(1);
-        let settings = &self.settings.requeue;
-        let is_one_only = settings.is_enabled && settings.block_admission;
-        let mut has_admitted = false;
-        let mut has_moved = false;
-        for entry in &cycle.entries {
-            // Who stepped aside makes room for the next, and a search for flavors may go on.
-            has_moved |= self.continues_search(entry);
-            increment(&mut self.counters.decisions, entry.decision.as_str());
-            match &entry.decision {
-                Decision::Admit if is_one_only && has_admitted => {
-                    let name = self.entry_key(entry);
-                    self.revert_admission(&name);
-                }
-                Decision::Admit => {
-                    has_admitted |= self.decide_admission(entry, now_ms);
-                    has_moved = true;
-                }
-                Decision::Preempt(victims) => {
-                    has_moved |= self.decide_preemptions(entry, victims);
-                    self.update_pending_reason(entry);
-                }
-                _ => self.update_pending_reason(entry),
+/// Runs one cycle.
+pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
+    let cycle = state.cluster.next_cycle(now_ms, true);
+    state.counters.increment_cycles();
+    let admits_one = state.settings.blocks_admission();
+    let mut has_admitted = false;
+    let mut has_changed = false;
+    for entry in &cycle.entries {
+        // An entry that becomes inadmissible makes room for the next; a flavor search may continue.
+        has_changed |= continues_search(&mut state.cycle, state.cluster.state(), entry);
+        state.counters.increment_decision(entry.decision.as_str());
+        match &entry.decision {
+            Decision::Admit if admits_one && has_admitted => {
+                let key = entry_key(state, entry);
+                revert_admission(state, &key);
             }
-        }
-        has_moved |= self.requeue_for_full_search();
-        has_moved |= cycle.has_reactivated || !cycle.out_of_scope.is_empty();
-        for id in &cycle.out_of_scope {
-            let name = ObjectKey::from_key(self.objects.state().workload_name(*id));
-            let notice = PendingReason {
-                reason: "Inadmissible",
-                message: "The ClusterQueue does not take workloads of this namespace \
-                          (spec.namespaceSelector)"
-                    .to_owned(),
-            };
-            self.set_pending_reason(&name, notice);
-        }
-        self.is_cycle_due = has_moved;
-    }
-
-    /// Whether the next cycle may find something else because of what became of an entry.
-    ///
-    /// Who was outrun goes on searching at the next flavor, as in Kueue. If there is nothing there, it would
-    /// step aside though an earlier flavor may be free by now, and looks at all of them once more.
-    fn continues_search(&mut self, entry: &Entry) -> bool {
-        let (id, state) = (entry.workload, self.objects.state());
-        let is_aside = matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)));
-        let goes_on = state.has_untried_flavors(id);
-        let has_gone_on = self.continuing_searches.remove(&id);
-        if goes_on {
-            self.continuing_searches.insert(id);
-        }
-        if is_aside && has_gone_on && self.searched_again.insert(id) {
-            self.to_requeue.push(id);
-        }
-        is_aside || goes_on
-    }
-
-    fn requeue_for_full_search(&mut self) -> bool {
-        let parked = std::mem::take(&mut self.to_requeue);
-        for id in &parked {
-            self.objects.state_mut().reactivate_class_of(*id);
-        }
-        !parked.is_empty()
-    }
-
-    fn entry_key(&self, entry: &Entry) -> ObjectKey {
-        ObjectKey::from_key(self.objects.state().workload_name(entry.workload))
-    }
-
-    /// Whether there is something to write.
-    fn decide_admission(&mut self, entry: &Entry, now_ms: i64) -> bool {
-        let name = self.entry_key(entry);
-        let state = self.objects.state();
-        let admission = admission(state, entry.workload, entry.assignment());
-        let (Some(admission), Some(known)) = (admission, self.workloads.get_mut(&name)) else {
-            self.revert_admission(&name);
-            return false;
-        };
-        let is_borrowed = |it: &lockkeeper_preemption::FlavorAssignment| {
-            it.mode == Mode::Fit && it.borrowing_level > 0
-        };
-        let pod_sets = entry.assignment().pod_sets.iter();
-        let mut borrowed: Vec<&str> = pod_sets
-            .flat_map(|it| &it.flavors)
-            .filter(|it| is_borrowed(it))
-            .map(|it| state.resource_name(it.resource))
-            .collect();
-        borrowed.sort_unstable();
-        borrowed.dedup();
-        let borrowed = if borrowed.is_empty() {
-            String::new()
-        } else {
-            format!("; borrows {}", borrowed.join(", "))
-        };
-        let queue = &admission.cluster_queue;
-        let waited_s = wait_seconds(&known.object, now_ms);
-        let why = format!(
-            "Quota reserved in ClusterQueue {queue}, {waited_s} s after it was made{borrowed}"
-        );
-        if known.decision.is_none() {
-            self.pending_decisions = self.pending_decisions.saturating_add(1);
-        }
-        known.decision = Some(PendingDecision::Admit(Box::new(AdmissionDecision {
-            admission,
-            message: why,
-        })));
-        known.pending_reason = None;
-        self.work_queue.enqueue(ObjectRef::Workload(name));
-        true
-    }
-
-    /// Counts an admission that is written; one that was taken back before that is none.
-    pub(super) fn count_admission(&mut self, name: &ObjectKey) {
-        if let Some(known) = self.workloads.get(name) {
-            self.admission_waits_s
-                .push(wait_seconds(&known.object, self.objects.now_ms()));
-            self.counters.admitted = self.counters.admitted.saturating_add(1);
-        }
-    }
-
-    /// Tells victims to go who were not told before. Whether there were any. A victim whose admission is not
-    /// written yet simply goes on waiting.
-    fn decide_preemptions(&mut self, entry: &Entry, victims: &[Victim]) -> bool {
-        let preemptor = self.entry_key(entry);
-        let from = self.objects.state_mut().path(entry.queue);
-        let (preemptor_uid, job_uid) = self.workload_and_job_uids(&preemptor);
-        let mut is_new = false;
-        for victim in victims {
-            let name = ObjectKey::from_key(self.objects.state().workload_name(victim.workload));
-            if self.withdraw_admission(&name) {
-                is_new = true;
-                continue;
+            Decision::Admit => {
+                has_admitted |= decide_admission(state, entry, now_ms);
+                has_changed = true;
             }
-            let Some(known) = self.workloads.get_mut(&name) else {
-                continue;
-            };
-            if known.decision.is_some() || known.is_evicted() {
-                continue;
+            Decision::Preempt(victims) => {
+                has_changed |= decide_preemptions(state, entry, victims);
+                update_pending_reason(state, entry);
             }
-            let queue = self.objects.state().queue_of(victim.workload);
-            let to = queue.map(|id| self.objects.state_mut().path(id));
-            known.decision = Some(PendingDecision::Preempt(Box::new(PreemptionDecision {
-                reason: victim.reason,
-                preemptor: preemptor.clone(),
-                preemptor_uid: preemptor_uid.clone(),
-                job_uid: job_uid.clone(),
-                queue_paths: [from.clone(), to.unwrap_or_default()],
-            })));
-            self.pending_decisions = self.pending_decisions.saturating_add(1);
-            increment(&mut self.counters.victims, victim.reason);
-            // It goes, as far as the next decision is concerned.
-            self.objects.state_mut().mark_evicted(victim.workload);
-            self.work_queue.enqueue(ObjectRef::Workload(name));
-            is_new = true;
+            _ => update_pending_reason(state, entry),
         }
-        is_new
     }
-
-    /// Takes an admission back that nobody was told of. So many times between two inputs: who preempt each other
-    /// for ever are to wait for the API server now and then.
-    fn withdraw_admission(&mut self, name: &ObjectKey) -> bool {
-        let Some(known) = self.workloads.get_mut(name) else {
-            return false;
-        };
-        let is_untold = known.tracker.in_flight.is_none() && !known.tracker.outcome_unknown;
-        if !is_untold
-            || !matches!(known.decision, Some(PendingDecision::Admit(_)))
-            || self.withdrawn_admissions >= WITHDRAWN_MAX
-        {
-            return false;
-        }
-        self.withdrawn_admissions = self.withdrawn_admissions.saturating_add(1);
-        let order = known.decision.take();
-        let seen = Arc::clone(&known.object);
-        self.pending_decisions = self.pending_decisions.saturating_sub(1);
-        self.revert_decisions(order.map(|order| (name.clone(), order, seen)));
-        self.work_queue.enqueue(ObjectRef::Workload(name.clone()));
-        true
+    has_changed |= requeue_for_full_search(state);
+    has_changed |= cycle.has_reactivated || !cycle.out_of_scope.is_empty();
+    for id in &cycle.out_of_scope {
+        let key = ObjectKey::from_key(state.cluster.state().workload_name(*id));
+        set_pending_reason(state, &key, namespace_mismatch());
     }
+    state.cycle.is_due = has_changed;
+}
 
-    /// Its own uid and that of its job.
-    fn workload_and_job_uids(&self, name: &ObjectKey) -> (String, String) {
-        let Some(known) = self.workloads.get(name) else {
-            return (String::new(), String::new());
-        };
-        let uid = known.object.metadata.uid.clone().unwrap_or_default();
-        let owners = known.object.metadata.owner_references.iter().flatten();
-        let mut owners = owners.filter(|it| it.controller == Some(true));
-        let job = owners.next().map(|it| it.uid.clone());
-        (uid, job.unwrap_or_default())
+/// Whether the next cycle may decide differently because of what happened to an entry.
+///
+/// An entry that loses its quota to others continues the search at the next flavor, as in Kueue. If that finds
+/// nothing, it would become inadmissible although an earlier flavor may be free by now: it searches all
+/// flavors once more.
+fn continues_search(cycle: &mut CycleState, state: &State, entry: &Entry) -> bool {
+    let id = entry.workload;
+    let is_inadmissible = matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)));
+    let continues = state.has_untried_flavors(id);
+    let has_continued = cycle.continuing_searches.remove(&id);
+    if continues {
+        cycle.continuing_searches.insert(id);
     }
-
-    fn update_pending_reason(&mut self, entry: &Entry) {
-        let name = self.entry_key(entry);
-        let known = self.workloads.get(&name);
-        if known.is_some_and(|it| it.pending_reason.is_some())
-            && !self.event_recorder.has_pending_reason_token()
-        {
-            return;
-        }
-        let notice = pending_reason_for_entry(self.objects.state(), entry);
-        self.set_pending_reason(&name, notice);
+    if is_inadmissible && has_continued && cycle.searched_again.insert(id) {
+        cycle.to_requeue.push(id);
     }
+    is_inadmissible || continues
+}
 
-    fn set_pending_reason(&mut self, name: &ObjectKey, notice: PendingReason) {
-        if let Some(known) = self.workloads.get_mut(name)
-            && known.pending_reason.as_deref() != Some(&notice)
-        {
-            known.pending_reason = Some(Box::new(notice));
-            self.work_queue.enqueue(ObjectRef::Workload(name.clone()));
-        }
+fn requeue_for_full_search(state: &mut ReconcilerState) -> bool {
+    let workloads = std::mem::take(&mut state.cycle.to_requeue);
+    for id in &workloads {
+        state.cluster.state_mut().reactivate_class_of(*id);
+    }
+    !workloads.is_empty()
+}
+
+fn entry_key(state: &ReconcilerState, entry: &Entry) -> ObjectKey {
+    ObjectKey::from_key(state.cluster.state().workload_name(entry.workload))
+}
+
+/// Records an admission; false if it cannot be written.
+fn decide_admission(state: &mut ReconcilerState, entry: &Entry, now_ms: i64) -> bool {
+    let key = entry_key(state, entry);
+    let core = state.cluster.state();
+    let admission = admission(core, entry.workload, entry.assignment());
+    let (Some(admission), Some(workload)) = (admission, state.model.workloads.get_mut(&key)) else {
+        revert_admission(state, &key);
+        return false;
+    };
+    let borrowed = match borrowed_resources(core, entry) {
+        it if it.is_empty() => String::new(),
+        it => format!("; borrows {}", it.join(", ")),
+    };
+    let queue = &admission.cluster_queue;
+    let waited_s = wait_seconds(&workload.object, now_ms);
+    let message =
+        format!("Quota reserved in ClusterQueue {queue}, {waited_s} s after it was made{borrowed}");
+    workload.pending_reason = None;
+    let decision = AdmissionDecision { admission, message };
+    let decision = PendingDecision::Admit(Box::new(decision));
+    state.model.set_decision(&key, decision);
+    state.work_queue.enqueue(ObjectRef::Workload(key));
+    true
+}
+
+/// The names of the resources that an assignment borrows, sorted.
+fn borrowed_resources<'a>(core: &'a State, entry: &Entry) -> Vec<&'a str> {
+    let is_borrowed = |it: &&FlavorAssignment| it.mode == Mode::Fit && it.borrowing_level > 0;
+    let pod_sets = entry.assignment().pod_sets.iter();
+    let mut names: Vec<&str> = pod_sets
+        .flat_map(|it| &it.flavors)
+        .filter(is_borrowed)
+        .map(|it| core.resource_name(it.resource))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Counts an admission that was written; one that was withdrawn before is not counted.
+pub(super) fn count_admission(state: &mut ReconcilerState, key: &ObjectKey) {
+    if let Some(workload) = state.model.workloads.get(key) {
+        let waited_s = wait_seconds(&workload.object, state.cluster.now_ms());
+        state.admission_waits_s.push(waited_s);
+        state.counters.increment_admitted();
     }
 }
 
-/// One more of its kind.
-fn increment<T: Copy + PartialEq>(all: &mut [(T, u64)], one: T) {
-    for (_, number) in all.iter_mut().filter(|(it, _)| *it == one) {
-        *number = number.saturating_add(1);
+/// Records the eviction of victims that have none yet; false if there are none. A victim with an admission
+/// that is not written yet simply stays pending.
+fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Victim]) -> bool {
+    let preemptor = entry_key(state, entry);
+    let preemptor_path = state.cluster.state_mut().path(entry.queue);
+    let (preemptor_uid, job_uid) = workload_and_job_uids(state, &preemptor);
+    let mut has_new = false;
+    for victim in victims {
+        let key = ObjectKey::from_key(state.cluster.state().workload_name(victim.workload));
+        if withdraw_admission(state, &key) {
+            has_new = true;
+            continue;
+        }
+        let Some(workload) = state.model.workloads.get(&key) else {
+            continue;
+        };
+        if workload.decision().is_some() || workload.is_evicted() {
+            continue;
+        }
+        let queue = state.cluster.state().queue_of(victim.workload);
+        let victim_path = queue.map(|id| state.cluster.state_mut().path(id));
+        let decision = PreemptionDecision {
+            reason: victim.reason,
+            preemptor: preemptor.clone(),
+            preemptor_uid: preemptor_uid.clone(),
+            job_uid: job_uid.clone(),
+            queue_paths: [preemptor_path.clone(), victim_path.unwrap_or_default()],
+        };
+        let decision = PendingDecision::Preempt(Box::new(decision));
+        state.model.set_decision(&key, decision);
+        state.counters.increment_victims(victim.reason);
+        // The next cycle must not choose it again, and may count on its quota.
+        state.cluster.state_mut().mark_evicted(victim.workload);
+        state.work_queue.enqueue(ObjectRef::Workload(key));
+        has_new = true;
+    }
+    has_new
+}
+
+/// Withdraws an admission that is not written yet. The number between two inputs is limited: workloads in a
+/// preemption loop have to wait for the API server now and then.
+fn withdraw_admission(state: &mut ReconcilerState, key: &ObjectKey) -> bool {
+    let Some(workload) = state.model.workloads.get(key) else {
+        return false;
+    };
+    let is_unwritten = workload.tracker.in_flight.is_none() && !workload.tracker.outcome_unknown;
+    if !is_unwritten
+        || !matches!(workload.decision(), Some(PendingDecision::Admit(_)))
+        || state.cycle.withdrawn_admissions >= WITHDRAWN_MAX
+    {
+        return false;
+    }
+    state.cycle.withdrawn_admissions = state.cycle.withdrawn_admissions.saturating_add(1);
+    let object = Arc::clone(&workload.object);
+    if let Some(decision) = state.model.take_decision(key) {
+        revert_decision(state, key, &decision, object);
+    }
+    state.work_queue.enqueue(ObjectRef::Workload(key.clone()));
+    true
+}
+
+/// The uid of a workload and of the job that controls it; empty if unknown.
+fn workload_and_job_uids(state: &ReconcilerState, key: &ObjectKey) -> (String, String) {
+    let Some(workload) = state.model.workloads.get(key) else {
+        return (String::new(), String::new());
+    };
+    let metadata = &workload.object.metadata;
+    let mut owners = metadata.owner_references.iter().flatten();
+    let job = owners.find(|it| it.controller == Some(true));
+    (
+        metadata.uid.clone().unwrap_or_default(),
+        job.map(|it| it.uid.clone()).unwrap_or_default(),
+    )
+}
+
+fn update_pending_reason(state: &mut ReconcilerState, entry: &Entry) {
+    let key = entry_key(state, entry);
+    let workload = state.model.workloads.get(&key);
+    // Composing a message costs time that is lost if it cannot be written soon.
+    if workload.is_some_and(|it| it.pending_reason.is_some())
+        && !state.event_recorder.has_pending_reason_token()
+    {
+        return;
+    }
+    let reason = pending_reason_for_entry(state.cluster.state(), entry);
+    set_pending_reason(state, &key, reason);
+}
+
+fn set_pending_reason(state: &mut ReconcilerState, key: &ObjectKey, reason: PendingReason) {
+    if let Some(workload) = state.model.workloads.get_mut(key)
+        && workload.pending_reason.as_deref() != Some(&reason)
+    {
+        workload.pending_reason = Some(Box::new(reason));
+        state.work_queue.enqueue(ObjectRef::Workload(key.clone()));
     }
 }
 
-/// Since it was made, in seconds.
+/// Seconds since the workload was created.
 fn wait_seconds(workload: &Workload, now_ms: i64) -> i64 {
     let created = workload.metadata.creation_timestamp.as_ref();
     let waited_s = created.map_or(0, |it| {

@@ -1,4 +1,4 @@
-//! Pod templates that many workloads share.
+//! Shares equal pod templates between workloads.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use lockkeeper_api::Workload;
@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Weak};
 
-/// How many are kept before it is looked whether they are still used.
+/// The number of templates after which unused ones are removed.
 const SWEEP_AT: usize = 1_024;
 
-/// One of each that is in use: a template takes kilobytes, and workloads come by the thousand.
+/// One copy of each template in use: a template takes kilobytes, and there may be thousands of workloads.
 #[derive(Debug)]
 pub(super) struct TemplateInterner {
     by_digest: BTreeMap<u64, Weak<PodTemplateSpec>>,
@@ -26,7 +26,7 @@ impl Default for TemplateInterner {
 }
 
 impl TemplateInterner {
-    /// Has a workload share the templates that are known.
+    /// Replaces the templates of a workload by equal ones that are stored already.
     pub(super) fn intern(&mut self, workload: &mut Workload) {
         for pod_set in &mut workload.spec.pod_sets {
             self.intern_template(&mut pod_set.template);
@@ -34,7 +34,7 @@ impl TemplateInterner {
     }
 
     fn intern_template(&mut self, template: &mut Arc<PodTemplateSpec>) {
-        // What cannot be written as JSON is kept as it is.
+        // A template that cannot be serialized is not shared.
         let Ok(text) = serde_json::to_vec(&**template) else {
             return;
         };
@@ -44,7 +44,7 @@ impl TemplateInterner {
         let known = self.by_digest.get(&digest).and_then(Weak::upgrade);
         match known {
             Some(known) if known == *template => *template = known,
-            // Two of one digest: the one that came first stays.
+            // Two templates with one digest: the first stays.
             Some(_) => {}
             None => {
                 self.by_digest.insert(digest, Arc::downgrade(template));

@@ -1,9 +1,9 @@
-//! What is to be looked at, when, and what waits to be written.
+//! The work queue: objects to plan now or later, and objects with a write that is ready.
 
 use super::output::{ObjectRef, WritePriority};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Objects to look at now or later, and objects with something to write, the most urgent first.
+/// Objects to plan now or later, and objects with a planned write by priority and arrival.
 #[derive(Debug, Default)]
 pub(super) struct WorkQueue {
     dirty: BTreeSet<ObjectRef>,
@@ -15,31 +15,31 @@ pub(super) struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// Look at it now.
-    pub(super) fn enqueue(&mut self, target: ObjectRef) {
-        self.dirty.insert(target);
+    /// Plans the object at the next poll.
+    pub(super) fn enqueue(&mut self, object: ObjectRef) {
+        self.dirty.insert(object);
     }
 
-    /// Look at it at this time, or at the time that was given before if that is sooner.
-    pub(super) fn enqueue_at(&mut self, at_ms: i64, target: ObjectRef) {
-        if let Some(before) = self.timer_by_object.get(&target).copied() {
+    /// Plans the object at this time, or at an earlier time that was set before.
+    pub(super) fn enqueue_at(&mut self, at_ms: i64, object: ObjectRef) {
+        if let Some(before) = self.timer_by_object.get(&object).copied() {
             if before <= at_ms {
                 return;
             }
-            self.timers.remove(&(before, target.clone()));
+            self.timers.remove(&(before, object.clone()));
         }
-        self.timer_by_object.insert(target.clone(), at_ms);
-        self.timers.insert((at_ms, target));
+        self.timer_by_object.insert(object.clone(), at_ms);
+        self.timers.insert((at_ms, object));
     }
 
-    /// Whose time has come is to be looked at.
+    /// Enqueues the objects with an expired timer.
     pub(super) fn advance_timers(&mut self, now_ms: i64) {
         while let Some((at_ms, _)) = self.timers.first()
             && *at_ms <= now_ms
-            && let Some((_, target)) = self.timers.pop_first()
+            && let Some((_, object)) = self.timers.pop_first()
         {
-            self.timer_by_object.remove(&target);
-            self.dirty.insert(target);
+            self.timer_by_object.remove(&object);
+            self.dirty.insert(object);
         }
     }
 
@@ -51,36 +51,37 @@ impl WorkQueue {
         self.dirty.pop_first()
     }
 
-    /// It has something to write of this rank, or nothing. Who waits in a rank keeps the place.
-    pub(super) fn set_ready(&mut self, target: ObjectRef, rank: Option<WritePriority>) {
-        match (self.ready_by_object.get(&target).copied(), rank) {
-            (Some((before, _)), Some(rank)) if before == rank => return,
+    /// Sets or removes the priority of an object's planned write. An object keeps its place while its priority
+    /// stays the same.
+    pub(super) fn set_ready(&mut self, object: ObjectRef, priority: Option<WritePriority>) {
+        match (self.ready_by_object.get(&object).copied(), priority) {
+            (Some((before, _)), Some(priority)) if before == priority => return,
             (Some((before, arrival)), _) => {
-                self.ready.remove(&(before, arrival, target.clone()));
-                self.ready_by_object.remove(&target);
+                self.ready.remove(&(before, arrival, object.clone()));
+                self.ready_by_object.remove(&object);
             }
             (None, _) => {}
         }
-        if let Some(rank) = rank {
+        if let Some(priority) = priority {
             self.arrivals = self.arrivals.wrapping_add(1);
             self.ready_by_object
-                .insert(target.clone(), (rank, self.arrivals));
-            self.ready.insert((rank, self.arrivals, target));
+                .insert(object.clone(), (priority, self.arrivals));
+            self.ready.insert((priority, self.arrivals, object));
         }
     }
 
-    /// The rank of the most urgent one.
+    /// The priority of the most urgent planned write.
     pub(super) fn highest_priority(&self) -> Option<WritePriority> {
-        self.ready.first().map(|(rank, _, _)| *rank)
+        self.ready.first().map(|(priority, _, _)| *priority)
     }
 
     pub(super) fn pop_ready(&mut self) -> Option<ObjectRef> {
-        let (_, _, target) = self.ready.pop_first()?;
-        self.ready_by_object.remove(&target);
-        Some(target)
+        let (_, _, object) = self.ready.pop_first()?;
+        self.ready_by_object.remove(&object);
+        Some(object)
     }
 
-    /// Nothing is to be written any more.
+    /// Drops all planned writes.
     pub(super) fn clear_ready(&mut self) {
         self.ready.clear();
         self.ready_by_object.clear();
@@ -92,42 +93,42 @@ mod tests {
     use super::super::output::WritePurpose;
     use super::{ObjectRef, WorkQueue};
 
-    fn target(name: &str) -> ObjectRef {
+    fn object(name: &str) -> ObjectRef {
         ObjectRef::Cohort(name.to_owned())
     }
 
     #[test]
     fn work_queue_with_two_timers_keeps_the_sooner() {
-        let mut schedule = WorkQueue::default();
-        schedule.enqueue_at(20, target("a"));
-        schedule.enqueue_at(10, target("a"));
-        schedule.enqueue_at(30, target("a"));
-        assert_eq!(schedule.next_timer(), Some(10));
-        schedule.advance_timers(9);
-        assert_eq!(schedule.pop_dirty(), None);
-        schedule.advance_timers(10);
-        assert_eq!(schedule.pop_dirty(), Some(target("a")));
-        assert_eq!(schedule.next_timer(), None);
+        let mut queue = WorkQueue::default();
+        queue.enqueue_at(20, object("a"));
+        queue.enqueue_at(10, object("a"));
+        queue.enqueue_at(30, object("a"));
+        assert_eq!(queue.next_timer(), Some(10));
+        queue.advance_timers(9);
+        assert_eq!(queue.pop_dirty(), None);
+        queue.advance_timers(10);
+        assert_eq!(queue.pop_dirty(), Some(object("a")));
+        assert_eq!(queue.next_timer(), None);
     }
 
     #[test]
     fn work_queue_pops_by_priority_then_arrival() {
-        let mut schedule = WorkQueue::default();
-        let (late, soon) = (
+        let mut queue = WorkQueue::default();
+        let (report, urgent) = (
             WritePurpose::PendingReason.priority(),
             WritePurpose::Release.priority(),
         );
-        schedule.set_ready(target("a"), Some(late));
-        schedule.set_ready(target("c"), Some(soon));
-        schedule.set_ready(target("b"), Some(soon));
-        schedule.set_ready(target("a"), Some(late));
-        schedule.set_ready(target("d"), Some(late));
-        schedule.set_ready(target("a"), Some(late));
-        assert_eq!(schedule.highest_priority(), Some(soon));
-        let order: Vec<_> = std::iter::from_fn(|| schedule.pop_ready()).collect();
-        assert_eq!(order, ["c", "b", "a", "d"].map(target));
-        schedule.set_ready(target("a"), Some(late));
-        schedule.set_ready(target("a"), None);
-        assert_eq!(schedule.pop_ready(), None);
+        queue.set_ready(object("a"), Some(report));
+        queue.set_ready(object("c"), Some(urgent));
+        queue.set_ready(object("b"), Some(urgent));
+        queue.set_ready(object("a"), Some(report));
+        queue.set_ready(object("d"), Some(report));
+        queue.set_ready(object("a"), Some(report));
+        assert_eq!(queue.highest_priority(), Some(urgent));
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop_ready()).collect();
+        assert_eq!(order, ["c", "b", "a", "d"].map(object));
+        queue.set_ready(object("a"), Some(report));
+        queue.set_ready(object("a"), None);
+        assert_eq!(queue.pop_ready(), None);
     }
 }

@@ -1,68 +1,68 @@
-//! What is known of an object beside what stands in it.
+//! Tracks the writes of one object: the version seen, the version written, the backoff.
 
 use super::backoff::Backoff;
 use super::output::{WriteId, WritePurpose, WriteResult};
 
-/// What is known of an object beside what stands in it.
+/// Tracks the writes of one object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriteTracker {
-    /// The resource version that was seen.
+    /// The newest resource version that a watch has shown.
     pub(super) version: u64,
-    /// The version that has to be seen before anything more is decided.
+    /// The version that a watch has to show before the next write is planned.
     pub(super) min_version: u64,
-    /// It awaits what outran a write, until the next try.
+    /// A write conflicted with a version that no watch has shown yet.
     pub(super) conflicted: bool,
-    /// The write that is under way.
+    /// The in-flight write.
     pub(super) in_flight: Option<WriteId>,
     pub(super) backoff: Backoff,
-    /// A write of which nobody knows whether it was done said that it may run: what is seen of it may be
-    /// behind that.
+    /// A write that allows the job to run has an unknown outcome: the version that the watch shows may be
+    /// behind it.
     pub(super) outcome_unknown: bool,
 }
 
 impl WriteTracker {
-    /// A version was seen. Whether it is news: watches may be behind.
+    /// Records a version from the watch; false if it is not new, because watches may be behind.
     pub(super) fn observe(&mut self, version: u64) -> bool {
         if version < self.version {
             return false;
         }
-        let is_news = version > self.version || version == 0;
-        if is_news {
+        let is_newer = version > self.version || version == 0;
+        if is_newer {
             self.backoff.succeeded();
             self.outcome_unknown = false;
             self.conflicted = false;
         }
         self.version = version;
-        is_news
+        is_newer
     }
 
-    /// Whether what is seen of it is all that was written.
+    /// Whether the watch has shown all that was written.
     pub(super) fn is_settled(&self) -> bool {
         self.in_flight.is_none() && self.version >= self.min_version
     }
 
-    /// What became of a write that was decided on a version.
+    /// Records the result of a write that was planned on `version`.
     pub(super) fn handle_result(
         &mut self,
-        what: WritePurpose,
+        purpose: WritePurpose,
         version: u64,
-        outcome: &WriteResult,
+        result: &WriteResult,
         now_ms: i64,
-        chance: u64,
+        random: u64,
     ) {
         self.in_flight = None;
-        let is_of_another = what == WritePurpose::CreateWorkload;
-        match outcome {
-            // What a job is the owner of has versions of its own.
-            WriteResult::Done(_) | WriteResult::DryRun if is_of_another => {}
+        let is_create = purpose == WritePurpose::CreateWorkload;
+        match result {
+            // The workload of a job has its own versions.
+            WriteResult::Done(_) | WriteResult::DryRun if is_create => {}
             WriteResult::Done(version) => self.min_version = self.min_version.max(*version),
-            // Where its watch has not shown it yet it will; if it was deleted since, it is made again.
-            WriteResult::AlreadyExists if is_of_another => self.backoff.failed(now_ms, chance),
+            // The watch will show the workload; if it was deleted since, it is created again.
+            WriteResult::AlreadyExists if is_create => self.backoff.failed(now_ms, random),
             WriteResult::DryRun => {
                 self.min_version = self.min_version.max(version.saturating_add(1))
             }
-            // What outran it may have been seen already, or may never be: an API server may say so of its
-            // own.
+            // The version it conflicted with may have been shown already, or may never be: an API server may
+            // report a conflict without one.
             WriteResult::Conflict | WriteResult::AlreadyExists | WriteResult::NotFound => {
                 self.min_version = self.min_version.max(version.saturating_add(1));
                 if self.version < self.min_version {
@@ -71,25 +71,25 @@ impl WriteTracker {
                 }
             }
             WriteResult::Rejected(_) => self.backoff.rejected(now_ms),
-            WriteResult::Failed(_) => self.backoff.failed(now_ms, chance),
+            WriteResult::Failed(_) => self.backoff.failed(now_ms, random),
         }
-        if matches!(what, WritePurpose::Admit | WritePurpose::StartJob) {
-            self.outcome_unknown |= matches!(outcome, WriteResult::Failed(_));
+        if matches!(purpose, WritePurpose::Admit | WritePurpose::StartJob) {
+            self.outcome_unknown |= matches!(result, WriteResult::Failed(_));
         }
-        if matches!(outcome, WriteResult::Done(_)) {
-            // It was what it was believed to be. Who was outrun will see it as it is.
+        if matches!(result, WriteResult::Done(_)) {
+            // The object had the planned version: no earlier write was executed unnoticed.
             self.outcome_unknown = false;
         }
     }
 
-    /// Until which second whoever was to be admitted is not looked at, because that was refused; and until the
-    /// end of that second nothing else is written about it.
+    /// The second until which a workload with a rejected admission is held back. Nothing else is written about
+    /// it before the end of that second, so that both waits end together.
     pub(super) fn hold_until_s(
         &mut self,
-        what: WritePurpose,
-        outcome: &WriteResult,
+        purpose: WritePurpose,
+        result: &WriteResult,
     ) -> Option<i64> {
-        if what != WritePurpose::Admit || !matches!(outcome, WriteResult::Rejected(_)) {
+        if purpose != WritePurpose::Admit || !matches!(result, WriteResult::Rejected(_)) {
             return None;
         }
         let until_s = self

@@ -10,43 +10,43 @@ use serde_json::{Map, Value, json};
 /// The longest message of a condition, in bytes.
 const MESSAGE_MAX: usize = 32_768;
 
-/// The time as it stands in objects: whole seconds.
-pub(super) fn timestamp(now_ms: i64) -> Time {
+/// The time as Kubernetes writes it: whole seconds.
+pub(crate) fn timestamp(now_ms: i64) -> Time {
     let second = now_ms.div_euclid(1000);
     Time(Timestamp::from_second(second).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
-/// The second of a time.
-pub(super) fn epoch_seconds(time: &Time) -> i64 {
+/// Seconds since 1970.
+pub(crate) fn epoch_seconds(time: &Time) -> i64 {
     time.0.as_second()
 }
 
-/// A condition of this type.
-pub(super) fn find<'a>(conditions: &'a [Condition], of: &str) -> Option<&'a Condition> {
+/// The condition of a type, if it is set.
+pub(crate) fn find<'a>(conditions: &'a [Condition], of: &str) -> Option<&'a Condition> {
     conditions.iter().find(|it| it.type_ == of)
 }
 
 /// Whether a workload has a condition with this status.
-pub(super) fn has_status(workload: &Workload, of: &str, status: &str) -> bool {
+pub(crate) fn has_status(workload: &Workload, of: &str, status: &str) -> bool {
     let conditions = workload.status.as_ref().map(|it| it.conditions.as_slice());
     find(conditions.unwrap_or_default(), of).is_some_and(|it| it.status == status)
 }
 
-/// A list of conditions that is being changed.
-pub(super) struct Conditions<'a> {
-    pub(super) list: &'a mut Vec<Condition>,
-    pub(super) now: Time,
-    pub(super) generation: Option<i64>,
+/// A list of conditions with what each change of it needs: the time and the generation.
+pub(crate) struct Conditions<'a> {
+    pub(crate) list: &'a mut Vec<Condition>,
+    pub(crate) now: Time,
+    pub(crate) generation: Option<i64>,
 }
 
 impl Conditions<'_> {
-    /// Sets one. The time of its transition stays if its status does.
-    pub(super) fn set(&mut self, of: &str, is_true: bool, reason: &str, message: &str) {
+    /// Sets a condition. `lastTransitionTime` changes only with the status.
+    pub(crate) fn set(&mut self, of: &str, is_true: bool, reason: &str, message: &str) {
         let status = if is_true { "True" } else { "False" };
         let message = truncate_at_char(message, MESSAGE_MAX);
         let now = || self.now.clone();
-        let known = self.list.iter_mut().find(|it| it.type_ == of);
-        let Some(known) = known else {
+        let existing = self.list.iter_mut().find(|it| it.type_ == of);
+        let Some(existing) = existing else {
             self.list.push(Condition {
                 type_: of.to_owned(),
                 status: status.to_owned(),
@@ -57,23 +57,23 @@ impl Conditions<'_> {
             });
             return;
         };
-        if known.status != status {
-            known.last_transition_time = now();
+        if existing.status != status {
+            existing.last_transition_time = now();
         }
-        status.clone_into(&mut known.status);
-        reason.clone_into(&mut known.reason);
-        message.clone_into(&mut known.message);
-        known.observed_generation = self.generation;
+        status.clone_into(&mut existing.status);
+        reason.clone_into(&mut existing.reason);
+        message.clone_into(&mut existing.message);
+        existing.observed_generation = self.generation;
     }
 
-    /// Sets one and its time, whatever it was: another eviction of a workload that is evicted already.
-    pub(super) fn set_renewed(&mut self, of: &str, reason: &str, message: &str) {
+    /// Sets a condition to true with a new `lastTransitionTime`, for instance for a second eviction.
+    pub(crate) fn set_renewed(&mut self, of: &str, reason: &str, message: &str) {
         self.list.retain(|it| it.type_ != of);
         self.set(of, true, reason, message);
     }
 
-    /// What was true is so no longer.
-    pub(super) fn set_false(&mut self, of: &str, reason: &str) {
+    /// Sets a true condition to false and keeps its message after "Previously:".
+    pub(crate) fn set_false(&mut self, of: &str, reason: &str) {
         let Some(known) = find(self.list, of).filter(|it| it.status == "True") else {
             return;
         };
@@ -81,8 +81,8 @@ impl Conditions<'_> {
         self.set(of, false, reason, &message);
     }
 
-    /// Nothing is left that says that it is admitted.
-    pub(super) fn set_not_admitted(&mut self) {
+    /// Removes what shows that the workload is admitted.
+    pub(crate) fn set_not_admitted(&mut self) {
         if find(self.list, "Admitted").is_some_and(|it| it.status == "True") {
             let message = "The workload has no reservation";
             self.set("Admitted", false, "NoReservation", message);
@@ -90,13 +90,13 @@ impl Conditions<'_> {
         self.remove("PodsReady");
     }
 
-    pub(super) fn remove(&mut self, of: &str) {
+    pub(crate) fn remove(&mut self, of: &str) {
         self.list.retain(|it| it.type_ != of);
     }
 }
 
-/// As much of a text as fits.
-pub(super) fn truncate_at_char(text: &str, most: usize) -> &str {
+/// The longest prefix of at most this many bytes that ends between characters.
+pub(crate) fn truncate_at_char(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
         end = end.saturating_sub(1);
@@ -104,9 +104,9 @@ pub(super) fn truncate_at_char(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// The merge patch that turns a status into another, if it still is of this version; `None` if they are
+/// The merge patch from one status to another, on condition of this resource version; `None` if they are
 /// equal.
-pub(super) fn status_patch<T: Serialize>(
+pub(crate) fn status_patch<T: Serialize>(
     version: Option<&str>,
     before: Option<&T>,
     after: &T,
@@ -117,12 +117,11 @@ pub(super) fn status_patch<T: Serialize>(
     Some(json!({"metadata": {"resourceVersion": version}, "status": changed}))
 }
 
-/// The status of a workload as it is.
-pub(super) fn status_or_default(workload: &Workload) -> WorkloadStatus {
+pub(crate) fn status_or_default(workload: &Workload) -> WorkloadStatus {
     workload.status.clone().unwrap_or_default()
 }
 
-/// The merge patch (RFC 7386) that turns one value into another; `None` if they are equal.
+/// The merge patch (RFC 7386) from one value to another; `None` if they are equal.
 fn merge_diff(before: &Value, after: &Value) -> Option<Value> {
     if before == after {
         return None;

@@ -1,0 +1,60 @@
+//! Counters of the scheduling cycles, for metrics.
+
+use lockkeeper_preemption::{Decision, PreemptionReason};
+
+/// Counters of the scheduling cycles; they only grow while the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Scheduling cycles.
+    pub cycles: u64,
+    /// Workloads that cycles processed, by the name of the decision.
+    pub decisions: [(&'static str, u64); 6],
+    /// Admissions that were written.
+    pub admitted: u64,
+    /// Victims chosen by cycles, by reason.
+    pub victims: [(PreemptionReason, u64); 4],
+    /// Events that were dropped because too many were pending.
+    pub dropped_events: u64,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        let reasons = [
+            PreemptionReason::InClusterQueue,
+            PreemptionReason::InCohortReclamation,
+            PreemptionReason::InCohortReclaimWhileBorrowing,
+            PreemptionReason::InCohortFairSharing,
+        ];
+        Self {
+            cycles: 0,
+            decisions: Decision::NAMES.map(|it| (it, 0)),
+            admitted: 0,
+            victims: reasons.map(|it| (it, 0)),
+            dropped_events: 0,
+        }
+    }
+}
+
+impl Counters {
+    pub(super) fn increment_cycles(&mut self) {
+        self.cycles = self.cycles.saturating_add(1);
+    }
+
+    pub(super) fn increment_admitted(&mut self) {
+        self.admitted = self.admitted.saturating_add(1);
+    }
+
+    pub(super) fn increment_decision(&mut self, name: &'static str) {
+        increment(&mut self.decisions, name);
+    }
+
+    pub(super) fn increment_victims(&mut self, reason: PreemptionReason) {
+        increment(&mut self.victims, reason);
+    }
+}
+
+fn increment<T: Copy + PartialEq>(all: &mut [(T, u64)], label: T) {
+    for (_, number) in all.iter_mut().filter(|(it, _)| *it == label) {
+        *number = number.saturating_add(1);
+    }
+}

@@ -1,0 +1,153 @@
+//! Plans changed objects, and begins the most urgent writes.
+
+use super::in_flight::InFlightWrite;
+use super::job_writes::build_job_write;
+use super::output::{ObjectRef, WriteOp, WritePurpose, WriteRequest};
+use super::plan::Action;
+use super::planner::plan;
+use super::scheduling::can_schedule;
+use super::state::ReconcilerState;
+use super::status::queue::{build_finalizer_write, build_queue_status_write};
+use super::status::workload::{EventOnSuccess, build_workload_write};
+use crate::key::ObjectKey;
+
+/// Plans the objects that have changed. The work queue keeps the priority of the planned write only: like a
+/// controller's work queue it holds keys, because the object may change before its write begins.
+pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
+    while let Some(object) = state.work_queue.pop_dirty() {
+        expire_conflict(state, &object, now_ms);
+        let plan = plan(state, &object, now_ms);
+        let priority = plan.action.map(|it| it.purpose().priority());
+        if let Some(at_ms) = plan.replan_at_ms {
+            state.work_queue.enqueue_at(at_ms, object.clone());
+        }
+        state.work_queue.set_ready(object, priority);
+    }
+}
+
+/// Begins the most urgent writes, as many as may be in flight.
+pub(super) fn dispatch(state: &mut ReconcilerState, now_ms: i64) -> Vec<WriteRequest> {
+    let mut writes = Vec::new();
+    while state.in_flight.has_capacity()
+        && let Some(priority) = state.work_queue.highest_priority()
+    {
+        // The next cycle may change pending reasons: they wait until no cycle is due.
+        if priority == WritePurpose::PendingReason.priority()
+            && (can_schedule(state)
+                || !state.event_recorder.take_pending_reason_token(
+                    now_ms,
+                    state.settings.pending_reason_writes_per_second,
+                ))
+        {
+            break;
+        }
+        let Some(object) = state.work_queue.pop_ready() else {
+            break;
+        };
+        if let Some((purpose, op)) = build_write(state, &object, now_ms) {
+            writes.push(begin_write(state, object, purpose, op));
+        }
+    }
+    writes
+}
+
+fn begin_write(
+    state: &mut ReconcilerState,
+    object: ObjectRef,
+    purpose: WritePurpose,
+    op: WriteOp,
+) -> WriteRequest {
+    let version = state.tracker(&object).map_or(0, |it| it.version);
+    let id = state.in_flight.begin(InFlightWrite {
+        object: object.clone(),
+        purpose,
+        version,
+    });
+    if let Some(tracker) = state.tracker_mut(&object) {
+        tracker.in_flight = Some(id);
+    }
+    WriteRequest {
+        id,
+        object,
+        purpose,
+        op,
+    }
+}
+
+/// Plans the object as it is now and builds the write from that plan; `None` if nothing is to be written.
+fn build_write(
+    state: &mut ReconcilerState,
+    object: &ObjectRef,
+    now_ms: i64,
+) -> Option<(WritePurpose, WriteOp)> {
+    expire_conflict(state, object, now_ms);
+    let action = plan(state, object, now_ms).action?;
+    let purpose = action.purpose();
+    let op = match (object, action) {
+        (ObjectRef::Workload(key), Action::Workload(action)) => {
+            let view = state.view(now_ms);
+            let workload = state.model.workloads.get(key)?;
+            let write = build_workload_write(view, workload, &action)?;
+            let op = write.op;
+            record_workload_write(state, key, purpose, write.event);
+            op
+        }
+        (ObjectRef::Job(key), Action::Job(action)) => {
+            build_job_write(state.view(now_ms), key, &action)?
+        }
+        (ObjectRef::Event(number), Action::Event) => {
+            state.event_recorder.build_write(*number, now_ms)?
+        }
+        (_, Action::RemoveFinalizer) => build_finalizer_write(state, object)?,
+        (_, Action::QueueStatus) => build_queue_status_write(state, object, now_ms)?,
+        _ => return None,
+    };
+    Some((purpose, op))
+}
+
+fn record_workload_write(
+    state: &mut ReconcilerState,
+    key: &ObjectKey,
+    purpose: WritePurpose,
+    event: EventOnSuccess,
+) {
+    let EventOnSuccess::Replace(event) = event else {
+        return;
+    };
+    if purpose == WritePurpose::Evict {
+        // The plan has used the jitter: the next eviction gets another.
+        state.random.next_number();
+    }
+    if let Some(workload) = state.model.workloads.get_mut(key) {
+        workload.in_flight_event = event.map(Box::new);
+    }
+}
+
+/// Ends the wait for the version that a write conflicted with. The watch may never show it; the write is
+/// planned again on the current version, and its result shows whether that is the newest.
+fn expire_conflict(state: &mut ReconcilerState, object: &ObjectRef, now_ms: i64) {
+    let Some(tracker) = state.tracker_mut(object) else {
+        return;
+    };
+    if !tracker.conflicted || tracker.backoff.retry_at_ms > now_ms {
+        return;
+    }
+    tracker.conflicted = false;
+    tracker.min_version = tracker.version;
+    // A job and its workload each wait until the other is settled.
+    match object {
+        ObjectRef::Workload(key) => {
+            let workload = state.model.workloads.get(key);
+            if let Some(job) = workload.and_then(|it| it.job.clone()) {
+                state.work_queue.enqueue(ObjectRef::Job(job));
+            }
+        }
+        ObjectRef::Job(key) => {
+            if let Some(job) = state.model.jobs.get(key) {
+                let workload = job.view.workload_name(key.kind);
+                state.work_queue.enqueue(ObjectRef::Workload(workload));
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,76 @@
+//! Builds the writes of jobs from their planned actions.
+
+use super::job_sync::{original_placement, restored_placement, workload_manifest};
+use super::model::TrackedWorkload;
+use super::output::WriteOp;
+use super::plan::JobAction;
+use super::state::View;
+use crate::job_adapters::{JobKind, JobView, KINDS, PodPlacement};
+use crate::key::JobKey;
+use lockkeeper_api::labels;
+use serde_json::{Value, json};
+
+/// The write of a job; `None` if the job is gone.
+pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) -> Option<WriteOp> {
+    let kind = *KINDS.get(key.kind)?;
+    let job = &*view.model.jobs.get(key)?.view;
+    let workload = view.model.workloads.get(&job.workload_name(key.kind));
+    let workload = workload.map(Box::as_ref);
+    Some(match action {
+        JobAction::CreateWorkload => WriteOp::Create(workload_manifest(key, job)?),
+        JobAction::Suspend => suspend(job, workload)?,
+        JobAction::Start(placed) => start(kind, job, placed)?,
+        JobAction::RestorePlacement => {
+            let restored = restored_placement(job, workload);
+            WriteOp::Patch(annotated_patch(
+                job,
+                kind.placement_patch(job, &restored),
+                Value::Null,
+            ))
+        }
+        JobAction::ResetStartTime => WriteOp::PatchStatus(json!({
+            "metadata": {"resourceVersion": job.version.to_string()},
+            "status": {"startTime": null},
+        })),
+    })
+}
+
+fn suspend(job: &JobView, workload: Option<&TrackedWorkload>) -> Option<WriteOp> {
+    let spec = json!({"suspend": true});
+    let restored = restored_placement(job, workload);
+    if job
+        .saved_placement
+        .as_ref()
+        .is_none_or(|it| *it == restored)
+    {
+        return Some(WriteOp::Patch(spec_patch(job, spec)));
+    }
+    // The note is corrected now: the workload, which has the admitted counts, may be gone when the job has
+    // stopped, and a count that a user has changed must not be undone.
+    let original = serde_json::to_string(&restored).ok()?;
+    Some(WriteOp::Patch(annotated_patch(job, spec, json!(original))))
+}
+
+fn start(kind: &dyn JobKind, job: &JobView, placed: &[PodPlacement]) -> Option<WriteOp> {
+    if job.has_placement(placed) {
+        return Some(WriteOp::Patch(spec_patch(job, json!({"suspend": false}))));
+    }
+    let mut spec = kind.placement_patch(job, placed);
+    let object = spec.as_object_mut()?;
+    object.insert("suspend".to_owned(), json!(false));
+    let original = serde_json::to_string(&original_placement(job, placed)).ok()?;
+    Some(WriteOp::Patch(annotated_patch(job, spec, json!(original))))
+}
+
+fn spec_patch(job: &JobView, spec: Value) -> Value {
+    json!({"metadata": {"resourceVersion": job.version.to_string()}, "spec": spec})
+}
+
+/// A patch that also sets the annotation with the original placement; null removes it.
+fn annotated_patch(job: &JobView, spec: Value, original: Value) -> Value {
+    let annotations = json!({labels::ORIGINAL_PLACEMENT: original});
+    json!({
+        "metadata": {"resourceVersion": job.version.to_string(), "annotations": annotations},
+        "spec": spec,
+    })
+}

@@ -1,0 +1,94 @@
+//! Watch events of workloads.
+
+use crate::job_adapters;
+use crate::key::ObjectKey;
+use crate::reconciler::decisions::revert_admission;
+use crate::reconciler::input::Change;
+use crate::reconciler::model::{PendingDecision, TrackedWorkload};
+use crate::reconciler::output::ObjectRef;
+use crate::reconciler::state::ReconcilerState;
+use lockkeeper_api::Workload;
+use std::sync::Arc;
+
+pub(crate) fn observe_workload(state: &mut ReconcilerState, change: Change<Box<Workload>>) {
+    state.cycle.is_due = true;
+    match change {
+        Change::Applied(workload) => upsert_workload(state, workload),
+        Change::Deleted(key) => remove_workload(state, &key),
+    }
+}
+
+fn upsert_workload(state: &mut ReconcilerState, mut workload: Box<Workload>) {
+    state.model.templates.intern(&mut workload);
+    let key = ObjectKey::from_metadata(&workload.metadata);
+    // The stored key shares its text with all its clones.
+    let stored = state.model.workloads.get_key_value(&key);
+    let key = stored.map_or(key, |(stored, _)| stored.clone());
+    let version = workload.metadata.resource_version.as_deref();
+    let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();
+    let is_other = |it: &TrackedWorkload| it.object.metadata.uid != workload.metadata.uid;
+    if state
+        .model
+        .workloads
+        .get(&key)
+        .is_some_and(|it| is_other(it))
+    {
+        remove_workload(state, &key);
+    }
+    let workload: Arc<Workload> = Arc::from(workload);
+    let job = job_adapters::owner(&workload).map(|(job, _)| job);
+    let is_new = !state.model.workloads.contains_key(&key);
+    let tracked = state.model.workloads.entry(key.clone());
+    let tracked = tracked.or_insert_with(|| {
+        let object = Arc::clone(&workload);
+        Box::new(TrackedWorkload::new(key.clone(), object, job.clone()))
+    });
+    state.model.newest_workload_version = state.model.newest_workload_version.max(version);
+    if !tracked.tracker.observe(version) && !is_new {
+        return;
+    }
+    let before = std::mem::replace(&mut tracked.object, Arc::clone(&workload));
+    tracked.job.clone_from(&job);
+    drop_outdated_decision(state, &key);
+    // An object that the core rejects gets the error as its pending reason.
+    let _ = state.cluster.set_workload(Arc::clone(&workload));
+    if let Some(job) = job {
+        state.work_queue.enqueue(ObjectRef::Job(job));
+    }
+    state.enqueue_queues_of(&before);
+    state.enqueue_queues_of(&workload);
+    state.work_queue.enqueue(ObjectRef::Workload(key));
+}
+
+/// Drops a decision that was made on an earlier version, unless its write is in flight: that one conflicts by
+/// itself.
+fn drop_outdated_decision(state: &mut ReconcilerState, key: &ObjectKey) {
+    let Some(tracked) = state.model.workloads.get_mut(key) else {
+        return;
+    };
+    let in_flight = tracked.tracker.in_flight;
+    let in_flight = in_flight.and_then(|id| state.in_flight.get(id));
+    if in_flight.is_some_and(|it| it.purpose.writes_decision()) {
+        return;
+    }
+    tracked.is_stale = false;
+    let is_settled = tracked.tracker.version >= tracked.tracker.min_version;
+    let decision = state.model.take_decision(key);
+    if is_settled || matches!(decision, Some(PendingDecision::Admit(_))) {
+        revert_admission(state, key);
+    }
+}
+
+fn remove_workload(state: &mut ReconcilerState, key: &ObjectKey) {
+    state.cluster.remove_workload(key.key());
+    let Some(workload) = state.model.remove_workload(key) else {
+        return;
+    };
+    state.enqueue_queues_of(&workload.object);
+    if let Some(job) = workload.job {
+        if let Some(job) = state.model.jobs.get_mut(&job) {
+            job.workload_created_at = None;
+        }
+        state.work_queue.enqueue(ObjectRef::Job(job));
+    }
+}

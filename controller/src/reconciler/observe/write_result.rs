@@ -1,0 +1,191 @@
+//! Results of writes.
+
+use crate::key::{JobKey, ObjectKey};
+use crate::reconciler::decisions::revert_admission;
+use crate::reconciler::in_flight::InFlightWrite;
+use crate::reconciler::model::{PendingDecision, TrackedWorkload};
+use crate::reconciler::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
+use crate::reconciler::scheduling::count_admission;
+use crate::reconciler::state::ReconcilerState;
+use std::sync::Arc;
+
+pub(crate) fn observe_write_result(
+    state: &mut ReconcilerState,
+    id: WriteId,
+    result: &WriteResult,
+    now_ms: i64,
+) {
+    let Some(write) = state.in_flight.finish(id) else {
+        return;
+    };
+    let random = state.random.next_number();
+    state.in_flight.adjust_limit(result);
+    let is_done = matches!(result, WriteResult::Done(_));
+    let InFlightWrite {
+        object,
+        purpose,
+        version,
+    } = write;
+    let tracker = state.tracker_mut(&object);
+    let Some(tracker) = tracker.filter(|it| it.in_flight == Some(id)) else {
+        // The object was deleted and created again since the write began.
+        return;
+    };
+    let has_changed = tracker.version > version && purpose != WritePurpose::CreateWorkload;
+    let result = match result {
+        // The write was executed, or another one was first: the watch has already shown which.
+        WriteResult::Failed(_) if has_changed => &WriteResult::Conflict,
+        result => result,
+    };
+    tracker.handle_result(purpose, version, result, now_ms, random);
+    match &object {
+        ObjectRef::Workload(key) => handle_workload_write_result(state, key, purpose, result),
+        ObjectRef::Job(key) => handle_job_write_result(state, key, purpose, result),
+        ObjectRef::Event(number) => state.event_recorder.handle_write_result(*number, is_done),
+        _ => {}
+    }
+    state.work_queue.enqueue(object);
+    state.enqueue_events();
+}
+
+fn handle_job_write_result(
+    state: &mut ReconcilerState,
+    key: &JobKey,
+    purpose: WritePurpose,
+    result: &WriteResult,
+) {
+    let Some(job) = state.model.jobs.get_mut(key) else {
+        return;
+    };
+    if purpose == WritePurpose::CreateWorkload {
+        job.workload_created_at = match result {
+            // A version that the watch has passed is known; the workload may even be deleted again.
+            WriteResult::Done(version) => {
+                Some(*version).filter(|it| *it > state.model.newest_workload_version)
+            }
+            WriteResult::DryRun => Some(u64::MAX),
+            _ => None,
+        };
+    }
+    let workload = job.view.workload_name(key.kind);
+    state.work_queue.enqueue(ObjectRef::Workload(workload));
+    if let WriteResult::Rejected(why) = result {
+        state
+            .event_recorder
+            .record_rejected_job_write(key, purpose, why);
+    }
+}
+
+/// What a result means for the decision about a workload.
+#[derive(Clone, Copy)]
+struct DecisionOutcome {
+    /// The decision is written, or will not be.
+    is_over: bool,
+    /// The cluster state goes back to what the object shows.
+    is_reverted: bool,
+}
+
+fn handle_workload_write_result(
+    state: &mut ReconcilerState,
+    key: &ObjectKey,
+    purpose: WritePurpose,
+    result: &WriteResult,
+) {
+    let Some(workload) = state.model.workloads.get_mut(key) else {
+        return;
+    };
+    if purpose == WritePurpose::PendingReason && matches!(result, WriteResult::Rejected(_)) {
+        workload.pending_reason = None;
+    }
+    // During the backoff of a rejected admission other workloads may use the quota.
+    let hold_until_s = workload.tracker.hold_until_s(purpose, result);
+    let outcome = decision_outcome(workload, purpose, result);
+    if outcome.is_over {
+        workload.is_stale = false;
+    }
+    let object = Arc::clone(&workload.object);
+    let job = workload.job.clone();
+    if outcome.is_over {
+        drop(state.model.take_decision(key));
+    }
+    if outcome.is_reverted {
+        revert_admission(state, key);
+        if let Some(until_s) = hold_until_s {
+            state.cluster.hold_until(key.key(), until_s);
+        }
+        let _ = state.cluster.set_workload(object);
+    }
+    record_workload_result(state, key, purpose, result);
+    if let Some(job) = job {
+        state.work_queue.enqueue(ObjectRef::Job(job));
+    }
+    state.cycle.is_due = true;
+}
+
+fn decision_outcome(
+    workload: &TrackedWorkload,
+    purpose: WritePurpose,
+    result: &WriteResult,
+) -> DecisionOutcome {
+    let writes_decision = purpose.writes_decision();
+    let was_stale = workload.is_stale;
+    let (is_over, is_reverted) = match result {
+        // The watch will show the write, or has shown it. Success of another write proves that the write of
+        // the stale decision was not executed.
+        WriteResult::Done(_) | WriteResult::DryRun => {
+            let is_over = writes_decision || was_stale;
+            let is_disproved = was_stale && !writes_decision;
+            let is_shown =
+                workload.tracker.is_settled() && (is_over || workload.decision().is_none());
+            (is_over, is_disproved || is_shown)
+        }
+        // The write may have been executed: an admission keeps its quota until that is known.
+        WriteResult::Failed(_) => {
+            let is_over =
+                was_stale && matches!(workload.decision(), Some(PendingDecision::Preempt(_)));
+            (is_over, is_over)
+        }
+        // A conflict after an unknown outcome may be with our own earlier write.
+        WriteResult::Conflict
+            if workload.tracker.outcome_unknown
+                && matches!(workload.decision(), Some(PendingDecision::Admit(_))) =>
+        {
+            (false, false)
+        }
+        // The decision was made on another version of the object.
+        WriteResult::Conflict | WriteResult::AlreadyExists | WriteResult::NotFound => (true, true),
+        WriteResult::Rejected(_) => (writes_decision, writes_decision),
+    };
+    DecisionOutcome {
+        is_over,
+        is_reverted,
+    }
+}
+
+/// Counts and records the result in metrics and events.
+fn record_workload_result(
+    state: &mut ReconcilerState,
+    key: &ObjectKey,
+    purpose: WritePurpose,
+    result: &WriteResult,
+) {
+    if purpose == WritePurpose::Admit
+        && matches!(result, WriteResult::Done(_) | WriteResult::DryRun)
+    {
+        count_admission(state, key);
+    }
+    let Some(workload) = state.model.workloads.get(key) else {
+        return;
+    };
+    let recorder = &mut state.event_recorder;
+    match result {
+        WriteResult::Done(_) => {
+            let per_second = state.settings.eviction_events_per_second;
+            recorder.record_eviction(key, workload, purpose, per_second);
+        }
+        WriteResult::Rejected(why) => {
+            recorder.record_rejected_workload_write(key, workload, purpose, why);
+        }
+        _ => {}
+    }
+}

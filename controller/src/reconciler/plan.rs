@@ -1,0 +1,130 @@
+//! Plans: the next write of an object, with its data, and the time to plan again.
+
+use super::model::{AdmissionDecision, PendingReason, PreemptionDecision};
+use super::output::WritePurpose;
+use crate::job_adapters::{JobResult, JobView, PodPlacement};
+use crate::key::JobKey;
+use lockkeeper_preemption::requeue::LifecycleStep;
+
+/// The next write of an object, if any, and when to plan it again.
+#[derive(Debug)]
+pub(super) struct Plan<'a> {
+    pub(super) action: Option<Action<'a>>,
+    /// In milliseconds since 1970; `None` if only an input changes the plan.
+    pub(super) replan_at_ms: Option<i64>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) const NOTHING: Self = Self {
+        action: None,
+        replan_at_ms: None,
+    };
+
+    pub(super) const fn write(action: Action<'a>) -> Self {
+        Self {
+            action: Some(action),
+            replan_at_ms: None,
+        }
+    }
+
+    pub(super) const fn at(at_ms: i64) -> Self {
+        Self {
+            action: None,
+            replan_at_ms: Some(at_ms),
+        }
+    }
+}
+
+/// A planned write. It borrows its data from the model: a plan is either executed at once or dropped.
+#[derive(Debug)]
+pub(super) enum Action<'a> {
+    Workload(WorkloadAction<'a>),
+    Job(JobAction),
+    /// The status of a ClusterQueue, Cohort or LocalQueue. The status is computed when the write is built,
+    /// because that costs the number of workloads.
+    QueueStatus,
+    RemoveFinalizer,
+    Event,
+}
+
+impl Action<'_> {
+    pub(super) const fn purpose(&self) -> WritePurpose {
+        match self {
+            Self::Workload(action) => action.purpose(),
+            Self::Job(action) => action.purpose(),
+            Self::QueueStatus => WritePurpose::QueueStatus,
+            Self::RemoveFinalizer => WritePurpose::Finalizer,
+            Self::Event => WritePurpose::Event,
+        }
+    }
+}
+
+/// A write of a workload.
+#[derive(Debug)]
+pub(super) enum WorkloadAction<'a> {
+    /// The workload has no job, or the job's immutable fields differ.
+    Delete,
+    /// The spec follows the job.
+    Update(&'a JobKey, &'a JobView),
+    Finish(&'a JobResult),
+    Admit(&'a AdmissionDecision),
+    /// Evict for the quota of a preemptor.
+    Preempt(&'a PreemptionDecision),
+    /// Evict because the job requests more than was admitted; the text says how.
+    EvictForJobChange(String),
+    /// A step of the lifecycle that depends on no decision.
+    Lifecycle(LifecycleStep),
+    /// Mark for deactivation: the workload has run for its maximum execution time.
+    ExceedExecutionTime,
+    ReleaseQuota,
+    /// Whether all pods of the job are ready.
+    PodsReady(bool),
+    PendingReason(PendingReason),
+}
+
+impl WorkloadAction<'_> {
+    pub(super) const fn purpose(&self) -> WritePurpose {
+        match self {
+            Self::Delete => WritePurpose::DeleteWorkload,
+            Self::Update(..) => WritePurpose::UpdateWorkload,
+            Self::Finish(_) => WritePurpose::Finish,
+            Self::Admit(_) => WritePurpose::Admit,
+            Self::Preempt(_)
+            | Self::EvictForJobChange(_)
+            | Self::Lifecycle(LifecycleStep::Evict(_)) => WritePurpose::Evict,
+            Self::ExceedExecutionTime
+            | Self::Lifecycle(
+                LifecycleStep::SetDeactivationTarget(_) | LifecycleStep::Deactivate,
+            ) => WritePurpose::Deactivate,
+            Self::Lifecycle(_) => WritePurpose::Requeue,
+            Self::ReleaseQuota => WritePurpose::Release,
+            Self::PodsReady(_) => WritePurpose::PodsReady,
+            Self::PendingReason(_) => WritePurpose::PendingReason,
+        }
+    }
+}
+
+/// A write of a job.
+#[derive(Debug)]
+pub(super) enum JobAction {
+    CreateWorkload,
+    /// Start with the placement of the admission.
+    Start(Vec<PodPlacement>),
+    Suspend,
+    /// Remove the start time of a suspended job, so that its pod templates can be changed.
+    ResetStartTime,
+    /// Restore the pod templates of a stopped job.
+    RestorePlacement,
+}
+
+impl JobAction {
+    pub(super) const fn purpose(&self) -> WritePurpose {
+        match self {
+            Self::CreateWorkload => WritePurpose::CreateWorkload,
+            Self::Start(_) => WritePurpose::StartJob,
+            Self::Suspend => WritePurpose::SuspendJob,
+            Self::ResetStartTime => WritePurpose::ResetJob,
+            Self::RestorePlacement => WritePurpose::RestoreJob,
+        }
+    }
+}

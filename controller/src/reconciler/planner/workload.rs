@@ -1,0 +1,205 @@
+//! Plans workloads.
+
+use crate::job_adapters::{self, JobView};
+use crate::key::{Kind, ObjectKey};
+use crate::reconciler::job_sync::{
+    can_start, exceeds_admission, has_same_priority_classes, matches_job,
+};
+use crate::reconciler::model::{PendingDecision, TrackedJob, TrackedWorkload};
+use crate::reconciler::plan::{Action, Plan, WorkloadAction};
+use crate::reconciler::state::View;
+use crate::reconciler::status::conditions::{epoch_seconds, find, has_status};
+use crate::reconciler::status::pending_reason::{is_reported, pending_reason};
+use lockkeeper_cluster_state::WorkloadPhase;
+use lockkeeper_preemption::requeue::{LifecycleStep, next_step};
+
+/// A pending workload of this age gets a pending reason even if no cycle has reached it, in milliseconds.
+const PENDING_REASON_DELAY_MS: i64 = 3_000;
+
+/// Plans a workload: the first step that applies, the most urgent first.
+pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
+    let Some(tracked) = view.model.workloads.get(key) else {
+        return Plan::NOTHING;
+    };
+    let tracked = &**tracked;
+    let workload = &*tracked.object;
+    if workload.metadata.deletion_timestamp.is_some() || has_status(workload, "Finished", "True") {
+        return Plan::NOTHING;
+    }
+    if is_orphan(view, key, tracked) {
+        return write(WorkloadAction::Delete);
+    }
+    let job = view.model.job_of(tracked);
+    if let Some(result) = job.and_then(|it| it.view.result.as_ref()) {
+        return write(WorkloadAction::Finish(result));
+    }
+    let state = view.cluster.lifecycle_state(workload);
+    let step = next_step(&view.settings.requeue, &state, view.now_ms, view.jitter);
+    let lifecycle_at_ms = match step {
+        LifecycleStep::Idle => None,
+        LifecycleStep::Wait(pause) => {
+            let pause_ms = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
+            Some(view.now_ms.saturating_add(pause_ms.max(1)))
+        }
+        step => return write(WorkloadAction::Lifecycle(step)),
+    };
+    let mut plan = match plan_transition(view, tracked, job) {
+        Some(action) => write(action),
+        None => plan_follow_up(view, tracked, job),
+    };
+    plan.replan_at_ms = lifecycle_at_ms.into_iter().chain(plan.replan_at_ms).min();
+    plan
+}
+
+const fn write(action: WorkloadAction<'_>) -> Plan<'_> {
+    Plan::write(Action::Workload(action))
+}
+
+/// The step that decisions and the job require.
+fn plan_transition<'a>(
+    view: View<'a>,
+    workload: &'a TrackedWorkload,
+    job: Option<&'a TrackedJob>,
+) -> Option<WorkloadAction<'a>> {
+    let holds_quota = workload.holds_quota();
+    if holds_quota && workload.must_release_quota() {
+        return is_stopped(view, workload, job).then_some(WorkloadAction::ReleaseQuota);
+    }
+    match workload.decision() {
+        // The outcome of a stale admission is unknown. A write that only restates the pending reason shows
+        // by its result whether the admission was written.
+        Some(PendingDecision::Admit(_)) if !holds_quota && workload.is_stale => {
+            return Some(WorkloadAction::PendingReason(pending_reason(
+                view, workload,
+            )));
+        }
+        Some(PendingDecision::Admit(_)) if job.is_some_and(|it| !can_start(&it.view, workload)) => {
+            return None;
+        }
+        Some(PendingDecision::Preempt(decision)) if holds_quota => {
+            return Some(WorkloadAction::Preempt(decision));
+        }
+        Some(PendingDecision::Admit(decision)) if !holds_quota => {
+            return Some(WorkloadAction::Admit(decision));
+        }
+        _ => {}
+    }
+    if !holds_quota {
+        return None;
+    }
+    let excess = job
+        .filter(|it| !it.view.is_deleted)
+        .and_then(|it| exceeds_admission(&it.view, workload));
+    if let Some(excess) = excess {
+        return Some(WorkloadAction::EvictForJobChange(excess));
+    }
+    if execution_deadline_ms(workload).is_some_and(|at_ms| at_ms <= view.now_ms)
+        && !has_status(&workload.object, "DeactivationTarget", "True")
+    {
+        return Some(WorkloadAction::ExceedExecutionTime);
+    }
+    let job = &*job?.view;
+    if job.is_stopped() && !job.is_deleted && !can_start(job, workload) {
+        // The job has changed since it was admitted: it gets another workload.
+        return Some(WorkloadAction::Delete);
+    }
+    let was_ready = has_status(&workload.object, "PodsReady", "True");
+    let is_started = !job.is_suspended;
+    (is_started && job.is_ready != was_ready).then_some(WorkloadAction::PodsReady(job.is_ready))
+}
+
+/// The less urgent steps: follow the job, report the pending reason.
+fn plan_follow_up<'a>(
+    view: View<'a>,
+    workload: &'a TrackedWorkload,
+    job: Option<&'a TrackedJob>,
+) -> Plan<'a> {
+    if workload.holds_quota() {
+        let deadline = execution_deadline_ms(workload);
+        return deadline.map_or(Plan::NOTHING, Plan::at);
+    }
+    if let (Some(key), Some(job)) = (&workload.job, job)
+        && let Some(action) = plan_spec(workload, &job.view)
+    {
+        return write(match action {
+            SpecChange::Update => WorkloadAction::Update(key, &job.view),
+            SpecChange::Recreate => WorkloadAction::Delete,
+        });
+    }
+    let created = workload.object.metadata.creation_timestamp.as_ref();
+    let created_ms = created.map_or(0, |it| epoch_seconds(it).saturating_mul(1000));
+    let report_at_ms = created_ms.saturating_add(PENDING_REASON_DELAY_MS);
+    // Most workloads are admitted soon after creation: without the delay each would cost one more write.
+    if workload.pending_reason.is_none()
+        && report_at_ms > view.now_ms
+        && is_in_queue(view, workload)
+    {
+        return Plan::at(report_at_ms);
+    }
+    let reason = pending_reason(view, workload);
+    if is_reported(view, workload, &reason) {
+        Plan::NOTHING
+    } else {
+        write(WorkloadAction::PendingReason(reason))
+    }
+}
+
+/// How a pending workload follows its job.
+enum SpecChange {
+    Update,
+    Recreate,
+}
+
+fn plan_spec(workload: &TrackedWorkload, job: &JobView) -> Option<SpecChange> {
+    if !job.is_stopped() || job.is_deleted || matches_job(workload, job) {
+        return None;
+    }
+    // Priority classes are immutable: a workload with another class is created again.
+    Some(if has_same_priority_classes(workload, job) {
+        SpecChange::Update
+    } else {
+        SpecChange::Recreate
+    })
+}
+
+/// Whether nothing of the workload runs any more, so that its quota is free.
+fn is_stopped(view: View<'_>, workload: &TrackedWorkload, job: Option<&TrackedJob>) -> bool {
+    match (&workload.job, job) {
+        // A workload without an owner is run by its creator, which sees the condition.
+        (None, _) => !workload.has_controller(),
+        (Some(key), None) => view.model.is_listed(Kind::Job(key.kind)),
+        // A start may be in flight, or may have succeeded without a result.
+        (Some(_), Some(job)) => {
+            job.view.is_stopped() && job.tracker.is_settled() && !job.tracker.outcome_unknown
+        }
+    }
+}
+
+/// Whether its job is gone, or has another workload.
+fn is_orphan(view: View<'_>, key: &ObjectKey, workload: &TrackedWorkload) -> bool {
+    let Some((job, uid)) = job_adapters::owner(&workload.object) else {
+        return false;
+    };
+    if !view.model.has_job_kind(job.kind) || !view.model.is_listed(Kind::Job(job.kind)) {
+        return false;
+    }
+    match view.model.jobs.get(&job) {
+        None => true,
+        Some(it) => it.view.uid != uid || it.view.workload_name(job.kind) != *key,
+    }
+}
+
+/// Whether the core has it in a queue.
+fn is_in_queue(view: View<'_>, workload: &TrackedWorkload) -> bool {
+    let phase = view.cluster.phase(workload.key.key());
+    !matches!(phase, Some(Err(_) | Ok(WorkloadPhase::NotQueued(_))))
+}
+
+/// The end of its maximum execution time, counted from its admission.
+fn execution_deadline_ms(workload: &TrackedWorkload) -> Option<i64> {
+    let max_s = i64::from(workload.object.spec.maximum_execution_time_seconds?);
+    let conditions = workload.object.status.as_ref()?.conditions.as_slice();
+    let admitted = find(conditions, "Admitted").filter(|it| it.status == "True")?;
+    let end_s = epoch_seconds(&admitted.last_transition_time).saturating_add(max_s);
+    Some(end_s.saturating_mul(1000))
+}

@@ -1,0 +1,38 @@
+//! Settings of the reconciler; they do not change while it runs.
+
+use lockkeeper_policies::settings::Settings as RuleSettings;
+use lockkeeper_preemption::Options;
+use lockkeeper_preemption::requeue::RequeueSettings;
+
+/// Settings of the reconciler.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Scheduling options.
+    pub options: Options,
+    /// `waitForPodsReady`.
+    pub requeue: RequeueSettings,
+    /// Rules that stored queues and cohorts are validated with; the first finding is reported in
+    /// the condition `Misconfigured`.
+    pub rules: RuleSettings,
+    /// The maximum number of in-flight writes.
+    pub writes_max: usize,
+    /// The minimum time between two status writes of one queue, in milliseconds.
+    pub status_interval_ms: i64,
+    /// Pending reasons written per second; unused tokens of ten seconds are saved up.
+    pub pending_reason_writes_per_second: u32,
+    /// Events emitted per second for evictions; further evictions are summarised per LocalQueue.
+    pub eviction_events_per_second: u32,
+    /// The kinds of jobs that the cluster has, as indices into `KINDS`.
+    pub job_kinds: Vec<usize>,
+    /// Seed of the random generator.
+    pub seed: u64,
+    /// The name of this process, written as `reportingInstance` of events.
+    pub instance: String,
+}
+
+impl Settings {
+    /// Whether workloads are admitted one at a time (`waitForPodsReady.blockAdmission`).
+    pub(super) const fn blocks_admission(&self) -> bool {
+        self.requeue.is_enabled && self.requeue.block_admission
+    }
+}

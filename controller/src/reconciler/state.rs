@@ -1,0 +1,180 @@
+//! The parts of the reconciler, and the read-only view that planning gets of them.
+
+use super::counters::Counters;
+use super::cycle_state::CycleState;
+use super::event_recorder::EventRecorder;
+use super::in_flight::InFlightWrites;
+use super::model::Model;
+use super::output::ObjectRef;
+use super::queue_store::admitting_cluster_queue;
+use super::random::Random;
+use super::settings::Settings;
+use super::work_queue::WorkQueue;
+use super::write_tracker::WriteTracker;
+use crate::key::ObjectKey;
+use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::{ClusterState, Completeness};
+use lockkeeper_preemption::requeue::Jitter;
+
+/// The parts of the reconciler. Each part owns its data and methods; what involves several parts is a free
+/// function over this.
+#[derive(Debug)]
+pub(super) struct ReconcilerState {
+    pub(super) settings: Settings,
+    pub(super) model: Model,
+    /// The objects mapped onto the state of the preemption core; it also carries the time.
+    pub(super) cluster: ClusterState,
+    pub(super) work_queue: WorkQueue,
+    pub(super) in_flight: InFlightWrites,
+    pub(super) event_recorder: EventRecorder,
+    pub(super) cycle: CycleState,
+    pub(super) random: Random,
+    pub(super) is_leading: bool,
+    pub(super) counters: Counters,
+    /// How long admitted workloads were pending, in seconds, since metrics read it last.
+    pub(super) admission_waits_s: Vec<i64>,
+}
+
+/// What planning reads: nothing it does can change the state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) model: &'a Model,
+    pub(super) cluster: &'a ClusterState,
+    pub(super) jitter: Jitter,
+    pub(super) now_ms: i64,
+}
+
+impl ReconcilerState {
+    /// No objects, and not leading.
+    pub(super) fn new(mut settings: Settings) -> Self {
+        let mut cluster = ClusterState::new(
+            settings.options.clone(),
+            settings.requeue.clone(),
+            Completeness::Complete,
+        );
+        cluster.state_mut().treat_new_as_newest();
+        Self {
+            model: Model::new(std::mem::take(&mut settings.job_kinds)),
+            cluster,
+            work_queue: WorkQueue::default(),
+            in_flight: InFlightWrites::new(settings.writes_max),
+            event_recorder: EventRecorder::default(),
+            cycle: CycleState::default(),
+            random: Random::new(settings.seed),
+            is_leading: false,
+            counters: Counters::default(),
+            admission_waits_s: Vec::new(),
+            settings,
+        }
+    }
+
+    pub(super) const fn view(&self, now_ms: i64) -> View<'_> {
+        View {
+            settings: &self.settings,
+            model: &self.model,
+            cluster: &self.cluster,
+            jitter: self.random.jitter(),
+            now_ms,
+        }
+    }
+
+    pub(super) fn set_now(&mut self, now_ms: i64) {
+        self.cluster.set_now(now_ms);
+        self.event_recorder.set_now(now_ms, &self.settings.instance);
+    }
+
+    pub(super) fn tracker(&self, object: &ObjectRef) -> Option<&WriteTracker> {
+        match object {
+            ObjectRef::Event(number) => self.event_recorder.tracker(*number),
+            other => self.model.tracker(other),
+        }
+    }
+
+    pub(super) fn tracker_mut(&mut self, object: &ObjectRef) -> Option<&mut WriteTracker> {
+        match object {
+            ObjectRef::Event(number) => self.event_recorder.tracker_mut(*number),
+            other => self.model.tracker_mut(other),
+        }
+    }
+
+    pub(super) fn enqueue_all(&mut self) {
+        let workloads = self.model.workloads.keys().cloned();
+        let jobs = self.model.jobs.keys().cloned().map(ObjectRef::Job);
+        for object in workloads.map(ObjectRef::Workload).chain(jobs) {
+            self.work_queue.enqueue(object);
+        }
+        self.enqueue_all_queues();
+        self.enqueue_events();
+    }
+
+    pub(super) fn enqueue_events(&mut self) {
+        for number in self.event_recorder.take_unqueued() {
+            self.work_queue.enqueue(ObjectRef::Event(number));
+        }
+    }
+
+    pub(super) fn enqueue_all_queues(&mut self) {
+        for object in self.model.queues.object_refs() {
+            self.work_queue.enqueue(object);
+        }
+    }
+
+    /// Enqueues the LocalQueues of a ClusterQueue, and their workloads.
+    pub(super) fn enqueue_pending_in(&mut self, cluster_queue: &str) {
+        let local_queues = self.model.queues.local_queues.iter();
+        let local_queues: Vec<ObjectKey> = local_queues
+            .filter(|(_, it)| it.object.spec.cluster_queue == cluster_queue)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in local_queues {
+            self.enqueue_workloads_of(&key);
+            self.work_queue.enqueue(ObjectRef::LocalQueue(key));
+        }
+    }
+
+    /// Enqueues the workloads that a ClusterQueue has admitted, through any LocalQueue.
+    pub(super) fn enqueue_admitted_in(&mut self, cluster_queue: &str) {
+        for (key, workload) in &self.model.workloads {
+            if admitting_cluster_queue(&workload.object) == Some(cluster_queue) {
+                self.work_queue.enqueue(ObjectRef::Workload(key.clone()));
+            }
+        }
+    }
+
+    pub(super) fn enqueue_workloads_of(&mut self, local_queue: &ObjectKey) {
+        let (namespace, name) = (local_queue.namespace(), local_queue.name());
+        for workload in self.cluster.workloads_in_local_queue(namespace, name) {
+            let key = ObjectKey::from_metadata(&workload.metadata);
+            self.work_queue.enqueue(ObjectRef::Workload(key));
+        }
+    }
+
+    /// Enqueues the workloads without a priority in their status: a class they name may exist now.
+    pub(super) fn enqueue_without_priority(&mut self) {
+        for (key, workload) in &self.model.workloads {
+            let status = workload.object.status.as_ref();
+            if status.is_none_or(|it| it.priority.is_none()) {
+                self.work_queue.enqueue(ObjectRef::Workload(key.clone()));
+            }
+        }
+    }
+
+    /// Enqueues the queues with a status that counts a workload.
+    pub(super) fn enqueue_queues_of(&mut self, workload: &Workload) {
+        let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+        if let Some(local_queue) = workload.spec.queue_name.as_deref() {
+            if let Some(it) = self.cluster.local_queue(namespace, local_queue) {
+                let cluster_queue = it.cluster_queue.clone();
+                self.work_queue
+                    .enqueue(ObjectRef::ClusterQueue(cluster_queue));
+            }
+            let key = ObjectKey::new(namespace, local_queue);
+            self.work_queue.enqueue(ObjectRef::LocalQueue(key));
+        }
+        if let Some(cluster_queue) = admitting_cluster_queue(workload) {
+            self.work_queue
+                .enqueue(ObjectRef::ClusterQueue(cluster_queue.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Statuses that the controller writes: conditions, and the fields beside them.
+
+pub(super) mod conditions;
+pub(super) mod pending_reason;
+pub(super) mod queue;
+pub(super) mod workload;

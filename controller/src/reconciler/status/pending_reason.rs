@@ -1,0 +1,213 @@
+//! Why a workload is pending: reason and message of its condition `QuotaReserved=False`.
+
+use super::conditions::{find, has_status};
+use super::workload::{effective_priorities, workload_conditions};
+use crate::reconciler::model::{PendingReason, TrackedWorkload};
+use crate::reconciler::state::View;
+use lockkeeper_api::workload::WorkloadStatus;
+use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, pending_message};
+use lockkeeper_preemption::{Decision, Entry, SkipReason, State};
+
+/// The reason while the workload waits for quota.
+const PENDING: &str = "Pending";
+
+/// The reason when only a change of an object helps.
+const INADMISSIBLE: &str = "Inadmissible";
+
+/// The most victims that a message names.
+const NAMES_MAX: usize = 5;
+
+/// The pending reason of an entry that a cycle did not admit.
+pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingReason {
+    let (reason, message) = match &entry.decision {
+        Decision::Admit => ("QuotaReserved", String::new()),
+        Decision::Preempt(victims) => {
+            let mut names: Vec<&str> = victims
+                .iter()
+                .map(|it| state.workload_name(it.workload))
+                .collect();
+            let more = names.len().saturating_sub(NAMES_MAX);
+            names.truncate(NAMES_MAX);
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            (
+                "WaitingForPreemptedWorkloads",
+                format!(
+                    "Waits until {}{more} gave their quota back",
+                    names.join(", ")
+                ),
+            )
+        }
+        Decision::DeferredFit => (
+            "WaitingForPreemptedWorkloads",
+            "Fits once the victims of others are gone".to_owned(),
+        ),
+        Decision::Skip(reason) => (PENDING, skip_message(*reason).to_owned()),
+        Decision::NoCandidates | Decision::NoFit => {
+            ("WaitingForQuota", pending_message(state, entry))
+        }
+    };
+    PendingReason { reason, message }
+}
+
+const fn skip_message(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::NoLongerFits => "Others before it have just taken the quota",
+        SkipReason::OverlappingVictims => {
+            "Others before it take the same victims; it is looked at again"
+        }
+        SkipReason::BorrowingGate => "Nobody borrows in its cohort at the moment",
+        SkipReason::VictimLimit => "As many workloads are preempted at once as may be",
+    }
+}
+
+/// The pending reason of a workload that no cycle looks at.
+pub(crate) fn namespace_mismatch() -> PendingReason {
+    PendingReason {
+        reason: INADMISSIBLE,
+        message: "The ClusterQueue does not take workloads of this namespace \
+                  (spec.namespaceSelector)"
+            .to_owned(),
+    }
+}
+
+/// Whether the workload's status shows this pending reason, and nothing of an earlier admission.
+pub(crate) fn is_reported(
+    view: View<'_>,
+    workload: &TrackedWorkload,
+    reason: &PendingReason,
+) -> bool {
+    let Some(status) = &workload.object.status else {
+        return false;
+    };
+    let condition = find(&status.conditions, "QuotaReserved");
+    let has_priorities = effective_priorities(view.cluster, &workload.object, status)
+        == (status.priority, status.preemption_priority);
+    // An admission that was released no longer counts, and must not be shown.
+    let is_clean = status.admission.is_none()
+        && ["Admitted", "PodsReady"]
+            .iter()
+            .all(|of| !has_status(&workload.object, of, "True"));
+    is_clean
+        && has_priorities
+        && condition.is_some_and(|it| {
+            it.status == "False" && it.reason == reason.reason && it.message == reason.message
+        })
+}
+
+pub(crate) fn write_pending_reason(
+    workload: &TrackedWorkload,
+    status: &mut WorkloadStatus,
+    reason: &PendingReason,
+    now_ms: i64,
+) {
+    status.admission = None;
+    let mut conditions = workload_conditions(&workload.object, &mut status.conditions, now_ms);
+    conditions.set("QuotaReserved", false, reason.reason, &reason.message);
+    conditions.set_not_admitted();
+}
+
+/// The current pending reason. That it is not in a queue comes first, then its backoff, then an inactive
+/// ClusterQueue, then the result of the last cycle that looked at it.
+pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
+    let inadmissible = |message| PendingReason {
+        reason: INADMISSIBLE,
+        message,
+    };
+    match view.cluster.phase(workload.key.key()) {
+        Some(Err(error)) => inadmissible(error.to_string()),
+        Some(Ok(WorkloadPhase::NotQueued(reason))) => {
+            inadmissible(not_queued_message(workload, reason))
+        }
+        Some(Ok(WorkloadPhase::OnHold(until_s)))
+            if until_s.saturating_mul(1000) > view.cluster.now_ms() =>
+        {
+            requeue_backoff(workload)
+        }
+        _ => match (
+            cluster_queue_inactive_reason(view, workload),
+            &workload.pending_reason,
+        ) {
+            (Some(message), _) => inadmissible(message),
+            (None, Some(reason)) => (**reason).clone(),
+            (None, None) => awaiting_turn(view, workload),
+        },
+    }
+}
+
+/// The message of the ClusterQueue's condition, if it is inactive.
+fn cluster_queue_inactive_reason(view: View<'_>, workload: &TrackedWorkload) -> Option<String> {
+    let namespace = workload.object.metadata.namespace.as_deref()?;
+    let local_queue = workload.object.spec.queue_name.as_deref()?;
+    let queue = &view
+        .cluster
+        .local_queue(namespace, local_queue)?
+        .cluster_queue;
+    let why = view.model.queues.inactive_reason(queue)?;
+    Some(format!("ClusterQueue {queue} admits nobody: {why}"))
+}
+
+fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
+    let namespace = workload.object.metadata.namespace.as_deref();
+    let local_queue = workload.object.spec.queue_name.as_deref();
+    let (namespace, local_queue) = (
+        namespace.unwrap_or_default(),
+        local_queue.unwrap_or_default(),
+    );
+    let queue = view.cluster.local_queue(namespace, local_queue);
+    let queue = queue.map_or("", |it| &it.cluster_queue);
+    if !view.cluster.has_cluster_queue(queue) {
+        return PendingReason {
+            reason: INADMISSIBLE,
+            message: format!(
+                "The ClusterQueue {queue} of LocalQueue {local_queue} does not exist or cannot be used"
+            ),
+        };
+    }
+    let how = if view.settings.blocks_admission() {
+        "; one is admitted at a time, once the pods of all others are ready \
+         (waitForPodsReady.blockAdmission)"
+    } else {
+        ""
+    };
+    PendingReason {
+        reason: PENDING,
+        message: format!("Waits for its turn in ClusterQueue {queue}{how}"),
+    }
+}
+
+fn requeue_backoff(workload: &TrackedWorkload) -> PendingReason {
+    let status = workload.object.status.as_ref();
+    let state = status.and_then(|it| it.requeue_state.as_ref());
+    let at = state.and_then(|it| it.requeue_at.as_ref());
+    let message = match at {
+        Some(at) => format!("Is not tried again before {}", at.0),
+        None => "Is not tried again before what evicted it is over".to_owned(),
+    };
+    PendingReason {
+        reason: PENDING,
+        message,
+    }
+}
+
+fn not_queued_message(workload: &TrackedWorkload, reason: NotQueuedReason) -> String {
+    let spec = &workload.object.spec;
+    match reason {
+        NotQueuedReason::Finished => "It has finished".to_owned(),
+        NotQueuedReason::Inactive => "It is not active (spec.active)".to_owned(),
+        NotQueuedReason::NoLocalQueue => match spec.queue_name.as_deref() {
+            Some(name) => format!("There is no LocalQueue {name} in its namespace"),
+            None => "It names no LocalQueue (spec.queueName)".to_owned(),
+        },
+        NotQueuedReason::LocalQueueStopped => format!(
+            "The LocalQueue {} is stopped",
+            spec.queue_name.as_deref().unwrap_or_default()
+        ),
+        NotQueuedReason::NoPriorityClass => format!(
+            "There is no PriorityClass {}",
+            spec.priority_class_name.as_deref().unwrap_or_default()
+        ),
+    }
+}

@@ -1,0 +1,402 @@
+//! Builds the writes of workloads from their planned actions.
+
+use super::conditions::{Conditions, find, has_status, status_or_default, status_patch, timestamp};
+use super::pending_reason::write_pending_reason;
+use crate::job_adapters::{JobResult, JobView};
+use crate::key::{JobKey, ObjectKey};
+use crate::reconciler::job_sync::workload_spec;
+use crate::reconciler::model::{AdmissionDecision, PreemptionDecision, TrackedWorkload};
+use crate::reconciler::output::WriteOp;
+use crate::reconciler::plan::WorkloadAction;
+use crate::reconciler::state::View;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use lockkeeper_api::Workload;
+use lockkeeper_api::workload::{RequeueState as StoredState, WorkloadStatus};
+use lockkeeper_cluster_state::{ClusterState, preemption_conditions};
+use lockkeeper_preemption::requeue::{
+    DeactivationCause, EvictionReason, LifecycleStep, RequeueState,
+};
+use serde_json::json;
+
+/// The reason of `QuotaReserved=False` after an eviction.
+const PENDING_REASON: &str = "Pending";
+
+/// The message of `DeactivationTarget` after the maximum execution time.
+const EXECUTION_TIME_EXCEEDED_MESSAGE: &str = "exceeding the maximum execution time";
+
+/// The beginning of the message of an eviction because of a changed job.
+const JOB_CHANGED_MESSAGE: &str = "The job asks for more than was admitted, and queues again";
+
+/// The message when quota is released without an eviction.
+const QUOTA_WITHOUT_ADMISSION_MESSAGE: &str =
+    "It held quota without being admitted: somebody has changed its status";
+
+/// A write of a workload.
+pub(crate) struct WorkloadWrite {
+    pub(crate) op: WriteOp,
+    pub(crate) event: EventOnSuccess,
+}
+
+/// Reason and message of the event to record if a write succeeds. `Keep` leaves the one of the write before:
+/// only status writes have one.
+pub(crate) enum EventOnSuccess {
+    Keep,
+    Replace(Option<(String, String)>),
+}
+
+/// The write of a workload; `None` if nothing would change.
+pub(crate) fn build_workload_write(
+    view: View<'_>,
+    workload: &TrackedWorkload,
+    action: &WorkloadAction<'_>,
+) -> Option<WorkloadWrite> {
+    let op = match action {
+        WorkloadAction::Delete => WriteOp::Delete {
+            uid: workload.object.metadata.uid.clone()?,
+        },
+        WorkloadAction::Update(key, job) => update_patch(&workload.object, key, job)?,
+        WorkloadAction::Lifecycle(LifecycleStep::Deactivate) => {
+            deactivation_patch(&workload.object)
+        }
+        _ => return build_status_write(view, workload, action),
+    };
+    Some(WorkloadWrite {
+        op,
+        event: EventOnSuccess::Keep,
+    })
+}
+
+fn build_status_write(
+    view: View<'_>,
+    workload: &TrackedWorkload,
+    action: &WorkloadAction<'_>,
+) -> Option<WorkloadWrite> {
+    let status = new_status(view, workload, action)?;
+    let object = &workload.object;
+    let version = object.metadata.resource_version.as_deref();
+    let patch = status_patch(version, object.status.as_ref(), &status);
+    // After a stale decision a patch that changes nothing probes the outcome of the earlier write: it
+    // conflicts if that write was executed.
+    let probe = || {
+        workload
+            .is_stale
+            .then(|| json!({"metadata": {"resourceVersion": version}}))
+    };
+    let patch = patch.or_else(probe)?;
+    let condition = match action {
+        WorkloadAction::Preempt(_)
+        | WorkloadAction::EvictForJobChange(_)
+        | WorkloadAction::Lifecycle(LifecycleStep::Evict(_)) => find(&status.conditions, "Evicted"),
+        WorkloadAction::ExceedExecutionTime
+        | WorkloadAction::Lifecycle(LifecycleStep::SetDeactivationTarget(_)) => {
+            find(&status.conditions, "DeactivationTarget")
+        }
+        _ => None,
+    };
+    let event = condition.map(|it| (it.reason.clone(), it.message.clone()));
+    Some(WorkloadWrite {
+        op: WriteOp::PatchStatus(patch),
+        event: EventOnSuccess::Replace(event),
+    })
+}
+
+fn new_status(
+    view: View<'_>,
+    tracked: &TrackedWorkload,
+    action: &WorkloadAction<'_>,
+) -> Option<WorkloadStatus> {
+    let workload = &*tracked.object;
+    let now_ms = view.now_ms;
+    let mut status = status_or_default(workload);
+    match action {
+        WorkloadAction::Admit(decision) => {
+            write_admission(workload, &mut status, decision, now_ms);
+        }
+        WorkloadAction::Preempt(decision) => {
+            write_preemption(workload, &mut status, decision, now_ms);
+            release_if_unowned(view, tracked, &mut status);
+        }
+        WorkloadAction::EvictForJobChange(excess) => {
+            write_job_change(workload, &mut status, excess, now_ms);
+            release_if_unowned(view, tracked, &mut status);
+        }
+        WorkloadAction::Lifecycle(step) => {
+            write_lifecycle_step(workload, &mut status, *step, now_ms)?;
+            if matches!(step, LifecycleStep::Evict(_)) {
+                release_if_unowned(view, tracked, &mut status);
+            }
+        }
+        WorkloadAction::ExceedExecutionTime => {
+            write_execution_time_exceeded(workload, &mut status, now_ms);
+        }
+        WorkloadAction::ReleaseQuota => {
+            write_quota_release(view.cluster, workload, &mut status, now_ms);
+        }
+        WorkloadAction::PodsReady(is_ready) => {
+            write_pods_ready(workload, &mut status, *is_ready, now_ms);
+        }
+        WorkloadAction::Finish(result) => write_finished(workload, &mut status, result, now_ms),
+        WorkloadAction::PendingReason(reason) => {
+            write_pending_reason(tracked, &mut status, reason, now_ms);
+        }
+        WorkloadAction::Delete | WorkloadAction::Update(..) => return None,
+    }
+    (status.priority, status.preemption_priority) =
+        effective_priorities(view.cluster, workload, &status);
+    Some(status)
+}
+
+/// The priority and the preemption priority: those of the status, or else those of the classes.
+pub(crate) fn effective_priorities(
+    cluster: &ClusterState,
+    workload: &Workload,
+    status: &WorkloadStatus,
+) -> (Option<i32>, Option<i32>) {
+    let spec = &workload.spec;
+    let class = spec.priority_class_name.as_deref();
+    let victim_class = spec.preemption_priority_class_name.as_deref().or(class);
+    let priority = |class| cluster.priority_for_class(class);
+    (
+        status.priority.or_else(|| priority(class)),
+        status
+            .preemption_priority
+            .or_else(|| priority(victim_class)),
+    )
+}
+
+pub(crate) fn workload_conditions<'a>(
+    workload: &Workload,
+    list: &'a mut Vec<Condition>,
+    now_ms: i64,
+) -> Conditions<'a> {
+    Conditions {
+        list,
+        now: timestamp(now_ms),
+        generation: workload.metadata.generation,
+    }
+}
+
+fn write_admission(
+    workload: &Workload,
+    status: &mut WorkloadStatus,
+    decision: &AdmissionDecision,
+    now_ms: i64,
+) {
+    status.admission = Some(decision.admission.clone());
+    let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    // The transition times are new even if another client left the conditions true: the maximum execution
+    // time and the timeout of PodsReady count from them.
+    conditions.set_renewed("QuotaReserved", "QuotaReserved", &decision.message);
+    let queue = &decision.admission.cluster_queue;
+    let message = format!("Admitted by ClusterQueue {queue}");
+    conditions.set_renewed("Admitted", "Admitted", &message);
+    conditions.set_false("Evicted", "QuotaReserved");
+    conditions.set_false("Preempted", "QuotaReserved");
+    conditions.remove("PodsReady");
+}
+
+fn write_preemption(
+    workload: &Workload,
+    status: &mut WorkloadStatus,
+    decision: &PreemptionDecision,
+    now_ms: i64,
+) {
+    let [evicted, preempted] = preemption_conditions(
+        decision.reason,
+        &decision.preemptor_uid,
+        &decision.job_uid,
+        &timestamp(now_ms),
+        workload.metadata.generation,
+    );
+    let [from, to] = &decision.queue_paths;
+    let message = format!(
+        "{}; preemptor: {}; preemptor path: {from}; preemptee path: {to}",
+        evicted.message, decision.preemptor
+    );
+    let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    conditions.set_renewed(&evicted.type_, &evicted.reason, &message);
+    conditions.set_renewed(&preempted.type_, &preempted.reason, &message);
+}
+
+fn write_job_change(workload: &Workload, status: &mut WorkloadStatus, excess: &str, now_ms: i64) {
+    let detail = format!("{JOB_CHANGED_MESSAGE}: {excess}");
+    let reason = EvictionReason::JobChanged;
+    let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    conditions.set_renewed("Evicted", reason.as_str(), &reason.message(&detail));
+}
+
+/// A workload without an owner has no job to stop: its quota is released together with the eviction.
+fn release_if_unowned(view: View<'_>, workload: &TrackedWorkload, status: &mut WorkloadStatus) {
+    if status.admission.is_some() && !workload.has_controller() {
+        write_quota_release(view.cluster, &workload.object, status, view.now_ms);
+    }
+}
+
+/// Releases the quota. Whether the workload is requeued at once depends on the reason of its eviction.
+///
+/// Source: Kueue `pkg/controller/jobframework`, the clearing of an admission.
+fn write_quota_release(
+    cluster: &ClusterState,
+    workload: &Workload,
+    status: &mut WorkloadStatus,
+    now_ms: i64,
+) {
+    status.admission = None;
+    let evicted = find(&status.conditions, "Evicted").cloned();
+    let (reason, message) = evicted.map_or_else(
+        || {
+            (
+                EvictionReason::Other.as_str().to_owned(),
+                QUOTA_WITHOUT_ADMISSION_MESSAGE.to_owned(),
+            )
+        },
+        |it| (it.reason, it.message),
+    );
+    let mut after = workload.clone();
+    after.status = Some(status.clone());
+    let mut state = cluster.lifecycle_state(&after);
+    state.on_job_stopped();
+    let is_requeued = state.not_requeued_reason.is_none();
+    let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    conditions.set("QuotaReserved", false, PENDING_REASON, &message);
+    conditions.set_not_admitted();
+    conditions.set("Requeued", is_requeued, &reason, &message);
+}
+
+fn write_pods_ready(workload: &Workload, status: &mut WorkloadStatus, is_ready: bool, now_ms: i64) {
+    let was_reported = find(&status.conditions, "PodsReady").is_some();
+    let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    if is_ready {
+        let reason = if was_reported { "Recovered" } else { "Started" };
+        conditions.set("PodsReady", true, reason, "All pods are ready or done");
+    } else {
+        let message = "Not all pods are ready or done any more";
+        conditions.set("PodsReady", false, "WaitForRecovery", message);
+    }
+}
+
+fn write_finished(
+    workload: &Workload,
+    status: &mut WorkloadStatus,
+    result: &JobResult,
+    now_ms: i64,
+) {
+    let reason = if result.is_success {
+        "Succeeded"
+    } else {
+        "Failed"
+    };
+    let message = if result.message.is_empty() {
+        "The job has ended"
+    } else {
+        &result.message
+    };
+    let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    conditions.set("Finished", true, reason, message);
+}
+
+/// Makes the spec that of the job.
+fn update_patch(workload: &Workload, key: &JobKey, job: &JobView) -> Option<WriteOp> {
+    let spec = workload_spec(key, job)?;
+    Some(WriteOp::Patch(json!({
+        "metadata": {"resourceVersion": workload.metadata.resource_version},
+        "spec": {
+            "queueName": spec.get("queueName"),
+            "podSets": spec.get("podSets"),
+            "podGroups": spec.get("podGroups"),
+            "maximumExecutionTimeSeconds": spec.get("maximumExecutionTimeSeconds"),
+        },
+    })))
+}
+
+/// Marks the workload; deactivating it (`spec.active`) is a second write.
+fn write_execution_time_exceeded(workload: &Workload, status: &mut WorkloadStatus, now_ms: i64) {
+    let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    let reason = DeactivationCause::MaximumExecutionTimeExceeded.as_str();
+    conditions.set(
+        "DeactivationTarget",
+        true,
+        reason,
+        EXECUTION_TIME_EXCEEDED_MESSAGE,
+    );
+}
+
+fn deactivation_patch(workload: &Workload) -> WriteOp {
+    WriteOp::Patch(json!({
+        "metadata": {"resourceVersion": workload.metadata.resource_version},
+        "spec": {"active": false},
+    }))
+}
+
+/// Writes a lifecycle step into a status; `None` for the steps that change no status.
+fn write_lifecycle_step(
+    workload: &Workload,
+    status: &mut WorkloadStatus,
+    step: LifecycleStep,
+    now_ms: i64,
+) -> Option<()> {
+    match step {
+        LifecycleStep::Idle | LifecycleStep::Wait(_) | LifecycleStep::Deactivate => return None,
+        LifecycleStep::SetRequeueState(state) => {
+            status.requeue_state = state.map(stored_requeue_state).map(Box::new);
+        }
+        LifecycleStep::SetDeactivationTarget(target) => {
+            let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+            let message = target.message("");
+            conditions.set(
+                "DeactivationTarget",
+                true,
+                target.cause().as_str(),
+                &message,
+            );
+        }
+        LifecycleStep::Evict(eviction) => {
+            let reason = eviction.reason;
+            let message = reason.message(&eviction_detail(workload));
+            status.requeue_state = eviction
+                .requeue_state
+                .map(stored_requeue_state)
+                .map(Box::new);
+            let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+            conditions.set_renewed("Evicted", reason.as_str(), &message);
+            if matches!(reason, EvictionReason::Deactivated(_)) {
+                conditions.remove("DeactivationTarget");
+            }
+        }
+        LifecycleStep::ClearRequeueState => {
+            status.requeue_state = None;
+            let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+            conditions.remove("DeactivationTarget");
+        }
+        LifecycleStep::Requeue(requeue) => {
+            status.requeue_state = requeue
+                .requeue_state
+                .map(stored_requeue_state)
+                .map(Box::new);
+            let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+            let reason = requeue.reason;
+            conditions.set("Requeued", true, reason.as_str(), reason.message());
+        }
+    }
+    Some(())
+}
+
+/// The detail in the message of an eviction: the cause of the deactivation, or else the workload's name.
+fn eviction_detail(workload: &Workload) -> String {
+    let conditions = workload.status.as_ref().map(|it| it.conditions.as_slice());
+    match find(conditions.unwrap_or_default(), "DeactivationTarget") {
+        Some(target) if has_status(workload, "DeactivationTarget", "True") => {
+            target.message.clone()
+        }
+        _ => ObjectKey::from_metadata(&workload.metadata).to_string(),
+    }
+}
+
+fn stored_requeue_state(state: RequeueState) -> StoredState {
+    let at = |second: i64| timestamp(second.saturating_mul(1000));
+    StoredState {
+        count: i32::try_from(state.requeue_count()).unwrap_or(i32::MAX),
+        requeue_at: state.requeue_at_s.map(at),
+        first_evicted_at: state.first_evicted_at_s.map(at),
+    }
+}

@@ -189,7 +189,7 @@ impl EventRecorder {
         if let Some(resource) = group.next() {
             about.api_version = resource.api_version();
         }
-        let note = format!("It cannot be read and is left as it is: {error}");
+        let note = format!("Cannot be decoded, left unchanged: {error}");
         self.record(EventDraft::warning(&about, "Unreadable", note));
     }
 
@@ -207,9 +207,9 @@ impl EventRecorder {
             uid: None,
         };
         let doing = match what {
-            WritePurpose::CreateWorkload => "make its workload",
-            WritePurpose::StartJob => "start it",
-            _ => "stop it",
+            WritePurpose::CreateWorkload => "create the workload",
+            WritePurpose::StartJob => "start the job",
+            _ => "stop the job",
         };
         let note = format!("Cannot {doing}: {why}");
         self.record(EventDraft::warning(&about, "Refused", note));
@@ -345,7 +345,7 @@ impl EventRecorder {
             let object = queues.local_queues.get(&local_queue).map(|it| &it.object);
             let uid = object.and_then(|it| it.metadata.uid.as_deref());
             let note = format!(
-                "{count} more of its workloads were evicted in the last {} s; the condition Evicted of each says why",
+                "{count} more of its workloads were evicted in the last {} s; see the condition Evicted of each",
                 SUMMARY_INTERVAL_MS.div_euclid(1_000)
             );
             let subject = EventSubject::for_api_group("LocalQueue", &local_queue, uid);
@@ -366,7 +366,7 @@ impl EventRecorder {
             WritePurpose::Evict => "evict",
             _ => return,
         };
-        let note = format!("Cannot {verb} it: {why}");
+        let note = format!("Cannot {verb} the workload: {why}");
         let subject = EventSubject::for_workload(key, workload);
         self.record(EventDraft::warning(&subject, "Refused", note));
     }

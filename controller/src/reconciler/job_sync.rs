@@ -75,7 +75,7 @@ pub(super) fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Op
             pod_set.template.spec.as_ref(),
             stored.template.spec.as_ref(),
         );
-        is_other.then(|| format!("the pods of pod set {name} ask for other resources"))
+        is_other.then(|| format!("the pods of pod set {name} have other resource requests"))
     })
 }
 

@@ -104,7 +104,7 @@ impl WritePurpose {
             Self::Deactivate => "deactivate",
             Self::PodsReady => "pods_ready",
             Self::Finish => "finish",
-            Self::PendingReason => "notice",
+            Self::PendingReason => "pending_reason",
             Self::StartJob => "start_job",
             Self::SuspendJob => "suspend_job",
             Self::ResetJob => "reset_job",

@@ -130,7 +130,7 @@ fn decide_admission(state: &mut ReconcilerState, entry: &Entry, now_ms: i64) -> 
     let queue = &admission.cluster_queue;
     let waited_s = wait_seconds(&workload.object, now_ms);
     let message =
-        format!("Quota reserved in ClusterQueue {queue}, {waited_s} s after it was made{borrowed}");
+        format!("Quota reserved in ClusterQueue {queue}, {waited_s} s after creation{borrowed}");
     workload.pending_reason = None;
     let decision = AdmissionDecision { admission, message };
     let decision = PendingDecision::Admit(Box::new(decision));

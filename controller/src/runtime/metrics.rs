@@ -123,7 +123,7 @@ impl Metrics {
     fn register_gauges(&mut self) {
         let all = &mut self.registry;
         let help = "Workloads preempted, of these admitted again, of those preempted again";
-        all.register("thrash", help, self.preemption_steps.clone());
+        all.register("preemption_repeats", help, self.preemption_steps.clone());
         let help = "Workloads that wait, by ClusterQueue";
         all.register("pending_workloads", help, self.pending.clone());
         let help = "Workloads that hold quota, by ClusterQueue";
@@ -260,11 +260,11 @@ impl Metrics {
                 .get_or_create(&labels)
                 .set(number(state.admitted_count(queue)));
         }
-        let thrash = state.thrash_stats();
+        let stats = state.thrash_stats();
         for (name, number) in [
-            ("preempted", thrash.preempted),
-            ("readmitted", thrash.readmitted),
-            ("preempted_again", thrash.preempted_again),
+            ("preempted", stats.preempted),
+            ("readmitted", stats.readmitted),
+            ("preempted_again", stats.preempted_again),
         ] {
             let labels = PreemptionStepLabels { step: Text(name) };
             let number = i64::try_from(number).unwrap_or(i64::MAX);

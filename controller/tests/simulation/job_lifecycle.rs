@@ -88,8 +88,8 @@ fn job_lifecycle_takes_five_writes() {
         [
             "Admitted=True Admitted: Admitted by ClusterQueue main",
             "Finished=True Succeeded: well done",
-            "PodsReady=True Started: All pods are ready or done",
-            "QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue main, 0 s after it was made",
+            "PodsReady=True Started: All pods are ready or succeeded",
+            "QuotaReserved=True QuotaReserved: Quota reserved in ClusterQueue main, 0 s after creation",
         ]
     );
     assert_eq!(stage.advance(600_000), [""; 0]);
@@ -108,13 +108,13 @@ fn preemption_message_names_preemptor_reason_and_paths() {
     let expected = [
         format!("create_workload {high}"),
         format!("evict {low}"),
-        format!("notice {high}"),
+        format!("pending_reason {high}"),
         "suspend_job low".to_owned(),
         "event".to_owned(),
     ];
     assert_eq!(lines, expected);
     let waits = format!(
-        "QuotaReserved=False WaitingForPreemptedWorkloads: Waits until team/{low} gave their quota back"
+        "QuotaReserved=False WaitingForPreemptedWorkloads: Waiting for preempted workloads to release quota: team/{low}"
     );
     assert_eq!(stage.conditions("high"), [waits]);
 
@@ -124,7 +124,7 @@ fn preemption_message_names_preemptor_reason_and_paths() {
         "restore_job low".to_owned(),
         format!("release {low}"),
         format!("admit {high}"),
-        format!("notice {low}"),
+        format!("pending_reason {low}"),
         "start_job high".to_owned(),
     ];
     assert_eq!(stage.advance(5_000), expected);
@@ -176,7 +176,7 @@ fn pods_not_ready_in_time_requeues_then_deactivates() {
         "reset_job j".into(),
         "restore_job j".into(),
         format!("release {it}"),
-        format!("notice {it}"),
+        format!("pending_reason {it}"),
     ];
     assert_eq!(stopped(&mut stage), given_back);
     assert!(stage.conditions("j").contains(&format!(
@@ -298,7 +298,7 @@ fn job_set_placement_is_per_template_and_restored() {
         [
             "restore_job s".into(),
             format!("release {it}"),
-            format!("notice {it}")
+            format!("pending_reason {it}")
         ]
     );
     assert_eq!(stage.get(JOB_SET, "s")["spec"]["replicatedJobs"], jobs);

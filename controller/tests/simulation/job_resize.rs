@@ -39,7 +39,7 @@ fn stop_writes(it: &str) -> [String; 3] {
     ]
 }
 
-const JOB_CHANGED_MESSAGE: &str = "JobChanged: The job asks for more than was admitted, and queues again: pod set main has \
+const JOB_CHANGED_MESSAGE: &str = "JobChanged: The job requests more than was admitted; it is queued again: pod set main has \
                    3 pods, and 2 were admitted";
 
 #[test]

@@ -54,7 +54,7 @@ fn mass_eviction_records_first_events_then_a_summary() {
         stage.events,
         [
             "LocalQueue main EvictedDueToPreempted 10 more of its workloads were evicted in the last 60 s; \
-             the condition Evicted of each says why"
+             see the condition Evicted of each"
         ]
     );
 }

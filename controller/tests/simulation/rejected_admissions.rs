@@ -46,7 +46,7 @@ fn rejected_admission_leaves_quota_to_others() {
     // When it may be admitted again, it waits like everybody else.
     stage.rejects_prefix = None;
     let lines = stage.advance(60_000);
-    assert_eq!(lines, [format!("notice {first}")]);
+    assert_eq!(lines, [format!("pending_reason {first}")]);
     assert_eq!(
         stage.conditions("first"),
         [

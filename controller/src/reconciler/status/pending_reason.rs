@@ -35,14 +35,14 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
             (
                 "WaitingForPreemptedWorkloads",
                 format!(
-                    "Waits until {}{more} gave their quota back",
+                    "Waiting for preempted workloads to release quota: {}{more}",
                     names.join(", ")
                 ),
             )
         }
         Decision::DeferredFit => (
             "WaitingForPreemptedWorkloads",
-            "Fits once the victims of others are gone".to_owned(),
+            "Waiting for the victims of other workloads to release quota".to_owned(),
         ),
         Decision::Skip(reason) => (PENDING, skip_message(*reason).to_owned()),
         Decision::NoCandidates | Decision::NoFit => {
@@ -54,12 +54,14 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
 
 const fn skip_message(reason: SkipReason) -> &'static str {
     match reason {
-        SkipReason::NoLongerFits => "Others before it have just taken the quota",
+        SkipReason::NoLongerFits => "Lost the quota to workloads ahead of it in this cycle",
         SkipReason::OverlappingVictims => {
-            "Others before it take the same victims; it is looked at again"
+            "Its victims overlap with those of a workload ahead of it; retried in the next cycle"
         }
-        SkipReason::BorrowingGate => "Nobody borrows in its cohort at the moment",
-        SkipReason::VictimLimit => "As many workloads are preempted at once as may be",
+        SkipReason::BorrowingGate => {
+            "Borrowing in its cohort is not allowed in this cycle: a workload that does not borrow came first"
+        }
+        SkipReason::VictimLimit => "The limit on preemptions per cycle is reached",
     }
 }
 
@@ -67,8 +69,7 @@ const fn skip_message(reason: SkipReason) -> &'static str {
 pub(crate) fn namespace_mismatch() -> PendingReason {
     PendingReason {
         reason: INADMISSIBLE,
-        message: "The ClusterQueue does not take workloads of this namespace \
-                  (spec.namespaceSelector)"
+        message: "The namespace does not match the ClusterQueue's spec.namespaceSelector"
             .to_owned(),
     }
 }
@@ -146,7 +147,7 @@ fn cluster_queue_inactive_reason(view: View<'_>, workload: &TrackedWorkload) -> 
         .local_queue(namespace, local_queue)?
         .cluster_queue;
     let why = view.model.queues.inactive_reason(queue)?;
-    Some(format!("ClusterQueue {queue} admits nobody: {why}"))
+    Some(format!("ClusterQueue {queue} is inactive: {why}"))
 }
 
 fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
@@ -162,19 +163,19 @@ fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
         return PendingReason {
             reason: INADMISSIBLE,
             message: format!(
-                "The ClusterQueue {queue} of LocalQueue {local_queue} does not exist or cannot be used"
+                "ClusterQueue {queue} of LocalQueue {local_queue} does not exist or is invalid"
             ),
         };
     }
     let how = if view.settings.blocks_admission() {
-        "; one is admitted at a time, once the pods of all others are ready \
+        "; workloads are admitted one at a time, once all admitted pods are ready \
          (waitForPodsReady.blockAdmission)"
     } else {
         ""
     };
     PendingReason {
         reason: PENDING,
-        message: format!("Waits for its turn in ClusterQueue {queue}{how}"),
+        message: format!("Waiting for its turn in ClusterQueue {queue}{how}"),
     }
 }
 
@@ -183,8 +184,8 @@ fn requeue_backoff(workload: &TrackedWorkload) -> PendingReason {
     let state = status.and_then(|it| it.requeue_state.as_ref());
     let at = state.and_then(|it| it.requeue_at.as_ref());
     let message = match at {
-        Some(at) => format!("Is not tried again before {}", at.0),
-        None => "Is not tried again before what evicted it is over".to_owned(),
+        Some(at) => format!("In backoff until {}", at.0),
+        None => "In backoff until the cause of its eviction is gone".to_owned(),
     };
     PendingReason {
         reason: PENDING,
@@ -195,18 +196,20 @@ fn requeue_backoff(workload: &TrackedWorkload) -> PendingReason {
 fn not_queued_message(workload: &TrackedWorkload, reason: NotQueuedReason) -> String {
     let spec = &workload.object.spec;
     match reason {
-        NotQueuedReason::Finished => "It has finished".to_owned(),
-        NotQueuedReason::Inactive => "It is not active (spec.active)".to_owned(),
+        NotQueuedReason::Finished => "The workload has finished".to_owned(),
+        NotQueuedReason::Inactive => {
+            "The workload is deactivated (spec.active is false)".to_owned()
+        }
         NotQueuedReason::NoLocalQueue => match spec.queue_name.as_deref() {
-            Some(name) => format!("There is no LocalQueue {name} in its namespace"),
-            None => "It names no LocalQueue (spec.queueName)".to_owned(),
+            Some(name) => format!("LocalQueue {name} does not exist in its namespace"),
+            None => "No LocalQueue is set (spec.queueName)".to_owned(),
         },
         NotQueuedReason::LocalQueueStopped => format!(
-            "The LocalQueue {} is stopped",
+            "LocalQueue {} is stopped (spec.stopPolicy)",
             spec.queue_name.as_deref().unwrap_or_default()
         ),
         NotQueuedReason::NoPriorityClass => format!(
-            "There is no PriorityClass {}",
+            "PriorityClass {} does not exist",
             spec.priority_class_name.as_deref().unwrap_or_default()
         ),
     }

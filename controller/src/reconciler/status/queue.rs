@@ -40,7 +40,7 @@ impl ActiveCondition {
             is_active: true,
             is_misconfigured: false,
             reason: "Ready",
-            message: "Can admit workloads".to_owned(),
+            message: "Can admit new workloads".to_owned(),
             broken_rule: None,
         }
     }
@@ -75,7 +75,7 @@ impl ActiveCondition {
         let (is_misconfigured, reason, message) = match &self.broken_rule {
             _ if self.is_misconfigured => (true, self.reason, self.message.as_str()),
             Some((rule, message)) => (true, &**rule, message.as_str()),
-            None => (false, "Valid", "Its spec and all that it names can be used"),
+            None => (false, "Valid", "The spec and all references are valid"),
         };
         conditions.set("Misconfigured", is_misconfigured, reason, message);
     }
@@ -227,24 +227,27 @@ fn cluster_queue_condition(
         missing.sort_unstable();
         missing.dedup();
         missing.truncate(NAMES_MAX);
-        let message = format!("There is no ResourceFlavor {}", missing.join(", "));
+        let message = format!("ResourceFlavor not found: {}", missing.join(", "));
         return ActiveCondition::misconfigured("FlavorNotFound", message);
     }
     let core = state.cluster.state_mut();
     let node = core.queue(name);
     if node.is_some_and(|node| core.is_in_cohort_cycle(node)) {
-        let message = "Its cohorts are each other's parents; break the circle of parentName";
+        let message = "Its cohorts form a cycle; change a parentName";
         return ActiveCondition::misconfigured("CohortCycle", message.to_owned());
     }
     if seen.metadata.deletion_timestamp.is_some() {
-        return ActiveCondition::stopped("Terminating", "It goes when nobody holds its quota");
+        return ActiveCondition::stopped(
+            "Terminating",
+            "Terminating: deleted once its admitted workloads have released their quota",
+        );
     }
     match seen.spec.stop_policy.unwrap_or_default() {
         StopPolicy::None => ActiveCondition::active(),
-        StopPolicy::Hold => ActiveCondition::stopped("Stopped", "It is stopped (stopPolicy Hold)"),
+        StopPolicy::Hold => ActiveCondition::stopped("Stopped", "Stopped (stopPolicy Hold)"),
         StopPolicy::HoldAndDrain => ActiveCondition::stopped(
             "Stopped",
-            "It is stopped, and who runs is evicted (stopPolicy HoldAndDrain)",
+            "Stopped, and admitted workloads are evicted (stopPolicy HoldAndDrain)",
         ),
     }
 }
@@ -261,11 +264,11 @@ fn cohort_status(state: &mut ReconcilerState, name: &str, now_ms: i64) -> Option
     let mut condition = if let Some(error) = &entry.rejection {
         ActiveCondition::misconfigured("Invalid", format!("{}: {}", error.field, error.problem))
     } else if is_in_cycle {
-        let message = "It is its own ancestor; break the circle of parentName";
+        let message = "The cohort is its own ancestor; change a parentName";
         ActiveCondition::misconfigured("CohortCycle", message.to_owned())
     } else {
         ActiveCondition {
-            message: "Its members share what is unused".to_owned(),
+            message: "Members can borrow unused quota".to_owned(),
             ..ActiveCondition::active()
         }
     };
@@ -317,10 +320,10 @@ fn local_queue_status(
     status.observed_generation = entry.object.metadata.generation;
     let queue = spec.cluster_queue.as_str();
     let condition = if !state.model.queues.cluster_queues.contains_key(queue) {
-        let message = format!("There is no ClusterQueue {queue}");
+        let message = format!("ClusterQueue {queue} does not exist");
         ActiveCondition::misconfigured("ClusterQueueNotFound", message)
     } else if spec.stop_policy.unwrap_or_default() != StopPolicy::None {
-        ActiveCondition::stopped("Stopped", "It is stopped (stopPolicy)")
+        ActiveCondition::stopped("Stopped", "Stopped (stopPolicy)")
     } else {
         ActiveCondition::active()
     };

@@ -25,11 +25,11 @@ const PENDING_REASON: &str = "Pending";
 const EXECUTION_TIME_EXCEEDED_MESSAGE: &str = "exceeding the maximum execution time";
 
 /// The beginning of the message of an eviction because of a changed job.
-const JOB_CHANGED_MESSAGE: &str = "The job asks for more than was admitted, and queues again";
+const JOB_CHANGED_MESSAGE: &str = "The job requests more than was admitted; it is queued again";
 
 /// The message when quota is released without an eviction.
 const QUOTA_WITHOUT_ADMISSION_MESSAGE: &str =
-    "It held quota without being admitted: somebody has changed its status";
+    "Quota released: the status was changed by another client";
 
 /// A write of a workload.
 pub(crate) struct WorkloadWrite {
@@ -268,9 +268,9 @@ fn write_pods_ready(workload: &Workload, status: &mut WorkloadStatus, is_ready: 
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
     if is_ready {
         let reason = if was_reported { "Recovered" } else { "Started" };
-        conditions.set("PodsReady", true, reason, "All pods are ready or done");
+        conditions.set("PodsReady", true, reason, "All pods are ready or succeeded");
     } else {
-        let message = "Not all pods are ready or done any more";
+        let message = "Not all pods are ready or succeeded";
         conditions.set("PodsReady", false, "WaitForRecovery", message);
     }
 }
@@ -287,7 +287,7 @@ fn write_finished(
         "Failed"
     };
     let message = if result.message.is_empty() {
-        "The job has ended"
+        "The job has finished"
     } else {
         &result.message
     };

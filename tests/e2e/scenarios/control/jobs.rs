@@ -472,7 +472,7 @@ fn dry_run(stage: &mut Fixture) {
     };
     // It has decided, and would write all this.
     let reported = |what: &str| logs_dry_run_write(&controller.log(), what);
-    let all = ["evict", "create_workload", "queue_status", "notice"];
+    let all = ["evict", "create_workload", "queue_status", "pending_reason"];
     let told = wait::until(
         || Ok(all.iter().all(|it| reported(it)).then_some(())),
         || {

@@ -111,7 +111,7 @@ async fn delete_all(api: &Api<DynamicObject>) -> Result<(), Error> {
 
 fn condition(of: &str) -> Value {
     json!({"type": of, "status": "True", "reason": of, "observedGeneration": 1,
-        "message": "Quota reserved in ClusterQueue cohort-0-cq-0, 0 s after it was made",
+        "message": "Quota reserved in ClusterQueue cohort-0-cq-0, 0 s after creation",
         "lastTransitionTime": "2026-01-01T00:00:00Z"})
 }
 

@@ -14,6 +14,7 @@ use std::process::Command;
 /// Who may use whom. A crate that is not here may not exist.
 const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("lockkeeper-api", &[]),
+    ("lockkeeper-conversion", &["lockkeeper-api"]),
     ("lockkeeper-preemption", &[]),
     (
         "lockkeeper-cluster-state",
@@ -47,6 +48,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-api",
             "lockkeeper-certs",
             "lockkeeper-kube-support",
+            "lockkeeper-conversion",
             "lockkeeper-policies",
         ],
     ),
@@ -61,7 +63,11 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     (
         "lockkeeper-crdgen",
-        &["lockkeeper-api", "lockkeeper-policies"],
+        &[
+            "lockkeeper-api",
+            "lockkeeper-conversion",
+            "lockkeeper-policies",
+        ],
     ),
     // It measures the webhook; nobody uses it.
     (
@@ -89,6 +95,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
 /// The crates that do no I/O, and what must not be below them.
 const PURE_CRATES: &[&str] = &[
     "lockkeeper-api",
+    "lockkeeper-conversion",
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",

@@ -1,6 +1,6 @@
 //! The configuration of lockkeeper's processes: one YAML file, every field optional.
 //!
-//! An unknown key is refused: a misspelt setting that is silently ignored is worse than none.
+//! Unknown keys are rejected, so that a misspelt setting is not silently ignored.
 
 mod backoff_factor;
 mod bounded;
@@ -33,79 +33,78 @@ pub use preemption::{
     FairStrategy, PreemptionSettings,
 };
 
+use bounded::deserialize_in_range;
 use schemars::JsonSchema;
-use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// The largest request body that the webhook reads by default, in bytes: 8 MiB. The API server's
-/// own limit for an object is 3 MiB, and an update carries two.
+/// The default limit for request bodies, in bytes: 8 MiB. The API server's own limit for an object is 3 MiB,
+/// and an update carries two.
 pub const BODY_LIMIT_BYTES_DEFAULT: u64 = 8 * 1024 * 1024;
 
-/// The body limits that make sense, in bytes: 64 KiB to 64 MiB. Under it ordinary workloads would be
-/// turned away; what is over it no API server sends.
+/// The accepted body limits, in bytes: 64 KiB to 64 MiB. A lower one would reject ordinary workloads; the API
+/// server sends nothing larger.
 pub const BODY_LIMIT_BYTES_RANGE: RangeInclusive<u64> = 64 * 1024..=64 * 1024 * 1024;
 
-/// How long a stopping webhook waits for requests in flight by default, in seconds.
+/// The default drain time of a stopping webhook, in seconds.
 pub const DRAIN_SECONDS_DEFAULT: u64 = 10;
 
-/// The waits for requests in flight that make sense, in seconds: none of them takes an hour.
+/// The accepted drain times, in seconds.
 pub const DRAIN_SECONDS_RANGE: RangeInclusive<u64> = 0..=3600;
 
-/// The address that the webhook listens on by default.
+/// The default address of the webhook.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:9443";
 
-/// The address that metrics are shown on by default.
+/// The default address of the metrics.
 pub const METRICS_LISTEN_DEFAULT: &str = "127.0.0.1:9444";
 
-/// The whole configuration file.
+/// The configuration file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// What each rule does when it finds something.
+    /// Actions of rules, exceptions and feature gates.
     pub rules: RuleSettings,
-    /// The administrator's caps on priorities.
+    /// The administrator's caps on preemption priorities.
     pub priority: PriorityCaps,
     /// How labels of jobs are read.
     pub job: JobSettings,
-    /// The TLS server.
+    /// The webhook server.
     pub webhook: WebhookSettings,
-    /// What becomes of workloads whose pods are not ready in time.
+    /// Eviction and requeuing of workloads whose pods are not ready in time.
     pub wait_for_pods_ready: WaitForPodsReady,
-    /// What holds for the decisions of all queues.
+    /// Admission and preemption settings for all queues.
     pub preemption: PreemptionSettings,
-    /// The process that admits workloads.
+    /// The controller, which admits workloads.
     pub controller: ControllerSettings,
 }
 
 impl Config {
-    /// Checks what no single key can say.
+    /// Checks settings that depend on each other.
     ///
     /// # Errors
     ///
-    /// The first [`Contradiction`].
+    /// The first [`ConfigConflict`].
     pub fn check(&self) -> Result<(), ConfigConflict> {
-        self.webhook.check()?;
+        self.webhook.limits.check(self.webhook.body_limit_bytes)?;
         self.wait_for_pods_ready.check()?;
         self.controller.check()
     }
 }
 
-/// What each rule does when it finds something.
+/// Actions of rules, exceptions and feature gates.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RuleSettings {
-    /// Actions by rule id, such as `CQ007: warn`. A rule that is not named keeps its default.
+    /// Action per rule id, such as `CQ007: warn`. Other rules keep their default action.
     pub actions: BTreeMap<String, Action>,
-    /// Actions that hold in one namespace only, by its name. They go before the global ones and
-    /// matter for namespaced kinds.
+    /// Actions per namespace. They take precedence over the global ones, for namespaced kinds.
     pub namespaces: BTreeMap<String, NamespaceRules>,
-    /// Objects that some rules do not refuse, for a reason and for a time. What such a rule finds is only
-    /// noted in the audit log. Where several fit, the first one counts.
+    /// Objects exempt from some rules, with a reason and an expiry. Findings of these rules are only recorded
+    /// in the audit log. The first exception that matches applies.
     pub exceptions: Vec<RuleException>,
-    /// The feature gates of Kubernetes, Kueue and Koordinator that are set otherwise than by default. They
-    /// matter for rules on the kinds of these projects.
+    /// Feature gates of Kubernetes, Kueue and Koordinator that differ from their default. They affect rules
+    /// for the kinds of these projects.
     pub feature_gates: BTreeMap<String, bool>,
 }
 
@@ -113,33 +112,33 @@ pub struct RuleSettings {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct NamespaceRules {
-    /// Actions by rule id.
+    /// Action per rule id.
     pub actions: BTreeMap<String, Action>,
 }
 
-/// What happens to a finding of a rule.
+/// The effect of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
-    /// The object is refused.
+    /// Reject the object.
     Enforce,
-    /// The object is accepted, and the client sees a warning.
+    /// Accept the object and return a warning to the client.
     Warn,
-    /// The object is accepted, and the audit log gets an annotation.
+    /// Accept the object and add an audit annotation.
     Audit,
-    /// The rule does not run.
+    /// Do not run the rule.
     Off,
 }
 
-/// Caps that keep a workload from making itself non-preemptible (KEP-5710, Risks and Mitigations).
+/// Caps that keep workloads from making themselves non-preemptible (KEP-5710, Risks and Mitigations).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PriorityCaps {
-    /// The most by which the preemption priority may be above the scheduling priority. Absent is no
-    /// cap; 0 means that both must be equal.
+    /// How far the preemption priority may be above the scheduling priority. Unset: no cap; 0: both must be
+    /// equal.
     pub max_preemption_above_scheduling: Option<u32>,
-    /// The scheduling priority classes whose workloads may have a preemption priority of their own.
-    /// Absent allows all; an empty list allows none.
+    /// Scheduling PriorityClasses whose workloads may set a separate preemption priority. Unset: all; an
+    /// empty list: none.
     pub separate_preemption_allowed_for: Option<Vec<String>>,
 }
 
@@ -147,39 +146,38 @@ pub struct PriorityCaps {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct JobSettings {
-    /// Whether a pod without the label `quota.scheduling.koordinator.sh/preemptible` is
-    /// non-preemptible; by default it is preemptible.
+    /// Treat pods without the label `quota.scheduling.koordinator.sh/preemptible` as non-preemptible. By
+    /// default they are preemptible.
     pub disable_default_preemptiable: bool,
 }
 
-/// The TLS server.
+/// The webhook server.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WebhookSettings {
-    /// The address and port to listen on. Port 0 takes a free one.
+    /// Address and port to listen on. Port 0 selects a free one.
     pub listen: ListenAddress,
-    /// The address and port that metrics are shown on, over plain HTTP; `off` opens none. Port 0
-    /// takes a free one. In a pod it must be `0.0.0.0:9444`, or nobody outside it can ask.
+    /// Address and port of the metrics, over plain HTTP; `off` disables them. Port 0 selects a free one. In a
+    /// pod use `0.0.0.0:9444`, so that the port is reachable from outside.
     pub metrics_listen: OptionalListen,
-    /// The oldest TLS version that is spoken.
+    /// The oldest accepted TLS version.
     pub minimum_tls: MinimumTls,
-    /// Whether HTTP/2 is left out of the handshake.
+    /// Disable HTTP/2.
     pub http1_only: bool,
-    /// The PEM file of the CA whose certificates clients must present for a review: the API server's.
-    /// It is read again when it changes. Absent, every client is answered. `/livez` and `/readyz`
-    /// never ask. Take a CA that signs nothing else, or give `clientNames`.
+    /// PEM file of the CA that signs the API server's client certificates. If set, reviews require a client
+    /// certificate of this CA; `/livez` and `/readyz` never do. Changes of the file are picked up. Use a CA
+    /// that signs nothing else, or set `clientNames`. Unset: every client is accepted.
     pub client_ca: Option<String>,
-    /// The names that a client's certificate may have, as a DNS name or as the common name of its
-    /// subject; one is enough. Empty accepts every certificate of the CA. Names without
-    /// `clientCa` are refused.
+    /// Accepted names of client certificates, as DNS name or common name; one match is enough. Empty: every
+    /// certificate of the CA is accepted. Requires `clientCa`.
     pub client_names: Vec<String>,
     /// Certificates in a Secret that all replicas share.
     pub certificates: CertificateSettings,
-    /// The projects whose kinds are watched besides lockkeeper's own, for rules on them. Which of them the API
-    /// server sends is told to it by `lockkeeper crds webhooks`, with this file or with `--foreign`.
+    /// Projects whose kinds are watched besides lockkeeper's own, for rules on them. Register these kinds at
+    /// the API server with `lockkeeper crds webhooks`, with this file or with `--foreign`.
     pub foreign_kinds: BTreeSet<ForeignKinds>,
-    /// The largest request body that is read, in bytes, from 65536 (64 KiB) to 67108864 (64 MiB). A
-    /// larger one is answered with 413.
+    /// Limit for request bodies, in bytes, from 65536 (64 KiB) to 67108864 (64 MiB). Larger requests are
+    /// rejected with 413.
     #[serde(deserialize_with = "body_limit_bytes")]
     #[schemars(range(min = *BODY_LIMIT_BYTES_RANGE.start(), max = *BODY_LIMIT_BYTES_RANGE.end()))]
     pub body_limit_bytes: u64,
@@ -187,25 +185,24 @@ pub struct WebhookSettings {
     #[serde(deserialize_with = "drain_seconds")]
     #[schemars(range(min = *DRAIN_SECONDS_RANGE.start(), max = *DRAIN_SECONDS_RANGE.end()))]
     pub drain_seconds: u64,
-    /// How long a process that is told to stop is unready and serves on before it accepts no more, in
-    /// seconds; at most 3600. Absent is 5 in a pod, where others must hear of it first, and else 0.
+    /// How long a stopping process reports unready but still serves, in seconds; at most 3600. Unset: 5 in a
+    /// pod, so that the Service can drop the endpoint first, otherwise 0.
     #[serde(
         deserialize_with = "shutdown_delay_seconds",
         skip_serializing_if = "Option::is_none"
     )]
     #[schemars(range(max = *DRAIN_SECONDS_RANGE.end()))]
     pub shutdown_delay_seconds: Option<u64>,
-    /// How often the server connects to itself to see whether it is reached, in seconds.
+    /// Interval at which the server connects to itself to check that it is reachable, in seconds.
     pub self_check_seconds: BoundedInt<1, 3_600>,
-    /// Longest for such a connection, in seconds. A server that takes longer is not ready: it is of no
-    /// use to the API server either.
+    /// Timeout of the self-check, in seconds. A server that takes longer is not ready.
     pub self_check_timeout_seconds: BoundedInt<1, 60>,
-    /// How often the files of the certificates are looked at in any case, in seconds: for what no watch
-    /// sees, such as a change on a network's file system.
+    /// Interval at which certificate files are re-read, in seconds. It covers changes that a file watch
+    /// misses, such as on network file systems.
     pub tls_poll_seconds: BoundedInt<1, 3_600>,
-    /// How often this file is read again, in seconds.
+    /// Interval at which this file is re-read, in seconds.
     pub config_poll_seconds: BoundedInt<1, 3_600>,
-    /// What clients may take of the server.
+    /// Limits on load, connections and time.
     pub limits: LimitSettings,
 }
 
@@ -246,23 +243,7 @@ fn shutdown_delay_seconds<'de, D: Deserializer<'de>>(
     deserialize_in_range(&DRAIN_SECONDS_RANGE, deserializer).map(Some)
 }
 
-/// A number within a range. The error is a custom one: only to those does the parser of YAML add the
-/// place of the value.
-fn deserialize_in_range<'de, D: Deserializer<'de>>(
-    range: &RangeInclusive<u64>,
-    deserializer: D,
-) -> Result<u64, D::Error> {
-    let number = u64::deserialize(deserializer)?;
-    if range.contains(&number) {
-        return Ok(number);
-    }
-    let (least, most) = (range.start(), range.end());
-    Err(D::Error::custom(format!(
-        "{number} is not in the range from {least} to {most}"
-    )))
-}
-
-/// The oldest TLS version that is spoken.
+/// The oldest accepted TLS version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum MinimumTls {
     /// TLS 1.2.

@@ -14,7 +14,6 @@
 pub mod cluster_queue;
 pub mod cohort;
 pub mod config;
-pub mod conversion;
 pub mod field_path;
 pub mod foreign;
 pub mod job_set;

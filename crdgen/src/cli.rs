@@ -14,6 +14,7 @@ use crate::versions::cli as versions;
 use crate::webhooks::{CaSource, Endpoint, configurations};
 use crate::yaml;
 use clap::{ArgGroup, Args, Subcommand};
+use error::CERTIFICATE;
 pub use error::Error;
 use files::Output;
 use lockkeeper_api::config::{Config, ForeignKinds};
@@ -156,9 +157,6 @@ pub struct All {
     #[command(flatten)]
     output: Output,
 }
-
-/// How a certificate begins in PEM.
-const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 
 /// How the first line of a private key ends in PEM, whatever its kind.
 const PRIVATE_KEY: &str = "PRIVATE KEY-----";

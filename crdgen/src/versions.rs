@@ -12,13 +12,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::core::Version as ApiVersion;
 use kube::core::crd::{MergeError, merge_crds};
+use lockkeeper_conversion::definition_name;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 pub mod cli;
-mod removal;
-
-pub use removal::{RemovalError, check_removal, migration, removal_blockers};
 
 /// The path that objects to be converted are sent to.
 pub const CONVERT_PATH: &str = "/convert";
@@ -248,12 +246,6 @@ fn name(version: &Version) -> Result<String, VersionsError> {
             count: others.len(),
         }),
     }
-}
-
-/// The name that the definition will have, whether or not it says so.
-fn definition_name(definition: &CustomResourceDefinition) -> String {
-    let spec = &definition.spec;
-    format!("{}.{}", spec.names.plural, spec.group)
 }
 
 fn distinct(definition: &str, names: &[String]) -> Result<(), VersionsError> {

@@ -21,8 +21,8 @@
 
 use std::collections::BTreeMap;
 
-use lockkeeper_api::conversion::{Converters, Hub, Kind, ListKey, Version, VersionError};
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_conversion::{Converters, Hub, Kind, ListKey, Version, VersionError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

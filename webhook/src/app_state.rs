@@ -4,7 +4,7 @@ use crate::live_lookup::{LiveLookup, NegativeCache, ObjectLookup};
 use crate::metrics::{CertificateProbe, Metrics};
 use crate::stores::StoreReadiness;
 use arc_swap::ArcSwap;
-use lockkeeper_api::conversion::Converters;
+use lockkeeper_conversion::Converters;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;

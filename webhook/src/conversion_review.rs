@@ -5,7 +5,7 @@
 
 use crate::admission_response::truncate;
 use crate::duplicate_keys::{self, DecodeError};
-use lockkeeper_api::conversion::{ConvertError, Converters, ObjectIdentity};
+use lockkeeper_conversion::{ConvertError, Converters, ObjectIdentity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;

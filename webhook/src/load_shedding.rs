@@ -25,8 +25,8 @@ pub struct LoadLimits {
     pub retry_after_seconds: u64,
     /// Longest for a body to arrive; the request's own deadline may be sooner.
     pub body_timeout: Duration,
-    /// The largest body that counts as small.
-    pub light_body_max_bytes: usize,
+    /// The smallest body that counts as large, in bytes.
+    pub large_body_min_bytes: usize,
     /// Larger bodies judged at once. Zero judges none.
     pub heavy_max: usize,
     /// What is left of the timeout of a request when it is answered.
@@ -42,7 +42,7 @@ impl From<&LimitSettings> for LoadLimits {
             bodies_max_bytes: settings.bodies_max_bytes.count(),
             retry_after_seconds: settings.retry_after_seconds.get(),
             body_timeout: settings.body_timeout_seconds.seconds(),
-            light_body_max_bytes: settings.large_body_min_bytes.count(),
+            large_body_min_bytes: settings.large_body_min_bytes.count(),
             heavy_max: settings.large_bodies_max.count(),
             reserve: DeadlineReserve {
                 answer: settings.answer_reserve_milliseconds.milliseconds(),

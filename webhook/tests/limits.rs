@@ -31,8 +31,8 @@ use tokio::sync::{Notify, Semaphore};
 /// A limit to run into. Long enough for good clients, also on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);
 
-const LIGHT_BODY_MAX_BYTES: usize = 2_000;
-const LARGE_BODY_BYTES: usize = 2 * LIGHT_BODY_MAX_BYTES;
+const LARGE_BODY_MIN_BYTES: usize = 2_000;
+const LARGE_BODY_BYTES: usize = 2 * LARGE_BODY_MIN_BYTES;
 
 const PROTOCOLS: [&str; 2] = [HTTP1, H2];
 
@@ -213,7 +213,7 @@ async fn disconnected_client_releases_permits_and_bytes() {
 async fn small_requests_are_served_beside_large_ones() {
     let heavy_max = 2;
     let webhook = Webhook::with_load_limits(LoadLimits {
-        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        large_body_min_bytes: LARGE_BODY_MIN_BYTES,
         heavy_max,
         ..LoadLimits::default()
     })
@@ -246,7 +246,7 @@ async fn small_requests_are_served_beside_large_ones() {
 #[tokio::test]
 async fn queued_large_request_is_answered_before_timeout() {
     let webhook = Webhook::with_load_limits(LoadLimits {
-        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        large_body_min_bytes: LARGE_BODY_MIN_BYTES,
         heavy_max: 1,
         ..LoadLimits::default()
     })
@@ -279,7 +279,7 @@ async fn queued_large_request_is_answered_before_timeout() {
 #[tokio::test]
 async fn slow_large_request_is_answered_before_timeout() {
     let webhook = Webhook::with_load_limits(LoadLimits {
-        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        large_body_min_bytes: LARGE_BODY_MIN_BYTES,
         ..LoadLimits::default()
     })
     .await;
@@ -302,7 +302,7 @@ async fn slow_large_request_is_answered_before_timeout() {
 async fn large_request_with_hanging_lookup_gets_warning() {
     let webhook = Webhook::start(WebhookOptions {
         bounds: LoadLimits {
-            light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+            large_body_min_bytes: LARGE_BODY_MIN_BYTES,
             ..LoadLimits::default()
         },
         source: Some(Box::new(Gate::closed())),
@@ -320,7 +320,7 @@ async fn large_request_with_hanging_lookup_gets_warning() {
 #[tokio::test]
 async fn large_request_keeps_permit_after_disconnect() {
     let webhook = Webhook::with_load_limits(LoadLimits {
-        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        large_body_min_bytes: LARGE_BODY_MIN_BYTES,
         heavy_max: 1,
         ..LoadLimits::default()
     })

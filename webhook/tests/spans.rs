@@ -247,7 +247,7 @@ fn defaulting_has_its_own_span() {
 #[test]
 fn large_body_has_wait_span() {
     let bounds = LoadLimits {
-        light_body_max_bytes: 0,
+        large_body_min_bytes: 0,
         ..LoadLimits::default()
     };
     let seen = post("/validate", "", &review("", "example").to_string(), bounds);
@@ -282,7 +282,7 @@ fn rejected_request_has_span() {
 #[test]
 fn late_review_span_has_error_status() {
     let bounds = LoadLimits {
-        light_body_max_bytes: 0,
+        large_body_min_bytes: 0,
         heavy_max: 0,
         ..LoadLimits::default()
     };

@@ -1,4 +1,4 @@
-//! Decimal factors.
+//! The backoff factor, an exact decimal number.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
@@ -7,32 +7,32 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// The digits after the point that are kept.
+/// The maximum number of decimal places.
 const DECIMALS: usize = 8;
 
-/// 1, in hundred-millionths.
+/// 1.0, in hundred-millionths.
 const ONE: u64 = 100_000_000;
 
-/// The largest factor, as a whole number. With it the second delay after one of a minute is two months.
+/// The largest factor. With a base of one minute the second backoff is then two months.
 const MOST: u64 = 100_000;
 
-/// A decimal number of at least 1 with up to eight digits after the point, kept exactly.
+/// A decimal number of at least 1 with up to eight decimal places, exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BackoffFactor(u64);
 
-/// A number that is no factor.
+/// A number that is not a valid factor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BackoffFactorError {
-    /// It is below 1, too large, or no number at all.
+    /// The number is below 1, too large, or not a number.
     #[error("{0} is not in the range from 1 to {MOST}")]
     OutOfRange(String),
-    /// It is more exact than what is kept.
-    #[error("{0} has more than {DECIMALS} digits after the point")]
+    /// The number has too many decimal places.
+    #[error("{0} has more than {DECIMALS} decimal places")]
     TooManyDigits(String),
 }
 
 impl BackoffFactor {
-    /// A default of ours.
+    /// A built-in default.
     pub(super) const fn from_default(whole: u64) -> Self {
         assert!(1 <= whole && whole <= MOST, "a default is out of range");
         Self(whole.saturating_mul(ONE))
@@ -68,7 +68,7 @@ impl FromStr for BackoffFactor {
     }
 }
 
-/// As short as can be: `2`, `1.5`.
+/// The shortest form: `2`, `1.5`.
 impl fmt::Display for BackoffFactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, part) = (self.0 / ONE, self.0 % ONE);
@@ -83,7 +83,7 @@ impl Serialize for BackoffFactor {
         if let Ok(whole) = text.parse::<u64>() {
             return serializer.serialize_u64(whole);
         }
-        // The nearest float prints as the same digits again: there are fewer than 15.
+        // The nearest float prints the same digits again: there are fewer than 15.
         match text.parse::<f64>() {
             Ok(number) => serializer.serialize_f64(number),
             Err(_) => serializer.serialize_str(&text),
@@ -114,7 +114,7 @@ impl Visitor<'_> for BackoffFactorVisitor {
         number.to_string().parse().map_err(E::custom)
     }
 
-    /// The shortest digits that mean the same float are those that stood in the file.
+    /// Parses the shortest digits of the float, which are those in the file.
     fn visit_f64<E: Error>(self, number: f64) -> Result<BackoffFactor, E> {
         number.to_string().parse().map_err(E::custom)
     }
@@ -126,7 +126,7 @@ impl JsonSchema for BackoffFactor {
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "Factor".into()
+        "BackoffFactor".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -166,7 +166,7 @@ mod tests {
         for number in ["0", "0.99999999", "-2", "100000.00000001", "1e300", "-0.5"] {
             check(number, Err("is not in the range from 1 to 100000"));
         }
-        check("1.123456789", Err("more than 8 digits"));
+        check("1.123456789", Err("more than 8 decimal places"));
         check("\"2\"", Err("a number from 1 to 100000"));
     }
 

@@ -1,17 +1,19 @@
 //! Whole numbers within a range.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A whole number from `LEAST` to `MOST`, both included. What is outside of them cannot be read.
+/// A whole number from `LEAST` to `MOST`, inclusive. Deserializing a value outside of the range fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct BoundedInt<const LEAST: u64, const MOST: u64>(u64);
 
 impl<const LEAST: u64, const MOST: u64> BoundedInt<LEAST, MOST> {
-    /// A default of ours. In a `const` block one that is out of range does not compile.
+    /// A built-in default. In a `const` block a value out of range does not compile.
     pub(super) const fn from_default(number: u64) -> Self {
         assert!(
             LEAST <= number && number <= MOST,
@@ -26,13 +28,13 @@ impl<const LEAST: u64, const MOST: u64> BoundedInt<LEAST, MOST> {
         self.0
     }
 
-    /// The number as a count or a size in memory; one that is too large for that is the largest.
+    /// The number as a `usize`, saturating.
     #[must_use]
     pub fn count(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 
-    /// The number in 32 bits; one that is too large for that is the largest.
+    /// The number as a `u32`, saturating.
     #[must_use]
     pub fn count_u32(self) -> u32 {
         u32::try_from(self.0).unwrap_or(u32::MAX)
@@ -53,7 +55,7 @@ impl<const LEAST: u64, const MOST: u64> BoundedInt<LEAST, MOST> {
 
 impl<'de, const LEAST: u64, const MOST: u64> Deserialize<'de> for BoundedInt<LEAST, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        super::deserialize_in_range(&(LEAST..=MOST), deserializer).map(Self)
+        deserialize_in_range(&(LEAST..=MOST), deserializer).map(Self)
     }
 }
 
@@ -69,6 +71,22 @@ impl<const LEAST: u64, const MOST: u64> JsonSchema for BoundedInt<LEAST, MOST> {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "integer", "minimum": LEAST, "maximum": MOST})
     }
+}
+
+/// Deserializes a number within a range.
+pub(super) fn deserialize_in_range<'de, D: Deserializer<'de>>(
+    range: &RangeInclusive<u64>,
+    deserializer: D,
+) -> Result<u64, D::Error> {
+    let number = u64::deserialize(deserializer)?;
+    if range.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = (range.start(), range.end());
+    // A custom error: the YAML parser adds the position only to those.
+    Err(D::Error::custom(format!(
+        "{number} is not in the range from {least} to {most}"
+    )))
 }
 
 #[cfg(test)]

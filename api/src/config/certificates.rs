@@ -1,6 +1,6 @@
-//! Certificates that all replicas share: a Secret, and the objects that are told of its CA.
+//! Certificates that all replicas share: a Secret, and the objects that get its CA bundle.
 
-use super::deserialize_in_range;
+use super::bounded::deserialize_in_range;
 use super::namespaced_name::{NamespacedName, is_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,50 +8,48 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// How long a change of certificates is given to reach everybody, by default, in seconds: the
-/// replicas, and the API servers, which hear of it by a watch. That takes seconds; ten minutes
-/// are for a bad day.
+/// The default time for a certificate change to reach all replicas and API servers, in seconds. Watches
+/// deliver it within seconds; ten minutes allow for outages.
 pub const OVERLAP_SECONDS_DEFAULT: u64 = 600;
 
-/// The overlaps that make sense, in seconds. Above an hour a CA of one day could end before its
-/// successor is in use.
+/// The accepted overlaps, in seconds. With more than an hour, a CA with a lifetime of one day could expire
+/// before its successor is in use.
 pub const OVERLAP_SECONDS_RANGE: RangeInclusive<u64> = 1..=3600;
 
-/// How long a CA is good for by default, in days: ten years.
+/// The default lifetime of a CA, in days: ten years.
 pub const CA_DAYS_DEFAULT: u64 = 3650;
 
-/// The lives of a CA that make sense, in days.
+/// The accepted lifetimes of a CA, in days.
 pub const CA_DAYS_RANGE: RangeInclusive<u64> = 1..=36_500;
 
-/// How long a serving certificate is good for by default, in days.
+/// The default lifetime of a serving certificate, in days.
 pub const SERVING_DAYS_DEFAULT: u64 = 365;
 
-/// The lives of a serving certificate that make sense, in days.
+/// The accepted lifetimes of a serving certificate, in days.
 pub const SERVING_DAYS_RANGE: RangeInclusive<u64> = 1..=3650;
 
 /// Certificates in a Secret that all replicas share.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CertificateSettings {
-    /// The Secret that holds the CA and the serving certificate, as `namespace/name`. The server
-    /// makes what is in it, renews it and rotates the CA. Absent, certificates come from files.
+    /// The Secret with the CA and the serving certificate, as `namespace/name`. The server creates its
+    /// contents, renews them and rotates the CA. Unset: certificates come from files.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub secret: Option<NamespacedName>,
-    /// The objects that get the CA bundle of the Secret, as `kind/name`, such as
-    /// `customresourcedefinitions/workloads.lockkeeper.dev`. One that does not exist is waited for.
+    /// Objects that get the CA bundle of the Secret, as `kind/name`, such as
+    /// `customresourcedefinitions/workloads.lockkeeper.dev`. Missing objects are injected once they exist.
     pub inject: Vec<InjectionTarget>,
-    /// How long a change is given to reach every replica and every API server before the next step
-    /// of a rotation, in seconds, from 1 to 3600. A short one is for trying it out.
+    /// How long each step of a rotation waits for all replicas and API servers to pick up the change, in
+    /// seconds, from 1 to 3600. Use a short time only for testing.
     #[serde(deserialize_with = "overlap_seconds")]
     #[schemars(range(min = *OVERLAP_SECONDS_RANGE.start(), max = *OVERLAP_SECONDS_RANGE.end()))]
     pub overlap_seconds: u64,
-    /// How long a new CA is good for, in days, from 1 to 36500.
+    /// Lifetime of a new CA, in days, from 1 to 36500.
     #[serde(deserialize_with = "ca_days")]
     #[schemars(range(min = *CA_DAYS_RANGE.start(), max = *CA_DAYS_RANGE.end()))]
     pub ca_days: u64,
-    /// How long a new serving certificate is good for, in days, from 1 to 3650. It never outlives
-    /// its CA.
+    /// Lifetime of a new serving certificate, in days, from 1 to 3650. It never outlives its CA.
     #[serde(deserialize_with = "serving_days")]
     #[schemars(range(min = *SERVING_DAYS_RANGE.start(), max = *SERVING_DAYS_RANGE.end()))]
     pub serving_days: u64,
@@ -88,28 +86,28 @@ fn serving_days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
     deserialize_in_range(&SERVING_DAYS_RANGE, deserializer)
 }
 
-/// A text that names no object with a CA bundle.
+/// A text that does not name an object with a CA bundle.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InjectionError {
-    /// The kind is none that has a CA bundle.
+    /// The kind has no CA bundle.
     #[error(
-        "{0:?} is no kind with a CA bundle; give validatingwebhookconfigurations/NAME, \
+        "{0:?} is not a kind with a CA bundle; give validatingwebhookconfigurations/NAME, \
          mutatingwebhookconfigurations/NAME or customresourcedefinitions/NAME"
     )]
     Kind(String),
-    /// The kind is known, and what follows is not a name.
+    /// The kind is valid, but the name is not.
     #[error("{0:?} does not name an object; give its kind and its name, as in {1}/lockkeeper")]
     Name(String, InjectionKind),
 }
 
-/// A kind of object that says by which CA a webhook is trusted.
+/// A kind with the CA bundle of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InjectionKind {
-    /// Every entry of it gets the bundle.
+    /// Each webhook entry gets the bundle.
     ValidatingWebhookConfiguration,
-    /// Every entry of it gets the bundle.
+    /// Each webhook entry gets the bundle.
     MutatingWebhookConfiguration,
-    /// Its conversion webhook gets the bundle, if it has one.
+    /// The conversion webhook gets the bundle, if there is one.
     CustomResourceDefinition,
 }
 
@@ -120,7 +118,7 @@ impl InjectionKind {
         Self::CustomResourceDefinition,
     ];
 
-    /// The resource, as in a rule of RBAC.
+    /// The resource name, as in RBAC rules.
     #[must_use]
     pub fn plural(self) -> &'static str {
         match self {
@@ -130,7 +128,7 @@ impl InjectionKind {
         }
     }
 
-    /// The resource, or what kubectl takes for it: the singular.
+    /// Parses the resource name, or its singular as kubectl does.
     fn parse(word: &str) -> Option<Self> {
         let same = |kind: &Self| {
             let plural = kind.plural();
@@ -156,13 +154,13 @@ pub struct InjectionTarget {
 }
 
 impl InjectionTarget {
-    /// What kind of object it is.
+    /// The kind of the object.
     #[must_use]
     pub fn kind(&self) -> InjectionKind {
         self.kind
     }
 
-    /// Its name. None of the kinds is in a namespace.
+    /// The name of the object; all kinds are cluster-scoped.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

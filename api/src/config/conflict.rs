@@ -1,41 +1,41 @@
-//! Settings that are each in range and make no sense together.
+//! Conflicts between settings that are each in range.
 
-/// Two settings that are each in range and make no sense together.
+/// Two settings that are each in range but conflict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigConflict {
-    /// One is too large for the other.
+    /// One exceeds its bound.
     #[error("{0}; raise the second or lower the first")]
     TooLarge(BoundCheck),
-    /// Only one of them may be given.
-    #[error("{key} and {other_key} are both given: {why}; leave one of them out")]
+    /// Only one of them may be set.
+    #[error("{key} and {other_key} are both set: {why}; remove one of them")]
     MutuallyExclusive {
         /// One key.
         key: &'static str,
-        /// The other.
+        /// The other key.
         other_key: &'static str,
-        /// What would come of it.
+        /// The reason.
         why: &'static str,
     },
 }
 
-/// Two numbers of which the second bounds the first.
+/// Two numbers, the second of which bounds the first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} is {value}, and {bound_key} is {bound}: {why}")]
 pub struct BoundCheck {
-    /// The key that must not be above the other.
+    /// The key that must not exceed the other.
     pub key: &'static str,
-    /// What it is set to.
+    /// Its value.
     pub value: u64,
     /// The key that bounds it.
     pub bound_key: &'static str,
-    /// What that one is set to.
+    /// The value of the bound.
     pub bound: u64,
-    /// What would come of it.
+    /// The consequence of exceeding it.
     pub why: &'static str,
 }
 
 impl ConfigConflict {
-    /// The two keys.
+    /// Both keys.
     #[must_use]
     pub fn keys(&self) -> (&'static str, &'static str) {
         match self {
@@ -44,14 +44,14 @@ impl ConfigConflict {
         }
     }
 
-    /// The first pair in which the first is above the second is one.
+    /// Errors on the first pair whose value is above its bound.
     pub(super) fn reject_above(pairs: impl IntoIterator<Item = BoundCheck>) -> Result<(), Self> {
         let mut pairs = pairs.into_iter();
         let wrong = pairs.find(|pair| pair.value > pair.bound);
         wrong.map_or(Ok(()), |pair| Err(Self::TooLarge(pair)))
     }
 
-    /// The first pair in which the first is not below the second is one.
+    /// Errors on the first pair whose value is not below its bound.
     pub(super) fn reject_not_below(
         pairs: impl IntoIterator<Item = BoundCheck>,
     ) -> Result<(), Self> {

@@ -1,4 +1,4 @@
-//! The process that admits workloads, preempts and requeues them.
+//! Settings of the controller, which admits, preempts and requeues workloads.
 
 use super::bounded::BoundedInt;
 use super::conflict::{BoundCheck, ConfigConflict};
@@ -7,35 +7,33 @@ use super::namespaced_name::NamespacedName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The address of the controller's probes and metrics by default. The webhook's are 9443 and 9444.
+/// The default address of the controller's probes and metrics. The webhook uses 9443 and 9444.
 const LISTEN_DEFAULT: &str = "127.0.0.1:9446";
 
-/// The process that admits workloads.
+/// The controller, which admits workloads.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ControllerSettings {
-    /// Which of several replicas works. The others wait.
+    /// Leader election among replicas. The other replicas stand by.
     pub leader_election: LeaderElection,
-    /// The address and port of `/livez`, `/readyz` and `/metrics`, over plain HTTP; `off` opens none.
-    /// Port 0 takes a free one. In a pod it must be `0.0.0.0:9446`, or nobody outside it can ask.
+    /// Address and port of `/livez`, `/readyz` and `/metrics`, over plain HTTP; `off` disables them. Port 0
+    /// selects a free one. In a pod use `0.0.0.0:9446`, so that the port is reachable from outside.
     pub listen: OptionalListen,
-    /// Writes to the API server in flight at once.
+    /// Concurrent writes to the API server.
     pub writes_max: BoundedInt<1, 256>,
-    /// Shortest between two writes of the status of one ClusterQueue, Cohort or LocalQueue, in seconds.
-    /// The first change after a rest is written at once, and so is what comes of a changed spec; what changes
-    /// within that time is written together at its end. Of a queue that changes all the time it is up to
-    /// four times as long.
+    /// Minimum interval between two status writes of one ClusterQueue, Cohort or LocalQueue, in seconds. The
+    /// first change after an idle interval and changes caused by a changed spec are written at once; other
+    /// changes are combined. For a queue that changes all the time the interval grows up to fourfold.
     pub status_interval_seconds: BoundedInt<1, 300>,
-    /// How many waiting workloads are told per second why they wait, in their conditions; after a quiet
-    /// time ten times as many at once. 0 tells none. Those that are admitted or preempted are always told.
+    /// Pending reasons written to workload conditions per second (burst ×10); 0 writes none. Admissions and
+    /// preemptions are always written.
     pub pending_reason_writes_per_second: BoundedInt<0, 1_000>,
-    /// How many evictions are told per second in an event of their own; after a quiet time ten times as many
-    /// at once. What comes on top is told in sum, every minute for each LocalQueue. The conditions of
-    /// each evicted workload say why in any case.
+    /// Events emitted per second for evictions (burst ×10). Further evictions are summarised once a minute
+    /// per LocalQueue. The conditions of each evicted workload state the reason in any case.
     pub eviction_events_per_second: BoundedInt<0, 1_000>,
     /// How long a stopping process waits for writes in flight, in seconds.
     pub shutdown_seconds: BoundedInt<0, 3_600>,
-    /// Decides and reports, and writes nothing.
+    /// Decide and report, but write nothing.
     pub dry_run: bool,
 }
 
@@ -45,11 +43,11 @@ impl Default for ControllerSettings {
             leader_election: LeaderElection::default(),
             listen: OptionalListen::At(ListenAddress::from_default(LISTEN_DEFAULT)),
             writes_max: const { BoundedInt::from_default(16) },
-            // Nobody looks at sums more often, and thirty queues would write as much as all workloads.
+            // With a shorter interval, thirty queues would write as much as all workloads.
             status_interval_seconds: const { BoundedInt::from_default(5) },
-            // Each is a write, and in a flood most are admitted or told otherwise before anybody looks.
+            // Each is a write, and during a burst most workloads are admitted soon after.
             pending_reason_writes_per_second: const { BoundedInt::from_default(5) },
-            // In a storm nobody reads hundreds of events one by one, and each is a write.
+            // Each is a write, and hundreds of single events are not readable.
             eviction_events_per_second: const { BoundedInt::from_default(5) },
             shutdown_seconds: const { BoundedInt::from_default(10) },
             dry_run: false,
@@ -57,21 +55,20 @@ impl Default for ControllerSettings {
     }
 }
 
-/// Which of several replicas works. The times are those of Kubernetes' own controllers.
+/// Leader election among replicas. The default times are those of Kubernetes' own controllers.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LeaderElection {
-    /// Whether a replica works only while it holds the Lease. Without it there must be one replica.
+    /// Enable leader election. Turn it off only with a single replica.
     pub enable: bool,
     /// The Lease, as `namespace/name`.
     pub lease: NamespacedName,
-    /// How long the others wait for a holder that is not heard of, in seconds, before one of them takes
-    /// the Lease.
+    /// How long a Lease stays valid without renewal, in seconds. Then another replica may acquire it.
     pub lease_seconds: BoundedInt<3, 3_600>,
-    /// For how long the holder tries to renew the Lease, in seconds. Then it stops to write: before
-    /// anybody else can hold it.
+    /// How long the leader tries to renew the Lease, in seconds. Then it stops writing, before another
+    /// replica can acquire the Lease.
     pub renew_seconds: BoundedInt<2, 3_600>,
-    /// How long it waits between two tries, in seconds.
+    /// Interval between two attempts to acquire or renew the Lease, in seconds.
     pub retry_seconds: BoundedInt<1, 3_600>,
 }
 
@@ -96,14 +93,14 @@ impl ControllerSettings {
                 value: election.renew_seconds.get(),
                 bound_key: "controller.leaderElection.leaseSeconds",
                 bound: election.lease_seconds.get(),
-                why: "the Lease could be taken over from a holder that still writes",
+                why: "another replica could acquire the Lease while this one still writes",
             },
             BoundCheck {
                 key: "controller.leaderElection.retrySeconds",
                 value: election.retry_seconds.get(),
                 bound_key: "controller.leaderElection.renewSeconds",
                 bound: election.renew_seconds.get(),
-                why: "the holder would have one try to renew the Lease",
+                why: "the holder could try to renew the Lease only once",
             },
         ])
     }

@@ -1,4 +1,4 @@
-//! Exceptions from rules, as the administrator writes them down.
+//! Exceptions from rules in the configuration.
 
 use k8s_openapi::jiff::Timestamp;
 use k8s_openapi::jiff::civil::Date;
@@ -9,41 +9,40 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Objects that some rules do not refuse, for a reason and for a time.
+/// Objects exempt from some rules, with a reason and an expiry.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RuleException {
-    /// What it is called in logs, reports and metrics. Absent, that is its place in the list, such as
-    /// `rules.exceptions[0]`.
+    /// Name in logs, reports and metrics. Unset: the position in the list, such as `rules.exceptions[0]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The ids of the rules, at least one.
+    /// Rule ids, at least one.
     #[serde(deserialize_with = "rules")]
     pub rules: Vec<String>,
-    /// Which objects. All parts that are given must fit; at least one must be given.
+    /// The objects. All given parts must match; at least one is required.
     #[serde(deserialize_with = "selector")]
     pub selector: ExceptionSelector,
-    /// Why. It stands in the audit log beside each finding that is let pass.
+    /// The reason, recorded in the audit log with each exempted finding.
     #[serde(deserialize_with = "reason")]
     pub reason: String,
-    /// When it ends: a day such as `2026-12-31`, to its end in UTC, or a time such as
+    /// End of the exception: a day such as `2026-12-31`, inclusive and in UTC, or a time such as
     /// `2026-12-31T12:00:00Z`.
     pub expires: Expiry,
 }
 
-/// Which objects an exception is about.
+/// The objects of an exception.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ExceptionSelector {
-    /// The namespaces; empty is any, and objects that are in none. A `*` stands for any characters.
+    /// Namespaces; empty: any, including cluster-scoped objects. `*` matches any characters.
     pub namespaces: Vec<String>,
-    /// The names of the objects; empty is any. A `*` stands for any characters.
+    /// Names of objects; empty: any. `*` matches any characters.
     pub names: Vec<String>,
-    /// Labels that the object must carry. Whoever may set them may use the exception.
+    /// Labels that the object must have. Every user who may set them can use the exception.
     pub match_labels: BTreeMap<String, String>,
 }
 
-/// When an exception ends.
+/// The end of an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expiry {
     text: String,
@@ -51,7 +50,7 @@ pub struct Expiry {
 }
 
 impl Expiry {
-    /// The first second at which it has ended, in seconds since 1970.
+    /// The end in seconds since 1970; the exception is expired at this second.
     #[must_use]
     pub fn seconds(&self) -> i64 {
         self.seconds
@@ -68,7 +67,7 @@ impl TryFrom<String> for Expiry {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        // A day is read first: a time holds one as well.
+        // Try a day first: a timestamp also begins with one.
         let end = if text.len() == DAY_LENGTH {
             text.parse().ok().and_then(end_of_day)
         } else {
@@ -84,7 +83,7 @@ impl TryFrom<String> for Expiry {
     }
 }
 
-/// The first second after a day, in UTC. Days go further than times do: 9999-12-31 is one.
+/// The first second after a day, in UTC. `Date` has a larger range than `Timestamp`: 9999-12-31 is valid.
 fn end_of_day(day: Date) -> Option<i64> {
     let days = Date::constant(1970, 1, 1).until(day).ok()?.get_days();
     let after = i64::from(days).checked_add(1)?;
@@ -93,7 +92,7 @@ fn end_of_day(day: Date) -> Option<i64> {
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// The length of a day as it is written, such as `2026-12-31`.
+/// The length of a day in text form, such as `2026-12-31`.
 const DAY_LENGTH: usize = 10;
 
 impl<'de> Deserialize<'de> for Expiry {
@@ -126,7 +125,7 @@ impl JsonSchema for Expiry {
 fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let rules = Vec::deserialize(deserializer)?;
     if rules.is_empty() {
-        return Err(D::Error::custom("name at least one rule"));
+        return Err(D::Error::custom("give at least one rule"));
     }
     Ok(rules)
 }
@@ -135,7 +134,7 @@ fn selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExceptionSelec
     let selector = ExceptionSelector::deserialize(deserializer)?;
     if selector == ExceptionSelector::default() {
         return Err(D::Error::custom(
-            "it selects every object; name some, or set the rule's action under rules.actions",
+            "the selector matches every object; restrict it, or set the rule's action under rules.actions",
         ));
     }
     Ok(selector)
@@ -144,7 +143,9 @@ fn selector<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ExceptionSelec
 fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let reason = String::deserialize(deserializer)?;
     if reason.trim().is_empty() {
-        return Err(D::Error::custom("say why: who reads the audit log asks"));
+        return Err(D::Error::custom(
+            "give a reason: it is recorded in the audit log",
+        ));
     }
     Ok(reason)
 }
@@ -190,8 +191,8 @@ mod tests {
         assert!(serde_json::from_value::<RuleException>(good.clone()).is_ok());
         for (key, value, part) in [
             ("rules", json!([]), "at least one rule"),
-            ("selector", json!({}), "selects every object"),
-            ("reason", json!(" "), "say why"),
+            ("selector", json!({}), "matches every object"),
+            ("reason", json!(" "), "give a reason"),
             ("expires", json!("never"), "neither a day"),
             ("selektor", json!({}), "unknown field"),
         ] {

@@ -1,4 +1,4 @@
-//! Kinds of other projects that the webhook guards besides lockkeeper's own.
+//! Kinds of other projects that the webhook validates besides lockkeeper's own.
 
 use schemars::JsonSchema;
 use serde::de::Error;
@@ -17,10 +17,10 @@ pub enum ForeignKinds {
 }
 
 impl ForeignKinds {
-    /// All of them.
+    /// All projects.
     pub const ALL: [Self; 2] = [Self::Kueue, Self::Koordinator];
 
-    /// As it is written.
+    /// The name in the configuration.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -36,18 +36,14 @@ impl fmt::Display for ForeignKinds {
     }
 }
 
-/// Nobody knows a project of this name.
+/// The name of an unknown project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownKinds(String);
 
 impl fmt::Display for UnknownKinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = ForeignKinds::ALL.map(ForeignKinds::as_str).join(" and ");
-        write!(
-            f,
-            "{:?} is no project whose kinds are known; those are {known}",
-            self.0
-        )
+        let known = ForeignKinds::ALL.map(ForeignKinds::as_str).join(", ");
+        write!(f, "unknown project {:?}; give one of {known}", self.0)
     }
 }
 
@@ -83,11 +79,8 @@ mod tests {
         }
         for unknown in ["", "Kueue", "yunikorn"] {
             let error = unknown.parse::<ForeignKinds>().unwrap_err().to_string();
-            let known = "those are kueue and koordinator";
-            assert_eq!(
-                error,
-                format!("{unknown:?} is no project whose kinds are known; {known}")
-            );
+            let known = "give one of kueue, koordinator";
+            assert_eq!(error, format!("unknown project {unknown:?}; {known}"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Lengths of time as Kubernetes writes them.
+//! Durations in Go's notation (`metav1.Duration`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The longest length of time there is, in nanoseconds: what Go keeps in an int64, about 292 years.
+/// The maximum, in nanoseconds: Go's int64, about 292 years.
 const MAX_NS: u128 = i64::MAX.unsigned_abs() as u128;
 
-/// The units that are read and how long each is, in nanoseconds.
+/// The accepted units and their length in nanoseconds.
 const UNITS: [(&str, u128); 8] = [
     ("ns", 1),
     ("us", 1_000),
-    // The micro sign and the Greek letter; Go takes both.
+    // The micro sign and the Greek letter; Go accepts both.
     ("\u{b5}s", 1_000),
     ("\u{3bc}s", 1_000),
     ("ms", 1_000_000),
@@ -22,7 +22,7 @@ const UNITS: [(&str, u128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// The units that are written, the longest first.
+/// The units of the output, longest first.
 const DISPLAY_UNITS: [(&str, u128); 6] = [
     ("h", 3_600_000_000_000),
     ("m", 60_000_000_000),
@@ -32,13 +32,13 @@ const DISPLAY_UNITS: [(&str, u128); 6] = [
     ("ns", 1),
 ];
 
-/// The digits after the point that are looked at. An hour has 3.6e12 nanoseconds, so fewer would do.
+/// The number of decimal places that count. An hour has 3.6e12 nanoseconds, so fewer would do.
 const DIGITS_MAX: usize = 25;
 
-/// A length of time, such as `5m`, `300s`, `1h30m` or `1.5s`: `metav1.Duration`, but never negative. It is
-/// exact to the nanosecond; what is beyond that is cut off, as Go does.
+/// A duration such as `5m`, `300s`, `1h30m` or `1.5s`: `metav1.Duration`, but never negative. It is exact to
+/// the nanosecond; smaller fractions are truncated, as in Go.
 ///
-/// kube's own `Duration` panics on a number that is too large, and takes an empty text for nothing.
+/// kube's own `Duration` panics on a number that is too large, and accepts an empty text as 0.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
 )]
@@ -46,29 +46,27 @@ const DIGITS_MAX: usize = 25;
 #[schemars(with = "String")]
 pub struct GoDuration(Duration);
 
-/// A text that is no length of time.
+/// A text that is not a valid duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GoDurationError {
-    /// It is not a list of numbers with units.
-    #[error(
-        "{0:?} is no length of time; give numbers with units h, m, s or ms, such as 5m or 1h30m"
-    )]
+    /// The text is not a list of numbers with units.
+    #[error("{0:?} is not a duration; give numbers with units h, m, s or ms, such as 5m or 1h30m")]
     Malformed(String),
-    /// It is less than nothing.
+    /// The duration is negative.
     #[error("{0:?} is negative; give 0s or more")]
     Negative(String),
-    /// Go could not hold it.
+    /// The duration exceeds Go's int64.
     #[error("{0:?} is longer than 292 years; give less")]
     TooLong(String),
 }
 
 impl GoDuration {
-    /// A default of ours, in whole seconds.
+    /// A built-in default, in whole seconds.
     pub(super) const fn from_default(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// How long it is.
+    /// The standard library's duration.
     #[must_use]
     pub const fn get(self) -> Duration {
         self.0
@@ -78,16 +76,16 @@ impl GoDuration {
 impl FromStr for GoDuration {
     type Err = GoDurationError;
 
-    /// Source: Go `time.ParseDuration`.
+    /// Follows Go's `time.ParseDuration`.
     fn from_str(text: &str) -> Result<Self, GoDurationError> {
-        let form = || GoDurationError::Malformed(text.to_owned());
+        let malformed = || GoDurationError::Malformed(text.to_owned());
         let too_long = || GoDurationError::TooLong(text.to_owned());
         let (is_negative, mut rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
         if rest.is_empty() {
-            return Err(form());
+            return Err(malformed());
         }
         if rest == "0" {
             rest = "0s";
@@ -99,7 +97,7 @@ impl FromStr for GoDuration {
             let unit = UNITS.iter().find(|(name, _)| *name == unit);
             let (whole, part) = number.split_once('.').unwrap_or((number, ""));
             let (true, Some((_, unit_ns))) = (is_number(whole, part), unit) else {
-                return Err(form());
+                return Err(malformed());
             };
             let ns = whole_ns(whole, *unit_ns).ok_or_else(too_long)?;
             total_ns = total_ns
@@ -118,19 +116,19 @@ impl FromStr for GoDuration {
     }
 }
 
-/// The longest beginning whose characters all are as asked for, and the rest.
+/// Splits off the longest prefix of matching characters.
 fn split(text: &str, is_part: impl Fn(char) -> bool) -> (&str, &str) {
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// Whether these are digits before and after a point, at least one in all.
+/// Whether the parts before and after the decimal point are digits, at least one in total.
 fn is_number(whole: &str, part: &str) -> bool {
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     is_digits(whole) && is_digits(part) && (!whole.is_empty() || !part.is_empty())
 }
 
-/// As many units in nanoseconds; `None` is too many.
+/// The nanoseconds of a whole number of units; `None` on overflow.
 fn whole_ns(digits: &str, unit_ns: u128) -> Option<u128> {
     let digits = digits.trim_start_matches('0');
     if digits.is_empty() {
@@ -140,7 +138,7 @@ fn whole_ns(digits: &str, unit_ns: u128) -> Option<u128> {
     u128::from(count).checked_mul(unit_ns)
 }
 
-/// The digits after the point of so many units, in nanoseconds.
+/// The nanoseconds of the decimal places.
 fn part_ns(digits: &str, unit_ns: u128) -> u128 {
     let (count, scale) =
         digits
@@ -165,21 +163,21 @@ impl TryFrom<String> for GoDuration {
 }
 
 impl From<GoDuration> for String {
-    fn from(timeout: GoDuration) -> Self {
-        timeout.to_string()
+    fn from(duration: GoDuration) -> Self {
+        duration.to_string()
     }
 }
 
-/// As short as can be: `5m`, not `5m0s`.
+/// The shortest form: `5m`, not `5m0s`.
 impl fmt::Display for GoDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left_ns = self.0.as_nanos();
-        if left_ns == 0 {
+        let mut remaining_ns = self.0.as_nanos();
+        if remaining_ns == 0 {
             return f.write_str("0s");
         }
         for (name, unit_ns) in DISPLAY_UNITS {
-            let count = left_ns.checked_div(unit_ns).unwrap_or_default();
-            left_ns = left_ns.checked_rem(unit_ns).unwrap_or_default();
+            let count = remaining_ns.checked_div(unit_ns).unwrap_or_default();
+            remaining_ns = remaining_ns.checked_rem(unit_ns).unwrap_or_default();
             if count > 0 {
                 write!(f, "{count}{name}")?;
             }

@@ -1,113 +1,110 @@
-//! What clients may take of the server, all together and each by itself.
+//! Limits on load, connections and time.
 
-use super::WebhookSettings;
 use super::bounded::BoundedInt;
 use super::conflict::{BoundCheck, ConfigConflict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// In bytes.
+/// Bytes.
 const KIB: u64 = 1024;
 
-/// In bytes.
+/// Bytes.
 const MIB: u64 = 1024 * KIB;
 
-/// What clients may take of the server. What is over a limit is refused early and says so; see
-/// `docs/reliability.md`.
+/// Limits on load, connections and time. Requests over a limit are rejected early; see `docs/reliability.md`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LimitSettings {
-    /// Requests in work at once, those whose body is still on its way included. The next one is
-    /// answered with 429. The probes have no limit.
+    /// Concurrent requests, including those whose body is still being read. Further ones are rejected with
+    /// 429. The probes have no limit.
     pub requests_max: BoundedInt<1, 65_536>,
-    /// Bytes of bodies held at once, in all requests together. What would go over it is answered with
-    /// 429. It must hold a body of `webhook.bodyLimitBytes`.
+    /// Total size of buffered request bodies, in bytes. Requests above it are rejected with 429. At least
+    /// `webhook.bodyLimitBytes`.
     pub bodies_max_bytes: BoundedInt<MIB, { 64 * 1024 * MIB }>,
-    /// After how long a client that was refused with 429 is asked to come again, in seconds
-    /// (`Retry-After`). The API server does so until its `timeoutSeconds` are over.
+    /// `Retry-After` of responses with 429, in seconds. The API server retries until its `timeoutSeconds` are
+    /// over.
     pub retry_after_seconds: BoundedInt<1, 30>,
-    /// Longest for a body to arrive, in seconds; the deadline of the review may be sooner. Then it is
-    /// answered with 408. The API server sends one in milliseconds.
+    /// Timeout for reading a body, in seconds; the deadline of the review may be earlier. Then the request is
+    /// rejected with 408. The API server sends a body within milliseconds.
     pub body_timeout_seconds: BoundedInt<1, 60>,
-    /// The largest body that is judged where the connections are served, in bytes. A larger one is
-    /// judged on a thread of its own.
+    /// Smallest body that is reviewed on a separate thread, in bytes. Smaller ones are reviewed on the
+    /// threads that serve connections.
     pub large_body_min_bytes: BoundedInt<KIB, { 64 * MIB }>,
-    /// Larger bodies judged at once. The others wait for their turn, until the deadline.
+    /// Concurrent reviews of large bodies. Further ones wait until their deadline.
     pub large_bodies_max: BoundedInt<1, 256>,
-    /// How much sooner than the `timeout` of the request the answer is given, in milliseconds: it has a
-    /// way to go. It is never more than half of the timeout.
+    /// Time reserved for the response to reach the API server before the request's `timeout`, in
+    /// milliseconds; never more than half of the timeout.
     pub answer_reserve_milliseconds: BoundedInt<100, 10_000>,
-    /// The most that rules may take of that reserve when they run again after the API server was asked
-    /// for an object, in milliseconds.
+    /// Part of that reserve that rules may use to run again after a live lookup, in milliseconds.
     pub retry_reserve_milliseconds: BoundedInt<1, 10_000>,
-    /// How long it is remembered that the API server does not have an object, in milliseconds. Until
-    /// then nobody asks again, and a PriorityClass that was just made may not be seen.
+    /// How long the webhook caches that an object does not exist, in milliseconds. Until then a new
+    /// PriorityClass may not be seen.
     pub negative_cache_milliseconds: BoundedInt<0, 60_000>,
-    /// The names remembered like this. Past it all are forgotten.
+    /// Maximum number of entries in that cache. When it is full, it is cleared.
     pub negative_cache_entries_max: BoundedInt<1, 1_048_576>,
-    /// How long a change of the stores waits for large objects that are being judged, in milliseconds.
-    /// Then it insists, and requests wait for it.
+    /// How long a cache update waits for reviews of large objects, in milliseconds. After that it takes the
+    /// lock, and new reviews wait.
     pub stores_lag_max_milliseconds: BoundedInt<0, 60_000>,
-    /// Shortest between two log lines about the same limit, in seconds. The line has the count so far.
+    /// Minimum interval between two log lines about the same limit, in seconds. Each line has the count so
+    /// far.
     pub log_interval_seconds: BoundedInt<1, 3_600>,
-    /// Connections open at once, those in the handshake included. The next ones wait in the kernel's
-    /// queue. Each takes a file descriptor.
+    /// Open connections, including those in the handshake. Further ones wait in the kernel's queue. Each
+    /// needs a file descriptor.
     pub connections_max: BoundedInt<1, 1_048_576>,
-    /// Longest a client may take for the TLS handshake, in seconds. Then the connection is closed.
+    /// Timeout for the TLS handshake, in seconds. Then the connection is closed.
     pub handshake_timeout_seconds: BoundedInt<1, 300>,
-    /// Longest from the handshake to the head of the first request, in seconds. Then the connection is
+    /// Timeout between the handshake and the head of the first request, in seconds. Then the connection is
     /// closed.
     pub first_request_timeout_seconds: BoundedInt<1, 300>,
-    /// Longest between two requests on one connection, in seconds. Then it is closed in good order.
-    /// Keep it above 90: after those the API server closes by itself, and a request of its own
-    /// cannot be on its way into a closed door.
+    /// Idle time of a connection before it is closed gracefully, in seconds. Keep it above 90: the API server
+    /// closes idle connections after 90 s, so no request can race our close.
     pub idle_timeout_seconds: BoundedInt<1, 86_400>,
-    /// Longest for a client to take an answer that is ready, in seconds. Then the connection is closed.
+    /// Timeout for a client to read a response, in seconds. Then the connection is closed.
     pub answer_timeout_seconds: BoundedInt<1, 300>,
-    /// The largest head of a request, in bytes. A larger one is answered with 431. The API server's are
+    /// Maximum size of a request head, in bytes. Larger ones are rejected with 431. The API server's are
     /// below 1 KiB.
     pub head_max_bytes: BoundedInt<{ 8 * KIB }, MIB>,
-    /// Header fields of a request on HTTP/1.1. One with more is answered with 431.
+    /// Maximum number of header fields of an HTTP/1.1 request. Requests with more are rejected with 431.
     pub header_fields_max: BoundedInt<16, 1_024>,
-    /// What holds on HTTP/2 alone.
+    /// Limits for HTTP/2.
     pub http2: Http2Limits,
-    /// What holds on the port of the metrics.
+    /// Limits for the metrics port.
     pub metrics: MetricsLimits,
 }
 
-/// What one client may take on a connection of HTTP/2.
+/// Limits for one HTTP/2 connection.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Http2Limits {
-    /// Requests open at once on one connection. The next one is refused and may be sent again.
+    /// Concurrent requests on one connection. Further ones are refused and may be retried.
     pub streams_max: BoundedInt<1, 65_536>,
-    /// Requests that a client may open and take back before anybody has looked at them. The next one
-    /// ends the connection (CVE-2023-44487).
+    /// Requests that a client may open and reset before they are accepted. One more closes the connection
+    /// (CVE-2023-44487).
     pub pending_resets_max: BoundedInt<1, 65_536>,
-    /// Requests on one connection that may break the protocol. The next one ends it.
+    /// Requests on one connection that may violate the protocol. One more closes the connection.
     pub faulty_streams_max: BoundedInt<1, 1_048_576>,
-    /// The largest frame, in bytes. A larger one ends the connection.
+    /// Maximum frame size, in bytes. A larger frame closes the connection.
     pub frame_max_bytes: BoundedInt<{ 16 * KIB }, MIB>,
-    /// What a client may send ahead on one request before it is read, in bytes. Then it has to wait.
+    /// Flow-control window of one request, in bytes: how much a client may send before the server reads it.
     pub stream_window_bytes: BoundedInt<{ 64 * KIB }, { 64 * MIB }>,
-    /// What a client may send ahead on all requests of a connection together, in bytes. It is what each
-    /// connection can make the server hold unread.
+    /// Flow-control window of a connection, in bytes, for all its requests together. It bounds the unread
+    /// data that one connection can make the server buffer.
     pub connection_window_bytes: BoundedInt<{ 64 * KIB }, { 64 * MIB }>,
-    /// Silence before a client is asked whether it lives, in seconds.
+    /// Idle time after which a client is pinged, in seconds.
     pub ping_interval_seconds: BoundedInt<1, 3_600>,
-    /// Longest for it to say so, in seconds. Then the connection is closed.
+    /// Timeout for the response to a ping, in seconds. Then the connection is closed.
     pub ping_timeout_seconds: BoundedInt<1, 300>,
 }
 
-/// What scrapers may take of the port of the metrics.
+/// Limits for the metrics port.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MetricsLimits {
-    /// Connections open at once. The next ones wait in the kernel's queue.
+    /// Open connections. Further ones wait in the kernel's queue.
     pub connections_max: BoundedInt<1, 1_024>,
-    /// Longest for the head of the request to arrive, in seconds. Then the connection is closed.
+    /// Timeout for reading the head of a request, in seconds. Then the connection is closed.
     pub head_timeout_seconds: BoundedInt<1, 300>,
-    /// Longest for a connection in all, in seconds. Prometheus gives up after ten by default.
+    /// Maximum lifetime of a connection, in seconds. Prometheus' default scrape timeout is 10 s.
     pub connection_timeout_seconds: BoundedInt<1, 300>,
 }
 
@@ -118,7 +115,7 @@ impl Default for LimitSettings {
             bodies_max_bytes: const { BoundedInt::from_default(128 * MIB) },
             retry_after_seconds: const { BoundedInt::from_default(1) },
             body_timeout_seconds: const { BoundedInt::from_default(5) },
-            // A few milliseconds of work.
+            // Reviewing a body of this size takes a few milliseconds.
             large_body_min_bytes: const { BoundedInt::from_default(256 * KIB) },
             large_bodies_max: const { BoundedInt::from_default(2) },
             answer_reserve_milliseconds: const { BoundedInt::from_default(1_000) },
@@ -143,11 +140,11 @@ impl Default for LimitSettings {
 impl Default for Http2Limits {
     fn default() -> Self {
         Self {
-            // As many as Go's own servers take.
+            // The default of Go's servers.
             streams_max: const { BoundedInt::from_default(250) },
             pending_resets_max: const { BoundedInt::from_default(20) },
             faulty_streams_max: const { BoundedInt::from_default(1_024) },
-            // The smallest limit that the protocol knows.
+            // The smallest value that the protocol allows.
             frame_max_bytes: const { BoundedInt::from_default(16 * KIB) },
             stream_window_bytes: const { BoundedInt::from_default(MIB) },
             connection_window_bytes: const { BoundedInt::from_default(MIB) },
@@ -167,23 +164,24 @@ impl Default for MetricsLimits {
     }
 }
 
-impl WebhookSettings {
-    pub(super) fn check(&self) -> Result<(), ConfigConflict> {
-        let limits = &self.limits;
+impl LimitSettings {
+    /// Checks the limits against each other and against the limit for one body.
+    pub(super) fn check(&self, body_limit_bytes: u64) -> Result<(), ConfigConflict> {
+        let limits = self;
         let pairs = [
             BoundCheck {
                 key: "webhook.bodyLimitBytes",
-                value: self.body_limit_bytes,
+                value: body_limit_bytes,
                 bound_key: "webhook.limits.bodiesMaxBytes",
                 bound: limits.bodies_max_bytes.get(),
-                why: "a body that large could never be held",
+                why: "a body of this size could never be buffered",
             },
             BoundCheck {
-                key: "webhook.limits.secondLookMaxMilliseconds",
+                key: "webhook.limits.retryReserveMilliseconds",
                 value: limits.retry_reserve_milliseconds.get(),
                 bound_key: "webhook.limits.answerReserveMilliseconds",
                 bound: limits.answer_reserve_milliseconds.get(),
-                why: "an answer could come after the timeout of the request",
+                why: "the response could arrive after the timeout of the request",
             },
             BoundCheck {
                 key: "webhook.limits.metrics.headTimeoutSeconds",
@@ -216,14 +214,15 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
+    use crate::config::WebhookSettings;
     use serde_json::{Value, json};
 
     #[track_caller]
-    fn check(settings: Value, wrong: Option<(&str, &str)>) {
+    fn check(settings: Value, expected: Option<(&str, &str)>) {
         let settings: WebhookSettings = serde_json::from_value(settings).unwrap();
-        let found = settings.check().err();
-        assert_eq!(found.as_ref().map(ConfigConflict::keys), wrong);
-        if let (Some(found), Some((key, bound_key))) = (found, wrong) {
+        let found = settings.limits.check(settings.body_limit_bytes).err();
+        assert_eq!(found.as_ref().map(ConfigConflict::keys), expected);
+        if let (Some(found), Some((key, bound_key))) = (found, expected) {
             let text = found.to_string();
             assert!(text.contains(key) && text.contains(bound_key), "{text}");
         }
@@ -246,9 +245,9 @@ mod tests {
             Some(("webhook.bodyLimitBytes", "webhook.limits.bodiesMaxBytes")),
         );
         check(
-            json!({"limits": {"secondLookMaxMilliseconds": 1_001}}),
+            json!({"limits": {"retryReserveMilliseconds": 1_001}}),
             Some((
-                "webhook.limits.secondLookMaxMilliseconds",
+                "webhook.limits.retryReserveMilliseconds",
                 "webhook.limits.answerReserveMilliseconds",
             )),
         );
@@ -273,9 +272,9 @@ mod tests {
                 "webhook.limits.http2.connectionWindowBytes",
             )),
         );
-        // All bodies are light then, which is no contradiction.
+        // Then no body counts as large, which is valid.
         check(
-            json!({"bodyLimitBytes": 65_536, "limits": {"lightBodyMaxBytes": mib(64)}}),
+            json!({"bodyLimitBytes": 65_536, "limits": {"largeBodyMinBytes": mib(64)}}),
             None,
         );
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-/// What stands in place of an address for a port that is not opened.
+/// Disables a port.
 const OFF: &str = "off";
 
 /// An address and a port to listen on, such as `127.0.0.1:9443`, `[::]:9443` or `localhost:9443`.
@@ -15,16 +15,16 @@ const OFF: &str = "off";
 #[schemars(with = "String")]
 pub struct ListenAddress(String);
 
-/// A text that is not an address to listen on.
+/// A text that is not a listen address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// There is no port, or it is not a number up to 65535.
+    /// The port is missing or above 65535.
     #[error(
         "{0:?} does not end in a port; give an address and a port from 0 to 65535, \
          such as 127.0.0.1:9443"
     )]
     Port(String),
-    /// There is a port, and before it nothing that can be an address.
+    /// The host is missing or invalid.
     #[error(
         "{0:?} has no address before the port; give one, such as 127.0.0.1:9443, \
          [::1]:9443 or 0.0.0.0:9443 for all"
@@ -33,12 +33,12 @@ pub enum AddressError {
 }
 
 impl ListenAddress {
-    /// An address of ours, which a test has looked at.
+    /// A built-in default, checked by a test.
     pub(super) fn from_default(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// As the operating system takes it.
+    /// The address as text, for the operating system to resolve.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -59,7 +59,7 @@ impl FromStr for ListenAddress {
         if port.parse::<u16>().is_err() {
             return Err(AddressError::Port(text.to_owned()));
         }
-        // All digits and dots would be an IPv4 address, and those were tried.
+        // A host of digits and dots is an IPv4 address, and those were parsed above.
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
         let has_letter = host.contains(|c: char| c.is_ascii_alphabetic());
         if !has_letter || !host.chars().all(is_name) {
@@ -89,14 +89,14 @@ impl fmt::Display for ListenAddress {
     }
 }
 
-/// A port that may be left closed: an address, or `off`.
+/// A listen address, or `off`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub enum OptionalListen {
-    /// It is not opened.
+    /// The port is disabled.
     Off,
-    /// It is opened there.
+    /// The port is opened at this address.
     At(ListenAddress),
 }
 

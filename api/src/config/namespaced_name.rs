@@ -1,4 +1,4 @@
-//! Objects by their namespace and their name.
+//! Names of namespaced objects, as `namespace/name`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ const NAME_LENGTH_MAX: usize = 253;
 /// A text that names no object in a namespace: there is no namespace, or one of the two is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not the namespace and the name of an object; \
+    "{0:?} is not of the form namespace/name; \
      give both, such as lockkeeper-system/lockkeeper-tls"
 )]
 pub struct NameError(String);

@@ -1,4 +1,4 @@
-//! What becomes of workloads whose pods are not ready in time (Kueue KEP-1282).
+//! Eviction and requeuing of workloads whose pods are not ready in time (Kueue KEP-1282).
 
 use super::backoff_factor::BackoffFactor;
 use super::bounded::BoundedInt;
@@ -9,26 +9,25 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
 
-/// The largest int32: what Kueue's settings hold.
+/// The maximum of Kueue's settings, which are int32.
 const INT32_MAX: u64 = i32::MAX.unsigned_abs() as u64;
 
-/// What becomes of workloads whose pods are not ready in time.
+/// Eviction and requeuing of workloads whose pods are not ready in time.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WaitForPodsReady {
-    /// Whether a workload is evicted when its pods are not ready in time.
+    /// Evict a workload if its pods are not ready in time.
     pub enable: bool,
-    /// How long its pods may take to be ready after the workload is admitted, such as `300s`, `5m` or
-    /// `1h30m`. More than nothing.
+    /// How long pods may take to become ready after admission, such as `300s`, `5m` or `1h30m`; more than 0.
     #[serde(deserialize_with = "deserialize_positive")]
     pub timeout: GoDuration,
-    /// How long they may take to be ready again when one of them fails later. Absent is as long as
-    /// `timeout`; `0s` is for ever.
+    /// How long pods may take to become ready again after one fails. Unset: the same as `timeout`; `0s`: no
+    /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery_timeout: Option<GoDuration>,
-    /// Whether nobody is admitted until the pods of all who are admitted are ready.
+    /// Admit no workload until the pods of all admitted workloads are ready.
     pub block_admission: bool,
-    /// When and where in the queue an evicted workload comes back.
+    /// When an evicted workload is requeued, and its position in the queue.
     pub requeuing_strategy: RequeuingStrategy,
 }
 
@@ -44,75 +43,75 @@ impl Default for WaitForPodsReady {
     }
 }
 
-/// Nothing at all would evict every workload at once, and reads as if it meant for ever.
+/// Rejects 0, which would evict every workload at once but reads like no limit.
 fn deserialize_positive<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<GoDuration, D::Error> {
     let timeout = GoDuration::deserialize(deserializer)?;
     if timeout.get().is_zero() {
         let message = "a timeout of 0s would evict every workload at once; \
-                       to wait for ever, set enable to false";
+                       to wait without a limit, set enable to false";
         return Err(D::Error::custom(message));
     }
     Ok(timeout)
 }
 
-/// When and where in the queue an evicted workload comes back.
+/// When an evicted workload is requeued, and its position in the queue.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RequeuingStrategy {
-    /// By which time it takes its place in the queue among those of its priority.
+    /// The time that orders it in the queue among workloads of the same priority.
     pub timestamp: RequeuingTimestamp,
-    /// How often it is put back before it is deactivated. Absent is no limit; 0 is never.
+    /// How often it is requeued before it is deactivated. Unset: no limit; 0: never requeued.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_limit_count: Option<BoundedInt<0, INT32_MAX>>,
-    /// For how long after the first time its pods were not ready it is put back, in seconds. Absent is no
-    /// limit; 0 is never. Whichever limit is reached first counts.
+    /// How long it is requeued after its pods were not ready for the first time, in seconds. Unset: no limit;
+    /// 0: never requeued. The limit that is reached first applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_limit_seconds: Option<BoundedInt<0, INT32_MAX>>,
-    /// How long it waits after its first eviction, in seconds.
+    /// Backoff after the first eviction, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = BASE.get()))]
     pub backoff_base_seconds: Option<BoundedInt<0, INT32_MAX>>,
-    /// By how much each wait is longer than the one before, with up to eight digits after the point.
+    /// Factor between successive backoffs, with up to eight decimal places.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = FACTOR))]
     pub backoff_factor: Option<BackoffFactor>,
-    /// The longest wait, in seconds; 0 is no limit.
+    /// Maximum backoff, in seconds; 0: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = MAX.get()))]
     pub backoff_max_seconds: Option<BoundedInt<0, INT32_MAX>>,
-    /// Waits as in KEP-1282: 1.41284738^(n-1) seconds after the n-th eviction, without a limit. Thirty
-    /// of them with a timeout of 300 s take a day. Base, factor and maximum must not be given with it.
+    /// Backoff as in KEP-1282: 1.41284738^(n-1) seconds after the n-th eviction, without a maximum. With a
+    /// timeout of 300 s, thirty evictions take a day. Excludes base, factor and maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<BackoffPreset>,
 }
 
-/// As Kueue does today.
+/// Kueue's current defaults.
 const BASE: BoundedInt<0, INT32_MAX> = BoundedInt::from_default(60);
 const FACTOR: BackoffFactor = BackoffFactor::from_default(2);
 const MAX: BoundedInt<0, INT32_MAX> = BoundedInt::from_default(3_600);
 
-/// By which time a workload takes its place in the queue after its pods were not ready in time.
+/// The time that orders a requeued workload in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum RequeuingTimestamp {
-    /// By its eviction: behind those of its priority that came before.
+    /// Its eviction: behind workloads of the same priority that came before.
     #[default]
     Eviction,
-    /// By its creation: where it was.
+    /// Its creation: at its former position.
     Creation,
 }
 
-/// Waits that have a name.
+/// A named backoff formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum BackoffPreset {
-    /// 1.41284738^(n-1) seconds, without a limit.
+    /// 1.41284738^(n-1) seconds, without a maximum.
     #[serde(rename = "kep-1282")]
     Kep1282,
 }
 
 impl WaitForPodsReady {
-    /// How long pods may take to be ready again; `None` is for ever.
+    /// The recovery timeout with the default applied; `None` is no limit.
     #[must_use]
     pub fn recovery_timeout_or_default(&self) -> Option<Duration> {
         let given = self.recovery_timeout.unwrap_or(self.timeout).get();
@@ -141,7 +140,7 @@ impl WaitForPodsReady {
                 Err(ConfigConflict::MutuallyExclusive {
                     key: "waitForPodsReady.requeuingStrategy.preset",
                     other_key,
-                    why: "the preset says how long each wait is",
+                    why: "the preset determines each backoff",
                 })
             }
             _ => Ok(()),
@@ -150,19 +149,19 @@ impl WaitForPodsReady {
 }
 
 impl RequeuingStrategy {
-    /// The first wait, its default filled in. It does not count with a preset.
+    /// The first backoff with the default applied; unused with a preset.
     #[must_use]
     pub fn base(&self) -> Duration {
         self.backoff_base_seconds.unwrap_or(BASE).seconds()
     }
 
-    /// The factor, its default filled in. It does not count with a preset.
+    /// The factor with the default applied; unused with a preset.
     #[must_use]
     pub fn factor(&self) -> BackoffFactor {
         self.backoff_factor.unwrap_or(FACTOR)
     }
 
-    /// The longest wait, its default filled in; `None` is no limit. It does not count with a preset.
+    /// The maximum backoff with the default applied; `None` is no limit. Unused with a preset.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         let given = self.backoff_max_seconds.unwrap_or(MAX).seconds();

@@ -1,30 +1,30 @@
-//! What holds for the decisions of all queues.
+//! Admission and preemption settings for all queues.
 
 use super::bounded::BoundedInt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What holds for the decisions of all queues.
+/// Admission and preemption settings for all queues.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PreemptionSettings {
-    /// By which rules victims are chosen.
+    /// How victims are selected.
     pub algorithm: Algorithm,
-    /// What holds with `algorithm: FairSharing`.
+    /// Settings for `algorithm: FairSharing`.
     pub fair_sharing: FairSharing,
-    /// Who may borrow in a cycle: whoever finds quota, as Kueue does today, or in a cohort nobody after
-    /// a workload that needs none of it, as KEP-83 has it.
+    /// Which workloads may borrow in a cycle: every workload that finds quota, as in Kueue today (`Quota`),
+    /// or none of a cohort after an entry that needs no borrowing, as in KEP-83 (`Cohort`).
     pub borrowing_gate: BorrowingGate,
-    /// Does what Kueue does also where it is wrong. Absent, what is right is done.
+    /// Reproduce Kueue's known bugs. Unset: they are fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compatibility: Option<Compatibility>,
-    /// Whether quota that a preemption frees is held for its preemptor, and nobody is preempted in
-    /// circles. Absent is true, unless `compatibility` says otherwise: Kueue has neither.
+    /// Hold quota that a preemption frees for its preemptor, and prevent preemption loops. Unset: true,
+    /// unless `compatibility` is set: Kueue has neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damping: Option<bool>,
-    /// Whether a workload that says so with `minCount` may be admitted with fewer pods.
+    /// Admit a workload with fewer pods if it sets `minCount`.
     pub partial_admission: bool,
-    /// How many workloads may be told to go in one cycle. Absent is no limit.
+    /// Maximum number of workloads preempted in one cycle. Unset: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_victims_per_cycle: Option<BoundedInt<1, 1_048_576>>,
 }
@@ -44,60 +44,60 @@ impl Default for PreemptionSettings {
 }
 
 impl PreemptionSettings {
-    /// Whether freed quota is held and circles are cut, the default filled in.
+    /// Whether freed quota is held and preemption loops are prevented, with the default applied.
     #[must_use]
     pub fn is_damped(&self) -> bool {
         self.damping.unwrap_or(self.compatibility.is_none())
     }
 }
 
-/// By which rules victims are chosen.
+/// How victims are selected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum Algorithm {
     /// By priority and borrowing.
     #[default]
     Classical,
-    /// By dominant resource shares.
+    /// By dominant resource share.
     FairSharing,
 }
 
-/// What holds with fair sharing.
+/// Settings for fair sharing.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FairSharing {
-    /// When a preemptor may take from a queue with a larger share: one of them or both, in the order in
+    /// When a preemptor may preempt in a queue with a larger share: one strategy or both, in the order in
     /// which they are tried.
     pub preemption_strategies: FairStrategies,
 }
 
-/// When a preemptor may take from a queue with a larger share.
+/// When a preemptor may preempt in a queue with a larger share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum FairStrategy {
-    /// The preemptor's share with its workload is at most the other's share without the victim.
+    /// If the preemptor's share with its workload is at most the other's share without the victim.
     LessThanOrEqualToFinalShare,
-    /// The preemptor's share with its workload is less than the other's share as it is.
+    /// If the preemptor's share with its workload is less than the other's current share.
     LessThanInitialShare,
 }
 
-/// One strategy or more, none of them twice.
+/// One strategy or more, without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "Vec<FairStrategy>", into = "Vec<FairStrategy>")]
 #[schemars(with = "Vec<FairStrategy>", extend("minItems" = 1, "uniqueItems" = true))]
 pub struct FairStrategies(Vec<FairStrategy>);
 
-/// A list of strategies that says nothing, or one thing twice.
+/// An invalid list of strategies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FairStrategiesError {
-    /// Then nobody could be preempted.
-    #[error("the list of strategies is empty; leave it out for both")]
+    /// The list is empty, so that no preemption would be possible.
+    #[error("the list of strategies is empty; omit it to use both")]
     Empty,
-    /// The second one would have no effect.
-    #[error("{0:?} stands twice in the list of strategies")]
-    Twice(FairStrategy),
+    /// A strategy is listed twice; the second one has no effect.
+    #[error("{0:?} is a duplicate in the list of strategies")]
+    Duplicate(FairStrategy),
 }
 
 impl FairStrategies {
-    /// In the order in which they are tried.
+    /// The strategies, in the order in which they are tried.
     #[must_use]
     pub fn as_slice(&self) -> &[FairStrategy] {
         &self.0
@@ -124,7 +124,7 @@ impl TryFrom<Vec<FairStrategy>> for FairStrategies {
         let mut seen = Vec::with_capacity(2);
         for strategy in &given {
             if seen.contains(strategy) {
-                return Err(FairStrategiesError::Twice(*strategy));
+                return Err(FairStrategiesError::Duplicate(*strategy));
             }
             seen.push(*strategy);
         }
@@ -138,17 +138,17 @@ impl From<FairStrategies> for Vec<FairStrategy> {
     }
 }
 
-/// Who may borrow in a cycle.
+/// Which workloads may borrow in a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum BorrowingGate {
-    /// Whoever finds quota.
+    /// Every workload that finds quota.
     #[default]
     Quota,
-    /// In a cohort nobody, after an entry that does not borrow.
+    /// None of a cohort, after an entry that does not borrow.
     Cohort,
 }
 
-/// Whom to be like also where it is wrong.
+/// The scheduler whose bugs are reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Compatibility {
@@ -187,9 +187,9 @@ mod tests {
         let (last, first) = ("LessThanOrEqualToFinalShare", "LessThanInitialShare");
         assert_eq!(read(&[last]), Ok(1));
         assert_eq!(read(&[first, last]), Ok(2));
-        let empty = "the list of strategies is empty; leave it out for both";
+        let empty = "the list of strategies is empty; omit it to use both";
         assert_eq!(read(&[]), Err(empty.to_owned()));
-        let twice = format!("{first} stands twice in the list of strategies");
-        assert_eq!(read(&[first, last, first]), Err(twice));
+        let duplicate = format!("{first} is a duplicate in the list of strategies");
+        assert_eq!(read(&[first, last, first]), Err(duplicate));
     }
 }

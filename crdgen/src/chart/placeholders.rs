@@ -1,6 +1,5 @@
 //! Places in an object that Helm fills in.
 
-use super::rule_gates::RuleDefault;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -19,7 +18,10 @@ const ACTION: &str = "{{";
 /// A template that prints the beginning of an action.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
-/// A place that Helm fills in.
+/// The id of a rule, and its declared action.
+pub(super) type RuleDefault = (&'static str, &'static str);
+
+/// A place in an object that Helm fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placeholder {
     /// The labels of the chart, among other labels.

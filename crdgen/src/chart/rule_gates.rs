@@ -3,14 +3,11 @@
 //! Schemas and policies know no namespaces and no exceptions by which a rule is softened: then they leave the rule to the
 //! webhook, which reads the configuration.
 
-use super::placeholders;
+use super::placeholders::{self, RuleDefault};
 use lockkeeper_api::config::Action;
 use lockkeeper_policies::registry;
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// The id of a rule, and the action that it is declared with.
-pub(super) type RuleDefault = (&'static str, &'static str);
 
 /// Where a schema has its expressions.
 const EXPRESSIONS: &str = "x-kubernetes-validations";

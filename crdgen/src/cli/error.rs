@@ -1,6 +1,5 @@
 //! What goes wrong.
 
-use super::CERTIFICATE;
 use crate::cel::ExpressionError;
 use crate::diff;
 use crate::files::{FileEncodeError, FileReadError};
@@ -9,7 +8,10 @@ use crate::versions;
 use std::io;
 use std::path::PathBuf;
 
-/// Why nothing, or not everything, was emitted.
+/// The line that begins a certificate in PEM.
+pub(super) const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
+
+/// An error of a command of crdgen.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The directory does not exist and cannot be made.

@@ -1,6 +1,6 @@
 //! What becomes of what is emitted: it is printed, written to a folder, or held against what is there.
 
-use super::Error;
+use super::error::Error;
 use crate::files::{Document, differences};
 use clap::Args;
 use std::fs;

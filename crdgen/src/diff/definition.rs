@@ -1,10 +1,12 @@
 //! What is said of a kind and its versions, beside the schemas.
 
-use super::{Change, ChangeClass, ChangeCode, ChangeLocation, Effect, schema};
+use crate::diff::{Change, ChangeClass, ChangeCode, schema};
+use changes::{schema_of, version_change};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
+    CustomResourceDefinition, CustomResourceDefinitionVersion,
 };
 
+mod changes;
 mod names;
 mod version;
 
@@ -46,33 +48,11 @@ pub(super) fn compare(
     changes
 }
 
-fn version_change(
-    name: &str,
-    version: &CustomResourceDefinitionVersion,
-    field: &'static str,
-    code: ChangeCode,
-    what: String,
-) -> Change {
-    Change::new(
-        name,
-        ChangeLocation::Version(version.name.clone(), field),
-        code,
-        what,
-    )
-}
-
 fn find<'a>(
     definition: &'a CustomResourceDefinition,
     name: &str,
 ) -> Option<&'a CustomResourceDefinitionVersion> {
     definition.spec.versions.iter().find(|it| it.name == name)
-}
-
-fn schema_of(version: &CustomResourceDefinitionVersion) -> JSONSchemaProps {
-    let schema = version.schema.as_ref();
-    schema
-        .and_then(|it| it.open_api_v3_schema.clone())
-        .unwrap_or_default()
 }
 
 /// Whether the status says that objects are stored in the version; `None` without a status.
@@ -154,9 +134,4 @@ fn changes_without_conversion(
         ..change
     });
     told.collect()
-}
-
-/// The change, which gives or takes values.
-fn with_effect(change: Change, effect: Effect) -> Change {
-    Change { effect, ..change }
 }

@@ -1,15 +1,20 @@
 //! Where definitions and objects are read from: files, folders, standard input, and what git knows of them.
 
+mod error;
 mod git;
+mod text;
+
+pub use error::Error;
 
 use crate::diff::name_of;
 use crate::yaml;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::{fs, str};
+use text::{Text, is_manifest_file};
 
 /// The deepest folder that is looked into, counted from the one that is named.
 const FOLDERS_MAX: usize = 32;
@@ -35,75 +40,6 @@ pub enum Source {
     },
 }
 
-/// Why something could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A file or a folder cannot be read.
-    #[error("cannot read {place}: {source}; name a file, a folder, - or a revision of git")]
-    Read {
-        /// The file or the folder.
-        place: String,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// git does not know the revision or the path.
-    #[error(
-        "git cannot show {place}: {said}; name a file, a folder, -, REVISION:PATH or a revision that has the path of the other side"
-    )]
-    Git {
-        /// What it was asked for.
-        place: String,
-        /// What it said.
-        said: String,
-    },
-    /// Both sides are revisions without a path.
-    #[error(
-        "{revision} needs a path: give it as {revision}:PATH, or the other side as a file or folder"
-    )]
-    NoPath {
-        /// The revision.
-        revision: String,
-    },
-    /// A document is no YAML or JSON.
-    #[error("{place} is neither YAML nor JSON: {reason}")]
-    Syntax {
-        /// The file.
-        place: String,
-        /// What is wrong, and where.
-        reason: String,
-    },
-    /// A definition cannot be understood.
-    #[error("{place}: the definition {name} cannot be read: {field}: {reason}")]
-    Definition {
-        /// The file.
-        place: String,
-        /// Its name.
-        name: String,
-        /// The field that is wrong.
-        field: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A definition of a version that no API server has any more.
-    #[error("{place}: the definition {name} is of {version}; write it as apiextensions.k8s.io/v1")]
-    OldDefinition {
-        /// The file.
-        place: String,
-        /// Its name.
-        name: String,
-        /// Its version.
-        version: String,
-    },
-    /// A definition stands in a source twice.
-    #[error("{place}: the definition {name} stands here a second time; leave one of them out")]
-    Twice {
-        /// The file with the second one.
-        place: String,
-        /// Its name.
-        name: String,
-    },
-}
-
 /// The definitions of a source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Definitions {
@@ -111,12 +47,6 @@ pub struct Definitions {
     pub items: Vec<CustomResourceDefinition>,
     /// How many documents were of another kind.
     pub skipped: usize,
-}
-
-/// A text, and where it comes from.
-struct Text {
-    place: String,
-    text: String,
 }
 
 impl Source {
@@ -210,12 +140,6 @@ impl Source {
             }),
         }
     }
-}
-
-/// Whether a file may hold objects, by its name.
-fn is_manifest_file(path: &Path) -> bool {
-    let extension = path.extension().and_then(|it| it.to_str());
-    matches!(extension, Some("yaml" | "yml" | "json"))
 }
 
 fn read_path(path: &Path, depth: usize, texts: &mut Vec<Text>) -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! What becomes of stored objects under new definitions.
 
-use super::name_of;
+use crate::diff::name_of;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lockkeeper_policies::schema::{SchemaError, StructuralSchema};
 use serde::Serialize;

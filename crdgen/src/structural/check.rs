@@ -7,16 +7,18 @@
 
 mod cel_and_patterns;
 mod defaults;
+mod findings;
 mod lists;
 mod nested;
 mod properties;
+mod unsupported;
 
+use findings::FindingCollector;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
 };
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::finding::{ErrorKind, Finding};
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -48,9 +50,6 @@ impl fmt::Display for Problems {
     }
 }
 
-/// The id of what is found here; it is never printed.
-const RULE: &str = "structural";
-
 /// Holds a definition to the rules of the API server.
 ///
 /// # Errors
@@ -59,47 +58,14 @@ const RULE: &str = "structural";
 pub fn check(definition: &CustomResourceDefinition) -> Result<(), NotStructural> {
     let mut found = FindingCollector::default();
     versions(&definition.spec.versions, &mut found);
-    if found.0.is_empty() {
+    let problems = found.into_findings();
+    if problems.is_empty() {
         return Ok(());
     }
     Err(NotStructural {
         definition: definition.metadata.name.clone().unwrap_or_default(),
-        problems: Problems(found.0),
+        problems: Problems(problems),
     })
-}
-
-/// The problems that were met.
-#[derive(Debug, Default)]
-struct FindingCollector(Vec<Finding>);
-
-impl FindingCollector {
-    fn report(
-        &mut self,
-        field: FieldPath,
-        kind: ErrorKind,
-        value: Option<&str>,
-        detail: impl Into<Cow<'static, str>>,
-    ) {
-        self.0.push(Finding {
-            rule: Cow::Borrowed(RULE),
-            field,
-            kind,
-            value: value.map(|it| format!("{it:?}")),
-            detail: detail.into(),
-        });
-    }
-
-    fn forbidden(&mut self, field: FieldPath, detail: &'static str) {
-        self.report(field, ErrorKind::Forbidden, None, detail);
-    }
-
-    fn required(&mut self, field: FieldPath, detail: impl Into<Cow<'static, str>>) {
-        self.report(field, ErrorKind::Required, None, detail);
-    }
-
-    fn invalid(&mut self, field: FieldPath, value: &str, detail: impl Into<Cow<'static, str>>) {
-        self.report(field, ErrorKind::Invalid, Some(value), detail);
-    }
 }
 
 fn versions(versions: &[CustomResourceDefinitionVersion], found: &mut FindingCollector) {
@@ -174,7 +140,7 @@ fn check_status_siblings(schema: &JSONSchemaProps, at: &FieldPath, found: &mut F
 
 /// One schema. Its defaults and expressions are read only when the rest is right, as the API server does.
 fn check_schema(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
-    let before = found.0.len();
+    let before = found.len();
     if schema.nullable == Some(true) {
         found.forbidden(
             at.clone().field("nullable"),
@@ -184,11 +150,11 @@ fn check_schema(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCol
     properties::check_root(schema, at, found);
     nested::check_complete(schema, at, found);
     lists::check(schema, at, found);
-    if found.0.len() > before {
+    if found.len() > before {
         return;
     }
     cel_and_patterns::check(schema, at, found);
-    if found.0.len() == before {
+    if found.len() == before {
         defaults::check(schema, at, found);
     }
 }

@@ -1,11 +1,11 @@
 //! The commands `migration` and `removal`.
 
-use super::{RemovalError, definition_name, migration, removal_blockers};
 use crate::diff::source::{self, Source};
 use crate::yaml::{self, YamlError};
 use clap::{Args, ValueEnum};
 use k8s_openapi::api::storagemigration::v1::StorageVersionMigration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lockkeeper_conversion::{RemovalError, definition_name, migration, removal_blockers};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{self, Write};

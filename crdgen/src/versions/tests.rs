@@ -6,6 +6,7 @@
 )]
 
 use super::*;
+use lockkeeper_conversion::{check_removal, migration};
 use serde_json::{Value, json};
 
 const SAMPLE: &str = include_str!("../../../tests/samples/reservation.yaml");
@@ -329,14 +330,14 @@ fn removal_of_unserved_unstored_version_is_allowed() {
             true,
             Some(vec!["v1beta1"]),
             "v2",
-            format!("{name} has no version v2, only v1beta1, v1alpha1; name one of these"),
+            format!("{name} has no version v2, only v1beta1, v1alpha1; give one of these"),
         ),
         (
             false,
             Some(vec!["v1beta1"]),
             "v1beta1",
             format!(
-                "{name} stores v1beta1; store another version first, and migrate what is stored"
+                "{name} stores v1beta1; make another version the storage version and migrate the stored objects first"
             ),
         ),
         (
@@ -344,7 +345,7 @@ fn removal_of_unserved_unstored_version_is_allowed() {
             None,
             "v1alpha1",
             format!(
-                "{name} has no status.storedVersions; take the definition from the cluster (kubectl get -o yaml)"
+                "{name} has no status.storedVersions; get the definition from the cluster (kubectl get crd NAME -o yaml)"
             ),
         ),
         (
@@ -352,7 +353,7 @@ fn removal_of_unserved_unstored_version_is_allowed() {
             Some(vec!["v1alpha1", "v1beta1"]),
             "v1alpha1",
             format!(
-                "{name} has v1alpha1 in status.storedVersions, so that objects may still be stored in it; migrate them, and wait until it is gone from there"
+                "{name} lists v1alpha1 in status.storedVersions: objects may still be stored in it; migrate them, and wait until the list no longer has it"
             ),
         ),
         (
@@ -360,7 +361,7 @@ fn removal_of_unserved_unstored_version_is_allowed() {
             Some(vec!["v1beta1"]),
             "v1alpha1",
             format!(
-                "{name} still serves v1alpha1; stop serving it first, so that who uses it is seen while it can come back"
+                "{name} still serves v1alpha1; stop serving it first, so that remaining clients show up while it can be restored"
             ),
         ),
         (false, Some(vec!["v1beta1"]), "v1alpha1", String::new()),

@@ -4,7 +4,7 @@ mod fixture;
 mod migration;
 mod server;
 
-use lockkeeper_api::conversion::PRESERVED_ANNOTATION_PREFIX;
+use lockkeeper_conversion::PRESERVED_ANNOTATION_PREFIX;
 use serde_json::{Value, json};
 
 use self::fixture::{ConversionFixture, assert_same, newer, older, resource};

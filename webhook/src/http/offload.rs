@@ -15,7 +15,7 @@ pub(super) async fn run_inline_or_blocking<T: Send + 'static>(
     deadline: Instant,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
-    if bytes <= server.load.limits().light_body_max_bytes {
+    if bytes < server.load.limits().large_body_min_bytes {
         return Some(work());
     }
     let waiting = trace.begin(ReviewStep::Wait);

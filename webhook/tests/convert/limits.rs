@@ -9,11 +9,11 @@ use crate::{
 };
 
 /// Large bodies are those above this.
-const LIGHT_BODY_MAX_BYTES: usize = 16 * 1024;
+const LARGE_BODY_MIN_BYTES: usize = 16 * 1024;
 
 fn server_with_large_max(heavy_max: usize) -> Server {
     let bounds = LoadLimits {
-        light_body_max_bytes: LIGHT_BODY_MAX_BYTES,
+        large_body_min_bytes: LARGE_BODY_MIN_BYTES,
         heavy_max,
         ..LoadLimits::default()
     };
@@ -24,7 +24,7 @@ fn server_with_large_max(heavy_max: usize) -> Server {
 fn large_review() -> serde_json::Value {
     let all: Vec<_> = (0..200).map(|it| older(&format!("r{it}"))).collect();
     let review = review(&api_version("v1beta1"), &json!(all));
-    assert!(review.to_string().len() > LIGHT_BODY_MAX_BYTES);
+    assert!(review.to_string().len() > LARGE_BODY_MIN_BYTES);
     review
 }
 

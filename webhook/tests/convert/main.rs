@@ -19,7 +19,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt;
-use lockkeeper_api::conversion::PRESERVED_ANNOTATION_PREFIX;
+use lockkeeper_conversion::PRESERVED_ANNOTATION_PREFIX;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app_state::AppState;
@@ -197,9 +197,9 @@ async fn invalid_conversion_request_fails_with_message() {
     };
     for (desired, objects, expected) in [
         ("", json!([older("a")]), "request.desiredAPIVersion is missing; name a group and version, such as example.com/v1".to_owned()),
-        (&api_version("v9"), json!([older("a")]), cannot(&api_version("v9"), "version \"v9\" is not known here, only v1alpha1, v1beta1, v1; upgrade this server")),
-        ("other.example.com/v1", json!([older("a")]), cannot("other.example.com/v1", "an object stays in its group; ask for a version of that")),
-        ("v1", json!([older("a")]), cannot("v1", "\"v1\" is no group and version, such as example.com/v1")),
+        (&api_version("v9"), json!([older("a")]), cannot(&api_version("v9"), "unknown version \"v9\", known are v1alpha1, v1beta1, v1; upgrade this server")),
+        ("other.example.com/v1", json!([older("a")]), cannot("other.example.com/v1", "a conversion cannot change the group; request a version of the same group")),
+        ("v1", json!([older("a")]), cannot("v1", "\"v1\" is not a group and version, such as example.com/v1")),
         (&api_version("v1"), json!([null]), many("object \"\" cannot be converted from no apiVersion to samples.example.com/v1: <nil>: must be an object")),
     ] {
         let answer = server.review(&review(desired, &objects)).await;
@@ -221,8 +221,7 @@ async fn conversion_without_registered_kinds_fails() {
     assert_failed(
         &answer,
         "request.objects[0]: Reservation \"team/a\" cannot be converted from samples.example.com/v1alpha1 to \
-         samples.example.com/v1: no conversion of this kind is known here; ask a server that has it, or name that one in \
-         spec.conversion of the CustomResourceDefinition",
+         samples.example.com/v1: this server has no conversion for the kind; register the kind here, or point spec.conversion of the CustomResourceDefinition at the server that has it",
     );
 }
 

@@ -1,6 +1,6 @@
 //! Names, scope, conversion.
 
-use super::with_effect;
+use super::changes::with_effect;
 use crate::diff::{Change, ChangeCode, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionNames,

@@ -1,7 +1,7 @@
 //! One version, as it was and as it is.
 
-use super::{schema, schema_of, version_change};
-use crate::diff::{Change, ChangeCode, StoredObjectsEffect};
+use super::changes::{schema_of, version_change};
+use crate::diff::{Change, ChangeCode, StoredObjectsEffect, schema};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinitionVersion, CustomResourceSubresources,
 };

@@ -1,33 +1,12 @@
 //! The fields, entries and items of a place.
 
-use super::{Cursor, SchemaComparison, entries, items, preserves_unknown_fields, property};
+use super::accepts::{accepts_anything, accepts_field};
+use super::comparison::SchemaComparison;
+use super::cursor::{Cursor, entries, items, preserves_unknown_fields, property};
 use crate::diff::{ChangeCode, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::json;
-
-/// Whether an object could have this field.
-pub(super) fn accepts_field(schema: &JSONSchemaProps, name: &str) -> bool {
-    property(schema, name).is_some()
-        || entries(schema).is_some()
-        || preserves_unknown_fields(schema)
-}
-
-/// Whether it takes any value, and keeps all of it.
-fn accepts_anything(schema: &JSONSchemaProps) -> bool {
-    let rest = JSONSchemaProps {
-        description: None,
-        title: None,
-        example: None,
-        external_docs: None,
-        nullable: None,
-        x_kubernetes_preserve_unknown_fields: None,
-        ..schema.clone()
-    };
-    preserves_unknown_fields(schema)
-        && rest == JSONSchemaProps::default()
-        && schema.nullable == Some(true)
-}
 
 /// Whether the default of a field is still valid when the defaults below it are filled in. The API server looks at each
 /// by itself.

@@ -1,40 +1,9 @@
 //! What sort of value stands at a place.
 
-use super::{Cursor, SchemaComparison, is_embedded};
+use super::comparison::SchemaComparison;
+use super::cursor::{Cursor, is_embedded};
 use crate::diff::{ChangeCode, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-
-/// The formats of texts that the API server looks at, without hyphens.
-const STRING_FORMATS: [&str; 28] = [
-    "bsonobjectid",
-    "byte",
-    "cidr",
-    "creditcard",
-    "date",
-    "datetime",
-    "duration",
-    "email",
-    "hexcolor",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "k8slongname",
-    "k8sshortname",
-    "mac",
-    "password",
-    "rgbcolor",
-    "ssn",
-    "uri",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-    "int32",
-    "int64",
-];
 
 /// The sort of value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -131,28 +100,4 @@ impl SchemaComparison<'_> {
         self.report(&at.path, ChangeCode::TypeChanged, effect, stored, what);
         false
     }
-}
-
-/// What it does that the format is another one.
-pub(super) fn format_effect(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Effect {
-    match (validated_format(old), validated_format(new)) {
-        (before, after) if before == after => Effect::Same,
-        (_, None) => Effect::Wider,
-        (None, Some(_)) => Effect::Narrower,
-        (Some(before), Some(after)) if before == "int32" && after == "int64" => Effect::Wider,
-        (Some(_), Some(_)) => Effect::Unclear,
-    }
-}
-
-/// The format, if the API server looks at it for this type.
-fn validated_format(schema: &JSONSchemaProps) -> Option<String> {
-    let format = schema.format.as_deref()?.replace('-', "");
-    let is_seen = match schema.type_.as_deref() {
-        Some("integer") => matches!(format.as_str(), "int32" | "int64"),
-        Some("number") => matches!(format.as_str(), "float" | "double"),
-        Some("string") => STRING_FORMATS.contains(&format.as_str()) && !format.starts_with("int"),
-        None | Some("") => STRING_FORMATS.contains(&format.as_str()),
-        Some(_) => false,
-    };
-    is_seen.then_some(format)
 }

@@ -1,6 +1,7 @@
 //! What git knows of a path. Its arguments are passed as they are, by no shell.
 
-use super::{Error, Text, is_manifest_file};
+use super::error::Error;
+use super::text::{Text, is_manifest_file};
 use std::path::Path;
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! Patterns and expressions can be compiled, and look back only where what was before is known.
 
-use super::FindingCollector;
+use super::findings::FindingCollector;
 use crate::structural::uses_old_self;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,

@@ -1,6 +1,6 @@
 //! Defaults are valid by the schema of their own place, and hold nothing that it does not know.
 
-use super::FindingCollector;
+use super::findings::FindingCollector;
 use super::properties::OBJECT_META_FIELDS;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -54,7 +54,7 @@ fn check_own_default(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findi
         found.report(field, ErrorKind::Invalid, None, detail);
     }
     for problem in wrong {
-        found.0.push(Finding {
+        found.push(Finding {
             field: at.clone().named(problem.field.text()),
             ..problem
         });

@@ -1,6 +1,6 @@
 //! What is asked of lists and maps that are merged by key, and of what is said about expressions.
 
-use super::FindingCollector;
+use super::findings::FindingCollector;
 use super::properties::OBJECT_META_FIELDS;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,

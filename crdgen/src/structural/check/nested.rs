@@ -1,6 +1,7 @@
 //! What stands under `allOf`, `anyOf`, `oneOf` and `not`: it may only narrow what the structural part says.
 
-use super::{FindingCollector, properties};
+use super::findings::FindingCollector;
+use super::unsupported::check_unsupported;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
@@ -61,7 +62,7 @@ fn check_branch(
     at: &FieldPath,
     found: &mut FindingCollector,
 ) {
-    properties::check_unsupported(branch, at, found);
+    check_unsupported(branch, at, found);
     check_branches(branch, skips_any_of, false, at, found);
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &branch.items {
         check_branch(items, false, &at.clone().field("items"), found);

@@ -113,7 +113,7 @@ fn undecided_removal_is_error() {
     for (words, expected) in [
         (
             ["removal", "CRD", "v2"],
-            "things.example.com has no version v2, only v1alpha1, v1beta1; name one of these",
+            "things.example.com has no version v2, only v1alpha1, v1beta1; give one of these",
         ),
         (
             ["removal", "no/such", "v2"],

@@ -1,6 +1,7 @@
 //! Stored objects move to another version, and back.
 
-use lockkeeper_crdgen::versions::{Conversion, Version, check_removal, combine, migration};
+use lockkeeper_conversion::{check_removal, migration};
+use lockkeeper_crdgen::versions::{Conversion, Version, combine};
 use serde_json::{Value, json};
 
 use super::fixture::{CRD, ConversionFixture, assert_same, definitions, newer, older, resource};

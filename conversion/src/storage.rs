@@ -1,4 +1,4 @@
-//! How stored objects leave a version, and whether it may go.
+//! Migration of stored objects to another version, and the checks before a version is removed.
 
 use k8s_openapi::api::storagemigration::v1::{
     StorageVersionMigration, StorageVersionMigrationSpec,
@@ -6,22 +6,22 @@ use k8s_openapi::api::storagemigration::v1::{
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{GroupResource, ObjectMeta};
 
-/// Why a version may not be taken out of a definition.
+/// A reason why a version cannot be removed from a definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemovalError {
-    /// It is not there.
-    #[error("{definition} has no version {version}, only {}; name one of these", known.join(", "))]
+    /// The definition has no such version.
+    #[error("{definition} has no version {version}, only {}; give one of these", known.join(", "))]
     Unknown {
         /// The definition.
         definition: String,
         /// The version.
         version: String,
-        /// Those that are there.
+        /// The versions of the definition.
         known: Vec<String>,
     },
-    /// Objects are written in it.
+    /// It is the storage version.
     #[error(
-        "{definition} stores {version}; store another version first, and migrate what is stored"
+        "{definition} stores {version}; make another version the storage version and migrate the stored objects first"
     )]
     Stored {
         /// The definition.
@@ -29,10 +29,10 @@ pub enum RemovalError {
         /// The version.
         version: String,
     },
-    /// Objects were written in it, and may still lie there.
+    /// Objects may still be stored in it.
     #[error(
-        "{definition} has {version} in status.storedVersions, so that objects may still be stored in it; migrate them, and \
-         wait until it is gone from there"
+        "{definition} lists {version} in status.storedVersions: objects may still be stored in it; migrate them, and wait \
+         until the list no longer has it"
     )]
     WasStored {
         /// The definition.
@@ -40,17 +40,17 @@ pub enum RemovalError {
         /// The version.
         version: String,
     },
-    /// Nobody has said what is stored: this is no definition from a cluster.
+    /// The stored versions are unknown: the definition does not come from a cluster.
     #[error(
-        "{definition} has no status.storedVersions; take the definition from the cluster (kubectl get -o yaml)"
+        "{definition} has no status.storedVersions; get the definition from the cluster (kubectl get crd NAME -o yaml)"
     )]
     NoStatus {
         /// The definition.
         definition: String,
     },
-    /// People may still ask for it.
+    /// It is still served.
     #[error(
-        "{definition} still serves {version}; stop serving it first, so that who uses it is seen while it can come back"
+        "{definition} still serves {version}; stop serving it first, so that remaining clients show up while it can be restored"
     )]
     Served {
         /// The definition.
@@ -60,8 +60,15 @@ pub enum RemovalError {
     },
 }
 
-/// What has the API server's migration write all stored objects anew, in the version that is stored now. An API server of
-/// 1.37 or later has it, in `storagemigration.k8s.io/v1`.
+/// The name that a definition must have, `plural.group`; its metadata may be unset.
+#[must_use]
+pub fn definition_name(definition: &CustomResourceDefinition) -> String {
+    let spec = &definition.spec;
+    format!("{}.{}", spec.names.plural, spec.group)
+}
+
+/// The `StorageVersionMigration` that makes the API server rewrite all stored objects in the current storage version. It
+/// requires Kubernetes 1.37 (`storagemigration.k8s.io/v1`).
 #[must_use]
 pub fn migration(definition: &CustomResourceDefinition) -> StorageVersionMigration {
     let spec = &definition.spec;
@@ -70,7 +77,7 @@ pub fn migration(definition: &CustomResourceDefinition) -> StorageVersionMigrati
     let (group, resource) = (spec.group.clone(), spec.names.plural.clone());
     StorageVersionMigration {
         metadata: ObjectMeta {
-            // One that is done is never run again: each version to be stored has one of its own.
+            // A finished migration never runs again, so each storage version needs a separate one.
             name: Some(format!("{resource}.{group}-to-{version}")),
             ..ObjectMeta::default()
         },
@@ -82,7 +89,7 @@ pub fn migration(definition: &CustomResourceDefinition) -> StorageVersionMigrati
 }
 
 impl RemovalError {
-    /// What it is, in a word.
+    /// A token for programs, such as `was-stored`.
     #[must_use]
     pub const fn reason(&self) -> &'static str {
         match self {
@@ -94,18 +101,18 @@ impl RemovalError {
         }
     }
 
-    /// Whether it says that the question cannot be answered.
+    /// Whether the definition lacks the data to decide.
     #[must_use]
     pub const fn is_undecided(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::NoStatus { .. })
     }
 }
 
-/// Whether a version may be taken out of a definition, as it is on the cluster.
+/// Checks that a version can be removed from a definition, given as it is in the cluster.
 ///
 /// # Errors
 ///
-/// The first of [`hindrances`]: objects are or may be stored in it, or it is still served.
+/// The first of [`removal_blockers`]: objects are or may be stored in the version, or it is still served.
 pub fn check_removal(
     definition: &CustomResourceDefinition,
     version: &str,
@@ -114,12 +121,12 @@ pub fn check_removal(
     first.map_or(Ok(()), Err)
 }
 
-/// All that stands against taking a version out of a definition, as it is on the cluster, in the order in which it is to be
-/// done away with.
+/// The reasons why a version cannot be removed from a definition, given as it is in the cluster, in the order in which to
+/// resolve them.
 #[must_use]
 pub fn removal_blockers(definition: &CustomResourceDefinition, version: &str) -> Vec<RemovalError> {
     let versions = &definition.spec.versions;
-    let (name, text) = (super::definition_name(definition), version.to_owned());
+    let (name, text) = (definition_name(definition), version.to_owned());
     let Some(found) = versions.iter().find(|it| it.name == version) else {
         return vec![RemovalError::Unknown {
             definition: name,
@@ -130,7 +137,7 @@ pub fn removal_blockers(definition: &CustomResourceDefinition, version: &str) ->
     let status = definition.status.as_ref();
     let stored = status.and_then(|it| it.stored_versions.as_ref());
     let (definition, version) = (name, text);
-    let kept = match stored {
+    let storage = match stored {
         _ if found.storage => Some(RemovalError::Stored {
             definition: definition.clone(),
             version: version.clone(),
@@ -147,5 +154,5 @@ pub fn removal_blockers(definition: &CustomResourceDefinition, version: &str) ->
         definition,
         version,
     });
-    kept.into_iter().chain(served).collect()
+    storage.into_iter().chain(served).collect()
 }

@@ -1,68 +1,72 @@
-//! Whether a conversion loses something, asked of one object. Property tests ask it of random ones.
+//! Checks that converting an object to every other version and back loses nothing.
 
-use super::difference::{Entry, Step, difference, format_path};
-use super::object;
-use super::preserved_fields::PreservedFields;
-use super::{ConvertError, ConvertErrorKind, Converters, Kind};
-use crate::field_path::unescaped;
+use crate::converters::Converters;
+use crate::difference::{Entry, Step, difference, format_path};
+use crate::error::{ConvertError, ConvertErrorKind};
+use crate::kind::Kind;
+use crate::object;
+use crate::preserved_fields::PreservedFields;
+use lockkeeper_api::field_path::unescaped;
 use serde_json::Value;
 
-/// How a conversion is not what it has to be.
+/// A defect of a conversion, found by [`check_round_trip`].
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RoundTripError {
-    /// The object cannot be converted at all.
+    /// The object cannot be converted.
     #[error(transparent)]
     Convert(#[from] ConvertError),
-    /// It is of no version of the kind.
-    #[error("an object of {found} is not of the kind {kind}; give one of its versions")]
+    /// The object has another kind, or an unregistered version.
+    #[error("an object with apiVersion {found} is not a {kind}; give one of its versions")]
     KindMismatch {
-        /// The kind.
+        /// The kind that is checked.
         kind: String,
-        /// What it is of.
+        /// The API version of the object.
         found: String,
     },
-    /// The metadata is not what it was.
-    #[error("metadata.{field} was changed on the way to {to}; a conversion leaves it alone")]
+    /// The conversion changed the metadata.
+    #[error(
+        "metadata.{field} was changed by the conversion to {to}; conversions must not change metadata"
+    )]
     MetadataChanged {
         /// The first field that differs.
         field: String,
-        /// Where it was converted to.
+        /// The target version.
         to: String,
     },
-    /// An object of which a part is left cannot be converted.
+    /// A partial object cannot be converted.
     #[error(
-        "without {field} a {version} cannot be converted ({reason}): make all fields optional in its type, because an API server \
-         has objects converted of which a part is left"
+        "a {version} object without {field} cannot be converted ({reason}): make all fields of its type optional, because the \
+         API server also converts partial objects (server-side apply)"
     )]
     RequiredField {
         /// The version.
         version: String,
-        /// What it cannot do without.
+        /// The required field.
         field: String,
-        /// What it says.
+        /// The error of the conversion without it.
         reason: String,
     },
-    /// Something is lost.
+    /// A field is lost.
     #[error(transparent)]
     LostField(#[from] LostField),
 }
 
-/// What a conversion loses.
+/// A field that a conversion loses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LostField {
-    /// The hub does not take all of a version.
+    /// A field of a version is missing in the hub.
     #[error(
-        "{field} of {version} is not in the hub: carry it over in `into_hub` and `from_hub` of {version}"
+        "{field} of {version} is not in the hub: convert it in `into_hub` and `from_hub` of {version}"
     )]
     NotInHub {
         /// The version.
         version: String,
-        /// Its field.
+        /// The field.
         field: String,
     },
-    /// A version does not show what it does not say it lacks.
+    /// A version drops a hub field that its `LACKS` does not list.
     #[error(
-        "{field} of the hub is lost in {version}, which does not name it in `LACKS`: carry it over, or name it"
+        "{field} of the hub is lost in {version}, which does not list it in `LACKS`: convert it, or list it"
     )]
     Undeclared {
         /// The version.
@@ -70,26 +74,26 @@ pub enum LostField {
         /// The field of the hub.
         field: String,
     },
-    /// The way there and back ends somewhere else.
-    #[error("{field} of {version} is another one after the way to {through} and back")]
+    /// A field has another value after the round trip.
+    #[error("{field} of {version} differs after the round trip through {through}")]
     ChangedInRoundTrip {
         /// The version.
         version: String,
-        /// Its field.
+        /// The field.
         field: String,
-        /// The versions on the way.
+        /// The versions in between.
         through: String,
     },
 }
 
-/// Converts an object to every other version and back, and to every third one in between.
+/// Converts an object to every other version and back, directly and through every third version.
 ///
-/// The object should have been made of the types of its version: what they do not know is kept by itself, and would be
-/// told as a loss of the hub.
+/// Build the object from the type of its version: a field that the type does not define is preserved as is, and would be
+/// reported as missing in the hub.
 ///
 /// # Errors
 ///
-/// When something is lost on one of the ways, or comes to stand in the annotation that the version has a field for.
+/// If a conversion loses a field, or preserves one in an annotation although the version has a field for it.
 pub fn check_round_trip(kind: &Kind, object: &Value) -> Result<(), RoundTripError> {
     let converters = Converters::from_kind(kind);
     let convert = |object: &Value, version: &str| -> Result<Value, RoundTripError> {
@@ -115,8 +119,8 @@ pub fn check_round_trip(kind: &Kind, object: &Value) -> Result<(), RoundTripErro
     Ok(())
 }
 
-/// Whether the object can do without each of its fields. While an API server works out what was taken back by an applier
-/// (server-side apply), it has what is left converted.
+/// Checks that the object converts without each of its fields: for server-side apply, the API server converts the object
+/// without the fields that an applier has dropped.
 fn check_fields_optional(
     converters: &Converters,
     (from, to): (&str, &str),
@@ -124,12 +128,16 @@ fn check_fields_optional(
     there: &Value,
 ) -> Result<(), RoundTripError> {
     let desired = there.get("apiVersion").and_then(Value::as_str);
-    let mut all = Vec::new();
+    let mut pointers = Vec::new();
     let fields = object.as_object().into_iter().flatten();
     for (name, value) in fields.filter(|(name, _)| !object::HEAD_FIELDS.contains(&name.as_str())) {
-        collect_pointers(value, format!("/{}", escape_pointer_token(name)), &mut all);
+        collect_pointers(
+            value,
+            format!("/{}", escape_pointer_token(name)),
+            &mut pointers,
+        );
     }
-    for pointer in all {
+    for pointer in pointers {
         let mut part = object.clone();
         let Some((parent, last)) = pointer.rsplit_once('/') else {
             continue;
@@ -140,7 +148,7 @@ fn check_fields_optional(
         let converted = converters.convert(part, desired.unwrap_or(to));
         if let Err(error) = converted {
             let reason = match error.kind {
-                ConvertErrorKind::Incompatible(fault) => fault.reason,
+                ConvertErrorKind::Incompatible(error) => error.reason,
                 other => other.to_string(),
             };
             let steps = pointer
@@ -157,7 +165,8 @@ fn check_fields_optional(
     Ok(())
 }
 
-/// The places of all fields of objects, from here down; those in lists stay, with the key that an item has.
+/// Collects the JSON pointers of `value` and of all fields of objects below it. Lists are not entered: the keys of their items
+/// are not optional.
 fn collect_pointers(value: &Value, at: String, out: &mut Vec<String>) {
     for (name, below) in value.as_object().into_iter().flatten() {
         collect_pointers(below, format!("{at}/{}", escape_pointer_token(name)), out);
@@ -179,15 +188,15 @@ fn version_of<'a>(kind: &'a Kind, object: &Value) -> Result<&'a str, RoundTripEr
     })
 }
 
-/// Whether what is kept in an object is what its version says it lacks.
+/// Checks that every preserved field is listed in `LACKS` of the object's version.
 fn check_losses_declared(
     kind: &Kind,
     (from, to): (&str, &str),
     object: &Value,
 ) -> Result<(), RoundTripError> {
     let annotations = object.pointer("/metadata/annotations");
-    let kept = PreservedFields::read(annotations.and_then(Value::as_object));
-    if let Some(entry) = kept.own.get(from).and_then(|it| it.first()) {
+    let preserved = PreservedFields::read(annotations.and_then(Value::as_object));
+    if let Some(entry) = preserved.own.get(from).and_then(|it| it.first()) {
         return Err(LostField::NotInHub {
             version: from.to_owned(),
             field: format_path(&entry.at),
@@ -196,7 +205,7 @@ fn check_losses_declared(
     }
     let lacks = kind.spoke(to).map_or(&[][..], |it| it.lacks());
     let is_declared = |entry: &Entry| lacks.iter().any(|it| entry.matches_pattern(it));
-    match kept.hub.iter().find(|it| !is_declared(it)) {
+    match preserved.hub.iter().find(|it| !is_declared(it)) {
         None => Ok(()),
         Some(entry) => Err(LostField::Undeclared {
             version: to.to_owned(),
@@ -207,13 +216,13 @@ fn check_losses_declared(
 }
 
 fn check_metadata_unchanged(before: &Value, after: &Value, to: &str) -> Result<(), RoundTripError> {
-    let of = |object: &Value| {
+    let metadata = |object: &Value| {
         without_preserved_annotations(object)
             .get("metadata")
             .cloned()
             .unwrap_or_default()
     };
-    match difference(&of(before), &of(after), &[]).first() {
+    match difference(&metadata(before), &metadata(after), &[]).first() {
         None => Ok(()),
         Some(entry) => Err(RoundTripError::MetadataChanged {
             field: format_path(&entry.at),
@@ -222,7 +231,7 @@ fn check_metadata_unchanged(before: &Value, after: &Value, to: &str) -> Result<(
     }
 }
 
-/// Whether this is the object again. What its annotation kept may be less by now: what was no longer true is gone.
+/// Checks that the object is unchanged. Its preserved annotations may differ: stale entries are dropped.
 fn check_unchanged(
     kind: &Kind,
     version: &str,
@@ -247,7 +256,7 @@ fn check_unchanged(
     }
 }
 
-/// The object without what is kept in it.
+/// The object without the annotations of conversions.
 fn without_preserved_annotations(object: &Value) -> Value {
     let mut object = object.clone();
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);

@@ -18,7 +18,7 @@ mod rejected;
 mod round_trip;
 mod strategies;
 
-use lockkeeper_api::conversion::{ConversionResult, PRESERVED_ANNOTATION_PREFIX};
+use lockkeeper_conversion::{ConversionResult, PRESERVED_ANNOTATION_PREFIX};
 use reservation::{GROUP, converters};
 use serde_json::Value;
 

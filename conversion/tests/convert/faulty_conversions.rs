@@ -1,6 +1,6 @@
 //! Conversions that lose something, and that this is seen: the test of the tests in `lossless.rs`.
 
-use lockkeeper_api::conversion::{
+use lockkeeper_conversion::{
     Kind, LostField, RoundTripError, Version, VersionError, check_round_trip,
 };
 use proptest::prelude::*;
@@ -105,8 +105,7 @@ fn conversion_requiring_field_is_reported() {
     let told = check_round_trip(&kind, &object("v1beta1", "a", &whole))
         .unwrap_err()
         .to_string();
-    let expected = "without status a v1beta1 cannot be converted (missing field `status`): make all fields optional in its \
-                    type, because an API server has objects converted of which a part is left";
+    let expected = "a v1beta1 object without status cannot be converted (missing field `status`): make all fields of its type optional, because the API server also converts partial objects (server-side apply)";
     assert_eq!(told, expected);
 }
 
@@ -181,11 +180,11 @@ fn conversion_losing_field_is_reported() {
 fn round_trip_error_names_remedy() {
     assert_eq!(
         not_in_hub("spec.a").to_string(),
-        "spec.a of v1beta1 is not in the hub: carry it over in `into_hub` and `from_hub` of v1beta1"
+        "spec.a of v1beta1 is not in the hub: convert it in `into_hub` and `from_hub` of v1beta1"
     );
     assert_eq!(
         undeclared("spec.a").to_string(),
-        "spec.a of the hub is lost in v1beta1, which does not name it in `LACKS`: carry it over, or name it"
+        "spec.a of the hub is lost in v1beta1, which does not list it in `LACKS`: convert it, or list it"
     );
 }
 
@@ -199,6 +198,6 @@ fn round_trip_of_other_kind_is_rejected() {
     .unwrap_err();
     assert_eq!(
         told.to_string(),
-        "an object of v1 is not of the kind Reservation.samples.example.com; give one of its versions"
+        "an object with apiVersion v1 is not a Reservation.samples.example.com; give one of its versions"
     );
 }

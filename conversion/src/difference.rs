@@ -1,64 +1,64 @@
-//! What one value has that another lacks, in pieces that can be put back one by one.
+//! The differences between two JSON values, as entries that can be restored one by one.
 
-use crate::field_path::FieldPath;
+use lockkeeper_api::field_path::FieldPath;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// As many pieces are tried by themselves when together they would change too much. The rest is let go.
+/// The number of entries tried one by one after restoring all at once has failed. Further entries are dropped: each attempt
+/// converts the object.
 const RESTORE_ATTEMPTS_MAX: usize = 64;
 
-/// A list whose items are objects with a key.
+/// A list with keyed items (`x-kubernetes-list-type: map`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListKey {
-    /// Where the list stands, as `spec.windows`; `*` is any item or entry.
+    /// The path of the list, such as `spec.windows`; `*` is any item or entry.
     pub list: &'static str,
-    /// The field of an item that is its key; a text.
+    /// The field of an item that is its key; its value is a string.
     pub key: &'static str,
 }
 
-/// A step down to a value.
+/// One element of a path to a value.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
-pub(super) enum Step {
-    /// A field or an entry of a map.
+pub(crate) enum Step {
+    /// A field, or an entry of a map.
     Field(String),
-    /// The item of a list that has this key.
+    /// An item of a list.
     Item {
-        /// The key.
+        /// The key of the item.
         item: String,
     },
 }
 
-/// A piece.
+/// One difference: the value to restore at a path.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub(super) struct Entry {
-    /// Where it stands.
-    pub(super) at: Vec<Step>,
-    /// What it is.
+pub(crate) struct Entry {
+    /// The path.
+    pub(crate) at: Vec<Step>,
     #[serde(flatten)]
-    piece: EntryValue,
+    value: EntryValue,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 enum EntryValue {
-    /// The keys of a list in their order.
+    /// The keys of a list's items, in order.
     Order { order: Vec<String> },
-    /// A value.
+    /// A value that differs.
     Value {
-        /// How many of the steps led to something when it was taken out. Whatever of those is gone since was removed by
-        /// somebody, and this with it; the other steps are made.
+        /// The number of leading path elements that existed in the base. If one of these is missing on restore, it was
+        /// removed since, and the entry is dropped; missing elements after these are created.
         #[serde(rename = "in")]
         inside: usize,
-        /// What stood there without it; nothing if absent.
+        /// The value in the base; `None` if absent.
         #[serde(
             default,
             deserialize_with = "present",
             skip_serializing_if = "Option::is_none"
         )]
         base: Option<Value>,
-        /// What is to stand there; nothing if absent.
+        /// The value to restore; `None` if absent.
         #[serde(
             default,
             deserialize_with = "present",
@@ -68,13 +68,13 @@ enum EntryValue {
     },
 }
 
-/// A null that stands there is something else than nothing.
+/// Distinguishes an explicit null from an absent value.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// What has to be put back into `base` to make it `kept`.
-pub(super) fn difference(base: &Value, kept: &Value, keyed: &[ListKey]) -> Vec<Entry> {
+/// The entries that turn `base` into `kept`.
+pub(crate) fn difference(base: &Value, kept: &Value, keyed: &[ListKey]) -> Vec<Entry> {
     let mut search = DifferenceSearch {
         keyed,
         at: Vec::new(),
@@ -84,9 +84,9 @@ pub(super) fn difference(base: &Value, kept: &Value, keyed: &[ListKey]) -> Vec<E
     search.out
 }
 
-/// Puts back what still fits, as long as `is_same` holds of the value. If all together break it, those that do not are put
-/// back one by one.
-pub(super) fn restore(
+/// Restores the entries that still apply, as long as `is_same` accepts the result. If it rejects the result of all together,
+/// the entries are tried one by one.
+pub(crate) fn restore(
     value: Value,
     entries: &[Entry],
     keyed: &[ListKey],
@@ -125,7 +125,7 @@ impl DifferenceSearch<'_> {
             (Some(Value::Object(base)), Some(Value::Object(kept))) => {
                 self.compare_fields(Some(base), kept, self.at.len());
             }
-            // Not in one piece: what else comes to stand there is no reason to let all of it go.
+            // Descend instead of storing the object whole: a sibling added since must not block the other fields.
             (None, Some(Value::Object(kept))) if !kept.is_empty() && self.is_at_field() => {
                 self.compare_fields(None, kept, inside);
             }
@@ -141,7 +141,7 @@ impl DifferenceSearch<'_> {
         }
     }
 
-    /// Whether this is no item of a list: those come and go whole.
+    /// Whether the current path ends in a field. List items are restored as a whole.
     fn is_at_field(&self) -> bool {
         !matches!(self.at.last(), Some(Step::Item { .. }))
     }
@@ -149,7 +149,7 @@ impl DifferenceSearch<'_> {
     fn push_entry(&mut self, base: Option<&Value>, kept: Option<&Value>, inside: usize) {
         self.out.push(Entry {
             at: self.at.clone(),
-            piece: EntryValue::Value {
+            value: EntryValue::Value {
                 inside,
                 base: base.cloned(),
                 kept: kept.cloned(),
@@ -173,7 +173,7 @@ impl DifferenceSearch<'_> {
         }
     }
 
-    /// Compares item by item, if the items of both have keys. False if they have none.
+    /// Compares two lists item by item. Returns false if the items have no unique keys.
     fn compare_items(&mut self, base: &[Value], kept: &[Value], inside: usize) -> bool {
         let Some(key) = find_list_key(self.keyed, &self.at) else {
             return false;
@@ -183,7 +183,7 @@ impl DifferenceSearch<'_> {
             return false;
         };
         if kept.is_empty() {
-            // Nothing that is put back by its key makes an empty list.
+            // Restoring items by key cannot produce an empty list.
             return false;
         }
         let base: BTreeMap<&str, &Value> = base_keys.iter().copied().zip(base).collect();
@@ -199,15 +199,15 @@ impl DifferenceSearch<'_> {
             let order = kept_keys.iter().map(|&it| it.to_owned()).collect();
             self.out.push(Entry {
                 at: self.at.clone(),
-                piece: EntryValue::Order { order },
+                value: EntryValue::Order { order },
             });
         }
         true
     }
 }
 
-/// A place as people read it: `spec.windows[night].zone`.
-pub(super) fn format_path(at: &[Step]) -> String {
+/// The path in Kubernetes' notation: `spec.windows[night].zone`.
+pub(crate) fn format_path(at: &[Step]) -> String {
     let path = at
         .iter()
         .fold(FieldPath::default(), |path, step| match step {
@@ -217,18 +217,18 @@ pub(super) fn format_path(at: &[Step]) -> String {
     path.text()
 }
 
-/// The key of the items of the list that stands there.
+/// The key field of the list at `at`.
 fn find_list_key(keyed: &[ListKey], at: &[Step]) -> Option<&'static str> {
     let found = keyed.iter().find(|it| matches_path(it.list, at));
     found.map(|it| it.key)
 }
 
-/// Whether a place is the one of a pattern.
+/// Whether a pattern matches the whole path.
 fn matches_path(pattern: &str, at: &[Step]) -> bool {
     pattern.split('.').count() == at.len() && matches_prefix(pattern, at)
 }
 
-/// Whether a place is the one of a pattern, or below it.
+/// Whether a pattern matches the path or one of its ancestors.
 fn matches_prefix(pattern: &str, at: &[Step]) -> bool {
     let mut steps = at.iter();
     pattern.split('.').all(|name| match (name, steps.next()) {
@@ -238,30 +238,31 @@ fn matches_prefix(pattern: &str, at: &[Step]) -> bool {
     })
 }
 
-/// The keys of all items, if each has one of its own.
+/// The keys of all items, if each has a unique one.
 fn unique_keys<'a>(items: &'a [Value], key: &str) -> Option<Vec<&'a str>> {
     let all: Option<Vec<&str>> = items.iter().map(|it| it.get(key)?.as_str()).collect();
     all.filter(|all| all.iter().collect::<BTreeSet<_>>().len() == all.len())
 }
 
 impl Entry {
-    /// Whether it is the order of a list.
-    pub(super) fn is_order(&self) -> bool {
-        matches!(self.piece, EntryValue::Order { .. })
+    /// Whether this is the order of a list.
+    pub(crate) fn is_order(&self) -> bool {
+        matches!(self.value, EntryValue::Order { .. })
     }
 
-    /// Whether a pattern names it: the place or one above it, or for the order of a list `spec.windows[]`.
-    pub(super) fn matches_pattern(&self, pattern: &str) -> bool {
-        match (&self.piece, pattern.strip_suffix("[]")) {
+    /// Whether a pattern of [`Version::LACKS`](crate::Version::LACKS) covers this entry: it matches the path or an ancestor,
+    /// or, as `spec.windows[]`, the order of a list.
+    pub(crate) fn matches_pattern(&self, pattern: &str) -> bool {
+        match (&self.value, pattern.strip_suffix("[]")) {
             (EntryValue::Order { .. }, Some(list)) => matches_path(list, &self.at),
             (_, None) => matches_prefix(pattern, &self.at),
             (EntryValue::Value { .. }, Some(_)) => false,
         }
     }
 
-    /// Puts this back, if what stands there is what stood there when it was taken out. False if it is not.
+    /// Restores this entry if the current value is the one in the base. Returns false otherwise.
     fn restore(&self, value: &mut Value, keyed: &[ListKey]) -> bool {
-        match &self.piece {
+        match &self.value {
             EntryValue::Order { order } => self.restore_order(value, order, keyed),
             EntryValue::Value { inside, base, kept } => {
                 let Some((last, above)) = self.at.split_last() else {
@@ -313,25 +314,25 @@ impl Entry {
         let (Some(items), Some(key)) = (list.as_array_mut(), find_list_key(keyed, &self.at)) else {
             return false;
         };
-        let places: BTreeMap<&str, usize> =
+        let positions: BTreeMap<&str, usize> =
             order.iter().map(String::as_str).zip(0_usize..).collect();
-        // Who came since stands at the end, as it came.
+        // Items added since go to the end; the sort is stable, so they stay in their order.
         items.sort_by_key(|it| {
             let key = it.get(key).and_then(Value::as_str);
-            let place = key.and_then(|it| places.get(it));
-            place.copied().unwrap_or(usize::MAX)
+            let position = key.and_then(|it| positions.get(it));
+            position.copied().unwrap_or(usize::MAX)
         });
         true
     }
 }
 
-/// Where the item with a key stands.
+/// The position of the item with this key.
 fn item_position(items: &[Value], key: &str, item: &str) -> Option<usize> {
     let is_it = |it: &Value| it.get(key).and_then(Value::as_str) == Some(item);
     items.iter().position(is_it)
 }
 
-/// One step down. If nothing stands there it is made, so that `make` can follow; without `make` it is not.
+/// Descends one path element. If a field is missing and `make`, the next element, is given, creates a container for it.
 fn descend<'a>(
     parent: &'a mut Value,
     step: &Step,
@@ -358,7 +359,7 @@ fn descend<'a>(
     }
 }
 
-/// Puts a value there, or takes away what is.
+/// Sets the value at a path element, or removes it if `kept` is `None`.
 fn set_value(parent: &mut Value, step: &Step, key: Option<&str>, kept: Option<Value>) -> bool {
     match (parent, step) {
         (Value::Object(fields), Step::Field(name)) => {

@@ -1,26 +1,26 @@
-//! An object in its parts: what a conversion may touch, and what it may not.
+//! Splits an object into the parts that a conversion may change and those that it may not.
 
-use super::error::{ConvertError, ConvertErrorKind, ObjectIdentity, VersionError};
-use super::preserved_fields::is_preserved_annotation;
-use crate::field_path::FieldPath;
+use crate::error::{ConvertError, ConvertErrorKind, ObjectIdentity, VersionError};
+use crate::preserved_fields::is_preserved_annotation;
+use lockkeeper_api::field_path::FieldPath;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// An object in its parts.
-pub(super) struct ObjectParts {
-    pub(super) api_version: String,
-    pub(super) kind: String,
+/// An object, split into its parts.
+pub(crate) struct ObjectParts {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
     metadata: Map<String, Value>,
-    /// All the rest.
-    pub(super) payload: Value,
+    /// All other fields.
+    pub(crate) payload: Value,
 }
 
 impl ObjectParts {
-    /// Takes an object apart that is to have another version.
-    pub(super) fn from_object(object: Value, desired: &str) -> Result<Self, ConvertError> {
-        let named = object_identity(&object);
+    /// Splits an object that is to be converted to `desired`.
+    pub(crate) fn from_object(object: Value, desired: &str) -> Result<Self, ConvertError> {
+        let identity = object_identity(&object);
         let malformed = |field: FieldPath, reason: &str| ConvertError {
-            object: Box::new(named.clone()),
+            object: Box::new(identity.clone()),
             desired: desired.to_owned(),
             kind: ConvertErrorKind::Malformed(VersionError::new(field, reason)),
         };
@@ -29,7 +29,7 @@ impl ObjectParts {
         };
         let mut text = |key: &'static str| match fields.remove(key) {
             Some(Value::String(text)) if !text.is_empty() => Ok(text),
-            _ => Err(malformed(FieldPath::new(key), "must be a text")),
+            _ => Err(malformed(FieldPath::new(key), "must be a string")),
         };
         let (api_version, kind) = (text("apiVersion")?, text("kind")?);
         let Some(Value::Object(metadata)) = fields.remove("metadata") else {
@@ -52,8 +52,8 @@ impl ObjectParts {
         })
     }
 
-    /// The error about this object.
-    pub(super) fn error(&self, desired: &str, why: ConvertErrorKind) -> ConvertError {
+    /// An error about this object.
+    pub(crate) fn error(&self, desired: &str, kind: ConvertErrorKind) -> ConvertError {
         let text = |key| self.metadata.get(key).and_then(Value::as_str);
         ConvertError {
             object: Box::new(ObjectIdentity {
@@ -63,37 +63,36 @@ impl ObjectParts {
                 name: text("name").unwrap_or_default().to_owned(),
             }),
             desired: desired.to_owned(),
-            kind: why,
+            kind,
         }
     }
 
-    /// Its annotations.
-    pub(super) fn annotations(&self) -> Option<&Map<String, Value>> {
+    pub(crate) fn annotations(&self) -> Option<&Map<String, Value>> {
         self.metadata.get(ANNOTATIONS)?.as_object()
     }
 
-    /// The object as it was.
-    pub(super) fn into_object(self) -> Value {
+    /// Reassembles the unchanged object.
+    pub(crate) fn into_object(self) -> Value {
         let api_version = self.api_version.clone();
         let payload = self.payload.clone();
         self.assemble(&api_version, payload)
     }
 
-    /// The object in another version, with these annotations in the place of those that kept something before.
-    pub(super) fn with_payload(
+    /// The object in another version; `preserved` replaces the annotations of earlier conversions.
+    pub(crate) fn with_payload(
         mut self,
         api_version: &str,
         payload: Value,
-        kept: BTreeMap<String, String>,
+        preserved: BTreeMap<String, String>,
     ) -> Value {
         remove_preserved_annotations(&mut self.metadata);
-        if !kept.is_empty() {
+        if !preserved.is_empty() {
             let all = self.metadata.entry(ANNOTATIONS).or_insert(Value::Null);
             if all.is_null() {
                 *all = Map::new().into();
             }
             if let Some(all) = all.as_object_mut() {
-                all.extend(kept.into_iter().map(|(key, text)| (key, text.into())));
+                all.extend(preserved.into_iter().map(|(key, text)| (key, text.into())));
             }
         }
         self.assemble(api_version, payload)
@@ -113,11 +112,11 @@ impl ObjectParts {
 
 const ANNOTATIONS: &str = "annotations";
 
-/// What no version has for itself.
-pub(super) const HEAD_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+/// The fields that all versions share; a conversion never passes them to a [`Version`](crate::Version).
+pub(crate) const HEAD_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes what is kept from metadata.
-pub(super) fn remove_preserved_annotations(metadata: &mut Map<String, Value>) {
+/// Removes the annotations with preserved fields.
+pub(crate) fn remove_preserved_annotations(metadata: &mut Map<String, Value>) {
     let annotations = metadata.get_mut(ANNOTATIONS);
     let Some(all) = annotations.and_then(Value::as_object_mut) else {
         return;
@@ -129,7 +128,7 @@ pub(super) fn remove_preserved_annotations(metadata: &mut Map<String, Value>) {
     }
 }
 
-/// How an object is named that may be none.
+/// The identity of a value that may not be an object.
 fn object_identity(object: &Value) -> ObjectIdentity {
     let text = |pointer: &str| {
         let found = object.pointer(pointer).and_then(Value::as_str);

@@ -1,6 +1,6 @@
 //! What is kept, and when it is put back.
 
-use lockkeeper_api::conversion::{PRESERVED_ANNOTATION_PREFIX, PRESERVED_MAX_BYTES};
+use lockkeeper_conversion::{PRESERVED_ANNOTATION_PREFIX, PRESERVED_MAX_BYTES};
 use serde_json::{Value, json};
 
 use crate::reservation::{GROUP, converters};
@@ -204,11 +204,14 @@ fn unreadable_annotation_is_ignored_and_reported() {
     let mut object = older();
     object["metadata"]["annotations"] = json!({ PRESERVED_ANNOTATION_PREFIX: 5 });
     let told = try_convert(&object, "v1beta1").ignored.unwrap();
-    assert_eq!(told, "kept-in-conversion.lockkeeper.dev/: it is no text");
+    assert_eq!(
+        told,
+        "kept-in-conversion.lockkeeper.dev/: the value is not a string"
+    );
     forge_annotation(&mut object, "", &" ".repeat(PRESERVED_MAX_BYTES + 1));
     let told = try_convert(&object, "v1beta1").ignored.unwrap();
     let expected = format!(
-        "{PRESERVED_ANNOTATION_PREFIX}: all together are larger than {PRESERVED_MAX_BYTES} bytes"
+        "{PRESERVED_ANNOTATION_PREFIX}: the annotations exceed {PRESERVED_MAX_BYTES} bytes in total"
     );
     assert_eq!(told, expected);
 }
@@ -297,8 +300,7 @@ fn preserved_fields_over_limit_are_rejected() {
     let told = convert(&object).unwrap_err().to_string();
     let expected = format!(
         "Reservation \"team/night\" cannot be converted from {GROUP}/v1alpha1 to {desired}: metadata.annotations: \
-         131073 bytes would have to be kept that the other version has no field for, and 131072 are the most; read it \
-         in the version that has them, and make them smaller there"
+         fields that the other version lacks need 131073 bytes, more than the maximum of 131072; read the object in the version that has these fields, and make them smaller there"
     );
     assert_eq!(told, expected);
 }

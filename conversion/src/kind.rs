@@ -1,8 +1,8 @@
 //! A kind and its versions.
 
-use super::difference::ListKey;
-use super::error::{RegistryError, VersionError};
-use crate::field_path::FieldPath;
+use crate::difference::ListKey;
+use crate::error::{RegistryError, VersionError};
+use lockkeeper_api::field_path::FieldPath;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -10,45 +10,47 @@ use serde_path_to_error::{Path, Segment};
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 
-/// What holds all that any version of a kind can say: the fields beside `apiVersion`, `kind` and `metadata`.
+/// A type with every field of every version of a kind, beside `apiVersion`, `kind` and `metadata`.
 ///
-/// It is never stored or shown, so it may change with any release, as long as what was kept of it in annotations is still
-/// found at its place.
+/// It is neither stored nor served, so it may change in any release, as long as the paths of fields that are preserved in
+/// annotations stay valid.
 pub trait Hub: Serialize + DeserializeOwned {
-    /// Lists whose items have a key. What a version lacks of an item is put back by its key; other lists are taken whole.
+    /// Lists with keyed items. Fields of their items are preserved and restored item by item; other lists are restored as a
+    /// whole.
     const LIST_KEYS: &'static [ListKey] = &[];
 }
 
 /// One version of a kind: the fields beside `apiVersion`, `kind` and `metadata`.
 ///
-/// Going to the hub must keep all; coming from it may lose what the version has no field for. Neither may refuse what the
-/// schema of the version lets in, or the object can no longer be read.
+/// `into_hub` must keep every field; `from_hub` may drop fields that the version lacks. Neither may reject an object that the
+/// schema of the version accepts: such an object could no longer be read.
 pub trait Version: Serialize + DeserializeOwned {
-    /// What all versions of the kind are converted by.
+    /// The hub that all versions of the kind share.
     type Hub: Hub;
 
-    /// Its name, such as `v1beta1`.
+    /// The name, such as `v1beta1`.
     const NAME: &'static str;
 
-    /// What of the hub the version cannot say, wholly or in full, as `spec.windows.*.zone`; `*` is any item or entry, and
-    /// `spec.windows[]` the order of a list. It changes nothing in a conversion: [`super::check`] holds the conversion to it.
+    /// Hub fields that the version cannot represent, or not exactly, such as `spec.windows.*.zone`; `*` is any item or entry,
+    /// and `spec.windows[]` is the order of a list. Conversions do not read it: [`check_round_trip`](crate::check_round_trip)
+    /// reports losses that are not declared here.
     const LACKS: &'static [&'static str];
 
-    /// As [`Hub::KEYED`], for the fields of this version.
+    /// Lists with keyed items among the fields of this version; see [`Hub::LIST_KEYS`].
     const LIST_KEYS: &'static [ListKey] = &[];
 
-    /// The same as the hub has it.
+    /// Converts to the hub.
     ///
     /// # Errors
     ///
-    /// When a value means nothing; the field is one of this version.
+    /// If a value is invalid; the error names a field of this version.
     fn into_hub(self) -> Result<Self::Hub, VersionError>;
 
-    /// What this version can say of it.
+    /// Converts from the hub, dropping fields that this version lacks.
     ///
     /// # Errors
     ///
-    /// When this version cannot say it, not even with less; the field is one of the hub.
+    /// If this version cannot represent the value even with dropped fields; the error names a field of the hub.
     fn from_hub(hub: Self::Hub) -> Result<Self, VersionError>;
 }
 
@@ -61,7 +63,7 @@ pub struct Kind {
     spokes: Vec<Spoke>,
 }
 
-/// A kind whose versions are being told; all of them have the same hub.
+/// Collects the versions of a kind; all have the same hub.
 #[derive(Clone, Debug)]
 pub struct KindBuilder<H> {
     kind: Kind,
@@ -69,7 +71,7 @@ pub struct KindBuilder<H> {
 }
 
 impl Kind {
-    /// A kind of this group and name, as `Reservation` of `example.com`.
+    /// Starts a kind with this group and name, such as `Reservation` of `example.com`.
     #[must_use]
     pub fn builder<H: Hub>(group: impl Into<String>, name: impl Into<String>) -> KindBuilder<H> {
         KindBuilder {
@@ -83,34 +85,34 @@ impl Kind {
         }
     }
 
-    /// Its group.
+    /// The API group.
     #[must_use]
     pub fn group(&self) -> &str {
         &self.group
     }
 
-    /// Its name, such as `Reservation`.
+    /// The name, such as `Reservation`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The names of its versions.
+    /// The names of the versions, in the order in which they were added.
     pub fn version_names(&self) -> impl Iterator<Item = &str> {
         self.spokes.iter().map(Spoke::name)
     }
 
-    pub(super) fn list_keys(&self) -> &'static [ListKey] {
+    pub(crate) fn list_keys(&self) -> &'static [ListKey] {
         self.list_keys
     }
 
-    pub(super) fn spoke(&self, version: &str) -> Option<&Spoke> {
+    pub(crate) fn spoke(&self, version: &str) -> Option<&Spoke> {
         self.spokes.iter().find(|it| it.name == version)
     }
 }
 
 impl<H: Hub> KindBuilder<H> {
-    /// Adds a version.
+    /// Adds the version `V`.
     #[must_use]
     pub fn version<V: Version<Hub = H>>(mut self) -> Self {
         self.kind.spokes.push(Spoke {
@@ -123,20 +125,20 @@ impl<H: Hub> KindBuilder<H> {
         self
     }
 
-    /// The kind with the versions that were added.
+    /// Builds the kind.
     ///
     /// # Errors
     ///
-    /// When a version is there twice, or there are fewer than two.
+    /// If two versions have the same name, or if there are fewer than two.
     pub fn build(self) -> Result<Kind, RegistryError> {
         let kind = self.kind;
         let (group, name) = (kind.group.clone(), kind.name.clone());
         let mut seen = BTreeSet::new();
-        if let Some(twice) = kind.spokes.iter().find(|it| !seen.insert(it.name)) {
+        if let Some(duplicate) = kind.spokes.iter().find(|it| !seen.insert(it.name)) {
             return Err(RegistryError::DuplicateVersion {
                 group,
                 kind: name,
-                version: twice.name.to_owned(),
+                version: duplicate.name.to_owned(),
             });
         }
         if kind.spokes.len() < 2 {
@@ -146,9 +148,9 @@ impl<H: Hub> KindBuilder<H> {
     }
 }
 
-/// A version without its type.
+/// A type-erased version.
 #[derive(Clone, Debug)]
-pub(super) struct Spoke {
+pub(crate) struct Spoke {
     name: &'static str,
     lacks: &'static [&'static str],
     list_keys: &'static [ListKey],
@@ -157,25 +159,25 @@ pub(super) struct Spoke {
 }
 
 impl Spoke {
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.name
     }
 
-    pub(super) fn lacks(&self) -> &'static [&'static str] {
+    pub(crate) fn lacks(&self) -> &'static [&'static str] {
         self.lacks
     }
 
-    pub(super) fn list_keys(&self) -> &'static [ListKey] {
+    pub(crate) fn list_keys(&self) -> &'static [ListKey] {
         self.list_keys
     }
 
-    /// The hub's fields of these.
-    pub(super) fn to_hub(&self, payload: &Value) -> Result<Value, VersionError> {
+    /// Converts the fields of an object of this version to the hub.
+    pub(crate) fn to_hub(&self, payload: &Value) -> Result<Value, VersionError> {
         (self.to_hub)(payload)
     }
 
-    /// This version's fields of the hub's.
-    pub(super) fn version_from_hub(&self, hub: &Value) -> Result<Value, VersionError> {
+    /// Converts the hub's fields to this version.
+    pub(crate) fn version_from_hub(&self, hub: &Value) -> Result<Value, VersionError> {
         (self.from_hub)(hub)
     }
 }
@@ -203,7 +205,7 @@ fn field_path(path: &Path) -> FieldPath {
     path.iter().fold(at, |at, segment| match segment {
         Segment::Seq { index } => at.index(*index),
         Segment::Map { key } => at.named(key.as_str()),
-        // What stands in a variant is written without it; and past what is unknown there is nothing to name.
+        // Kubernetes' field paths do not name enum variants, and an unknown segment has no name.
         Segment::Enum { .. } | Segment::Unknown => at,
     })
 }

@@ -63,7 +63,7 @@ fn check(base: Value, kept: &Value, now: Value, expected: &Value) {
 #[test]
 fn restore_keeps_later_changes_and_removals() {
     let kept = json!({"a": {"x": 1, "y": 2}, "b": 3});
-    // Beside what is put back something came to stand, where there was nothing.
+    // A sibling of the restored fields was added where nothing was before.
     check(
         json!({"b": 3}),
         &kept,
@@ -76,7 +76,7 @@ fn restore_keeps_later_changes_and_removals() {
         json!({"a": {"x": 9}}),
         &json!({"a": {"x": 9, "y": 2}}),
     );
-    // What it stood in was there, and is gone.
+    // The parent existed in the base and was removed since.
     check(
         json!({"a": {"x": 1}, "b": 3}),
         &kept,
@@ -89,7 +89,7 @@ fn restore_keeps_later_changes_and_removals() {
         json!({"a": [], "b": 4}),
         &json!({"a": [], "b": 3}),
     );
-    // A null is something, and so is an empty object.
+    // An explicit null and an empty object are values, not absent.
     check(
         json!({}),
         &json!({"a": null, "b": {}}),
@@ -112,7 +112,7 @@ fn restore_matches_items_by_key() {
     };
     let kept = json!({"items": [item("c", Some("z")), item("a", None), item("b", Some("y"))]});
     let base = json!({"items": [item("a", None), item("c", None)]});
-    // One is removed, one is changed, one comes; one that could not be shown is there again.
+    // Item a was removed, c changed and d added; b, absent from the base, is restored.
     check(
         base.clone(),
         &kept,
@@ -125,10 +125,15 @@ fn restore_matches_items_by_key() {
         json!({"items": [item("b", None)]}),
         &json!({"items": [item("c", Some("z")), item("a", None), item("b", None)]}),
     );
-    // Where keys stand twice, the list is taken whole.
-    let twice = json!({"items": [item("a", None), item("a", Some("z"))]});
-    check(base.clone(), &twice, base.clone(), &twice);
-    check(base, &twice, json!({"items": []}), &json!({"items": []}));
+    // A list with duplicate keys is restored as a whole.
+    let duplicates = json!({"items": [item("a", None), item("a", Some("z"))]});
+    check(base.clone(), &duplicates, base.clone(), &duplicates);
+    check(
+        base,
+        &duplicates,
+        json!({"items": []}),
+        &json!({"items": []}),
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is not converted, and what is said of it.
 
-use lockkeeper_api::conversion::{Converters, Kind};
+use lockkeeper_conversion::{Converters, Kind};
 use serde_json::{Value, json};
 
 use crate::reservation::{self, GROUP, KIND, Reservation, V1, V1Alpha1, V1Beta1, converters};
@@ -31,12 +31,12 @@ fn convert_error_names_object_field_and_remedy() {
         &of("v2"),
         &cannot(
             &of("v2"),
-            "version \"v2\" is not known here, only v1alpha1, v1beta1, v1; upgrade this server",
+            "unknown version \"v2\", known are v1alpha1, v1beta1, v1; upgrade this server",
         ),
     );
-    let other = "an object stays in its group; ask for a version of that";
+    let other = "a conversion cannot change the group; request a version of the same group";
     check(&good, "example.com/v1", &cannot("example.com/v1", other));
-    let no_group = "\"v1\" is no group and version, such as example.com/v1";
+    let no_group = "\"v1\" is not a group and version, such as example.com/v1";
     check(&good, "v1", &cannot("v1", no_group));
     let mut unknown = good.clone();
     unknown["kind"] = "Thing".into();
@@ -44,8 +44,7 @@ fn convert_error_names_object_field_and_remedy() {
         &unknown,
         &of("v1beta1"),
         &format!(
-            "Thing \"a\" cannot be converted from {GROUP}/v1 to {GROUP}/v1beta1: no conversion of this kind is known \
-             here; ask a server that has it, or name that one in spec.conversion of the CustomResourceDefinition"
+            "Thing \"a\" cannot be converted from {GROUP}/v1 to {GROUP}/v1beta1: this server has no conversion for the kind; register the kind here, or point spec.conversion of the CustomResourceDefinition at the server that has it"
         ),
     );
     let mut old = good.clone();
@@ -54,8 +53,7 @@ fn convert_error_names_object_field_and_remedy() {
         &old,
         &of("v1"),
         &format!(
-            "Reservation \"a\" cannot be converted from {GROUP}/v0 to {GROUP}/v1: version \"v0\" is not known here, only \
-             v1alpha1, v1beta1, v1; upgrade this server"
+            "Reservation \"a\" cannot be converted from {GROUP}/v0 to {GROUP}/v1: unknown version \"v0\", known are v1alpha1, v1beta1, v1; upgrade this server"
         ),
     );
 }
@@ -94,15 +92,15 @@ fn malformed_object_is_rejected() {
         ),
         (
             json!({}),
-            "object \"\" cannot be converted from no apiVersion to VERSION: apiVersion: must be a text",
+            "object \"\" cannot be converted from no apiVersion to VERSION: apiVersion: must be a string",
         ),
         (
             json!({"apiVersion": 5}),
-            "object \"\" cannot be converted from no apiVersion to VERSION: apiVersion: must be a text",
+            "object \"\" cannot be converted from no apiVersion to VERSION: apiVersion: must be a string",
         ),
         (
             json!({"apiVersion": "a/b"}),
-            "object \"\" cannot be converted from a/b to VERSION: kind: must be a text",
+            "object \"\" cannot be converted from a/b to VERSION: kind: must be a string",
         ),
         (
             json!({"apiVersion": "a/b", "kind": "K"}),
@@ -114,7 +112,7 @@ fn malformed_object_is_rejected() {
         ),
         (
             json!({"apiVersion": "v1", "kind": "K", "metadata": {}}),
-            "K \"\" cannot be converted from v1 to VERSION: \"v1\" is no group and version, such as example.com/v1",
+            "K \"\" cannot be converted from v1 to VERSION: \"v1\" is not a group and version, such as example.com/v1",
         ),
     ] {
         check(&object, &to, &expected.replace("VERSION", &to));

@@ -1,6 +1,6 @@
 //! Nothing is lost on any way, whatever the object, and whoever changes it in between.
 
-use lockkeeper_api::conversion::check_round_trip;
+use lockkeeper_conversion::check_round_trip;
 use proptest::prelude::*;
 use serde_json::Value;
 

@@ -1,0 +1,84 @@
+//! What a schema node accepts.
+
+use super::cursor::{entries, preserves_unknown_fields, property};
+use crate::diff::Effect;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+
+/// The formats of texts that the API server looks at, without hyphens.
+const STRING_FORMATS: [&str; 28] = [
+    "bsonobjectid",
+    "byte",
+    "cidr",
+    "creditcard",
+    "date",
+    "datetime",
+    "duration",
+    "email",
+    "hexcolor",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "k8slongname",
+    "k8sshortname",
+    "mac",
+    "password",
+    "rgbcolor",
+    "ssn",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "int32",
+    "int64",
+];
+
+/// Whether an object of this schema can have the field.
+pub(super) fn accepts_field(schema: &JSONSchemaProps, name: &str) -> bool {
+    property(schema, name).is_some()
+        || entries(schema).is_some()
+        || preserves_unknown_fields(schema)
+}
+
+/// Whether the node accepts any value and prunes nothing.
+pub(super) fn accepts_anything(schema: &JSONSchemaProps) -> bool {
+    let rest = JSONSchemaProps {
+        description: None,
+        title: None,
+        example: None,
+        external_docs: None,
+        nullable: None,
+        x_kubernetes_preserve_unknown_fields: None,
+        ..schema.clone()
+    };
+    preserves_unknown_fields(schema)
+        && rest == JSONSchemaProps::default()
+        && schema.nullable == Some(true)
+}
+
+/// The effect of a changed format.
+pub(super) fn format_effect(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Effect {
+    match (validated_format(old), validated_format(new)) {
+        (before, after) if before == after => Effect::Same,
+        (_, None) => Effect::Wider,
+        (None, Some(_)) => Effect::Narrower,
+        (Some(before), Some(after)) if before == "int32" && after == "int64" => Effect::Wider,
+        (Some(_), Some(_)) => Effect::Unclear,
+    }
+}
+
+/// The format, if the API server validates it for this type.
+fn validated_format(schema: &JSONSchemaProps) -> Option<String> {
+    let format = schema.format.as_deref()?.replace('-', "");
+    let is_validated = match schema.type_.as_deref() {
+        Some("integer") => matches!(format.as_str(), "int32" | "int64"),
+        Some("number") => matches!(format.as_str(), "float" | "double"),
+        Some("string") => STRING_FORMATS.contains(&format.as_str()) && !format.starts_with("int"),
+        None | Some("") => STRING_FORMATS.contains(&format.as_str()),
+        Some(_) => false,
+    };
+    is_validated.then_some(format)
+}

@@ -1,0 +1,71 @@
+//! The position of a schema comparison, and accessors of schema nodes.
+
+use crate::diff::{SchemaPath, StoredObjectsEffect, junctors};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+
+/// Where a walk is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cursor {
+    pub(super) path: SchemaPath,
+    /// The outermost list above whose items cannot be told from each other: all of it counts as changed when one is.
+    pub(super) list: Option<SchemaPath>,
+    /// Whether something above speaks of all that is below.
+    pub(super) has_outer_constraint: bool,
+}
+
+impl Cursor {
+    pub(super) fn child(&self, path: SchemaPath, parent: &JSONSchemaProps) -> Self {
+        Self {
+            path,
+            list: self.list.clone(),
+            has_outer_constraint: self.has_outer_constraint || constrains_children(parent),
+        }
+    }
+
+    /// What has to stay as it is for a stored object to pass.
+    pub(super) fn stored_until(&self) -> StoredObjectsEffect {
+        StoredObjectsEffect::Until(self.list.clone().unwrap_or_else(|| self.path.clone()))
+    }
+}
+
+/// Whether a place says something of values below it that a new one there may not meet.
+pub(super) fn constrains_children(schema: &JSONSchemaProps) -> bool {
+    let has_rules = schema
+        .x_kubernetes_validations
+        .as_ref()
+        .is_some_and(|it| !it.is_empty());
+    schema.enum_.is_some() || has_rules || junctors::has_any(schema)
+}
+
+/// Whether a whole object stands there.
+pub(super) fn is_embedded(schema: &JSONSchemaProps) -> bool {
+    schema.x_kubernetes_embedded_resource == Some(true)
+}
+
+/// The schema of a field.
+pub(super) fn property<'a>(schema: &'a JSONSchemaProps, name: &str) -> Option<&'a JSONSchemaProps> {
+    schema.properties.as_ref().and_then(|it| it.get(name))
+}
+
+/// The schema of entries of any name.
+pub(super) fn entries(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
+    match &schema.additional_properties {
+        Some(JSONSchemaPropsOrBool::Schema(it)) => Some(it),
+        _ => None,
+    }
+}
+
+/// Whether fields that it does not know are kept, whatever they hold.
+pub(super) fn preserves_unknown_fields(schema: &JSONSchemaProps) -> bool {
+    schema.x_kubernetes_preserve_unknown_fields == Some(true)
+        || schema.additional_properties == Some(JSONSchemaPropsOrBool::Bool(true))
+}
+
+pub(super) fn items(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
+    match &schema.items {
+        Some(JSONSchemaPropsOrArray::Schema(it)) => Some(it),
+        _ => None,
+    }
+}

@@ -1,0 +1,72 @@
+//! Errors of reading definitions and objects.
+
+use std::io;
+
+/// Why something could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or a folder cannot be read.
+    #[error("cannot read {place}: {source}; name a file, a folder, - or a revision of git")]
+    Read {
+        /// The file or the folder.
+        place: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// git does not know the revision or the path.
+    #[error(
+        "git cannot show {place}: {said}; name a file, a folder, -, REVISION:PATH or a revision that has the path of the other side"
+    )]
+    Git {
+        /// What it was asked for.
+        place: String,
+        /// What it said.
+        said: String,
+    },
+    /// Both sides are revisions without a path.
+    #[error(
+        "{revision} needs a path: give it as {revision}:PATH, or the other side as a file or folder"
+    )]
+    NoPath {
+        /// The revision.
+        revision: String,
+    },
+    /// A document is no YAML or JSON.
+    #[error("{place} is neither YAML nor JSON: {reason}")]
+    Syntax {
+        /// The file.
+        place: String,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// A definition cannot be understood.
+    #[error("{place}: the definition {name} cannot be read: {field}: {reason}")]
+    Definition {
+        /// The file.
+        place: String,
+        /// Its name.
+        name: String,
+        /// The field that is wrong.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A definition of a version that no API server has any more.
+    #[error("{place}: the definition {name} is of {version}; write it as apiextensions.k8s.io/v1")]
+    OldDefinition {
+        /// The file.
+        place: String,
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: String,
+    },
+    /// A definition stands in a source twice.
+    #[error("{place}: the definition {name} stands here a second time; leave one of them out")]
+    Twice {
+        /// The file with the second one.
+        place: String,
+        /// Its name.
+        name: String,
+    },
+}

@@ -1,0 +1,15 @@
+//! Texts of manifest files.
+
+use std::path::Path;
+
+/// A text and its origin, for messages.
+pub(super) struct Text {
+    pub(super) place: String,
+    pub(super) text: String,
+}
+
+/// Whether the extension is one of manifest files.
+pub(super) fn is_manifest_file(path: &Path) -> bool {
+    let extension = path.extension().and_then(|it| it.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json"))
+}

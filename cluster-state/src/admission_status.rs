@@ -12,7 +12,7 @@ use lockkeeper_preemption::{
 /// not fit, or the workload is not known. [`super::reservation`] reads the same quota out of it.
 #[must_use]
 pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Option<Admission> {
-    let wanted = state.pod_sets(id);
+    let wanted = state.workload_view(id).pod_sets();
     if assignment.mode != Mode::Fit || assignment.pod_sets.len() != wanted.len() {
         return None;
     }
@@ -42,7 +42,10 @@ pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Opti
         pod_set_assignments.push(out);
     }
     Some(Admission {
-        cluster_queue: state.node_name(state.queue_of(id)?).to_owned(),
+        cluster_queue: state
+            .node_view(state.workload_view(id).queue()?)
+            .name()
+            .to_owned(),
         pod_set_assignments,
     })
 }

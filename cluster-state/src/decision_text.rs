@@ -6,7 +6,9 @@ use lockkeeper_preemption::{Amount, FlavorResource, FlavorVerdict, Possibility, 
 #[must_use]
 pub fn pod_set_names<'a>(state: &'a State, workload: &str) -> Vec<&'a str> {
     let id = state.workload(workload);
-    let pod_sets = id.map(|id| state.pod_sets(id)).unwrap_or_default();
+    let pod_sets = id
+        .map(|id| state.workload_view(id).pod_sets())
+        .unwrap_or_default();
     pod_sets.iter().map(|it| &*it.name).collect()
 }
 

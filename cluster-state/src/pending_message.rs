@@ -2,7 +2,8 @@
 
 use crate::decision_text::{flavor_amount, flavor_verdict_text, pod_set_names};
 use lockkeeper_preemption::{
-    Amount, Decision, Entry, FlavorResource, FlavorVerdict, Headroom, Possibility, State, Step,
+    Amount, DampingView, Decision, Entry, FlavorResource, FlavorVerdict, Headroom, Possibility,
+    State, Step,
 };
 use std::fmt::Write;
 
@@ -81,7 +82,7 @@ fn rejection_text(state: &State, entry: &Entry, verdict: &FlavorVerdict) -> Stri
         available,
     } = verdict
     {
-        let room = state.headroom_for(entry.workload, *of);
+        let room = DampingView::new(state).headroom_for(entry.workload, *of);
         if !room.held.is_empty() {
             return format!(
                 "asks for {}, {} is free{}, and preemption cannot help (WaitingForQuota)",
@@ -102,7 +103,7 @@ fn quota_shortage(state: &State, entry: &Entry) -> String {
     let short = usage.filter(|(of, _)| needs.contains(of));
     let short: Vec<String> = short
         .map(|(of, asked)| {
-            let room = state.headroom_for(entry.workload, *of);
+            let room = DampingView::new(state).headroom_for(entry.workload, *of);
             format!(
                 "asks for {} of flavor {}, {} free{}",
                 flavor_amount(state, *of, *asked),

@@ -1,9 +1,8 @@
-//! The running workloads of each queue, in the order in which they would go.
+//! The admitted workloads of each queue in candidate order.
 //!
-//! A workload that holds quota uses some flavors and resources. Workloads of a queue that use the same
-//! ones are a [`Group`]; each group is kept in candidate order, so that a search takes from the front
-//! and never sorts. What could be freed at most is summed by priority, so that a search in vain ends
-//! before it begins.
+//! An admitted workload uses some flavors and resources. Workloads of a queue that use the same ones are
+//! a [`UsageGroup`]; each group is kept in candidate order, so that a search reads from the front and
+//! never sorts. Usage is summed by priority, so that a search that cannot succeed is skipped.
 
 use crate::amount::Amount;
 use crate::candidate_list::{CandidateKey, CandidateList, UidLookup};
@@ -13,16 +12,16 @@ use crate::quota::Tree;
 use crate::small_amounts::SmallAmounts;
 use std::collections::BTreeMap;
 
-/// A workload that holds quota.
+/// A workload with reserved quota.
 #[derive(Clone, Debug)]
 pub(crate) struct AdmittedWorkload {
     pub(crate) queue: NodeId,
-    /// The group in its queue.
+    /// Its usage group, by index in its queue.
     pub(crate) usage_group: u32,
-    /// What it uses of each flavor and resource of the group.
+    /// Its usage of each flavor and resource of the group.
     pub(crate) amounts: SmallAmounts,
     pub(crate) priority: i32,
-    /// What `LowerOrNewerEqualPriority` compares.
+    /// Compared by `LowerOrNewerEqualPriority`.
     pub(crate) order_time: i64,
     pub(crate) reserved_at_s: i64,
     pub(crate) is_evicted: bool,
@@ -35,24 +34,24 @@ impl AdmittedWorkload {
     }
 }
 
-/// Knows the running workloads by their numbers.
+/// Looks up admitted workloads by id.
 pub(crate) trait AdmittedLookup: UidLookup {
     fn admitted(&self, id: WorkloadId) -> Option<&AdmittedWorkload>;
 }
 
-/// Running workloads of one queue that use the same flavors and resources.
+/// The admitted workloads of one queue that use the same flavors and resources.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UsageGroup {
     /// Sorted.
     pub(crate) flavor_resources: Vec<FlavorResource>,
-    /// The queue's cell of each.
+    /// The cell of the queue for each of them.
     pub(crate) cells: Vec<CellId>,
     pub(crate) evicted: CandidateList,
     pub(crate) not_evicted: CandidateList,
 }
 
 impl UsageGroup {
-    /// Whether its workloads use any of these.
+    /// Returns whether its workloads use any of `of`.
     pub(crate) fn uses_any(&self, of: &[FlavorResource]) -> bool {
         self.flavor_resources.iter().any(|it| of.contains(it))
     }
@@ -77,10 +76,10 @@ static EMPTY_GROUP: UsageGroup = UsageGroup {
     not_evicted: CandidateList::new(),
 };
 
-/// What workloads use, by flavor, resource and priority.
+/// Usage by flavor, resource and priority.
 type UsageByPriority = BTreeMap<(FlavorResource, i32), Amount>;
 
-/// All running workloads.
+/// All admitted workloads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AdmittedIndex {
     /// By queue.
@@ -92,8 +91,7 @@ pub(crate) struct AdmittedIndex {
 }
 
 impl AdmittedIndex {
-    /// Makes room for the nodes of the tree and takes over their cells and roots. To be called when
-    /// the tree has changed.
+    /// Adopts the nodes, cells and roots of a changed tree.
     pub(crate) fn rebuild(&mut self, tree: &Tree) {
         let nodes = tree.nodes().count();
         self.groups.resize_with(nodes, Vec::new);
@@ -115,8 +113,8 @@ impl AdmittedIndex {
         }
     }
 
-    /// The group of a queue's workloads that use exactly what these do, which are sorted; made if there
-    /// is none.
+    /// Returns the group of the queue for exactly the flavors and resources of `usage`, which is sorted; adds
+    /// it if it is missing.
     pub(crate) fn group_for(
         &mut self,
         tree: &Tree,
@@ -149,16 +147,16 @@ impl AdmittedIndex {
         self.groups(queue).get(group).unwrap_or(&EMPTY_GROUP)
     }
 
-    /// The cells and amounts of what a workload uses.
+    /// Returns the usage of a workload as cells and amounts.
     pub(crate) fn usage<'a>(
         &'a self,
-        running: &'a AdmittedWorkload,
+        admitted: &'a AdmittedWorkload,
     ) -> impl Iterator<Item = (CellId, Amount)> + 'a {
-        let cells = &self.group(running.queue, running.usage_group).cells;
+        let cells = &self.group(admitted.queue, admitted.usage_group).cells;
         cells
             .iter()
             .copied()
-            .zip(running.amounts.as_slice().iter().copied())
+            .zip(admitted.amounts.as_slice().iter().copied())
     }
 
     pub(crate) fn insert(
@@ -166,47 +164,47 @@ impl AdmittedIndex {
         tree: &Tree,
         uids: &impl UidLookup,
         id: WorkloadId,
-        running: &AdmittedWorkload,
+        admitted: &AdmittedWorkload,
     ) {
-        self.change_sums(tree, running, Amount::plus);
-        if let Some(group) = self.group_mut(running) {
-            let ranked = group.candidates_mut(running.is_evicted);
-            ranked.insert(running.candidate_key(id, uids), uids);
+        self.change_sums(tree, admitted, Amount::plus);
+        if let Some(group) = self.group_mut(admitted) {
+            let ranked = group.candidates_mut(admitted.is_evicted);
+            ranked.insert(admitted.candidate_key(id, uids), uids);
         }
     }
 
-    /// The uids must be known still.
+    /// The workload must still be in `workloads`, since the candidate order compares uids.
     pub(crate) fn remove(
         &mut self,
         tree: &Tree,
         uids: &impl UidLookup,
         id: WorkloadId,
-        running: &AdmittedWorkload,
+        admitted: &AdmittedWorkload,
     ) {
-        self.change_sums(tree, running, Amount::minus);
-        if let Some(group) = self.group_mut(running) {
-            let ranked = group.candidates_mut(running.is_evicted);
-            ranked.remove(&running.candidate_key(id, uids), uids);
+        self.change_sums(tree, admitted, Amount::minus);
+        if let Some(group) = self.group_mut(admitted) {
+            let ranked = group.candidates_mut(admitted.is_evicted);
+            ranked.remove(&admitted.candidate_key(id, uids), uids);
         }
     }
 
-    /// A running workload is told to go.
+    /// Moves a workload to the evicted ones of its group.
     pub(crate) fn mark_evicted(
         &mut self,
         uids: &impl UidLookup,
         id: WorkloadId,
-        running: &AdmittedWorkload,
+        admitted: &AdmittedWorkload,
     ) {
-        if let Some(group) = self.group_mut(running) {
+        if let Some(group) = self.group_mut(admitted) {
             group
                 .not_evicted
-                .remove(&running.candidate_key(id, uids), uids);
-            group.evicted.insert(running.candidate_key(id, uids), uids);
+                .remove(&admitted.candidate_key(id, uids), uids);
+            group.evicted.insert(admitted.candidate_key(id, uids), uids);
         }
     }
 
-    /// An upper bound of what the workloads of a queue with a priority below `below` use; `None` is
-    /// any priority.
+    /// Returns an upper bound of the usage of the workloads of a queue with a priority below `below`; `None`
+    /// includes every priority.
     pub(crate) fn used_by_queue(
         &self,
         queue: NodeId,
@@ -218,7 +216,7 @@ impl AdmittedIndex {
             .map_or(Amount::ZERO, |used| sum(used, of, below))
     }
 
-    /// The same of all queues below a root.
+    /// Returns the same bound for all queues below a root.
     pub(crate) fn used_by_tree(
         &self,
         root: NodeId,
@@ -230,32 +228,32 @@ impl AdmittedIndex {
             .map_or(Amount::ZERO, |used| sum(used, of, below))
     }
 
-    fn group_mut(&mut self, running: &AdmittedWorkload) -> Option<&mut UsageGroup> {
-        let group = usize::try_from(running.usage_group).unwrap_or(usize::MAX);
-        let groups = self.groups.get_mut(running.queue.index())?;
+    fn group_mut(&mut self, admitted: &AdmittedWorkload) -> Option<&mut UsageGroup> {
+        let group = usize::try_from(admitted.usage_group).unwrap_or(usize::MAX);
+        let groups = self.groups.get_mut(admitted.queue.index())?;
         groups.get_mut(group)
     }
 
     fn change_sums(
         &mut self,
         tree: &Tree,
-        running: &AdmittedWorkload,
+        admitted: &AdmittedWorkload,
         change: impl Fn(Amount, Amount) -> Amount,
     ) {
-        let root = tree.node(running.queue).root;
-        let group = usize::try_from(running.usage_group).unwrap_or(usize::MAX);
-        let groups = self.groups.get(running.queue.index());
+        let root = tree.node(admitted.queue).root;
+        let group = usize::try_from(admitted.usage_group).unwrap_or(usize::MAX);
+        let groups = self.groups.get(admitted.queue.index());
         let Some(group) = groups.and_then(|groups| groups.get(group)) else {
             return;
         };
         for (of, amount) in group
             .flavor_resources
             .iter()
-            .zip(running.amounts.as_slice())
+            .zip(admitted.amounts.as_slice())
         {
-            let key = (*of, running.priority);
+            let key = (*of, admitted.priority);
             for (sums, node) in [
-                (&mut self.used, running.queue),
+                (&mut self.used, admitted.queue),
                 (&mut self.used_below, root),
             ] {
                 if let Some(sums) = sums.get_mut(node.index()) {

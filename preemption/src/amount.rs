@@ -4,38 +4,38 @@ use std::fmt;
 
 /// An amount of one resource: milli for cpu, whole units (bytes, counts) for the rest.
 ///
-/// [`Amount::UNLIMITED`] is larger than every other amount, and stays what it is when something is
-/// added to it or taken away. A sum that does not fit becomes unlimited as usage, and so fits
-/// nowhere; the door (`snapshot`) refuses objects for which that could happen.
+/// [`Amount::UNLIMITED`] is larger than every other amount, and stays unlimited under addition and
+/// subtraction. A sum that overflows becomes unlimited as usage, and so fits nowhere; `cluster-state` rejects
+/// objects for which that could happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(i64);
 
 impl Amount {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// More than any number.
+    /// Larger than any number.
     pub const UNLIMITED: Self = Self(i64::MAX);
 
-    /// An amount in the resource's unit; `i64::MAX` is [`Self::UNLIMITED`].
+    /// Creates an amount in the resource's unit; `i64::MAX` is [`Self::UNLIMITED`].
     #[must_use]
     pub const fn new(amount: i64) -> Self {
         Self(amount)
     }
 
-    /// The number; `i64::MAX` if unlimited.
+    /// Returns the number; `i64::MAX` if unlimited.
     #[must_use]
     pub const fn get(self) -> i64 {
         self.0
     }
 
-    /// True if there is no limit.
+    /// Returns whether the amount is unlimited.
     #[must_use]
     pub const fn is_unlimited(self) -> bool {
         self.0 == i64::MAX
     }
 
-    /// The sum.
+    /// Returns the sum, unlimited on overflow.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         if self.is_unlimited() || other.is_unlimited() {
@@ -44,7 +44,7 @@ impl Amount {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference. It may be negative. Taking the unlimited from a number gives the least one.
+    /// Returns the difference, which may be negative. A number less unlimited is the smallest number.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         if self.is_unlimited() {
@@ -54,14 +54,14 @@ impl Amount {
             return Self(i64::MIN);
         }
         let difference = self.0.saturating_sub(other.0);
-        // A difference of two numbers is a number.
+        // A difference of two numbers is never unlimited.
         if difference == i64::MAX {
             return Self(i64::MAX.saturating_sub(1));
         }
         Self(difference)
     }
 
-    /// This much, or nothing if it is negative.
+    /// Returns the amount, or zero if it is negative.
     #[must_use]
     pub fn or_zero(self) -> Self {
         self.max(Self::ZERO)

@@ -1,28 +1,29 @@
-//! What a workload wants, and what it gets.
+//! Requests of a workload, and the flavors assigned to it.
 
 use crate::amount::Amount;
 use crate::ids::{FlavorId, FlavorResource, ResourceId};
 use crate::trace::Possibility;
 
-/// What a workload wants: one pod set.
+/// One pod set of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodSet {
     /// Its name.
     pub name: Box<str>,
-    /// How many pods.
+    /// The number of pods.
     pub count: i64,
-    /// With how many it makes do; `None` is all.
+    /// The least number of pods that it accepts; `None` is all.
     pub count_min: Option<i64>,
-    /// What all its pods ask for together.
+    /// The requests of all its pods together.
     pub requests: Box<[(ResourceId, Amount)]>,
-    /// Flavors that its pods cannot run on: a taint, the affinity.
+    /// Flavors excluded by taints or node affinity.
     pub ineligible: Box<[FlavorId]>,
-    /// Tells apart pod sets that differ in what is not here, such as their affinity.
+    /// Distinguishes pod sets with different templates that are equal in all other fields, such as their
+    /// affinity.
     pub template_hash: u64,
 }
 
 impl PodSet {
-    /// What so many of its pods ask for, where all ask for `total` together.
+    /// Returns the requests of `count` of its pods, if all of them request `total`.
     #[must_use]
     pub fn scaled_request(&self, total: Amount, count: i64) -> Amount {
         if count == self.count {
@@ -33,14 +34,14 @@ impl PodSet {
     }
 }
 
-/// How a workload can be had, the worst first.
+/// How an assignment becomes possible, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// Not at all.
+    /// Not possible.
     NoFit,
-    /// If others go.
+    /// With preemption.
     Preempt,
-    /// As it is.
+    /// On free quota.
     Fit,
 }
 
@@ -63,11 +64,11 @@ pub struct FlavorAssignment {
     pub resource: ResourceId,
     /// The flavor.
     pub flavor: FlavorId,
-    /// What it takes.
+    /// How it becomes possible.
     pub mode: Mode,
-    /// How far up the tree the quota comes from: 0 is the queue's own.
+    /// The height of the node that lends the quota; 0 is the queue itself.
     pub borrowing_level: u32,
-    /// The position of the last flavor looked at; `None` if it was the last there is.
+    /// The position of the last flavor tried; `None` if none is left.
     pub tried_flavor_index: Option<usize>,
 }
 
@@ -76,29 +77,29 @@ pub struct FlavorAssignment {
 pub struct PodSetAssignment {
     /// The position of the pod set.
     pub pod_set: usize,
-    /// For how many pods.
+    /// The number of pods.
     pub count: i64,
-    /// What it takes.
+    /// How it becomes possible.
     pub mode: Mode,
     /// By resource; empty if it does not fit.
     pub flavors: Vec<FlavorAssignment>,
 }
 
-/// Flavors for a workload.
+/// The flavors of all pod sets of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// What it takes: the worst of the pod sets.
+    /// The worst mode of the pod sets.
     pub mode: Mode,
     /// The highest borrowing level.
     pub borrowing_level: u32,
     /// By pod set; those after one that does not fit are missing.
     pub pod_sets: Vec<PodSetAssignment>,
-    /// What is used of each flavor and resource. Sorted.
+    /// The usage of each flavor and resource. Sorted.
     pub usage: Vec<(FlavorResource, Amount)>,
 }
 
 impl Assignment {
-    /// The flavors and resources that need preemption. Sorted.
+    /// Returns the flavors and resources that need preemption. Sorted.
     #[must_use]
     pub fn needs(&self) -> Vec<FlavorResource> {
         let flavors = self.pod_sets.iter().flat_map(|pod_set| &pod_set.flavors);
@@ -114,7 +115,7 @@ impl Assignment {
         needs
     }
 
-    /// Where the next try would go on, by pod set and resource.
+    /// Returns the last flavor tried, by pod set and resource: the next search continues behind it.
     pub(crate) fn last_tried_flavors(&self) -> Vec<(usize, ResourceId, usize)> {
         let mut tried = Vec::new();
         for pod_set in &self.pod_sets {

@@ -1,28 +1,27 @@
-//! Running workloads in candidate order.
+//! Admitted workloads in candidate order.
 //!
-//! A sorted list in pieces, so that a change moves little and reading on costs nothing: 24 bytes a
-//! workload. The uid, which decides among workloads of one priority and time, is asked for only where its
-//! first bytes, which are kept, are the same.
+//! A sorted list in chunks, so that a change moves few elements and iteration is sequential: 24 bytes
+//! per workload. The uid, which decides among workloads of the same priority and time, is looked up only where
+//! its stored prefix is the same.
 
 use crate::ids::WorkloadId;
 use std::cmp::{Ordering, Reverse};
 use std::iter::{Copied, Flatten};
 use std::slice;
 
-/// The candidate order, as far as numbers tell it: lowest priority first, then the newest, then by uid
-/// (Kueue `CandidatesOrdering`). Those that are being evicted already come before all others; they are
-/// kept apart.
+/// The sort key of the candidate order: lowest priority first, then the newest, then by uid (Kueue
+/// `CandidatesOrdering`). Workloads that are being evicted come before all others and are in a separate list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CandidateKey {
     pub(crate) priority: i32,
     pub(crate) id: WorkloadId,
     /// When the quota was reserved, in seconds.
     pub(crate) newest: Reverse<i64>,
-    /// The first bytes of the uid, in the order of the uids: of two they nearly always decide.
+    /// The first bytes of the uid as a big-endian number; they nearly always decide.
     pub(crate) uid: u64,
 }
 
-/// Knows the uids of workloads.
+/// Looks up the uids of workloads.
 pub(crate) trait UidLookup {
     /// Compared as bytes.
     fn uid(&self, id: WorkloadId) -> &str;
@@ -51,19 +50,19 @@ impl CandidateKey {
     }
 }
 
-/// How long a piece gets: three kilobytes.
+/// The most entries of a chunk: three kilobytes.
 const CHUNK_MAX: usize = 128;
 
-/// How much room the first piece has at first.
+/// The initial capacity of the first chunk.
 const CHUNK_MIN: usize = 8;
 
-/// Workloads in candidate order. No piece is empty.
+/// Workloads in candidate order. No chunk is empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CandidateList {
     chunks: Vec<Vec<CandidateKey>>,
 }
 
-/// The workloads from the front on.
+/// Iterates from the front.
 pub(crate) type CandidateIter<'a> = Copied<Flatten<slice::Iter<'a, Vec<CandidateKey>>>>;
 
 impl CandidateList {
@@ -75,7 +74,7 @@ impl CandidateList {
         self.chunks.is_empty()
     }
 
-    /// Costs a small part of the number.
+    /// Costs a pass over the chunks, not over their entries.
     pub(crate) fn len(&self) -> usize {
         let lengths = self.chunks.iter().map(Vec::len);
         lengths.fold(0, usize::saturating_add)
@@ -85,7 +84,7 @@ impl CandidateList {
         self.chunks.iter().flatten().copied()
     }
 
-    /// Costs a logarithm of what is in it, and the length of a piece.
+    /// Costs the logarithm of the number of entries, plus the length of a chunk.
     pub(crate) fn insert(&mut self, rank: CandidateKey, uids: &impl UidLookup) {
         let at = self.chunk_of(&rank, uids);
         let Some(piece) = self.chunks.get_mut(at) else {
@@ -111,7 +110,7 @@ impl CandidateList {
         self.chunks.insert(at.saturating_add(1), rest);
     }
 
-    /// The same cost.
+    /// Costs as much as an insertion.
     pub(crate) fn remove(&mut self, rank: &CandidateKey, uids: &impl UidLookup) {
         let at = self.chunk_of(rank, uids);
         let Some(piece) = self.chunks.get_mut(at) else {
@@ -126,7 +125,7 @@ impl CandidateList {
         }
     }
 
-    /// Puts a piece that became short to the one after it, if both are short; none stays empty.
+    /// Merges a short chunk with the next one if both are short; removes an empty one.
     fn merge_chunks(&mut self, at: usize) {
         let length = |at: usize| self.chunks.get(at).map_or(CHUNK_MAX, Vec::len);
         let after = at.saturating_add(1);
@@ -140,7 +139,7 @@ impl CandidateList {
         }
     }
 
-    /// The piece in which a workload is or would be: the last one that does not begin after it.
+    /// Returns the chunk of a key: the last one that does not start after it.
     fn chunk_of(&self, rank: &CandidateKey, uids: &impl UidLookup) -> usize {
         let begins_before = |piece: &Vec<CandidateKey>| {
             let first = piece.first();

@@ -1,4 +1,4 @@
-//! Dominant resource shares: how much of its cohort's quota a queue or a cohort has borrowed.
+//! Dominant resource shares: the part of its cohort's quota that a queue or cohort has borrowed.
 //!
 //! Source: Kueue `pkg/cache/scheduler/fair_sharing.go`, KEP-1714. Only siblings are compared, so they
 //! have the same denominators. Decisions use the exact share, never a rounded one.
@@ -11,17 +11,17 @@ use std::cmp::Ordering;
 /// The share of a node, and whether it borrows at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct DominantShare {
-    /// Of the resource with the largest share, per mille of what the parent could lend.
+    /// The largest share of any resource, per mille of the parent's lendable quota.
     ratio: f64,
     /// Its weight in the cohort.
     weight: f64,
-    /// Whether it uses more of any resource than its own. The share may be 0 all the same, if the
-    /// cohort has nothing to lend.
+    /// Whether it uses more of any resource than its own quota. The share may still be 0, if the cohort has
+    /// no lendable quota.
     pub(crate) is_borrowing: bool,
 }
 
 impl DominantShare {
-    /// The share as things are. A node without parent has none and never borrows.
+    /// Computes the share of a node. A node without parent has share 0 and never borrows.
     ///
     /// Costs the number of flavors and resources of the node, times its resources if it borrows.
     pub(crate) fn for_node(view: &View<'_>, id: NodeId) -> Self {
@@ -54,10 +54,10 @@ impl DominantShare {
         share
     }
 
-    /// A node without weight that borrows is above all others.
+    /// Compares shares; a node with weight 0 that borrows is above all others.
     pub(crate) fn cmp(&self, other: &Self) -> Ordering {
-        let is_endless = |share: &Self| share.weight <= 0.0 && share.ratio > 0.0;
-        match (is_endless(self), is_endless(other)) {
+        let is_unbounded = |share: &Self| share.weight <= 0.0 && share.ratio > 0.0;
+        match (is_unbounded(self), is_unbounded(other)) {
             (true, true) => self.ratio.total_cmp(&other.ratio),
             (true, false) => Ordering::Greater,
             (false, true) => Ordering::Less,
@@ -65,7 +65,7 @@ impl DominantShare {
         }
     }
 
-    /// As a whole number, rounded up.
+    /// Returns the share as an integer, rounded up.
     #[allow(
         clippy::cast_possible_truncation,
         reason = "a share that is too large for an i64 is the largest there is"

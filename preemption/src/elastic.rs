@@ -9,44 +9,12 @@
 //! against the min of the flavors in their order, as far as non-preemptible use leaves some.
 
 use crate::amount::Amount;
-use crate::assignment::PodSet;
-use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
-use crate::job::{ElasticDefaults, Preemptibility};
+use crate::ids::{FlavorResource, NodeId};
+use crate::job::Preemptibility;
+use crate::non_preemptible::NonPreemptibleUsage;
 use crate::queue::QueueSettings;
 use crate::quota::{Tree, UsageStore};
-use crate::state::State;
 use crate::trace::FlavorVerdict;
-use crate::workload_table::WorkloadRow;
-use std::collections::BTreeMap;
-
-/// What non-preemptible workloads of an elastic queue use and ask for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NonPreemptibleUsage {
-    used: BTreeMap<FlavorResource, Amount>,
-    /// Of those that wait.
-    pending: BTreeMap<ResourceId, Amount>,
-}
-
-impl NonPreemptibleUsage {
-    /// Nobody is non-preemptible.
-    pub(crate) const EMPTY: Self = Self {
-        used: BTreeMap::new(),
-        pending: BTreeMap::new(),
-    };
-
-    fn used(&self, of: FlavorResource) -> Amount {
-        self.used.get(&of).copied().unwrap_or_default()
-    }
-}
-
-fn update_sum<K: Ord>(
-    sums: &mut BTreeMap<K, Amount>,
-    key: K,
-    change: impl FnOnce(Amount) -> Amount,
-) {
-    let sum = sums.entry(key).or_default();
-    *sum = change(*sum);
-}
 
 /// What the gates of an elastic queue read.
 #[derive(Clone, Copy)]
@@ -143,82 +111,4 @@ impl QueueSettings {
         self.elastic
             .is_none_or(|it| it.may_trigger_preemption(says))
     }
-}
-
-impl State {
-    /// Counts what a workload uses or asks for among the non-preemptible of its queue. Says in which queue, if
-    /// it is one of them.
-    pub(crate) fn add_non_preemptible_usage(&mut self, id: WorkloadId) -> Option<NodeId> {
-        self.change_non_preemptible_usage(id, Amount::plus)
-    }
-
-    /// Takes back what [`Self::tally`] did. What it uses must not have changed since.
-    pub(crate) fn remove_non_preemptible_usage(&mut self, id: WorkloadId) -> Option<NodeId> {
-        self.change_non_preemptible_usage(id, Amount::minus)
-    }
-
-    fn change_non_preemptible_usage(
-        &mut self,
-        id: WorkloadId,
-        by: impl Fn(Amount, Amount) -> Amount,
-    ) -> Option<NodeId> {
-        if !self.has_elastic {
-            return None;
-        }
-        let record = self.workloads.get(id)?;
-        let queue = self.queues.get_mut(record.queue.index())?;
-        if !queue.settings.protects(record.preemption_labels)
-            || !record.is_in_scope && record.admitted.is_none()
-        {
-            return None;
-        }
-        let fixed = queue.non_preemptible.get_or_insert_default();
-        if let Some(running) = &record.admitted {
-            let group = self
-                .admitted_index
-                .group(running.queue, running.usage_group);
-            for (of, amount) in group
-                .flavor_resources
-                .iter()
-                .zip(running.amounts.as_slice())
-            {
-                update_sum(&mut fixed.used, *of, |sum| by(sum, *amount));
-            }
-        } else {
-            for (resource, amount) in total_requests(record) {
-                update_sum(&mut fixed.pending, resource, |sum| by(sum, amount));
-            }
-        }
-        Some(record.queue)
-    }
-
-    /// Counts all workloads of a queue anew, since its switches have changed. Costs all workloads.
-    pub(crate) fn recount_non_preemptible_usage(
-        &mut self,
-        queue: NodeId,
-        elastic: Option<ElasticDefaults>,
-    ) {
-        self.has_elastic |= elastic.is_some();
-        if let Some(queue) = self.queues.get_mut(queue.index()) {
-            queue.non_preemptible = None;
-        }
-        let of_queue = self.workloads.iter().filter(|(_, it)| it.queue == queue);
-        let ids: Vec<WorkloadId> = of_queue.map(|(id, _)| id).collect();
-        for id in ids {
-            self.add_non_preemptible_usage(id);
-        }
-    }
-}
-
-/// What all pods of a workload ask for. That they are pods counts where it is not said how many.
-fn total_requests(record: &WorkloadRow) -> impl Iterator<Item = (ResourceId, Amount)> {
-    let is_counted = |pod_set: &PodSet| {
-        let mut requests = pod_set.requests.iter();
-        requests.any(|(it, _)| *it == ResourceId::PODS)
-    };
-    record.pod_sets.iter().flat_map(move |pod_set| {
-        let pods = (ResourceId::PODS, Amount::new(pod_set.count));
-        let pods = (!is_counted(pod_set)).then_some(pods);
-        pod_set.requests.iter().copied().chain(pods)
-    })
 }

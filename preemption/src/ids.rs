@@ -1,4 +1,4 @@
-//! Numbers in place of names: what is compared millions of times is no text.
+//! Ids in place of names, since comparisons of integers are cheap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,16 +36,16 @@ id!(
     NodeId
 );
 id!(
-    /// A workload, pending or running.
+    /// A workload, pending or admitted.
     WorkloadId
 );
 id!(
-    /// What one node has of one flavor and resource.
+    /// The quota and usage of one node for one flavor and resource.
     CellId
 );
 
 id!(
-    /// A node of the cluster, where pods run. ([`NodeId`] is one of the quota tree.)
+    /// A Kubernetes Node. ([`NodeId`] is a node of the quota tree.)
     HostId
 );
 id!(
@@ -53,20 +53,20 @@ id!(
     PodId
 );
 id!(
-    /// What many pods have in common: requests, and where they may go.
+    /// A pod shape: requests and placement constraints that many pods share.
     ShapeId
 );
 id!(
-    /// A word: a key or a value of a label or a taint, a namespace.
+    /// An interned string: a key or value of a label or taint, or a namespace.
     SymbolId
 );
 
 id!(
-    /// A pod group: a replica that is scheduled as one, or a composite of such.
+    /// A pod group: a replica that is scheduled as a whole, or a composite of replicas.
     GroupId
 );
 id!(
-    /// What is preempted as one: a pod, or all pods of a group.
+    /// A disruption unit: a pod, or all pods of a group.
     UnitId
 );
 id!(
@@ -75,11 +75,11 @@ id!(
 );
 
 impl ResourceId {
-    /// The resource `pods`: where a queue covers it, each pod asks for one.
+    /// The resource `pods`: where a queue covers it, each pod requests one.
     pub const PODS: Self = Self(0);
 }
 
-/// A resource of a flavor: what quota is counted in.
+/// A resource of a flavor: the unit that quota is declared for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlavorResource {
     /// The flavor.
@@ -88,7 +88,7 @@ pub struct FlavorResource {
     pub resource: ResourceId,
 }
 
-/// Names of one kind and their numbers. A number is never given again.
+/// Names of one kind and their ids. An id is never reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interner {
     ids: BTreeMap<Arc<str>, u32>,
@@ -96,7 +96,7 @@ pub(crate) struct Interner {
 }
 
 impl Interner {
-    /// The number of a name, a new one if it was not known.
+    /// Returns the id of a name; an unknown name gets a new one.
     pub(crate) fn intern(&mut self, name: &str) -> u32 {
         if let Some(number) = self.ids.get(name) {
             return *number;
@@ -108,12 +108,12 @@ impl Interner {
         number
     }
 
-    /// How many names are known.
+    /// Returns the number of names.
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// The number of a name that is known.
+    /// Looks up the id of a name.
     pub(crate) fn get(&self, name: &str) -> Option<u32> {
         self.ids.get(name).copied()
     }

@@ -1,11 +1,11 @@
-//! Where workloads are parked, so that an event need not look into every queue of a tree.
+//! The queues with inadmissible workloads, so that an event need not visit every queue of a tree.
 //!
-//! Those out of scope stay parked whatever happens, and are not counted.
+//! Workloads out of scope stay inadmissible whatever happens, and are not counted.
 
 use crate::ids::NodeId;
 use crate::quota::Tree;
 
-/// The queues in which something may be parked, by the root of their tree.
+/// The queues that may have inadmissible workloads, by the root of their tree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InadmissibleIndex {
     queues: Vec<Vec<NodeId>>,
@@ -13,7 +13,7 @@ pub(crate) struct InadmissibleIndex {
 }
 
 impl InadmissibleIndex {
-    /// Something was parked in a queue.
+    /// Adds a queue.
     pub(crate) fn insert(&mut self, tree: &Tree, queue: NodeId) {
         let needed = queue.index().saturating_add(1);
         if self.is_listed.len() < needed {
@@ -35,18 +35,18 @@ impl InadmissibleIndex {
         }
     }
 
-    /// Calls with each queue below a root, and forgets it.
-    pub(crate) fn drain(&mut self, root: NodeId, mut revive: impl FnMut(NodeId)) {
+    /// Removes the queues below a root and calls `reactivate` with each.
+    pub(crate) fn drain(&mut self, root: NodeId, mut reactivate: impl FnMut(NodeId)) {
         let queues = self.queues.get_mut(root.index());
         for queue in queues.into_iter().flat_map(|queues| queues.drain(..)) {
             if let Some(is_listed) = self.is_listed.get_mut(queue.index()) {
                 *is_listed = false;
             }
-            revive(queue);
+            reactivate(queue);
         }
     }
 
-    /// The trees have changed.
+    /// Regroups the queues after the trees have changed.
     pub(crate) fn rebuild(&mut self, tree: &Tree) {
         let all: Vec<NodeId> = self.queues.iter_mut().flat_map(std::mem::take).collect();
         self.is_listed.fill(false);

@@ -1,42 +1,44 @@
-//! Who goes and who waits: quota, borrowing and preemption, as a pure library.
+//! Quota, borrowing and preemption as a pure library.
 //!
-//! ClusterQueues have *nominal quota* of flavors and resources, and stand below cohorts, in a tree of any
-//! depth. What a queue does not use, others of its cohort may *borrow*, as far as its *lending limit* and
-//! their *borrowing limits* allow. Workloads wait in queues; in each cycle the head of every queue is
-//! looked at:
+//! ClusterQueues have *nominal quota* of flavors and resources and are the leaves of a tree of cohorts of any
+//! depth. Quota that a queue does not use, other queues of its cohort may *borrow*, within its *lending limit*
+//! and their *borrowing limits*. Pending workloads wait in queues; each cycle decides on the head of every
+//! queue:
 //!
-//! 1. **Nomination.** Each head alone gets flavors for its pod sets: the first that fits, or the best of
-//!    those that would do if others went. Who would have to go is searched for: *candidates* in the
-//!    preemptor's own queue, if its policy allows it, and in queues that borrow. They are taken in order
-//!    (lowest priority first, newest first) until the *preemptor* fits; whoever is not needed then is let
-//!    off again (*fill-back*). The rest are its *victims*.
-//! 2. **Order.** Who borrows less goes first, then who has the higher priority, then who came earlier;
-//!    with fair sharing, whose queue has the smaller *dominant resource share*.
-//! 3. **Decision.** In that order, each is admitted, or its victims are told to go, or it is skipped
-//!    because those before it have taken what it needs.
-//! 4. **Requeue.** Who was not admitted waits at the head, or steps aside until something changes.
+//! 1. **Nomination.** Each head alone gets flavors for its pod sets: the first that fits, or the best one
+//!    that would fit after preemption. The search for *victims* goes through *candidates* in the preemptor's
+//!    own queue, if its policy permits that, and in queues that borrow. It adds them in order (lowest
+//!    priority first, newest first) until the *preemptor* fits, and then takes every victim that is not needed
+//!    off the list again (*fill-back*).
+//! 2. **Order.** Entries that borrow less come first, then those of higher priority, then the older ones;
+//!    with fair sharing, those of the queue with the smaller *dominant resource share*.
+//! 3. **Decision.** In that order each entry is admitted, or its victims are preempted, or it is skipped
+//!    because earlier entries of the cycle have used the quota.
+//! 4. **Requeue.** A workload that was not admitted goes back to its queue, or becomes inadmissible until
+//!    something changes that may help it.
 //!
-//! Beyond Kueue, [`Damping`] holds the quota that a preemption frees for its preemptor until it is admitted
-//! or gives up, and lets nobody be preempted in circles; [`PreemptionLimits`] spare workloads that the policies
-//! would let go. A fit is not admitted on the quota of a victim that has not gone yet ([`Compatibility`]).
+//! Beyond Kueue, [`Damping`] holds the quota that a preemption frees for its preemptor until the preemptor
+//! is admitted or gives up, and cuts preemption loops; [`PreemptionLimits`] protect workloads that the
+//! policies would permit to preempt. A workload is not admitted on the quota of a victim that has not
+//! released it yet ([`Compatibility`]).
 //!
-//! Apart from quota, [`gang`] says whom a pod or a gang preempts so that it finds a place on nodes, which
-//! [`placement`] knows.
+//! Apart from quota, [`gang`] chooses the victims of a pod or a gang that needs room on nodes, whose free
+//! resources [`placement`] tracks.
 //!
 //! Decisions are those of Kueue, which is the oracle of the conformance tests; where Kueue is plainly
-//! wrong, [`Compatibility`] chooses. Time is a parameter. Nothing here does I/O, and no input ends in a
-//! panic. Asked with [`Trace::on`], a decision says what was considered, in order.
+//! wrong, [`Compatibility`] chooses. Time is a parameter. Nothing here does I/O, and no input causes a
+//! panic. With [`Trace::on`], a decision records what it considered, in order.
 //!
 //! # Example
 //!
-//! Two teams share a cohort. `b` has borrowed all that `a` leaves idle, and `a` wants it back:
+//! Two teams share a cohort. `b` has borrowed all idle quota of `a`, and `a` reclaims it:
 //!
 //! ```
-//! use lockkeeper_preemption::job::Says;
+//! use lockkeeper_preemption::job::PreemptionLabels;
 //! use lockkeeper_preemption::{
 //!     Amount, Decision, FlavorFungibility, FlavorQuotas, FlavorResource, Options, PodSet, Preemption,
-//!     QueueSpec, QueueingStrategy, Quota, Reason, ReclaimWithinCohort, Reservation, ResourceGroup,
-//!     State, WorkloadSpec,
+//!     PreemptionReason, QueueSpec, QueueingStrategy, Quota, ReclaimWithinCohort, Reservation,
+//!     ResourceGroup, State, WorkloadSpec,
 //! };
 //!
 //! let mut state = State::new(Options::default());
@@ -81,15 +83,15 @@
 //!         shape: 0,
 //!     }],
 //!     is_in_scope: true,
-//!     says: Says::default(),
+//!     preemption_labels: PreemptionLabels::default(),
 //! };
 //! for (name, reserved_at_s) in [("b1", 1), ("b2", 2), ("b3", 3), ("b4", 4)] {
-//!     let held = Reservation {
+//!     let reservation = Reservation {
 //!         usage: vec![(FlavorResource { flavor, resource: cpu }, Amount::new(1000))],
 //!         reserved_at_s,
 //!         is_evicted: false,
 //!     };
-//!     state.add_running(workload(name, "b"), &held);
+//!     state.add_admitted(workload(name, "b"), &reservation);
 //! }
 //! state.add_pending(workload("a1", "a"));
 //!
@@ -97,11 +99,11 @@
 //! let Decision::Preempt(victims) = &cycle.entries[0].decision else {
 //!     panic!("{:?}", cycle.entries[0].decision);
 //! };
-//! // The newest of `b` goes: it holds what `b` has borrowed.
+//! // The newest workload of `b` is preempted: it uses the borrowed quota.
 //! assert_eq!(state.workload_name(victims[0].workload), "b4");
-//! assert_eq!(victims[0].reason, Reason::InCohortReclamation);
+//! assert_eq!(victims[0].reason, PreemptionReason::InCohortReclamation);
 //!
-//! // When it has gone, `a1` is admitted.
+//! // Once the victim has released its quota, `a1` is admitted.
 //! state.release(victims[0].workload);
 //! let cycle = state.next_cycle(6, false);
 //! assert!(cycle.entries.iter().any(|entry| {
@@ -123,6 +125,7 @@ pub mod gang;
 mod ids;
 mod inadmissible_index;
 pub mod job;
+mod non_preemptible;
 pub mod placement;
 mod pod_set_interner;
 mod policy;
@@ -156,7 +159,7 @@ pub use quota::{FlavorQuotas, Quota, ResourceGroup};
 pub use spec::{
     BorrowingGate, CohortSpec, KueueBugs, Options, QueueSpec, Reservation, WorkloadSpec,
 };
-pub use state::{PendingCounts, State};
+pub use state::{DampingView, NodeView, PendingCounts, State, TreeView, WorkloadView};
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};
-pub use what_if::Nomination;
+pub use what_if::{Nomination, WhatIf};

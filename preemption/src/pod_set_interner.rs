@@ -1,14 +1,14 @@
-//! The pod sets of all workloads, equal ones once.
+//! The pod sets of all workloads; equal ones are stored once.
 
 use crate::assignment::PodSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Pod sets that are known, as long as a workload has them.
+/// Reference-counted pod sets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PodSetInterner {
     entries: BTreeMap<Arc<[PodSet]>, InternedPodSets>,
-    /// A number is never given again: a queue may remember it longer than there is a workload.
+    /// An id is never reused: a queue may remember it longer than any workload has it.
     next_id: u64,
 }
 
@@ -19,7 +19,7 @@ struct InternedPodSets {
 }
 
 impl PodSetInterner {
-    /// The pod sets and their number, for one workload more.
+    /// Returns the shared pod sets and their id, for one more workload.
     pub(crate) fn acquire(&mut self, pod_sets: Vec<PodSet>) -> (Arc<[PodSet]>, u64) {
         if let Some((pod_sets, known)) = self.entries.get_key_value(&*pod_sets) {
             let (pod_sets, number) = (Arc::clone(pod_sets), known.id);
@@ -39,7 +39,7 @@ impl PodSetInterner {
         (pod_sets, number)
     }
 
-    /// A workload that had them is gone.
+    /// Releases the pod sets of a removed workload.
     pub(crate) fn release(&mut self, pod_sets: &[PodSet]) {
         let Some(known) = self.entries.get_mut(pod_sets) else {
             return;
@@ -71,7 +71,7 @@ mod tests {
     fn state_without_workloads_drops_interned_pod_sets() {
         let mut state = State::default();
         for count in 1..=3 {
-            // The same name: each replaces the one before.
+            // The same name, so each workload replaces the previous one.
             state.add_pending(WorkloadSpec {
                 name: "a",
                 uid: "a",

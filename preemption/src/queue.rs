@@ -5,9 +5,9 @@
 //! until its backoff is over. Order: the sticky preemptor (`BestEffortFIFO` only), then higher
 //! priority, then earlier in queue order, then uid.
 
-use crate::elastic::NonPreemptibleUsage;
 use crate::ids::{ResourceId, WorkloadId};
 use crate::job::{ElasticDefaults, PreemptionLabels};
+use crate::non_preemptible::NonPreemptibleUsage;
 use crate::policy::{FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::ResourceGroup;
 use std::cmp::Reverse;

@@ -1,8 +1,8 @@
-//! A few amounts, nearly always no more than two.
+//! A small vector of amounts, nearly always at most two.
 
 use crate::amount::Amount;
 
-/// Amounts in a fixed order. Two of them, such as cpu and memory, take no memory beside.
+/// Amounts in a fixed order. Up to two, such as cpu and memory, need no allocation.
 #[derive(Clone, Debug)]
 pub(crate) enum SmallAmounts {
     One([Amount; 1]),

@@ -1,55 +1,55 @@
-//! What the state is told: queues, cohorts, workloads, and what holds for all of them.
+//! The input of the state: options, queues, cohorts and workloads.
 
 use crate::amount::Amount;
-use crate::assignment::PodSet;
+use crate::assignment::{Assignment, PodSet};
 use crate::damping::Damping;
 use crate::ids::FlavorResource;
 use crate::job::{ElasticDefaults, PreemptionLabels};
 use crate::policy::{Algorithm, Compatibility, FlavorFungibility, Preemption, QueueingStrategy};
 use crate::quota::{Quota, ResourceGroup};
 
-/// What holds for all queues.
+/// Options of all queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How victims are chosen.
+    /// The algorithm that selects victims.
     pub algorithm: Algorithm,
-    /// Where Kueue is wrong, whether to be like it.
+    /// Whether to reproduce Kueue's known bugs.
     pub compatibility: Compatibility,
-    /// Who may borrow in a cycle.
+    /// Which entries may borrow in a cycle.
     pub borrowing_gate: BorrowingGate,
-    /// Whether a workload is never admitted with fewer pods than it asks for.
+    /// Never admit a workload with fewer pods than it requests.
     pub disable_partial_admission: bool,
-    /// Whether a workload whose victims another has taken waits, and gets no other victims.
+    /// Skip an entry with victims that an earlier entry preempts, instead of nominating it again.
     pub disable_recomputation: bool,
-    /// Whether quota that a preemption frees is held for its preemptor, and circles are cut.
+    /// Whether freed quota is held for its preemptor, and preemption loops are cut.
     pub damping: Damping,
-    /// How many workloads may be told to go in one cycle; `None` is no limit.
+    /// The most workloads that are preempted in one cycle; `None` is no limit.
     pub victims_per_cycle_max: Option<u32>,
-    /// What former versions of Kueue did.
+    /// Bugs of old Kueue releases to reproduce.
     pub kueue_bugs: KueueBugs,
 }
 
-/// Mistakes of former versions of Kueue that let preemption go in circles, for who asks what a cluster with such
-/// a version does. None by default.
+/// Bugs of old Kueue releases that cause preemption loops, for the simulation of a cluster with such a
+/// release. None by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KueueBugs {
-    /// Of entries that borrow from equally far up the earlier goes first, whatever its priority
+    /// Among entries with the same borrowing level the older one comes first, whatever its priority
     /// (`PrioritySortingWithinCohort=false`, issue 2821).
     pub ignores_priority_in_cycle: bool,
-    /// `borrowWithinCohort` counts under fair sharing too: whoever is of a lower priority, and not above the
-    /// threshold, is taken without a look at shares (issue 3779).
+    /// `borrowWithinCohort` applies under fair sharing too: a candidate of lower priority, not above the
+    /// threshold, is preempted whatever the shares are (issue 3779).
     pub borrows_under_fair_sharing: bool,
-    /// A queue does not wait for the workload whose victims are on their way (issue 6947).
+    /// A queue has no sticky preemptor: other workloads may use the quota of its victims (issue 6947).
     pub forgets_preemptors: bool,
 }
 
-/// Who may borrow in a cycle.
+/// Which entries may borrow in a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BorrowingGate {
-    /// Whoever finds quota, as Kueue does today.
+    /// Every entry that finds quota, as in Kueue today.
     #[default]
     Quota,
-    /// In a cohort nobody, after an entry that does not borrow (KEP-83).
+    /// In a cohort none after an entry that does not borrow (KEP-83).
     Cohort,
 }
 
@@ -60,20 +60,20 @@ pub struct QueueSpec<'a> {
     pub name: &'a str,
     /// Its cohort.
     pub cohort: Option<&'a str>,
-    /// What it has quota of.
+    /// Its quota by resource group.
     pub groups: Vec<ResourceGroup>,
-    /// Whom it may preempt.
+    /// Its preemption policy.
     pub preemption: Preemption,
-    /// How it chooses flavors.
+    /// Its flavor fungibility.
     pub fungibility: FlavorFungibility,
-    /// What becomes of a head that does not fit.
+    /// Its queueing strategy.
     pub strategy: QueueingStrategy,
     /// Its weight in fair sharing; 1 is usual.
     pub weight: f64,
-    /// The switches of an elastic quota, if it is one: then nominal quota is its min, and nominal quota and
-    /// borrowing limit are its max.
+    /// The defaults of an elastic queue; `None` if it is not elastic. The nominal quota is its min, and
+    /// nominal quota plus borrowing limit its max.
     pub elastic: Option<ElasticDefaults>,
-    /// False if it admits nothing: it is stopped, or a flavor is missing.
+    /// False if it is stopped or a flavor is missing: then it admits nothing.
     pub is_active: bool,
 }
 
@@ -82,9 +82,9 @@ pub struct QueueSpec<'a> {
 pub struct CohortSpec<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The cohort that it is in.
+    /// Its parent cohort.
     pub parent: Option<&'a str>,
-    /// Quota of its own.
+    /// Its own quota.
     pub quotas: Vec<(FlavorResource, Quota)>,
     /// Its weight in fair sharing; 1 is usual.
     pub weight: f64,
@@ -93,32 +93,44 @@ pub struct CohortSpec<'a> {
 /// A workload.
 #[derive(Clone, Debug)]
 pub struct WorkloadSpec<'a> {
-    /// Its name, with the namespace where that is needed to tell it from others.
+    /// Its unique name, with the namespace where names may repeat.
     pub name: &'a str,
-    /// Its uid, compared as bytes where all else is equal.
+    /// Its uid. The last tie-breaker, compared as bytes.
     pub uid: &'a str,
     /// Its ClusterQueue.
     pub queue: &'a str,
     /// Its priority.
     pub priority: i32,
-    /// Its time in queue order: the creation, or an eviction that counts instead. It is only compared with
-    /// that of other workloads, so any unit will do that all of them use.
+    /// Its time in queue order: its creation, or an eviction that replaces it. Any unit that all workloads
+    /// share.
     pub order_time: i64,
-    /// What it wants.
+    /// Its pod sets.
     pub pod_sets: Vec<PodSet>,
-    /// Whether the queue's namespace selector takes it.
+    /// Whether the queue's namespace selector matches.
     pub is_in_scope: bool,
-    /// What its pods say about preemption. Only an elastic queue listens.
+    /// The preemption labels of its pods. Only elastic queues use them.
     pub preemption_labels: PreemptionLabels,
 }
 
-/// Quota that a workload holds.
+/// The reserved quota of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reservation {
-    /// What it uses. No flavor and resource twice.
+    /// The amounts; each flavor and resource at most once.
     pub usage: Vec<(FlavorResource, Amount)>,
     /// When it was reserved, in seconds.
     pub reserved_at_s: i64,
-    /// Whether it is being evicted already.
+    /// Whether it is being evicted.
     pub is_evicted: bool,
+}
+
+impl Reservation {
+    /// Creates the reservation that an assignment makes when it is admitted.
+    #[must_use]
+    pub fn from_assignment(assignment: &Assignment, reserved_at_s: i64) -> Self {
+        Self {
+            usage: assignment.usage.clone(),
+            reserved_at_s,
+            is_evicted: false,
+        }
+    }
 }

@@ -1,13 +1,13 @@
-//! Who has to go, and who is spared.
+//! Victims, and the reasons that protect a candidate.
 
 use crate::ids::WorkloadId;
 
-/// Why a workload is a victim, in the words of Kueue's conditions.
+/// The reason for preempting a workload, in the words of Kueue's conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreemptionReason {
     /// It is in the preemptor's queue.
     InClusterQueue,
-    /// Its queue borrows, and the preemptor takes back quota of its own or of its cohort.
+    /// Its queue borrows, and the preemptor reclaims quota of its own queue or cohort.
     InCohortReclamation,
     /// Its queue borrows, and so may the preemptor (`borrowWithinCohort`).
     InCohortReclaimWhileBorrowing,
@@ -16,7 +16,7 @@ pub enum PreemptionReason {
 }
 
 impl PreemptionReason {
-    /// The machine reason, as in conditions.
+    /// Returns the reason as in the conditions of the object.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -28,36 +28,36 @@ impl PreemptionReason {
     }
 }
 
-/// A workload that has to go.
+/// A workload to preempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Victim {
     /// The workload.
     pub workload: WorkloadId,
-    /// Why it.
+    /// The reason.
     pub reason: PreemptionReason,
 }
 
-/// Why a workload that the policy would let go is spared.
+/// The reason for protecting a candidate that the policy permits to preempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protection {
-    /// It is non-preemptible, and its queue elastic.
+    /// It is non-preemptible, and its queue is elastic.
     NonPreemptible,
-    /// It goes for another preemptor already, and its quota is held for that one.
+    /// It is being evicted for another preemptor, and its quota is held for that preemptor.
     EvictedForAnother,
-    /// The preemptor took it once before, and what took the preemptor's place since is still there: to
-    /// take it again would go on in a circle.
+    /// The preemptor has preempted it before, and the workload that preempted the preemptor since still
+    /// exists: another preemption could start a loop.
     PreemptedBefore,
-    /// It has not run for long enough.
+    /// It has not reached the minimum run time of its queue.
     BelowMinRuntime {
-        /// How long it has run, in seconds.
+        /// Its run time, in seconds.
         runtime_s: i64,
-        /// How long it must have, in seconds.
+        /// The minimum run time, in seconds.
         min_runtime_s: i64,
     },
-    /// It was preempted as often as its queue allows.
+    /// It has reached the limit of preemptions of its queue.
     PreemptedTooOften {
-        /// How often.
+        /// The number of its preemptions.
         times: u32,
     },
 }

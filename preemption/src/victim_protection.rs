@@ -1,5 +1,5 @@
-//! What users ask for beyond Kueue's policies: whom a preemptor spares although the policy lets it
-//! take him. All of it is off by default, and each is seen in the trace.
+//! Candidates that are protected although the policy of the preemptor permits to preempt them. Apart from
+//! damping, every protection is off by default; the trace shows each one.
 //!
 //! Sources: Kueue issues 9596, 9876 and 8522 (minimum run time), 12001 and 12046 (thresholds), KEP-13396
 //! (limits for all, for a queue and for a workload).
@@ -11,25 +11,25 @@ use crate::queue::Queue;
 use crate::victim::Protection;
 use std::cell::Cell;
 
-/// Says who is spared in one search.
+/// The protections that apply in one search.
 #[derive(Clone, Copy)]
 pub(crate) struct VictimProtection<'a> {
     pub(crate) preemptor: WorkloadId,
     pub(crate) histories: &'a Histories,
     pub(crate) holds: &'a Holds,
-    /// Workloads whose held quota the preemptor takes.
+    /// Preemptors with held quota that this preemptor takes over.
     pub(crate) displaced: &'a [WorkloadId],
     pub(crate) queues: &'a [Queue],
     pub(crate) now_s: i64,
     pub(crate) is_damped: bool,
-    /// Whether any queue has limits, or is elastic.
+    /// Whether any queue has preemption limits or is elastic.
     pub(crate) has_limits: bool,
-    /// The first second at which somebody has run for long enough who has not now.
+    /// Set to the earliest second at which a candidate reaches its minimum run time.
     pub(crate) next_candidate_at_s: &'a Cell<Option<i64>>,
 }
 
 impl VictimProtection<'_> {
-    /// Why a candidate of a priority is spared by damping, if it is.
+    /// Returns the reason if damping protects a candidate.
     pub(crate) fn damping_protection(
         &self,
         preemptor_priority: i32,
@@ -46,57 +46,59 @@ impl VictimProtection<'_> {
         {
             return Some(Protection::EvictedForAnother);
         }
-        let has_taken = || self.histories.has_preempted(self.preemptor, id);
-        (priority >= preemptor_priority && has_taken()).then_some(Protection::PreemptedBefore)
+        let has_preempted = || self.histories.has_preempted(self.preemptor, id);
+        (priority >= preemptor_priority && has_preempted()).then_some(Protection::PreemptedBefore)
     }
 
-    /// Whether the workload's own queue is elastic, and never gives it.
-    fn is_protected_by_queue(&self, running: &AdmittedWorkload) -> bool {
-        let queue = self.queues.get(running.queue.index());
-        queue.is_some_and(|it| it.settings.protects(running.preemption_labels))
+    /// Whether the workload is non-preemptible in its own, elastic queue.
+    fn is_protected_by_queue(&self, admitted: &AdmittedWorkload) -> bool {
+        let queue = self.queues.get(admitted.queue.index());
+        queue.is_some_and(|it| it.settings.protects(admitted.preemption_labels))
     }
 
-    /// Why a candidate is spared, if it is. `preemptor` and candidate are told by priority and queue.
+    /// Returns the reason if a candidate is protected from a preemptor of this priority.
     pub(crate) fn protection(
         &self,
         priority: i32,
         is_own_queue: bool,
         id: WorkloadId,
-        running: &AdmittedWorkload,
+        admitted: &AdmittedWorkload,
     ) -> Option<Protection> {
-        if self.has_limits && self.is_protected_by_queue(running) {
+        if self.has_limits && self.is_protected_by_queue(admitted) {
             return Some(Protection::NonPreemptible);
         }
-        let damped = self.damping_protection(priority, id, running.priority);
-        if damped.is_some() || !self.has_limits || running.is_evicted {
-            return damped;
+        let damping = self.damping_protection(priority, id, admitted.priority);
+        if damping.is_some() || !self.has_limits || admitted.is_evicted {
+            return damping;
         }
         let limits = &self
             .queues
-            .get(running.queue.index())?
+            .get(admitted.queue.index())?
             .settings
             .preemption
             .limits;
-        let least_s = if is_own_queue {
+        let min_runtime_s = if is_own_queue {
             limits.min_run_within_s
         } else {
             limits.min_run_beyond_s
         };
-        let for_s = self.now_s.saturating_sub(running.reserved_at_s);
-        if let Some(least_s) = least_s.filter(|it| for_s < *it) {
-            let at_s = running.reserved_at_s.saturating_add(least_s);
-            let soonest_s = self
+        let runtime_s = self.now_s.saturating_sub(admitted.reserved_at_s);
+        if let Some(min_runtime_s) = min_runtime_s.filter(|it| runtime_s < *it) {
+            let at_s = admitted.reserved_at_s.saturating_add(min_runtime_s);
+            let earliest_s = self
                 .next_candidate_at_s
                 .get()
                 .map_or(at_s, |it| it.min(at_s));
-            self.next_candidate_at_s.set(Some(soonest_s));
+            self.next_candidate_at_s.set(Some(earliest_s));
             return Some(Protection::BelowMinRuntime {
-                runtime_s: for_s,
-                min_runtime_s: least_s,
+                runtime_s,
+                min_runtime_s,
             });
         }
-        let times = self.histories.preemption_count(id);
-        let most = limits.preemptions_max?;
-        (times >= most).then_some(Protection::PreemptedTooOften { times })
+        let preemption_count = self.histories.preemption_count(id);
+        let max = limits.preemptions_max?;
+        (preemption_count >= max).then_some(Protection::PreemptedTooOften {
+            times: preemption_count,
+        })
     }
 }

@@ -1,66 +1,77 @@
-//! Questions about one workload, without a cycle and without a change.
+//! Queries about one workload outside a cycle. They change no decision.
 
 use crate::amount::Amount;
 use crate::assignment::Assignment;
-use crate::cycle::{NominationContext, NominationOptions, demands};
-use crate::flavor_assigner::Oracle;
+use crate::cycle::{NominationContext, NominationOptions, demands, nominate_with_holds};
+use crate::flavor_assigner::{AssignmentRequest, Oracle};
 use crate::ids::{FlavorResource, WorkloadId};
 use crate::quota::View;
-use crate::state::State;
+use crate::state::{State, apply_changes, apply_holds, ensure_cell};
 use crate::trace::{Possibility, Trace};
 use crate::victim::Victim;
 use crate::victims::Demand;
 use std::collections::BTreeSet;
 
-/// What a workload would get now, alone.
+/// The assignment and the victims that a workload would get now, if no other workload were pending.
 #[derive(Clone, Debug)]
 pub struct Nomination {
-    /// Its flavors.
+    /// The flavors of its pod sets.
     pub assignment: Assignment,
-    /// Who would have to go.
+    /// The workloads that it would preempt.
     pub victims: Vec<Victim>,
-    /// What was considered.
+    /// The trace of the search.
     pub trace: Trace,
 }
 
-impl State {
-    /// What a pending workload would get if it were the only one to ask; `None` if it is not known.
+/// Queries on a state that do not change its decisions. They may rebuild its quota tree.
+#[derive(Debug)]
+pub struct WhatIf<'a> {
+    state: &'a mut State,
+}
+
+impl<'a> WhatIf<'a> {
+    /// Creates queries on `state`.
+    pub const fn new(state: &'a mut State) -> Self {
+        Self { state }
+    }
+
+    /// Nominates a pending workload as if no other workload were pending; `None` if the id is unknown.
     pub fn nominate(&mut self, id: WorkloadId, trace: Trace) -> Option<Nomination> {
         self.with_view(|state, view| {
-            let nominator = NominationContext::for_workload(state, id)?;
-            let nominee =
-                state.nominate_with_holds(view, &nominator, &NominationOptions::DEFAULT, trace);
+            let context = NominationContext::for_workload(state, id)?;
+            let nominated =
+                nominate_with_holds(state, view, &context, &NominationOptions::DEFAULT, trace);
             Some(Nomination {
-                assignment: nominee.assignment,
-                victims: nominee.victims,
-                trace: nominee.trace,
+                assignment: nominated.assignment,
+                victims: nominated.victims,
+                trace: nominated.trace,
             })
         })
     }
 
-    /// The flavors for all pods of a workload, whether there are victims or not.
+    /// Assigns flavors to all pods of a workload, without the search for its final victims.
     pub fn assign(&mut self, id: WorkloadId, trace: &mut Trace) -> Option<Assignment> {
         self.with_view(|state, view| {
-            let nominator = NominationContext::for_workload(state, id)?;
-            Some(nominator.assign(view, None, trace))
+            let context = NominationContext::for_workload(state, id)?;
+            Some(context.assign(view, None, trace))
         })
     }
 
-    /// The same with answers given to the question of what preemption could do: for a flavor and
-    /// resource and a borrowing level, the possibility and the level then.
+    /// Assigns flavors like [`Self::assign`], but takes the result of preemption from `possibility`: for a
+    /// flavor and resource and a borrowing level, the possibility and the borrowing level afterwards.
     pub fn assign_assuming(
         &mut self,
         id: WorkloadId,
-        answer: impl FnMut(FlavorResource, u32) -> (Possibility, u32),
+        possibility: impl FnMut(FlavorResource, u32) -> (Possibility, u32),
     ) -> Option<Assignment> {
-        let mut oracle = FixedAnswers(answer);
+        let mut oracle = FixedOracle(possibility);
         self.with_view(|state, view| {
-            let nominator = NominationContext::for_workload(state, id)?;
-            Some(nominator.assign(view, Some(&mut oracle), &mut Trace::off()))
+            let context = NominationContext::for_workload(state, id)?;
+            Some(context.assign(view, Some(&mut oracle), &mut Trace::off()))
         })
     }
 
-    /// The victims for a workload that asks for `request`, of which `needs` does not fit.
+    /// Searches the victims for a workload that requests `request`, of which `needs` does not fit.
     pub fn search(
         &mut self,
         id: WorkloadId,
@@ -68,41 +79,43 @@ impl State {
         request: &[(FlavorResource, Amount)],
         trace: &mut Trace,
     ) -> Vec<Victim> {
-        if let Some(queue) = self.queue_of(id) {
-            for (of, _) in request {
-                self.ensure_cell(queue, *of);
-            }
+        let Some(queue) = self.state.workload_view(id).queue() else {
+            return Vec::new();
+        };
+        for (of, _) in request {
+            ensure_cell(self.state, queue, *of);
         }
         let found = self.with_view(|state, view| {
-            let nominator = NominationContext::for_workload(state, id)?;
-            let queue = state.queue_of(id)?;
+            let context = NominationContext::for_workload(state, id)?;
             let request = demands(view, request, queue);
             let mut needs = needs.to_vec();
             needs.sort_unstable();
-            Some(nominator.search(view, &BTreeSet::new(), &needs, &request, trace))
+            Some(context.search(view, &BTreeSet::new(), &needs, &request, trace))
         });
         found.unwrap_or_default()
     }
 
-    fn with_view<T>(&mut self, ask: impl FnOnce(&Self, &mut View<'_>) -> T) -> T {
-        self.apply_changes();
-        let mut overlay = std::mem::take(&mut self.overlay);
-        let mut view = View::new(&self.tree, &self.usage, &mut overlay);
-        self.apply_holds(&mut view);
-        let answer = ask(self, &mut view);
-        self.overlay = overlay;
-        answer
+    /// Runs a query on the usage with all held quota counted as used.
+    fn with_view<T>(&mut self, query: impl FnOnce(&State, &mut View<'_>) -> T) -> T {
+        apply_changes(self.state);
+        // Taken and put back, so that a query allocates no new overlay.
+        let mut overlay = std::mem::take(&mut self.state.overlay);
+        let mut view = View::new(&self.state.tree, &self.state.usage, &mut overlay);
+        apply_holds(self.state, &mut view);
+        let result = query(self.state, &mut view);
+        self.state.overlay = overlay;
+        result
     }
 }
 
-/// Answers that were given.
-struct FixedAnswers<F>(F);
+/// An oracle with results given by the caller.
+struct FixedOracle<F>(F);
 
-impl<F: FnMut(FlavorResource, u32) -> (Possibility, u32)> Oracle for FixedAnswers<F> {
+impl<F: FnMut(FlavorResource, u32) -> (Possibility, u32)> Oracle for FixedOracle<F> {
     fn possibility(
         &mut self,
         _: &mut View<'_>,
-        _: &crate::flavor_assigner::AssignmentRequest<'_>,
+        _: &AssignmentRequest<'_>,
         demand: Demand,
         level: u32,
         _: &mut Trace,

@@ -14,7 +14,7 @@ use lockkeeper_preemption as core;
 use lockkeeper_preemption::job::{LabelValue, PreemptionLabels};
 use lockkeeper_preemption::{
     Algorithm, Amount, CohortSpec, Compatibility, Damping, FlavorResource, NodeId, Nomination,
-    Options, QueueSpec, Reservation, State, Trace, WorkloadId, WorkloadSpec,
+    Options, QueueSpec, Reservation, State, Trace, WhatIf, WorkloadId, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 
@@ -156,7 +156,7 @@ impl LoadedScenario {
     pub fn nominate(&mut self, scenario: &Scenario) -> Option<Nomination> {
         let id = self.incoming?;
         let state = &mut self.state;
-        let mut nomination = state.nominate(id, Trace::on())?;
+        let mut nomination = WhatIf::new(state).nominate(id, Trace::on())?;
         let given = scenario.assignment.as_ref();
         if let Some(given) = given.filter(|it| it.source == "given") {
             let needs = given.need_preemption.iter();
@@ -173,7 +173,8 @@ impl LoadedScenario {
                 })
                 .collect();
             nomination.trace = Trace::on();
-            nomination.victims = state.search(id, &needs, &asked, &mut nomination.trace);
+            nomination.victims =
+                WhatIf::new(state).search(id, &needs, &asked, &mut nomination.trace);
             nomination.assignment = core::Assignment {
                 mode: if needs.is_empty() {
                     core::Mode::Fit
@@ -191,7 +192,7 @@ impl LoadedScenario {
     /// The usage of a node, without what is nothing.
     #[must_use]
     pub fn usage(&self, node: NodeId) -> Vec<UsageAmount> {
-        let used = self.state.usage(node).into_iter();
+        let used = self.state.node_view(node).usage().into_iter();
         let used = used.filter(|(_, amount)| *amount != Amount::ZERO);
         named_usage(&self.state, used)
     }
@@ -318,7 +319,7 @@ fn set_usage(state: &mut State, queue: NodeId, usage: &[UsageAmount]) {
         reserved_at_s: 0,
         is_evicted: false,
     };
-    let queue = state.node_name(queue).to_owned();
+    let queue = state.node_view(queue).name().to_owned();
     let spec = WorkloadSpec {
         name: &format!("usage of {queue}"),
         uid: "",

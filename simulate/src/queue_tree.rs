@@ -5,7 +5,7 @@ use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_cluster_state::{ObjectError, cohort_spec, queue_spec};
 use lockkeeper_preemption::{
     Amount, CohortSpec, FlavorFungibility, Options, Preemption, QueueSpec, QueueingStrategy, Quota,
-    ResourceId, State,
+    ResourceId, State, TreeView,
 };
 use std::collections::BTreeMap;
 
@@ -66,10 +66,10 @@ pub fn cohort_trees<'a>(
     // A queue and a cohort may have the same name.
     let mut trees: BTreeMap<(bool, String), CohortTree<'a>> = BTreeMap::new();
     for (queue, id) in nodes {
-        if state.is_in_cohort_cycle(id) {
+        if TreeView::new(&mut state).is_in_cohort_cycle(id) {
             continue;
         }
-        let path = state.path(id);
+        let path = TreeView::new(&mut state).path(id);
         let mut way = path.split('/').skip(1);
         let root = way.next().unwrap_or_default().to_owned();
         let below = way.count();
@@ -79,7 +79,9 @@ pub fn cohort_trees<'a>(
         tree.is_nested |= below > 1;
     }
     for (name, cohort) in named {
-        let path = state.cohort(&name).map(|id| state.path(id));
+        let path = state
+            .cohort(&name)
+            .map(|id| TreeView::new(&mut state).path(id));
         let root = path.as_deref().and_then(|it| it.split('/').nth(1));
         let tree = root.and_then(|it| trees.get_mut(&(true, it.to_owned())));
         if let Some(tree) = tree {

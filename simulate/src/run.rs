@@ -6,8 +6,8 @@ mod tests;
 
 use crate::queue_tree::SimulatedCluster;
 use lockkeeper_preemption::{
-    Amount, Decision, FlavorResource, PodSet, PreemptionReason, ResourceId, State, WorkloadId,
-    WorkloadSpec,
+    Amount, DampingView, Decision, FlavorResource, PodSet, PreemptionReason, ResourceId, State,
+    WorkloadId, WorkloadSpec,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,7 +111,7 @@ impl<'a> SimulationRun<'a> {
     /// How many preemptions were undone, and how many undone ones were made again: how near a circle it was.
     #[must_use]
     pub fn thrash_count(&self) -> u64 {
-        let thrash = self.state.thrash_stats();
+        let thrash = DampingView::new(&self.state).thrash_stats();
         let again = thrash.preempted_again.saturating_mul(4);
         let readmitted = thrash.readmitted.saturating_mul(2);
         again
@@ -220,20 +220,26 @@ impl<'a> SimulationRun<'a> {
             phases: Vec::with_capacity(self.workloads.len()),
             usage: Vec::new(),
         };
-        let since = |id: &WorkloadId| self.state.reserved_usage_of(*id).map(|(at_s, _)| at_s);
+        let since = |id: &WorkloadId| {
+            self.state
+                .workload_view(*id)
+                .reserved_usage()
+                .map(|(at_s, _)| at_s)
+        };
         let mut times: Vec<i64> = self.ids.iter().filter_map(since).collect();
         times.sort_unstable();
         times.dedup();
         for id in &self.ids {
-            let place = if let Some((at_s, usage)) = self.state.reserved_usage_of(*id) {
+            let place = if let Some((at_s, usage)) = self.state.workload_view(*id).reserved_usage()
+            {
                 let before = standing.usage.len();
                 standing.usage.extend(usage);
                 let count = standing.usage.len().saturating_sub(before);
                 WorkloadPhase::Admitted(count, times.partition_point(|it| *it < at_s))
             } else {
                 WorkloadPhase::Pending(
-                    self.state.is_active(*id),
-                    self.state.has_untried_flavors(*id),
+                    self.state.workload_view(*id).is_active(),
+                    self.state.workload_view(*id).has_untried_flavors(),
                 )
             };
             standing.phases.push(place);

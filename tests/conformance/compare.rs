@@ -17,10 +17,10 @@ pub fn victims(state: &State, victims: &[Victim]) -> Vec<(String, String, String
     let mut all: Vec<_> = victims
         .iter()
         .map(|it| {
-            let queue = state.queue_of(it.workload).unwrap();
+            let queue = state.workload_view(it.workload).queue().unwrap();
             (
                 state.workload_name(it.workload).to_owned(),
-                state.node_name(queue).to_owned(),
+                state.node_view(queue).name().to_owned(),
                 it.reason.as_str().to_owned(),
             )
         })

@@ -186,8 +186,8 @@ fn queues(state: &State, expected: &Value) -> Option<String> {
                 .map(|it| name(state, it).to_owned())
                 .collect()
         };
-        let active = names(state.active(id));
-        let mut parked = names(state.inadmissible(id));
+        let active = names(state.node_view(id).active());
+        let mut parked = names(state.node_view(id).inadmissible());
         parked.sort();
         if !(active.is_empty() && parked.is_empty()) {
             let places = json!({"active": active, "inadmissible": parked});
@@ -213,7 +213,7 @@ fn events(loaded: &mut LoadedScenario, expected: &Value) -> Option<String> {
     let all_parked = |state: &State| -> Vec<WorkloadId> {
         let queues = queues.iter();
         queues
-            .flat_map(|queue| state.inadmissible(*queue))
+            .flat_map(|queue| state.node_view(*queue).inadmissible())
             .collect()
     };
     let parked = all_parked(state);

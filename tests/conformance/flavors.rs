@@ -2,7 +2,7 @@
 
 use crate::compare;
 use crate::data::{Case, Tally};
-use lockkeeper_preemption::{Compatibility, FlavorResource, Possibility};
+use lockkeeper_preemption::{Compatibility, FlavorResource, Possibility, WhatIf};
 use lockkeeper_scenario::{LoadedScenario, Scenario, load};
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
             u32::try_from(given["borrow"].as_u64().unwrap_or(0)).unwrap(),
         )
     };
-    let got = state.assign_assuming(id, answer).unwrap();
+    let got = WhatIf::new(&mut state).assign_assuming(id, answer).unwrap();
     let mut problems = compare::assignment(&state, &got, &value["expected"]);
     let usage = compare::amounts(&state, &got.usage);
     let expected = compare::expected_amounts(&value["expected"]["usage"]);

@@ -175,10 +175,10 @@ impl Replay {
                 .map(|(name, id)| (name, self.loaded.usage(id)))
                 .collect(),
             active: queues()
-                .map(|(name, id)| (name, names(state.active(id))))
+                .map(|(name, id)| (name, names(state.node_view(id).active())))
                 .collect(),
             inadmissible: queues()
-                .map(|(name, id)| (name, names(state.inadmissible(id))))
+                .map(|(name, id)| (name, names(state.node_view(id).inadmissible())))
                 .collect(),
         }
     }

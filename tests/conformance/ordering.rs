@@ -1,7 +1,7 @@
 //! The order of candidates: that in which a search takes them if it needs them all.
 
 use crate::data::{Case, Tally};
-use lockkeeper_preemption::{CandidateVerdict, Compatibility, Step, Trace};
+use lockkeeper_preemption::{CandidateVerdict, Compatibility, Step, Trace, WhatIf};
 use lockkeeper_scenario::{Scenario, load};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -44,10 +44,12 @@ pub fn check(case: &Case, tally: &mut Tally) {
     let scenario: Scenario = serde_json::from_value(scenario).unwrap();
     let mut loaded = load(&scenario, Compatibility::Kueue).unwrap();
     let id = loaded.incoming.unwrap();
-    let assignment = loaded.state.assign(id, &mut Trace::off()).unwrap();
+    let assignment = WhatIf::new(&mut loaded.state)
+        .assign(id, &mut Trace::off())
+        .unwrap();
     let mut trace = Trace::on();
     let (needs, request) = (assignment.needs(), assignment.usage);
-    loaded.state.search(id, &needs, &request, &mut trace);
+    WhatIf::new(&mut loaded.state).search(id, &needs, &request, &mut trace);
     let taken = trace.steps().iter().filter_map(|step| match step {
         Step::Candidate {
             workload,

@@ -4,7 +4,7 @@ use crate::compare;
 use crate::data::{Case, Tally};
 use crate::ordering;
 use lockkeeper_preemption::{
-    Amount, Compatibility, FlavorResource, Mode, State, Trace, WorkloadId,
+    Amount, Compatibility, FlavorResource, Mode, State, Trace, WhatIf, WorkloadId,
 };
 use lockkeeper_scenario::{LoadedScenario, Scenario, load};
 use serde_json::Value;
@@ -30,10 +30,14 @@ pub fn check(case: &Case, tally: &mut Tally) {
     let mut problems = Vec::new();
     let assignment = &value["assignment"];
     if assignment["source"] == "flavorassigner" {
-        let got = state.assign(id, &mut Trace::off()).unwrap();
+        let got = WhatIf::new(&mut state)
+            .assign(id, &mut Trace::off())
+            .unwrap();
         problems.extend(compare::assignment(&state, &got, assignment));
         let victims = match got.mode {
-            Mode::Preempt => state.search(id, &got.needs(), &got.usage, &mut Trace::off()),
+            Mode::Preempt => {
+                WhatIf::new(&mut state).search(id, &got.needs(), &got.usage, &mut Trace::off())
+            }
             _ => Vec::new(),
         };
         let got = compare::victims(&state, &victims);
@@ -70,7 +74,7 @@ fn search(
         .map(|(of, _)| of)
         .collect();
     let request = pairs(state, &assignment["totalRequests"]);
-    let victims = state.search(id, &needs, &request, &mut Trace::off());
+    let victims = WhatIf::new(&mut state).search(id, &needs, &request, &mut Trace::off());
     let got = compare::victims(state, &victims);
     let expected = compare::expected_victims(&expected["victims"]);
     (got != expected)

@@ -123,13 +123,13 @@ impl ClusterState {
             },
         };
         if self.assumed.contains(key) {
-            held = self.state.reservation_of(id);
+            held = self.state.workload_view(id).reservation();
         }
         if let Some(held) = held {
             self.sync_reservation(id, &held);
             return Ok(WorkloadPhase::Admitted);
         }
-        if self.state.reservation_of(id).is_some() {
+        if self.state.workload_view(id).reservation().is_some() {
             self.state.release(id);
         }
         let put_off = self.held_until.get(key).copied();
@@ -139,7 +139,7 @@ impl ClusterState {
 
     /// It holds this quota. What the state knows already it is not told again.
     fn sync_reservation(&mut self, id: WorkloadId, held: &Reservation) {
-        let Some(before) = self.state.reservation_of(id) else {
+        let Some(before) = self.state.workload_view(id).reservation() else {
             self.state.reserve(id, held);
             return;
         };
@@ -157,7 +157,7 @@ impl ClusterState {
     }
 
     fn sync_pending(&mut self, id: WorkloadId, until_s: Option<i64>) -> WorkloadPhase {
-        match (self.state.backoff_until_s(id), until_s) {
+        match (self.state.workload_view(id).backoff_until_s(), until_s) {
             (before, Some(until_s)) => {
                 if before != Some(until_s) {
                     self.state.set_backoff(id, until_s);
@@ -194,9 +194,10 @@ impl ClusterState {
             (None, Some(id)) if runs => {
                 let queue = self
                     .state
-                    .queue_of(id)
+                    .workload_view(id)
+                    .queue()
                     .ok_or(NotQueuedReason::NoLocalQueue)?;
-                self.state.node_name(queue).to_owned()
+                self.state.node_view(queue).name().to_owned()
             }
             (None, _) => self.cluster_queue_for(workload)?,
         };

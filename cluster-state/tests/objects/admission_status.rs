@@ -75,11 +75,14 @@ fn admission_written_reads_back_as_reservation() {
 
         workload.status.get_or_insert_default().admission = Some(written);
         let read = reservation(&workload, &mut state.clone()).unwrap().unwrap();
-        let held = state.reservation_of(entry.workload).unwrap();
+        let held = state.workload_view(entry.workload).reservation().unwrap();
         let mut usage = read.usage.clone();
         usage.sort_unstable();
         assert_eq!(usage, held.usage);
-        assert_eq!(usage, State::reservation_from(entry.assignment(), 5).usage);
+        assert_eq!(
+            usage,
+            Reservation::from_assignment(entry.assignment(), 5).usage
+        );
         let place = objects.set_workload(Arc::new(workload));
         assert_eq!(place, Ok(WorkloadPhase::Admitted));
     }

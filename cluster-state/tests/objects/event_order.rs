@@ -412,7 +412,11 @@ fn cluster_state_event_order_does_not_change_decisions() {
         for (name, id) in expected.state.queues() {
             let other = got.queue(name).unwrap();
             let usage = |state: &State, id| {
-                let amounts = state.usage(id).into_iter().filter(|(_, it)| it.get() != 0);
+                let amounts = state
+                    .node_view(id)
+                    .usage()
+                    .into_iter()
+                    .filter(|(_, it)| it.get() != 0);
                 let named = amounts.map(|(of, amount)| {
                     let flavor = state.flavor_name(of.flavor).to_owned();
                     (flavor, state.resource_name(of.resource).to_owned(), amount)

@@ -102,12 +102,16 @@ fn node(objects: &ClusterState, name: &str) -> NodeId {
 }
 
 fn used(objects: &ClusterState, queue: &str) -> i64 {
-    let usage = objects.state().usage(node(objects, queue));
+    let usage = objects.state().node_view(node(objects, queue)).usage();
     usage.iter().map(|(_, amount)| amount.get()).sum()
 }
 
 fn active_count(objects: &ClusterState, queue: &str) -> usize {
-    objects.state().active(node(objects, queue)).len()
+    objects
+        .state()
+        .node_view(node(objects, queue))
+        .active()
+        .len()
 }
 
 fn set(objects: &mut ClusterState, workload: &Workload) -> WorkloadPhase {
@@ -228,7 +232,14 @@ fn workload_passes_through_all_phases() {
         WorkloadPhase::OnHold(120)
     );
     assert_eq!((used(&objects, "a"), active_count(&objects, "b")), (0, 0));
-    assert_eq!(objects.state().backing_off(node(&objects, "b")).len(), 1);
+    assert_eq!(
+        objects
+            .state()
+            .node_view(node(&objects, "b"))
+            .backing_off()
+            .len(),
+        1
+    );
     assert!(!admits_in_cycle(&mut objects));
     // Its backoff is over.
     let mut over = evicted;
@@ -301,7 +312,13 @@ fn unchanged_update_keeps_workload_inadmissible() {
     let job = workload("job", "3");
     set(&mut objects, &job);
     assert!(!admits_in_cycle(&mut objects));
-    let parked = |objects: &ClusterState| objects.state().inadmissible(node(objects, "a")).len();
+    let parked = |objects: &ClusterState| {
+        objects
+            .state()
+            .node_view(node(objects, "a"))
+            .inadmissible()
+            .len()
+    };
     assert_eq!(parked(&objects), 1);
     let pending = json!({"conditions": [{"type": "QuotaReserved", "status": "False",
         "reason": "Pending", "message": "", "lastTransitionTime": "1970-01-01T00:00:01Z"}]});
@@ -317,7 +334,7 @@ fn priority_prefers_status_over_class() {
     let mut objects = cluster_without_workloads();
     let priority = |objects: &ClusterState| {
         let id = objects.state().workload("ns/job");
-        id.map(|id| objects.state().priority(id))
+        id.map(|id| objects.state().workload_view(id).priority())
     };
     let mut job = workload("job", "1");
     set(&mut objects, &job);
@@ -361,7 +378,9 @@ fn evicted_workload_keeps_its_quota() {
     set(&mut objects, &job);
     let held = |objects: &ClusterState| {
         let state = objects.state();
-        let held = state.reservation_of(state.workload("ns/job")?)?;
+        let held = state
+            .workload_view(state.workload("ns/job")?)
+            .reservation()?;
         Some((held.usage[0].1.get(), held.is_evicted))
     };
     assert_eq!(held(&objects), Some((1000, false)));

@@ -73,9 +73,11 @@ pub(super) fn revert_admission(state: &mut ReconcilerState, key: &ObjectKey) {
         return;
     }
     let core = state.cluster.state();
-    let queue = core.workload(key.key()).and_then(|id| core.queue_of(id));
+    let queue = core
+        .workload(key.key())
+        .and_then(|id| core.workload_view(id).queue());
     if let Some(queue) = queue {
-        let queue = core.node_name(queue).to_owned();
+        let queue = core.node_view(queue).name().to_owned();
         state.work_queue.enqueue(ObjectRef::ClusterQueue(queue));
     }
     state.cluster.revert_admission(key.key());

@@ -12,7 +12,8 @@ use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::admission;
 use lockkeeper_preemption::requeue::may_admit;
 use lockkeeper_preemption::{
-    Decision, Entry, FlavorAssignment, Mode, RequeueDestination, State, Victim,
+    DampingView, Decision, Entry, FlavorAssignment, Mode, RequeueDestination, State, TreeView,
+    Victim,
 };
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ const WITHDRAWN_MAX: u32 = 64;
 /// for earlier writes would be made better later.
 pub(super) fn can_schedule(state: &ReconcilerState) -> bool {
     let decisions_max = state.settings.writes_max.saturating_mul(2).max(2);
-    let wake_at_s = state.cluster.state().next_wake_s();
+    let wake_at_s = DampingView::new(&state.cluster.state()).next_wake_s();
     let is_awake = wake_at_s.is_some_and(|at_s| at_s <= state.cluster.now_ms().div_euclid(1000));
     (state.cycle.is_due || is_awake)
         && state.model.pending_decisions() < decisions_max
@@ -91,7 +92,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
 fn continues_search(cycle: &mut CycleState, state: &State, entry: &Entry) -> bool {
     let id = entry.workload;
     let is_inadmissible = matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)));
-    let continues = state.has_untried_flavors(id);
+    let continues = state.workload_view(id).has_untried_flavors();
     let has_continued = cycle.continuing_searches.remove(&id);
     if continues {
         cycle.continuing_searches.insert(id);
@@ -166,7 +167,7 @@ pub(super) fn count_admission(state: &mut ReconcilerState, key: &ObjectKey) {
 /// that is not written yet simply stays pending.
 fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Victim]) -> bool {
     let preemptor = entry_key(state, entry);
-    let preemptor_path = state.cluster.state_mut().path(entry.queue);
+    let preemptor_path = TreeView::new(state.cluster.state_mut()).path(entry.queue);
     let (preemptor_uid, job_uid) = workload_and_job_uids(state, &preemptor);
     let mut has_new = false;
     for victim in victims {
@@ -181,8 +182,8 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
         if workload.decision().is_some() || workload.is_evicted() {
             continue;
         }
-        let queue = state.cluster.state().queue_of(victim.workload);
-        let victim_path = queue.map(|id| state.cluster.state_mut().path(id));
+        let queue = state.cluster.state().workload_view(victim.workload).queue();
+        let victim_path = queue.map(|id| TreeView::new(state.cluster.state_mut()).path(id));
         let decision = PreemptionDecision {
             reason: victim.reason,
             preemptor: preemptor.clone(),

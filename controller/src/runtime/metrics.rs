@@ -1,6 +1,7 @@
 //! What the controller counts, in Prometheus' terms.
 
 use crate::{Counters, Reconciler, WritePurpose, WriteResult};
+use lockkeeper_preemption::DampingView;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -252,15 +253,15 @@ impl Metrics {
             let labels = QueueLabels {
                 cluster_queue: name.to_owned(),
             };
-            let waiting = state.pending_counts(queue);
+            let waiting = state.node_view(queue).pending_counts();
             let waiting = waiting.queued.saturating_add(waiting.backing_off);
             let number = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
             self.pending.get_or_create(&labels).set(number(waiting));
             self.reserving
                 .get_or_create(&labels)
-                .set(number(state.admitted_count(queue)));
+                .set(number(state.node_view(queue).admitted_count()));
         }
-        let stats = state.thrash_stats();
+        let stats = DampingView::new(state).thrash_stats();
         for (name, number) in [
             ("preempted", stats.preempted),
             ("readmitted", stats.readmitted),

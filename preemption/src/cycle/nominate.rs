@@ -2,13 +2,14 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
-use crate::elastic::{ElasticGate, NonPreemptibleUsage};
+use crate::elastic::ElasticGate;
 use crate::flavor_assigner::{AssignmentRequest, Oracle, VictimSearchOracle, assign};
 use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::non_preemptible::NonPreemptibleUsage;
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
 use crate::queue::{Queue, QueueSettings};
 use crate::quota::View;
-use crate::state::State;
+use crate::state::{State, victim_protection};
 use crate::trace::{Step, Trace};
 use crate::victim::Victim;
 use crate::victims::{self, Demand, SearchContext};
@@ -58,7 +59,7 @@ impl<'a> NominationContext<'a> {
             state,
             id,
             row: record,
-            queue: state.pending_queue(record.queue)?,
+            queue: state.queues.get(record.queue.index())?,
             displaced: &[],
             next_candidate_at_s: Cell::new(None),
         })
@@ -259,7 +260,8 @@ impl<'a> NominationContext<'a> {
             algorithm: &self.state.options.algorithm,
             kueue_bugs: self.state.options.kueue_bugs,
             removed: gone,
-            protection: self.state.victim_protection(
+            protection: victim_protection(
+                self.state,
                 self.id,
                 self.displaced,
                 &self.next_candidate_at_s,

@@ -1,5 +1,6 @@
 //! In which order the entries of a cycle are decided.
 
+use super::entry_usage::entry_cells;
 use super::nominate::NominatedEntry;
 use crate::amount::Amount;
 use crate::dominant_share::DominantShare;
@@ -58,7 +59,11 @@ pub(super) fn next(
     let turns: Vec<u8> = turns.collect();
     let turn = turns.iter().min()?;
     let its_turn = |at: &usize| turns.get(*at) == Some(turn);
-    let name = |at: &usize| waiting.get(*at).map_or("", |it| state.node_name(it.queue));
+    let name = |at: &usize| {
+        waiting
+            .get(*at)
+            .map_or("", |it| state.tree.node(it.queue).name())
+    };
     let of_turn = (0..waiting.len()).filter(its_turn);
     let first = of_turn.clone().min_by_key(|at| name(at))?;
     let root_of = |at: usize| waiting.get(at).map(|it| view.tree.node(it.queue).root);
@@ -109,7 +114,7 @@ impl<'a> Tournament<'a> {
 
     fn add_entry(&mut self, view: &mut View<'_>, entry: usize, nominee: &NominatedEntry) {
         let mark = view.mark();
-        let asked: Vec<_> = super::cells(view, nominee).collect();
+        let asked: Vec<_> = entry_cells(view, nominee).collect();
         for (_, cell, amount) in &asked {
             view.add(*cell, *amount);
         }
@@ -179,7 +184,7 @@ impl<'a> Tournament<'a> {
         let key = |entry: usize| {
             let nominee = self.pending.get(entry)?;
             let record = self.state.workloads.get(nominee.workload)?;
-            let name = self.state.node_name(nominee.queue);
+            let name = self.state.tree.node(nominee.queue).name();
             Some((Reverse(record.priority), record.order_time, name))
         };
         by_share.then_with(|| key(a).cmp(&key(b)))

@@ -1,16 +1,17 @@
 //! The entries of a cycle, one after the other: each sees what those before it have taken.
 
-use super::held_quota::NominationOptions;
+use super::entry::{Decision, Entry, SkipReason};
+use super::entry_usage::{entry_cells, remove_usage};
+use super::held_quota::{NominationOptions, holders, nominate_with_holds};
 use super::nominate::{NominatedEntry, NominationContext};
 use super::victim_limit::{LimitCheck, VictimLimit};
-use super::{Decision, Entry, SkipReason, cells, held_quota, remove};
 use crate::amount::Amount;
 use crate::assignment::Mode;
 use crate::ids::{CellId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::policy::{Compatibility, ReclaimWithinCohort};
 use crate::quota::{UsageStore, View};
 use crate::spec::BorrowingGate;
-use crate::state::State;
+use crate::state::{State, reapply_hold, release_hold};
 use crate::trace::Step;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,11 +106,10 @@ impl<'a> EntryProcessor<'a> {
     fn release_holds(&mut self, nominee: &NominatedEntry) -> Vec<WorkloadId> {
         let mut lifted = Vec::new();
         if !self.state.holds.is_empty() {
-            lifted
-                .extend(held_quota::holders(nominee).filter(|it| self.released_holds.insert(*it)));
+            lifted.extend(holders(nominee).filter(|it| self.released_holds.insert(*it)));
         }
         for holder in &lifted {
-            self.state.release_hold(&mut self.view, *holder);
+            release_hold(self.state, &mut self.view, *holder);
         }
         lifted
     }
@@ -117,7 +117,7 @@ impl<'a> EntryProcessor<'a> {
     fn reapply_holds(&mut self, lifted: &[WorkloadId]) {
         for holder in lifted {
             self.released_holds.remove(holder);
-            self.state.reapply_hold(&mut self.view, *holder);
+            reapply_hold(self.state, &mut self.view, *holder);
         }
     }
 
@@ -126,7 +126,7 @@ impl<'a> EntryProcessor<'a> {
         if self.state.holds.is_empty() {
             return Vec::new();
         }
-        let holders = held_quota::holders(nominee);
+        let holders = holders(nominee);
         holders
             .filter(|it| !self.released_holds_admitted.contains(it))
             .collect()
@@ -153,7 +153,7 @@ impl<'a> EntryProcessor<'a> {
         let mark = self.view.mark();
         let taken = self.cycle_victims(nominee.queue).clone();
         for id in &taken {
-            remove(self.state, &mut self.view, *id);
+            remove_usage(self.state, &mut self.view, *id);
         }
         let trace = std::mem::take(&mut nominee.trace);
         let only = Some(&nominee.assignment);
@@ -163,7 +163,7 @@ impl<'a> EntryProcessor<'a> {
             allowed_flavors: only,
             released: &self.released_holds,
         };
-        let again = state.nominate_with_holds(&mut self.view, &nominator, &terms, trace);
+        let again = nominate_with_holds(state, &mut self.view, &nominator, &terms, trace);
         self.view.roll_back(mark);
         *nominee = again;
         nominee.assignment.mode == Mode::Fit
@@ -213,12 +213,12 @@ impl<'a> EntryProcessor<'a> {
         let mark = self.view.mark();
         let root = self.view.tree.node(nominee.queue).root;
         for id in self.victims_by_root.get(&root).into_iter().flatten() {
-            remove(self.state, &mut self.view, *id);
+            remove_usage(self.state, &mut self.view, *id);
         }
         for victim in &nominee.victims {
-            remove(self.state, &mut self.view, victim.workload);
+            remove_usage(self.state, &mut self.view, victim.workload);
         }
-        let fits = cells(&self.view, nominee)
+        let fits = entry_cells(&self.view, nominee)
             .all(|(_, cell, amount)| amount <= self.view.available(cell).or_zero());
         self.view.roll_back(mark);
         fits
@@ -234,9 +234,9 @@ impl<'a> EntryProcessor<'a> {
         }
         let mark = self.admitted_view.mark();
         for holder in self.remaining_holders(nominee) {
-            self.state.release_hold(&mut self.admitted_view, holder);
+            release_hold(self.state, &mut self.admitted_view, holder);
         }
-        let fits = cells(&self.admitted_view, nominee)
+        let fits = entry_cells(&self.admitted_view, nominee)
             .all(|(_, cell, amount)| amount <= self.admitted_view.available(cell).or_zero());
         self.admitted_view.roll_back(mark);
         fits
@@ -250,7 +250,8 @@ impl<'a> EntryProcessor<'a> {
     ) -> Vec<(FlavorResource, Amount)> {
         let settings = self
             .state
-            .pending_queue(nominee.queue)
+            .queues
+            .get(nominee.queue.index())
             .map(|it| &it.settings);
         let is_held = match decision {
             Decision::Admit | Decision::Preempt(_) | Decision::DeferredFit => false,
@@ -264,10 +265,10 @@ impl<'a> EntryProcessor<'a> {
             Decision::Skip(_) | Decision::NoFit => return Vec::new(),
         };
         let mut reserved = Vec::new();
-        let demands: Vec<_> = cells(&self.view, nominee).collect();
+        let demands: Vec<_> = entry_cells(&self.view, nominee).collect();
         if *decision == Decision::Admit {
             for holder in self.remaining_holders(nominee) {
-                self.state.release_hold(&mut self.admitted_view, holder);
+                release_hold(self.state, &mut self.admitted_view, holder);
                 self.released_holds_admitted.insert(holder);
             }
             for (_, cell, amount) in &demands {

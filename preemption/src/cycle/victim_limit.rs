@@ -36,7 +36,8 @@ impl VictimLimit {
         let most = state.options.victims_per_cycle_max;
         let of_queues = new.by_queue.iter().map(|(queue, count)| {
             let limits = state
-                .pending_queue(*queue)
+                .queues
+                .get(queue.index())
                 .map(|it| it.settings.preemption.limits);
             let most = limits.and_then(|it| it.victims_per_cycle_max);
             let spent = self.by_queue.get(queue).copied().unwrap_or_default();

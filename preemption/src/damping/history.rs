@@ -1,6 +1,6 @@
 //! Who was preempted, by whom, and how often.
 
-use super::ThrashStats;
+use super::stats::ThrashStats;
 use crate::ids::WorkloadId;
 use std::collections::{BTreeMap, BTreeSet};
 

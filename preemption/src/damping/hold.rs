@@ -1,8 +1,7 @@
 //! Quota that is held for preemptors.
 
-use super::Histories;
-use crate::admitted::AdmittedIndex;
-use crate::admitted::AdmittedLookup;
+use super::history::Histories;
+use crate::admitted::{AdmittedIndex, AdmittedLookup};
 use crate::amount::Amount;
 use crate::assignment::Assignment;
 use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};

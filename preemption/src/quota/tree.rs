@@ -1,6 +1,6 @@
 //! The nodes, their cells, and the usage that is booked on them.
 
-use super::Quota;
+use super::spec::Quota;
 use crate::amount::Amount;
 use crate::ids::{CellId, FlavorResource, NodeId, ResourceId};
 use std::collections::BTreeSet;

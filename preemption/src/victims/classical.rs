@@ -19,12 +19,12 @@
 //! for what needs preemption only, and of every cohort on the way; `borrowWithinCohort` and its threshold
 //! bind in `Priority` only.
 
+use super::candidate_scope::CandidateScope;
+use super::feasibility::{cannot_succeed, trace_cannot_succeed};
 use super::fit::{fill_back, fits, into_victims, remove};
 use super::merge::Merge;
-use super::{
-    CandidateScope, PreemptionReason, Preemptor, SearchContext, Victim, cannot_succeed,
-    trace_cannot_succeed,
-};
+use super::preemptor::Preemptor;
+use super::search_context::SearchContext;
 use crate::admitted::{AdmittedWorkload, UsageGroup};
 use crate::amount::Amount;
 use crate::candidate_list::{CandidateKey, CandidateList};
@@ -32,6 +32,7 @@ use crate::ids::{CellId, NodeId, WorkloadId};
 use crate::policy::BorrowWithinCohort;
 use crate::quota::{UsageStore, View};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
+use crate::victim::{PreemptionReason, Victim};
 
 /// From which list a candidate is, in the order in which the lists are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

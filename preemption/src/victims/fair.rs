@@ -11,12 +11,12 @@
 //! the preemptor's own nominal quota only, not at its cohorts'; there is no "smallest first".
 //! `borrowWithinCohort` plays no part.
 
+use super::candidate_scope::CandidateScope;
+use super::feasibility::{cannot_succeed, trace_cannot_succeed};
 use super::fit::{fill_back, fits, into_victims, remove};
 use super::merge::Merge;
-use super::{
-    CandidateScope, Demand, PreemptionReason, Preemptor, SearchContext, Victim, cannot_succeed,
-    trace_cannot_succeed,
-};
+use super::preemptor::{Demand, Preemptor};
+use super::search_context::SearchContext;
 use crate::admitted::UsageGroup;
 use crate::candidate_list::{CandidateKey, CandidateList};
 use crate::dominant_share::DominantShare;
@@ -24,6 +24,7 @@ use crate::ids::{NodeId, WorkloadId};
 use crate::policy::FairStrategy;
 use crate::quota::{Tree, UsageStore, View};
 use crate::trace::{CandidateVerdict, Step, Trace};
+use crate::victim::{PreemptionReason, Victim};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 

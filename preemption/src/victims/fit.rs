@@ -1,8 +1,10 @@
 //! Whether a preemptor fits, and who can be let off when it does.
 
-use super::{Demand, PreemptionReason, Preemptor, SearchContext, Victim};
+use super::preemptor::{Demand, Preemptor};
+use super::search_context::SearchContext;
 use crate::ids::WorkloadId;
 use crate::quota::{UsageStore, View};
+use crate::victim::{PreemptionReason, Victim};
 
 /// Whether the request fits as things are. Without borrowing, only within nominal quota.
 pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool) -> bool {

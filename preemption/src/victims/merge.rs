@@ -1,6 +1,6 @@
 //! Several lists in candidate order read as one, as far as somebody reads.
 
-use super::AdmittedLookup;
+use crate::admitted::AdmittedLookup;
 use crate::candidate_list::{CandidateIter, CandidateKey, CandidateList};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

@@ -8,7 +8,7 @@ fn release_of_reservation_made_without_quota_frees_it_once() {
     let mut house = Fixture::new(Options::default(), &[test_queue("a", 4)]);
     house.add_admitted("it", "a", 0, 3);
     let id = house.state.workload("it").unwrap();
-    let held = house.state.reservation_of(id).unwrap();
+    let held = house.state.workload_view(id).reservation().unwrap();
     house.run_traced_cycle();
     house.state.remove_queue("a");
     let later = Reservation {
@@ -20,7 +20,7 @@ fn release_of_reservation_made_without_quota_frees_it_once() {
     let used = |house: &mut Fixture| {
         house.run_traced_cycle();
         let node = house.state.queue("a").unwrap();
-        let usage = house.state.usage(node);
+        let usage = house.state.node_view(node).usage();
         usage.iter().map(|(_, amount)| amount.get()).sum::<i64>()
     };
     assert_eq!(used(&mut house), 3);

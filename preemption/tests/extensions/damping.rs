@@ -2,7 +2,8 @@
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
 use lockkeeper_preemption::{
-    Damping, Mode, Options, Protection, QueueingStrategy, Step, ThrashStats, Trace,
+    Damping, DampingView, Mode, Options, Protection, QueueingStrategy, Step, ThrashStats, Trace,
+    WhatIf,
 };
 
 fn options(damping: Damping) -> Options {
@@ -35,7 +36,9 @@ fn freed_quota_with_damping_is_held_for_the_preemptor() {
         house.release("guest-1");
         house.add_pending("theirs", "other", 1, 1);
         let id = house.state.workload("theirs").unwrap();
-        let alone = house.state.nominate(id, Trace::off()).unwrap();
+        let alone = WhatIf::new(&mut house.state)
+            .nominate(id, Trace::off())
+            .unwrap();
         assert_eq!(alone.assignment.mode, mode, "{damping:?}");
         assert!(alone.victims.is_empty());
     }
@@ -45,7 +48,7 @@ fn freed_quota_with_damping_is_held_for_the_preemptor() {
 fn held_quota_grows_as_victims_release_quota() {
     let mut house = with_borrowed_quota(Damping::On);
     let held = |house: &Fixture| {
-        let all = house.state.held_quota();
+        let all = DampingView::new(&house.state).held_quota();
         let of_first = all.first().map(|(_, amounts)| amounts.clone());
         of_first.map(|it| it.iter().map(|(_, amount)| amount.get()).sum::<i64>())
     };
@@ -73,7 +76,7 @@ fn held_quota_of_removed_or_changed_preemptor_is_released() {
         house.run_cycle();
         leave(&mut house);
         house.run_traced_cycle();
-        assert!(house.state.held_quota().is_empty());
+        assert!(DampingView::new(&house.state).held_quota().is_empty());
     }
 }
 
@@ -95,7 +98,7 @@ fn higher_priority_preemptor_displaces_held_quota() {
     let entry = cycle.entries.iter().find(|it| it.workload == id).unwrap();
     assert_eq!(house.describe_entry(entry), "urgent Admit");
     assert_eq!(entry.displaced, [house.state.workload("first").unwrap()]);
-    assert!(house.state.held_quota().is_empty());
+    assert!(DampingView::new(&house.state).held_quota().is_empty());
 }
 
 #[test]
@@ -150,14 +153,19 @@ fn thrash_stats_after_repeated_preemption_count_it() {
         readmitted: 1,
         preempted_again: 0,
     };
-    assert_eq!(house.state.thrash_stats(), once);
+    assert_eq!(DampingView::new(&house.state).thrash_stats(), once);
     // Another one of that name is not the one from before: it may.
     house.add_pending("small", "one", 0, 1);
     assert_eq!(house.run_cycle(), ["small preempts big"]);
     house.release("big");
-    assert_eq!(house.state.thrash_stats().preempted_again, 1);
+    assert_eq!(
+        DampingView::new(&house.state)
+            .thrash_stats()
+            .preempted_again,
+        1
+    );
     let big = house.state.workload("big").unwrap();
-    assert_eq!(house.state.preemption_count(big), 2);
+    assert_eq!(house.state.workload_view(big).preemption_count(), 2);
 }
 
 #[test]
@@ -203,6 +211,8 @@ fn preempted_victim_is_protected_while_replacement_is_admitted() {
     house.remove("higher");
     house.state.set_now(2_001);
     let small = house.state.workload("small").unwrap();
-    let alone = house.state.nominate(small, Trace::off()).unwrap();
+    let alone = WhatIf::new(&mut house.state)
+        .nominate(small, Trace::off())
+        .unwrap();
     assert_eq!(alone.victims.len(), 1);
 }

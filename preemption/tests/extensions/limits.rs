@@ -1,7 +1,9 @@
 //! Limits of preemption: off, at their edge, and past it.
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
-use lockkeeper_preemption::{Options, PreemptionLimits, Protection, QueueVerdict, Step};
+use lockkeeper_preemption::{
+    DampingView, Options, PreemptionLimits, Protection, QueueVerdict, Step,
+};
 
 /// `guest` has borrowed all, and `owner` wants it back; both with limits.
 fn with_borrowed_quota(owner: PreemptionLimits, guest: PreemptionLimits) -> Fixture {
@@ -121,7 +123,7 @@ fn min_runtime_protects_workload_until_it_elapses() {
     let steps = house.trace_steps("mine");
     assert!(protections(&steps).contains(&too_short), "{steps:?}");
     // It is parked, and nothing happens but that time goes by.
-    assert_eq!(house.state.next_wake_s(), Some(1_031));
+    assert_eq!(DampingView::new(&house.state).next_wake_s(), Some(1_031));
     assert_eq!(house.run_cycle(), ["mine preempts low high"]);
     assert_eq!(house.now_s, 1_031);
 }

@@ -7,7 +7,8 @@ use crate::model::live::LiveState;
 use crate::model::named_decisions::NamedDecision;
 use crate::reference::tree::Tree;
 use lockkeeper_preemption::{
-    BorrowWithinCohort, Compatibility, Damping, ReclaimWithinCohort, WithinClusterQueue,
+    BorrowWithinCohort, Compatibility, Damping, DampingView, ReclaimWithinCohort,
+    WithinClusterQueue,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -129,7 +130,7 @@ fn damping_with_any_policy_reaches_quiescence() {
         let damped = world(&tape, Damping::On);
         let mut thrash = lockkeeper_preemption::ThrashStats::default();
         let rest = cycles_until_quiescent(&damped, &pace, |live| {
-            thrash = live.state.thrash_stats();
+            thrash = DampingView::new(&live.state).thrash_stats();
             roots_are_within_quota(&damped, live)
         })?;
         prop_assert!(rest.is_some(), "{thrash:?} in {damped:?}");

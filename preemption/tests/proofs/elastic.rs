@@ -348,7 +348,7 @@ fn elastic_queues_respect_min_and_max() {
         mirror.cycle()?;
         let more = mirror.workloads.keys().map(|name| {
             let id = mirror.state.workload(name).unwrap();
-            mirror.state.preemption_count(id)
+            mirror.state.workload_view(id).preemption_count()
         });
         preemptions.set(preemptions.get() + more.sum::<u32>());
         Ok(())

@@ -5,8 +5,8 @@ mod random;
 use lockkeeper_preemption::{
     Algorithm, Amount, BorrowWithinCohort, CohortSpec, Decision, FlavorFungibility, FlavorQuotas,
     FlavorResource, Mode, Options, PodSet, Preemption, QueueSpec, QueueingStrategy, Quota,
-    ReclaimWithinCohort, Reservation, ResourceGroup, State, Trace, WithinClusterQueue, WorkloadId,
-    WorkloadSpec,
+    ReclaimWithinCohort, Reservation, ResourceGroup, State, Trace, WhatIf, WithinClusterQueue,
+    WorkloadId, WorkloadSpec,
 };
 
 fn preempts_all() -> Preemption {
@@ -92,7 +92,7 @@ fn reservation(state: &mut State, amount: i64) -> Reservation {
 
 /// What a queue uses of `f` and `cpu`.
 fn used(state: &State, queue: &str) -> i64 {
-    let usage = state.usage(state.queue(queue).unwrap());
+    let usage = state.node_view(state.queue(queue).unwrap()).usage();
     usage.iter().map(|(_, amount)| amount.get()).sum()
 }
 
@@ -127,13 +127,13 @@ fn tree_with_ten_thousand_nested_cohorts_is_decided() {
     }
     let spec = workload(&mut state, "low", "a", 7);
     let low = state.add_pending(spec);
-    let nomination = state.nominate(low, Trace::on()).unwrap();
+    let nomination = WhatIf::new(&mut state).nominate(low, Trace::on()).unwrap();
     let level = nomination.assignment.borrowing_level;
     assert_eq!(nomination.assignment.mode, Mode::Fit);
     assert_eq!(usize::try_from(level).unwrap(), DEPTH);
     assert_eq!(names(&state, &state.clone().next_cycle(1, true)), ["low"]);
     state.next_cycle(1, false);
-    let of_root = state.usage(root.unwrap());
+    let of_root = state.node_view(root.unwrap()).usage();
     assert_eq!(of_root, [(of, Amount::new(7))]);
     let mut spec = workload(&mut state, "high", "b", 7);
     spec.priority = 1;
@@ -173,7 +173,7 @@ fn cohort_cycle_admits_no_workload_on_or_below_it() {
                 state.set_queue(spec);
                 let spec = workload(&mut state, name, name, 1);
                 let id = state.add_pending(spec);
-                state.nominate(id, Trace::on());
+                WhatIf::new(&mut state).nominate(id, Trace::on());
             }
             let cycle = state.next_cycle(1, true);
             assert_eq!(names(&state, &cycle), ["free"]);
@@ -244,7 +244,7 @@ fn duplicate_name_replaces_the_earlier_object() {
     let spec = workload(&mut state, "w", "q", 5);
     state.add_pending(spec);
     let cycle = state.next_cycle(1, true);
-    assert_eq!(state.node_name(cycle.heads[0].queue), "q");
+    assert_eq!(state.node_view(cycle.heads[0].queue).name(), "q");
     assert_eq!(names(&state, &cycle), ["w"]);
     assert_eq!((used(&state, "q"), cycle.entries.len()), (5, 1));
 }
@@ -341,22 +341,29 @@ fn removed_workload_id_has_no_effect() {
     let reservation = reservation(&mut state, 3);
     let gone = state.add_admitted(spec, &reservation);
     state.remove(gone);
-    let before = format!("{:?}", state.usage(state.queue("q").unwrap()));
+    let before = format!("{:?}", state.node_view(state.queue("q").unwrap()).usage());
     let everything = |state: &mut State, id: WorkloadId| {
         state.release(id);
         state.mark_evicted(id);
         state.set_backoff(id, 9);
         state.reserve(id, &reservation);
         state.remove(id);
-        assert!(state.nominate(id, Trace::on()).is_none());
-        assert!(state.search(id, &[], &[], &mut Trace::on()).is_empty());
+        assert!(WhatIf::new(state).nominate(id, Trace::on()).is_none());
+        assert!(
+            WhatIf::new(state)
+                .search(id, &[], &[], &mut Trace::on())
+                .is_empty()
+        );
         assert_eq!(state.workload_name(id), "");
-        assert!(state.pod_sets(id).is_empty() && state.queue_of(id).is_none());
+        assert!(
+            state.workload_view(id).pod_sets().is_empty()
+                && state.workload_view(id).queue().is_none()
+        );
     };
     everything(&mut state, gone);
     assert!(state.next_cycle(1, true).entries.is_empty());
     assert_eq!(
-        format!("{:?}", state.usage(state.queue("q").unwrap())),
+        format!("{:?}", state.node_view(state.queue("q").unwrap()).usage()),
         before
     );
 }
@@ -372,7 +379,7 @@ fn workload_with_very_many_pod_sets_is_decided() {
         let mut spec = workload(&mut state, name, "q", asks);
         spec.pod_sets = vec![spec.pod_sets[0].clone(); SETS];
         let id = state.add_pending(spec);
-        let nomination = state.nominate(id, Trace::off()).unwrap();
+        let nomination = WhatIf::new(&mut state).nominate(id, Trace::off()).unwrap();
         assert_eq!(nomination.assignment.mode, expected);
         if expected == Mode::Fit {
             let usage = nomination.assignment.usage;

@@ -91,12 +91,15 @@ fn held_workload_is_considered_after_hold_ends() {
     let (mut state, queue) = queue();
     let job = add(&mut state, "job", 0);
     state.set_backoff(job, 60);
-    assert_eq!(state.backing_off(queue), [job]);
-    assert!(state.active(queue).is_empty() && state.inadmissible(queue).is_empty());
+    assert_eq!(state.node_view(queue).backing_off(), [job]);
+    assert!(
+        state.node_view(queue).active().is_empty()
+            && state.node_view(queue).inadmissible().is_empty()
+    );
     let cycle = state.next_cycle(59, false);
     assert!(cycle.heads.is_empty());
     assert_eq!(admitted_in_cycle(&mut state, 60), [job]);
-    assert!(state.backing_off(queue).is_empty());
+    assert!(state.node_view(queue).backing_off().is_empty());
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn other_workloads_are_admitted_during_hold() {
     let third = add(&mut state, "third", 5);
     state.release(second);
     assert_eq!(admitted_in_cycle(&mut state, 60), [first]);
-    assert_eq!(state.active(queue), [third, second]);
+    assert_eq!(state.node_view(queue).active(), [third, second]);
 }
 
 #[test]
@@ -122,11 +125,11 @@ fn freed_quota_does_not_end_backoff() {
     let held = add(&mut state, "held", 2);
     state.set_backoff(held, 60);
     assert!(admitted_in_cycle(&mut state, 1).is_empty());
-    assert_eq!(state.inadmissible(queue), [parked]);
+    assert_eq!(state.node_view(queue).inadmissible(), [parked]);
     state.remove(running);
-    assert!(state.inadmissible(queue).is_empty());
-    assert_eq!(state.backing_off(queue), [held]);
-    assert_eq!(state.active(queue), [parked]);
+    assert!(state.node_view(queue).inadmissible().is_empty());
+    assert_eq!(state.node_view(queue).backing_off(), [held]);
+    assert_eq!(state.node_view(queue).active(), [parked]);
 }
 
 #[test]
@@ -136,11 +139,11 @@ fn inadmissible_workload_can_be_held() {
     let parked = add(&mut state, "parked", 0);
     assert_eq!(admitted_in_cycle(&mut state, 0), [running]);
     state.next_cycle(1, false);
-    assert_eq!(state.inadmissible(queue), [parked]);
+    assert_eq!(state.node_view(queue).inadmissible(), [parked]);
     state.set_backoff(parked, 60);
-    assert!(state.inadmissible(queue).is_empty());
+    assert!(state.node_view(queue).inadmissible().is_empty());
     state.remove(running);
-    assert!(state.active(queue).is_empty());
+    assert!(state.node_view(queue).active().is_empty());
     assert_eq!(admitted_in_cycle(&mut state, 60), [parked]);
 }
 
@@ -151,11 +154,14 @@ fn released_workload_is_held() {
     assert_eq!(admitted_in_cycle(&mut state, 0), [job]);
     state.mark_evicted(job);
     state.set_backoff(job, 60);
-    assert!(state.backing_off(queue).is_empty() && state.active(queue).is_empty());
+    assert!(
+        state.node_view(queue).backing_off().is_empty()
+            && state.node_view(queue).active().is_empty()
+    );
     assert!(state.next_cycle(100, false).heads.is_empty());
     state.set_backoff(job, 200);
     state.release(job);
-    assert_eq!(state.backing_off(queue), [job]);
+    assert_eq!(state.node_view(queue).backing_off(), [job]);
     assert!(admitted_in_cycle(&mut state, 199).is_empty());
     assert_eq!(admitted_in_cycle(&mut state, 200), [job]);
 }
@@ -167,7 +173,7 @@ fn last_hold_replaces_earlier_hold() {
     state.set_backoff(job, i64::MAX);
     assert!(admitted_in_cycle(&mut state, 1_000_000).is_empty());
     state.set_backoff(job, 30);
-    assert_eq!(state.backing_off(queue), [job]);
+    assert_eq!(state.node_view(queue).backing_off(), [job]);
     assert_eq!(admitted_in_cycle(&mut state, 30), [job]);
 }
 
@@ -178,7 +184,7 @@ fn expired_holds_are_ordered_by_hold_end() {
     let short = add(&mut state, "short", 0);
     state.set_backoff(long, 90);
     state.set_backoff(short, 60);
-    assert_eq!(state.backing_off(queue), [short, long]);
+    assert_eq!(state.node_view(queue).backing_off(), [short, long]);
 }
 
 #[test]
@@ -191,7 +197,7 @@ fn removed_workload_is_no_longer_held() {
     state.remove(gone);
     let quota = reservation(&mut state);
     state.reserve(reserved, &quota);
-    assert!(state.backing_off(queue).is_empty());
+    assert!(state.node_view(queue).backing_off().is_empty());
     assert!(state.next_cycle(60, false).heads.is_empty());
     // An old hold does not come back.
     state.release(reserved);

@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 #[must_use]
 pub fn nomination_json(state: &State, workload: &str, nomination: &Nomination) -> Value {
     let id = state.workload(workload);
-    let queue = id.and_then(|id| state.queue_of(id));
+    let queue = id.and_then(|id| state.workload_view(id).queue());
     json!({
         "workload": workload,
-        "clusterQueue": queue.map(|id| state.node_name(id)),
+        "clusterQueue": queue.map(|id| state.node_view(id).name()),
         "assignment": assignment_json(state, workload, &nomination.assignment),
         "victims": victims_json(state, &nomination.victims),
         "trace": trace_json(state, &nomination.trace),
@@ -37,7 +37,7 @@ pub fn entry_json(state: &State, entry: &Entry) -> Value {
     };
     let mut told = json!({
         "workload": workload,
-        "clusterQueue": state.node_name(entry.queue),
+        "clusterQueue": state.node_view(entry.queue).name(),
         "decision": decision,
         "assignment": assignment_json(state, workload, entry.assignment()),
         "victims": victims_json(state, victims_now),
@@ -142,10 +142,10 @@ fn usage_json(state: &State, amounts: &[(FlavorResource, Amount)]) -> Value {
 
 fn victims_json(state: &State, victims: &[Victim]) -> Value {
     let victims = victims.iter().map(|it| {
-        let queue = state.queue_of(it.workload);
+        let queue = state.workload_view(it.workload).queue();
         json!({
             "workload": state.workload_name(it.workload),
-            "clusterQueue": queue.map(|id| state.node_name(id)),
+            "clusterQueue": queue.map(|id| state.node_view(id).name()),
             "reason": it.reason.as_str(),
         })
     });
@@ -209,7 +209,7 @@ fn step_json(state: &State, step: &Step) -> Value {
         }),
         Step::Queue { queue, verdict } => json!({
             "step": "queue",
-            "clusterQueue": state.node_name(*queue),
+            "clusterQueue": state.node_view(*queue).name(),
             "verdict": match verdict {
                 QueueVerdict::NoLongerBorrows => "noLongerBorrows",
                 QueueVerdict::PriorityTooHigh => "priorityTooHigh",

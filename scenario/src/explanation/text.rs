@@ -100,9 +100,9 @@ fn write_heading(
     verdict: &str,
 ) -> fmt::Result {
     let id = state.workload(workload);
-    let queue = id.and_then(|id| state.queue_of(id));
-    let queue = queue.map_or("", |id| state.node_name(id));
-    let priority = id.map_or(0, |id| state.priority(id));
+    let queue = id.and_then(|id| state.workload_view(id).queue());
+    let queue = queue.map_or("", |id| state.node_view(id).name());
+    let priority = id.map_or(0, |id| state.workload_view(id).priority());
     writeln!(
         out,
         "{workload} (ClusterQueue {queue}, priority {priority}) {verdict}"
@@ -154,9 +154,9 @@ fn write_victims(out: &mut impl Write, state: &State, victims: &[Victim]) -> fmt
     writeln!(out, "\nWho has to go")?;
     for victim in victims {
         let name = state.workload_name(victim.workload);
-        let queue = state.queue_of(victim.workload);
-        let queue = queue.map_or("", |id| state.node_name(id));
-        let priority = state.priority(victim.workload);
+        let queue = state.workload_view(victim.workload).queue();
+        let queue = queue.map_or("", |id| state.node_view(id).name());
+        let priority = state.workload_view(victim.workload).priority();
         let reason = victim.reason.as_str();
         let why = preemption_reason(victim.reason);
         writeln!(
@@ -257,7 +257,11 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
                 }
                 _ => "keeps the rest".to_owned(),
             };
-            writeln!(out, "      queue {} {verdict}", state.node_name(*queue))
+            writeln!(
+                out,
+                "      queue {} {verdict}",
+                state.node_view(*queue).name()
+            )
         }
         Step::FilledBack { workload } => {
             writeln!(out, "      {}: let off, it fits without", name(*workload))
@@ -333,12 +337,12 @@ fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Re
 }
 
 fn workload_label(state: &State, workload: WorkloadId) -> String {
-    let queue = state.queue_of(workload);
-    let queue = queue.map_or("", |id| state.node_name(id));
+    let queue = state.workload_view(workload).queue();
+    let queue = queue.map_or("", |id| state.node_view(id).name());
     format!(
         "{} ({queue}, priority {})",
         state.workload_name(workload),
-        state.priority(workload)
+        state.workload_view(workload).priority()
     )
 }
 

@@ -3,7 +3,9 @@
 use crate::clusters::{BorrowingCluster, PREEMPTOR, pending};
 use crate::measure::{allocations, bytes, median_us, resident, us};
 use crate::reference::ReferenceSearch;
-use lockkeeper_preemption::{Algorithm, FairStrategy, FlavorResource, State, Trace, WorkloadId};
+use lockkeeper_preemption::{
+    Algorithm, FairStrategy, FlavorResource, State, Trace, WhatIf, WorkloadId,
+};
 
 const SIZES: [(usize, usize); 4] = [
     (100, 1_000),
@@ -61,10 +63,12 @@ fn fair(world: &BorrowingCluster, at: &str) {
     let mut state = world.empty_state_with(Algorithm::FairSharing(strategies));
     world.fill(&mut state);
     let id = pending(&mut state, "preemptor", PREEMPTOR);
-    let assignment = state.assign(id, &mut Trace::off()).unwrap();
+    let assignment = WhatIf::new(&mut state)
+        .assign(id, &mut Trace::off())
+        .unwrap();
     let (needs, request) = (assignment.needs(), assignment.usage);
     let mut search = || {
-        let victims = state.search(id, &needs, &request, &mut Trace::off());
+        let victims = WhatIf::new(&mut state).search(id, &needs, &request, &mut Trace::off());
         assert_eq!(victims.len(), 50);
     };
     let us = median_us(11, &mut search);
@@ -82,9 +86,9 @@ fn search(
     id: WorkloadId,
     (priority, units): (i32, i64),
 ) -> (f64, usize) {
-    let assignment = state.assign(id, &mut Trace::off()).unwrap();
+    let assignment = WhatIf::new(state).assign(id, &mut Trace::off()).unwrap();
     let (needs, request) = (assignment.needs(), assignment.usage);
-    let victims = state.search(id, &needs, &request, &mut Trace::off());
+    let victims = WhatIf::new(state).search(id, &needs, &request, &mut Trace::off());
     let mut names: Vec<&str> = victims
         .iter()
         .map(|it| state.workload_name(it.workload))
@@ -93,11 +97,11 @@ fn search(
     assert_eq!(names, plain.search(priority, units));
     let found = names.len();
     let us = median_us(101, || {
-        let victims = state.search(id, &needs, &request, &mut Trace::off());
+        let victims = WhatIf::new(state).search(id, &needs, &request, &mut Trace::off());
         assert_eq!(victims.len(), found);
     });
     let count = allocations(|| {
-        state.search(id, &needs, &request, &mut Trace::off());
+        WhatIf::new(state).search(id, &needs, &request, &mut Trace::off());
     });
     (us, count)
 }
@@ -110,12 +114,19 @@ fn nominate(state: &mut State, id: WorkloadId, at: &str) {
         let is_traced = round % 2 == 1;
         let trace = if is_traced { Trace::on() } else { Trace::off() };
         times[usize::from(is_traced)].push(us(|| {
-            assert_eq!(state.nominate(id, trace).unwrap().victims.len(), 50);
+            assert_eq!(
+                WhatIf::new(state)
+                    .nominate(id, trace)
+                    .unwrap()
+                    .victims
+                    .len(),
+                50
+            );
         }));
     }
     let [off, on] = times.map(crate::measure::median);
     let count = allocations(|| {
-        state.nominate(id, Trace::off());
+        WhatIf::new(state).nominate(id, Trace::off());
     });
     println!(
         "{:24} {at} {off:10.1} {:>12} {:8} {count:6}",
@@ -139,7 +150,7 @@ pub fn print_growth() {
         let (mut state, id, needs) = state_with_running(running);
         let (needs, request) = needs;
         let search = |state: &mut State| {
-            let victims = state.search(id, &needs, &request, &mut Trace::off());
+            let victims = WhatIf::new(state).search(id, &needs, &request, &mut Trace::off());
             assert_eq!(victims.len(), 50);
         };
         let us = median_us(101, || search(&mut state));
@@ -161,7 +172,9 @@ fn state_with_running(running: usize) -> (State, WorkloadId, SearchInput) {
     let mut state = world.empty_state();
     world.fill(&mut state);
     let id = pending(&mut state, "preemptor", PREEMPTOR);
-    let assignment = state.assign(id, &mut Trace::off()).unwrap();
+    let assignment = WhatIf::new(&mut state)
+        .assign(id, &mut Trace::off())
+        .unwrap();
     let asked = (assignment.needs(), assignment.usage);
     (state, id, asked)
 }
@@ -170,7 +183,7 @@ fn state_with_running(running: usize) -> (State, WorkloadId, SearchInput) {
 pub fn run_only(running: usize, times: usize) {
     let (mut state, id, (needs, request)) = state_with_running(running);
     for _ in 0..times {
-        let victims = state.search(id, &needs, &request, &mut Trace::off());
+        let victims = WhatIf::new(&mut state).search(id, &needs, &request, &mut Trace::off());
         assert_eq!(victims.len(), 50);
     }
 }

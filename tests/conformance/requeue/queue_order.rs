@@ -52,7 +52,7 @@ fn order(value: &Value) -> Vec<String> {
             assert!(matches!(decision, Decision::Preempt(_)), "{decision:?}");
         }
     }
-    let active = state.active(queue).into_iter();
+    let active = state.node_view(queue).active().into_iter();
     active
         .map(|it| state.workload_name(it).to_owned())
         .collect()

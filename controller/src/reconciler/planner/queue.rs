@@ -14,7 +14,7 @@ pub(crate) fn plan_cluster_queue<'a>(view: View<'a>, name: &str) -> Plan<'a> {
     let state = view.cluster.state();
     let is_unused = || {
         let node = state.queue(name);
-        node.is_none_or(|node| state.admitted_count(node) == 0)
+        node.is_none_or(|node| state.node_view(node).admitted_count() == 0)
     };
     if is_deleted_with_our_finalizer(&entry.object.metadata) && is_unused() {
         return Plan::write(Action::RemoveFinalizer);

@@ -17,7 +17,7 @@ use lockkeeper_policies::index::Index;
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_policies::validated_kind::ValidatedKind;
-use lockkeeper_preemption::{Algorithm, Amount, FlavorResource, NodeId, State};
+use lockkeeper_preemption::{Algorithm, Amount, FlavorResource, NodeId, State, TreeView};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -159,11 +159,11 @@ fn cluster_queue_status(
     let usage = node.map(|node| usage(core, seen, node));
     status.flavors_reservation = usage.clone().unwrap_or_default();
     status.flavors_usage = usage.unwrap_or_default();
-    let pending = node.map(|node| core.pending_counts(node));
+    let pending = node.map(|node| core.node_view(node).pending_counts());
     let pending = pending.unwrap_or_default();
     status.pending_workloads = saturating_count(pending.queued.saturating_add(pending.backing_off));
     // Quota is reserved and the workload admitted in one write: there are no admission checks between.
-    let admitted = saturating_count(node.map_or(0, |node| core.admitted_count(node)));
+    let admitted = saturating_count(node.map_or(0, |node| core.node_view(node).admitted_count()));
     status.reserving_workloads = admitted;
     status.admitted_workloads = admitted;
     status.fair_sharing = node.and_then(|node| fair_sharing_status(state, node));
@@ -176,7 +176,7 @@ fn cluster_queue_status(
 
 /// The usage of each flavor and resource, in the order of the spec.
 fn usage(core: &mut State, seen: &ClusterQueue, node: NodeId) -> Vec<FlavorUsage> {
-    let used: BTreeMap<FlavorResource, Amount> = core.usage(node).into_iter().collect();
+    let used: BTreeMap<FlavorResource, Amount> = core.node_view(node).usage().into_iter().collect();
     let flavors = seen.spec.resource_groups.iter().flat_map(|it| &it.flavors);
     let mut out = Vec::new();
     for flavor in flavors {
@@ -191,7 +191,7 @@ fn usage(core: &mut State, seen: &ClusterQueue, node: NodeId) -> Vec<FlavorUsage
             resources.push(ResourceUsage {
                 name: resource.name.clone(),
                 total: quantity(&resource.name, total),
-                borrowed: quantity(&resource.name, core.borrowed(node, cell)),
+                borrowed: quantity(&resource.name, core.node_view(node).borrowed(cell)),
             });
         }
         out.push(FlavorUsage {
@@ -206,7 +206,7 @@ fn fair_sharing_status(state: &mut ReconcilerState, node: NodeId) -> Option<Fair
     if state.settings.options.algorithm == Algorithm::Classical {
         return None;
     }
-    let weighted_share = state.cluster.state_mut().weighted_share(node);
+    let weighted_share = TreeView::new(state.cluster.state_mut()).weighted_share(node);
     Some(FairSharingStatus { weighted_share })
 }
 
@@ -232,7 +232,7 @@ fn cluster_queue_condition(
     }
     let core = state.cluster.state_mut();
     let node = core.queue(name);
-    if node.is_some_and(|node| core.is_in_cohort_cycle(node)) {
+    if node.is_some_and(|node| TreeView::new(core).is_in_cohort_cycle(node)) {
         let message = "Its cohorts form a cycle; change a parentName";
         return ActiveCondition::misconfigured("CohortCycle", message.to_owned());
     }
@@ -255,7 +255,7 @@ fn cluster_queue_condition(
 fn cohort_status(state: &mut ReconcilerState, name: &str, now_ms: i64) -> Option<CohortStatus> {
     let core = state.cluster.state_mut();
     let node = core.cohort(name);
-    let is_in_cycle = node.is_some_and(|node| core.is_in_cohort_cycle(node));
+    let is_in_cycle = node.is_some_and(|node| TreeView::new(core).is_in_cohort_cycle(node));
     let fair_sharing = node.and_then(|node| fair_sharing_status(state, node));
     let entry = state.model.queues.cohorts.get(name)?;
     let mut status = entry.object.status.clone().unwrap_or_default();

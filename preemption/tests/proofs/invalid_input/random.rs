@@ -4,7 +4,7 @@ use super::{cpu, queue, workload};
 use crate::model::choices::{Choices, WORLD_BYTES, check};
 use lockkeeper_preemption::{
     Algorithm, Amount, CohortSpec, Damping, Options, PodSet, Quota, Reservation, State, Trace,
-    WorkloadId, WorkloadSpec,
+    WhatIf, WorkloadId, WorkloadSpec,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -112,7 +112,7 @@ fn apply_random_event(dice: &mut Choices<'_>, state: &mut State, ids: &mut Vec<W
         (6, Some(id)) => state.release(id),
         (7, Some(id)) => state.remove(id),
         (8, Some(id)) => state.set_backoff(id, now_s),
-        (9, Some(id)) => drop(state.nominate(id, Trace::on())),
+        (9, Some(id)) => drop(WhatIf::new(state).nominate(id, Trace::on())),
         _ => drop(state.next_cycle(now_s, dice.one_in(2))),
     }
 }

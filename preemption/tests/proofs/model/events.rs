@@ -6,7 +6,7 @@ use super::generate::{self, GeneratorOptions};
 use super::live::LiveState;
 use super::named_decisions::{NamedCycle, NamedNomination, NamedVictim, QueueContents};
 use crate::reference::scheduler::Scheduler;
-use lockkeeper_preemption::{Amount, Trace};
+use lockkeeper_preemption::{Amount, Trace, WhatIf};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The time at the start, in seconds.
@@ -284,10 +284,8 @@ impl Comparison {
             .map(|(pair, amount)| (self.live.pair(*pair), Amount::new(*amount)))
             .collect();
         let id = self.live.id(&name);
-        let live = self
-            .live
-            .state
-            .search(id, &needs, &request, &mut Trace::off());
+        let live =
+            WhatIf::new(&mut self.live.state).search(id, &needs, &request, &mut Trace::off());
         compare(self.live.victims(&live), plain)
     }
 

@@ -8,7 +8,7 @@ use super::named_decisions::{
 };
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::{
-    Amount, Assignment, Decision, FlavorResource, Trace, Victim, WorkloadId,
+    Amount, Assignment, Decision, FlavorResource, Trace, Victim, WhatIf, WorkloadId,
 };
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ impl LiveState {
     /// The usage of all nodes, without what is nothing. Changes of queues and cohorts take effect at
     /// a decision, so there has to be one before.
     pub fn usage(&mut self) -> BTreeMap<String, BTreeMap<Pair, i64>> {
-        self.state.nominate(self.probe, Trace::off());
+        WhatIf::new(&mut self.state).nominate(self.probe, Trace::off());
         let queues = QUEUES.iter();
         let queues = queues.filter_map(|name| Some(((*name).to_owned(), self.state.queue(name)?)));
         let cohorts = self.cohorts.iter().map(|(name, id)| (name.clone(), *id));
         let mut all = BTreeMap::new();
         for (name, id) in queues.chain(cohorts) {
-            let usage = self.amounts(&self.state.usage(id));
+            let usage = self.amounts(&self.state.node_view(id).usage());
             if !usage.is_empty() {
                 all.insert(name, usage);
             }
@@ -37,8 +37,8 @@ impl LiveState {
         };
         let names = |ids: Vec<WorkloadId>| ids.into_iter().map(|it| self.name(it)).collect();
         (
-            names(self.state.active(id)),
-            names(self.state.inadmissible(id)),
+            names(self.state.node_view(id).active()),
+            names(self.state.node_view(id).inadmissible()),
         )
     }
 
@@ -92,7 +92,9 @@ impl LiveState {
 
     pub fn nominate(&mut self, workload: &str, trace: Trace) -> (NamedNomination, Trace) {
         let id = self.id(workload);
-        let got = self.state.nominate(id, trace).expect("a known workload");
+        let got = WhatIf::new(&mut self.state)
+            .nominate(id, trace)
+            .expect("a known workload");
         let nominated = NamedNomination {
             plan: self.plan(&got.assignment),
             victims: self.victims(&got.victims),

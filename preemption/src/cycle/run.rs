@@ -1,0 +1,224 @@
+//! Runs one cycle: takes the heads, nominates, orders and decides, and requeues.
+
+use super::entry::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason};
+use super::held_quota::{
+    NominationOptions, end_unusable_holds, first_holders, nominate_with_holds, update_holds,
+};
+use super::nominate::{NominatedEntry, NominationContext};
+use super::order;
+use super::process::{EntryProcessor, ProcessedEntry, TriedFlavors};
+use crate::job::PreemptionLabels;
+use crate::policy::QueueingStrategy;
+use crate::queue::LastAssignment;
+use crate::quota::{Overlay, View};
+use crate::state::{State, apply_holds, reactivate, reactivate_where_holds_ended, reserve_usage};
+use crate::trace::Trace;
+use std::sync::Arc;
+
+impl State {
+    /// Decides on the heads of all queues. Admitted workloads reserve their quota in the state at once;
+    /// victims keep theirs until [`Self::release`].
+    pub fn next_cycle(&mut self, now_s: i64, is_traced: bool) -> Cycle {
+        self.apply_changes();
+        self.now_s = now_s;
+        requeue_expired_backoffs(self, now_s);
+        reactivate_after_min_runtime(self, now_s);
+        self.cycle = self.cycle.saturating_add(1);
+        let mut cycle = pop_heads(self);
+        let mut overlay = std::mem::take(&mut self.overlay);
+        let mut overlay_now = std::mem::take(&mut self.overlay_now);
+        let overlays = [&mut overlay, &mut overlay_now];
+        let decided = decide(self, overlays, &cycle.heads, is_traced);
+        (self.overlay, self.overlay_now) = (overlay, overlay_now);
+        for processed in decided {
+            let ProcessedEntry {
+                mut entry,
+                tried_flavors,
+                next_candidate_at_s,
+            } = processed;
+            update_holds(self, &entry);
+            finish_entry(self, &mut entry, tried_flavors, now_s);
+            if let Some(at_s) = next_candidate_at_s
+                && matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)))
+            {
+                self.reactivation_times.insert((at_s, entry.queue));
+            }
+            cycle.entries.push(entry);
+        }
+        end_unusable_holds(self, &cycle);
+        for id in &cycle.out_of_scope {
+            if let Some(record) = self.workloads.get(*id) {
+                let (queue, key) = (record.queue, record.queue_key(*id));
+                if let Some(queue) = self.queues.get_mut(queue.index()) {
+                    queue.push_out_of_scope(key);
+                }
+            }
+        }
+        cycle.has_reactivated = reactivate_where_holds_ended(self);
+        cycle
+    }
+}
+
+fn requeue_expired_backoffs(state: &mut State, now_s: i64) {
+    let workloads = &mut state.workloads;
+    for queue in &mut state.queues {
+        queue.requeue_expired_backoffs(now_s, |id| {
+            workloads
+                .get_mut(id)
+                .map_or((u64::MAX, 0, PreemptionLabels::default()), |record| {
+                    record.backoff_until_s = None;
+                    record.equivalence_class()
+                })
+        });
+    }
+}
+
+/// Reactivates queues in whose tree a candidate has reached its minimum run time.
+fn reactivate_after_min_runtime(state: &mut State, now_s: i64) {
+    while let Some((at_s, _)) = state.reactivation_times.first()
+        && *at_s <= now_s
+        && let Some((_, queue)) = state.reactivation_times.pop_first()
+    {
+        reactivate(state, queue);
+    }
+}
+
+fn pop_heads(state: &mut State) -> Cycle {
+    let mut cycle = Cycle::default();
+    // In the order of names, so that ties go to the first name.
+    let names = Arc::clone(&state.queue_names);
+    let holders = first_holders(&state.holds, &state.workloads);
+    for id in names.values().copied() {
+        if state.tree.node(id).is_misconfigured {
+            continue;
+        }
+        if !state
+            .queues
+            .get(id.index())
+            .is_some_and(|it| it.settings.is_active)
+        {
+            continue;
+        }
+        let Some(queue) = state.queues.get_mut(id.index()) else {
+            continue;
+        };
+        let preferred = holders
+            .get(&id)
+            .and_then(|(key, class)| queue.pop_preferred(key, *class));
+        let Some(workload) = preferred.or_else(|| queue.pop()) else {
+            continue;
+        };
+        let is_sticky = queue.is_sticky(workload);
+        if !state
+            .workloads
+            .get(workload)
+            .is_some_and(|it| it.is_in_scope)
+        {
+            cycle.out_of_scope.push(workload);
+            continue;
+        }
+        cycle.heads.push(Head {
+            workload,
+            queue: id,
+            is_sticky,
+        });
+    }
+    cycle
+}
+
+/// Nominates the heads and processes them in order.
+fn decide(
+    state: &State,
+    [overlay, overlay_now]: [&mut Overlay; 2],
+    heads: &[Head],
+    is_traced: bool,
+) -> Vec<ProcessedEntry> {
+    let mut view = View::new(&state.tree, &state.usage, overlay);
+    let mut admitted_view = View::new(&state.tree, &state.usage, overlay_now);
+    apply_holds(state, &mut view);
+    apply_holds(state, &mut admitted_view);
+    let mut nominated: Vec<NominatedEntry> = heads
+        .iter()
+        .filter_map(|head| {
+            let context = NominationContext::for_workload(state, head.workload)?;
+            let trace = if is_traced { Trace::on() } else { Trace::off() };
+            Some(nominate_with_holds(
+                state,
+                &mut view,
+                &context,
+                &NominationOptions::DEFAULT,
+                trace,
+            ))
+        })
+        .collect();
+    order::sort(state, &mut nominated);
+    let mut processor = EntryProcessor::new(state, view, admitted_view);
+    let mut decided = Vec::with_capacity(nominated.len());
+    if order::is_fair(&state.options) {
+        while let Some(at) = order::next(state, &mut processor.view, &nominated) {
+            decided.push(processor.process(nominated.remove(at)));
+        }
+    } else {
+        decided.extend(nominated.into_iter().map(|entry| processor.process(entry)));
+    }
+    decided
+}
+
+/// Applies the decision on an entry: reserves its quota or requeues it.
+fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavors, now_s: i64) {
+    let id = entry.workload;
+    let reason = match &entry.decision {
+        Decision::Admit => {
+            let reserved_at_s = now_s.saturating_add(state.reservation_lead_s);
+            reserve_usage(state, id, &entry.assignment().usage, reserved_at_s, false);
+            return;
+        }
+        Decision::Preempt(_) | Decision::DeferredFit => RequeueReason::PendingPreemption,
+        Decision::Skip(_) => RequeueReason::FailedAfterNomination,
+        Decision::NoCandidates => RequeueReason::PreemptionNoCandidates,
+        Decision::NoFit => RequeueReason::NoFit,
+    };
+    let is_pending = reason == RequeueReason::PendingPreemption;
+    let forgets_preemptors = state.options.kueue_bugs.forgets_preemptors;
+    let cycle = state.cycle;
+    let generation = state
+        .queues
+        .get(entry.queue.index())
+        .map_or(0, |it| it.generation);
+    let Some(record) = state.workloads.get_mut(id) else {
+        return;
+    };
+    let tried_flavors = if is_pending {
+        Vec::new()
+    } else {
+        tried_flavors
+    };
+    let has_untried_flavors = !tried_flavors.is_empty();
+    record.last_assignment = has_untried_flavors.then(|| {
+        Box::new(LastAssignment {
+            tried_flavors,
+            cycle,
+            generation,
+        })
+    });
+    let (key, class) = (record.queue_key(id), record.equivalence_class());
+    let Some(queue) = state.queues.get_mut(entry.queue.index()) else {
+        return;
+    };
+    let is_strict = queue.settings.strategy == QueueingStrategy::StrictFifo;
+    let is_retried = is_pending || reason == RequeueReason::FailedAfterNomination;
+    queue.push(key.clone(), class);
+    let to = if is_strict || is_retried || has_untried_flavors {
+        RequeueDestination::Active
+    } else {
+        queue.mark_inadmissible(class);
+        RequeueDestination::Inadmissible
+    };
+    if is_pending && !forgets_preemptors {
+        queue.set_sticky(key, class);
+    }
+    if to == RequeueDestination::Inadmissible {
+        state.inadmissible.insert(&state.tree, entry.queue);
+    }
+    entry.requeued = Some((reason, to));
+}

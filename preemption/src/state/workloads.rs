@@ -1,0 +1,198 @@
+//! Adds, updates and removes workloads.
+
+use super::model::State;
+use super::nodes::queue_node;
+use super::non_preemptible::{add_non_preemptible_usage, remove_non_preemptible_usage};
+use super::reactivation::{reactivate, reactivate_where_holds_ended};
+use super::usage::{dequeue, enqueue, release_usage, reserve_usage};
+use super::workload_view::WorkloadView;
+use crate::ids::WorkloadId;
+use crate::spec::WorkloadSpec;
+use crate::workload_table::WorkloadRow;
+use std::sync::Arc;
+
+/// Adds a workload without a place in its queue. One with the same name is removed first.
+pub(crate) fn add_workload(state: &mut State, spec: WorkloadSpec<'_>) -> WorkloadId {
+    if let Some(known) = state.by_name.get(spec.name).copied() {
+        remove(state, known);
+    }
+    let queue = queue_node(state, spec.queue);
+    let (pod_sets, pod_sets_id) = state.pod_set_interner.acquire(spec.pod_sets);
+    let name: Arc<str> = spec.name.into();
+    let id = state.workloads.insert(WorkloadRow {
+        name: Arc::clone(&name),
+        uid: spec.uid.into(),
+        queue,
+        priority: spec.priority,
+        order_time: spec.order_time,
+        pod_sets,
+        pod_sets_id,
+        is_in_scope: spec.is_in_scope,
+        preemption_labels: spec.preemption_labels,
+        backoff_until_s: None,
+        last_assignment: None,
+        admitted: None,
+    });
+    state.by_name.insert(name, id);
+    add_non_preemptible_usage(state, id);
+    id
+}
+
+/// Removes a workload and frees its quota.
+pub(crate) fn remove(state: &mut State, id: WorkloadId) {
+    let freed = release_usage(state, id);
+    dequeue(state, id);
+    state.holds.end(id);
+    state.histories.remove_workload(id);
+    let unreserved = remove_non_preemptible_usage(state, id);
+    if let Some(row) = state.workloads.remove(id) {
+        state.by_name.remove(&row.name);
+        state.pod_set_interner.release(&row.pod_sets);
+        if let Some(queue) = state.queues.get_mut(row.queue.index()) {
+            queue.clear_sticky(id);
+        }
+    }
+    // Quota kept for a pending non-preemptible workload becomes free as well.
+    if let Some(queue) = freed.or(unreserved) {
+        reactivate(state, queue);
+    }
+    reactivate_where_holds_ended(state);
+}
+
+/// Replaces the spec of a workload, see [`State::update_workload`].
+pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec<'_>) {
+    let queue = queue_node(state, spec.queue);
+    let Some(row) = state.workloads.get(id) else {
+        return;
+    };
+    let is_same = row.queue == queue
+        && *row.uid == *spec.uid
+        && row.priority == spec.priority
+        && row.order_time == spec.order_time
+        && row.is_in_scope == spec.is_in_scope
+        && row.preemption_labels == spec.preemption_labels
+        && *row.pod_sets == *spec.pod_sets;
+    if is_same {
+        return;
+    }
+    let until_s = row.backoff_until_s;
+    let reservation = WorkloadView::new(state, id).reservation();
+    // Both look the workload up by its old queue, key and uid.
+    let freed = release_usage(state, id);
+    dequeue(state, id);
+    let unreserved = remove_non_preemptible_usage(state, id);
+    let (pod_sets, pod_sets_id) = state.pod_set_interner.acquire(spec.pod_sets);
+    let Some(row) = state.workloads.get_mut(id) else {
+        return;
+    };
+    let old_queue = row.queue;
+    let old_pod_sets = std::mem::replace(&mut row.pod_sets, pod_sets);
+    row.pod_sets_id = pod_sets_id;
+    row.queue = queue;
+    row.uid = Arc::from(spec.uid);
+    row.priority = spec.priority;
+    row.order_time = spec.order_time;
+    row.is_in_scope = spec.is_in_scope;
+    row.preemption_labels = spec.preemption_labels;
+    row.backoff_until_s = until_s;
+    row.last_assignment = None;
+    state.pod_set_interner.release(&old_pod_sets);
+    add_non_preemptible_usage(state, id);
+    if let Some(queue) = state.queues.get_mut(old_queue.index()) {
+        queue.clear_sticky(id);
+    }
+    if let Some(it) = reservation {
+        reserve_usage(state, id, &it.usage, it.reserved_at_s, it.is_evicted);
+        // Reserving quota ends the backoff; here the workload had both before.
+        if let Some(row) = state.workloads.get_mut(id) {
+            row.backoff_until_s = until_s;
+        }
+    } else {
+        state.holds.end(id);
+        enqueue(state, id);
+    }
+    if let Some(freed) = freed.filter(|freed| *freed != queue).or(unreserved) {
+        reactivate(state, freed);
+    }
+    reactivate_where_holds_ended(state);
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::job::PreemptionLabels;
+    use crate::{Amount, FlavorResource, Reservation, State, WorkloadSpec};
+
+    fn spec(queue: &'static str, priority: i32) -> WorkloadSpec<'static> {
+        WorkloadSpec {
+            name: "one",
+            uid: "1",
+            queue,
+            priority,
+            order_time: 0,
+            pod_sets: Vec::new(),
+            is_in_scope: true,
+            preemption_labels: PreemptionLabels::default(),
+        }
+    }
+
+    fn held(state: &mut State) -> Reservation {
+        let (flavor, resource) = (state.flavor("f"), state.resource("cpu"));
+        Reservation {
+            usage: vec![(FlavorResource { flavor, resource }, Amount::new(7))],
+            reserved_at_s: 3,
+            is_evicted: true,
+        }
+    }
+
+    #[test]
+    fn update_workload_admitted_moves_its_quota() {
+        let mut state = State::default();
+        let held = held(&mut state);
+        let id = state.add_admitted(spec("a", 0), &held);
+        state.set_backoff(id, 9);
+        state.update_workload(id, spec("b", 5));
+        assert_eq!(state.workload_view(id).reservation(), Some(held.clone()));
+        assert_eq!(state.workload_view(id).backoff_until_s(), Some(9));
+        assert_eq!(state.workload_view(id).priority(), 5);
+        let [a, b] = ["a", "b"].map(|name| state.queue(name).unwrap());
+        assert_eq!(
+            state.node_view(a).usage(),
+            [(held.usage[0].0, Amount::ZERO)]
+        );
+        assert_eq!(state.node_view(b).usage(), held.usage);
+        state.release(id);
+        assert_eq!(
+            state.node_view(b).usage(),
+            [(held.usage[0].0, Amount::ZERO)]
+        );
+        assert_eq!(
+            (
+                state.node_view(a).backing_off(),
+                state.node_view(b).backing_off()
+            ),
+            (vec![], vec![id])
+        );
+    }
+
+    #[test]
+    fn update_workload_pending_moves_to_new_queue_position() {
+        let mut state = State::default();
+        let id = state.add_pending(spec("a", 0));
+        let other = state.add_pending(WorkloadSpec {
+            name: "other",
+            ..spec("a", 1)
+        });
+        let a = state.queue("a").unwrap();
+        assert_eq!(state.node_view(a).active(), [other, id]);
+        state.update_workload(id, spec("a", 2));
+        assert_eq!(state.node_view(a).active(), [id, other]);
+        state.update_workload(id, spec("b", 2));
+        let b = state.queue("b").unwrap();
+        assert_eq!(
+            (state.node_view(a).active(), state.node_view(b).active()),
+            (vec![other], vec![id])
+        );
+        state.remove(id);
+        assert_eq!(state.node_view(b).active(), []);
+    }
+}

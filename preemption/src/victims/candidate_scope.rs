@@ -1,0 +1,138 @@
+//! The candidates that the policy of a preemptor permits.
+
+use super::preemptor::Preemptor;
+use crate::admitted::AdmittedWorkload;
+use crate::policy::{ReclaimWithinCohort, WithinClusterQueue};
+
+/// Which workloads a policy lets a preemptor take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CandidateScope {
+    /// None.
+    Empty,
+    /// Those of a lower priority than this.
+    Below(i32),
+    /// Those, and those of this priority that came into the queue after this time.
+    BelowOrNewer(i32, i64),
+    /// All.
+    All,
+}
+
+impl CandidateScope {
+    /// In the preemptor's own queue.
+    pub(crate) fn for_own_queue(preemptor: &Preemptor<'_>) -> Self {
+        let reach = match preemptor.policy.within_cluster_queue {
+            WithinClusterQueue::Never => Self::Empty,
+            WithinClusterQueue::LowerPriority => Self::Below(preemptor.priority),
+            WithinClusterQueue::LowerOrNewerEqualPriority => {
+                Self::BelowOrNewer(preemptor.priority, preemptor.order_time)
+            }
+        };
+        reach.limited(preemptor.policy.limits.within_threshold_max)
+    }
+
+    /// In other queues.
+    pub(crate) fn for_other_queues(preemptor: &Preemptor<'_>) -> Self {
+        let reach = match preemptor.policy.reclaim_within_cohort {
+            ReclaimWithinCohort::Never => Self::Empty,
+            ReclaimWithinCohort::LowerPriority => Self::Below(preemptor.priority),
+            ReclaimWithinCohort::Any => Self::All,
+        };
+        reach.limited(preemptor.policy.limits.reclaim_threshold_max)
+    }
+
+    /// Nobody above a threshold.
+    pub(super) fn limited(self, threshold_max: Option<i32>) -> Self {
+        let Some(end) = threshold_max.and_then(|most| most.checked_add(1)) else {
+            return self;
+        };
+        match self {
+            Self::Empty => Self::Empty,
+            Self::Below(limit) => Self::Below(limit.min(end)),
+            Self::BelowOrNewer(limit, _) if end <= limit => Self::Below(end),
+            Self::BelowOrNewer(..) => self,
+            Self::All => Self::Below(end),
+        }
+    }
+
+    /// Whether nobody of this priority or a higher one can be taken: the end of a sorted list.
+    pub(crate) fn ends_at(self, priority: i32) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Below(limit) => priority >= limit,
+            Self::BelowOrNewer(limit, _) => priority > limit,
+            Self::All => false,
+        }
+    }
+
+    /// Whether everybody of this priority can be taken.
+    pub(crate) fn includes_all_of(self, priority: i32) -> bool {
+        match self {
+            Self::Empty => false,
+            Self::Below(limit) | Self::BelowOrNewer(limit, _) => priority < limit,
+            Self::All => true,
+        }
+    }
+
+    pub(crate) fn includes(self, running: &AdmittedWorkload) -> bool {
+        match self {
+            Self::Empty => false,
+            Self::Below(limit) => running.priority < limit,
+            Self::BelowOrNewer(limit, time) => {
+                running.priority < limit || (running.priority == limit && time < running.order_time)
+            }
+            Self::All => true,
+        }
+    }
+
+    /// The priority below which all are that it takes; `None` is no bound.
+    pub(super) fn priority_bound(self) -> Option<i32> {
+        match self {
+            Self::Empty => Some(i32::MIN),
+            Self::Below(limit) => Some(limit),
+            Self::BelowOrNewer(limit, _) => limit.checked_add(1),
+            Self::All => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CandidateScope;
+    use crate::admitted::AdmittedWorkload;
+    use crate::ids::NodeId;
+    use crate::job::PreemptionLabels;
+    use crate::small_amounts::SmallAmounts;
+
+    fn running(priority: i32, order_time: i64) -> AdmittedWorkload {
+        AdmittedWorkload {
+            queue: NodeId(0),
+            usage_group: 0,
+            amounts: SmallAmounts::new([].into_iter()),
+            priority,
+            order_time,
+            reserved_at_s: 0,
+            is_evicted: false,
+            preemption_labels: PreemptionLabels::default(),
+        }
+    }
+
+    #[test]
+    fn candidate_scope_of_priority_agrees_with_each_workload() {
+        for (reach, taken_at_5) in [
+            (CandidateScope::Empty, [false; 3]),
+            (CandidateScope::Below(5), [false; 3]),
+            (CandidateScope::Below(6), [true; 3]),
+            (CandidateScope::BelowOrNewer(4, 20), [false; 3]),
+            (CandidateScope::BelowOrNewer(5, 20), [false, false, true]),
+            (CandidateScope::BelowOrNewer(6, 20), [true; 3]),
+            (CandidateScope::All, [true; 3]),
+        ] {
+            let taken = [19, 20, 21].map(|time| reach.includes(&running(5, time)));
+            assert_eq!(taken, taken_at_5, "{reach:?}");
+            assert_eq!(reach.includes_all_of(5), taken == [true; 3], "{reach:?}");
+            assert_eq!(reach.ends_at(5), taken == [false; 3], "{reach:?}");
+            let is_in_bound = reach.priority_bound().is_none_or(|bound| 5 < bound);
+            assert_eq!(is_in_bound, !reach.ends_at(5), "{reach:?}");
+        }
+    }
+}

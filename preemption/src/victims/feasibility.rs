@@ -1,0 +1,55 @@
+//! A cheap necessary condition for a successful search.
+
+use super::candidate_scope::CandidateScope;
+use super::preemptor::Preemptor;
+use super::search_context::SearchContext;
+use crate::quota::View;
+use crate::trace::{Step, Trace};
+
+/// Whether even all that may be taken would not make room. Costs the number of distinct priorities;
+/// never says so of a search that would succeed.
+///
+/// Freeing an amount anywhere in the tree makes at most that much more available at a queue.
+pub(crate) fn cannot_succeed(
+    view: &View<'_>,
+    world: &SearchContext<'_>,
+    preemptor: &Preemptor<'_>,
+) -> bool {
+    let node = view.tree.node(preemptor.queue);
+    let (within, beyond) = (
+        CandidateScope::for_own_queue(preemptor),
+        CandidateScope::for_other_queues(preemptor),
+    );
+    preemptor.request.iter().any(|demand| {
+        let available = view.available(demand.cell);
+        if demand.amount <= available.or_zero() {
+            return false;
+        }
+        let own = |bound| world.index.used_by_queue(preemptor.queue, demand.of, bound);
+        let all = |bound| world.index.used_by_tree(node.root, demand.of, bound);
+        let others = all(beyond.priority_bound()).minus(own(beyond.priority_bound()));
+        let freed = own(within.priority_bound()).plus(others);
+        demand.amount > available.plus(freed)
+    })
+}
+
+/// Says that a search is in vain, and whether that is because of thresholds.
+pub(super) fn trace_cannot_succeed(
+    view: &View<'_>,
+    world: &SearchContext<'_>,
+    preemptor: &Preemptor<'_>,
+    trace: &mut Trace,
+) {
+    if !trace.is_on() {
+        return;
+    }
+    trace.record(|| Step::CannotSucceed);
+    let mut unlimited = *preemptor;
+    let limits = std::mem::take(&mut unlimited.policy.limits);
+    if !cannot_succeed(view, world, &unlimited) {
+        trace.record(|| Step::Thresholds {
+            within_max: limits.within_threshold_max,
+            reclaim_max: limits.reclaim_threshold_max,
+        });
+    }
+}

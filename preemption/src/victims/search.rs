@@ -1,0 +1,31 @@
+//! The search for the victims of one preemptor.
+
+use super::preemptor::Preemptor;
+use super::search_context::SearchContext;
+use super::{classical, fair};
+use crate::policy::Algorithm;
+use crate::quota::View;
+use crate::trace::{Step, Trace};
+use crate::victim::Victim;
+
+/// The victims; empty if there is no permitted set that makes room. The view is left as it was.
+pub(crate) fn search(
+    view: &mut View<'_>,
+    world: &SearchContext<'_>,
+    preemptor: &Preemptor<'_>,
+    trace: &mut Trace,
+) -> Vec<Victim> {
+    if !preemptor.may_preempt {
+        trace.record(|| Step::MayNotPreempt);
+        return Vec::new();
+    }
+    let mark = view.mark();
+    let victims = match world.algorithm {
+        Algorithm::Classical => classical::search(view, world, preemptor, trace),
+        Algorithm::FairSharing(strategies) => {
+            fair::search(view, world, preemptor, strategies, trace)
+        }
+    };
+    view.roll_back(mark);
+    victims
+}

@@ -27,7 +27,11 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-snapshot",
         ],
     ),
-    ("lockkeeper-policies", &["lockkeeper-api"]),
+    ("lockkeeper-crd-schema", &["lockkeeper-api"]),
+    (
+        "lockkeeper-policies",
+        &["lockkeeper-api", "lockkeeper-crd-schema"],
+    ),
     (
         "lockkeeper-webhook",
         &["lockkeeper-api", "lockkeeper-policies"],
@@ -43,7 +47,11 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     (
         "lockkeeper-crdgen",
-        &["lockkeeper-api", "lockkeeper-policies"],
+        &[
+            "lockkeeper-api",
+            "lockkeeper-crd-schema",
+            "lockkeeper-policies",
+        ],
     ),
     // It measures the webhook; nobody uses it.
     (
@@ -68,6 +76,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
 /// The crates that do no I/O, and what must not be below them.
 const PURE_CRATES: &[&str] = &[
     "lockkeeper-api",
+    "lockkeeper-crd-schema",
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",

@@ -17,7 +17,6 @@ pub mod defaulting;
 pub mod engine;
 pub mod exceptions;
 pub mod facts;
-pub mod finding;
 pub mod index;
 pub mod kueue;
 pub mod lossy_conversion;
@@ -52,6 +51,8 @@ mod quota;
 mod resource_flavor;
 mod semantic_equality;
 mod workload;
+
+pub use lockkeeper_crd_schema::finding;
 
 #[cfg(test)]
 mod rule_page_tests;

@@ -4,19 +4,15 @@
 //! Everything is read and compiled once. What an expression may do is bounded ([`WORK_MAX`]), so that no rule
 //! holds up whoever runs it.
 
-mod cel_cost;
 mod evaluate;
-mod expression;
 mod fixture;
 mod front_matter;
-mod nesting_limit;
 mod page;
 mod path;
-mod values;
 
 pub use evaluate::review;
-pub use expression::{COST_MAX, COST_TOTAL_MAX, EXPRESSION_MAX_BYTES};
 pub use fixture::{FixtureResult, Outcome, test_fixtures};
+pub use lockkeeper_crd_schema::cel::{COST_MAX, COST_TOTAL_MAX, EXPRESSION_MAX_BYTES};
 pub(crate) use page::ANY;
 pub use page::{Kind, KindName, PageError, Problem, UserRule, is_user_id};
 

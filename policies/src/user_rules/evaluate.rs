@@ -1,18 +1,17 @@
 //! Judges objects by the rules of users.
 
 use super::UserRules;
-use super::expression::{COST_TOTAL_MAX, EvaluationError, EvaluationInput, Expression};
 use super::front_matter::FailurePolicy;
 use super::page::{KindName, UserRule, Validation, is_message};
 use crate::engine::{ReviewSubject, Verdict, drop_preexisting};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
 use crate::rule::{Change, Operation};
-use crate::schema::display_value;
 use crate::settings::Settings;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube_cel::cel::Value as Cel;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_crd_schema::cel::{COST_TOTAL_MAX, EvaluationError, EvaluationInput, Expression};
+use lockkeeper_crd_schema::display_value;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -235,7 +234,7 @@ fn message(validation: &Validation, seen: &EvaluationInput, left: &mut u64) -> S
     let told = validation.message_expression.as_ref();
     let told = told.and_then(|it| evaluated_message(it, seen, left));
     let told = told.or_else(|| validation.message.clone());
-    told.unwrap_or_else(|| format!("this must hold: {}", validation.expression.text.trim()))
+    told.unwrap_or_else(|| format!("this must hold: {}", validation.expression.text().trim()))
 }
 
 /// The text that an expression gives; `None` if it gives none that can be shown, as in Kubernetes.
@@ -244,10 +243,8 @@ fn evaluated_message(
     seen: &EvaluationInput,
     left: &mut u64,
 ) -> Option<String> {
-    match seen.evaluate(expression, left).ok()? {
-        Cel::String(text) if is_message(&text) => Some(text.trim().to_owned()),
-        _ => None,
-    }
+    let text = seen.evaluate_string(expression, left).ok()??;
+    is_message(&text).then(|| text.trim().to_owned())
 }
 
 fn finding(rule: &UserRule, validation: &Validation, object: &Value, detail: String) -> Finding {

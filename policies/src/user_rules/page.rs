@@ -1,6 +1,5 @@
 //! A page of a user's rule, read from text.
 
-use super::expression::{Expression, ParseError};
 use super::front_matter::{FailurePolicy, FrontMatter, KindYaml, ValidationYaml};
 use super::path;
 use super::{KINDS_MAX, PAGE_MAX_BYTES, VALIDATIONS_MAX};
@@ -9,6 +8,7 @@ use crate::registry;
 use crate::rule::Operation;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_crd_schema::cel::{Expression, ParseError};
 use serde_saphyr::{Location, Spanned};
 use std::collections::BTreeSet;
 use std::fmt;

@@ -4,7 +4,7 @@
 //! comprehension, so each of its steps is made to pay for what its body reads; functions pay for what they
 //! are given. The names of the functions that take the pay begin with `@`, which no expression can write.
 
-use crate::schema::RESERVED;
+use super::reserved_words::RESERVED_WORDS;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators::CONDITIONAL;
 use kube_cel::cel::common::ast::{
@@ -341,7 +341,7 @@ fn unescape_field(name: &str) -> String {
         ("__underscores__", "__"),
     ];
     let word = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"));
-    if let Some(word) = word.filter(|it| RESERVED.contains(it)) {
+    if let Some(word) = word.filter(|it| RESERVED_WORDS.contains(it)) {
         return word.to_owned();
     }
     let mut out = String::with_capacity(name.len());

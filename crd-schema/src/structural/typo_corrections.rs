@@ -1,8 +1,8 @@
 //! Mistakes of spelling that have one obvious correction.
 
-use super::node::Node;
+use super::defaults_and_pruning;
+use super::node::{DEPTH_MAX, Node};
 use super::path::{PathStack, PathStep};
-use super::{DEPTH_MAX, defaults_and_pruning};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
@@ -122,8 +122,8 @@ fn suggested_name<'a>(node: &'a Node, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::StructuralSchema;
     use super::MisspeltPart;
+    use crate::StructuralSchema;
     use serde_json::{Value, json};
 
     fn check(object: &Value, expected: &[(&str, MisspeltPart, &str)]) {

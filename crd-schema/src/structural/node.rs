@@ -1,11 +1,14 @@
 //! A schema, made ready.
 
-use super::cel_fast_path::FastCel;
-use super::{DEPTH_MAX, SchemaError};
+use super::error::SchemaError;
+use crate::cel::fast_path::FastCel;
 use kube_cel::{CompiledSchema, compile_schema};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeMap;
+
+/// The deepest schema, in levels.
+pub(super) const DEPTH_MAX: usize = 64;
 
 /// The JSON types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +199,6 @@ impl Node {
     }
 }
 
-#[cfg(test)]
 impl Node {
     pub(super) fn fast_expression_counts(&self) -> (usize, usize) {
         let own = self.expressions.as_ref();
@@ -206,7 +208,7 @@ impl Node {
         let own = (usize::from(simple), usize::from(own.is_some()));
         below.fold(own, |(simple, all), it| {
             let (more, of) = it.fast_expression_counts();
-            (simple + more, all + of)
+            (simple.saturating_add(more), all.saturating_add(of))
         })
     }
 }

@@ -5,6 +5,7 @@
 //! unusual (another function, a missing field, a type that does not fit, a string that stands for something else)
 //! is no answer, and then CEL itself is asked.
 
+use super::reserved_words::RESERVED_WORDS;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr, LiteralValue, SelectExpr, operators,
@@ -15,7 +16,7 @@ use std::cmp::Ordering;
 
 /// A simple expression.
 #[derive(Debug)]
-pub(super) enum FastCel {
+pub(crate) enum FastCel {
     Bool(bool),
     Int(i64),
     Text(String),
@@ -42,7 +43,7 @@ pub(super) enum FastCel {
 
 /// How two values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(crate) enum Comparison {
     Equal,
     Unequal,
     Less,
@@ -62,12 +63,12 @@ enum CelValue<'a> {
 
 impl FastCel {
     /// Reads an expression; `None` unless it is simple.
-    pub(super) fn from_expr(expression: &IdedExpr) -> Option<Self> {
+    pub(crate) fn from_expr(expression: &IdedExpr) -> Option<Self> {
         parse(expression, &mut Vec::new())
     }
 
     /// Whether it says yes to a value. `false` says nothing.
-    pub(super) fn is_satisfied(&self, value: &Value, schema: &CompiledSchema) -> bool {
+    pub(crate) fn is_satisfied(&self, value: &Value, schema: &CompiledSchema) -> bool {
         let whole = CelValue::Json(value, Some(schema));
         let mut scope = Scope {
             root: whole,
@@ -270,7 +271,7 @@ fn parse(expression: &IdedExpr, names: &mut Vec<String>) -> Option<FastCel> {
             test,
         }) => {
             // Such a name may stand for another.
-            if field.contains('_') || super::RESERVED.contains(&field.as_str()) {
+            if field.contains('_') || RESERVED_WORDS.contains(&field.as_str()) {
                 return None;
             }
             let of = Box::new(parse(operand, names)?);

@@ -1,6 +1,6 @@
-//! One expression of a rule, and how it is asked.
+//! Compiling and evaluating one expression with a cost limit.
 
-use super::cel_cost::{
+use super::cost::{
     COST_COUNT, COST_LINEAR, COST_SORTED, COST_SQUARE, COST_STEP, Metered, ROOT_SEPARATOR, meter,
 };
 use super::nesting_limit;
@@ -18,28 +18,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The longest expression, in bytes.
 pub const EXPRESSION_MAX_BYTES: usize = 4096;
 
-/// The work that one expression may be, as Kubernetes has it for its own. It is about one for each value of
-/// the object that is read: at most some tens of milliseconds.
+/// The cost limit of one expression. The unit is about one value of the object read, so an evaluation takes at
+/// most some tens of milliseconds. Kubernetes has a limit per expression as well.
 pub const COST_MAX: u64 = 1_000_000;
 
-/// The work that all rules of users together may be for one object.
+/// The cost limit of all expressions together for one object.
 pub const COST_TOTAL_MAX: u64 = 4_000_000;
 
-/// The longest text of the engine that a message repeats, in characters.
+/// The longest part of an error of the CEL interpreter in a message, in characters.
 const REASON_LENGTH_MAX: usize = 160;
 
-/// An expression, ready to be asked.
+/// A compiled expression that counts its cost while it runs.
 #[derive(Debug)]
-pub(super) struct Expression {
-    pub(super) text: String,
+pub struct Expression {
+    text: String,
     metered: Metered,
 }
 
-/// Why there is no expression, and where in its text.
+/// A text that is not an accepted expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ParseError {
-    pub(super) place: Option<(isize, isize)>,
-    pub(super) reason: String,
+pub struct ParseError {
+    /// Line and column in the text, if known.
+    pub place: Option<(isize, isize)>,
+    /// The reason, lower-case.
+    pub reason: String,
 }
 
 impl From<String> for ParseError {
@@ -51,12 +53,12 @@ impl From<String> for ParseError {
     }
 }
 
-/// Why an expression has no answer.
+/// An evaluation without a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum EvaluationError {
-    /// It is too much work.
+pub enum EvaluationError {
+    /// The cost limit is exceeded.
     CostExceeded,
-    /// It went wrong.
+    /// The evaluation failed, for this reason.
     Failed(String),
 }
 
@@ -70,7 +72,12 @@ impl std::fmt::Display for EvaluationError {
 }
 
 impl Expression {
-    pub(super) fn new(text: &str) -> Result<Self, ParseError> {
+    /// Compiles an expression over the variables `object`, `self`, `oldObject`, `oldSelf` and `request`.
+    ///
+    /// # Errors
+    ///
+    /// A [`ParseError`] for a text that is too long, nested too deep, no CEL, or names unknown variables or functions.
+    pub fn new(text: &str) -> Result<Self, ParseError> {
         if text.trim().is_empty() {
             return Err("it is empty".to_owned().into());
         }
@@ -78,7 +85,7 @@ impl Expression {
             return Err(format!("it has more than {EXPRESSION_MAX_BYTES} bytes").into());
         }
         nesting_limit::check(text)?;
-        // Whatever the parser is made of, a text must not end the process.
+        // The generated parser can panic; a user's text must not end the process.
         let compiled = catch_unwind(|| Program::compile(text));
         let Ok(compiled) = compiled else {
             return Err("it is no CEL".to_owned().into());
@@ -103,13 +110,21 @@ impl Expression {
         })
     }
 
-    /// Whether it names one of these variables.
-    pub(super) fn references_any(&self, variables: &[&str]) -> bool {
+    /// The source text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the expression reads one of these variables.
+    #[must_use]
+    pub fn references_any(&self, variables: &[&str]) -> bool {
         variables.iter().any(|it| self.metered.roots.contains(*it))
     }
 }
 
-/// Whether a function is registered: the engine says so before it looks at what it is given.
+/// Whether a function is registered. The interpreter looks up the name before the arguments, so a call without any
+/// is enough.
 fn is_registered_function(name: &str, context: &Context<'_>) -> bool {
     let call = IdedExpr {
         id: 0,
@@ -123,39 +138,40 @@ fn is_registered_function(name: &str, context: &Context<'_>) -> bool {
     !matches!(asked, Ok(Err(ExecutionError::UndeclaredReference(_))))
 }
 
-/// An object as expressions see it, and what work is left.
-pub(super) struct EvaluationInput {
+/// The variables of an evaluation, and the remaining cost.
+pub struct EvaluationInput {
     context: Context<'static>,
     budget: CostBudget,
     weights: Arc<BTreeMap<String, u64>>,
 }
 
-/// What is left to pay with.
+/// The remaining cost, shared with the cost functions of the context.
 #[derive(Clone, Debug, Default)]
 struct CostBudget(Arc<AtomicU64>);
 
 impl CostBudget {
-    fn set(&self, work: u64) {
-        self.0.store(work, Ordering::Relaxed);
+    fn set(&self, cost: u64) {
+        self.0.store(cost, Ordering::Relaxed);
     }
 
     fn remaining(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn spend(&self, work: u64) -> Result<(), ExecutionError> {
-        let left = self.remaining().saturating_sub(work);
-        self.set(left);
-        if left == 0 {
-            return Err(ExecutionError::function_error("work", "too much"));
+    fn spend(&self, cost: u64) -> Result<(), ExecutionError> {
+        let remaining = self.remaining().saturating_sub(cost);
+        self.set(remaining);
+        if remaining == 0 {
+            return Err(ExecutionError::function_error("cost", "exceeded"));
         }
         Ok(())
     }
 }
 
 impl EvaluationInput {
-    /// An object, with the variables by their names.
-    pub(super) fn new(variables: &[(&[&'static str], &Value)]) -> Self {
+    /// Binds each value to its variable names.
+    #[must_use]
+    pub fn new(variables: &[(&[&'static str], &Value)]) -> Self {
         let mut context = Context::default().with_all();
         let mut weights = BTreeMap::new();
         for (names, value) in variables {
@@ -177,7 +193,7 @@ impl EvaluationInput {
     }
 
     fn with_metering(mut self) -> Self {
-        let (purse, weights) = (self.budget.clone(), Arc::clone(&self.weights));
+        let (budget, weights) = (self.budget.clone(), Arc::clone(&self.weights));
         self.context.add_function(
             COST_STEP,
             move |Arguments(args): Arguments| -> ResolveResult {
@@ -189,7 +205,7 @@ impl EvaluationInput {
                     .map(|it| root_weight(&weights, it));
                 let read = roots.chain(locals.iter().map(cel_weight));
                 let read = read.fold(0, u64::saturating_add);
-                purse.spend(read.saturating_add(nodes.unsigned_abs()))?;
+                budget.spend(read.saturating_add(nodes.unsigned_abs()))?;
                 Ok(Cel::Bool(true))
             },
         );
@@ -207,40 +223,36 @@ impl EvaluationInput {
         self
     }
 
-    /// Registers a function that pays for what it is given, and gives something back for it.
-    fn add_metered_function(&mut self, name: &str, price: fn(&Cel) -> u64, give: fn(Cel) -> Cel) {
-        let purse = self.budget.clone();
+    /// Registers a function that spends the cost of its argument and returns a result made from it.
+    fn add_metered_function(&mut self, name: &str, cost: fn(&Cel) -> u64, result: fn(Cel) -> Cel) {
+        let budget = self.budget.clone();
         self.context
-            .add_function(name, move |it: Cel| -> ResolveResult {
-                purse.spend(price(&it))?;
-                Ok(give(it))
+            .add_function(name, move |argument: Cel| -> ResolveResult {
+                budget.spend(cost(&argument))?;
+                Ok(result(argument))
             });
     }
 
-    /// The answer of an expression. What it takes is taken from `total`.
-    pub(super) fn evaluate(
-        &self,
-        expression: &Expression,
-        total: &mut u64,
-    ) -> Result<Cel, EvaluationError> {
-        let given = COST_MAX.min(*total);
-        self.budget.set(given);
-        let work = &expression.metered.cost;
-        let roots = work.roots.iter().map(|it| root_weight(&self.weights, it));
-        let once = roots.fold(work.nodes.unsigned_abs(), u64::saturating_add);
-        let answer = match self.budget.spend(once) {
+    /// Evaluates an expression and subtracts its cost from `total`.
+    fn evaluate(&self, expression: &Expression, total: &mut u64) -> Result<Cel, EvaluationError> {
+        let limit = COST_MAX.min(*total);
+        self.budget.set(limit);
+        let cost = &expression.metered.cost;
+        let roots = cost.roots.iter().map(|it| root_weight(&self.weights, it));
+        let once = roots.fold(cost.nodes.unsigned_abs(), u64::saturating_add);
+        let result = match self.budget.spend(once) {
             Ok(()) => catch_unwind(AssertUnwindSafe(|| {
                 Cel::resolve(&expression.metered.expression, &self.context)
             })),
             Err(error) => Ok(Err(error)),
         };
-        let left = self.budget.remaining();
-        *total = total.saturating_sub(given.saturating_sub(left));
-        // An `||` may have passed over it.
-        if left == 0 {
+        let remaining = self.budget.remaining();
+        *total = total.saturating_sub(limit.saturating_sub(remaining));
+        // `||` ignores an error of one side, also that of an exceeded cost.
+        if remaining == 0 {
             return Err(EvaluationError::CostExceeded);
         }
-        match answer {
+        match result {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(error)) => Err(EvaluationError::Failed(error_text(&error))),
             Err(_) => Err(EvaluationError::Failed(
@@ -249,8 +261,29 @@ impl EvaluationInput {
         }
     }
 
-    /// Whether an expression says yes.
-    pub(super) fn evaluate_bool(
+    /// Evaluates an expression that returns a string; `None` if it returns another type. Its cost is subtracted from
+    /// `total`.
+    ///
+    /// # Errors
+    ///
+    /// If the evaluation fails or exceeds the cost limit.
+    pub fn evaluate_string(
+        &self,
+        expression: &Expression,
+        total: &mut u64,
+    ) -> Result<Option<Arc<String>>, EvaluationError> {
+        match self.evaluate(expression, total)? {
+            Cel::String(text) => Ok(Some(text)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Evaluates an expression that returns true or false. Its cost is subtracted from `total`.
+    ///
+    /// # Errors
+    ///
+    /// If the evaluation fails, exceeds the cost limit or returns another type.
+    pub fn evaluate_bool(
         &self,
         expression: &Expression,
         total: &mut u64,
@@ -269,7 +302,7 @@ fn root_weight(weights: &BTreeMap<String, u64>, root: &str) -> u64 {
     weights.get(root).copied().unwrap_or(1)
 }
 
-/// What went wrong, without the values that the engine would print.
+/// The reason of a failure, without the values that the interpreter would print.
 fn error_text(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => {

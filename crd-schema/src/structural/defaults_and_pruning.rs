@@ -1,9 +1,9 @@
 //! What the API server changes by the schema before anything is checked.
 
 use super::check::display_value;
-use super::node::Node;
-use super::{DEPTH_MAX, UNKNOWN};
+use super::node::{DEPTH_MAX, Node};
 use crate::finding::{ErrorKind, Finding};
+use crate::rule_ids::UNKNOWN_FIELD;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -175,7 +175,7 @@ impl Pruner {
             _ => "unknown field, which would be dropped; remove it".to_owned(),
         };
         self.removed.push(Finding {
-            rule: Cow::Borrowed(UNKNOWN),
+            rule: Cow::Borrowed(UNKNOWN_FIELD),
             field: path.named(name),
             kind: ErrorKind::Invalid,
             value: Some(display_value(value)),

@@ -1,9 +1,9 @@
 //! What is wrong with an object by its schema.
 
-use super::node::{Format, ListType, Node, SchemaType};
+use super::node::{DEPTH_MAX, Format, ListType, Node, SchemaType};
 use super::path::{PathStack, PathStep};
-use super::{DEPTH_MAX, SCHEMA_VIOLATION};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
+use crate::rule_ids::SCHEMA_VIOLATION;
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
@@ -327,7 +327,8 @@ fn json_type_name(value: &Value) -> &'static str {
 }
 
 /// A value as it is printed in a message.
-pub(crate) fn display_value(value: &Value) -> String {
+#[must_use]
+pub fn display_value(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Array(_) | Value::Object(_) => quoted(&value.to_string()),

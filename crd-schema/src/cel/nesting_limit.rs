@@ -1,7 +1,7 @@
 //! A look at the text of an expression before it is parsed: the parser calls itself for each level, and would
 //! use up the stack on a text that is all nesting.
 
-use super::cel_cost::DEPTH_MAX;
+use super::cost::DEPTH_MAX;
 
 /// The most signs between two commas, `&&` or `||`: each can be a level.
 const OPERATORS_MAX: usize = 64;

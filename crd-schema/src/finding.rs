@@ -112,7 +112,7 @@ impl Finding {
 
     /// What makes two findings of a rule the same one when an object was updated: the place (list
     /// items by their key), the value seen and what was said of it.
-    pub(crate) fn identity(&self) -> Identity {
+    pub fn identity(&self) -> Identity {
         (
             self.field.identity(),
             self.value.clone(),
@@ -122,7 +122,7 @@ impl Finding {
 }
 
 /// See [`Finding::identity`].
-pub(crate) type Identity = (String, Option<String>, Cow<'static, str>);
+pub type Identity = (String, Option<String>, Cow<'static, str>);
 
 impl fmt::Display for Finding {
     /// `field: Invalid value: "5": what is accepted [CQ007]`; without the field in the alternate

@@ -1,40 +1,15 @@
 //! What the expressions in a schema say of an object.
 
-use super::EXPRESSION;
-use super::cel_fast_path::FastCel;
 use super::check::{find_stored_item, stored_field};
 use super::node::{CelPresence, Expressions, Node};
 use super::path::{PathStack, PathStep};
+use crate::cel::fast_path::FastCel;
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
+use crate::rule_ids::CEL_RULE_VIOLATION;
 use kube_cel::{ValidationErrors, validate_compiled};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::borrow::Cow;
-
-/// What Kubernetes' CEL calls by another name, or may.
-pub(crate) const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// The expressions that say no.
 pub(super) fn expressions(root: &Node, object: &Value, old: Option<&Value>) -> Vec<Finding> {
@@ -146,7 +121,7 @@ impl CelEvaluator {
                 quoted(expression)
             );
             self.findings.push(Finding {
-                rule: Cow::Borrowed(EXPRESSION),
+                rule: Cow::Borrowed(CEL_RULE_VIOLATION),
                 field: way.keyed_path(),
                 kind: ErrorKind::Invalid,
                 value: None,
@@ -176,7 +151,7 @@ impl CelEvaluator {
             let path = below.split('.').filter(|it| !it.is_empty());
             let field = path.fold(way.keyed_path(), FieldPath::named);
             self.findings.push(Finding {
-                rule: Cow::Borrowed(EXPRESSION),
+                rule: Cow::Borrowed(CEL_RULE_VIOLATION),
                 field,
                 kind: error_kind(problem.reason.as_deref()),
                 value: None,

@@ -27,7 +27,7 @@ const EXPRESSION: CelRule = CelRule::new(
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ012",
-        name: "preference-without-search",
+        name: "flavor-preference-unused",
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-fungibility-preference-needs-try-next"],

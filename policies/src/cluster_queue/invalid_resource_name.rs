@@ -24,7 +24,7 @@ const EXPRESSION: CelRule = CelRule::new(
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ009",
-        name: "resource-name-no-label-key",
+        name: "invalid-resource-name",
         since: "0.1.0",
         action: T::ACTION,
         covers: &[

@@ -10,13 +10,13 @@ pub(crate) fn rule_infos() -> [RuleInfo; 4] {
     [
         info(
             SCHEMA_VIOLATION,
-            "shape-against-schema",
+            "schema-violation",
             SCHEMA_COVERS,
             include_str!("schema_violation.md"),
         ),
         info(
             CEL_RULE_VIOLATION,
-            "expression-not-met",
+            "cel-rule-violation",
             CEL_COVERS,
             include_str!("cel_rule_violation.md"),
         ),
